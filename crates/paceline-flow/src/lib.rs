@@ -1,0 +1,3 @@
+//! Sans-IO endpoints of a flow. Under construction.
+
+pub mod source;

@@ -1,0 +1,1 @@
+//! Reading recorded capacity traces. Under construction.

@@ -1,0 +1,44 @@
+//! Text to quantity and back: one number, one unit.
+
+use core::fmt;
+
+/// Text that is not the quantity it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {expected}; write it like `{example}`")]
+pub struct ParseError {
+    text: String,
+    expected: &'static str,
+    example: &'static str,
+}
+
+impl ParseError {
+    pub(crate) fn new(text: &str, expected: &'static str, example: &'static str) -> Self {
+        Self { text: text.to_owned(), expected, example }
+    }
+}
+
+/// Reads `<number> <unit>` and returns the number in base units.
+pub(crate) fn quantity(
+    text: &str,
+    expected: &'static str,
+    example: &'static str,
+    units: &[(&str, f64)],
+) -> Result<f64, ParseError> {
+    let error = || ParseError::new(text, expected, example);
+    let trimmed = text.trim();
+    let digits =
+        trimmed.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_'))).ok_or_else(error)?;
+    let (number, unit) = trimmed.split_at(digits);
+    let number: f64 = number.replace('_', "").parse().map_err(|_| error())?;
+    let unit = unit.trim();
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit).ok_or_else(error)?;
+    let value = number * factor;
+    if value.is_finite() { Ok(value) } else { Err(error()) }
+}
+
+/// Writes `value` in the largest unit that keeps it at 1 or above, without trailing zeros.
+pub(crate) fn display(f: &mut fmt::Formatter<'_>, value: f64, units: &[(&str, f64)]) -> fmt::Result {
+    let magnitude = value.abs();
+    let (name, factor) = units.iter().rev().find(|(_, factor)| magnitude >= *factor).unwrap_or(&units[0]);
+    f.pad(&format!("{} {name}", value / factor))
+}

@@ -1,0 +1,267 @@
+//! Rates, sizes and fractions, and the arithmetic that joins them to time.
+
+use crate::parse::{self, ParseError};
+use crate::{TimeDelta, round_to_u64};
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::str::FromStr;
+
+/// A rate in bits per second, k = 1000. Text: `"2.5 Mbps"`, `"500kbps"`, `"64000 bps"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+/// An amount of data in bytes. Text: `"60 KB"` (1000 bytes each), `"64 KiB"` (1024), `"1500 B"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DataSize(u64);
+
+/// A part of a whole, 0 to 1. Text: `"5 %"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Fraction(f64);
+
+impl Rate {
+    /// Nothing per second.
+    pub const ZERO: Self = Self(0);
+    /// Faster than any link; stands for "unlimited".
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// From bits per second.
+    pub const fn from_bps(bps: u64) -> Self {
+        Self(bps)
+    }
+    /// From kilobits (1000 bits) per second.
+    pub const fn from_kbps(kbps: u64) -> Self {
+        Self(kbps * 1000)
+    }
+    /// From bits per second, rounded; negative and NaN become zero.
+    pub fn from_bps_f64(bps: f64) -> Self {
+        Self(round_to_u64(bps))
+    }
+    /// In bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+    /// In bits per second.
+    pub fn as_bps_f64(self) -> f64 {
+        self.0 as f64
+    }
+    /// This rate times a factor, rounded to the bit per second.
+    pub fn scale(self, factor: f64) -> Self {
+        Self(round_to_u64(self.0 as f64 * factor))
+    }
+    /// True when nothing flows.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+    /// The rate at which `size` passes in `span`; zero when `span` is not positive.
+    pub fn of(size: DataSize, span: TimeDelta) -> Self {
+        if !span.is_positive() {
+            return Self::ZERO;
+        }
+        let ns = span.as_nanos() as u128;
+        Self(((size.0 as u128 * 8_000_000_000 + ns / 2) / ns).min(u64::MAX as u128) as u64)
+    }
+    /// What is left after `other` is taken away; never below zero.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl DataSize {
+    /// No data.
+    pub const ZERO: Self = Self(0);
+
+    /// From bytes.
+    pub const fn from_bytes(bytes: u64) -> Self {
+        Self(bytes)
+    }
+    /// In bytes.
+    pub const fn as_bytes(self) -> u64 {
+        self.0
+    }
+    /// In bits.
+    pub const fn as_bits(self) -> u64 {
+        self.0 * 8
+    }
+    /// What is left after `other` is taken away; never below zero.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Fraction {
+    /// Nothing.
+    pub const ZERO: Self = Self(0.0);
+    /// All of it.
+    pub const ONE: Self = Self(1.0);
+
+    /// A fraction, if `x` is one (0 to 1, not NaN).
+    pub fn new(x: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&x).then_some(Self(x))
+    }
+    /// From the 8-bit fixed point of an RTCP report block (RFC 3550, section 6.4.1): `n / 256`.
+    pub fn from_q8(n: u8) -> Self {
+        Self(n as f64 / 256.0)
+    }
+    /// As a number from 0 to 1.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Div<Rate> for DataSize {
+    type Output = TimeDelta;
+    /// How long the data takes at the rate, to the nearest nanosecond; "never" at rate zero.
+    #[inline]
+    fn div(self, rate: Rate) -> TimeDelta {
+        if rate.0 == 0 {
+            return TimeDelta::MAX;
+        }
+        let half = rate.0 / 2;
+        // Below 2^30 bytes the product fits 64 bits, which divide several times faster than 128.
+        if self.0 < (1 << 30) && half < (1 << 62) {
+            return TimeDelta::from_nanos(((self.0 * 8_000_000_000 + half) / rate.0) as i64);
+        }
+        let ns = (self.0 as u128 * 8_000_000_000 + half as u128) / rate.0 as u128;
+        TimeDelta::from_nanos(ns.min(i64::MAX as u128) as i64)
+    }
+}
+impl Mul<TimeDelta> for Rate {
+    type Output = DataSize;
+    /// How much passes in the time, to the nearest byte; nothing in no or negative time.
+    fn mul(self, span: TimeDelta) -> DataSize {
+        let ns = span.as_nanos().max(0) as u64;
+        let bytes = match self.0.checked_mul(ns) {
+            Some(bit_ns) if bit_ns < u64::MAX - 4_000_000_000 => (bit_ns + 4_000_000_000) / 8_000_000_000,
+            _ => ((self.0 as u128 * ns as u128 + 4_000_000_000) / 8_000_000_000).min(u64::MAX as u128) as u64,
+        };
+        DataSize(bytes)
+    }
+}
+
+macro_rules! additive {
+    ($name:ident) => {
+        impl Add for $name {
+            type Output = Self;
+            fn add(self, o: Self) -> Self {
+                Self(self.0.saturating_add(o.0))
+            }
+        }
+        impl AddAssign for $name {
+            fn add_assign(&mut self, o: Self) {
+                *self = *self + o;
+            }
+        }
+        impl Sub for $name {
+            type Output = Self;
+            /// Panics in debug builds when the result would be negative: that is a bug in the caller.
+            fn sub(self, o: Self) -> Self {
+                debug_assert!(self.0 >= o.0, "{} - {} is negative", self.0, o.0);
+                Self(self.0.saturating_sub(o.0))
+            }
+        }
+        impl SubAssign for $name {
+            fn sub_assign(&mut self, o: Self) {
+                *self = *self - o;
+            }
+        }
+        impl Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+                iter.fold(Self(0), |a, b| a + b)
+            }
+        }
+    };
+}
+additive!(Rate);
+additive!(DataSize);
+
+const RATE_UNITS: &[(&str, f64)] = &[
+    ("bps", 1.0),
+    ("kbps", 1e3),
+    ("Mbps", 1e6),
+    ("Gbps", 1e9),
+    ("bit/s", 1.0),
+    ("kbit/s", 1e3),
+    ("Mbit/s", 1e6),
+    ("Gbit/s", 1e9),
+];
+const SIZE_UNITS: &[(&str, f64)] =
+    &[("B", 1.0), ("bytes", 1.0), ("KB", 1e3), ("kB", 1e3), ("MB", 1e6), ("KiB", 1024.0), ("MiB", 1_048_576.0)];
+
+impl FromStr for Rate {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let bps = parse::quantity(text, "a rate", "2.5 Mbps", RATE_UNITS)?;
+        if !(0.0..1e18).contains(&bps) {
+            return Err(ParseError::new(text, "a rate from 0 to 1e9 Gbps", "2.5 Mbps"));
+        }
+        Ok(Self(round_to_u64(bps)))
+    }
+}
+impl FromStr for DataSize {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let bytes = parse::quantity(text, "a size", "60 KB", SIZE_UNITS)?;
+        if !(0.0..1e18).contains(&bytes) {
+            return Err(ParseError::new(text, "a size that is not negative", "60 KB"));
+        }
+        Ok(Self(round_to_u64(bytes)))
+    }
+}
+impl FromStr for Fraction {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let x = parse::quantity(text, "a fraction", "5 %", &[("%", 0.01)])?;
+        Self::new(x).ok_or_else(|| ParseError::new(text, "a fraction from 0 % to 100 %", "5 %"))
+    }
+}
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        parse::display(f, self.0 as f64, &RATE_UNITS[..4])
+    }
+}
+impl fmt::Display for DataSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        parse::display(f, self.0 as f64, &[("B", 1.0), ("KB", 1e3), ("MB", 1e6)])
+    }
+}
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{} %", self.0 * 100.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_over_rates_are_times() {
+        let rate = Rate::from_kbps(1000);
+        assert_eq!(DataSize::from_bytes(1250) / rate, TimeDelta::from_millis(10));
+        assert_eq!(rate * TimeDelta::from_millis(10), DataSize::from_bytes(1250));
+        assert_eq!(Rate::of(DataSize::from_bytes(1250), TimeDelta::from_millis(10)), rate);
+        assert_eq!(DataSize::from_bytes(1) / Rate::ZERO, TimeDelta::MAX);
+        // 1 byte at 3 bit/s: 8/3 s, to the nearest nanosecond.
+        assert_eq!(DataSize::from_bytes(1) / Rate::from_bps(3), TimeDelta::from_nanos(2_666_666_667));
+        // Both division paths agree across the 64-bit boundary.
+        let big = DataSize::from_bytes(1 << 30);
+        assert_eq!((big / Rate::from_bps(8_000_000_000)).as_nanos(), 1 << 30);
+    }
+
+    #[test]
+    fn text_goes_both_ways() {
+        for (text, bps) in [("2.5 Mbps", 2_500_000), ("500kbps", 500_000), ("1 Gbit/s", 1_000_000_000), ("0 bps", 0)] {
+            let r: Rate = text.parse().unwrap();
+            assert_eq!(r.as_bps(), bps);
+            assert_eq!(r.to_string().parse::<Rate>().unwrap(), r);
+        }
+        assert_eq!("60 KB".parse::<DataSize>().unwrap().as_bytes(), 60_000);
+        assert_eq!("1 KiB".parse::<DataSize>().unwrap().as_bytes(), 1024);
+        assert_eq!("5 %".parse::<Fraction>().unwrap().get(), 0.05);
+        for bad in ["-1 Mbps", "1", "1 mbps", "2,5 Mbps", "inf Mbps"] {
+            assert!(bad.parse::<Rate>().is_err(), "{bad}");
+        }
+        assert!("101 %".parse::<Fraction>().is_err());
+    }
+}
