@@ -1,1 +1,27 @@
-//! Under construction.
+//! One hop of a path, without a clock: capacity, queue, propagation delay, jitter and loss.
+//!
+//! A [`Link`] handles [`Descriptor`]s; the driver keeps the bytes. Every drop and every departure time follows
+//! from arrival times, capacity and seed, never from when the link was polled: a late poll gets the overdue
+//! outputs with the times at which they were due. So the same object stands under the simulator's event loop
+//! and behind a network device.
+//!
+//! ```text
+//!  handle_packet          at service start         finish          finish + delay + jitter
+//!  ------------> [queue] -----------------> [server] -------> [wire] ------------------> poll_output
+//!       \ overflow: dropped at once            capacity          loss: dropped at the far end
+//! ```
+//!
+//! The packet in service is not in the queue: a queue limit bounds waiting packets only, as on a line card.
+
+mod capacity;
+mod delay;
+mod link;
+mod loss;
+pub mod queue;
+mod schedule;
+
+pub use capacity::{Capacity, CapacityError, End};
+pub use delay::{Jitter, JitterOrder};
+pub use link::{Descriptor, DropCause, Link, LinkConfig, Output};
+pub use loss::LossModel;
+pub use schedule::Schedule;

@@ -14,6 +14,7 @@
 //! # Ok::<(), paceline_units::ParseError>(())
 //! ```
 
+mod ecn;
 mod ids;
 mod parse;
 mod quantity;
@@ -22,6 +23,7 @@ mod random;
 mod text;
 mod time;
 
+pub use ecn::Ecn;
 pub use ids::{FlowId, StreamId};
 pub use parse::ParseError;
 pub use quantity::{DataSize, Fraction, Rate};

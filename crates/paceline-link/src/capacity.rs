@@ -1,0 +1,313 @@
+//! How fast a hop serves: a rate that changes at set times, or recorded delivery opportunities.
+//!
+//! The whole future of a capacity is known when it is built, so a departure time is computed once, at service start.
+
+use crate::Schedule;
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+
+/// What a recorded or scheduled capacity does after its last entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The last value holds for ever.
+    Hold,
+    /// It starts again from its beginning, with this period.
+    Loop(TimeDelta),
+}
+
+/// A capacity over time.
+#[derive(Clone, Debug)]
+pub struct Capacity(Shape);
+
+/// Why no capacity can be made of this.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CapacityError {
+    /// No entry at all.
+    #[error("a capacity needs at least one entry")]
+    Empty,
+    /// Times do not increase from zero.
+    #[error("times must start at 0 and increase")]
+    NotIncreasing,
+    /// A period that ends before the last entry.
+    #[error("the period {0} ends before the last entry")]
+    ShortPeriod(TimeDelta),
+    /// Opportunities of no bytes.
+    #[error("an opportunity must carry at least one byte")]
+    NoBytes,
+    /// A looped capacity that never serves anything.
+    #[error("a looped capacity must serve something")]
+    NothingServed,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Rates { schedule: Schedule<Rate>, end: End },
+    Opportunities(Opportunities),
+}
+
+/// mahimahi's model: at each instant one opportunity of `bytes_each` passes. Several small packets share one, a large
+/// packet takes several, and what is left when the queue is empty is lost.
+#[derive(Clone, Debug)]
+struct Opportunities {
+    at: Vec<TimeDelta>,
+    bytes_each: u64,
+    end: End,
+    /// Bytes of opportunity in each whole second of the trace, for limits given as drain time.
+    per_second: Vec<u64>,
+    /// The opportunity in use: its number since the start (laps included) and how much of it is left.
+    number: u64,
+    left: u64,
+}
+
+impl Capacity {
+    /// One rate for ever.
+    pub fn constant(rate: Rate) -> Self {
+        Self(Shape::Rates { schedule: Schedule::constant(rate), end: End::Hold })
+    }
+
+    /// Rates from their times on.
+    pub fn rates(schedule: Schedule<Rate>, end: End) -> Result<Self, CapacityError> {
+        let points = schedule.points();
+        if points[0].0 != Time::ZERO {
+            return Err(CapacityError::NotIncreasing);
+        }
+        if let End::Loop(period) = end {
+            if Time::ZERO + period <= points[points.len() - 1].0 {
+                return Err(CapacityError::ShortPeriod(period));
+            }
+            if points.iter().all(|(_, rate)| rate.is_zero()) {
+                return Err(CapacityError::NothingServed);
+            }
+        }
+        Ok(Self(Shape::Rates { schedule, end }))
+    }
+
+    /// Delivery opportunities at instants since the start (equal instants: several opportunities).
+    pub fn opportunities(at: Vec<TimeDelta>, bytes_each: DataSize, end: End) -> Result<Self, CapacityError> {
+        let last = *at.last().ok_or(CapacityError::Empty)?;
+        if at[0] < TimeDelta::ZERO || at.windows(2).any(|w| w[1] < w[0]) {
+            return Err(CapacityError::NotIncreasing);
+        }
+        if bytes_each == DataSize::ZERO {
+            return Err(CapacityError::NoBytes);
+        }
+        let span = match end {
+            End::Loop(period) if period < last || !period.is_positive() => {
+                return Err(CapacityError::ShortPeriod(period));
+            }
+            End::Loop(period) => period,
+            End::Hold => last,
+        };
+        let bytes_each = bytes_each.as_bytes();
+        let mut per_second = vec![0; (span.as_nanos() / 1_000_000_000 + 1) as usize];
+        for t in &at {
+            per_second[(t.as_nanos() / 1_000_000_000) as usize] += bytes_each;
+        }
+        let left = bytes_each;
+        Ok(Self(Shape::Opportunities(Opportunities { at, bytes_each, end, per_second, number: 0, left })))
+    }
+
+    /// When a packet of `size` whose service begins at `start` has passed; [`Time::MAX`] if it never does.
+    /// Calls must come in order of `start`.
+    #[inline]
+    pub(crate) fn finish(&mut self, start: Time, size: DataSize) -> Time {
+        match &mut self.0 {
+            Shape::Rates { schedule, end } => finish_at_rates(schedule, *end, start, size),
+            Shape::Opportunities(o) => o.finish(start, size),
+        }
+    }
+
+    /// The rate at `now`. Of opportunities: their mean over the current second of the trace.
+    pub fn rate_at(&self, now: Time) -> Rate {
+        match &self.0 {
+            Shape::Rates { schedule, end } => *schedule.at(fold(now, *end).0),
+            Shape::Opportunities(o) => {
+                let second = (fold(now, o.end).0.as_nanos() / 1_000_000_000) as usize;
+                Rate::from_bps(o.per_second.get(second).copied().unwrap_or(0) * 8)
+            }
+        }
+    }
+
+    /// How much could pass from `from` (included) to `to` (excluded).
+    pub fn volume(&self, from: Time, to: Time) -> DataSize {
+        match &self.0 {
+            Shape::Rates { .. } => {
+                let mut bit_ns = 0u128;
+                let mut t = from;
+                while t < to {
+                    let (rate, until) = self.segment(t);
+                    let until = until.min(to);
+                    bit_ns += rate.as_bps() as u128 * (until - t).as_nanos() as u128;
+                    t = until;
+                }
+                DataSize::from_bytes((bit_ns / 8_000_000_000) as u64)
+            }
+            Shape::Opportunities(o) => {
+                DataSize::from_bytes((o.count_before(to) - o.count_before(from)) * o.bytes_each)
+            }
+        }
+    }
+
+    /// The rate in force at `t` and when the next begins.
+    fn segment(&self, t: Time) -> (Rate, Time) {
+        match &self.0 {
+            Shape::Rates { schedule, end } => segment(schedule, *end, t),
+            Shape::Opportunities(_) => unreachable!("only rates have segments"),
+        }
+    }
+}
+
+/// The time within the first lap, and where that lap begins.
+fn fold(now: Time, end: End) -> (Time, Time) {
+    match end {
+        End::Loop(period) => {
+            let lap = now.as_nanos().div_euclid(period.as_nanos());
+            let begin = Time::ZERO + period * lap;
+            (Time::ZERO + (now - begin), begin)
+        }
+        End::Hold => (now, Time::ZERO),
+    }
+}
+
+fn segment(schedule: &Schedule<Rate>, end: End, t: Time) -> (Rate, Time) {
+    let (within, begin) = fold(t, end);
+    let points = schedule.points();
+    let index = schedule.index_at(within);
+    let until = match (points.get(index + 1), end) {
+        (Some((next, _)), _) => begin + (*next - Time::ZERO),
+        (None, End::Loop(period)) => begin + period,
+        (None, End::Hold) => Time::MAX,
+    };
+    (points[index].1, until)
+}
+
+fn finish_at_rates(schedule: &Schedule<Rate>, end: End, start: Time, size: DataSize) -> Time {
+    let (rate, until) = segment(schedule, end, start);
+    let done = start + size / rate;
+    if done <= until {
+        return done; // also when both are "never"
+    }
+    // Across changes of rate: what is left is counted in bit-nanoseconds, exactly.
+    let mut left = size.as_bits() as u128 * 1_000_000_000;
+    let (mut t, mut rate, mut until) = (start, rate, until);
+    loop {
+        let passes = rate.as_bps() as u128 * (until - t).as_nanos() as u128;
+        if passes >= left {
+            let bps = rate.as_bps() as u128;
+            return t + TimeDelta::from_nanos(left.div_ceil(bps).min(i64::MAX as u128) as i64);
+        }
+        if until == Time::MAX {
+            return Time::MAX;
+        }
+        left -= passes;
+        t = until;
+        (rate, until) = segment(schedule, end, t);
+    }
+}
+
+impl Opportunities {
+    /// The instant of opportunity number `n`, laps included; `None` after the last.
+    fn instant(&self, n: u64) -> Option<Time> {
+        let len = self.at.len() as u64;
+        match self.end {
+            End::Loop(period) => Some(Time::ZERO + period * (n / len) as i64 + self.at[(n % len) as usize]),
+            End::Hold => self.at.get(n as usize).map(|d| Time::ZERO + *d),
+        }
+    }
+
+    /// How many opportunities come before `t`.
+    fn count_before(&self, t: Time) -> u64 {
+        let (within, begin) = fold(t, self.end);
+        let laps = match self.end {
+            End::Loop(period) => ((begin - Time::ZERO).as_nanos() / period.as_nanos()) as u64,
+            End::Hold => 0,
+        };
+        laps * self.at.len() as u64 + self.at.partition_point(|d| Time::ZERO + *d < within) as u64
+    }
+
+    fn finish(&mut self, start: Time, size: DataSize) -> Time {
+        // An opportunity that passed before service began is lost with all that was left of it.
+        match self.instant(self.number) {
+            None => return Time::MAX,
+            Some(t) if t < start => {
+                self.number = self.count_before(start);
+                self.left = self.bytes_each;
+            }
+            Some(_) => {}
+        }
+        let mut need = size.as_bytes();
+        while need > self.left {
+            need -= self.left;
+            self.number += 1;
+            self.left = self.bytes_each;
+        }
+        self.left -= need;
+        let done = self.instant(self.number).unwrap_or(Time::MAX);
+        if self.left == 0 {
+            self.number += 1;
+            self.left = self.bytes_each;
+        }
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(t: i64) -> Time {
+        Time::from_millis(t)
+    }
+    fn bytes(n: u64) -> DataSize {
+        DataSize::from_bytes(n)
+    }
+    fn steps(points: &[(i64, u64)], end: End) -> Capacity {
+        let points = points.iter().map(|(t, kbps)| (ms(*t), Rate::from_kbps(*kbps))).collect();
+        Capacity::rates(Schedule::new(points).unwrap(), end).unwrap()
+    }
+
+    #[test]
+    fn service_crosses_changes_of_rate_exactly() {
+        // 1 Mbps to t = 10 ms, an outage to 30 ms, then 2 Mbps. 2500 B = 20,000 bit:
+        // from 5 ms: 5,000 bit by 10 ms, none to 30 ms, the other 15,000 at 2 Mbps in 7.5 ms.
+        let mut c = steps(&[(0, 1000), (10, 0), (30, 2000)], End::Hold);
+        assert_eq!(c.finish(ms(5), bytes(2500)), Time::from_nanos(37_500_000));
+        assert_eq!(c.finish(ms(40), bytes(250)), ms(41));
+        assert_eq!(c.volume(ms(0), ms(40)), bytes((10_000 + 20_000) / 8));
+        assert_eq!(c.rate_at(ms(20)), Rate::ZERO);
+    }
+
+    #[test]
+    fn a_final_outage_never_ends_and_a_loop_does() {
+        let mut c = steps(&[(0, 1000), (10, 0)], End::Hold);
+        assert_eq!(c.finish(ms(9), bytes(1250)), Time::MAX);
+        let mut c = steps(&[(0, 1000), (10, 0)], End::Loop(TimeDelta::from_millis(20)));
+        // 10,000 bit from 9 ms: 1,000 by 10 ms, none to 20 ms, 9,000 more by 29 ms.
+        assert_eq!(c.finish(ms(9), bytes(1250)), ms(29));
+        assert_eq!(c.volume(ms(0), ms(40)), bytes(2 * 1250));
+        assert_eq!(c.rate_at(ms(47)), Rate::from_kbps(1000));
+    }
+
+    #[test]
+    fn opportunities_are_shared_split_and_lost() {
+        let at = [10, 20, 20, 30].map(TimeDelta::from_millis).to_vec();
+        let mut c = Capacity::opportunities(at, bytes(1504), End::Loop(TimeDelta::from_millis(30))).unwrap();
+        assert_eq!(c.finish(ms(0), bytes(700)), ms(10)); // shares the first ...
+        assert_eq!(c.finish(ms(10), bytes(700)), ms(10)); // ... with this one
+        assert_eq!(c.finish(ms(10), bytes(1504)), ms(20)); // 104 of the first, 1400 of the second
+        assert_eq!(c.finish(ms(20), bytes(104 + 1504)), ms(20)); // all that is left of both at 20 ms
+        assert_eq!(c.finish(ms(20), bytes(1)), ms(30));
+        // Idle until 35 ms: the rest at 30 ms is lost; the second lap begins at 30 ms, so 40 ms is next.
+        assert_eq!(c.finish(ms(35), bytes(3008)), ms(50));
+        assert_eq!(c.volume(ms(0), ms(31)), bytes(4 * 1504));
+    }
+
+    #[test]
+    fn a_held_trace_ends_and_bad_input_is_named() {
+        let at = vec![TimeDelta::from_millis(1)];
+        let mut c = Capacity::opportunities(at.clone(), bytes(1504), End::Hold).unwrap();
+        assert_eq!(c.finish(ms(0), bytes(1504)), ms(1));
+        assert_eq!(c.finish(ms(1), bytes(1)), Time::MAX);
+        assert_eq!(Capacity::opportunities(vec![], bytes(1), End::Hold).unwrap_err(), CapacityError::Empty);
+        assert_eq!(Capacity::opportunities(at, bytes(0), End::Hold).unwrap_err(), CapacityError::NoBytes);
+    }
+}

@@ -1,0 +1,324 @@
+//! The hop itself: queue, server, wire.
+
+use crate::queue::{Discipline, Waiting};
+use crate::{Capacity, Jitter, JitterOrder, LossModel, Schedule};
+use paceline_units::{DataSize, Ecn, FlowId, RandomStream, Streams, Time, TimeDelta};
+use std::collections::VecDeque;
+
+/// What a link knows of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// The driver's handle; the link only carries it.
+    pub id: u32,
+    /// Whose packet it is.
+    pub flow: FlowId,
+    /// Bytes on this link, headers included.
+    pub size: DataSize,
+    /// ECN field.
+    pub ecn: Ecn,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropCause {
+    /// The queue was full.
+    Overflow,
+    /// Lost on the wire.
+    Loss,
+    /// Dropped by an active queue discipline.
+    Early,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// It reaches the far end.
+    Delivered {
+        /// The packet, with its ECN field as it leaves.
+        packet: Descriptor,
+        /// How long it waited before its service began.
+        waited: TimeDelta,
+        /// When its last bit left the server.
+        left: Time,
+        /// When it is at the far end.
+        due: Time,
+    },
+    /// It is gone.
+    Dropped {
+        /// The packet.
+        packet: Descriptor,
+        /// Why.
+        cause: DropCause,
+        /// When: on arrival for an overflow, at the far end for a loss.
+        due: Time,
+    },
+}
+
+/// What a hop is made of.
+pub struct LinkConfig {
+    /// How fast it serves; `None` is unlimited, and then nobody ever waits.
+    pub capacity: Option<Capacity>,
+    /// Who waits and who is dropped.
+    pub queue: Box<dyn Discipline>,
+    /// Propagation delay, as in force when a packet leaves the server.
+    pub delay: Schedule<TimeDelta>,
+    /// Added to the delay.
+    pub jitter: Option<Jitter>,
+    /// Loss on the wire, as in force when a packet leaves the server.
+    pub loss: Schedule<LossModel>,
+}
+
+/// A hop. Call [`handle_packet`](Self::handle_packet) with times that never go back, and drain
+/// [`poll_output`](Self::poll_output) when [`poll_timeout`](Self::poll_timeout) comes.
+pub struct Link {
+    capacity: Option<Capacity>,
+    queue: Box<dyn Discipline>,
+    delay: Schedule<TimeDelta>,
+    jitter: Option<Jitter>,
+    loss: Schedule<LossModel>,
+    jitter_random: RandomStream,
+    loss_random: RandomStream,
+    /// The server is busy until then.
+    free: Time,
+    /// Served or lost, in order of due time: what waits for its due time to come.
+    wire: VecDeque<Output>,
+    /// Due time of the last packet put on an order-keeping wire.
+    last_due: Time,
+    reorders: bool,
+    dropped: Vec<Waiting>,
+}
+
+impl Link {
+    /// A hop that draws its jitter and loss from the streams `<path>/jitter` and `<path>/loss`.
+    pub fn new(config: LinkConfig, streams: &Streams, path: &str) -> Self {
+        let LinkConfig { capacity, queue, delay, jitter, loss } = config;
+        Self {
+            capacity,
+            queue,
+            delay,
+            jitter,
+            loss,
+            jitter_random: streams.stream(&format!("{path}/jitter")),
+            loss_random: streams.stream(&format!("{path}/loss")),
+            free: Time::ZERO,
+            wire: VecDeque::new(),
+            last_due: Time::ZERO,
+            reorders: jitter.is_some_and(|j| j.order == JitterOrder::Reorder),
+            dropped: Vec::new(),
+        }
+    }
+
+    /// A packet arrives.
+    pub fn handle_packet(&mut self, now: Time, packet: Descriptor) {
+        let Some(capacity) = &self.capacity else {
+            return self.put_on_wire(now, packet, TimeDelta::ZERO, TimeDelta::ZERO);
+        };
+        let rate = capacity.rate_at(now);
+        self.serve_until(now);
+        if self.queue.is_empty() {
+            self.free = self.free.max(now); // an idle server waited for this packet
+        }
+        match self.queue.enqueue(now, packet, rate) {
+            Ok(()) => self.serve_until(now),
+            Err(cause) => self.insert(Output::Dropped { packet, cause, due: now }),
+        }
+    }
+
+    /// The next packet whose fate is due at `now`; call until `None`.
+    #[inline]
+    pub fn poll_output(&mut self, now: Time) -> Option<Output> {
+        if self.wire.is_empty() || self.reorders {
+            self.serve_until(now);
+        }
+        if due(self.wire.front()?) > now {
+            return None;
+        }
+        let output = self.wire.pop_front();
+        self.serve_until(now);
+        output
+    }
+
+    /// When the next output may be due; [`Time::MAX`] for never.
+    #[inline]
+    pub fn poll_timeout(&self) -> Time {
+        // While order is kept, nobody who still waits can come before the first on the wire.
+        match self.wire.front() {
+            Some(first) if !self.reorders || self.queue.is_empty() => due(first),
+            Some(first) => due(first).min(self.free),
+            None if self.queue.is_empty() => Time::MAX,
+            None => self.free,
+        }
+    }
+
+    /// Bytes that wait in the queue, as of the last call.
+    pub fn backlog(&self) -> DataSize {
+        self.queue.backlog()
+    }
+
+    /// Begins every service that begins by `now`.
+    #[inline]
+    fn serve_until(&mut self, now: Time) {
+        while self.free <= now && !self.queue.is_empty() {
+            let start = self.free;
+            let next = self.queue.dequeue(start, &mut self.dropped);
+            while let Some(Waiting { packet, .. }) = self.dropped.pop() {
+                self.insert(Output::Dropped { packet, cause: DropCause::Early, due: start });
+            }
+            let Some(Waiting { packet, arrived }) = next else { break };
+            let capacity = self.capacity.as_mut().expect("an unlimited link has no queue");
+            let left = capacity.finish(start, packet.size);
+            self.free = left;
+            self.put_on_wire(left, packet, start - arrived, left - start);
+        }
+    }
+
+    fn put_on_wire(&mut self, left: Time, packet: Descriptor, waited: TimeDelta, serial: TimeDelta) {
+        if left == Time::MAX {
+            return self.insert(Output::Delivered { packet, waited, left, due: Time::MAX });
+        }
+        let mut due = left + *self.delay.at(left);
+        if let Some(jitter) = &self.jitter {
+            due += jitter.draw(&mut self.jitter_random);
+        }
+        if !self.reorders {
+            // RFC 8868, section 4.5.1: held back behind the packet before it by this packet's serialisation.
+            if due < self.last_due + serial {
+                due = self.last_due + serial;
+            }
+            self.last_due = due;
+        }
+        let output = match self.loss.at_mut(left).draw(&mut self.loss_random) {
+            true => Output::Dropped { packet, cause: DropCause::Loss, due },
+            false => Output::Delivered { packet, waited, left, due },
+        };
+        self.insert(output);
+    }
+
+    /// Keeps the wire in order of due time, equal times first come first.
+    fn insert(&mut self, output: Output) {
+        let at = due(&output);
+        if self.wire.back().is_none_or(|last| due(last) <= at) {
+            self.wire.push_back(output);
+        } else {
+            let index = self.wire.partition_point(|o| due(o) <= at);
+            self.wire.insert(index, output);
+        }
+    }
+}
+
+#[inline]
+fn due(output: &Output) -> Time {
+    match output {
+        Output::Delivered { due, .. } | Output::Dropped { due, .. } => *due,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{DropTail, DropTailLimit};
+    use paceline_units::{Fraction, Rate};
+
+    fn ms(t: i64) -> TimeDelta {
+        TimeDelta::from_millis(t)
+    }
+
+    fn link(jitter: Option<Jitter>, loss: f64) -> Link {
+        let points = vec![(Time::ZERO, Rate::from_kbps(1000)), (Time::from_millis(500), Rate::from_kbps(300))];
+        let config = LinkConfig {
+            capacity: Some(Capacity::rates(Schedule::new(points).unwrap(), crate::End::Hold).unwrap()),
+            queue: Box::new(DropTail::new(DropTailLimit::DrainTime(ms(100)))),
+            delay: Schedule::new(vec![(Time::ZERO, ms(40)), (Time::from_millis(300), ms(5))]).unwrap(),
+            jitter,
+            loss: Schedule::constant(LossModel::Bernoulli { probability: Fraction::new(loss).unwrap() }),
+        };
+        Link::new(config, &Streams::new(1), "test/0")
+    }
+
+    fn packet(id: u32) -> Descriptor {
+        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct }
+    }
+
+    /// Sends 200 packets, one each 6 ms (1.67 Mbps into 1 then 0.3), polling whenever `poll` says so.
+    fn run(mut link: Link, poll: impl Fn(u32) -> bool) -> Vec<Output> {
+        let mut out = Vec::new();
+        for id in 0..200 {
+            let now = Time::from_millis(6 * id as i64);
+            if poll(id) {
+                out.extend(core::iter::from_fn(|| link.poll_output(now)));
+            }
+            link.handle_packet(now, packet(id));
+        }
+        loop {
+            let next = link.poll_timeout();
+            if next == Time::MAX {
+                return out;
+            }
+            out.extend(core::iter::from_fn(|| link.poll_output(next)));
+        }
+    }
+
+    fn sorted(mut outputs: Vec<Output>) -> Vec<Output> {
+        outputs.sort_by_key(|o| match o {
+            Output::Delivered { packet, .. } | Output::Dropped { packet, .. } => packet.id,
+        });
+        outputs
+    }
+
+    #[test]
+    fn an_empty_link_adds_serialisation_and_delay_only() {
+        let mut link = link(None, 0.0);
+        link.handle_packet(Time::from_millis(7), packet(1));
+        assert_eq!(link.poll_timeout(), Time::from_millis(7 + 10 + 40));
+        assert_eq!(link.poll_output(Time::from_millis(56)), None);
+        let Some(Output::Delivered { waited, left, due, .. }) = link.poll_output(Time::from_millis(57)) else {
+            panic!("delivered when due")
+        };
+        assert_eq!((waited, left, due), (TimeDelta::ZERO, Time::from_millis(17), Time::from_millis(57)));
+        assert_eq!(link.poll_timeout(), Time::MAX);
+    }
+
+    #[test]
+    fn decisions_do_not_depend_on_when_the_link_is_polled() {
+        for order in [None, Some(JitterOrder::Keep), Some(JitterOrder::Reorder)] {
+            let jitter = order.map(|order| Jitter { std: ms(5), limit: ms(15), order });
+            let often = run(link(jitter, 0.1), |_| true);
+            let seldom = run(link(jitter, 0.1), |id| id % 37 == 0);
+            assert_eq!(often.len(), 200, "every packet has exactly one fate");
+            assert!(often.windows(2).all(|w| due(&w[0]) <= due(&w[1])), "outputs come in order of due time");
+            assert_eq!(sorted(often), sorted(seldom));
+        }
+    }
+
+    #[test]
+    fn order_is_kept_or_not_as_asked() {
+        let overtakes = |order| {
+            let jitter = Some(Jitter { std: ms(5), limit: ms(15), order });
+            let ids: Vec<u32> = run(link(jitter, 0.0), |_| true)
+                .into_iter()
+                .filter_map(|o| match o {
+                    Output::Delivered { packet, .. } => Some(packet.id),
+                    Output::Dropped { .. } => None,
+                })
+                .collect();
+            ids.windows(2).filter(|w| w[1] < w[0]).count()
+        };
+        assert_eq!(overtakes(JitterOrder::Keep), 0, "not even when the delay falls from 40 to 5 ms");
+        let n = overtakes(JitterOrder::Reorder);
+        assert!((1..40).contains(&n), "{n}");
+    }
+
+    #[test]
+    fn the_queue_bounds_waiting_and_follows_capacity() {
+        let outputs = run(link(None, 0.0), |_| true);
+        let waited = |o: &Output| match o {
+            Output::Delivered { waited, .. } => *waited,
+            Output::Dropped { .. } => TimeDelta::ZERO,
+        };
+        let longest = outputs.iter().map(waited).max().unwrap();
+        // 100 ms at 1 Mbps are 10 packets; after the fall to 0.3 Mbps those 10 take up to 333 ms to drain.
+        assert!((ms(250)..=ms(345)).contains(&longest), "{longest}");
+        let drops = outputs.iter().filter(|o| matches!(o, Output::Dropped { cause: DropCause::Overflow, .. })).count();
+        assert!((80..140).contains(&drops), "{drops}");
+    }
+}

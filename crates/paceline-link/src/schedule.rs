@@ -1,0 +1,62 @@
+//! A value that changes at set times.
+
+use paceline_units::Time;
+
+/// A piecewise-constant value: each point holds from its time to the next; the first holds from the start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule<T> {
+    points: Vec<(Time, T)>,
+}
+
+impl<T> Schedule<T> {
+    /// One value for ever.
+    pub fn constant(value: T) -> Self {
+        Self { points: vec![(Time::ZERO, value)] }
+    }
+
+    /// Values from their times on; `None` unless there is a first and times strictly increase.
+    pub fn new(points: Vec<(Time, T)>) -> Option<Self> {
+        let sorted = points.windows(2).all(|w| w[0].0 < w[1].0);
+        (!points.is_empty() && sorted).then_some(Self { points })
+    }
+
+    /// The points, first to last.
+    pub fn points(&self) -> &[(Time, T)] {
+        &self.points
+    }
+
+    /// The value at `now`.
+    #[inline]
+    pub fn at(&self, now: Time) -> &T {
+        &self.points[self.index_at(now)].1
+    }
+
+    /// The value at `now`, to change: models that draw keep their state in the schedule.
+    pub(crate) fn at_mut(&mut self, now: Time) -> &mut T {
+        let index = self.index_at(now);
+        &mut self.points[index].1
+    }
+
+    /// The index of the point in force at `now`.
+    #[inline]
+    pub(crate) fn index_at(&self, now: Time) -> usize {
+        match self.points.len() {
+            1 => 0,
+            _ => self.points.partition_point(|(from, _)| *from <= now).saturating_sub(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_point_holds_to_the_next() {
+        let s = Schedule::new(vec![(Time::from_secs(0), 'a'), (Time::from_secs(50), 'b')]).unwrap();
+        assert_eq!((*s.at(Time::ZERO), *s.at(Time::from_nanos(49_999_999_999))), ('a', 'a'));
+        assert_eq!((*s.at(Time::from_secs(50)), *s.at(Time::MAX)), ('b', 'b'));
+        assert_eq!(Schedule::<u8>::new(vec![]), None);
+        assert_eq!(Schedule::new(vec![(Time::ZERO, 1), (Time::ZERO, 2)]), None);
+    }
+}

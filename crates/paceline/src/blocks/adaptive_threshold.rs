@@ -1,0 +1,81 @@
+//! The adaptive threshold `gamma`: a low-pass filter of `|m|` with one gain up and another down.
+//!
+//! ```text
+//! gamma(i) = gamma(i-1) + dT · k · (|m(i)| - gamma(i-1)),   k = k_d if |m| < gamma else k_u    (mmsys16, eq. 17, 18)
+//! ```
+//!
+//! Fast up (`k_u`), so that a competing TCP's gradient does not starve the flow; slow down (`k_d`), so that the flow
+//! stays sensitive to its own. `m` here is the scaled gradient `T = min(n, 60)·m` that the detector compares; eq. 17
+//! is homogeneous, so for n >= 60 that is the paper's form with gamma sixty times as large.
+
+use paceline_units::{RemoteTime, TimeDelta};
+
+/// Numbers of the threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThresholdConfig {
+    /// First value, ms (draft-ietf-rmcat-gcc-02, table 1: 12.5; the paper gives none).
+    pub gamma_0: f64,
+    /// Gain per ms while `|T| >= gamma`.
+    pub k_u: f64,
+    /// Gain per ms while `|T| < gamma`.
+    pub k_d: f64,
+    /// Lowest and highest value, ms (gcc-02: 6 and 600).
+    pub range: (f64, f64),
+    /// No update while `|T| - gamma` exceeds this, ms (gcc-02: 15; the paper has no guard: infinite).
+    pub guard: f64,
+}
+
+/// Longest `dT` that counts (libwebrtc): with it `dT·k_u` stays at 1, beyond which eq. 17 would overshoot.
+const DT_MAX: TimeDelta = TimeDelta::from_millis(100);
+
+/// The threshold.
+#[derive(Clone, Debug)]
+pub struct AdaptiveThreshold {
+    config: ThresholdConfig,
+    gamma: f64,
+    updated: Option<RemoteTime>,
+}
+
+impl AdaptiveThreshold {
+    /// At its first value.
+    pub fn new(config: ThresholdConfig) -> Self {
+        Self { config, gamma: config.gamma_0, updated: None }
+    }
+
+    /// gamma, ms.
+    pub fn gamma_ms(&self) -> f64 {
+        self.gamma
+    }
+
+    /// Takes the scaled gradient `T` in ms of the frame that arrived at `now`. The first call only sets the time.
+    pub fn update(&mut self, now: RemoteTime, t: f64) {
+        let dt = (now - self.updated.replace(now).unwrap_or(now)).min(DT_MAX).as_millis_f64();
+        if t.abs() - self.gamma <= self.config.guard {
+            self.gamma = step(self.gamma, t, dt, &self.config);
+        }
+    }
+}
+
+/// Eq. 17 and 18, with the clamp.
+fn step(gamma: f64, t: f64, dt_ms: f64, c: &ThresholdConfig) -> f64 {
+    let k = if t.abs() < gamma { c.k_d } else { c.k_u };
+    (gamma + dt_ms * k * (t.abs() - gamma)).clamp(c.range.0, c.range.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_gap_takes_gamma_to_the_gradient_and_not_beyond() {
+        let config =
+            ThresholdConfig { gamma_0: 12.5, k_u: 0.01, k_d: 0.00018, range: (6.0, 600.0), guard: f64::INFINITY };
+        let mut threshold = AdaptiveThreshold::new(config);
+        threshold.update(RemoteTime::from_millis(0), 100.0);
+        assert_eq!(threshold.gamma_ms(), 12.5, "no time has passed yet");
+        threshold.update(RemoteTime::from_millis(5000), 100.0);
+        assert_eq!(threshold.gamma_ms(), 100.0);
+        threshold.update(RemoteTime::from_millis(5100), 5000.0);
+        assert_eq!(threshold.gamma_ms(), 600.0, "clamped");
+    }
+}

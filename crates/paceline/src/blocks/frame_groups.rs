@@ -1,0 +1,148 @@
+//! Frame grouping: packets with one RTP timestamp are one group; consecutive groups give the measured one-way delay
+//! gradient
+//!
+//! ```text
+//! d_m(i) = (t_i - t_{i-1}) - (T_i - T_{i-1})                                      (mmsys16, eq. 4)
+//! ```
+//!
+//! with `t_i` the arrival of the frame's last packet and `T_i` the departure of its first (the paper) or last (the
+//! draft, libwebrtc). A frame is known to be complete when a packet of the next one arrives, so a delta comes one
+//! frame late. Packets of an earlier frame than the current one are ignored. Only differences within one clock are
+//! formed, so neither clock's origin nor a constant offset between them matters.
+
+use crate::Arrival;
+use paceline_units::{RemoteTime, Time, TimeDelta};
+
+/// Which packet's departure stands for the frame's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// The first packet's (mmsys16, figure 2).
+    First,
+    /// The last packet's (draft-ietf-rmcat-gcc-02, section 5.2).
+    Last,
+}
+
+/// The step from one complete frame to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupDelta {
+    /// `t_i - t_{i-1}`, on the receiver's clock.
+    pub arrival: TimeDelta,
+    /// `T_i - T_{i-1}`, on the sender's clock.
+    pub departure: TimeDelta,
+    /// Difference of the frames' sizes in bytes.
+    pub size: i64,
+}
+
+impl GroupDelta {
+    /// The measured one-way delay gradient `d_m` in milliseconds (eq. 4).
+    pub fn gradient_ms(&self) -> f64 {
+        (self.arrival - self.departure).as_millis_f64()
+    }
+}
+
+/// Builds groups from arrivals.
+#[derive(Clone, Debug)]
+pub struct FrameGroups {
+    departure: Departure,
+    current: Option<Group>,
+    previous: Option<Group>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    timestamp: u32,
+    departure: Time,
+    arrival: RemoteTime,
+    bytes: i64,
+}
+
+impl FrameGroups {
+    /// No frame yet.
+    pub fn new(departure: Departure) -> Self {
+        Self { departure, current: None, previous: None }
+    }
+
+    /// A packet of the stream arrived. Answers a delta when it completes the second of two frames.
+    #[inline]
+    pub fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival) -> Option<GroupDelta> {
+        let sent = arrival.sent?;
+        let bytes = arrival.size.as_bytes() as i64;
+        let fresh = Group { timestamp: arrival.timestamp, departure: sent, arrival: now, bytes };
+        let Some(current) = &mut self.current else {
+            self.current = Some(fresh);
+            return None;
+        };
+        let ahead = arrival.timestamp.wrapping_sub(current.timestamp);
+        if ahead == 0 {
+            current.arrival = now;
+            current.bytes += bytes;
+            if self.departure == Departure::Last {
+                current.departure = current.departure.max(sent);
+            }
+            return None;
+        }
+        if ahead >= 1 << 31 {
+            return None; // a packet of an earlier frame
+        }
+        let complete = *current;
+        *current = fresh;
+        let previous = self.previous.replace(complete)?;
+        Some(GroupDelta {
+            arrival: complete.arrival - previous.arrival,
+            departure: complete.departure - previous.departure,
+            size: complete.bytes - previous.bytes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PacketKind;
+    use paceline_units::{DataSize, Ecn, StreamId};
+
+    fn deltas(departure: Departure, packets: &[(u32, i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
+        let mut groups = FrameGroups::new(departure);
+        let mut out = Vec::new();
+        for &(timestamp, sent_ms, arrived_ms, bytes) in packets {
+            let arrival = Arrival {
+                sent: Some(Time::from_millis(sent_ms)),
+                timestamp,
+                sequence: 0,
+                stream: StreamId(0),
+                kind: PacketKind::Media,
+                size: DataSize::from_bytes(bytes),
+                ecn: Ecn::NotEct,
+            };
+            if let Some(d) = groups.handle_arrival(RemoteTime::from_millis(arrived_ms), &arrival) {
+                let ms = |d: TimeDelta| d.as_nanos() / 1_000_000;
+                out.push((ms(d.arrival), ms(d.departure), d.size));
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn frames_of_two_packets() {
+        // timestamp, sent, arrived, bytes: frames at 0, 33, 66 ms of two packets each, the clocks 500 ms apart.
+        let packets = [
+            (0, 0, 500, 700),
+            (0, 10, 512, 300),
+            (3000, 33, 535, 700),
+            (0, 11, 536, 100), // late: of an earlier frame
+            (3000, 41, 555, 500),
+            (6000, 66, 566, 900),
+            (9000, 99, 600, 900),
+        ];
+        // First: t 512, 555, 566; T 0, 33, 66; sizes 1000, 1200, 900.
+        assert_eq!(deltas(Departure::First, &packets), [(43, 33, 200), (11, 33, -300)]);
+        // Last: T 10, 41, 66.
+        assert_eq!(deltas(Departure::Last, &packets), [(43, 31, 200), (11, 25, -300)]);
+    }
+
+    #[test]
+    fn timestamps_wrap() {
+        let packets = [(u32::MAX - 1000, 0, 0, 1), (2000, 33, 33, 1), (5000, 66, 70, 1)];
+        assert_eq!(deltas(Departure::First, &packets), [(33, 33, 0)]);
+    }
+}

@@ -1,0 +1,86 @@
+//! The arrival-time filter of GCC 2016: a scalar Kalman filter whose one state is the one-way delay gradient `m`.
+//!
+//! State: `m(i+1) = m(i) + w`, output: `d_m(i) = m(i) + n` (mmsys16, eq. 10). The measurement noise is estimated
+//! from the residual itself, so the filter trusts measurements less on a path that jitters. Each equation is one
+//! function below. All values in milliseconds (variances in ms²) per frame.
+
+/// Numbers of the filter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KalmanConfig {
+    /// `Q`, state noise variance, ms² (eq. 15: 10⁻³).
+    pub q: f64,
+    /// `beta`, memory of the noise estimate (eq. 16: 0.95).
+    pub beta: f64,
+    /// `P(0)`, first error variance, ms² (section 4.1.2: 10⁻¹).
+    pub p_0: f64,
+    /// First noise variance, ms². The paper gives none; libwebrtc's `var_noise` begins at 50.
+    pub variance_0: f64,
+    /// Lowest noise variance, ms². 0: none, as printed. draft-ietf-rmcat-gcc-02, section 5.3: 1.
+    pub variance_min: f64,
+    /// Cap of the residual that enters the noise estimate, in standard deviations. 0: none, as printed. gcc-02: 3.
+    pub outlier_cap: f64,
+}
+
+/// The filter.
+#[derive(Clone, Debug)]
+pub struct ScalarKalman {
+    config: KalmanConfig,
+    m: f64,
+    p: f64,
+    variance: f64,
+}
+
+impl ScalarKalman {
+    /// A filter that has seen nothing: `m(0) = 0`.
+    pub fn new(config: KalmanConfig) -> Self {
+        Self { config, m: 0.0, p: config.p_0, variance: config.variance_0 }
+    }
+
+    /// Takes the measured gradient `d_m` of a frame and answers the estimate `m`, both in ms.
+    pub fn update(&mut self, d_m: f64) -> f64 {
+        let c = &self.config;
+        let residual = d_m - self.m;
+        self.variance =
+            noise(self.variance, capped(residual, self.variance, c.outlier_cap), c.beta).max(c.variance_min);
+        let gain = gain(self.p, c.q, self.variance);
+        self.m = estimate(self.m, d_m, gain);
+        self.p = error_variance(self.p, c.q, gain);
+        self.m
+    }
+
+    /// `m`, ms.
+    pub fn gradient_ms(&self) -> f64 {
+        self.m
+    }
+
+    /// The estimated noise variance, ms².
+    pub fn variance(&self) -> f64 {
+        self.variance
+    }
+}
+
+/// Eq. 16: the noise variance as a moving average of the squared residual.
+fn noise(variance: f64, residual: f64, beta: f64) -> f64 {
+    beta * variance + (1.0 - beta) * residual * residual
+}
+
+/// Eq. 12: the gain.
+fn gain(p: f64, q: f64, variance: f64) -> f64 {
+    (p + q) / (p + q + variance)
+}
+
+/// Eq. 11: the estimate.
+fn estimate(m: f64, d_m: f64, gain: f64) -> f64 {
+    (1.0 - gain) * m + gain * d_m
+}
+
+/// Eq. 14: the error variance.
+fn error_variance(p: f64, q: f64, gain: f64) -> f64 {
+    (1.0 - gain) * (p + q)
+}
+
+/// gcc-02, section 5.3: residuals beyond `cap` standard deviations count as that much.
+fn capped(residual: f64, variance: f64, cap: f64) -> f64 {
+    let limit = if cap > 0.0 { cap * variance.sqrt() } else { f64::INFINITY };
+    residual.clamp(-limit, limit)
+}

@@ -1,0 +1,77 @@
+//! The loss-based controller: a rate that falls with heavy loss, rests with some, grows with none.
+//!
+//! ```text
+//!            A_s (1 - 0.5 f)   f > 0.1
+//! A_s(k) =   1.05 A_s          f < 0.02                                             (mmsys16, eq. 5)
+//!            A_s               otherwise
+//! ```
+//!
+//! Applied once per receiver report.
+
+use paceline_units::{Fraction, Rate};
+
+/// Numbers of the controller, all from eq. 5.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossConfig {
+    /// Below this fraction lost the rate grows.
+    pub low: f64,
+    /// Above this fraction lost the rate falls.
+    pub high: f64,
+    /// Growth factor per report.
+    pub increase: f64,
+    /// Share of the fraction lost by which the rate falls.
+    pub decrease: f64,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct LossController {
+    config: LossConfig,
+    rate: Rate,
+}
+
+impl LossController {
+    /// At its first rate.
+    pub fn new(config: LossConfig, start: Rate) -> Self {
+        Self { config, rate: start }
+    }
+
+    /// `A_s`.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// A receiver report: eq. 5.
+    pub fn handle_report(&mut self, fraction_lost: Fraction) {
+        let (f, c) = (fraction_lost.get(), &self.config);
+        if f > c.high {
+            self.rate = self.rate.scale(1.0 - c.decrease * f);
+        } else if f < c.low {
+            self.rate = self.rate.scale(c.increase);
+        }
+    }
+
+    /// Keeps the rate between a floor and a ceiling ("A_s cannot exceed A_r", section 3.2); the floor wins.
+    pub fn bound(&mut self, min: Rate, max: Rate) {
+        self.rate = self.rate.min(max).max(min);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equation_5() {
+        let config = LossConfig { low: 0.02, high: 0.1, increase: 1.05, decrease: 0.5 };
+        let after = |f| {
+            let mut c = LossController::new(config, Rate::from_kbps(1000));
+            c.handle_report(Fraction::new(f).unwrap());
+            c.rate().as_bps()
+        };
+        assert_eq!(
+            [0.0, 0.0199, 0.02, 0.05, 0.1, 0.2, 1.0].map(after),
+            [1_050_000, 1_050_000, 1_000_000, 1_000_000, 1_000_000, 900_000, 500_000]
+        );
+    }
+}

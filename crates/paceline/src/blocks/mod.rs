@@ -1,0 +1,17 @@
+//! The blocks that generations of controllers share: one idea a file, named by the papers' word.
+
+mod adaptive_threshold;
+mod frame_groups;
+mod incoming_rate;
+mod kalman;
+mod kalman_two_state;
+mod loss_controller;
+mod overuse_detector;
+
+pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
+pub use frame_groups::{Departure, FrameGroups, GroupDelta};
+pub use incoming_rate::IncomingRate;
+pub use kalman::{KalmanConfig, ScalarKalman};
+pub use kalman_two_state::{TwoStateConfig, TwoStateKalman};
+pub use loss_controller::{LossConfig, LossController};
+pub use overuse_detector::{OveruseDetector, Usage};

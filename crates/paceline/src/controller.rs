@@ -1,0 +1,220 @@
+//! The seam between a controller and the flow that it steers.
+//!
+//! The send half decides; the receive half, where there is one, watches arrivals and writes reports. Both sit
+//! behind the join: they see typed facts, never bytes; the flow keeps the history and runs the pacer. A half that
+//! only wants one call per feedback implements that method alone: every other has an empty default.
+
+use crate::Signals;
+use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
+
+/// A controller as a flow holds it: an optional half at each end, what joins them, and the ECN codepoint it sends.
+pub struct Controller {
+    /// The half at the sender. Without one the flow sends as fast as its sources please.
+    pub send: Option<Box<dyn SendHalf>>,
+    /// The half at the receiver.
+    pub receive: Option<Box<dyn ReceiveHalf>>,
+    /// The report that the receiving endpoint sends on its own account, besides what the receive half asks for.
+    pub feedback: FeedbackKind,
+    /// Codepoint of the media packets.
+    pub ecn: Ecn,
+}
+
+/// Which per-packet report the receiving endpoint writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedbackKind {
+    /// None: sender and receiver reports only, and what the receive half emits.
+    None,
+    /// Transport-wide feedback at this interval.
+    TransportWide {
+        /// Time between two reports.
+        interval: TimeDelta,
+    },
+}
+
+/// What kind of packet it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketKind {
+    /// First transmission of media.
+    Media,
+    /// A retransmission.
+    Retransmission,
+    /// Nothing but padding.
+    Padding,
+}
+
+/// A packet as it left the pacer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentPacket {
+    /// Number within the flow, from 0, without wrap.
+    pub sequence: u64,
+    /// Bytes on the network, IP and UDP headers included.
+    pub size: DataSize,
+    /// Which stream it belongs to.
+    pub stream: StreamId,
+    /// What it is.
+    pub kind: PacketKind,
+}
+
+/// What the receiver said of one packet, joined with what the sender knows of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketReport {
+    /// Number within the flow.
+    pub sequence: u64,
+    /// When it left the pacer.
+    pub sent: Time,
+    /// Bytes on the network.
+    pub size: DataSize,
+    /// When it arrived, on the receiver's clock; `None`: reported lost.
+    pub arrival: Option<RemoteTime>,
+    /// ECN field on arrival.
+    pub ecn: Ecn,
+}
+
+/// One feedback message after the join: every packet that it settles, in order of sequence.
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback<'a> {
+    /// The packets that this message settled; those settled before are not in it.
+    pub packets: &'a [PacketReport],
+    /// Sent, and neither acknowledged nor lost, after this message.
+    pub outstanding: DataSize,
+    /// Sent after the highest acknowledged packet (bytes in flight of RFC 8298), after this message.
+    pub after_highest: DataSize,
+}
+
+/// What an RTCP sender or receiver report says of the flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReceiverReport {
+    /// Fraction of packets lost since the report before (RFC 3550, section 6.4.1).
+    pub fraction_lost: Fraction,
+    /// Round-trip time from LSR and DLSR, if they gave one.
+    pub rtt: Option<TimeDelta>,
+}
+
+/// How a stream is doing at the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamState {
+    /// Which stream.
+    pub stream: StreamId,
+    /// What waits in the pacer for it.
+    pub queued: DataSize,
+    /// What the stream was allowed and its source did not use.
+    pub unused: Rate,
+}
+
+/// What encoder and pacer are to do, until the next decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What the flow sends in all, IP and UDP headers included.
+    pub target: Rate,
+    /// How fast the pacer may empty its queue.
+    pub pacing: Rate,
+    /// Bound on bytes in flight, if the controller has one.
+    pub window: Option<Window>,
+    /// Up to this rate, padding fills what media leaves free. Zero: none.
+    pub padding: Rate,
+    /// A cluster to send faster than the target, to learn.
+    pub probe: Option<Probe>,
+}
+
+/// A bound on data in flight, and which of the two counts it bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// On what was sent and neither acknowledged nor lost.
+    Outstanding(DataSize),
+    /// On what was sent after the highest acknowledged packet (RFC 8298).
+    AfterHighest(DataSize),
+}
+
+/// A probe cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Names the cluster in feedback.
+    pub cluster: u32,
+    /// How fast.
+    pub rate: Rate,
+    /// How much.
+    pub size: DataSize,
+}
+
+/// The half at the sender. Times never go back.
+pub trait SendHalf: Send {
+    /// A packet left the pacer.
+    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
+        let _ = (now, packet);
+    }
+    /// A per-packet feedback message came.
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
+        let _ = (now, feedback, signals);
+    }
+    /// A sender or receiver report came with a block on this flow.
+    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
+        let _ = (now, report, signals);
+    }
+    /// A REMB came.
+    fn handle_remb(&mut self, now: Time, rate: Rate, signals: &mut Signals) {
+        let _ = (now, rate, signals);
+    }
+    /// How the streams are doing; told before each of their frames.
+    fn handle_stream(&mut self, now: Time, stream: &StreamState) {
+        let _ = (now, stream);
+    }
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come.
+    fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
+        let _ = (now, signals);
+    }
+    /// When [`handle_timeout`](Self::handle_timeout) is wanted; [`Time::MAX`] for never.
+    fn poll_timeout(&self) -> Time {
+        Time::MAX
+    }
+    /// What to do now. Asked after every `handle_*`.
+    fn decision(&self) -> Decision;
+    /// The share of one stream, if the controller divides the target itself; otherwise the flow does, by priority.
+    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
+        let _ = stream;
+        None
+    }
+}
+
+/// A packet as the receiver saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it was sent, as its abs-send-time says: the sender's clock in steps of 2^-18 s, unwrapped by the
+    /// endpoint. The origin is unknown; only differences mean anything. `None`: the packet carried no stamp.
+    pub sent: Option<Time>,
+    /// RTP timestamp: packets of one frame share it.
+    pub timestamp: u32,
+    /// RTP sequence number.
+    pub sequence: u16,
+    /// Which stream.
+    pub stream: StreamId,
+    /// What it is.
+    pub kind: PacketKind,
+    /// Bytes on the network, IP and UDP headers included.
+    pub size: DataSize,
+    /// ECN field.
+    pub ecn: Ecn,
+}
+
+/// What a receive half wants told to its other half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Message {
+    /// Receiver estimated maximum bitrate.
+    Remb(Rate),
+}
+
+/// The half at the receiver, on the receiver's clock. Times never go back.
+pub trait ReceiveHalf: Send {
+    /// A packet arrived.
+    fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals);
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come.
+    fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
+        let _ = (now, signals);
+    }
+    /// When [`handle_timeout`](Self::handle_timeout) is wanted; [`RemoteTime::MAX`] for never.
+    fn poll_timeout(&self) -> RemoteTime {
+        RemoteTime::MAX
+    }
+    /// The next message to send. Asked after every `handle_*`, until `None`.
+    fn poll_message(&mut self, now: RemoteTime) -> Option<Message>;
+}

@@ -1,0 +1,385 @@
+//! GCC of 2016, as "Analysis and Design of the Google Congestion Control for Web Real-time Communication" (MMSys
+//! 2016) prints it: delay-based control at the receiver, loss-based control at the sender, REMB between them.
+//!
+//! ```text
+//! receiver:  packets -> FrameGroups -> ScalarKalman -> OveruseDetector -> RateController -> REMB
+//!                        eq. 4          eq. 11-16       figure 3  ^        eq. 3, figure 4
+//!                                            '--> AdaptiveThreshold       ^
+//!                                                  eq. 17, 18             IncomingRate R, 500 ms
+//! sender:    REMB A_r, receiver reports -> LossController (eq. 5) -> A = min(A_s, A_r)
+//! ```
+//!
+//! Choices where the paper is silent, and their sources, stand in `docs/algorithms/gcc-2016.md`.
+
+use super::{RateConfig, RateController, RateState, RembTimer};
+use crate::blocks::{
+    AdaptiveThreshold, Departure, FrameGroups, GroupDelta, IncomingRate, KalmanConfig, LossConfig, LossController,
+    OveruseDetector, ScalarKalman, ThresholdConfig, Usage,
+};
+use crate::{
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, Message, PacketKind, ReceiveHalf,
+    ReceiverReport, SendHalf, Setup, SignalSpec, Signals,
+};
+use paceline_units::{Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
+
+const SOURCE: &str =
+    "Carlucci, De Cicco, Holmer, Mascolo: Analysis and Design of the Google Congestion Control (MMSys 2016)";
+
+/// `gcc-2016`: the paper.
+pub(crate) fn adaptive() -> Entry {
+    Entry::new("gcc-2016", "GCC of 2016: Kalman filter, adaptive threshold, REMB", SOURCE, Gcc2016Config::default())
+}
+
+/// `gcc-2016-static`: the threshold stays where it is (the paper's figures 9 to 11).
+pub(crate) fn static_threshold() -> Entry {
+    let threshold = ThresholdConfig { gamma_0: 25.0, k_u: 0.0, k_d: 0.0, ..Gcc2016Config::default().threshold };
+    let config = Gcc2016Config { threshold, ..Gcc2016Config::default() };
+    Entry::new("gcc-2016-static", "gcc-2016 with a static threshold of 25 ms", SOURCE, config)
+}
+
+/// `gcc-2016-guarded`: with the draft's 15 ms guard on the threshold's update.
+pub(crate) fn guarded() -> Entry {
+    let threshold = ThresholdConfig { guard: 15.0, ..Gcc2016Config::default().threshold };
+    let config = Gcc2016Config { threshold, ..Gcc2016Config::default() };
+    Entry::new(
+        "gcc-2016-guarded",
+        "gcc-2016 with draft-ietf-rmcat-gcc-02's 15 ms guard on the threshold",
+        SOURCE,
+        config,
+    )
+}
+
+/// Every number of GCC 2016. `Default` is the paper; what it does not print cites its own source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gcc2016Config {
+    /// Which packet's departure stands for the frame's.
+    pub departure: Departure,
+    /// The arrival-time filter.
+    pub kalman: KalmanConfig,
+    /// The adaptive threshold.
+    pub threshold: ThresholdConfig,
+    /// How long over-use must last, ms.
+    pub overuse_ms: f64,
+    /// The remote rate controller.
+    pub rate: RateConfig,
+    /// Window of the incoming rate, ms.
+    pub window_ms: f64,
+    /// Interval of regular REMBs, ms.
+    pub remb_ms: f64,
+    /// The loss-based controller.
+    pub loss: LossConfig,
+    /// Pacing rate over target.
+    pub pacing_factor: f64,
+}
+
+impl Default for Gcc2016Config {
+    fn default() -> Self {
+        Self {
+            departure: Departure::First,
+            kalman: KalmanConfig {
+                q: 1e-3,
+                beta: 0.95,
+                p_0: 0.1,
+                variance_0: 50.0,
+                variance_min: 0.0,
+                outlier_cap: 0.0,
+            },
+            threshold: ThresholdConfig {
+                gamma_0: 12.5,
+                k_u: 0.01,
+                k_d: 0.00018,
+                range: (6.0, 600.0),
+                guard: f64::INFINITY,
+            },
+            overuse_ms: 100.0,
+            rate: RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5 },
+            window_ms: 500.0,
+            remb_ms: 1000.0,
+            loss: LossConfig { low: 0.02, high: 0.1, increase: 1.05, decrease: 0.5 },
+            pacing_factor: 1.5,
+        }
+    }
+}
+
+impl Config for Gcc2016Config {
+    const FIELDS: &'static [Field<Self>] = &[
+        field("q", "ms²", "Kalman state noise variance, eq. 15", (1e-12, 1e3), |c| c.kalman.q, |c, v| c.kalman.q = v),
+        field(
+            "beta",
+            "",
+            "memory of the noise estimate, eq. 16",
+            (0.0, 1.0),
+            |c| c.kalman.beta,
+            |c, v| c.kalman.beta = v,
+        ),
+        field(
+            "p_0",
+            "ms²",
+            "first error variance, section 4.1.2",
+            (0.0, 1e3),
+            |c| c.kalman.p_0,
+            |c, v| c.kalman.p_0 = v,
+        ),
+        field(
+            "variance_0",
+            "ms²",
+            "first noise variance; not printed, libwebrtc's 50",
+            (1e-9, 1e6),
+            |c| c.kalman.variance_0,
+            |c, v| c.kalman.variance_0 = v,
+        ),
+        field(
+            "variance_min",
+            "ms²",
+            "lowest noise variance; none in the paper, 1 in gcc-02 section 5.3",
+            (0.0, 1e3),
+            |c| c.kalman.variance_min,
+            |c, v| c.kalman.variance_min = v,
+        ),
+        field(
+            "outlier_cap",
+            "",
+            "residuals beyond this many standard deviations are capped in the noise estimate; none (0) in the paper, 3 in gcc-02 section 5.3",
+            (0.0, 100.0),
+            |c| c.kalman.outlier_cap,
+            |c, v| c.kalman.outlier_cap = v,
+        ),
+        field(
+            "gamma_0",
+            "ms",
+            "first threshold, on min(n, 60)·m; not printed, 12.5 in gcc-02 table 1",
+            (0.0, 1e4),
+            |c| c.threshold.gamma_0,
+            |c, v| c.threshold.gamma_0 = v,
+        ),
+        field(
+            "k_u",
+            "1/ms",
+            "threshold gain up, section 4.2",
+            (0.0, 0.1),
+            |c| c.threshold.k_u,
+            |c, v| c.threshold.k_u = v,
+        ),
+        field(
+            "k_d",
+            "1/ms",
+            "threshold gain down, section 4.2",
+            (0.0, 0.1),
+            |c| c.threshold.k_d,
+            |c, v| c.threshold.k_d = v,
+        ),
+        field(
+            "gamma_min",
+            "ms",
+            "lowest threshold; not printed, 6 in gcc-02 section 5.4",
+            (0.0, 1e4),
+            |c| c.threshold.range.0,
+            |c, v| c.threshold.range.0 = v,
+        ),
+        field(
+            "gamma_max",
+            "ms",
+            "highest threshold; not printed, 600 in gcc-02 section 5.4",
+            (1.0, 1e5),
+            |c| c.threshold.range.1,
+            |c, v| c.threshold.range.1 = v,
+        ),
+        field(
+            "overuse_ms",
+            "ms",
+            "how long over-use must last, section 3.3",
+            (0.0, 1e4),
+            |c| c.overuse_ms,
+            |c, v| c.overuse_ms = v,
+        ),
+        field(
+            "eta",
+            "1/s",
+            "growth in Increase, eq. 3; printed per frame, used per second (gcc-02 section 5.5)",
+            (1.0, 10.0),
+            |c| c.rate.eta,
+            |c, v| c.rate.eta = v,
+        ),
+        field("alpha", "", "share of R kept in Decrease, eq. 3", (0.1, 1.0), |c| c.rate.alpha, |c, v| c.rate.alpha = v),
+        field(
+            "headroom",
+            "",
+            "bound of A_r over R, section 3.3",
+            (1.0, 100.0),
+            |c| c.rate.headroom,
+            |c, v| c.rate.headroom = v,
+        ),
+        field("window_ms", "ms", "window of R, section 3.3", (10.0, 1e4), |c| c.window_ms, |c, v| c.window_ms = v),
+        field(
+            "remb_ms",
+            "ms",
+            "interval of regular REMBs, section 3.3",
+            (10.0, 1e5),
+            |c| c.remb_ms,
+            |c, v| c.remb_ms = v,
+        ),
+        field("loss_low", "", "below this loss A_s grows, eq. 5", (0.0, 1.0), |c| c.loss.low, |c, v| c.loss.low = v),
+        field("loss_high", "", "above this loss A_s falls, eq. 5", (0.0, 1.0), |c| c.loss.high, |c, v| c.loss.high = v),
+        field(
+            "loss_increase",
+            "",
+            "growth of A_s per report, eq. 5",
+            (1.0, 10.0),
+            |c| c.loss.increase,
+            |c, v| c.loss.increase = v,
+        ),
+        field(
+            "loss_decrease",
+            "",
+            "fall of A_s per fraction lost, eq. 5",
+            (0.0, 1.0),
+            |c| c.loss.decrease,
+            |c, v| c.loss.decrease = v,
+        ),
+        field(
+            "pacing_factor",
+            "",
+            "pacing rate over target, section 3.5",
+            (1.0, 10.0),
+            |c| c.pacing_factor,
+            |c, v| c.pacing_factor = v,
+        ),
+    ];
+
+    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
+        &[
+            SignalSpec::series("A_s", "bit/s"),
+            SignalSpec::series("A_r received", "bit/s"),
+            SignalSpec::series("f_l", ""),
+        ],
+        &[
+            SignalSpec::series("d_m", "ms"),
+            SignalSpec::series("m scaled", "ms"),
+            SignalSpec::series("gamma", "ms"),
+            SignalSpec::state("usage", Usage::NAMES),
+            SignalSpec::state("sigma", RateState::NAMES),
+            SignalSpec::series("R", "bit/s"),
+            SignalSpec::series("A_r", "bit/s"),
+        ],
+    );
+
+    fn build(&self, setup: &Setup) -> Controller {
+        Controller {
+            send: Some(Box::new(Sender {
+                loss: LossController::new(self.loss, setup.start),
+                remb: None,
+                min: setup.min,
+                pacing_factor: self.pacing_factor,
+            })),
+            receive: Some(Box::new(Receiver {
+                groups: FrameGroups::new(self.departure),
+                kalman: ScalarKalman::new(self.kalman),
+                threshold: AdaptiveThreshold::new(self.threshold),
+                detector: OveruseDetector::new(self.overuse_ms),
+                incoming: IncomingRate::new(TimeDelta::from_millis_f64(self.window_ms)),
+                rate: RateController::new(self.rate, setup.start, setup.min),
+                remb: RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms)),
+                steering: None,
+                frames: 0,
+            })),
+            feedback: FeedbackKind::None,
+            ecn: Ecn::NotEct,
+        }
+    }
+}
+
+/// One line of the table above.
+const fn field(
+    name: &'static str,
+    unit: &'static str,
+    source: &'static str,
+    range: (f64, f64),
+    get: fn(&Gcc2016Config) -> f64,
+    set: fn(&mut Gcc2016Config, f64),
+) -> Field<Gcc2016Config> {
+    Field { name, unit, source, range, get, set }
+}
+
+struct Receiver {
+    groups: FrameGroups,
+    kalman: ScalarKalman,
+    threshold: AdaptiveThreshold,
+    detector: OveruseDetector,
+    incoming: IncomingRate,
+    rate: RateController,
+    remb: RembTimer,
+    /// The stream whose frames are grouped: the first whose media came. Everything counts towards R.
+    steering: Option<StreamId>,
+    frames: u64,
+}
+
+impl ReceiveHalf for Receiver {
+    #[inline]
+    fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
+        self.incoming.handle_arrival(now, arrival.size);
+        if arrival.kind == PacketKind::Media && *self.steering.get_or_insert(arrival.stream) == arrival.stream {
+            if let Some(delta) = self.groups.handle_arrival(now, arrival) {
+                self.handle_frame(now, &delta, signals);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> RemoteTime {
+        self.remb.next().unwrap_or(RemoteTime::MAX)
+    }
+
+    #[inline]
+    fn poll_message(&mut self, now: RemoteTime) -> Option<Message> {
+        // Nothing to tell before the first gradient: the sender's own start rate stands.
+        (self.frames > 0 && self.remb.poll(now, self.rate.rate())).then(|| Message::Remb(self.rate.rate()))
+    }
+}
+
+impl Receiver {
+    fn handle_frame(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
+        self.frames += 1;
+        let d_m = delta.gradient_ms();
+        let m = self.kalman.update(d_m);
+        let scaled = self.detector.scale(m);
+        let usage = self.detector.update(m, scaled, self.threshold.gamma_ms(), delta.departure.as_millis_f64());
+        self.threshold.update(now, scaled);
+        let incoming = self.incoming.rate(now);
+        let rate = self.rate.update(now, usage, incoming);
+        signals.emit(0, d_m);
+        signals.emit(1, scaled);
+        signals.emit(2, self.threshold.gamma_ms());
+        signals.emit(3, usage.index());
+        signals.emit(4, self.rate.state().index());
+        signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(6, rate.as_bps_f64());
+    }
+}
+
+struct Sender {
+    loss: LossController,
+    remb: Option<Rate>,
+    min: Rate,
+    pacing_factor: f64,
+}
+
+impl SendHalf for Sender {
+    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
+        self.loss.handle_report(report.fraction_lost);
+        self.loss.bound(self.min, self.remb.unwrap_or(Rate::MAX));
+        signals.emit(0, self.loss.rate().as_bps_f64());
+        signals.emit(2, report.fraction_lost.get());
+    }
+
+    fn handle_remb(&mut self, _: Time, rate: Rate, signals: &mut Signals) {
+        self.remb = Some(rate);
+        self.loss.bound(self.min, rate);
+        signals.emit(0, self.loss.rate().as_bps_f64());
+        signals.emit(1, rate.as_bps_f64());
+    }
+
+    /// `A = min(A_s, A_r)` (section 3.5).
+    fn decision(&self) -> Decision {
+        let target = self.loss.rate().min(self.remb.unwrap_or(Rate::MAX)).max(self.min);
+        Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: target, probe: None }
+    }
+}

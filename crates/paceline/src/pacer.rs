@@ -1,0 +1,131 @@
+//! The pacer: spreads a frame's packets in time, by priority, with a bounded queue.
+//!
+//! A packet may leave when the one before it has had its time at the pacing rate; the time is computed, not
+//! ticked. Audio goes before retransmissions, those before video.
+
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use std::collections::VecDeque;
+
+/// Priority of a packet, highest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Audio: small, and the first to be missed.
+    Audio = 0,
+    /// Retransmissions: late already.
+    Retransmission = 1,
+    /// Video.
+    Video = 2,
+}
+
+/// A paced queue of packets `T`.
+#[derive(Debug)]
+pub struct Pacer<T> {
+    queues: [VecDeque<(T, DataSize)>; 3],
+    queued: DataSize,
+    rate: Rate,
+    /// Longest time that the queue may take to drain; what does not fit is refused.
+    limit: TimeDelta,
+    /// When the next packet may leave.
+    next: Time,
+}
+
+impl<T> Pacer<T> {
+    /// An empty pacer. `limit`: the longest time that the queue may take to drain at the pacing rate.
+    pub fn new(rate: Rate, limit: TimeDelta) -> Self {
+        let queues = [VecDeque::new(), VecDeque::new(), VecDeque::new()];
+        Self { queues, queued: DataSize::ZERO, rate, limit, next: Time::ZERO }
+    }
+
+    /// Changes the pacing rate from the next packet on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
+    /// Whether `size` more bytes would drain within the limit.
+    pub fn has_room(&self, size: DataSize) -> bool {
+        (self.queued + size) / self.rate <= self.limit
+    }
+
+    /// Queues a packet. Ask [`has_room`](Self::has_room) first, for a frame as a whole.
+    pub fn push(&mut self, class: Class, packet: T, size: DataSize) {
+        self.queued += size;
+        self.queues[class as usize].push_back((packet, size));
+    }
+
+    /// The next packet, if one waits and may leave at `now`.
+    #[inline]
+    pub fn pop(&mut self, now: Time) -> Option<T> {
+        if now < self.next || self.queued == DataSize::ZERO {
+            return None;
+        }
+        let (packet, size) = self.queues.iter_mut().find_map(VecDeque::pop_front)?;
+        self.queued -= size;
+        self.spend(now, size);
+        Some(packet)
+    }
+
+    /// Takes the time of a packet that did not come from the queue, such as padding.
+    pub fn spend(&mut self, now: Time, size: DataSize) {
+        self.next = self.next.max(now) + size / self.rate;
+    }
+
+    /// When a packet may leave, whether one waits or not.
+    pub fn next_release(&self) -> Time {
+        self.next
+    }
+
+    /// When [`pop`](Self::pop) will yield; [`Time::MAX`] for an empty queue.
+    pub fn poll_timeout(&self) -> Time {
+        if self.queued == DataSize::ZERO { Time::MAX } else { self.next }
+    }
+
+    /// What waits.
+    pub fn queued(&self) -> DataSize {
+        self.queued
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_leave_at_the_pacing_rate_by_priority() {
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_millis(40));
+        let size = DataSize::from_bytes(1250); // 10 ms
+        for id in 0..3 {
+            pacer.push(Class::Video, id, size);
+        }
+        let mut left = Vec::new();
+        while pacer.poll_timeout() < Time::MAX {
+            let now = pacer.poll_timeout();
+            left.push((now.as_nanos() / 1_000_000, pacer.pop(now).unwrap()));
+            assert_eq!(pacer.pop(now), None, "one at a time");
+            if left.len() == 1 {
+                pacer.push(Class::Audio, 9, size);
+            }
+        }
+        assert_eq!(left, [(0, 0), (10, 9), (20, 1), (30, 2)]);
+    }
+
+    #[test]
+    fn the_queue_is_bounded_in_time() {
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_millis(40));
+        assert!(pacer.has_room(DataSize::from_bytes(5000)));
+        assert!(!pacer.has_room(DataSize::from_bytes(5001)));
+        pacer.push(Class::Video, (), DataSize::from_bytes(5000));
+        assert!(!pacer.has_room(DataSize::from_bytes(1)));
+        pacer.set_rate(Rate::from_kbps(2000));
+        assert!(pacer.has_room(DataSize::from_bytes(5000)));
+    }
+
+    #[test]
+    fn idle_time_is_not_saved_up() {
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1));
+        let size = DataSize::from_bytes(1250);
+        pacer.push(Class::Video, (), size);
+        pacer.push(Class::Video, (), size);
+        assert!(pacer.pop(Time::from_secs(5)).is_some());
+        assert_eq!(pacer.poll_timeout(), Time::from_millis(5010));
+    }
+}

@@ -1,0 +1,243 @@
+//! The controllers by name. A registry is a value: [`Registry::standard`] plus what a program adds.
+//!
+//! A controller's config is a plain struct; its table of [`Field`]s gives each number a name, a unit, a range and a
+//! source, and everything else derives from that table: `--set`, the docs, sensitivity runs, sweeps.
+
+use crate::{Controller, SignalSpec, fixed, gcc};
+use paceline_units::Rate;
+
+/// What the flow tells a controller at birth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// The first target.
+    pub start: Rate,
+    /// Never below this.
+    pub min: Rate,
+    /// The most that the flow's sources can use, headers included: padding and probing stop there.
+    pub max: Rate,
+}
+
+/// One number of a config.
+pub struct Field<C: 'static> {
+    /// Its name, as `--set` takes it.
+    pub name: &'static str,
+    /// Its unit; empty for pure numbers.
+    pub unit: &'static str,
+    /// What it is and where its default comes from.
+    pub source: &'static str,
+    /// Lowest and highest value that make sense, both allowed.
+    pub range: (f64, f64),
+    /// Reads it.
+    pub get: fn(&C) -> f64,
+    /// Writes it.
+    pub set: fn(&mut C, f64),
+}
+
+/// A field without its type: what help and docs print.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FieldInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What it is and where its default comes from.
+    pub source: &'static str,
+    /// Lowest and highest value.
+    pub range: (f64, f64),
+    /// Its value in this entry's config.
+    pub default: f64,
+}
+
+/// A controller's configuration is its factory.
+pub trait Config: Clone + Send + Sync + 'static {
+    /// Every number that can be set.
+    const FIELDS: &'static [Field<Self>];
+    /// Signals of the send half, then those of the receive half.
+    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]);
+    /// Makes the pair.
+    fn build(&self, setup: &Setup) -> Controller;
+}
+
+/// Why no controller can be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// No such field.
+    #[error("{controller} has no parameter `{name}`")]
+    UnknownField {
+        /// The controller.
+        controller: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// A value that makes no sense.
+    #[error("{controller}: {name} = {value} is outside {} to {} {unit}", range.0, range.1)]
+    OutOfRange {
+        /// The controller.
+        controller: String,
+        /// The field.
+        name: &'static str,
+        /// What was asked for.
+        value: f64,
+        /// Lowest and highest value.
+        range: (f64, f64),
+        /// Unit of all three.
+        unit: &'static str,
+    },
+    /// A start rate outside the limits, or limits the wrong way round.
+    #[error("{controller}: need min <= start and min <= max, got min {}, start {}, max {}", setup.min, setup.start, setup.max)]
+    Setup {
+        /// The controller.
+        controller: String,
+        /// What was given.
+        setup: Setup,
+    },
+}
+
+/// A registered controller.
+pub struct Entry {
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    factory: Box<dyn Factory>,
+}
+
+impl Entry {
+    /// A controller under `name`, from a config with its defaults. `source`: the document that it follows.
+    pub fn new<C: Config>(name: &'static str, summary: &'static str, source: &'static str, config: C) -> Self {
+        Self { name, summary, source, factory: Box::new(config) }
+    }
+    /// The name by which scenarios ask for it.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+    /// A line on it.
+    pub fn summary(&self) -> &'static str {
+        self.summary
+    }
+    /// The document that it follows.
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+    /// Its numbers, with the defaults of this entry.
+    pub fn fields(&self) -> Vec<FieldInfo> {
+        self.factory.fields()
+    }
+    /// Signals of the send half and of the receive half.
+    pub fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
+        self.factory.signals()
+    }
+    /// A fresh pair of halves, with some numbers changed.
+    pub fn build(&self, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
+        if setup.min > setup.start || setup.min > setup.max {
+            return Err(ConfigError::Setup { controller: self.name.to_owned(), setup: *setup });
+        }
+        self.factory.build(self.name, setup, changes)
+    }
+}
+
+/// The controllers that a program knows.
+pub struct Registry {
+    entries: Vec<Entry>,
+}
+
+impl Registry {
+    /// Every controller of this library.
+    pub fn standard() -> Self {
+        let mut registry = Self { entries: Vec::new() };
+        registry.add(gcc::gcc2016::adaptive());
+        registry.add(gcc::gcc2016::static_threshold());
+        registry.add(gcc::gcc2016::guarded());
+        registry.add(fixed::entry());
+        registry
+    }
+
+    /// Adds one. Panics if the name is taken: two controllers of one name are a bug in the program.
+    pub fn add(&mut self, entry: Entry) {
+        assert!(self.get(entry.name).is_none(), "the name `{}` is taken", entry.name);
+        self.entries.push(entry);
+    }
+
+    /// The controller of this name.
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|e| e.name == name)
+    }
+
+    /// All of them, in order of registration.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+}
+
+/// [`Config`] without its type.
+trait Factory: Send + Sync {
+    fn fields(&self) -> Vec<FieldInfo>;
+    fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]);
+    fn build(&self, name: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError>;
+}
+
+impl<C: Config> Factory for C {
+    fn fields(&self) -> Vec<FieldInfo> {
+        let info = |f: &Field<C>| FieldInfo {
+            name: f.name,
+            unit: f.unit,
+            source: f.source,
+            range: f.range,
+            default: (f.get)(self),
+        };
+        C::FIELDS.iter().map(info).collect()
+    }
+    fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
+        C::SIGNALS
+    }
+    fn build(&self, controller: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
+        let mut config = self.clone();
+        for (name, value) in changes {
+            let field = C::FIELDS.iter().find(|f| f.name == name).ok_or_else(|| ConfigError::UnknownField {
+                controller: controller.to_owned(),
+                name: name.clone(),
+                known: C::FIELDS.iter().map(|f| f.name).collect(),
+            })?;
+            let (name, range, unit, value) = (field.name, field.range, field.unit, *value);
+            if !(range.0..=range.1).contains(&value) {
+                return Err(ConfigError::OutOfRange { controller: controller.to_owned(), name, value, range, unit });
+            }
+            (field.set)(&mut config, value);
+        }
+        Ok(Config::build(&config, setup))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETUP: Setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+
+    #[test]
+    fn every_default_is_in_its_range_and_every_field_sets_itself_alone() {
+        for entry in Registry::standard().iter() {
+            for field in entry.fields() {
+                assert!((field.range.0..=field.range.1).contains(&field.default), "{} {}", entry.name(), field.name);
+                assert!(!field.source.is_empty());
+                for value in [field.range.0, field.range.1] {
+                    assert!(entry.build(&SETUP, &[(field.name.to_owned(), value)]).is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bad_numbers_are_errors() {
+        let registry = Registry::standard();
+        let entry = registry.get("gcc-2016").unwrap();
+        let build = |name: &str, value| entry.build(&SETUP, &[(name.to_owned(), value)]).err().unwrap();
+        assert!(matches!(build("k_x", 1.0), ConfigError::UnknownField { .. }));
+        assert!(matches!(build("k_u", -1.0), ConfigError::OutOfRange { .. }));
+        assert!(matches!(build("k_u", f64::NAN), ConfigError::OutOfRange { .. }));
+        let setup = Setup { start: Rate::from_kbps(10), ..SETUP };
+        assert!(matches!(entry.build(&setup, &[]).err().unwrap(), ConfigError::Setup { .. }));
+    }
+}
