@@ -1,0 +1,122 @@
+//! Constant-bitrate speech: a frame every 20 ms, all of one size, whatever the controller wants.
+//!
+//! RFC 8867 puts one such stream of 20 kbps beside each video stream. There is no talk spurt model: the stream is
+//! always on, as without discontinuous transmission.
+
+use super::error::check;
+use super::whole_bytes::WholeBytes;
+use super::{Frame, Source, SourceError};
+use paceline_units::{Rate, Time, TimeDelta};
+
+/// What an [`Audio`] source is made from. The default is 20 kbps in frames of 20 ms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AudioConfig {
+    /// The rate, without headers; at least one byte a frame.
+    pub rate: Rate,
+    /// The time from frame to frame, 1 ms to 1 s.
+    pub interval: TimeDelta,
+}
+
+impl Default for AudioConfig {
+    fn default() -> Self {
+        Self { rate: Rate::from_kbps(20), interval: TimeDelta::from_millis(20) }
+    }
+}
+
+/// An audio source that ignores its target.
+#[derive(Clone, Debug)]
+pub struct Audio {
+    config: AudioConfig,
+    due: Time,
+    /// Bytes in a frame, with the fraction.
+    exact: f64,
+    bytes: WholeBytes,
+}
+
+/// RTP timestamp units per second, as Opus has them (RFC 7587, section 4.1).
+const CLOCK: u32 = 48_000;
+
+impl Audio {
+    /// A source whose first frame is due at `start`.
+    pub fn new(config: AudioConfig, start: Time) -> Result<Self, SourceError> {
+        let (shortest, longest) = (TimeDelta::from_millis(1), TimeDelta::from_secs(1));
+        check((shortest..=longest).contains(&config.interval), "interval", config.interval, "1 ms to 1 s")?;
+        let exact = config.rate.as_bps_f64() * config.interval.as_secs_f64() / 8.0;
+        let ok = exact >= 1.0 && config.rate <= Rate::from_kbps(1_000_000);
+        check(ok, "rate", config.rate, "one byte a frame or more, and at most 1 Gbps")?;
+        Ok(Self { config, due: start, exact, bytes: WholeBytes::default() })
+    }
+}
+
+impl Source for Audio {
+    /// Changes nothing.
+    fn set_target(&mut self, _now: Time, _target: Rate) {}
+    /// Every frame is a key frame: audio frames decode on their own.
+    fn poll_frame(&mut self, now: Time) -> Option<Frame> {
+        if now < self.due {
+            return None;
+        }
+        let captured = self.due;
+        self.due += self.config.interval;
+        Some(Frame { captured, size: self.bytes.take(self.exact), key: true })
+    }
+    fn poll_timeout(&self) -> Time {
+        self.due
+    }
+    fn range(&self) -> (Rate, Rate) {
+        (self.config.rate, self.config.rate)
+    }
+    fn clock_rate(&self) -> u32 {
+        CLOCK
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{bytes, early_polls_change_nothing, frames_until};
+    use super::*;
+
+    const START: Time = Time::from_millis(3);
+
+    fn audio() -> Audio {
+        Audio::new(AudioConfig::default(), START).unwrap()
+    }
+
+    #[test]
+    fn fifty_frames_of_fifty_bytes_a_second() {
+        let mut source = audio();
+        source.set_target(START, Rate::from_kbps(500));
+        source.request_key_frame(START);
+        let frames = frames_until(&mut source, START + TimeDelta::from_secs(10));
+        assert_eq!(frames.len(), 500);
+        assert!(frames.iter().all(|f| f.size.as_bytes() == 50 && f.key));
+        assert_eq!(frames[1].captured - frames[0].captured, TimeDelta::from_millis(20));
+        assert_eq!(source.range(), (Rate::from_kbps(20), Rate::from_kbps(20)));
+        assert_eq!(source.clock_rate(), 48_000);
+    }
+
+    #[test]
+    fn odd_rates_are_exact_too() {
+        // 12 345 bps in frames of 10 ms: 15.43125 bytes each, 92 587.5 in a minute.
+        let config = AudioConfig { rate: Rate::from_bps(12_345), interval: TimeDelta::from_millis(10) };
+        let mut source = Audio::new(config, START).unwrap();
+        let frames = frames_until(&mut source, START + TimeDelta::from_secs(60));
+        assert!((92_586..=92_588).contains(&bytes(&frames)));
+        assert!(frames.iter().all(|f| (15..=16).contains(&f.size.as_bytes())));
+    }
+
+    #[test]
+    fn early_polls() {
+        early_polls_change_nothing(audio(), audio(), START);
+    }
+
+    #[test]
+    fn bad_configurations_are_named() {
+        let error = |rate, interval| Audio::new(AudioConfig { rate, interval }, START).unwrap_err().field;
+        let (kbps, ms) = (Rate::from_kbps(20), TimeDelta::from_millis);
+        assert_eq!(error(kbps, TimeDelta::ZERO), "interval");
+        assert_eq!(error(kbps, ms(1001)), "interval");
+        assert_eq!(error(Rate::from_bps(399), ms(20)), "rate"); // 0.9975 bytes
+        assert_eq!(error(Rate::MAX, ms(20)), "rate");
+    }
+}

@@ -1,0 +1,443 @@
+//! The statistical model of a live video encoder (RFC 8593, section 5).
+//!
+//! Three traits of real encoders that an ideal source lacks:
+//!
+//! * *Time damping* (5.1): after a reaction to a new target the encoder does not react again for tau_v. A request
+//!   made in between stands and is taken up at the end, see [`EncoderConfig::reaction_delay`].
+//! * *Transient* (5.2): a key frame, or a sudden change of target, is one large frame followed by K_d - 1 frames that
+//!   are small enough for the K_d frames together to be of the mean rate: with B0 = R_v / 8 / FPS, the large one has
+//!   r B0 bytes (r = K_B / B0) and each of the others (K_d - r) / (K_d - 1) B0.
+//! * *Steady state* (5.3): size B = B0 (1 + X), interval t = t0 (1 + Y), t0 = 1 / FPS, where X and Y are independent
+//!   zero-mean Laplace variables with the scales SCALE_B and SCALE_t.
+//!
+//! Readings, where the RFC leaves a choice:
+//!
+//! * The model as written allows frames of negative size and time that runs backwards (X, Y < -1, 6 draws in 10 000).
+//!   X and Y are clamped to [-0.9, 0.9]: cutting both sides alike keeps the mean at zero whatever the scale, so the
+//!   long-run rate is R_v with no correction, and captured times strictly increase.
+//! * K_B is given for 1 Mbps only. It scales with the rate: r is constant, 13.5 KB / 4.17 KB = 3.24.
+//! * A transient that begins before the last has ended owes the sum of both excesses. Its large frame is cut so that
+//!   no later frame falls below a tenth of B0, and the mean holds even if a key frame is requested all the time.
+//! * The transient lasts K_d frames (267 ms by default), although 5.2 speaks of tau_v (200 ms). Its sizes carry no
+//!   noise, its intervals do: the camera does not know.
+//! * The stream begins with a key frame, hence with a transient. A transient from a change of target is no key frame.
+//! * The range limits the target (5.4), not each frame.
+//!
+//! Each frame takes two draws (size, interval) whatever it is, so that the noise of the n-th frame does not depend on
+//! what the controller did before.
+
+use super::damping::DampedTarget;
+use super::error::{check, check_fps, check_range};
+use super::whole_bytes::WholeBytes;
+use super::{Frame, Source, SourceError, VIDEO_CLOCK};
+use paceline_units::{Fraction, RandomStream, Rate, Time, TimeDelta};
+
+/// What an [`Encoder`] is made from. The default is RFC 8593, figure 2.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EncoderConfig {
+    /// FPS, mean frames per second, 0.1 to 1000 (figure 2: 30 Hz).
+    pub fps: f64,
+    /// R_min, the lowest target obeyed (section 5.4; figure 2: 150 kbps); at least 10 bytes a frame.
+    pub min: Rate,
+    /// R_max, the highest target obeyed (section 5.4; figure 2: 1.5 Mbps).
+    pub max: Rate,
+    /// R_v until the first reaction (figure 2: 1 Mbps).
+    pub start: Rate,
+    /// tau_v, the least time from one reaction to the next, 0 to 60 s (section 5.1; figure 2: 0.2 s). The first
+    /// request is obeyed at once; one made too early is held, the latest replacing the others, and obeyed when the
+    /// time is over.
+    pub reaction_delay: TimeDelta,
+    /// K_d, frames in a transient with the large one, 1 or more (section 5.2; figure 2: 8). 1 means no transient, and
+    /// wants a `burst_ratio` of 1.
+    pub burst_frames: u32,
+    /// K_B / B0, the size of the large frame in mean frames, from 1 (every frame alike) to 1 + 0.9 (K_d - 1), where
+    /// the others are down to a tenth of a mean frame (section 5.2; figure 2: 13.5 KB at 1 Mbps and 30 Hz, 3.24).
+    pub burst_ratio: f64,
+    /// A change of the target by more than this part of the target before starts a transient (section 7's example:
+    /// 10 %); `None`: only key frames do.
+    pub burst_threshold: Option<Fraction>,
+    /// SCALE_B, the scale of the Laplace noise on the frame size in mean frame sizes, 0 (none) to 0.5 (section 5.3;
+    /// figure 2: 0.15).
+    pub size_scale: f64,
+    /// SCALE_t, the scale of the Laplace noise on the frame interval in mean intervals, 0 (none) to 0.5 (section 5.3;
+    /// figure 2: 0.15).
+    pub interval_scale: f64,
+    /// The time from one key frame to the next unless one is requested in between, longer than K_d frames; `None`
+    /// (default): only at the start and on request, as live encoders do. Not in the RFC.
+    pub key_frame_period: Option<TimeDelta>,
+}
+
+impl Default for EncoderConfig {
+    fn default() -> Self {
+        Self {
+            fps: 30.0,
+            min: Rate::from_kbps(150),
+            max: Rate::from_kbps(1500),
+            start: Rate::from_kbps(1000),
+            reaction_delay: TimeDelta::from_millis(200),
+            burst_frames: 8,
+            burst_ratio: 3.24,
+            burst_threshold: Fraction::new(0.1),
+            size_scale: 0.15,
+            interval_scale: 0.15,
+            key_frame_period: None,
+        }
+    }
+}
+
+/// A video source that reacts late, bursts and fluctuates like a live encoder; its long-run rate is the target.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    config: EncoderConfig,
+    target: DampedTarget,
+    random: RandomStream,
+    bytes: WholeBytes,
+    start: Time,
+    /// From the start to the next frame, in mean intervals: whole numbers without noise, so that nothing drifts.
+    phase: f64,
+    due: Time,
+    transient: Transient,
+    /// The next frame starts a transient, as the target has jumped.
+    jumped: bool,
+    /// The next frame is a key frame.
+    key: bool,
+    last_key: Time,
+}
+
+/// A transient in progress, in units of B0.
+#[derive(Clone, Debug, Default)]
+struct Transient {
+    /// How much more than the mean was sent.
+    owed: f64,
+    /// Frames left to make up for it.
+    left: u32,
+}
+
+/// No frame deviates from the mean by more than this part of it.
+const MOST: f64 = 0.9;
+
+impl Encoder {
+    /// A source whose first frame, a key frame, is due at `start`; its noise is drawn from `random`.
+    pub fn new(config: EncoderConfig, start: Time, random: RandomStream) -> Result<Self, SourceError> {
+        config.check()?;
+        let target = DampedTarget::new(config.min, config.max, config.start, config.reaction_delay);
+        Ok(Self {
+            target,
+            random,
+            bytes: WholeBytes::default(),
+            start,
+            phase: 0.0,
+            due: start,
+            transient: Transient::default(),
+            jumped: false,
+            key: true,
+            last_key: start,
+            config,
+        })
+    }
+
+    /// Takes up the target that stands at `now`.
+    fn settle(&mut self, now: Time) {
+        if let (Some(change), Some(threshold)) = (self.target.settle(now), self.config.burst_threshold) {
+            let (from, to) = (change.from.as_bps_f64(), change.to.as_bps_f64());
+            self.jumped |= (to - from).abs() > threshold.get() * from;
+        }
+    }
+
+    /// The zero-mean noise of one frame.
+    fn noise(&mut self, scale: f64) -> f64 {
+        let x = self.random.laplace(1.0); // drawn even if unused
+        if scale > 0.0 { (x * scale).clamp(-MOST, MOST) } else { 0.0 }
+    }
+}
+
+impl Transient {
+    /// Starts (again) and returns the size of the large frame.
+    fn start(&mut self, frames: u32, ratio: f64) -> f64 {
+        self.left = frames - 1;
+        let room = MOST * f64::from(self.left) - self.owed;
+        let excess = (ratio - 1.0).min(room).max(0.0);
+        self.owed += excess;
+        1.0 + excess
+    }
+
+    /// The size of the next small frame, if there is one.
+    fn next(&mut self) -> Option<f64> {
+        let share = (self.left > 0).then(|| self.owed / f64::from(self.left))?;
+        self.left -= 1;
+        self.owed -= share;
+        Some(1.0 - share)
+    }
+}
+
+impl EncoderConfig {
+    fn check(&self) -> Result<(), SourceError> {
+        check_fps(self.fps)?;
+        check_range(self.min, self.max, self.start, self.fps, 10.0)?;
+        let delay = self.reaction_delay;
+        check((TimeDelta::ZERO..=TimeDelta::from_secs(60)).contains(&delay), "reaction_delay", delay, "0 to 60 s")?;
+        check((1..=10_000).contains(&self.burst_frames), "burst_frames", self.burst_frames, "1 to 10000 frames")?;
+        let most = 1.0 + MOST * f64::from(self.burst_frames - 1);
+        let expected = "1 to 1 + 0.9 (`burst_frames` - 1) mean frames";
+        check((1.0..=most).contains(&self.burst_ratio), "burst_ratio", self.burst_ratio, expected)?;
+        for (field, scale) in [("size_scale", self.size_scale), ("interval_scale", self.interval_scale)] {
+            check((0.0..=0.5).contains(&scale), field, scale, "0 to 0.5")?;
+        }
+        if let Some(period) = self.key_frame_period {
+            let transient = f64::from(self.burst_frames) / self.fps;
+            let ok = period.as_secs_f64() > transient;
+            check(ok, "key_frame_period", period, "longer than `burst_frames` / `fps`")?;
+        }
+        Ok(())
+    }
+}
+
+impl Source for Encoder {
+    fn set_target(&mut self, now: Time, target: Rate) {
+        self.settle(now);
+        self.target.request(now, target);
+        self.settle(now);
+    }
+    /// The next frame will be a key frame, tau_v or not.
+    fn request_key_frame(&mut self, _now: Time) {
+        self.key = true;
+    }
+    fn poll_frame(&mut self, now: Time) -> Option<Frame> {
+        if now < self.due {
+            return None;
+        }
+        let captured = self.due;
+        self.settle(captured);
+        let (size_noise, interval_noise) = (self.noise(self.config.size_scale), self.noise(self.config.interval_scale));
+
+        let periodic = self.config.key_frame_period.is_some_and(|period| captured - self.last_key >= period);
+        let key = core::mem::take(&mut self.key) || periodic;
+        if key {
+            self.last_key = captured;
+        }
+        let part = if core::mem::take(&mut self.jumped) || key {
+            self.transient.start(self.config.burst_frames, self.config.burst_ratio)
+        } else {
+            self.transient.next().unwrap_or(1.0 + size_noise)
+        };
+        let mean = self.target.current().as_bps_f64() / (8.0 * self.config.fps);
+        self.phase += 1.0 + interval_noise;
+        self.due = self.start + TimeDelta::from_secs_f64(self.phase / self.config.fps);
+        Some(Frame { captured, size: self.bytes.take(mean * part), key })
+    }
+    fn poll_timeout(&self) -> Time {
+        self.due
+    }
+    fn range(&self) -> (Rate, Rate) {
+        self.target.range()
+    }
+    fn clock_rate(&self) -> u32 {
+        VIDEO_CLOCK
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{early_polls_change_nothing, frames_until, mean_bps};
+    use super::*;
+    use paceline_units::Streams;
+
+    const START: Time = Time::from_millis(40);
+
+    fn encoder(change: impl FnOnce(&mut EncoderConfig)) -> Result<Encoder, SourceError> {
+        let mut config = EncoderConfig::default();
+        change(&mut config);
+        Encoder::new(config, START, Streams::new(1).stream("encoder"))
+    }
+
+    fn quiet(config: &mut EncoderConfig) {
+        config.size_scale = 0.0;
+        config.interval_scale = 0.0;
+    }
+
+    fn next(source: &mut Encoder) -> Frame {
+        source.poll_frame(source.poll_timeout()).unwrap()
+    }
+
+    /// The sizes of the next `n` frames.
+    fn sizes(source: &mut Encoder, n: usize) -> Vec<u64> {
+        (0..n).map(|_| next(source).size.as_bytes()).collect()
+    }
+
+    #[test]
+    fn the_default_is_figure_2() {
+        let c = EncoderConfig::default();
+        let b0 = c.start.as_bps_f64() / 8.0 / c.fps;
+        assert!((b0 - 4167.0).abs() < 1.0);
+        assert!((c.burst_ratio * b0 - 13_500.0).abs() < 0.001);
+        assert_eq!(c.burst_threshold.map(Fraction::get), Some(0.1));
+    }
+
+    #[test]
+    fn the_long_run_rate_is_the_target() {
+        // 18 000 frames: the mean of B and that of t have standard errors of 0.21 / sqrt(18000) = 0.16 % each.
+        for kbps in [150, 600, 1500] {
+            for scale in [0.15, 0.5] {
+                let mut source = encoder(|c| {
+                    (c.size_scale, c.interval_scale) = (scale, scale);
+                    c.start = Rate::from_kbps(kbps);
+                })
+                .unwrap();
+                let end = START + TimeDelta::from_secs(600);
+                let frames = frames_until(&mut source, end);
+                let ratio = mean_bps(&frames, end) / (kbps as f64 * 1000.0);
+                assert!((0.99..=1.01).contains(&ratio), "{ratio} of {kbps} kbps at scale {scale}");
+                let fps = frames.len() as f64 / 600.0;
+                assert!((29.7..=30.3).contains(&fps), "{fps} frames a second");
+            }
+        }
+    }
+
+    #[test]
+    fn the_noise_has_its_scale() {
+        // The mean of |X| of a Laplace variable is its scale; the clamp takes 0.15 exp(-6) = 0.0004.
+        let mut source = encoder(|_| ()).unwrap();
+        let frames = frames_until(&mut source, START + TimeDelta::from_secs(600));
+        let (b0, t0) = (1e6 / 8.0 / 30.0, 1.0 / 30.0);
+        let steady = &frames[8..];
+        let n = (steady.len() - 1) as f64;
+        let b: f64 = steady[1..].iter().map(|f| (f.size.as_bytes() as f64 / b0 - 1.0).abs()).sum();
+        let t: f64 = steady.windows(2).map(|w| ((w[1].captured - w[0].captured).as_secs_f64() / t0 - 1.0).abs()).sum();
+        assert!((0.145..=0.155).contains(&(b / n)), "{}", b / n);
+        assert!((0.145..=0.155).contains(&(t / n)), "{}", t / n);
+    }
+
+    #[test]
+    fn a_transient_is_one_large_frame_and_seven_small_ones() {
+        // 13 500 bytes, then (8 x 4166.7 - 13 500) / 7 = 2833.3 each: 33 333 in all, then 4166.7 each.
+        let mut source = encoder(quiet).unwrap();
+        let first = sizes(&mut source, 8);
+        assert_eq!(first[0], 13_500);
+        assert!(first[1..].iter().all(|b| (2833..=2834).contains(b)), "{first:?}");
+        assert!((33_332..=33_334).contains(&first.iter().sum::<u64>()));
+        assert!(sizes(&mut source, 20).iter().all(|b| (4166..=4167).contains(b)));
+
+        source.request_key_frame(source.poll_timeout());
+        let key = next(&mut source);
+        assert!(key.key && (13_499..=13_501).contains(&key.size.as_bytes()));
+        assert!(!next(&mut source).key);
+    }
+
+    #[test]
+    fn a_transient_scales_with_the_rate() {
+        let mut source = encoder(|c| {
+            quiet(c);
+            c.start = Rate::from_kbps(150); // B0 = 625: 2025, then 425
+        })
+        .unwrap();
+        assert_eq!(sizes(&mut source, 9), [2025, 425, 425, 425, 425, 425, 425, 425, 625]);
+    }
+
+    #[test]
+    fn jumps_of_the_target_start_a_transient_small_steps_do_not() {
+        for (kbps, large) in [(1090, false), (910, false), (1110, true), (890, true)] {
+            let mut source = encoder(quiet).unwrap();
+            sizes(&mut source, 8);
+            source.set_target(source.poll_timeout(), Rate::from_kbps(kbps));
+            let frame = next(&mut source);
+            let b0 = kbps as f64 * 1000.0 / 8.0 / 30.0;
+            let part = frame.size.as_bytes() as f64 / b0;
+            let expected = if large { 3.24 } else { 1.0 };
+            assert!((expected - 0.01..=expected + 0.01).contains(&part), "{part} mean frames at {kbps} kbps");
+            assert!(!frame.key, "only a key frame is a key frame");
+        }
+        let mut source = encoder(|c| {
+            quiet(c);
+            c.burst_threshold = None;
+        })
+        .unwrap();
+        sizes(&mut source, 8);
+        source.set_target(source.poll_timeout(), Rate::from_kbps(500));
+        assert!((2083..=2084).contains(&sizes(&mut source, 1)[0]));
+    }
+
+    #[test]
+    fn requests_within_the_reaction_delay_wait() {
+        let mut source = encoder(|c| {
+            quiet(c);
+            (c.burst_frames, c.burst_ratio) = (1, 1.0);
+        })
+        .unwrap();
+        // Reaction at 0 ms; the frames at 33, 67, 100, 133, 167 ms do not see what is asked at 50 and 60 ms.
+        source.set_target(START, Rate::from_kbps(480)); // 2000 bytes a frame
+        assert_eq!(sizes(&mut source, 2), [2000, 2000]);
+        source.set_target(START + TimeDelta::from_millis(50), Rate::from_kbps(720));
+        source.set_target(START + TimeDelta::from_millis(60), Rate::from_kbps(960)); // 4000 bytes
+        assert_eq!(sizes(&mut source, 6), [2000, 2000, 2000, 2000, 4000, 4000]);
+    }
+
+    #[test]
+    fn the_mean_holds_when_key_frames_never_stop() {
+        for every in [1, 2, 3, 5] {
+            let mut source = encoder(quiet).unwrap();
+            let sizes: Vec<u64> = (0..3000)
+                .map(|n| {
+                    if n % every == 0 {
+                        source.request_key_frame(source.poll_timeout());
+                    }
+                    next(&mut source).size.as_bytes()
+                })
+                .collect();
+            let ratio = sizes.iter().sum::<u64>() as f64 / 3000.0 / (1e6 / 240.0);
+            assert!((0.99..=1.01).contains(&ratio), "{ratio} with a key frame every {every}");
+            let b0 = 1e6 / 240.0;
+            assert!(*sizes.iter().min().unwrap() as f64 >= 0.099 * b0);
+            assert!(*sizes.iter().max().unwrap() as f64 <= 3.25 * b0);
+        }
+    }
+
+    #[test]
+    fn periodic_key_frames_come_on_time_and_keep_the_mean() {
+        let mut source = encoder(|c| c.key_frame_period = Some(TimeDelta::from_secs(2))).unwrap();
+        let end = START + TimeDelta::from_secs(600);
+        let frames = frames_until(&mut source, end);
+        let keys: Vec<Time> = frames.iter().filter(|f| f.key).map(|f| f.captured).collect();
+        assert!((290..=300).contains(&keys.len()), "{}", keys.len());
+        for pair in keys.windows(2) {
+            let gap = (pair[1] - pair[0]).as_secs_f64();
+            assert!((2.0..=2.07).contains(&gap), "{gap}");
+        }
+        let ratio = mean_bps(&frames, end) / 1e6;
+        assert!((0.99..=1.01).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn noise_does_not_depend_on_the_controller() {
+        let (mut a, mut b) = (encoder(|_| ()).unwrap(), encoder(|_| ()).unwrap());
+        for n in 0..300 {
+            if n % 7 == 0 {
+                b.set_target(b.poll_timeout(), Rate::from_kbps(200 + n));
+                b.request_key_frame(b.poll_timeout());
+            }
+            assert_eq!(next(&mut a).captured, next(&mut b).captured);
+        }
+    }
+
+    #[test]
+    fn early_polls() {
+        early_polls_change_nothing(encoder(|_| ()).unwrap(), encoder(|_| ()).unwrap(), START);
+    }
+
+    #[test]
+    fn bad_configurations_are_named() {
+        let field = |change: fn(&mut EncoderConfig)| encoder(change).unwrap_err().field;
+        assert_eq!(field(|c| c.fps = f64::NAN), "fps");
+        assert_eq!(field(|c| c.min = Rate::from_bps(2399)), "min"); // 10 bytes x 30 x 8 = 2400
+        assert_eq!(field(|c| c.max = Rate::from_kbps(100)), "max");
+        assert_eq!(field(|c| c.start = Rate::from_kbps(1501)), "start");
+        assert_eq!(field(|c| c.reaction_delay = TimeDelta::from_millis(-1)), "reaction_delay");
+        assert_eq!(field(|c| c.burst_frames = 0), "burst_frames");
+        assert_eq!(field(|c| c.burst_ratio = 0.99), "burst_ratio");
+        assert_eq!(field(|c| c.burst_ratio = 7.4), "burst_ratio"); // 1 + 0.9 x 7 = 7.3
+        assert_eq!(field(|c| c.burst_ratio = f64::NAN), "burst_ratio");
+        assert_eq!(field(|c| c.size_scale = -0.1), "size_scale");
+        assert_eq!(field(|c| c.interval_scale = 0.6), "interval_scale");
+        assert_eq!(field(|c| c.key_frame_period = Some(TimeDelta::from_millis(266))), "key_frame_period");
+        assert!(encoder(|c| c.burst_ratio = 7.3).is_ok());
+    }
+}
