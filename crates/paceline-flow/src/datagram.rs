@@ -1,0 +1,56 @@
+//! A UDP datagram whose payload is only counted.
+
+use paceline_units::{DataSize, Ecn};
+
+/// Bytes of IPv4 and UDP headers that every datagram pays, and that every rate in Paceline counts.
+pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
+
+/// The largest RTP packet that a sender makes, RTP header included, IP and UDP headers not.
+pub const MAX_RTP_PACKET: u64 = 1200;
+
+/// Room for the bytes that exist: all of RTCP, and the headers of RTP.
+const ROOM: usize = 256;
+
+/// One datagram: its leading bytes, and how many more there would be.
+#[derive(Clone, Debug)]
+pub struct Datagram {
+    bytes: [u8; ROOM],
+    len: u16,
+    tail: u16,
+    /// ECN field of the IP header.
+    pub ecn: Ecn,
+}
+
+impl Datagram {
+    /// An empty one, to be written into and used again and again.
+    pub const fn new() -> Self {
+        Self { bytes: [0; ROOM], len: 0, tail: 0, ecn: Ecn::NotEct }
+    }
+
+    /// The bytes that exist.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len as usize]
+    }
+
+    /// Size on the network, IP and UDP headers included.
+    #[inline]
+    pub fn size(&self) -> DataSize {
+        DataSize::from_bytes(self.len as u64 + self.tail as u64) + IP_UDP_HEADERS
+    }
+
+    /// The whole buffer, to write into before [`set_len`](Self::set_len).
+    pub(crate) fn buffer(&mut self) -> &mut [u8; ROOM] {
+        &mut self.bytes
+    }
+
+    /// `len` bytes exist, `tail` more are only counted.
+    pub(crate) fn set_len(&mut self, len: usize, tail: u64, ecn: Ecn) {
+        (self.len, self.tail, self.ecn) = (len as u16, tail as u16, ecn);
+    }
+}
+
+impl Default for Datagram {
+    fn default() -> Self {
+        Self::new()
+    }
+}

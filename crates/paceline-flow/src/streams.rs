@@ -1,0 +1,41 @@
+//! What both ends agree on about a stream before the first packet (on a real call, by SDP).
+
+use paceline_units::StreamId;
+
+/// What a stream carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaKind {
+    /// Frames of several packets, repaired by NACK and RTX; VP8 payload descriptors (RFC 7741).
+    Video,
+    /// Frames of one packet, never repaired.
+    Audio,
+}
+
+/// A stream's names on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamNames {
+    /// Number within the flow.
+    pub id: StreamId,
+    /// What it carries.
+    pub kind: MediaKind,
+    /// SSRC of its media packets.
+    pub ssrc: u32,
+    /// SSRC of its retransmissions and padding (RFC 4588).
+    pub rtx_ssrc: u32,
+    /// RTP timestamp units per second.
+    pub clock_rate: u32,
+}
+
+impl StreamNames {
+    /// Payload type of media packets, as Chromium offers it: VP8 96, Opus 111.
+    pub fn payload_type(&self) -> u8 {
+        match self.kind {
+            MediaKind::Video => 96,
+            MediaKind::Audio => 111,
+        }
+    }
+    /// Payload type of retransmissions and padding.
+    pub fn rtx_payload_type(&self) -> u8 {
+        97
+    }
+}
