@@ -1,1 +1,50 @@
-//! Under construction.
+//! RTP and RTCP: bytes to typed reports and back.
+//!
+//! This crate knows layouts and nothing of algorithms; it reads no clock, allocates nothing while it reads or writes,
+//! and never panics on bytes from the network: whatever is malformed is a [`WireError`], one name per kind.
+//!
+//! ```
+//! use paceline_wire::{CompoundWriter, ReportBlock, Rtcp, parse_compound};
+//! let mut buffer = [0; 1200];
+//! let mut compound = CompoundWriter::new(&mut buffer);
+//! compound.receiver_report(1, &[ReportBlock { ssrc: 2, fraction_lost: 26, ..ReportBlock::default() }])?;
+//! compound.remb(1, "2.5 Mbps".parse()?, &[2])?;
+//! let len = compound.finish();
+//!
+//! for packet in parse_compound(&buffer[..len])? {
+//!     match packet {
+//!         Rtcp::ReceiverReport { mut blocks, .. } => assert_eq!(blocks.next().unwrap().fraction_lost, 26),
+//!         Rtcp::Remb { rate, .. } => assert_eq!(rate.as_bps(), 2_500_000),
+//!         _ => unreachable!(),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod bytes;
+mod error;
+mod keyframe;
+mod nack;
+pub mod ntp;
+mod reception;
+mod remb;
+mod report;
+mod rtcp;
+mod rtp;
+pub mod rtx;
+mod sdes;
+mod twcc;
+mod vp8;
+mod xr;
+
+pub use error::{WireError, WriteError};
+pub use keyframe::FirEntries;
+pub use nack::Lost;
+pub use reception::ReceptionStats;
+pub use report::{Blocks, ReportBlock};
+pub use rtcp::{Compound, CompoundWriter, Packets, Rtcp, Ssrcs, parse_compound};
+pub use rtp::{AbsSendTime, ExtensionIds, RtpHeader, is_rtcp, padding_len};
+pub use sdes::{SdesChunk, SdesChunks};
+pub use twcc::{Statuses, TICK, TransportFeedback, unwrap_ticks};
+pub use vp8::Vp8Descriptor;
+pub use xr::{DelayEntries, DelayEntry, XrBlock, XrBlocks};

@@ -1,0 +1,84 @@
+//! Generic NACK (RFC 4585, section 6.2.1): a lost packet and a mask of the 16 after it, per 32-bit entry.
+
+use crate::bytes::{be16, put};
+use crate::rtcp::{CompoundWriter, Rtcp, TRANSPORT_FEEDBACK};
+use crate::{WireError, WriteError};
+
+pub(crate) const FORMAT: u8 = 1;
+
+/// An iterator over the sequence numbers that a NACK asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost<'a> {
+    entries: &'a [u8],
+    packet_id: u16,
+    /// Bit i: `packet_id + i` is still to be handed out.
+    pending: u32,
+}
+
+pub(crate) fn read(sender_ssrc: u32, media_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireError> {
+    if fci.is_empty() {
+        return Err(WireError::NackEmpty);
+    }
+    Ok(Rtcp::Nack { sender_ssrc, media_ssrc, lost: Lost { entries: fci, packet_id: 0, pending: 0 } })
+}
+
+impl Iterator for Lost<'_> {
+    type Item = u16;
+    fn next(&mut self) -> Option<u16> {
+        if self.pending == 0 {
+            let (entry, rest) = self.entries.split_first_chunk::<4>()?;
+            self.entries = rest;
+            self.packet_id = be16(entry, 0);
+            self.pending = u32::from(be16(entry, 2)) << 1 | 1;
+        }
+        let i = self.pending.trailing_zeros();
+        self.pending &= self.pending - 1;
+        Some(self.packet_id.wrapping_add(i as u16))
+    }
+}
+
+/// Packs sequence numbers, in send order, into entries of packet id and mask.
+fn entries(lost: &[u16]) -> impl Iterator<Item = (u16, u16)> {
+    let mut rest = lost;
+    core::iter::from_fn(move || {
+        let (&packet_id, mut after) = rest.split_first()?;
+        let mut mask = 0;
+        while let Some((&next, later)) = after.split_first() {
+            match next.wrapping_sub(packet_id) {
+                0 => {} // said already
+                distance @ 1..=16 => mask |= 1 << (distance - 1),
+                _ => break,
+            }
+            after = later;
+        }
+        rest = after;
+        Some((packet_id, mask))
+    })
+}
+
+impl CompoundWriter<'_> {
+    /// Asks for packets again; `lost` is in send order (ascending modulo 2^16) and not empty.
+    pub fn nack(&mut self, sender_ssrc: u32, media_ssrc: u32, lost: &[u16]) -> Result<(), WriteError> {
+        if lost.is_empty() {
+            return Err(WriteError::Empty);
+        }
+        let fci = self.feedback(TRANSPORT_FEEDBACK, FORMAT, (sender_ssrc, media_ssrc), 4 * entries(lost).count())?;
+        for (out, (packet_id, mask)) in fci.chunks_exact_mut(4).zip(entries(lost)) {
+            put(out, 0, packet_id.to_be_bytes());
+            put(out, 2, mask.to_be_bytes());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_reach_16_packets() {
+        let packed: Vec<_> = entries(&[10, 11, 26, 27, 27, 65535, 14]).collect();
+        // 26 is the last that the mask of 10 reaches; 14 is 15 after 65535, hence bit 14.
+        assert_eq!(packed, [(10, 0x8001), (27, 0), (65535, 0x4000)]);
+    }
+}

@@ -1,0 +1,48 @@
+//! Receiver estimated maximum bitrate (draft-alvestrand-rmcat-remb-03): a rate as `mantissa * 2^exponent` bit/s with
+//! 18 bits of mantissa, and the SSRCs that it bounds together.
+//!
+//! Writing cuts the rate down to 18 significant bits: never up, and by less than 2^-17 of it.
+
+use crate::bytes::{be32, put};
+use crate::rtcp::{CompoundWriter, PAYLOAD_FEEDBACK, Rtcp, Ssrcs};
+use crate::{WireError, WriteError};
+use paceline_units::Rate;
+
+pub(crate) const FORMAT: u8 = 15;
+const IDENTIFIER: [u8; 4] = *b"REMB";
+const MANTISSA_MAX: u64 = 0x3_FFFF;
+
+/// True when an application-layer feedback message is a REMB.
+pub(crate) fn is_remb(fci: &[u8]) -> bool {
+    fci.starts_with(&IDENTIFIER)
+}
+
+pub(crate) fn read(sender_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireError> {
+    let (fixed, ssrcs) = fci.split_first_chunk::<8>().ok_or(WireError::RembLength)?;
+    if ssrcs.len() != 4 * usize::from(fixed[4]) {
+        return Err(WireError::RembLength);
+    }
+    let (exponent, mantissa) = (fixed[5] >> 2, u64::from(be32(fixed, 4)) & MANTISSA_MAX);
+    let bps = mantissa << exponent;
+    if bps >> exponent != mantissa {
+        return Err(WireError::RembOverflow);
+    }
+    Ok(Rtcp::Remb { sender_ssrc, rate: Rate::from_bps(bps), ssrcs: Ssrcs(ssrcs) })
+}
+
+impl CompoundWriter<'_> {
+    /// Bounds the sum of at most 255 streams by a rate.
+    pub fn remb(&mut self, sender_ssrc: u32, rate: Rate, ssrcs: &[u32]) -> Result<(), WriteError> {
+        let count = u8::try_from(ssrcs.len()).map_err(|_| WriteError::TooMany)?;
+        let bps = rate.as_bps();
+        let exponent = (u64::BITS - bps.leading_zeros()).saturating_sub(18);
+        let mantissa = (bps >> exponent) as u32;
+        let fci = self.feedback(PAYLOAD_FEEDBACK, FORMAT, (sender_ssrc, 0), 8 + 4 * ssrcs.len())?;
+        put(fci, 0, IDENTIFIER);
+        put(fci, 4, (u32::from(count) << 24 | exponent << 18 | mantissa).to_be_bytes());
+        for (out, ssrc) in fci[8..].chunks_exact_mut(4).zip(ssrcs) {
+            put(out, 0, ssrc.to_be_bytes());
+        }
+        Ok(())
+    }
+}
