@@ -27,7 +27,7 @@ pub(crate) fn divide(total: Rate, claims: &[Claim], shares: &mut [Rate]) {
         }
         let pot = left;
         let mut filled = false;
-        for (share, claim) in shares.iter_mut().zip(claims).filter(|(s, c)| *s < &c.max) {
+        for (share, claim) in shares.iter_mut().zip(claims).filter(|(s, c)| **s < c.max) {
             let want = pot.scale(claim.priority / weight).min(left);
             let room = claim.max - *share;
             filled |= want >= room;

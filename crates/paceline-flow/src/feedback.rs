@@ -1,7 +1,7 @@
 //! The receiver's record for transport-wide feedback: which packets came, and when, until they are reported.
 
 use paceline_units::{RemoteTime, TimeDelta};
-use paceline_wire::twcc::TICK;
+use paceline_wire::TICK;
 
 /// Most statuses in one report: they must fit a datagram's head.
 const REPORT_MAX: usize = 200;

@@ -42,7 +42,7 @@ impl NackList {
             self.missing.retain(|m| m.sequence != sequence);
             return;
         }
-        for lost in (highest + 1..sequence).rev().take(LIST_MAX).rev() {
+        for lost in (highest + 1).max(sequence.saturating_sub(LIST_MAX as u64))..sequence {
             if self.missing.len() == LIST_MAX {
                 self.missing.remove(0);
             }

@@ -1,3 +1,4 @@
-//! Under construction.
+//! Scenario to plan to world to rows to metrics. Under construction.
 
+pub mod rows;
 pub mod trace;

@@ -141,9 +141,7 @@ impl Capacity {
                 }
                 DataSize::from_bytes((bit_ns / 8_000_000_000) as u64)
             }
-            Shape::Opportunities(o) => {
-                DataSize::from_bytes((o.count_before(to) - o.count_before(from)) * o.bytes_each)
-            }
+            Shape::Opportunities(o) => DataSize::from_bytes((o.count_before(to) - o.count_before(from)) * o.bytes_each),
         }
     }
 

@@ -37,11 +37,8 @@ mod tests {
 
     #[test]
     fn jitter_is_one_sided_and_truncated() {
-        let jitter = Jitter {
-            std: TimeDelta::from_millis(5),
-            limit: TimeDelta::from_millis(15),
-            order: JitterOrder::Keep,
-        };
+        let jitter =
+            Jitter { std: TimeDelta::from_millis(5), limit: TimeDelta::from_millis(15), order: JitterOrder::Keep };
         let mut random = Streams::new(1).stream("jitter");
         let draws: Vec<f64> = (0..100_000).map(|_| jitter.draw(&mut random).as_millis_f64()).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;

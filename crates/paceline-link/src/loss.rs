@@ -67,13 +67,8 @@ mod tests {
         assert!((lost - 0.05).abs() < 0.002, "{lost}");
 
         // Stationary share of the bad state 0.01 / (0.01 + 0.2) = 4.76 %, mean burst 1 / 0.2 = 5 packets.
-        let mut model = LossModel::GilbertElliott {
-            to_bad: f(0.01),
-            to_good: f(0.2),
-            good: f(0.0),
-            bad: f(1.0),
-            is_bad: false,
-        };
+        let mut model =
+            LossModel::GilbertElliott { to_bad: f(0.01), to_good: f(0.2), good: f(0.0), bad: f(1.0), is_bad: false };
         let draws: Vec<bool> = (0..n).map(|_| model.draw(&mut random)).collect();
         let lost = draws.iter().filter(|l| **l).count() as f64;
         let bursts = draws.windows(2).filter(|w| !w[0] && w[1]).count() as f64;

@@ -317,10 +317,11 @@ impl ReceiveHalf for Receiver {
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
         self.incoming.handle_arrival(now, arrival.size);
-        if arrival.kind == PacketKind::Media && *self.steering.get_or_insert(arrival.stream) == arrival.stream {
-            if let Some(delta) = self.groups.handle_arrival(now, arrival) {
-                self.handle_frame(now, &delta, signals);
-            }
+        if arrival.kind == PacketKind::Media
+            && *self.steering.get_or_insert(arrival.stream) == arrival.stream
+            && let Some(delta) = self.groups.handle_arrival(now, arrival)
+        {
+            self.handle_frame(now, &delta, signals);
         }
     }
 

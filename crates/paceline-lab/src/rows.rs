@@ -1,0 +1,214 @@
+//! Rows: what a world tells while it runs. Metrics, files and plots are made from rows and from nothing else.
+
+use paceline_units::{DataSize, FlowId, Rate, StreamId, Time, TimeDelta};
+
+/// What kind of datagram it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum PacketClass {
+    /// First transmission of media.
+    Media,
+    /// Retransmission.
+    Retransmission,
+    /// Padding.
+    Padding,
+    /// RTCP from the sender of the flow.
+    SenderControl,
+    /// RTCP from the receiver of the flow: travels against the media.
+    ReceiverControl,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The queue was full.
+    Overflow,
+    /// Lost on the wire.
+    Loss,
+    /// By an active queue discipline.
+    Early,
+}
+
+/// A datagram, as rows name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketRow {
+    /// Number within the run, from 0, in order of sending.
+    pub packet: u64,
+    /// Whose it is.
+    pub flow: FlowId,
+    /// What it is.
+    pub class: PacketClass,
+    /// Size on the network, IP and UDP headers included.
+    pub size: DataSize,
+}
+
+/// Which half of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum HalfName {
+    /// At the sender.
+    Send,
+    /// At the receiver.
+    Receive,
+}
+
+/// Something that happened. Times are the world's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Row {
+    /// An endpoint sent a datagram.
+    Sent {
+        /// When.
+        at: Time,
+        /// What.
+        packet: PacketRow,
+    },
+    /// A datagram crossed a hop. Told when it is at the hop's far end.
+    Crossed {
+        /// When it is at the far end.
+        at: Time,
+        /// Which hop: index in [`RunHeader::hops`].
+        hop: u16,
+        /// What.
+        packet: PacketRow,
+        /// How long it waited before its service.
+        waited: TimeDelta,
+        /// When its last bit left the server.
+        left: Time,
+    },
+    /// A hop dropped a datagram.
+    Dropped {
+        /// When.
+        at: Time,
+        /// Which hop.
+        hop: u16,
+        /// What.
+        packet: PacketRow,
+        /// Why.
+        reason: DropReason,
+    },
+    /// A datagram reached the endpoint that it was sent to.
+    Arrived {
+        /// When.
+        at: Time,
+        /// What.
+        packet: PacketRow,
+        /// One-way delay since it was sent.
+        delay: TimeDelta,
+    },
+    /// A receiver report gave the sender a round-trip time.
+    RoundTrip {
+        /// When.
+        at: Time,
+        /// Which flow.
+        flow: FlowId,
+        /// The sample.
+        rtt: TimeDelta,
+    },
+    /// A receiver report told the sender a fraction lost.
+    FractionLost {
+        /// When.
+        at: Time,
+        /// Which flow.
+        flow: FlowId,
+        /// 0 to 1.
+        fraction: f64,
+    },
+    /// The controller decided anew.
+    Decision {
+        /// When.
+        at: Time,
+        /// Which flow.
+        flow: FlowId,
+        /// Target, headers included.
+        target: Rate,
+        /// Pacing rate.
+        pacing: Rate,
+    },
+    /// A REMB left the receiver.
+    Remb {
+        /// When.
+        at: Time,
+        /// Which flow.
+        flow: FlowId,
+        /// What it says.
+        rate: Rate,
+    },
+    /// A frame was rendered.
+    Frame {
+        /// When.
+        at: Time,
+        /// Which flow.
+        flow: FlowId,
+        /// Which of its streams.
+        stream: StreamId,
+        /// When it was captured.
+        captured: Time,
+        /// Encoded size.
+        size: DataSize,
+        /// Frames given up since the one rendered before.
+        dropped: u16,
+    },
+    /// A frame was dropped at the sender: the pacer's queue was full.
+    FrameRefused {
+        /// When.
+        at: Time,
+        /// Which flow.
+        flow: FlowId,
+        /// Which of its streams.
+        stream: StreamId,
+    },
+    /// A controller emitted a signal.
+    Signal {
+        /// When.
+        at: Time,
+        /// Which flow.
+        flow: FlowId,
+        /// From which half.
+        half: HalfName,
+        /// Index in that half's table of signals.
+        signal: u8,
+        /// In the unit that the table names.
+        value: f64,
+    },
+}
+
+/// What does not change while rows come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunHeader {
+    /// Scenario id.
+    pub scenario: String,
+    /// World that made the rows.
+    pub world: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of each hop, forward path first.
+    pub hops: Vec<String>,
+    /// Name of each flow.
+    pub flows: Vec<String>,
+    /// Controller of each flow; none for a flow without.
+    pub controllers: Vec<Option<String>>,
+    /// Signals (name, unit) of each flow's send half and receive half.
+    pub signals: Vec<[Vec<(String, String)>; 2]>,
+}
+
+/// Where rows go. A world calls it in order of time, up to the skew between a hop's decision and its far end.
+pub trait RowSink {
+    /// Takes a row.
+    fn row(&mut self, row: &Row);
+    /// Whether [`Row::Signal`]s are wanted; asked once, before the run.
+    fn wants_signals(&self) -> bool {
+        false
+    }
+}
+
+/// Two sinks in one.
+impl<A: RowSink, B: RowSink> RowSink for (A, B) {
+    fn row(&mut self, row: &Row) {
+        self.0.row(row);
+        self.1.row(row);
+    }
+    fn wants_signals(&self) -> bool {
+        self.0.wants_signals() || self.1.wants_signals()
+    }
+}
