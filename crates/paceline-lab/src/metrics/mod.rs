@@ -1,0 +1,459 @@
+//! From rows to numbers: a [`Collector`] listens to a run and answers a [`WindowResult`] for each span asked for.
+//!
+//! The five papers measure differently (`docs/metrics.md`); which reading a metric takes is the scenario's choice
+//! ([`Measure`](crate::plan::Measure)), made once.
+
+mod freezes;
+mod histogram;
+mod registry;
+
+pub use histogram::Distribution;
+pub use registry::{METRICS, MetricSpec, find};
+
+use crate::plan::{Measure, Plan, Window};
+use crate::rows::{PacketClass, Row, RowSink};
+use crate::stats::jain;
+use freezes::Freezes;
+use histogram::Times;
+use paceline_link::Capacity;
+use paceline_units::{Rate, Time, TimeDelta};
+use serde::Serialize;
+
+/// What a span of a run came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WindowResult {
+    /// Every hop.
+    pub links: Vec<LinkResult>,
+    /// The forward bottleneck again.
+    pub link: LinkResult,
+    /// Every flow.
+    pub flows: Vec<FlowResult>,
+    /// Jain's index of the flows' rates in 1 s bins, averaged over the bins in which all that live in the span live.
+    pub jain: Option<f64>,
+    /// Queuing delays of all media flows together, each as the papers sample it.
+    #[serde(skip)]
+    pub pooled: Pooled,
+}
+
+/// Distributions over all flows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pooled {
+    /// Round-trip time over its minimum, at each RTCP sample.
+    pub rtcp: Option<Distribution>,
+    /// One-way delay over propagation, each packet.
+    pub one_way: Option<Distribution>,
+    /// Round-trip time, at each RTCP sample.
+    pub rtt: Option<Distribution>,
+    /// One-way delay, each packet.
+    pub owd: Option<Distribution>,
+}
+
+/// What a hop came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkResult {
+    /// Its name.
+    pub id: String,
+    /// Bits that crossed over bits that could have; none for an unlimited hop.
+    pub utilization: Option<f64>,
+    /// Bytes dropped over bytes that came.
+    pub loss_ratio: f64,
+    /// Waiting time of each packet, without its own serialisation.
+    pub queue_ms: Option<Distribution>,
+    /// Mean capacity over the span, bit/s; none for an unlimited hop.
+    pub capacity_bps: Option<f64>,
+}
+
+/// What a flow came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowResult {
+    /// Its name.
+    pub id: String,
+    /// `media`.
+    pub kind: &'static str,
+    /// Its controller.
+    pub controller: Option<String>,
+    /// When it began, s.
+    pub start_s: f64,
+    /// When it ended, s.
+    pub stop_s: f64,
+    /// Bytes that arrived, all headers included, over the span that it lived; bit/s.
+    pub throughput_bps: f64,
+    /// Bytes of rendered frames, over the same; bit/s.
+    pub goodput_bps: f64,
+    /// Mean target, bit/s.
+    pub target_bps: Option<f64>,
+    /// Throughput over what it could have had: its sources' maximum or the capacity, second by second.
+    pub attained: Option<f64>,
+    /// Throughput over that of all flows.
+    pub share: Option<f64>,
+    /// Seconds from the span's start, or the flow's, to the first second in which it receives 90 % of what it could
+    /// have, with capacity shared equally; none: never.
+    pub converge_s: Option<f64>,
+    /// Bytes lost over bytes sent, or over bytes received, as the scenario measures.
+    pub loss_ratio: f64,
+    /// Bytes dropped in the network.
+    pub lost_bytes: u64,
+    /// Bytes sent towards the receiver.
+    pub sent_bytes: u64,
+    /// One-way delay of each packet.
+    pub owd_ms: Option<Distribution>,
+    /// Round-trip time, as RTCP samples it.
+    pub rtt_ms: Option<Distribution>,
+    /// Round-trip time over its minimum, as RTCP samples it.
+    pub rtt_sampled_queue_ms: Option<Distribution>,
+    /// Its streams.
+    pub streams: Vec<StreamResult>,
+}
+
+/// What a stream came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StreamResult {
+    /// Its name.
+    pub id: String,
+    /// `video` or `audio`.
+    pub kind: &'static str,
+    /// Bytes of rendered frames; bit/s.
+    pub throughput_bps: f64,
+    /// Mean target of its flow, bit/s.
+    pub target_bps_mean: Option<f64>,
+    /// From capture to rendering.
+    pub frame_delay_ms: Option<Distribution>,
+    /// Gaps between rendered frames over max(3 x mean, mean + 150 ms).
+    pub freezes: u64,
+    /// Their total, s.
+    pub freeze_s: f64,
+    /// Frames that were rendered.
+    pub frames: u64,
+    /// Frames given up by the receiver or refused by the pacer.
+    pub frames_dropped: u64,
+}
+
+/// Listens to a run.
+pub struct Collector<'a> {
+    plan: &'a Plan,
+    spans: Vec<Span>,
+    /// Bytes received by each flow in each second of the run.
+    seconds: Vec<Vec<u64>>,
+}
+
+struct Span {
+    window: Window,
+    hops: Vec<Hop>,
+    flows: Vec<Flow>,
+}
+
+struct Hop {
+    crossed: u64,
+    dropped: u64,
+    waited: Times,
+}
+
+struct Flow {
+    sent: u64,
+    received: u64,
+    lost: u64,
+    owd: Times,
+    rtt: Times,
+    rtt_queue: Times,
+    one_way: Times,
+    /// Target in force, since when, and its integral so far in bit.
+    target: Option<(Rate, Time)>,
+    target_bits: f64,
+    target_time: TimeDelta,
+    streams: Vec<Stream>,
+}
+
+struct Stream {
+    bytes: u64,
+    frames: u64,
+    dropped: u64,
+    delay: Times,
+    freezes: Freezes,
+}
+
+impl<'a> Collector<'a> {
+    /// Listens to a run of `plan`, for the run as a whole and for each of `windows`.
+    pub fn new(plan: &'a Plan, windows: &[Window]) -> Self {
+        let whole = Window { from: Time::ZERO, to: Time::ZERO + plan.duration };
+        let spans = core::iter::once(&whole).chain(windows).map(|w| Span::new(plan, *w)).collect();
+        let seconds = vec![vec![0; plan.duration.as_secs_f64() as usize + 1]; plan.flows.len()];
+        Self { plan, spans, seconds }
+    }
+
+    /// The results: first of the whole run, then of each window in order.
+    pub fn finish(mut self) -> Vec<WindowResult> {
+        let end = Time::ZERO + self.plan.duration;
+        for span in &mut self.spans {
+            let window = span.window;
+            for (flow, plan) in span.flows.iter_mut().zip(&self.plan.flows) {
+                flow.settle_target(plan.stop.min(end), &window);
+            }
+        }
+        self.spans.iter().map(|span| self.result(span)).collect()
+    }
+
+    fn result(&self, span: &Span) -> WindowResult {
+        let plan = self.plan;
+        let window = span.window;
+        let links: Vec<LinkResult> = span.hops.iter().zip(&plan.hops).map(|(h, p)| h.result(p, &window)).collect();
+        let received: u64 = span.flows.iter().map(|f| f.received).sum();
+        let flows = span
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(index, flow)| self.flow_result(flow, index, &window, received))
+            .collect();
+        let pool = |of: fn(&Flow) -> &Times| {
+            let mut all = Times::new();
+            span.flows.iter().for_each(|f| all.merge(of(f)));
+            all.distribution()
+        };
+        WindowResult {
+            link: links[plan.bottleneck].clone(),
+            links,
+            flows,
+            jain: self.jain(&window),
+            pooled: Pooled {
+                rtcp: pool(|f| &f.rtt_queue),
+                one_way: pool(|f| &f.one_way),
+                rtt: pool(|f| &f.rtt),
+                owd: pool(|f| &f.owd),
+            },
+        }
+    }
+
+    fn flow_result(&self, flow: &Flow, index: usize, window: &Window, all_received: u64) -> FlowResult {
+        let plan = &self.plan.flows[index];
+        let (from, to) = lived(plan.start, plan.stop, window);
+        let seconds = (to - from).as_secs_f64().max(0.0);
+        let per_second = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+        let throughput_bps = per_second(flow.received);
+        let denominator = match self.plan.measure.loss {
+            crate::plan::LossMeasure::Sent => flow.sent,
+            crate::plan::LossMeasure::Received => flow.received,
+        };
+        let target_bps = (flow.target_time.is_positive()).then(|| flow.target_bits / flow.target_time.as_secs_f64());
+        let streams = flow.streams.iter().zip(&plan.streams).map(|(s, p)| StreamResult {
+            id: p.id.clone(),
+            kind: match p.kind {
+                paceline_flow::MediaKind::Video => "video",
+                paceline_flow::MediaKind::Audio => "audio",
+            },
+            throughput_bps: per_second(s.bytes),
+            target_bps_mean: target_bps,
+            frame_delay_ms: s.delay.distribution(),
+            freezes: s.freezes.count,
+            freeze_s: s.freezes.total.as_secs_f64(),
+            frames: s.frames,
+            frames_dropped: s.dropped,
+        });
+        let attainable = self.attainable(index, from, to);
+        FlowResult {
+            id: plan.id.clone(),
+            kind: "media",
+            controller: Some(plan.controller.name.clone()),
+            start_s: plan.start.as_secs_f64(),
+            stop_s: plan.stop.as_secs_f64(),
+            throughput_bps,
+            goodput_bps: per_second(flow.streams.iter().map(|s| s.bytes).sum()),
+            target_bps,
+            attained: attainable.filter(|a| *a > 0.0).map(|a| flow.received as f64 * 8.0 / a),
+            share: (all_received > 0).then(|| flow.received as f64 / all_received as f64),
+            converge_s: self.converged(index, from, to),
+            loss_ratio: if denominator > 0 { flow.lost as f64 / denominator as f64 } else { 0.0 },
+            lost_bytes: flow.lost,
+            sent_bytes: flow.sent,
+            owd_ms: flow.owd.distribution(),
+            rtt_ms: flow.rtt.distribution(),
+            rtt_sampled_queue_ms: flow.rtt_queue.distribution(),
+            streams: streams.collect(),
+        }
+    }
+
+    /// The capacity of the slowest hop on a flow's media route, if any hop has one.
+    fn capacity_of(&self, flow: usize) -> Option<&Capacity> {
+        let hops = self.plan.flows[flow].media_route.iter();
+        let capacities = hops.filter_map(|h| self.plan.hops[*h].capacity.as_ref());
+        capacities.min_by_key(|c| c.volume(Time::ZERO, Time::ZERO + self.plan.duration))
+    }
+
+    /// Bits that the flow's sources, or the capacity where that is less, allow from `from` to `to`.
+    fn attainable(&self, flow: usize, from: Time, to: Time) -> Option<f64> {
+        let most = self.plan.flows[flow].most().as_bps_f64();
+        let capacity = self.capacity_of(flow)?;
+        let bins = seconds_between(from, to);
+        Some(bins.map(|(a, b)| (capacity.volume(a, b).as_bits() as f64).min(most * (b - a).as_secs_f64())).sum())
+    }
+
+    fn converged(&self, flow: usize, from: Time, to: Time) -> Option<f64> {
+        let capacity = self.capacity_of(flow)?;
+        let most = self.plan.flows[flow].most().as_bps_f64();
+        let living = |a: Time| self.plan.flows.iter().filter(|f| f.start <= a && a < f.stop).count().max(1);
+        seconds_between(from, to).filter(|(a, b)| whole_second(*a, *b)).find_map(|(a, b)| {
+            let fair = (capacity.volume(a, b).as_bits() as f64 / living(a) as f64).min(most);
+            let got = self.seconds[flow][a.as_secs_f64() as usize] as f64 * 8.0;
+            (got >= 0.9 * fair).then(|| (b - from).as_secs_f64())
+        })
+    }
+
+    fn jain(&self, window: &Window) -> Option<f64> {
+        let living: Vec<usize> = (0..self.plan.flows.len())
+            .filter(|f| self.plan.flows[*f].start < window.to && self.plan.flows[*f].stop > window.from)
+            .collect();
+        let from = living.iter().map(|f| self.plan.flows[*f].start).max()?.max(window.from);
+        let to = living.iter().map(|f| self.plan.flows[*f].stop).min()?.min(window.to);
+        let bins = seconds_between(from, to).filter(|(a, b)| whole_second(*a, *b));
+        let indices: Vec<f64> = bins
+            .filter_map(|(a, _)| {
+                let bin = a.as_secs_f64() as usize;
+                jain(&living.iter().map(|f| self.seconds[*f][bin] as f64).collect::<Vec<_>>())
+            })
+            .collect();
+        (!indices.is_empty()).then(|| indices.iter().sum::<f64>() / indices.len() as f64)
+    }
+}
+
+impl RowSink for Collector<'_> {
+    fn row(&mut self, row: &Row) {
+        if let Row::Arrived { at, packet, .. } = row {
+            if packet.class != PacketClass::ReceiverControl {
+                let second = (at.as_nanos() / 1_000_000_000) as usize;
+                self.seconds[packet.flow.0 as usize][second] += packet.size.as_bytes();
+            }
+        }
+        for span in &mut self.spans {
+            span.row(row, self.plan);
+        }
+    }
+}
+
+impl Span {
+    fn new(plan: &Plan, window: Window) -> Self {
+        let hop = |_| Hop { crossed: 0, dropped: 0, waited: Times::new() };
+        let stream = |_| Stream { bytes: 0, frames: 0, dropped: 0, delay: Times::new(), freezes: Freezes::new() };
+        let flow = |f: &crate::plan::FlowPlan| Flow {
+            sent: 0,
+            received: 0,
+            lost: 0,
+            owd: Times::new(),
+            rtt: Times::new(),
+            rtt_queue: Times::new(),
+            one_way: Times::new(),
+            target: Some((f.start_rate, f.start)),
+            target_bits: 0.0,
+            target_time: TimeDelta::ZERO,
+            streams: f.streams.iter().map(stream).collect(),
+        };
+        Self { window, hops: plan.hops.iter().map(hop).collect(), flows: plan.flows.iter().map(flow).collect() }
+    }
+
+    fn holds(&self, at: Time) -> bool {
+        self.window.from <= at && at < self.window.to
+    }
+
+    #[inline]
+    fn row(&mut self, row: &Row, plan: &Plan) {
+        match *row {
+            Row::Sent { at, packet } if self.holds(at) && packet.class != PacketClass::ReceiverControl => {
+                self.flows[packet.flow.0 as usize].sent += packet.size.as_bytes();
+            }
+            Row::Crossed { hop, packet, waited, left, .. } if self.holds(left) => {
+                let hop = &mut self.hops[hop as usize];
+                hop.crossed += packet.size.as_bytes();
+                hop.waited.add(waited);
+            }
+            Row::Dropped { at, hop, packet, .. } if self.holds(at) => {
+                self.hops[hop as usize].dropped += packet.size.as_bytes();
+                if packet.class != PacketClass::ReceiverControl {
+                    self.flows[packet.flow.0 as usize].lost += packet.size.as_bytes();
+                }
+            }
+            Row::Arrived { at, packet, delay } if self.holds(at) && packet.class != PacketClass::ReceiverControl => {
+                let index = packet.flow.0 as usize;
+                let flow = &mut self.flows[index];
+                flow.received += packet.size.as_bytes();
+                flow.owd.add(delay);
+                flow.one_way.add(delay - plan.flows[index].base_owd(plan, at - delay));
+            }
+            Row::RoundTrip { at, flow, rtt } if self.holds(at) => {
+                let base = plan.flows[flow.0 as usize].base_rtt;
+                let flow = &mut self.flows[flow.0 as usize];
+                flow.rtt.add(rtt);
+                flow.rtt_queue.add(rtt - base);
+            }
+            Row::Decision { at, flow, target, .. } => {
+                let window = self.window;
+                let flow = &mut self.flows[flow.0 as usize];
+                flow.settle_target(at, &window);
+                flow.target = Some((target, at));
+            }
+            Row::Frame { at, flow, stream, captured, size, dropped } if self.holds(at) => {
+                let stream = &mut self.flows[flow.0 as usize].streams[stream.0 as usize];
+                stream.bytes += size.as_bytes();
+                stream.frames += 1;
+                stream.dropped += dropped as u64;
+                stream.delay.add(at - captured);
+                stream.freezes.rendered(at);
+            }
+            Row::FrameRefused { at, flow, stream } if self.holds(at) => {
+                // The receiver sees the hole in picture numbers too; only what never left is counted here.
+                let _ = (flow, stream);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Hop {
+    fn result(&self, plan: &crate::plan::HopPlan, window: &Window) -> LinkResult {
+        let span = (window.to - window.from).as_secs_f64();
+        let volume = plan.capacity.as_ref().map(|c| c.volume(window.from, window.to).as_bytes() as f64);
+        let came = (self.crossed + self.dropped) as f64;
+        LinkResult {
+            id: plan.id.clone(),
+            utilization: volume.filter(|v| *v > 0.0).map(|v| self.crossed as f64 / v),
+            loss_ratio: if came > 0.0 { self.dropped as f64 / came } else { 0.0 },
+            queue_ms: self.waited.distribution(),
+            capacity_bps: volume.map(|v| v * 8.0 / span),
+        }
+    }
+}
+
+impl Flow {
+    /// Adds the target in force up to `at`, as far as it lies in the window.
+    fn settle_target(&mut self, at: Time, window: &Window) {
+        if let Some((rate, since)) = self.target {
+            let span = at.min(window.to) - since.max(window.from);
+            if span.is_positive() {
+                self.target_bits += rate.as_bps_f64() * span.as_secs_f64();
+                self.target_time += span;
+            }
+        }
+    }
+}
+
+/// The part of a window in which a flow lives.
+fn lived(start: Time, stop: Time, window: &Window) -> (Time, Time) {
+    (start.max(window.from), stop.min(window.to))
+}
+
+/// A span cut at whole seconds.
+fn seconds_between(from: Time, to: Time) -> impl Iterator<Item = (Time, Time)> {
+    let next = |t: Time| Time::from_secs(t.as_nanos() / 1_000_000_000 + 1);
+    core::iter::successors((from < to).then_some(from), move |t| Some(next(*t)).filter(|n| *n < to))
+        .map(move |t| (t, next(t).min(to)))
+}
+
+fn whole_second(a: Time, b: Time) -> bool {
+    (b - a) == TimeDelta::from_secs(1)
+}
+
+/// Which queuing delays the scenario's `queue_*` metrics mean, of the run as a whole.
+pub(crate) fn queue_of<'r>(result: &'r WindowResult, measure: &Measure) -> Option<&'r Distribution> {
+    use crate::plan::QueueMeasure;
+    match measure.queue {
+        QueueMeasure::Packet => result.link.queue_ms.as_ref(),
+        QueueMeasure::Rtcp => result.pooled.rtcp.as_ref(),
+        QueueMeasure::OneWay => result.pooled.one_way.as_ref(),
+    }
+}

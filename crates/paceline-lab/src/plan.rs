@@ -1,0 +1,241 @@
+//! The plan: a scenario with nothing left open. Made by [`resolve`](crate::scenario), read by every world.
+
+use paceline_flow::MediaKind;
+use paceline_flow::source::{AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
+use paceline_link::queue::DropTailLimit;
+use paceline_link::{Capacity, Jitter, LossModel, Schedule};
+use paceline_units::{Rate, Time, TimeDelta};
+use std::sync::Arc;
+
+/// A scenario, resolved.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Scenario id, such as `mmsys16/table1`.
+    pub id: String,
+    /// A line on it.
+    pub title: String,
+    /// Where it comes from.
+    pub source: String,
+    /// How long a run lasts.
+    pub duration: TimeDelta,
+    /// Runs that a reproduction wants.
+    pub repeats: u32,
+    /// Every hop, forward path first.
+    pub hops: Vec<HopPlan>,
+    /// How many of the hops are the forward path.
+    pub forward_hops: usize,
+    /// Index of the hop that `links` results call `link`: the forward path's slowest.
+    pub bottleneck: usize,
+    /// The flows.
+    pub flows: Vec<FlowPlan>,
+    /// How metrics are taken.
+    pub measure: Measure,
+    /// Published values to stand beside measured ones.
+    pub expects: Vec<Expect>,
+    /// Bounds that a run must keep.
+    pub asserts: Vec<Assert>,
+    /// What a reader should know: traces taken, what headers count, what limits follow.
+    pub notes: Vec<String>,
+}
+
+/// One hop.
+#[derive(Clone, Debug)]
+pub struct HopPlan {
+    /// Its name in results.
+    pub id: String,
+    /// How fast; none: unlimited.
+    pub capacity: Option<Capacity>,
+    /// Its queue.
+    pub queue: QueuePlan,
+    /// Propagation delay.
+    pub delay: Schedule<TimeDelta>,
+    /// Jitter.
+    pub jitter: Option<Jitter>,
+    /// Loss on the wire.
+    pub loss: Schedule<LossModel>,
+}
+
+/// A queue discipline with its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuePlan {
+    /// `drop-tail`.
+    DropTail(DropTailLimit),
+}
+
+/// Which way a flow's media goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Along the forward path.
+    Forward,
+    /// Along the reverse path.
+    Reverse,
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// Its name in results.
+    pub id: String,
+    /// Which way its media goes.
+    pub direction: Direction,
+    /// When it begins.
+    pub start: Time,
+    /// When it ends.
+    pub stop: Time,
+    /// Its controller.
+    pub controller: ControllerPlan,
+    /// First target.
+    pub start_rate: Rate,
+    /// Lowest target.
+    pub min_rate: Rate,
+    /// Hops of its media, in order.
+    pub media_route: Vec<usize>,
+    /// Hops of its reports, in order.
+    pub report_route: Vec<usize>,
+    /// Extra one-way delay of its own, each way, before the first hop.
+    pub access_delay: TimeDelta,
+    /// Propagation delay of both routes and accesses together at time zero: the smallest round-trip time.
+    pub base_rtt: TimeDelta,
+    /// The receiver's clock.
+    pub clock: ClockPlan,
+    /// Its streams.
+    pub streams: Vec<StreamPlan>,
+    /// Smallest deterministic interval of RTCP reports.
+    pub rtcp_interval: TimeDelta,
+    /// Longest time that the pacer's queue may take to drain.
+    pub pacer_limit: TimeDelta,
+    /// Ask for lost packets and send them again.
+    pub retransmit: bool,
+}
+
+/// A controller with the numbers that differ from its defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerPlan {
+    /// Its name.
+    pub name: String,
+    /// Field and value.
+    pub config: Vec<(String, f64)>,
+}
+
+/// A receiver's clock against the world's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClockPlan {
+    /// Its reading at time zero; none: drawn from the seed, up to an hour.
+    pub offset: Option<TimeDelta>,
+    /// How much faster it runs, parts per billion.
+    pub drift_ppb: i64,
+}
+
+/// One stream of a flow.
+#[derive(Clone, Debug)]
+pub struct StreamPlan {
+    /// Its name in results.
+    pub id: String,
+    /// What it carries.
+    pub kind: MediaKind,
+    /// Its weight when streams share the target.
+    pub priority: f64,
+    /// What it sends.
+    pub source: SourcePlan,
+}
+
+/// A source with its numbers.
+#[derive(Clone, Debug)]
+pub enum SourcePlan {
+    /// `ideal`.
+    Ideal(IdealConfig),
+    /// `encoder`.
+    Encoder(EncoderConfig),
+    /// `frames`.
+    Frames(FrameTraceConfig, Arc<Ladder>),
+    /// `audio`.
+    Audio(AudioConfig),
+}
+
+impl SourcePlan {
+    /// The names by which scenarios ask for sources, with a line on each.
+    pub const NAMES: [(&'static str, &'static str); 4] = [
+        ("encoder", "statistical video encoder of RFC 8593, section 5"),
+        ("ideal", "frames of exactly the target rate"),
+        ("frames", "recorded frame sizes on a ladder of bitrates, RFC 8593, section 6"),
+        ("audio", "constant-bitrate audio"),
+    ];
+
+    /// Lowest and highest rate, headers not included.
+    pub fn range(&self) -> (Rate, Rate) {
+        match self {
+            Self::Ideal(c) => (c.min, c.max),
+            Self::Encoder(c) => (c.min, c.max),
+            Self::Frames(c, _) => (c.min, c.max),
+            Self::Audio(c) => (c.rate, c.rate),
+        }
+    }
+}
+
+/// Which queuing delay `queue_*` metrics mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueMeasure {
+    /// Waiting time of each packet at the bottleneck.
+    #[default]
+    Packet,
+    /// Round-trip time over its minimum, sampled when RTCP gives a sample (mmsys16, fhmn13).
+    Rtcp,
+    /// One-way delay over propagation, jitter included (med16).
+    OneWay,
+}
+
+/// What losses are divided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossMeasure {
+    /// Bytes sent (mmsys16, med16).
+    #[default]
+    Sent,
+    /// Bytes received (fhmn13).
+    Received,
+}
+
+/// How metrics are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measure {
+    /// Which queuing delay.
+    pub queue: QueueMeasure,
+    /// Losses over what.
+    pub loss: LossMeasure,
+}
+
+/// A span of a run, from its first time to before its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Window {
+    /// From here.
+    pub from: Time,
+    /// To before here.
+    pub to: Time,
+}
+
+/// A published value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expect {
+    /// Metric id.
+    pub metric: String,
+    /// The flow it is taken of; none: the run as a whole.
+    pub flow: Option<usize>,
+    /// The span it is taken over.
+    pub window: Window,
+    /// What was published, in the metric's unit.
+    pub published: f64,
+}
+
+/// A bound that a run must keep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assert {
+    /// Its name.
+    pub id: String,
+    /// Metric id.
+    pub metric: String,
+    /// The flow it is taken of; none: the run as a whole.
+    pub flow: Option<usize>,
+    /// The span it is taken over.
+    pub window: Window,
+    /// Lowest and highest mean allowed.
+    pub bounds: (f64, f64),
+}

@@ -1,0 +1,100 @@
+//! The event heap: small keys, exact order.
+//!
+//! An event is one 128-bit key: due time, then a sequence number, then the component to wake. Equal times are first
+//! come, first served. Nothing is cancelled: a component that no longer wants an event finds nothing to do.
+
+use paceline_units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const TARGET_BITS: u32 = 20;
+
+/// Pending wake-ups of components, each at most once at its earliest time.
+#[derive(Debug)]
+pub(crate) struct Events {
+    heap: BinaryHeap<Reverse<u128>>,
+    sequence: u64,
+    /// The earliest pending wake-up of each component.
+    scheduled: Vec<Time>,
+    handled: u64,
+    pending_max: usize,
+}
+
+impl Events {
+    pub fn new(components: usize) -> Self {
+        assert!(components < 1 << TARGET_BITS, "more components than an event can name");
+        let scheduled = vec![Time::MAX; components];
+        Self { heap: BinaryHeap::new(), sequence: 0, scheduled, handled: 0, pending_max: 0 }
+    }
+
+    /// Wakes `component` at `at`, unless it is woken earlier anyway.
+    #[inline]
+    pub fn wake(&mut self, component: usize, at: Time) {
+        if at >= self.scheduled[component] {
+            return;
+        }
+        self.scheduled[component] = at;
+        let low = self.sequence << TARGET_BITS | component as u64;
+        self.sequence += 1;
+        self.heap.push(Reverse((at.as_nanos() as u128) << 64 | low as u128));
+        self.pending_max = self.pending_max.max(self.heap.len());
+    }
+
+    /// The next component to wake, and when; `None` when nobody is waiting or the next is after `end`.
+    #[inline]
+    pub fn pop(&mut self, end: Time) -> Option<(Time, usize)> {
+        loop {
+            let Reverse(key) = *self.heap.peek()?;
+            let at = Time::from_nanos((key >> 64) as i64);
+            if at > end {
+                return None;
+            }
+            self.heap.pop();
+            let component = (key as u64 & ((1 << TARGET_BITS) - 1)) as usize;
+            if self.scheduled[component] == at {
+                self.scheduled[component] = Time::MAX;
+                self.handled += 1;
+                return Some((at, component));
+            }
+        }
+    }
+
+    pub fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    pub fn pending_max(&self) -> usize {
+        self.pending_max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_units::Streams;
+
+    #[test]
+    fn it_agrees_with_a_sorted_list() {
+        let mut random = Streams::new(1).stream("events");
+        let mut events = Events::new(50);
+        let mut model: Vec<(Time, u64, usize)> = Vec::new();
+        let mut now = Time::ZERO;
+        for step in 0..20_000u64 {
+            let component = (random.bits() % 50) as usize;
+            let at = now + paceline_units::TimeDelta::from_nanos((random.bits() % 20) as i64);
+            events.wake(component, at);
+            match model.iter_mut().find(|(_, _, c)| *c == component) {
+                Some(entry) if at < entry.0 => *entry = (at, step, component),
+                Some(_) => {}
+                None => model.push((at, step, component)),
+            }
+            if step % 3 == 0 {
+                model.sort_unstable();
+                let (at, _, component) = model.remove(0);
+                assert_eq!(events.pop(Time::MAX), Some((at, component)));
+                now = at;
+            }
+        }
+        assert_eq!(events.pop(now - paceline_units::TimeDelta::from_nanos(1)), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! A world turns a plan and a seed into rows. The simulator is the first; others drive real networks.
+
+use crate::plan::Plan;
+use crate::rows::RowSink;
+use paceline::{ConfigError, Registry};
+use paceline_flow::source::SourceError;
+
+/// What a world says at the end, besides its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Hash over every decision of links and endpoints; equal runs have equal hashes.
+    pub trace_hash: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Largest number of events that waited at once.
+    pub pending_max: usize,
+    /// Datagrams that reached their endpoint.
+    pub delivered: u64,
+}
+
+/// Why a world could not run a plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorldError {
+    /// A controller cannot be built.
+    #[error("flow `{flow}`: {error}")]
+    Controller {
+        /// Which flow.
+        flow: String,
+        /// Why.
+        error: ConfigError,
+    },
+    /// A source cannot be built.
+    #[error("flow `{flow}`: {error}")]
+    Source {
+        /// Which flow.
+        flow: String,
+        /// Why.
+        error: SourceError,
+    },
+    /// The registry does not know the controller.
+    #[error("flow `{flow}`: no controller `{name}`")]
+    UnknownController {
+        /// Which flow.
+        flow: String,
+        /// What was asked for.
+        name: String,
+    },
+}
+
+/// Plan and seed in, rows out.
+pub trait World: Sync {
+    /// Its name in results.
+    fn name(&self) -> &'static str;
+    /// Runs the plan to its end.
+    fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError>;
+}
