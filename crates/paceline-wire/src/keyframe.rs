@@ -19,7 +19,7 @@ pub(crate) fn read_pli(sender_ssrc: u32, media_ssrc: u32, fci: &[u8]) -> Result<
 }
 
 pub(crate) fn read_fir(sender_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireError> {
-    if fci.is_empty() || fci.len() % 8 != 0 {
+    if fci.is_empty() || !fci.len().is_multiple_of(8) {
         return Err(WireError::FirLength);
     }
     Ok(Rtcp::Fir { sender_ssrc, entries: FirEntries(fci) })

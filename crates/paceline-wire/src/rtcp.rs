@@ -296,7 +296,7 @@ impl<'a> CompoundWriter<'a> {
     /// Writes a common header and returns the body, a multiple of 4 bytes with old content, for the caller to fill.
     /// `format` may include [`PADDED`].
     pub(crate) fn packet(&mut self, packet_type: u8, format: u8, body_len: usize) -> Result<&mut [u8], WriteError> {
-        debug_assert!(body_len % 4 == 0 && format < 64);
+        debug_assert!(body_len.is_multiple_of(4) && format < 64);
         let words = u16::try_from(body_len / 4).map_err(|_| WriteError::TooMany)?;
         let packet = self.out[self.len..].get_mut(..4 + body_len).ok_or(WriteError::BufferFull)?;
         self.len += packet.len();
