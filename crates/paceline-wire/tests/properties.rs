@@ -9,11 +9,11 @@ use proptest::prelude::*;
 /// A compound with one of everything, the transport feedback last.
 fn everything() -> Vec<u8> {
     let block = ReportBlock { ssrc: 2, fraction_lost: 9, cumulative_lost: -5, ..ReportBlock::default() };
-    let mut out = [0; 600];
+    let mut out = [0xEE; 600];
     let mut w = CompoundWriter::new(&mut out);
     w.sender_report(1, 0x1234_5678_9ABC_DEF0, 90_000, 10, 12_000, &[block; 2]).unwrap();
     w.receiver_report(1, &[block]).unwrap();
-    w.sdes_cname(1, "someone@example").unwrap();
+    w.sdes_cname(1, "someone@example.org").unwrap();
     w.xr_reference_time(1, 77).unwrap();
     w.xr_delay_since_last(1, &[DelayEntry { ssrc: 3, last_rr: 4, delay_since_last_rr: 5 }]).unwrap();
     w.remb(1, Rate::from_kbps(2500), &[2, 3]).unwrap();
@@ -87,7 +87,7 @@ fn one_of_everything() {
     let kinds: Vec<_> = parse_compound(&bytes).unwrap().into_iter().map(|p| core::mem::discriminant(&p)).collect();
     assert_eq!(kinds.len(), 10);
     let Some(Rtcp::Sdes { mut chunks }) = parse_compound(&bytes).unwrap().into_iter().nth(2) else { panic!() };
-    assert_eq!(chunks.next(), Some(SdesChunk { ssrc: 1, cname: Some(b"someone@example") }));
+    assert_eq!(chunks.next(), Some(SdesChunk { ssrc: 1, cname: Some(b"someone@example.org") }));
 }
 
 #[test]
@@ -135,6 +135,7 @@ fn each_way_to_be_malformed() {
         (&[0x80, 207, 0, 0], XrMalformed),
         (&[0x80, 207, 0, 2, 0, 0, 0, 1, 9, 0, 0, 1], XrMalformed), // block too long
         (&[0x80, 207, 0, 2, 0, 0, 0, 1, 4, 0, 0, 0], XrMalformed), // reference time without its time
+        (&[0x80, 207, 0, 5, 0, 0, 0, 1, 4, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], XrMalformed), // too much
         (&[0x80, 207, 0, 3, 0, 0, 0, 1, 5, 0, 0, 1, 0, 0, 0, 0], XrMalformed), // a third of an entry
         (&[0x81, 205, 0, 1, 0, 0, 0, 1], FeedbackTruncated),
         (&[0x81, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2], NackEmpty),
@@ -202,16 +203,23 @@ fn what_is_tolerated() {
     }
     // A reserved symbol after the counted ones.
     assert_eq!(ticks(&twcc(2, &[0xC7, 0, 8, 0])), [None, Some(8)]);
+    // Nothing but padding, where a body may be empty.
+    assert_eq!(exhaust(&[0xA0, 202, 0, 1, 0, 0, 0, 4]), Some(1));
     // A goodbye with its reason, a report with a profile's extension.
     let bye = [0x81, 203, 0, 2, 0, 0, 0, 7, 2, b'o', b'k', 0];
     let Some(Rtcp::Bye { ssrcs, reason }) = parse_compound(&bye).unwrap().into_iter().next() else { panic!() };
     assert_eq!((ssrcs.collect::<Vec<_>>(), reason), (vec![7], Some(&b"ok"[..])));
     assert_eq!(exhaust(&[0x80, 201, 0, 2, 0, 0, 0, 1, 9, 9, 9, 9]), Some(1));
-    // Two chunks whose second SSRC begins with zeros, the first with an item that is not the CNAME.
-    let sdes = [0x82, 202, 0, 6, 0, 0, 0, 1, 6, 1, b't', 1, 1, b'c', 0, 0, 0, 0, 0, 2, 1, 2, b'd', b'e', 0, 0, 0, 0];
+    // Two chunks. The first has an item before its CNAME, and its end falls on a word of its own; the second SSRC begins
+    // with zeros.
+    let sdes = [
+        &[0x82, 202, 0, 7, 0, 0, 0, 1, 6, 1, b't', 1, 3, b'a', b'b', b'c', 0, 0, 0, 0][..],
+        &[0, 0, 0, 2, 1, 2, b'd', b'e', 0, 0, 0, 0],
+    ];
+    let sdes = sdes.concat();
     let Some(Rtcp::Sdes { chunks }) = parse_compound(&sdes).unwrap().into_iter().next() else { panic!() };
     let read: Vec<_> = chunks.map(|c| (c.ssrc, c.cname.unwrap())).collect();
-    assert_eq!(read, [(1, &b"c"[..]), (2, b"de")]);
+    assert_eq!(read, [(1, &b"abc"[..]), (2, b"de")]);
 }
 
 #[test]
