@@ -1,12 +1,18 @@
 //! A UDP datagram whose payload is only counted.
 
 use paceline_units::{DataSize, Ecn};
+use paceline_wire::{RtpHeader, Vp8Descriptor, rtx};
 
 /// Bytes of IPv4 and UDP headers that every datagram pays, and that every rate in Paceline counts.
 pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
 /// The largest RTP packet that a sender makes, RTP header included, IP and UDP headers not.
 pub const MAX_RTP_PACKET: u64 = 1200;
+
+/// Bytes of RTP header with its extensions, RTX number and VP8 descriptor: the most that a media packet spends before
+/// its payload.
+pub const MEDIA_HEADERS: DataSize =
+    DataSize::from_bytes((RtpHeader::MAX_LEN + rtx::LEN + Vp8Descriptor::MAX_LEN) as u64);
 
 /// Room for the bytes that exist: all of RTCP, and the headers of RTP.
 const ROOM: usize = 256;

@@ -27,7 +27,7 @@ mod sender;
 pub mod source;
 mod streams;
 
-pub use datagram::{Datagram, IP_UDP_HEADERS, MAX_RTP_PACKET};
+pub use datagram::{Datagram, IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS};
 pub use receiver::{MediaReceiver, ReceiverConfig, ReceiverEvent};
 pub use rtcp_timer::RtcpTiming;
 pub use sender::{MediaSender, SenderConfig, SenderEvent, Sent, StreamConfig};

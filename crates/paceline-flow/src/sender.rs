@@ -2,7 +2,7 @@
 //! steers them.
 
 use crate::allocation::{self, Claim};
-use crate::datagram::{Datagram, IP_UDP_HEADERS, MAX_RTP_PACKET};
+use crate::datagram::{Datagram, IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS};
 use crate::padding::{PADDING_PAYLOAD, Padding};
 use crate::resend::{MediaPacket, ResendStore};
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
@@ -141,8 +141,8 @@ pub struct MediaSender {
 const OVERHEAD_MEMORY: f64 = 0.9;
 /// Assumed before a report gave one (libwebrtc's default).
 const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
-/// Room for the longest header: RTP with extensions, RTX, VP8.
-const PAYLOAD_MAX: u64 = MAX_RTP_PACKET - (RtpHeader::MAX_LEN + rtx::LEN + Vp8Descriptor::MAX_LEN) as u64;
+/// Media bytes in a full packet.
+const PAYLOAD_MAX: u64 = MAX_RTP_PACKET - MEDIA_HEADERS.as_bytes();
 /// Bytes of headers on a media packet, IP and UDP included.
 const HEADERS: u64 = IP_UDP_HEADERS.as_bytes() + (RtpHeader::MAX_LEN + Vp8Descriptor::MAX_LEN) as u64;
 /// A padding packet on the network.

@@ -1,7 +1,9 @@
 //! Scenario to plan to world to rows to metrics. Under construction.
 
+pub mod metrics;
 pub mod plan;
 pub mod rows;
 pub mod sim;
+pub mod stats;
 pub mod trace;
 pub mod world;

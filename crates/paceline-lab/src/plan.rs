@@ -1,7 +1,7 @@
 //! The plan: a scenario with nothing left open. Made by [`resolve`](crate::scenario), read by every world.
 
-use paceline_flow::MediaKind;
 use paceline_flow::source::{AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
+use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
 use paceline_link::queue::DropTailLimit;
 use paceline_link::{Capacity, Jitter, LossModel, Schedule};
 use paceline_units::{Rate, Time, TimeDelta};
@@ -106,6 +106,24 @@ pub struct FlowPlan {
     pub pacer_limit: TimeDelta,
     /// Ask for lost packets and send them again.
     pub retransmit: bool,
+}
+
+impl FlowPlan {
+    /// The most that its sources use of the network, headers included.
+    pub fn most(&self) -> Rate {
+        self.streams.iter().map(|s| with_headers(s.source.range().1)).sum()
+    }
+
+    /// Propagation delay of its media route for a packet sent at `at`, access line included.
+    pub fn base_owd(&self, plan: &Plan, at: Time) -> TimeDelta {
+        self.media_route.iter().fold(self.access_delay, |sum, hop| sum + *plan.hops[*hop].delay.at(at))
+    }
+}
+
+/// A rate of encoded media as it is on the network when cut into full packets.
+fn with_headers(payload: Rate) -> Rate {
+    let packet = MAX_RTP_PACKET as f64;
+    payload.scale((packet + IP_UDP_HEADERS.as_bytes() as f64) / (packet - MEDIA_HEADERS.as_bytes() as f64))
 }
 
 /// A controller with the numbers that differ from its defaults.

@@ -11,7 +11,8 @@ const NANOS: u64 = 1_000_000_000;
 #[inline]
 pub const fn from_nanos(ns: u64) -> u64 {
     // The fraction cannot round up to a whole second: 10^9 - 1 ns are 2^32 - 4.3 units.
-    ((ns / NANOS) << 32) | ((((ns % NANOS) << 32) + NANOS / 2) / NANOS)
+    let fraction = (((ns % NANOS) << 32) + NANOS / 2) / NANOS;
+    (ns / NANOS) << 32 | fraction
 }
 
 /// The middle 32 bits of a stamp: 1/65536 s, modulo 2^16 s.

@@ -175,6 +175,11 @@ mod tests {
         assert_eq!(s.block(0, 0, 0).unwrap().jitter, 10);
         s.on_packet(3, 6000, 7000); // D = -160: 16 J = 160 + 160 - (168 >> 4) = 310, J = 19
         assert_eq!(s.block(0, 0, 0).unwrap().jitter, 19);
+        let mut s = ReceptionStats::default();
+        for arrival in [0, 168, 168] {
+            s.on_packet(1, 0, arrival);
+        }
+        assert_eq!(s.jitter_16, 157, "168, then 168 - ((168 + 8) >> 4): the decay is rounded");
         // The timestamp wraps between these two; the transit time does not change.
         let mut s = ReceptionStats::default();
         s.on_packet(1, u32::MAX - 99, 500);

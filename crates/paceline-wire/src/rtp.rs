@@ -262,6 +262,13 @@ mod tests {
     }
 
     #[test]
+    fn a_payload_type_cannot_set_the_marker() {
+        let mut out = [0; RtpHeader::MAX_LEN];
+        RtpHeader { payload_type: 0xE0, ..RtpHeader::default() }.write(&IDS, &mut out);
+        assert_eq!(out[1], 0x60);
+    }
+
+    #[test]
     fn demultiplexing_follows_the_second_byte() {
         assert!(is_rtcp(&[0x80, 192]) && is_rtcp(&[0x80, 223]));
         assert!(!is_rtcp(&[0x80, 191]) && !is_rtcp(&[0x80, 224]) && !is_rtcp(&[0x80]));

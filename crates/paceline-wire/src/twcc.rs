@@ -9,6 +9,9 @@
 //! hold them all (a run while they are equal, 14 of one bit while none is large, 7 of two bits), then the run, the 14,
 //! or the first 7 are written.
 //!
+//! One difference remains: arrivals come here as whole ticks, while libwebrtc rounds down to 64 ms first and to ticks
+//! after, so that just before a multiple of 64 ms its reference time can be one lower and its first delta 64 ms.
+//!
 //! Reading is as strict as libwebrtc (no statuses, or the reserved symbol, is an error), and stricter in one point:
 //! missing deltas are an error, not a report without times, which version 1 of the extension does not have.
 

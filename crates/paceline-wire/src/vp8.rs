@@ -89,6 +89,7 @@ mod tests {
         assert_eq!(read(&[0x90, 0x80, 0x7F, 0x00]), d(true, 127, true), "7-bit picture id");
         assert_eq!(read(&[0x90, 0xF0, 0x81, 0x02, 9, 9, 0x01]), d(true, 0x102, false), "with TL0PICIDX and TID/KEYIDX");
         assert_eq!(read(&[0x90, 0x20, 9, 0x00]), d(true, 0, true), "TID only");
+        assert_eq!(read(&[0x90, 0x10, 9, 0x00]), d(true, 0, true), "KEYIDX only");
         for cut in [&[][..], &[0x90], &[0x80, 0x80], &[0x80, 0x80, 0x80], &[0x80, 0x40], &[0x10]] {
             assert_eq!(read(cut), Err(WireError::Vp8Truncated), "{cut:x?}");
         }

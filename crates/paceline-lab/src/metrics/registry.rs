@@ -22,29 +22,48 @@ pub fn find(id: &str) -> Option<&'static MetricSpec> {
 
 /// Every metric. To add one: a line here.
 pub const METRICS: &[MetricSpec] = &[
-    metric("utilization", "", "bits that crossed the forward bottleneck, or arrived for one flow, over bits that could have", |r, flow, _| {
-        match flow {
+    metric(
+        "utilization",
+        "",
+        "bits that crossed the forward bottleneck, or arrived for one flow, over bits that could have",
+        |r, flow, _| match flow {
             None => r.link.utilization,
             Some(f) => Some(r.flows[f].throughput_bps / r.link.capacity_bps.filter(|c| *c > 0.0)?),
-        }
+        },
+    ),
+    metric(
+        "good_utilization",
+        "",
+        "bits of rendered frames over bits that the forward bottleneck could have passed",
+        |r, flow, _| Some(sum(r, flow, |f| f.goodput_bps) / r.link.capacity_bps.filter(|c| *c > 0.0)?),
+    ),
+    metric(
+        "loss_ratio",
+        "",
+        "bytes lost over bytes sent (or received, as the scenario measures)",
+        |r, flow, measure| {
+            let lost = sum(r, flow, |f| f.lost_bytes as f64);
+            let sent = sum(r, flow, |f| f.sent_bytes as f64);
+            let whole = match (measure.loss, flow) {
+                (_, Some(f)) => return Some(r.flows[f].loss_ratio),
+                (LossMeasure::Sent, None) => sent,
+                (LossMeasure::Received, None) => sent - lost,
+            };
+            (whole > 0.0).then(|| lost / whole)
+        },
+    ),
+    metric("queue_p5_ms", "ms", "5th percentile of queuing delay, as the scenario measures it", |r, f, m| {
+        queue(r, f, m, |d| d.p5)
     }),
-    metric("good_utilization", "", "bits of rendered frames over bits that the forward bottleneck could have passed", |r, flow, _| {
-        Some(sum(r, flow, |f| f.goodput_bps) / r.link.capacity_bps.filter(|c| *c > 0.0)?)
+    metric("queue_p50_ms", "ms", "median queuing delay, as the scenario measures it", |r, f, m| {
+        queue(r, f, m, |d| d.p50)
     }),
-    metric("loss_ratio", "", "bytes lost over bytes sent (or received, as the scenario measures)", |r, flow, measure| {
-        let lost = sum(r, flow, |f| f.lost_bytes as f64);
-        let sent = sum(r, flow, |f| f.sent_bytes as f64);
-        let whole = match (measure.loss, flow) {
-            (_, Some(f)) => return Some(r.flows[f].loss_ratio),
-            (LossMeasure::Sent, None) => sent,
-            (LossMeasure::Received, None) => sent - lost,
-        };
-        (whole > 0.0).then(|| lost / whole)
+    metric("queue_p95_ms", "ms", "95th percentile of queuing delay, as the scenario measures it", |r, f, m| {
+        queue(r, f, m, |d| d.p95)
     }),
-    metric("queue_p5_ms", "ms", "5th percentile of queuing delay, as the scenario measures it", |r, f, m| queue(r, f, m, |d| d.p5)),
-    metric("queue_p50_ms", "ms", "median queuing delay, as the scenario measures it", |r, f, m| queue(r, f, m, |d| d.p50)),
-    metric("queue_p95_ms", "ms", "95th percentile of queuing delay, as the scenario measures it", |r, f, m| queue(r, f, m, |d| d.p95)),
-    metric("queue_mean_ms", "ms", "mean queuing delay, as the scenario measures it", |r, f, m| queue(r, f, m, |d| d.mean)),
+    metric("queue_mean_ms", "ms", "mean queuing delay, as the scenario measures it", |r, f, m| {
+        queue(r, f, m, |d| d.mean)
+    }),
     metric("owd_p50_ms", "ms", "median one-way delay of packets", |r, flow, _| {
         flow.map_or(&r.pooled.owd, |f| &r.flows[f].owd_ms).map(|d| d.p50)
     }),
@@ -61,22 +80,33 @@ pub const METRICS: &[MetricSpec] = &[
     metric("throughput_bps", "bit/s", "bytes that arrived, headers included, over time", |r, flow, _| {
         Some(sum(r, flow, |f| f.throughput_bps))
     }),
-    metric("goodput_bps", "bit/s", "bytes of rendered frames over time", |r, flow, _| Some(sum(r, flow, |f| f.goodput_bps))),
+    metric("goodput_bps", "bit/s", "bytes of rendered frames over time", |r, flow, _| {
+        Some(sum(r, flow, |f| f.goodput_bps))
+    }),
     metric("target_bps", "bit/s", "mean target of the controller", |r, flow, _| {
         Some(sum(r, flow, |f| f.target_bps.unwrap_or(0.0)))
     }),
     metric("share", "", "a flow's throughput over that of all flows", |r, flow, _| r.flows[flow?].share),
-    metric("attained", "", "throughput over what the sources or, where less, the capacity allow", |r, flow, _| match (flow, r.flows.len()) {
+    metric("attained", "", "throughput over what the sources or, where less, the capacity allow", |r, flow, _| match (
+        flow,
+        r.flows.len(),
+    ) {
         (Some(f), _) => r.flows[f].attained,
         (None, 1) => r.flows[0].attained,
         (None, _) => None,
     }),
-    metric("converge_s", "s", "seconds until a flow first receives 90 % of its fair share or of its sources' maximum", |r, flow, _| {
-        r.flows[flow.unwrap_or(0)].converge_s
-    }),
-    metric("frame_delay_p95_ms", "ms", "95th percentile of the delay from capture to rendering, first stream", |r, flow, _| {
-        r.flows[flow.unwrap_or(0)].streams.first()?.frame_delay_ms.map(|d| d.p95)
-    }),
+    metric(
+        "converge_s",
+        "s",
+        "seconds until a flow first receives 90 % of its fair share or of its sources' maximum",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].converge_s,
+    ),
+    metric(
+        "frame_delay_p95_ms",
+        "ms",
+        "95th percentile of the delay from capture to rendering, first stream",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].streams.first()?.frame_delay_ms.map(|d| d.p95),
+    ),
     metric("freeze_s", "s", "total time frozen, all streams", |r, flow, _| {
         Some(sum(r, flow, |f| f.streams.iter().map(|s| s.freeze_s).sum()))
     }),

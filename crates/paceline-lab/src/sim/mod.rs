@@ -9,7 +9,7 @@ mod events;
 mod packets;
 mod trace_hash;
 
-use crate::plan::{Direction, FlowPlan, HopPlan, Plan, QueuePlan, SourcePlan};
+use crate::plan::{FlowPlan, HopPlan, Plan, QueuePlan, SourcePlan};
 use crate::rows::{DropReason, HalfName, PacketClass, PacketRow, Row, RowSink};
 use crate::world::{Outcome, World, WorldError};
 use clock::Clock;
@@ -17,12 +17,12 @@ use events::Events;
 use paceline::{PacketKind, Registry, Setup, Signals};
 use paceline_flow::source::{Audio, Encoder, FrameTrace, Ideal, Source, SourceError};
 use paceline_flow::{
-    IP_UDP_HEADERS, MAX_RTP_PACKET, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming,
-    SenderConfig, SenderEvent, Sent, StreamConfig, StreamNames,
+    MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig, SenderEvent, Sent,
+    StreamConfig, StreamNames,
 };
 use paceline_link::queue::DropTail;
 use paceline_link::{Descriptor, DropCause, Link, LinkConfig, Output};
-use paceline_units::{DataSize, Ecn, FlowId, Rate, RemoteTime, StreamId, Streams, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, FlowId, RemoteTime, StreamId, Streams, Time, TimeDelta};
 use packets::Packets;
 use std::collections::VecDeque;
 use trace_hash::{Kind, TraceHash};
@@ -46,11 +46,6 @@ impl World for Simulator {
             delivered: run.delivered,
         })
     }
-}
-
-/// What the slowest part of a path may be called with: a sender may use this much more than its payload.
-fn with_headers(payload: Rate) -> Rate {
-    payload.scale((MAX_RTP_PACKET + IP_UDP_HEADERS.as_bytes()) as f64 / (MAX_RTP_PACKET - 31) as f64)
 }
 
 struct Flow {
@@ -347,7 +342,7 @@ fn build_flow(plan: &FlowPlan, registry: &Registry, streams: &Streams, signals: 
     let entry = registry
         .get(&plan.controller.name)
         .ok_or_else(|| WorldError::UnknownController { flow: plan.id.clone(), name: plan.controller.name.clone() })?;
-    let most: Rate = plan.streams.iter().map(|s| with_headers(s.source.range().1)).sum();
+    let most = plan.most();
     let setup = Setup { start: plan.start_rate, min: plan.min_rate, max: most };
     let mut controller = entry
         .build(&setup, &plan.controller.config)
@@ -396,7 +391,6 @@ fn build_flow(plan: &FlowPlan, registry: &Registry, streams: &Streams, signals: 
     };
     let receiver = MediaReceiver::new(receiver, &mut controller, streams.stream(&path("receiver/rtcp")), hear());
     let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), hear());
-    debug_assert!(matches!(plan.direction, Direction::Forward | Direction::Reverse));
     Ok(Flow {
         sender,
         receiver,
