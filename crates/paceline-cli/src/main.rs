@@ -1,1 +1,56 @@
-fn main() {}
+//! The `paceline` command.
+//!
+//! Results go to stdout, talk and progress to stderr. Exit 0: done, and every assertion held; 1: it ran, an assertion
+//! failed; 2: bad input or usage; 3: the world was not available.
+
+mod commands;
+mod output;
+mod progress;
+mod table;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Congestion control for real-time media: run, compare and reproduce experiments.
+#[derive(Parser)]
+#[command(version, about, arg_required_else_help = false, after_help = FIRST_STEPS)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+const FIRST_STEPS: &str = "\
+Three things to try first:
+  paceline run mmsys16/table1                                   one call over a changing link
+  paceline compare mmsys16/table1 --controllers gcc-2016,fixed  two controllers on it
+  paceline list                                                 what there is to run";
+
+#[derive(Subcommand)]
+enum Command {
+    /// What there is: controllers, scenarios, queues, metrics.
+    List(commands::list::Arguments),
+    /// Runs a scenario.
+    Run(commands::run::Arguments),
+    /// Runs a scenario under several controllers, on the same seeds.
+    Compare(commands::compare::Arguments),
+    /// Prints the JSON schema of scenario files.
+    Schema,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        None => commands::welcome(),
+        Some(Command::List(arguments)) => commands::list::list(&arguments),
+        Some(Command::Run(arguments)) => commands::run::run(&arguments),
+        Some(Command::Compare(arguments)) => commands::compare::compare(&arguments),
+        Some(Command::Schema) => commands::schema(),
+    };
+    match done {
+        Ok(code) => code,
+        Err(report) => {
+            eprintln!("{report:?}");
+            ExitCode::from(2)
+        }
+    }
+}

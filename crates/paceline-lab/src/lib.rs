@@ -3,6 +3,8 @@
 pub mod metrics;
 pub mod plan;
 pub mod rows;
+pub mod run;
+pub mod scenario;
 pub mod sim;
 pub mod stats;
 pub mod trace;

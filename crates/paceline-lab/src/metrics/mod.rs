@@ -134,6 +134,9 @@ pub struct Collector<'a> {
     spans: Vec<Span>,
     /// Bytes received by each flow in each second of the run.
     seconds: Vec<Vec<u64>>,
+    /// Called as each second of the run is over.
+    ticked: &'a dyn Fn(),
+    last_tick: usize,
 }
 
 struct Span {
@@ -172,16 +175,18 @@ struct Stream {
 }
 
 impl<'a> Collector<'a> {
-    /// Listens to a run of `plan`, for the run as a whole and for each of `windows`.
-    pub fn new(plan: &'a Plan, windows: &[Window]) -> Self {
+    /// Listens to a run of `plan`, for the run as a whole and for each of `windows`. `ticked` is called as each second
+    /// of the run is over.
+    pub fn new(plan: &'a Plan, windows: &[Window], ticked: &'a dyn Fn()) -> Self {
         let whole = Window { from: Time::ZERO, to: Time::ZERO + plan.duration };
         let spans = core::iter::once(&whole).chain(windows).map(|w| Span::new(plan, *w)).collect();
         let seconds = vec![vec![0; plan.duration.as_secs_f64() as usize + 1]; plan.flows.len()];
-        Self { plan, spans, seconds }
+        Self { plan, spans, seconds, ticked, last_tick: 0 }
     }
 
-    /// The results: first of the whole run, then of each window in order.
-    pub fn finish(mut self) -> Vec<WindowResult> {
+    /// The results: first of the whole run, then of each window in order; and the bytes that each flow received in
+    /// each second.
+    pub fn finish(mut self) -> (Vec<WindowResult>, Vec<Vec<u64>>) {
         let end = Time::ZERO + self.plan.duration;
         for span in &mut self.spans {
             let window = span.window;
@@ -189,7 +194,8 @@ impl<'a> Collector<'a> {
                 flow.settle_target(plan.stop.min(end), &window);
             }
         }
-        self.spans.iter().map(|span| self.result(span)).collect()
+        let results = self.spans.iter().map(|span| self.result(span)).collect();
+        (results, self.seconds)
     }
 
     fn result(&self, span: &Span) -> WindowResult {
@@ -318,6 +324,10 @@ impl RowSink for Collector<'_> {
         if let Row::Arrived { at, packet, .. } = row {
             if packet.class != PacketClass::ReceiverControl {
                 let second = (at.as_nanos() / 1_000_000_000) as usize;
+                while self.last_tick < second {
+                    self.last_tick += 1;
+                    (self.ticked)();
+                }
                 self.seconds[packet.flow.0 as usize][second] += packet.size.as_bytes();
             }
         }
@@ -330,7 +340,7 @@ impl RowSink for Collector<'_> {
 impl Span {
     fn new(plan: &Plan, window: Window) -> Self {
         let hop = |_| Hop { crossed: 0, dropped: 0, waited: Times::new() };
-        let stream = |_| Stream { bytes: 0, frames: 0, dropped: 0, delay: Times::new(), freezes: Freezes::new() };
+        let stream = || Stream { bytes: 0, frames: 0, dropped: 0, delay: Times::new(), freezes: Freezes::new() };
         let flow = |f: &crate::plan::FlowPlan| Flow {
             sent: 0,
             received: 0,
@@ -342,7 +352,7 @@ impl Span {
             target: Some((f.start_rate, f.start)),
             target_bits: 0.0,
             target_time: TimeDelta::ZERO,
-            streams: f.streams.iter().map(stream).collect(),
+            streams: f.streams.iter().map(|_| stream()).collect(),
         };
         Self { window, hops: plan.hops.iter().map(hop).collect(), flows: plan.flows.iter().map(flow).collect() }
     }

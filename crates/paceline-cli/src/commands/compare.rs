@@ -1,0 +1,95 @@
+//! `paceline compare`.
+
+use super::{Selection, controllers, refused};
+use crate::output;
+use crate::progress::Progress;
+use crate::table::{Table, shown};
+use miette::Result;
+use paceline::Registry;
+use paceline_lab::metrics;
+use paceline_lab::run::{Runner, RunsResult};
+use serde_json::json;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Arguments of `compare`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// The controllers.
+    #[arg(long, value_delimiter = ',', required = true, value_name = "A,B[,…]")]
+    controllers: Vec<String>,
+    /// How many runs of each, on the same consecutive seeds; the scenario's own number if absent.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repeats: Option<u32>,
+}
+
+const SHOWN: [&str; 10] = [
+    "utilization",
+    "throughput_bps",
+    "attained",
+    "queue_p50_ms",
+    "queue_p95_ms",
+    "loss_ratio",
+    "owd_p95_ms",
+    "frame_delay_p95_ms",
+    "freeze_s",
+    "jain",
+];
+
+/// Runs the scenario under each controller and prints one table.
+pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
+    let selection = &arguments.selection;
+    let registry = Registry::standard();
+    let world = match selection.world()? {
+        Ok(world) => world,
+        Err(code) => return Ok(code),
+    };
+    let names = controllers(&arguments.controllers, &registry)?;
+    let plans = names.iter().map(|n| selection.plan(Some(n), &registry)).collect::<Result<Vec<_>>>()?;
+    let seeds = selection.seeds(arguments.repeats.unwrap_or(plans[0].repeats));
+    let total: f64 = plans.iter().map(|p| p.duration.as_secs_f64() * seeds.len() as f64).sum();
+    let progress = Progress::new(total as u64);
+    let began = Instant::now();
+    let clock = || began.elapsed().as_secs_f64();
+    let ticked = || progress.tick();
+    let runner = Runner { world: &*world, registry: &registry, clock: &clock, ticked: &ticked };
+    let results = plans.iter().map(|plan| runner.run_all(plan, &seeds).map_err(refused)).collect::<Result<Vec<_>>>()?;
+    drop(progress);
+
+    let holds = results.iter().flat_map(|r| &r.assertions).all(|a| a.holds);
+    if selection.json {
+        let each: Vec<_> =
+            names.iter().zip(&results).map(|(name, result)| json!({ "controller": name, "result": result })).collect();
+        output::print_json(&json!({ "scenario": plans[0].id, "controllers": each }))?;
+    } else {
+        let plan = &plans[0];
+        let n = seeds.len();
+        let mut text = format!(
+            "{}  {}\n  {n} runs of each, the same seeds from {}; mean ± half the 95 % interval\n\n",
+            plan.id, plan.title, seeds[0]
+        );
+        text += &table(&names, &results, plan.flows.len());
+        output::print(&text)?;
+    }
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn table(names: &[String], results: &[RunsResult], flows: usize) -> String {
+    let mut headings = vec![""];
+    headings.extend(names.iter().map(String::as_str));
+    let mut table = Table::new(&headings, 1);
+    for id in SHOWN.into_iter().filter(|id| *id != "jain" || flows > 1) {
+        let unit = metrics::find(id).map_or("", |m| m.unit);
+        let cell = |result: &RunsResult| match result.summary.get(id) {
+            None => "–".to_owned(),
+            Some(s) if s.n > 1 => format!("{} ± {}", shown(s.mean, unit, id), shown(s.ci95, unit, id)),
+            Some(s) => shown(s.mean, unit, id),
+        };
+        if results.iter().any(|r| r.summary.contains_key(id)) {
+            table.row(core::iter::once(id.to_owned()).chain(results.iter().map(cell)).collect());
+        }
+    }
+    table.render()
+}

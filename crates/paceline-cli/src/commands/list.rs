@@ -1,0 +1,137 @@
+//! `paceline list`.
+
+use crate::output;
+use crate::table::Table;
+use clap::ValueEnum;
+use miette::Result;
+use paceline::{Registry, SignalShape};
+use paceline_lab::metrics::METRICS;
+use paceline_lab::plan::SourcePlan;
+use paceline_lab::scenario::{Catalogue, Changes, load};
+use paceline_lab::trace::Format;
+use paceline_link::LossModel;
+use paceline_link::queue::DISCIPLINES;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// Arguments of `list`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Which kind; all if absent.
+    kind: Option<Kind>,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Controllers,
+    Scenarios,
+    Queues,
+    Metrics,
+    Sources,
+    Losses,
+    Traces,
+}
+
+impl Kind {
+    const ALL: [Self; 7] =
+        [Self::Controllers, Self::Scenarios, Self::Queues, Self::Metrics, Self::Sources, Self::Losses, Self::Traces];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Controllers => "controllers",
+            Self::Scenarios => "scenarios",
+            Self::Queues => "queues",
+            Self::Metrics => "metrics",
+            Self::Sources => "sources",
+            Self::Losses => "losses",
+            Self::Traces => "traces",
+        }
+    }
+
+    /// Name and a line on each; for controllers more, as JSON.
+    fn entries(self) -> Vec<(String, String, Value)> {
+        let plain = |(name, line): (&str, &str)| (name.to_owned(), line.to_owned(), json!({}));
+        let registry = Registry::standard();
+        match self {
+            Self::Controllers => registry.iter().map(controller).collect(),
+            Self::Scenarios => Catalogue.ids().map(|id| scenario(id, &registry)).collect(),
+            Self::Queues => DISCIPLINES.iter().copied().map(plain).collect(),
+            Self::Metrics => METRICS
+                .iter()
+                .map(|m| {
+                    let unit = if m.unit.is_empty() { String::new() } else { format!(" [{}]", m.unit) };
+                    (m.id.to_owned(), format!("{}{unit}", m.summary), json!({ "unit": m.unit }))
+                })
+                .collect(),
+            Self::Sources => SourcePlan::NAMES.iter().copied().map(plain).collect(),
+            Self::Losses => LossModel::NAMES.iter().copied().map(plain).collect(),
+            Self::Traces => Format::ALL.iter().map(|f| plain((f.name(), f.description()))).collect(),
+        }
+    }
+}
+
+fn controller(entry: &paceline::Entry) -> (String, String, Value) {
+    let fields: Vec<Value> = entry
+        .fields()
+        .iter()
+        .map(|f| json!({ "name": f.name, "unit": f.unit, "default": f.default, "range": [f.range.0, f.range.1], "source": f.source }))
+        .collect();
+    let signal = |s: &paceline::SignalSpec| {
+        let states = match s.shape {
+            SignalShape::Series => Value::Null,
+            SignalShape::State(names) => json!(names),
+        };
+        json!({ "name": s.name, "unit": s.unit, "states": states })
+    };
+    let (send, receive) = entry.signals();
+    let more = json!({
+        "source": entry.source(),
+        "parameters": fields,
+        "signals": { "send": send.iter().map(signal).collect::<Vec<_>>(), "receive": receive.iter().map(signal).collect::<Vec<_>>() },
+    });
+    (entry.name().to_owned(), entry.summary().to_owned(), more)
+}
+
+fn scenario(id: &'static str, registry: &Registry) -> (String, String, Value) {
+    let plan = Catalogue.find(id).and_then(|origin| load(&origin, &Changes::default(), registry));
+    match plan {
+        Ok(plan) => {
+            let more =
+                json!({ "source": plan.source, "duration_s": plan.duration.as_secs_f64(), "flows": plan.flows.len() });
+            (id.to_owned(), plan.title, more)
+        }
+        Err(problem) => (id.to_owned(), format!("broken: {problem}"), json!({})),
+    }
+}
+
+/// Prints what there is.
+pub fn list(arguments: &Arguments) -> Result<ExitCode> {
+    let kinds = arguments.kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
+    if arguments.json {
+        let mut document = serde_json::Map::new();
+        for kind in kinds {
+            let entries = kind.entries().into_iter().map(|(name, summary, mut more)| {
+                more["name"] = json!(name);
+                more["summary"] = json!(summary);
+                more
+            });
+            document.insert(kind.name().to_owned(), entries.collect());
+        }
+        output::print_json(&document)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for kind in kinds {
+        let mut table = Table::new(&[kind.name(), ""], 2);
+        for (name, line, _) in kind.entries() {
+            table.row(vec![format!("  {name}"), line]);
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    output::print(text.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}

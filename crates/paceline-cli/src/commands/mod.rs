@@ -1,0 +1,95 @@
+//! One file a command.
+
+pub mod compare;
+pub mod list;
+pub mod run;
+
+use crate::output;
+use clap::Args;
+use miette::{Result, miette};
+use paceline::Registry;
+use paceline_lab::plan::Plan;
+use paceline_lab::scenario::{self, Catalogue, Changes, Setting};
+use paceline_lab::world::{World, WorldError};
+use std::process::ExitCode;
+
+/// What `paceline` alone says.
+pub fn welcome() -> Result<ExitCode> {
+    output::print(&format!(
+        "Paceline: congestion control for real-time media. A library of controllers, a laboratory to judge them.\n\n{}\n\n`paceline help` shows every command.",
+        crate::FIRST_STEPS
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `paceline schema`.
+pub fn schema() -> Result<ExitCode> {
+    output::print_json(&scenario::schema())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which scenario, changed how, in which world, on which seeds.
+#[derive(Args)]
+pub struct Selection {
+    /// Scenario id (see `paceline list scenarios`) or a TOML file.
+    pub scenario: String,
+    /// Sets a value of the scenario: dotted key, elements of lists by id or number. May be given often.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<Setting>,
+    /// World to run in.
+    #[arg(long, default_value = "sim")]
+    world: String,
+    /// First seed.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Prints one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Selection {
+    /// The plan, under the controller named or the scenario's own.
+    pub fn plan(&self, controller: Option<&str>, registry: &Registry) -> Result<Plan> {
+        let origin = Catalogue.find(&self.scenario)?;
+        let changes = Changes { controller: controller.map(str::to_owned), settings: self.settings.clone() };
+        Ok(scenario::load(&origin, &changes, registry)?)
+    }
+
+    /// The world, or the exit code that says it is not to be had.
+    pub fn world(&self) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
+        match self.world.as_str() {
+            "sim" => Ok(Ok(Box::new(paceline_lab::sim::Simulator))),
+            "testbed" | "browser" => {
+                eprintln!("the world `{}` is not part of this build; `sim` is", self.world);
+                Ok(Err(ExitCode::from(3)))
+            }
+            other => Err(miette!(help = "known: `sim`, `testbed`, `browser`", "no world `{other}`")),
+        }
+    }
+
+    /// `count` seeds, from the first on.
+    pub fn seeds(&self, count: u32) -> Vec<u64> {
+        (0..count as u64).map(|i| self.seed.wrapping_add(i)).collect()
+    }
+
+    /// The changes as typed.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+}
+
+/// A world's complaint as a command's.
+pub fn refused(error: WorldError) -> miette::Report {
+    miette!("{error}")
+}
+
+/// Controllers of a comma-separated list, each of them known.
+pub fn controllers(list: &[String], registry: &Registry) -> Result<Vec<String>> {
+    let known: Vec<&str> = registry.iter().map(|e| e.name()).collect();
+    for name in list {
+        if registry.get(name).is_none() {
+            return Err(miette!(help = format!("known: {}", known.join(", ")), "no controller `{name}`"));
+        }
+    }
+    Ok(list.to_vec())
+}

@@ -1,0 +1,239 @@
+//! `paceline run`.
+
+use super::{Selection, controllers, refused};
+use crate::output;
+use crate::progress::Progress;
+use crate::table::{Table, maybe, shown, sparkline};
+use miette::Result;
+use paceline::Registry;
+use paceline_lab::metrics;
+use paceline_lab::plan::Plan;
+use paceline_lab::run::{Runner, RunsResult};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Arguments of `run`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// Controllers to put every flow under, one after the other; the scenario's own if absent.
+    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
+    controller: Vec<String>,
+    /// How many runs, on consecutive seeds.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repeats: u32,
+    /// Writes rows, manifest and results into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Runs a scenario and prints what it came to.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let selection = &arguments.selection;
+    let registry = Registry::standard();
+    let world = match selection.world()? {
+        Ok(world) => world,
+        Err(code) => return Ok(code),
+    };
+    let chosen: Vec<Option<String>> = match controllers(&arguments.controller, &registry)? {
+        none if none.is_empty() => vec![None],
+        some => some.into_iter().map(Some).collect(),
+    };
+    let plans = chosen.iter().map(|c| selection.plan(c.as_deref(), &registry)).collect::<Result<Vec<_>>>()?;
+    let seeds = selection.seeds(arguments.repeats);
+
+    let total: f64 = plans.iter().map(|p| p.duration.as_secs_f64() * seeds.len() as f64).sum();
+    let progress = Progress::new(total as u64);
+    let began = Instant::now();
+    let clock = || began.elapsed().as_secs_f64();
+    let ticked = || progress.tick();
+    let runner = Runner { world: &*world, registry: &registry, clock: &clock, ticked: &ticked };
+    let mut results = Vec::new();
+    for plan in &plans {
+        results.push(runner.run_all(plan, &seeds).map_err(refused)?);
+    }
+    drop(progress);
+
+    let holds = results.iter().flat_map(|r| &r.assertions).all(|a| a.holds);
+    if selection.json {
+        match results.as_slice() {
+            [one] => output::print_json(one)?,
+            many => output::print_json(&many)?,
+        }
+    } else {
+        for (plan, result) in plans.iter().zip(&results) {
+            output::print(&describe(plan, result))?;
+        }
+    }
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// A result for people.
+pub fn describe(plan: &Plan, result: &RunsResult) -> String {
+    let first = &result.runs[0];
+    let n = result.runs.len();
+    let mut text = format!("{}  {}\n", plan.id, plan.title);
+    if !plan.source.is_empty() {
+        text += &format!("  after {}\n", plan.source);
+    }
+    let seeds = match n {
+        1 => format!("seed {}", first.seed),
+        _ => format!("seeds {} to {}", first.seed, result.runs[n - 1].seed),
+    };
+    let wall: f64 = result.runs.iter().map(|r| r.wall_s).sum();
+    text += &format!(
+        "  {} simulated in {:.0} ms · {seeds} · {} events · trace {}\n\n",
+        plan.duration,
+        wall * 1e3 / n as f64,
+        first.events,
+        first.trace_hash
+    );
+    text += &timeline(plan, result);
+    text += &headline(plan, result);
+    text += &flows(plan, result);
+    text += &hops(result);
+    for assertion in &result.assertions {
+        let mark = if assertion.holds { "holds" } else { "FAILS" };
+        let (lo, hi) = assertion.bounds;
+        text += &format!("  {mark}  {}: {} in [{lo}, {hi}]", assertion.id, assertion.metric);
+        text += &assertion.measured.map_or(String::from(", not measured\n"), |m| format!(", measured {m:.4}\n"));
+    }
+    for note in &plan.notes {
+        text += &format!("  · {note}\n");
+    }
+    text
+}
+
+/// Rate of each flow over time, beside the capacity, in the first run.
+fn timeline(plan: &Plan, result: &RunsResult) -> String {
+    const WIDTH: usize = 60;
+    let run = &result.runs[0];
+    let seconds = plan.duration.as_secs_f64().ceil() as usize;
+    let bin = seconds.div_ceil(WIDTH).max(1);
+    let binned = |per_second: &dyn Fn(usize) -> f64| -> Vec<f64> {
+        let starts = (0..seconds).step_by(bin);
+        starts.map(|s| (s..(s + bin).min(seconds)).map(per_second).sum::<f64>() / bin as f64).collect()
+    };
+    let capacity = plan.hops[plan.bottleneck].capacity.as_ref().map(|c| {
+        let at = |s: usize| {
+            let second = |s: usize| paceline_units::Time::from_secs(s as i64);
+            c.volume(second(s), second(s + 1)).as_bits() as f64
+        };
+        binned(&at)
+    });
+    let rates: Vec<Vec<f64>> =
+        run.seconds.iter().map(|f| binned(&|s| f.get(s).copied().unwrap_or(0) as f64 * 8.0)).collect();
+    let top = capacity.iter().flatten().chain(rates.iter().flatten()).copied().fold(0.0, f64::max);
+    let mut table =
+        Table::new(&["", &format!("0 to {} s, one mark {bin} s, full height {:.2} Mbit/s", seconds, top / 1e6)], 2);
+    if let Some(capacity) = &capacity {
+        table.row(vec!["capacity".to_owned(), sparkline(capacity, top)]);
+    }
+    for (flow, rates) in plan.flows.iter().zip(&rates).take(10) {
+        table.row(vec![flow.id.clone(), sparkline(rates, top)]);
+    }
+    table.render() + "\n"
+}
+
+/// The metrics that say most, and the published values.
+fn headline(plan: &Plan, result: &RunsResult) -> String {
+    const SHOWN: [&str; 7] =
+        ["utilization", "throughput_bps", "attained", "queue_p50_ms", "queue_p95_ms", "loss_ratio", "jain"];
+    let several = result.runs.len() > 1;
+    let published = !result.expectations.is_empty();
+    let mut headings = vec!["", "measured"];
+    headings.extend(several.then_some("± 95 %"));
+    headings.extend(published.then_some("published"));
+    let mut table = Table::new(&headings, 1);
+    let whole = |e: &&paceline_lab::run::Expectation, id: &str| {
+        e.metric == id && e.flow.is_none() && e.window_s == (0.0, plan.duration.as_secs_f64())
+    };
+    for id in SHOWN {
+        let Some(summary) = result.summary.get(id) else { continue };
+        if id == "jain" && plan.flows.len() == 1 {
+            continue;
+        }
+        let unit = metrics::find(id).map_or("", |m| m.unit);
+        let mut row = vec![label(id, plan), shown(summary.mean, unit, id)];
+        if several {
+            row.push(shown(summary.ci95, unit, id));
+        }
+        let expected = result.expectations.iter().find(|e| whole(e, id));
+        row.extend(expected.map(|e| shown(e.published, unit, id)));
+        table.row(row);
+    }
+    for e in result.expectations.iter().filter(|e| !SHOWN.iter().any(|id| whole(e, id))) {
+        let unit = metrics::find(&e.metric).map_or("", |m| m.unit);
+        let flow = e.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
+        let name = format!("{}{flow}, {} to {} s", e.metric, e.window_s.0, e.window_s.1);
+        let mut row = vec![name, maybe(e.measured.map(|m| m.mean), unit, &e.metric)];
+        if several {
+            row.push(maybe(e.measured.map(|m| m.ci95), unit, &e.metric));
+        }
+        row.push(shown(e.published, unit, &e.metric));
+        table.row(row);
+    }
+    table.render() + "\n"
+}
+
+/// What a queue metric means depends on the scenario: say it.
+fn label(id: &str, plan: &Plan) -> String {
+    use paceline_lab::plan::QueueMeasure;
+    let how = match (id.starts_with("queue"), plan.measure.queue) {
+        (false, _) => "",
+        (true, QueueMeasure::Packet) => " (each packet)",
+        (true, QueueMeasure::Rtcp) => " (RTCP samples)",
+        (true, QueueMeasure::OneWay) => " (one-way, jitter included)",
+    };
+    format!("{id}{how}")
+}
+
+fn flows(plan: &Plan, result: &RunsResult) -> String {
+    let headings =
+        ["flow", "controller", "throughput", "target", "loss", "one-way p50", "p95", "frame p95", "freezes", "frozen"];
+    let mut table = Table::new(&headings, 2);
+    let mean = |of: &dyn Fn(&metrics::FlowResult) -> Option<f64>, flow: usize| {
+        let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.flows[flow])).collect();
+        values.map(|v| v.iter().sum::<f64>() / v.len() as f64)
+    };
+    for (index, flow) in plan.flows.iter().enumerate().take(20) {
+        let streams = |of: &dyn Fn(&metrics::StreamResult) -> f64| {
+            mean(&|f| Some(f.streams.iter().map(of).sum()), index).unwrap_or(0.0)
+        };
+        table.row(vec![
+            flow.id.clone(),
+            flow.controller.name.clone(),
+            maybe(mean(&|f| Some(f.throughput_bps), index), "bit/s", ""),
+            maybe(mean(&|f| f.target_bps, index), "bit/s", ""),
+            maybe(mean(&|f| Some(f.loss_ratio), index), "", "loss_ratio"),
+            maybe(mean(&|f| f.owd_ms.map(|d| d.p50), index), "ms", ""),
+            maybe(mean(&|f| f.owd_ms.map(|d| d.p95), index), "ms", ""),
+            maybe(mean(&|f| f.streams.first()?.frame_delay_ms.map(|d| d.p95), index), "ms", ""),
+            format!("{:.1}", streams(&|s| s.freezes as f64)),
+            format!("{:.1} s", streams(&|s| s.freeze_s)),
+        ]);
+    }
+    table.render() + "\n"
+}
+
+fn hops(result: &RunsResult) -> String {
+    let mut table = Table::new(&["hop", "capacity", "used", "dropped", "queue p50", "p95", "p99", "max"], 1);
+    let run = &result.runs[0];
+    for link in &run.whole.links {
+        let of = |of: fn(&metrics::Distribution) -> f64| maybe(link.queue_ms.as_ref().map(of), "ms", "");
+        table.row(vec![
+            link.id.clone(),
+            link.capacity_bps.map_or("unlimited".to_owned(), |c| shown(c, "bit/s", "")),
+            maybe(link.utilization, "", ""),
+            shown(link.loss_ratio, "", "loss_ratio"),
+            of(|d| d.p50),
+            of(|d| d.p95),
+            of(|d| d.p99),
+            of(|d| d.max),
+        ]);
+    }
+    let which = if result.runs.len() > 1 { format!("  (hops: seed {})\n", run.seed) } else { String::new() };
+    table.render() + &which + "\n"
+}

@@ -1,0 +1,64 @@
+//! Tables for people: columns that line up, numbers to the right, no more digits than mean something.
+
+/// Rows of text, aligned.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+    /// Columns aligned to the left; the rest go to the right.
+    left: usize,
+}
+
+impl Table {
+    /// A table with these headings; its first `left` columns are aligned to the left.
+    pub fn new(headings: &[&str], left: usize) -> Self {
+        Self { rows: vec![headings.iter().map(|h| (*h).to_owned()).collect()], left }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// The text, each line indented.
+    pub fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut line = String::from(" ");
+            for (c, cell) in row.iter().enumerate() {
+                let pad = " ".repeat(widths[c] - cell.chars().count());
+                line += " ";
+                line += &if c < self.left { format!("{cell}{pad} ") } else { format!("{pad}{cell} ") };
+            }
+            out += line.trim_end();
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// A number in its metric's unit, for people: ratios as per cent, rates in Mbit/s.
+pub fn shown(value: f64, unit: &str, id: &str) -> String {
+    match (unit, id) {
+        ("bit/s", _) => format!("{:.3} Mbit/s", value / 1e6),
+        ("ms", _) => format!("{value:.1} ms"),
+        ("s", _) => format!("{value:.1} s"),
+        ("", "jain") => format!("{value:.3}"),
+        ("", "loss_ratio") => format!("{:.3} %", value * 100.0),
+        ("", _) => format!("{:.1} %", value * 100.0),
+        (unit, _) => format!("{value:.3} {unit}"),
+    }
+}
+
+/// A number that may be missing.
+pub fn maybe(value: Option<f64>, unit: &str, id: &str) -> String {
+    value.map_or_else(|| "–".to_owned(), |v| shown(v, unit, id))
+}
+
+/// One character a value, from 0 to `top`.
+pub fn sparkline(values: &[f64], top: f64) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let level = |v: &f64| if top > 0.0 { ((v / top) * 8.0).clamp(0.0, 7.0) as usize } else { 0 };
+    values.iter().map(|v| BARS[level(v)]).collect()
+}

@@ -1,0 +1,227 @@
+//! Runs: one or many of a plan, on as many threads as there are, and their summary.
+
+use crate::metrics::{Collector, METRICS, WindowResult};
+use crate::plan::{Plan, Window};
+use crate::rows::{RowSink, RunHeader};
+use crate::stats::Summary;
+use crate::world::{Outcome, World, WorldError};
+use paceline::Registry;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One run, as `run --json` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunResult {
+    /// World that it ran in.
+    pub world: String,
+    /// Its seed.
+    pub seed: u64,
+    /// How long it lasted, in the world's time.
+    pub duration_s: f64,
+    /// Hash over every decision of links and endpoints, 16 hexadecimal digits.
+    pub trace_hash: String,
+    /// How long it took, in real time.
+    pub wall_s: f64,
+    /// Events handled.
+    pub events: u64,
+    /// What it came to.
+    #[serde(flatten)]
+    pub whole: WindowResult,
+    /// What each of the plan's windows came to, in the order of [`windows`].
+    #[serde(skip)]
+    pub windows: Vec<WindowResult>,
+    /// Bytes that each flow received in each second.
+    #[serde(skip)]
+    pub seconds: Vec<Vec<u64>>,
+    /// What the world said.
+    #[serde(skip)]
+    pub outcome: Outcome,
+}
+
+/// Runs of one plan, as `run --json` prints them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunsResult {
+    /// Scenario id.
+    pub scenario: String,
+    /// Every run, by seed.
+    pub runs: Vec<RunResult>,
+    /// Every metric of the run as a whole: mean, spread and interval over the runs.
+    pub summary: BTreeMap<String, Summary>,
+    /// Every bound of the scenario, and whether the mean keeps it.
+    pub assertions: Vec<Assertion>,
+    /// Every published value beside the measured one.
+    pub expectations: Vec<Expectation>,
+}
+
+/// A bound and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Assertion {
+    /// Its name.
+    pub id: String,
+    /// Metric.
+    pub metric: String,
+    /// Flow it is taken of.
+    pub flow: Option<String>,
+    /// Lowest and highest mean allowed.
+    pub bounds: (f64, f64),
+    /// The mean, if the metric had a value in every run.
+    pub measured: Option<f64>,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// A published value and the measured one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Expectation {
+    /// Metric.
+    pub metric: String,
+    /// Flow it is taken of.
+    pub flow: Option<String>,
+    /// The span it is taken over, s.
+    pub window_s: (f64, f64),
+    /// What was published.
+    pub published: f64,
+    /// What was measured.
+    pub measured: Option<Summary>,
+}
+
+/// Everything that makes runs besides their plan.
+pub struct Runner<'a> {
+    /// Where they run.
+    pub world: &'a dyn World,
+    /// The controllers that they may use.
+    pub registry: &'a Registry,
+    /// Seconds that have passed, on any clock: this crate reads none itself.
+    pub clock: &'a (dyn Fn() -> f64 + Sync),
+    /// Called as each second of each run is over.
+    pub ticked: &'a (dyn Fn() + Sync),
+}
+
+/// The spans that a plan's published values and bounds ask for, each once.
+pub fn windows(plan: &Plan) -> Vec<Window> {
+    let mut windows: Vec<Window> =
+        plan.expects.iter().map(|e| e.window).chain(plan.asserts.iter().map(|a| a.window)).collect();
+    windows.sort_unstable();
+    windows.dedup();
+    windows
+}
+
+/// What a world's rows are about, for sinks that write names.
+pub fn header(plan: &Plan, registry: &Registry, world: &str, seed: u64) -> RunHeader {
+    let names = |specs: &[paceline::SignalSpec]| -> Vec<(String, String)> {
+        specs.iter().map(|s| (s.name.to_owned(), s.unit.to_owned())).collect()
+    };
+    RunHeader {
+        scenario: plan.id.clone(),
+        world: world.to_owned(),
+        seed,
+        hops: plan.hops.iter().map(|h| h.id.clone()).collect(),
+        flows: plan.flows.iter().map(|f| f.id.clone()).collect(),
+        controllers: plan.flows.iter().map(|f| Some(f.controller.name.clone())).collect(),
+        signals: plan
+            .flows
+            .iter()
+            .map(|f| {
+                registry.get(&f.controller.name).map_or(Default::default(), |e| {
+                    let (send, receive) = e.signals();
+                    [names(send), names(receive)]
+                })
+            })
+            .collect(),
+    }
+}
+
+impl Runner<'_> {
+    /// One run; rows also go to `sink`.
+    pub fn run(&self, plan: &Plan, seed: u64, sink: Option<&mut dyn RowSink>) -> Result<RunResult, WorldError> {
+        let began = (self.clock)();
+        let windows = windows(plan);
+        let mut collector = Collector::new(plan, &windows, self.ticked);
+        let outcome = match sink {
+            None => self.world.run(plan, self.registry, seed, &mut collector)?,
+            Some(sink) => self.world.run(plan, self.registry, seed, &mut Both(&mut collector, sink))?,
+        };
+        let (results, seconds) = collector.finish();
+        let mut results = results.into_iter();
+        let whole = results.next().expect("the whole run is always measured");
+        Ok(RunResult {
+            world: self.world.name().to_owned(),
+            seed,
+            duration_s: plan.duration.as_secs_f64(),
+            trace_hash: format!("{:016x}", outcome.trace_hash),
+            wall_s: (self.clock)() - began,
+            events: outcome.events,
+            whole,
+            windows: results.collect(),
+            seconds,
+            outcome,
+        })
+    }
+
+    /// Runs with these seeds, in parallel; the result does not depend on how many threads there are.
+    pub fn run_all(&self, plan: &Plan, seeds: &[u64]) -> Result<RunsResult, WorldError> {
+        let runs: Vec<RunResult> =
+            seeds.par_iter().map(|seed| self.run(plan, *seed, None)).collect::<Result<_, _>>()?;
+        Ok(summarise(plan, runs))
+    }
+}
+
+/// Runs of one plan to their summary.
+pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
+    let summary = METRICS
+        .iter()
+        .filter_map(|m| {
+            let values = runs.iter().map(|r| (m.value)(&r.whole, None, &plan.measure)).collect::<Option<Vec<_>>>()?;
+            Some((m.id.to_owned(), Summary::of(&values)?))
+        })
+        .collect();
+    let windows = windows(plan);
+    let measured = |metric: &str, flow: Option<usize>, window: &Window| -> Option<Summary> {
+        let spec = crate::metrics::find(metric)?;
+        let index = windows.iter().position(|w| w == window)?;
+        let values =
+            runs.iter().map(|r| (spec.value)(&r.windows[index], flow, &plan.measure)).collect::<Option<Vec<_>>>()?;
+        Summary::of(&values)
+    };
+    let flow_name = |flow: Option<usize>| flow.map(|f| plan.flows[f].id.clone());
+    let assertions = plan
+        .asserts
+        .iter()
+        .map(|a| {
+            let mean = measured(&a.metric, a.flow, &a.window).map(|s| s.mean);
+            Assertion {
+                id: a.id.clone(),
+                metric: a.metric.clone(),
+                flow: flow_name(a.flow),
+                bounds: a.bounds,
+                measured: mean,
+                holds: mean.is_some_and(|m| a.bounds.0 <= m && m <= a.bounds.1),
+            }
+        })
+        .collect();
+    let expectations = plan
+        .expects
+        .iter()
+        .map(|e| Expectation {
+            metric: e.metric.clone(),
+            flow: flow_name(e.flow),
+            window_s: (e.window.from.as_secs_f64(), e.window.to.as_secs_f64()),
+            published: e.published,
+            measured: measured(&e.metric, e.flow, &e.window),
+        })
+        .collect();
+    RunsResult { scenario: plan.id.clone(), runs, summary, assertions, expectations }
+}
+
+struct Both<'a, 'b, A>(&'a mut A, &'b mut dyn RowSink);
+
+impl<A: RowSink> RowSink for Both<'_, '_, A> {
+    fn row(&mut self, row: &crate::rows::Row) {
+        self.0.row(row);
+        self.1.row(row);
+    }
+    fn wants_signals(&self) -> bool {
+        self.0.wants_signals() || self.1.wants_signals()
+    }
+}

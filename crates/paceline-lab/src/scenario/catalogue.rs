@@ -1,0 +1,119 @@
+//! The scenarios that come with Paceline, and how a name becomes a text.
+
+use super::problem::{Problem, nearest};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
+
+/// Where a scenario's text came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its file, for complaints.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// The folder that its own file names start from; none for a scenario of the catalogue.
+    folder: Option<PathBuf>,
+}
+
+/// The scenarios that come with Paceline.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Catalogue;
+
+impl Catalogue {
+    /// Ids of all scenarios, in order.
+    pub fn ids(self) -> impl Iterator<Item = &'static str> {
+        FILES.iter().filter_map(|(name, _)| name.strip_suffix(".toml"))
+    }
+
+    /// The scenario of this id, or in this file.
+    pub fn find(self, name: &str) -> Result<Origin, Problem> {
+        let path = Path::new(name);
+        if name.ends_with(".toml") || path.is_file() {
+            let text = fs::read_to_string(path)
+                .map_err(|error| Problem::of(name, "", format!("cannot read {name}: {error}")))?;
+            let folder = path.parent().map(Path::to_path_buf);
+            return Ok(Origin { name: name.to_owned(), text, folder });
+        }
+        let file = format!("{name}.toml");
+        match FILES.iter().find(|(known, _)| *known == file) {
+            Some((known, text)) => {
+                Ok(Origin { name: format!("scenarios/{known}"), text: (*text).to_owned(), folder: None })
+            }
+            None => {
+                let problem = Problem::of(name, "", format!("there is no scenario `{name}`"));
+                let near = nearest(name, self.ids()).map(|near| format!("did you mean `{near}`? "));
+                let list = "`paceline list scenarios` shows all; a file's name must end in .toml";
+                Err(problem.help(format!("{}{list}", near.unwrap_or_default())))
+            }
+        }
+    }
+}
+
+impl Origin {
+    /// A scenario from text, whose files are looked up from the working directory.
+    pub fn from_text(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into(), folder: Some(PathBuf::new()) }
+    }
+
+    /// A file that the scenario names: beside it, in the catalogue, or from the working directory.
+    pub(crate) fn read(&self, file: &str) -> Result<String, String> {
+        if let Some(text) = self.shipped(file) {
+            return Ok(text.to_owned());
+        }
+        let path = self.locate(file);
+        fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    }
+
+    /// The files of a folder that the scenario names, as (name, text), sorted by name.
+    pub(crate) fn read_folder(&self, folder: &str) -> Result<Vec<(String, String)>, String> {
+        if self.folder.is_none() {
+            let prefix = format!("{}/", self.shipped_name(folder));
+            let files: Vec<_> = FILES
+                .iter()
+                .filter_map(|(name, text)| Some((name.strip_prefix(&prefix)?.to_owned(), (*text).to_owned())))
+                .collect();
+            if !files.is_empty() {
+                return Ok(files);
+            }
+        }
+        let path = self.locate(folder);
+        let complain = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&path).map_err(complain)? {
+            let entry = entry.map_err(complain)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".txt") {
+                files.push((name, fs::read_to_string(entry.path()).map_err(complain)?));
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    fn shipped(&self, file: &str) -> Option<&'static str> {
+        if self.folder.is_some() {
+            return None;
+        }
+        let name = self.shipped_name(file);
+        FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    }
+
+    /// `file`, as seen from the scenario's own folder in the catalogue.
+    fn shipped_name(&self, file: &str) -> String {
+        let own = self.name.strip_prefix("scenarios/").unwrap_or(&self.name);
+        match own.rsplit_once('/') {
+            Some((folder, _)) => format!("{folder}/{file}"),
+            None => file.to_owned(),
+        }
+    }
+
+    /// Beside the scenario if it is there, else from the working directory, where `--set` names files from.
+    fn locate(&self, file: &str) -> PathBuf {
+        match &self.folder {
+            Some(folder) if folder.join(file).exists() => folder.join(file),
+            _ => PathBuf::from(file),
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! What may stand in a scenario file. Nothing here has a default that means something: absent is absent, and
+//! [`resolve`](super::resolve) decides.
+
+use super::overrides::Setting;
+use super::problem::{Problem, suggestion};
+use super::values::{Limit, Loss, Timed};
+use paceline_units::{Rate, Time, TimeDelta};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+/// A value that remembers where it stood.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Placed<T>(toml::Spanned<T>);
+
+impl<T> Placed<T> {
+    pub(crate) fn get(&self) -> &T {
+        self.0.get_ref()
+    }
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.0.span()
+    }
+    fn replace(&mut self, value: T) {
+        *self.0.get_mut() = value;
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Placed<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        T::json_schema(generator)
+    }
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+}
+
+/// A scenario.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// Its id, such as `mmsys16/table1`.
+    pub id: Placed<String>,
+    /// A line on it.
+    pub title: String,
+    /// The document, section, table or figure that it follows.
+    #[serde(default)]
+    pub source: String,
+    /// How long a run lasts.
+    pub duration: Placed<TimeDelta>,
+    /// Runs that a reproduction wants; 1 if absent.
+    pub repeats: Option<Placed<u32>>,
+    /// The network.
+    pub path: Path,
+    /// The flows.
+    #[serde(default)]
+    pub flow: Vec<Placed<Flow>>,
+    /// How metrics are taken.
+    #[serde(default)]
+    pub measure: MeasureTable,
+    /// Published values to stand beside measured ones.
+    #[serde(default)]
+    pub expect: Vec<ExpectTable>,
+    /// Bounds that the mean over the runs must keep.
+    #[serde(default)]
+    pub assert: Vec<AssertTable>,
+}
+
+/// The network: a chain of hops each way.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// Propagation there and back; half of it goes to each way that gives no delay of its own.
+    pub rtt: Option<TimeDelta>,
+    /// Hops that the forward media crosses; one unlimited hop if absent.
+    pub forward: Option<Way>,
+    /// Hops of the way back; one unlimited hop if absent.
+    pub reverse: Option<Way>,
+}
+
+/// One way of the path: one hop in short, or `hops`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Way {
+    /// The hops, in order. With it, nothing else may stand beside it.
+    pub hops: Option<Vec<Hop>>,
+    /// As in a hop.
+    pub capacity: Option<Placed<CapacityValue>>,
+    /// As in a hop.
+    pub queue: Option<Placed<Queue>>,
+    /// As in a hop.
+    pub delay: Option<Placed<Timed<TimeDelta>>>,
+    /// As in a hop.
+    pub jitter: Option<Placed<JitterTable>>,
+    /// As in a hop.
+    pub loss: Option<Placed<Timed<Loss>>>,
+}
+
+/// One hop.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    /// Its name; `forward`, `reverse` or with a number if absent.
+    pub id: Option<Placed<String>>,
+    /// How fast it serves; unlimited if absent.
+    pub capacity: Option<Placed<CapacityValue>>,
+    /// Its queue; drop-tail of 300 ms if absent.
+    pub queue: Option<Placed<Queue>>,
+    /// Propagation delay.
+    pub delay: Option<Placed<Timed<TimeDelta>>>,
+    /// What is added to the delay, packet by packet.
+    pub jitter: Option<Placed<JitterTable>>,
+    /// Random loss on the wire.
+    pub loss: Option<Placed<Timed<Loss>>>,
+}
+
+/// A rate, a list of [time, rate], or a recorded trace.
+#[derive(Clone, Debug)]
+pub enum CapacityValue {
+    /// Constant or stepped.
+    Rates(Timed<Rate>),
+    /// Recorded.
+    Trace(TraceTable),
+}
+
+/// A recorded capacity.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceTable {
+    /// The file: mahimahi, HSDPA, Ghent 4G, AlphaRTC JSON or `time,rate` CSV, told apart by content.
+    pub trace: Placed<String>,
+    /// Which direction of a trace that has both.
+    pub direction: Option<TraceDirection>,
+    /// What happens after the last entry; as the format's own tools do if absent.
+    pub end: Option<TraceEnd>,
+}
+
+/// Which direction of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TraceDirection {
+    /// Towards the user.
+    Downlink,
+    /// From the user.
+    Uplink,
+}
+
+/// What happens after a trace's last entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TraceEnd {
+    /// It starts again.
+    Loop,
+    /// The last value holds.
+    Hold,
+}
+
+/// A queue.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// Its discipline; `drop-tail` if absent.
+    pub discipline: Option<Placed<String>>,
+    /// Its limit: a drain time, a size or a number of packets.
+    pub limit: Placed<Limit>,
+    /// Whether a limit given as drain time follows each change of capacity (true if absent) or is turned into bytes
+    /// once, at the mean capacity.
+    pub follows_capacity: Option<bool>,
+}
+
+/// Truncated Gaussian jitter (RFC 8868, section 4.5.3).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JitterTable {
+    /// Standard deviation.
+    pub std: Placed<TimeDelta>,
+    /// The largest jitter; three standard deviations if absent.
+    pub limit: Option<Placed<TimeDelta>>,
+    /// `keep` (nobody overtakes, the default) or `reorder`.
+    pub order: Option<Order>,
+}
+
+/// May jitter reorder?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// No.
+    Keep,
+    /// Yes.
+    Reorder,
+}
+
+/// A flow.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Its name.
+    pub id: Placed<String>,
+    /// What it is; `media` if absent.
+    pub kind: Option<Placed<String>>,
+    /// Which way its media goes; `forward` if absent.
+    pub direction: Option<FlowDirection>,
+    /// When it begins; at 0 if absent.
+    pub start: Option<Placed<Time>>,
+    /// When it ends; with the run if absent.
+    pub stop: Option<Placed<Time>>,
+    /// Its controller.
+    pub controller: Placed<String>,
+    /// Numbers of the controller that differ from its defaults.
+    #[serde(default)]
+    pub config: BTreeMap<String, Placed<f64>>,
+    /// First target; 300 kbps if absent.
+    pub start_rate: Option<Placed<Rate>>,
+    /// Lowest target; 30 kbps if absent.
+    pub min_rate: Option<Placed<Rate>>,
+    /// Hops of its media, by name; the whole way if absent.
+    pub route: Option<Vec<Placed<String>>>,
+    /// Hops of its reports, by name; the whole way back if absent.
+    pub report_route: Option<Vec<Placed<String>>>,
+    /// An extra one-way delay of its own, each way; none if absent.
+    pub access_delay: Option<TimeDelta>,
+    /// Its one video stream, in short.
+    pub encoder: Option<Placed<SourceTable>>,
+    /// An audio stream beside it, in short.
+    pub audio: Option<Placed<SourceTable>>,
+    /// Its streams, at length.
+    #[serde(default)]
+    pub stream: Vec<Placed<Stream>>,
+    /// The receiver's clock.
+    pub clock: Option<ClockTable>,
+    /// Smallest deterministic interval of RTCP reports; 1 s if absent.
+    pub rtcp_interval: Option<Placed<TimeDelta>>,
+    /// Longest time that the pacer's queue may take to drain; 2 s if absent.
+    pub pacer_limit: Option<Placed<TimeDelta>>,
+    /// Ask for lost packets and send them again; true if absent.
+    pub retransmit: Option<bool>,
+}
+
+/// Which way a flow's media goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowDirection {
+    /// Along `path.forward`.
+    Forward,
+    /// Along `path.reverse`.
+    Reverse,
+}
+
+/// A stream of a flow.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// Its name.
+    pub id: Placed<String>,
+    /// Its weight when streams share the target; 1 if absent.
+    pub priority: Option<Placed<f64>>,
+    /// What it sends.
+    pub encoder: Placed<SourceTable>,
+}
+
+/// A source. Which keys make sense depends on `source`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceTable {
+    /// `encoder` (the default), `ideal`, `frames` or `audio`.
+    pub source: Option<Placed<String>>,
+    /// Frames per second; 30 if absent.
+    pub fps: Option<Placed<f64>>,
+    /// Lowest rate of encoded media; 50 kbps if absent.
+    pub min: Option<Placed<Rate>>,
+    /// Highest rate of encoded media; 2 Mbps if absent.
+    pub max: Option<Placed<Rate>>,
+    /// Rate of audio; 20 kbps if absent.
+    pub rate: Option<Placed<Rate>>,
+    /// Time in which a source that has reacted to a target ignores others (RFC 8593, tau_v).
+    pub reaction_delay: Option<Placed<TimeDelta>>,
+    /// Scale of the Laplace noise on frame sizes (RFC 8593, SCALE_B).
+    pub size_noise: Option<Placed<f64>>,
+    /// Scale of the Laplace noise on frame intervals (RFC 8593, SCALE_t).
+    pub interval_noise: Option<Placed<f64>>,
+    /// Size of a key frame over a mean frame (RFC 8593, K_B / B_0).
+    pub key_ratio: Option<Placed<f64>>,
+    /// Frames over which a key frame's excess is paid back (RFC 8593, K_d).
+    pub key_frames: Option<Placed<u32>>,
+    /// Time between key frames; only on request if absent.
+    pub key_period: Option<Placed<TimeDelta>>,
+    /// Folder of recorded frame sizes, `<content>_<resolution>_<kbps>.txt` each.
+    pub frames: Option<Placed<String>>,
+    /// Which resolution of them; the highest if absent.
+    pub resolution: Option<Placed<String>>,
+}
+
+/// The receiver's clock against the world's.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClockTable {
+    /// Its reading at time zero; drawn from the seed if absent.
+    pub offset: Option<TimeDelta>,
+    /// How much faster it runs, parts per million.
+    pub drift_ppm: Option<Placed<f64>>,
+}
+
+/// How metrics are taken.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeasureTable {
+    /// What `queue_*` metrics mean: `packet` (waiting at the bottleneck, the default), `rtcp` (round-trip time over its
+    /// minimum, as RTCP samples it) or `one-way` (one-way delay over propagation).
+    pub queue: Option<Placed<String>>,
+    /// What losses are divided by: bytes `sent` (the default) or `received`.
+    pub loss: Option<Placed<String>>,
+}
+
+/// A published value.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectTable {
+    /// Metric id.
+    pub metric: Placed<String>,
+    /// What was published, in the metric's unit.
+    pub published: f64,
+    /// The flow it is taken of.
+    pub flow: Option<Placed<String>>,
+    /// The span it is taken over, [from, to].
+    pub window: Option<Placed<(Time, Time)>>,
+}
+
+/// A bound.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssertTable {
+    /// Its name.
+    pub id: String,
+    /// Metric id.
+    pub metric: Placed<String>,
+    /// Lowest and highest mean allowed, in the metric's unit.
+    pub bounds: Placed<(f64, f64)>,
+    /// The flow it is taken of.
+    pub flow: Option<Placed<String>>,
+    /// The span it is taken over, [from, to].
+    pub window: Option<Placed<(Time, Time)>>,
+}
+
+impl ScenarioFile {
+    /// Puts every flow under `controller` with its own defaults; `--set` changes of config stay.
+    pub(crate) fn control_all_by(&mut self, controller: &str, settings: &[Setting]) {
+        for flow in &mut self.flow {
+            let flow = flow.0.get_mut();
+            flow.controller.replace(controller.to_owned());
+            flow.config.retain(|name, _| settings.iter().any(|s| s.key().ends_with(&format!(".config.{name}"))));
+        }
+    }
+}
+
+/// Text to file, or the complaint.
+pub(crate) fn parse(name: &str, text: &str) -> Result<ScenarioFile, Problem> {
+    toml::from_str(text).map_err(|error| {
+        let message = error.message().to_owned();
+        let problem = match error.span() {
+            Some(span) => Problem::at(name, text, span, first_line(&message)),
+            None => Problem::of(name, text, first_line(&message)),
+        };
+        match hint(&message) {
+            Some(hint) => problem.help(hint),
+            None => problem.help("`paceline schema` prints everything that a scenario may say"),
+        }
+    })
+}
+
+/// The JSON schema of scenario files.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(ScenarioFile).to_value()
+}
+
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Serde names what it knows: find the nearest.
+fn hint(message: &str) -> Option<String> {
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let (first, known) = names.split_first()?;
+    if message.starts_with("unknown") && !known.is_empty() {
+        return Some(suggestion(first, known));
+    }
+    message.starts_with("missing field").then(|| format!("add `{first} = …`"))
+}
+
+impl<'de> Deserialize<'de> for CapacityValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = CapacityValue;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a rate like \"1 Mbps\", a list like [[\"0s\", \"1 Mbps\"], [\"50s\", \"2.5 Mbps\"]], \
+                     or a table like { trace = \"file\" }",
+                )
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<CapacityValue, E> {
+                Rate::deserialize(text.into_deserializer()).map(|r| CapacityValue::Rates(Timed::Constant(r)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<CapacityValue, A::Error> {
+                let points = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
+                Ok(CapacityValue::Rates(Timed::Schedule(points)))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CapacityValue, A::Error> {
+                TraceTable::deserialize(MapAccessDeserializer::new(map)).map(CapacityValue::Trace)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for CapacityValue {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Capacity".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let rates = generator.subschema_for::<Timed<Rate>>();
+        let trace = generator.subschema_for::<TraceTable>();
+        schemars::json_schema!({ "anyOf": [rates, trace] })
+    }
+}

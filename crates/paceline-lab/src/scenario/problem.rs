@@ -1,0 +1,86 @@
+//! What is wrong with a scenario, where, and what to write instead.
+
+use super::Setting;
+use miette::{Diagnostic, NamedSource, SourceSpan};
+use std::ops::Range;
+
+/// A complaint about a scenario file or a change to it.
+#[derive(Clone, Debug, thiserror::Error, Diagnostic)]
+#[error("{message}")]
+pub struct Problem {
+    message: String,
+    #[source_code]
+    file: NamedSource<String>,
+    #[label("here")]
+    span: Option<SourceSpan>,
+    #[help]
+    help: Option<String>,
+}
+
+impl Problem {
+    /// `message` about the text at `span` of the file `name`.
+    pub(crate) fn at(name: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        // A span of nothing is widened to one character, so that there is something to underline.
+        let end = span.end.max(span.start + 1).min(text.len().max(span.start));
+        Self {
+            message: message.into(),
+            file: NamedSource::new(name, text.to_owned()).with_language("toml"),
+            span: Some((span.start..end).into()),
+            help: None,
+        }
+    }
+
+    /// `message` about something that stands nowhere in the file.
+    pub(crate) fn of(name: &str, text: &str, message: impl Into<String>) -> Self {
+        let mut problem = Self::at(name, text, 0..0, message);
+        problem.span = None;
+        problem
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Says that the text complained of includes `--set` changes.
+    pub(crate) fn after_settings(mut self, settings: &[Setting]) -> Self {
+        if !settings.is_empty() {
+            let list: Vec<String> = settings.iter().map(|s| format!("--set {s}")).collect();
+            let note = format!("the text above includes {}", list.join(" "));
+            self.help = Some(self.help.map_or(note.clone(), |help| format!("{help}\n{note}")));
+        }
+        self
+    }
+
+    /// The line of the complaint, from 1.
+    pub fn line(&self) -> Option<usize> {
+        let offset = self.span.as_ref()?.offset();
+        Some(self.file.inner()[..offset].matches('\n').count() + 1)
+    }
+
+    /// What to write instead.
+    pub fn hint(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// The offending text.
+    pub fn offending(&self) -> Option<&str> {
+        let span = self.span.as_ref()?;
+        self.file.inner().get(span.offset()..span.offset() + span.len())
+    }
+}
+
+/// The name in `known` that `name` was probably meant to be.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&name.to_lowercase(), &k.to_lowercase()), k));
+    scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
+}
+
+/// "did you mean ...?", or the list of what there is.
+pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
+    let list = || known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? Known: {}", list()),
+        None => format!("known: {}", list()),
+    }
+}
