@@ -3,9 +3,13 @@
 pub mod metrics;
 pub mod plan;
 pub mod rows;
+<<<<<<< HEAD
 pub mod run;
 pub mod scenario;
 pub mod sim;
 pub mod stats;
+=======
+pub mod store;
+>>>>>>> store
 pub mod trace;
 pub mod world;

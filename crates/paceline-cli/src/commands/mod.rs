@@ -72,10 +72,6 @@ impl Selection {
         (0..count as u64).map(|i| self.seed.wrapping_add(i)).collect()
     }
 
-    /// The changes as typed.
-    pub fn settings(&self) -> &[Setting] {
-        &self.settings
-    }
 }
 
 /// A world's complaint as a command's.

@@ -8,14 +8,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const TARGET_BITS: u32 = 20;
+const NEVER: u128 = (Time::MAX.as_nanos() as u128) << 64;
 
 /// Pending wake-ups of components, each at most once at its earliest time.
 #[derive(Debug)]
 pub(crate) struct Events {
     heap: BinaryHeap<Reverse<u128>>,
     sequence: u64,
-    /// The earliest pending wake-up of each component.
-    scheduled: Vec<Time>,
+    /// The key of each component's pending wake-up, [`NEVER`] without one. Keys in the heap that stand here no more are
+    /// passed over.
+    scheduled: Vec<u128>,
     handled: u64,
     pending_max: usize,
 }
@@ -23,20 +25,21 @@ pub(crate) struct Events {
 impl Events {
     pub fn new(components: usize) -> Self {
         assert!(components < 1 << TARGET_BITS, "more components than an event can name");
-        let scheduled = vec![Time::MAX; components];
+        let scheduled = vec![NEVER; components];
         Self { heap: BinaryHeap::new(), sequence: 0, scheduled, handled: 0, pending_max: 0 }
     }
 
     /// Wakes `component` at `at`, unless it is woken earlier anyway.
     #[inline]
     pub fn wake(&mut self, component: usize, at: Time) {
-        if at >= self.scheduled[component] {
+        let due = (at.as_nanos() as u128) << 64;
+        if due >= self.scheduled[component] & (u128::MAX << 64) {
             return;
         }
-        self.scheduled[component] = at;
-        let low = self.sequence << TARGET_BITS | component as u64;
+        let key = due | ((self.sequence << TARGET_BITS) | component as u64) as u128;
         self.sequence += 1;
-        self.heap.push(Reverse((at.as_nanos() as u128) << 64 | low as u128));
+        self.scheduled[component] = key;
+        self.heap.push(Reverse(key));
         self.pending_max = self.pending_max.max(self.heap.len());
     }
 
@@ -51,8 +54,8 @@ impl Events {
             }
             self.heap.pop();
             let component = (key as u64 & ((1 << TARGET_BITS) - 1)) as usize;
-            if self.scheduled[component] == at {
-                self.scheduled[component] = Time::MAX;
+            if self.scheduled[component] == key {
+                self.scheduled[component] = NEVER;
                 self.handled += 1;
                 return Some((at, component));
             }

@@ -1,0 +1,255 @@
+//! Results on disk: what `--out DIR` writes, and what reports, comparisons and notebooks read.
+//!
+//! ```text
+//! DIR/manifest.json                     every run: directory, scenario, world, controllers, seed, hash, files, rows
+//! DIR/runs/<scenario>-<controllers>-seed<N>/
+//!     packets.parquet                   one row per datagram sent, across a hop, dropped, arrived
+//!     flows.parquet                     round-trip times, loss reports, targets, pacing rates, REMBs
+//!     frames.parquet                    frames rendered and frames refused at the sender
+//!     signals.parquet                   what the controllers emitted
+//!     run.json                          the result, as `run --json` prints it
+//!     about.json                        what the run was made from: scenario text, changes, version
+//! ```
+//!
+//! Any tool that reads Parquet reads the tables. Strings are UTF-8 with dictionary encoding; a column name ends in the
+//! unit of its values; a `value` column has its unit in the `unit` column beside it (empty for a plain number).
+//!
+//! | table | columns |
+//! |---|---|
+//! | packets | `time_ns`, `event` (`sent`, `crossed`, `dropped`, `arrived`), `packet`, `flow`, `class` (`media`, `retransmission`, `padding`, `sender_control`, `receiver_control`), `size_bytes`, `hop` (null at endpoints), `waited_ns` and `left_ns` (`crossed` only), `delay_ns` (`arrived` only), `reason` (`dropped` only: `overflow`, `loss`, `early`) |
+//! | flows | `time_ns`, `flow`, `kind` (`rtt`, `fraction_lost`, `target`, `pacing`, `remb`), `value`, `unit` |
+//! | frames | `time_ns`, `flow`, `stream`, `captured_ns`, `size_bytes`, `dropped` (these three null for a refused frame), `refused` |
+//! | signals | `time_ns`, `flow`, `half` (`send`, `receive`), `signal`, `unit`, `value` (for a state: its index) |
+//!
+//! Each file's metadata carries `scenario`, `world`, `seed`, `controllers`, `version`, `table` and `units`.
+//!
+//! A run is written under a temporary name and renamed when it is complete and on the disk, so whatever stands under a
+//! final name is whole. Memory is bounded whatever the length of the run: rows go out in groups of [`ROW_GROUP`].
+//! One process at a time should write to a folder; threads of one process may.
+
+mod files;
+mod manifest;
+mod table;
+mod tables;
+
+use crate::rows::{Row, RowSink, RunHeader};
+use files::Temporary;
+use manifest::{About, MANIFEST_FILE};
+pub use manifest::{Manifest, StoredFile, StoredRun};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+pub use table::ROW_GROUP;
+use tables::Tables;
+
+/// Held while a manifest is read, changed and written.
+static MANIFESTS: Mutex<()> = Mutex::new(());
+
+/// Name of the folder of runs.
+const RUNS: &str = "runs";
+
+/// A folder of results, as `--out DIR` makes it.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+/// What a run was made from. The store keeps it and does not look at it.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct RunManifest {
+    /// Version of the program that ran.
+    pub version: String,
+    /// When, as the caller's clock says it; the store reads no clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// The scenario file's text, before the changes.
+    pub scenario_text: String,
+    /// Changes to it, each as `dotted.key=value`, in order.
+    #[serde(default)]
+    pub changes: Vec<String>,
+    /// Whatever else the caller wants to keep.
+    #[serde(default)]
+    pub more: BTreeMap<String, serde_json::Value>,
+}
+
+/// Why results were not written or not read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The folder has something in it, and it is not a result.
+    #[error("`{}` is not empty and holds no Paceline result; name a new folder or one of earlier results", .path.display())]
+    NotAResult {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file of the store does not say what it should.
+    #[error("`{}` is damaged: {cause}", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The folder was written by a later version.
+    #[error("`{}` has format {found}, and this version knows up to {known}", .path.display())]
+    TooNew {
+        /// The manifest.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The latest format known.
+        known: u32,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} `{}`", .path.display())]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// Its answer.
+        #[source]
+        source: io::Error,
+    },
+    /// A table could not be written.
+    #[error("cannot write the table `{}`", .path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: parquet::errors::ParquetError,
+    },
+    /// A row named a flow, hop or signal that the run's header does not have: a defect of the world that made it.
+    #[error("a row names {what} {index}, and the run's header has no such {what}")]
+    Unnamed {
+        /// `flow`, `hop` or `signal`.
+        what: &'static str,
+        /// The row's index.
+        index: usize,
+    },
+}
+
+impl Store {
+    /// Makes the folder, or takes up one of earlier results: its runs are kept, until a run of the same scenario,
+    /// controllers and seed replaces one. What a killed process left half-written is removed.
+    ///
+    /// # Errors
+    /// The folder holds something else, or a manifest that cannot be read, or the operating system refuses.
+    pub fn create(dir: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(dir).map_err(files::io("create the folder", dir))?;
+        let _lock = MANIFESTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = if dir.join(MANIFEST_FILE).exists() {
+            Some(Manifest::read(dir)?)
+        } else if files::names(dir)?.iter().all(|name| files::is_temporary_of(name, MANIFEST_FILE)) {
+            None
+        } else {
+            return Err(StoreError::NotAResult { path: dir.to_path_buf() });
+        };
+        let runs = dir.join(RUNS);
+        fs::create_dir_all(&runs).map_err(files::io("create the folder", &runs))?;
+        files::clean(dir, |base| base == MANIFEST_FILE)?;
+        files::clean(&runs, |_| true)?;
+        let mut manifest = known.clone().unwrap_or_default();
+        manifest.reconcile(&runs)?;
+        if known.as_ref() != Some(&manifest) {
+            manifest.prepare(dir)?.commit()?;
+        }
+        Ok(Self { dir: dir.to_path_buf() })
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A sink for the rows of one run; its files appear under their final names only when [`RunStore::finish`] succeeds.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn run(&self, header: &RunHeader, manifest: RunManifest) -> Result<RunStore, StoreError> {
+        let base = manifest::directory_name(header);
+        let temporary = Temporary::directory(&self.dir.join(RUNS), &base)?;
+        let tables = Tables::create(temporary.path(), header, &manifest.version)?;
+        Ok(RunStore { tables, failed: None, temporary, dir: self.dir.clone(), header: header.clone(), manifest, base })
+    }
+}
+
+/// The rows of one run on their way to disk. Dropped before [`finish`](Self::finish), it leaves nothing behind.
+#[derive(Debug)]
+pub struct RunStore {
+    // Before `temporary`, so that the files are closed when their folder is removed.
+    tables: Tables,
+    failed: Option<StoreError>,
+    temporary: Temporary,
+    dir: PathBuf,
+    header: RunHeader,
+    manifest: RunManifest,
+    base: String,
+}
+
+impl RowSink for RunStore {
+    /// The first failure is kept for [`RunStore::finish`]; rows after it are not written.
+    fn row(&mut self, row: &Row) {
+        if self.failed.is_none() {
+            self.failed = self.tables.row(row).err();
+        }
+    }
+    fn wants_signals(&self) -> bool {
+        true
+    }
+}
+
+impl RunStore {
+    /// What has gone wrong so far: a long run need not be carried to its end to learn that the disk is full.
+    pub fn failed(&self) -> Option<&StoreError> {
+        self.failed.as_ref()
+    }
+
+    /// Writes the last rows and the result, gives the run its place among the others, replacing an earlier run of the
+    /// same scenario, controllers and seed, and answers the run's folder. The manifest takes the trace hash from
+    /// `result`'s `trace_hash`, if it has one.
+    ///
+    /// # Errors
+    /// What went wrong first, then or while rows came. The earlier run is then still in place.
+    pub fn finish(self, result: &serde_json::Value) -> Result<PathBuf, StoreError> {
+        // In this order, so that on an error the files are closed before their folder is removed.
+        let Self { temporary, tables, failed, dir, header, manifest, base } = self;
+        if let Some(failed) = failed {
+            return Err(failed);
+        }
+        let files = tables.finish()?;
+        files::write_synced(&temporary.path().join("run.json"), &files::json(result))?;
+        let mut run = StoredRun {
+            directory: base,
+            scenario: header.scenario,
+            world: header.world,
+            controllers: header.controllers,
+            seed: header.seed,
+            version: manifest.version.clone(),
+            created: manifest.created.clone(),
+            trace_hash: result.get("trace_hash").and_then(|hash| hash.as_str()).map(str::to_owned),
+            files,
+        };
+
+        let _lock = MANIFESTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = dir.join(RUNS);
+        let mut stored = Manifest::read(&dir)?;
+        run.directory = stored.place(&run, &runs);
+        let place = runs.join(&run.directory);
+        let about = About { run: run.clone(), inputs: manifest, flows: header.flows, hops: header.hops };
+        files::write_synced(&temporary.path().join(manifest::ABOUT_FILE), &files::json(&about))?;
+        files::sync_directory(temporary.path())?;
+        stored.insert(run);
+        // All that needs space on the disk is there before the first rename.
+        let stored = stored.prepare(&dir)?;
+        temporary.replace(&place)?;
+        stored.commit()?;
+        Ok(place)
+    }
+}
+
+#[cfg(test)]
+mod tests;
