@@ -1,15 +1,33 @@
-//! Scenario to plan to world to rows to metrics. Under construction.
+//! The laboratory: a scenario file in, measured results out.
+//!
+//! Data flows one way, and no later stage reaches back:
+//!
+//! ```text
+//! text --scenario--> Plan --World--> rows --metrics--> RunResult --run--> summary, assertions
+//!                                      '----store----> Parquet files and a manifest
+//! ```
+//!
+//! ```
+//! use paceline::Registry;
+//! use paceline_lab::{run::Runner, scenario::{self, Catalogue, Changes}, sim::Simulator};
+//!
+//! let registry = Registry::standard();
+//! let origin = Catalogue.find("mmsys16/table1")?;
+//! let changes = Changes { settings: vec!["duration=60s".parse()?], ..Changes::default() };
+//! let plan = scenario::load(&origin, &changes, &registry)?;
+//! let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+//! let result = runner.run(&plan, 1, None)?;
+//! assert!(result.whole.link.utilization.unwrap() > 0.3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod metrics;
 pub mod plan;
 pub mod rows;
-<<<<<<< HEAD
 pub mod run;
 pub mod scenario;
 pub mod sim;
 pub mod stats;
-=======
 pub mod store;
->>>>>>> store
 pub mod trace;
 pub mod world;

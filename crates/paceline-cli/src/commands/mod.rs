@@ -67,11 +67,20 @@ impl Selection {
         }
     }
 
+    /// The scenario's text as it was found.
+    pub fn text(&self) -> Result<String> {
+        Ok(Catalogue.find(&self.scenario)?.text)
+    }
+
+    /// The changes as typed.
+    pub fn changes(&self) -> Vec<String> {
+        self.settings.iter().map(Setting::to_string).collect()
+    }
+
     /// `count` seeds, from the first on.
     pub fn seeds(&self, count: u32) -> Vec<u64> {
         (0..count as u64).map(|i| self.seed.wrapping_add(i)).collect()
     }
-
 }
 
 /// A world's complaint as a command's.

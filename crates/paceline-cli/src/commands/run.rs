@@ -4,11 +4,12 @@ use super::{Selection, controllers, refused};
 use crate::output;
 use crate::progress::Progress;
 use crate::table::{Table, maybe, shown, sparkline};
-use miette::Result;
+use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
 use paceline_lab::metrics;
 use paceline_lab::plan::Plan;
-use paceline_lab::run::{Runner, RunsResult};
+use paceline_lab::run::{self, Runner, RunsResult};
+use paceline_lab::store::{RunManifest, Store};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -50,11 +51,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let clock = || began.elapsed().as_secs_f64();
     let ticked = || progress.tick();
     let runner = Runner { world: &*world, registry: &registry, clock: &clock, ticked: &ticked };
+    let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let mut results = Vec::new();
     for plan in &plans {
-        results.push(runner.run_all(plan, &seeds).map_err(refused)?);
+        results.push(match &store {
+            None => runner.run_all(plan, &seeds).map_err(refused)?,
+            Some(store) => run_into(store, selection, &runner, plan, &seeds)?,
+        });
     }
     drop(progress);
+    if let Some(dir) = &arguments.out {
+        eprintln!("rows and results are in {}", dir.display());
+    }
 
     let holds = results.iter().flat_map(|r| &r.assertions).all(|a| a.holds);
     if selection.json {
@@ -68,6 +76,31 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// One run after the other, each into files of its own as it goes.
+fn run_into(
+    store: &Store,
+    selection: &Selection,
+    runner: &Runner<'_>,
+    plan: &Plan,
+    seeds: &[u64],
+) -> Result<RunsResult> {
+    let mut runs = Vec::new();
+    for seed in seeds {
+        let manifest = RunManifest {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario_text: selection.text()?,
+            changes: selection.changes(),
+            ..RunManifest::default()
+        };
+        let header = run::header(plan, runner.registry, runner.world.name(), *seed);
+        let mut rows = store.run(&header, manifest).into_diagnostic()?;
+        let result = runner.run(plan, *seed, Some(&mut rows)).map_err(refused)?;
+        rows.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
+        runs.push(result);
+    }
+    Ok(run::summarise(plan, runs))
 }
 
 /// A result for people.
