@@ -180,7 +180,7 @@ fn headline(plan: &Plan, result: &RunsResult) -> String {
     headings.extend(several.then_some("± 95 %"));
     headings.extend(published.then_some("published"));
     let mut table = Table::new(&headings, 1);
-    let whole = |e: &&paceline_lab::run::Expectation, id: &str| {
+    let whole = |e: &&run::Expectation, id: &str| {
         e.metric == id && e.flow.is_none() && e.window_s == (0.0, plan.duration.as_secs_f64())
     };
     for id in SHOWN {

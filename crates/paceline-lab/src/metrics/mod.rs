@@ -321,15 +321,15 @@ impl<'a> Collector<'a> {
 
 impl RowSink for Collector<'_> {
     fn row(&mut self, row: &Row) {
-        if let Row::Arrived { at, packet, .. } = row {
-            if packet.class != PacketClass::ReceiverControl {
-                let second = (at.as_nanos() / 1_000_000_000) as usize;
-                while self.last_tick < second {
-                    self.last_tick += 1;
-                    (self.ticked)();
-                }
-                self.seconds[packet.flow.0 as usize][second] += packet.size.as_bytes();
+        if let Row::Arrived { at, packet, .. } = row
+            && packet.class != PacketClass::ReceiverControl
+        {
+            let second = (at.as_nanos() / 1_000_000_000) as usize;
+            while self.last_tick < second {
+                self.last_tick += 1;
+                (self.ticked)();
             }
+            self.seconds[packet.flow.0 as usize][second] += packet.size.as_bytes();
         }
         for span in &mut self.spans {
             span.row(row, self.plan);

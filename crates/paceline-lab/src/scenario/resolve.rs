@@ -287,10 +287,10 @@ impl Resolver<'_> {
             let problem = self.complain(&queue.limit, "a queue must hold at least one packet of 1500 bytes");
             return Err(problem.help("for a short queue write \"1 packets\""));
         }
-        if let DropTailLimit::DrainTime(time) = limit {
-            if capacity.is_some() {
-                self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
-            }
+        if let DropTailLimit::DrainTime(time) = limit
+            && capacity.is_some()
+        {
+            self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
         }
         Ok(QueuePlan::DropTail(limit))
     }

@@ -93,12 +93,10 @@ impl TwoStateKalman {
         }
         let denominator = self.variance + h[0] * eh[0] + eh[1];
         let k = [eh[0] / denominator, eh[1] / denominator];
-        let old = self.e;
-        for row in 0..2 {
-            for column in 0..2 {
-                // (I - K h^T) E
-                self.e[row][column] = old[row][column] - k[row] * (h[0] * old[0][column] + old[1][column]);
-            }
+        // (I - K h^T) E; E stays symmetric, so h^T E is Eh.
+        for (row, gain) in self.e.iter_mut().zip(k) {
+            row[0] -= gain * eh[0];
+            row[1] -= gain * eh[1];
         }
         self.slope += k[0] * residual;
         self.previous_offset = self.offset;
