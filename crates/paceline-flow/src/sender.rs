@@ -195,7 +195,7 @@ impl MediaSender {
             resent: (start, DataSize::ZERO),
             resend_rate: Rate::ZERO,
             signals,
-            events: VecDeque::new(),
+            events: VecDeque::from([SenderEvent::Decision(decision)]),
             malformed: [0; WireError::COUNT],
             ignored: 0,
             claims: Vec::new(),

@@ -54,6 +54,8 @@ pub(crate) fn guarded() -> Entry {
 pub struct Gcc2016Config {
     /// Which packet's departure stands for the frame's.
     pub departure: Departure,
+    /// Frames that come within this time of each other after a pause are one group, ms.
+    pub burst_ms: f64,
     /// The arrival-time filter.
     pub kalman: KalmanConfig,
     /// The adaptive threshold.
@@ -76,6 +78,7 @@ impl Default for Gcc2016Config {
     fn default() -> Self {
         Self {
             departure: Departure::First,
+            burst_ms: 5.0,
             kalman: KalmanConfig {
                 q: 1e-3,
                 beta: 0.95,
@@ -92,7 +95,7 @@ impl Default for Gcc2016Config {
                 guard: f64::INFINITY,
             },
             overuse_ms: 100.0,
-            rate: RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5 },
+            rate: RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5, bound_hold: TimeDelta::from_millis(100) },
             window_ms: 500.0,
             remb_ms: 1000.0,
             loss: LossConfig { low: 0.02, high: 0.1, increase: 1.05, decrease: 0.5 },
@@ -103,6 +106,14 @@ impl Default for Gcc2016Config {
 
 impl Config for Gcc2016Config {
     const FIELDS: &'static [Field<Self>] = &[
+        field(
+            "burst_ms",
+            "ms",
+            "frames this close after a pause are one group; not in the paper, 5 in gcc-02 section 5.2; 0: none are joined",
+            (0.0, 1000.0),
+            |c| c.burst_ms,
+            |c, v| c.burst_ms = v,
+        ),
         field("q", "ms²", "Kalman state noise variance, eq. 15", (1e-12, 1e3), |c| c.kalman.q, |c, v| c.kalman.q = v),
         field(
             "beta",
@@ -209,6 +220,14 @@ impl Config for Gcc2016Config {
             |c| c.rate.headroom,
             |c, v| c.rate.headroom = v,
         ),
+        field(
+            "bound_hold_ms",
+            "ms",
+            "how long R must stay too low before the bound lowers A_r; at once (0) in the words of section 3.3, here the detector's 100",
+            (0.0, 1e6),
+            |c| c.rate.bound_hold.as_millis_f64(),
+            |c, v| c.rate.bound_hold = TimeDelta::from_millis_f64(v),
+        ),
         field("window_ms", "ms", "window of R, section 3.3", (10.0, 1e4), |c| c.window_ms, |c, v| c.window_ms = v),
         field(
             "remb_ms",
@@ -272,7 +291,7 @@ impl Config for Gcc2016Config {
                 pacing_factor: self.pacing_factor,
             })),
             receive: Some(Box::new(Receiver {
-                groups: FrameGroups::new(self.departure),
+                groups: FrameGroups::new(self.departure, TimeDelta::from_millis_f64(self.burst_ms)),
                 kalman: ScalarKalman::new(self.kalman),
                 threshold: AdaptiveThreshold::new(self.threshold),
                 detector: OveruseDetector::new(self.overuse_ms),

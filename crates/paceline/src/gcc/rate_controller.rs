@@ -22,8 +22,11 @@ pub struct RateConfig {
     pub eta: f64,
     /// Share of the incoming rate kept in Decrease.
     pub alpha: f64,
-    /// The rate never exceeds this many times the incoming rate.
+    /// The rate is bounded by this many times the incoming rate.
     pub headroom: f64,
+    /// How long the rate may stay above that bound before it is lowered to it; meanwhile it does not grow. Zero: lowered
+    /// at once, as the words of section 3.3 say. See `docs/algorithms/gcc-2016.md` for why the default is not zero.
+    pub bound_hold: TimeDelta,
 }
 
 /// The state `sigma`.
@@ -66,12 +69,14 @@ pub struct RateController {
     state: RateState,
     rate: Rate,
     updated: Option<RemoteTime>,
+    /// Since when the rate has been above its bound.
+    beyond: Option<RemoteTime>,
 }
 
 impl RateController {
     /// At `start`, in Hold; never below `min`.
     pub fn new(config: RateConfig, start: Rate, min: Rate) -> Self {
-        Self { config, min, state: RateState::Hold, rate: start, updated: None }
+        Self { config, min, state: RateState::Hold, rate: start, updated: None, beyond: None }
     }
 
     /// A frame was received: the detector's signal and the incoming rate `R`, `None` before a whole window of it has
@@ -86,7 +91,15 @@ impl RateController {
             RateState::Decrease => incoming.scale(c.alpha),
             RateState::Hold => self.rate,
         };
-        self.rate = rate.min(incoming.scale(c.headroom)).max(self.min);
+        let bound = incoming.scale(c.headroom);
+        if rate <= bound {
+            (self.rate, self.beyond) = (rate, None);
+        } else if now - *self.beyond.get_or_insert(now) >= c.bound_hold {
+            self.rate = bound;
+        } else {
+            self.rate = rate.min(self.rate); // not yet lowered, but it does not grow either
+        }
+        self.rate = self.rate.max(self.min);
         self.rate
     }
 
@@ -110,7 +123,7 @@ fn increase(rate: Rate, eta: f64, dt: TimeDelta) -> Rate {
 mod tests {
     use super::*;
 
-    const PAPER: RateConfig = RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5 };
+    const PAPER: RateConfig = RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5, bound_hold: TimeDelta::ZERO };
     const MIN: Rate = Rate::from_kbps(30);
 
     #[test]
