@@ -2,7 +2,7 @@
 //! not ours to ship. Every byte follows from the seed below; a second run writes the same files.
 //!
 //! * `lte-like.mahimahi`: a cellular downlink. Slow fading is a random walk of the log of the rate, reflected at the
-//!   bounds; fast fading scales each 10 ms; a few dips stand for tunnels and handovers.
+//!   bounds; fast fading scales each 10 ms; a dip stands for a handover.
 //! * `frames/talk_360p_<kbps>.txt`: a talking head at nine rates, in the layout of the syncodecs video traces. One
 //!   scene is encoded at all rates, so frame n is large in every file or in none, as in the real ones: a model that
 //!   interpolates between files (RFC 8593, section 6) needs that.
@@ -73,14 +73,13 @@ const SEED: u64 = 1;
 // Cellular downlink ---------------------------------------------------------------------------------------------------
 
 const LTE_MS: usize = 40_000;
-const LTE_LOW_BPS: f64 = 600e3;
-const LTE_MEDIAN_BPS: f64 = 3e6;
+const LTE_LOW_BPS: f64 = 800e3;
+const LTE_MEDIAN_BPS: f64 = 2.6e6;
 const LTE_HIGH_BPS: f64 = 12e6;
 /// What mahimahi delivers for one line, in bits.
 const OPPORTUNITY_BITS: f64 = 1504.0 * 8.0;
 /// Start (ms), length (ms) and rate (bit/s) of each dip.
-const LTE_DIPS: [(usize, usize, f64); 5] =
-    [(6_200, 800, 250e3), (14_500, 2_000, 350e3), (21_900, 500, 0.0), (29_300, 1_400, 180e3), (36_000, 600, 420e3)];
+const LTE_DIPS: [(usize, usize, f64); 1] = [(21_900, 500, 0.0)];
 
 /// One line for each 1504 bytes that the link could deliver, with the millisecond in which it could.
 fn lte_like(random: &mut RandomStream) -> String {
@@ -243,7 +242,7 @@ const README: &str = "\
 # Small traces, one of each format
 
 All of them are synthetic, made by `cargo xtask make-traces`, and free to use. So are `../lte-like.mahimahi` (a
-cellular downlink in mahimahi's format: 40 s, about 3 Mbps, five dips) and `../frames/talk_360p_*.txt` (frame sizes of a
+cellular downlink in mahimahi's format: 40 s, about 3 Mbps, one outage) and `../frames/talk_360p_*.txt` (frame sizes of a
 talking head at nine rates). They show what each format looks like; replace them with recordings of your own.
 
 | file | format |
@@ -295,7 +294,7 @@ mod tests {
         }
         let seconds: Vec<f64> = (0..40).map(|s| bps(s * 1000, (s + 1) * 1000)).collect();
         let (low, high) = seconds.iter().fold((f64::MAX, 0.0_f64), |(l, h), s| (l.min(*s), h.max(*s)));
-        assert!(low < 500e3 && high > 6e6 && high < LTE_HIGH_BPS, "{low} {high}");
+        assert!((400e3..2e6).contains(&low) && high > 5e6 && high < LTE_HIGH_BPS, "{low} {high}");
     }
 
     #[test]
