@@ -27,6 +27,7 @@ mod fixed;
 pub mod gcc;
 mod history;
 mod pacer;
+mod protection;
 mod registry;
 mod signals;
 
@@ -36,5 +37,6 @@ pub use controller::{
 };
 pub use history::{Flight, History};
 pub use pacer::{Class, Pacer};
+pub use protection::{RESEND_SHARE, ResendBudget};
 pub use registry::{Config, ConfigError, Entry, Field, FieldInfo, Registry, Setup};
 pub use signals::{SignalShape, SignalSpec, Signals};
