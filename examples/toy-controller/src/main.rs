@@ -1,1 +1,3 @@
+//! A controller of one's own, added to the registry.
+
 fn main() {}
