@@ -1,7 +1,7 @@
 //! From rows to numbers: a [`Collector`] listens to a run and answers a [`WindowResult`] for each span asked for.
 //!
 //! The five papers measure differently (`docs/metrics.md`); which reading a metric takes is the scenario's choice
-//! ([`Measure`](crate::plan::Measure)), made once.
+//! ([`Measure`]), made once.
 
 mod freezes;
 mod histogram;
