@@ -1,38 +1,76 @@
 //! The project's own chores, run as `cargo xtask <name>`.
 
+mod check;
 mod make_traces;
+mod measure;
+mod outside;
+mod steps;
 
 use std::process::ExitCode;
+use steps::Problem;
 
 /// One chore: its name, what it does in a line, and the function that does it, given the arguments after the name.
 struct Task {
     name: &'static str,
     help: &'static str,
-    run: fn(&[String]) -> Result<(), String>,
+    run: fn(&[String]) -> Result<(), Problem>,
 }
 
-const TASKS: &[Task] = &[Task {
-    name: "make-traces",
-    help: "write the synthetic traces and frame sizes under scenarios/real (--check: only compare)",
-    run: make_traces::run,
-}];
+const TASKS: &[Task] = &[
+    Task {
+        name: "test",
+        help: "all checks: format, clippy, tests, docs, made traces, equal runs in debug and release",
+        run: check::test,
+    },
+    Task {
+        name: "bench",
+        help: "the table of docs/benchmarks.md, in CPU time (--all: the divan benches, too)",
+        run: measure::bench,
+    },
+    Task { name: "callgrind", help: "instructions per packet (needs valgrind)", run: measure::callgrind },
+    Task {
+        name: "fuzz",
+        help: "every fuzz target for [seconds] each, 60 unless told (needs cargo-fuzz)",
+        run: outside::fuzz,
+    },
+    Task { name: "deny", help: "licences and sources of the dependencies (needs cargo-deny)", run: outside::deny },
+    Task {
+        name: "make-traces",
+        help: "write the synthetic traces and frame sizes under scenarios/real (--check: only compare)",
+        run: |arguments| Ok(make_traces::run(arguments)?),
+    },
+];
+
+const USAGE: &str = "usage: cargo xtask <task> [arguments]";
+const EXITS: &str = "exit codes: 0 done, 1 failed, 2 usage, 3 a program that the task needs is missing";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((task, rest)) =
-        arguments.split_first().and_then(|(name, rest)| TASKS.iter().find(|t| t.name == *name).map(|t| (t, rest)))
-    else {
-        eprintln!("usage: cargo xtask <task> [arguments]\n");
-        for task in TASKS {
-            eprintln!("  {:<14}{}", task.name, task.help);
-        }
+    let asks = |word: &String| ["-h", "--help", "help"].contains(&word.as_str());
+    if arguments.first().is_some_and(asks) {
+        print!("{}", help());
+        return ExitCode::SUCCESS;
+    }
+    let task = arguments.first().and_then(|name| TASKS.iter().find(|task| task.name == name));
+    let Some(task) = task else {
+        eprint!("{}", help());
         return ExitCode::from(2);
     };
-    match (task.run)(rest) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("{}: {problem}", task.name);
-            ExitCode::FAILURE
-        }
+    if arguments.get(1).is_some_and(asks) {
+        println!("cargo xtask {}: {}", task.name, task.help);
+        return ExitCode::SUCCESS;
     }
+    let (problem, code) = match (task.run)(&arguments[1..]) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Problem::Failed(problem)) => (problem, 1),
+        Err(Problem::Usage(problem)) => (problem, 2),
+        Err(Problem::Missing(problem)) => (problem, 3),
+    };
+    eprintln!("\n{}: {problem}", task.name);
+    ExitCode::from(code)
+}
+
+fn help() -> String {
+    let lines: String = TASKS.iter().map(|task| format!("  {:<12} {}\n", task.name, task.help)).collect();
+    format!("{USAGE}\n\n{lines}\n{EXITS}\n")
 }

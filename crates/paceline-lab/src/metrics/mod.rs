@@ -1,7 +1,7 @@
 //! From rows to numbers: a [`Collector`] listens to a run and answers a [`WindowResult`] for each span asked for.
 //!
 //! The five papers measure differently (`docs/metrics.md`); which reading a metric takes is the scenario's choice
-//! ([`Measure`](crate::plan::Measure)), made once.
+//! ([`Measure`]), made once.
 
 mod freezes;
 mod histogram;
@@ -131,7 +131,10 @@ pub struct StreamResult {
 /// Listens to a run.
 pub struct Collector<'a> {
     plan: &'a Plan,
+    /// The whole run first; each span is measured once, however often it is asked for.
     spans: Vec<Span>,
+    /// Which span each window asked for is.
+    windows: Vec<usize>,
     /// Bytes received by each flow in each second of the run.
     seconds: Vec<Vec<u64>>,
     /// Called as each second of the run is over.
@@ -179,9 +182,17 @@ impl<'a> Collector<'a> {
     /// of the run is over.
     pub fn new(plan: &'a Plan, windows: &[Window], ticked: &'a dyn Fn()) -> Self {
         let whole = Window { from: Time::ZERO, to: Time::ZERO + plan.duration };
-        let spans = core::iter::once(&whole).chain(windows).map(|w| Span::new(plan, *w)).collect();
+        let mut spans = vec![whole];
+        let windows = windows.iter().map(|window| {
+            spans.iter().position(|span| span == window).unwrap_or_else(|| {
+                spans.push(*window);
+                spans.len() - 1
+            })
+        });
+        let windows = windows.collect();
+        let spans = spans.into_iter().map(|window| Span::new(plan, window)).collect();
         let seconds = vec![vec![0; plan.duration.as_secs_f64() as usize + 1]; plan.flows.len()];
-        Self { plan, spans, seconds, ticked, last_tick: 0 }
+        Self { plan, spans, windows, seconds, ticked, last_tick: 0 }
     }
 
     /// The results: first of the whole run, then of each window in order; and the bytes that each flow received in
@@ -194,7 +205,8 @@ impl<'a> Collector<'a> {
                 flow.settle_target(plan.stop.min(end), &window);
             }
         }
-        let results = self.spans.iter().map(|span| self.result(span)).collect();
+        let spans: Vec<WindowResult> = self.spans.iter().map(|span| self.result(span)).collect();
+        let results = core::iter::once(&0).chain(&self.windows).map(|span| spans[*span].clone()).collect();
         (results, self.seconds)
     }
 

@@ -1,6 +1,6 @@
 //! Scenarios: text to plan.
 //!
-//! [`file`] is what may be written, [`overrides`] is `--set`, [`resolve`] fills in every default and checks what only
+//! [`file`] is what may be written, `overrides` is `--set`, `resolve` fills in every default and checks what only
 //! makes sense together; each complaint is a [`Problem`] with its place and a hint.
 
 mod catalogue;

@@ -522,7 +522,9 @@ impl Resolver<'_> {
             return Err(problem.help("add frames = \"folder\""));
         };
         let files = self.origin.read_folder(folder.get()).map_err(|e| self.complain(folder, e))?;
-        let mut ladders: BTreeMap<(u32, String), Vec<(Rate, Vec<u32>)>> = BTreeMap::new();
+        /// By lines of picture and name of the resolution: each rung's rate and frame sizes.
+        type Ladders = BTreeMap<(u32, String), Vec<(Rate, Vec<u32>)>>;
+        let mut ladders = Ladders::new();
         for (name, text) in &files {
             let Some((resolution, rate)) = ladder_rung(name) else { continue };
             let sizes =

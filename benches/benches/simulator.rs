@@ -1,0 +1,23 @@
+//! One GCC flow on the path of `mmsys16/table1`: whole runs, metrics and trace hash on; items are delivered packets.
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use paceline::Registry;
+use paceline_benches::{OneFlow, load};
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench]
+fn one_gcc_flow(bencher: Bencher) {
+    let flow = OneFlow::new();
+    let delivered = flow.run(1).delivered;
+    bencher.counter(ItemsCount::new(delivered)).bench(|| flow.run(1));
+}
+
+#[divan::bench]
+fn load_a_scenario(bencher: Bencher) {
+    let registry = Registry::standard();
+    bencher.bench(|| load(&registry));
+}

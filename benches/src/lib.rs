@@ -1,0 +1,122 @@
+//! The work that is measured, shared by the divan benches and by `speed`, so that both time the same thing.
+
+use paceline::{Arrival, PacketKind, ReceiveHalf, Registry, Setup, Signals};
+use paceline_lab::metrics::Collector;
+use paceline_lab::plan::Plan;
+use paceline_lab::run::windows;
+use paceline_lab::scenario::{self, Catalogue, Changes};
+use paceline_lab::sim::Simulator;
+use paceline_lab::world::{Outcome, World};
+use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hint::black_box;
+
+/// One GCC flow on the path of `mmsys16/table1`.
+pub struct OneFlow {
+    registry: Registry,
+    plan: Plan,
+}
+
+impl OneFlow {
+    /// Loads the scenario.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        let registry = Registry::standard();
+        let plan = load(&registry);
+        Self { registry, plan }
+    }
+
+    /// How long a run lasts, in its own time.
+    pub fn duration(&self) -> TimeDelta {
+        self.plan.duration
+    }
+
+    /// One run: metrics and trace hash on, nothing written.
+    pub fn run(&self, seed: u64) -> Outcome {
+        let mut collector = Collector::new(&self.plan, &windows(&self.plan), &|| ());
+        let outcome = Simulator.run(&self.plan, &self.registry, seed, &mut collector).expect("the scenario is sound");
+        black_box(collector.finish());
+        outcome
+    }
+}
+
+/// The scenario from its text to a checked plan.
+pub fn load(registry: &Registry) -> Plan {
+    let origin = Catalogue.find("mmsys16/table1").expect("it is shipped");
+    scenario::load(&origin, &Changes::default(), registry).expect("it is sound")
+}
+
+/// The receive half of `gcc-2016` under a steady arrival of 1.2 Mbit/s in frames of four packets.
+pub struct ReceiveLoop {
+    half: Box<dyn ReceiveHalf>,
+    signals: Signals,
+    packets: u64,
+}
+
+impl ReceiveLoop {
+    const PER_FRAME: u64 = 4;
+
+    /// A fresh half.
+    pub fn new(registry: &Registry) -> Self {
+        let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+        let entry = registry.get("gcc-2016").expect("it is standard");
+        let controller = entry.build(&setup, &[]).expect("its defaults are sound");
+        Self { half: controller.receive.expect("it has one"), signals: Signals::unheard(), packets: 0 }
+    }
+
+    /// The next packet arrives; what the half has to say is taken.
+    pub fn step(&mut self) {
+        let (frame, part) = (self.packets / Self::PER_FRAME, self.packets % Self::PER_FRAME);
+        let sent = Time::from_nanos(frame as i64 * 33_333_333 + part as i64 * 5_000_000);
+        // Up to 2 ms of queue that comes and goes, so that filter and threshold have something to follow.
+        let waited = TimeDelta::from_nanos((frame % 41) as i64 * 50_000);
+        let now = RemoteTime::from_nanos(sent.as_nanos()) + TimeDelta::from_millis(50) + waited;
+        let arrival = Arrival {
+            sent: Some(sent),
+            timestamp: (frame * 3000) as u32,
+            sequence: self.packets as u16,
+            stream: StreamId(0),
+            kind: PacketKind::Media,
+            size: DataSize::from_bytes(1250),
+            ecn: Ecn::NotEct,
+        };
+        self.packets += 1;
+        self.half.handle_arrival(now, &arrival, &mut self.signals);
+        while let Some(message) = self.half.poll_message(now) {
+            black_box(message);
+        }
+    }
+}
+
+/// A bare heap of event keys that holds as many as a simulation has pending: what no event loop can be faster than.
+pub struct BareHeap {
+    heap: BinaryHeap<Reverse<u128>>,
+    random: u64,
+}
+
+impl BareHeap {
+    /// With this many keys pending.
+    pub fn new(pending: usize) -> Self {
+        let mut bare = Self { heap: BinaryHeap::new(), random: 1 };
+        for _ in 0..pending {
+            let key = bare.later(0);
+            bare.heap.push(Reverse(key));
+        }
+        bare
+    }
+
+    /// Takes the earliest and puts in another, some time after it.
+    pub fn step(&mut self) {
+        let Reverse(key) = self.heap.pop().expect("as many come as go");
+        let next = self.later(key);
+        self.heap.push(Reverse(black_box(next)));
+    }
+
+    fn later(&mut self, key: u128) -> u128 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        key + (u128::from(self.random % 20_000_000) << 64)
+    }
+}

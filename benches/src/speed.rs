@@ -1,0 +1,116 @@
+//! How fast the simulator is, in CPU time, on this machine. `cargo xtask bench` prints its table; `cargo xtask
+//! callgrind` counts the instructions of its `simulate` and `receive`.
+
+use paceline::Registry;
+use paceline_benches::{BareHeap, OneFlow, ReceiveLoop};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs] | receive [packets]; 5 unless told";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let size = arguments.get(1).map_or(Some(5), |text| text.parse().ok());
+    match (arguments.first().map(String::as_str), size) {
+        (Some("table"), Some(seconds)) => table(Duration::from_secs(seconds)),
+        (Some("simulate"), Some(runs)) => simulate(runs),
+        (Some("receive"), Some(packets)) => receive(packets),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Runs with seeds 1 to `runs`, and the number of packets that they delivered.
+fn simulate(runs: u64) {
+    let flow = OneFlow::new();
+    let delivered: u64 = (1..=runs).map(|seed| flow.run(seed).delivered).sum();
+    println!("{delivered}");
+}
+
+/// That many packets through the receive half.
+fn receive(packets: u64) {
+    let mut receiver = ReceiveLoop::new(&Registry::standard());
+    (0..packets).for_each(|_| receiver.step());
+    println!("{packets}");
+}
+
+fn table(at_least: Duration) {
+    let flow = OneFlow::new();
+    flow.run(0); // caches and predictors
+    let (mut runs, mut delivered, mut events, mut pending) = (0, 0, 0, 0);
+    let simulating = timed(at_least, || {
+        let outcome = flow.run(runs + 1);
+        runs += 1;
+        delivered += outcome.delivered;
+        events += outcome.events;
+        pending = pending.max(outcome.pending_max);
+    });
+
+    const BATCH: u64 = 100_000;
+    let second = Duration::from_secs(1).min(at_least);
+    let mut heap = BareHeap::new(pending);
+    let mut steps = 0;
+    let heaping = timed(second, || {
+        (0..BATCH).for_each(|_| heap.step());
+        steps += BATCH;
+    });
+    let mut receiver = ReceiveLoop::new(&Registry::standard());
+    let mut packets = 0;
+    let receiving = timed(second, || {
+        (0..BATCH).for_each(|_| receiver.step());
+        packets += BATCH;
+    });
+
+    let ns = |time: Duration, count: u64| time.as_nanos() as f64 / count as f64;
+    let packet = ns(simulating, delivered);
+    let per_packet = events as f64 / delivered as f64;
+    let (bare, half) = (ns(heaping, steps), ns(receiving, packets));
+    let simulated = flow.duration().as_secs_f64() * runs as f64;
+    let share = |of: f64| format!("{:.0} %", 100.0 * of / packet);
+    let rows = [
+        ("one GCC flow, per delivered packet", format!("{packet:.0} ns"), share(packet)),
+        ("simulated seconds per CPU second", format!("{:.0}", simulated / simulating.as_secs_f64()), String::new()),
+        ("packets delivered", format!("{delivered} in {runs} runs"), String::new()),
+        ("events per delivered packet", format!("{per_packet:.2}"), String::new()),
+        ("events pending, at most", format!("{pending}"), String::new()),
+        ("bare heap at that count, pop and push", format!("{bare:.1} ns"), String::new()),
+        ("the same, per delivered packet", format!("{:.1} ns", bare * per_packet), share(bare * per_packet)),
+        ("receive half of gcc-2016, per packet", format!("{half:.1} ns"), share(half)),
+    ];
+    println!("| {:<38} | {:>24} | {:>6} |", "what", "measured", "share");
+    println!("|:{:-<38}-|-{:->24}:|-{:->6}:|", "", "", "");
+    for (what, measured, share) in rows {
+        println!("| {what:<38} | {measured:>24} | {share:>6} |");
+    }
+    println!("\n{:.1} CPU seconds of simulation, metrics and trace hash on, nothing written", simulating.as_secs_f64());
+}
+
+/// Does it again and again until it has taken this much CPU time; answers how much.
+fn timed(at_least: Duration, mut work: impl FnMut()) -> Duration {
+    let began = cpu_time();
+    loop {
+        work();
+        let taken = cpu_time() - began;
+        if taken >= at_least {
+            return taken;
+        }
+    }
+}
+
+/// CPU time of this program so far; where the kernel does not tell, the time that has passed.
+fn cpu_time() -> Duration {
+    // The first number: nanoseconds on a CPU.
+    let told = std::fs::read_to_string("/proc/self/schedstat").ok();
+    let nanos = told.as_deref().and_then(|text| text.split(' ').next()?.parse().ok()).filter(|n| *n > 0);
+    nanos.map_or_else(passed, Duration::from_nanos)
+}
+
+fn passed() -> Duration {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    BEGAN.get_or_init(Instant::now).elapsed()
+}

@@ -1,0 +1,63 @@
+//! `cargo xtask bench` and `cargo xtask callgrind`: how fast, in time and in instructions.
+
+use crate::steps::{Problem, command, need, output, program, run, target};
+use std::fs;
+
+/// The table of the `speed` program, under the name of the machine; `--all`: the divan benches, too.
+pub fn bench(arguments: &[String]) -> Result<(), Problem> {
+    let all = match arguments {
+        [] => false,
+        [flag] if flag == "--all" => true,
+        _ => return Err(Problem::Usage("takes `--all` or nothing".into())),
+    };
+    run(command("cargo build --quiet --release --package paceline-benches"))?;
+    println!("{}\n", machine());
+    run(program(target().join("release/speed"), "table"))?;
+    if all {
+        run(command("cargo bench --quiet --package paceline-benches"))?;
+    }
+    Ok(())
+}
+
+/// CPU model and number of cores.
+fn machine() -> String {
+    let told = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = told.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    format!("{}, {cores} cores, {} {}", model.unwrap_or("unknown CPU"), std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// Instructions per packet: what a longer run of the `speed` program executes more than a shorter one, over what it
+/// handles more.
+pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
+    if !arguments.is_empty() {
+        return Err(Problem::Usage("takes no arguments".into()));
+    }
+    need("valgrind --version", "Get it with the system's packages: `apt-get install valgrind`.")?;
+    run(command("cargo build --quiet --release --package paceline-benches"))?;
+    let simulator = per_packet("simulate", [1, 6])?;
+    let receiver = per_packet("receive", [100_000, 600_000])?;
+    println!("| what                                   | instructions per packet |");
+    println!("|:---------------------------------------|------------------------:|");
+    println!("| {:<38} | {simulator:>23.0} |", "one GCC flow, per delivered packet");
+    println!("| {:<38} | {receiver:>23.0} |", "receive half of gcc-2016");
+    eprintln!("\nby function: callgrind_annotate target/callgrind/simulate.out");
+    Ok(())
+}
+
+fn per_packet(what: &str, sizes: [u64; 2]) -> Result<f64, String> {
+    let [(few, fewer_instructions), (many, more_instructions)] = [counted(what, sizes[0])?, counted(what, sizes[1])?];
+    Ok((more_instructions - fewer_instructions) / (many - few))
+}
+
+/// Packets handled, and instructions executed.
+fn counted(what: &str, size: u64) -> Result<(f64, f64), String> {
+    let folder = target().join("callgrind");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut valgrind = command("valgrind --tool=callgrind");
+    valgrind.arg(format!("--callgrind-out-file={}", folder.join(what).with_extension("out").display()));
+    valgrind.arg(target().join("release/speed")).args([what, &size.to_string()]);
+    let (packets, talk) = output(valgrind)?;
+    let collected = talk.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+    packets.trim().parse().ok().zip(collected).ok_or_else(|| format!("valgrind says no count:\n{talk}"))
+}

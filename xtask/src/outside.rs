@@ -1,0 +1,37 @@
+//! `cargo xtask deny` and `cargo xtask fuzz`: chores that want a program which the Rust toolchain does not bring.
+
+use crate::steps::{Problem, command, need, root, run};
+use std::fs;
+
+/// Licences, advisories, bans and sources of all dependencies, by `deny.toml`.
+pub fn deny(arguments: &[String]) -> Result<(), Problem> {
+    if !arguments.is_empty() {
+        return Err(Problem::Usage("takes no arguments".into()));
+    }
+    need("cargo deny --version", "Get it with `cargo install --locked cargo-deny`.")?;
+    Ok(run(command("cargo deny --workspace check"))?)
+}
+
+/// Every target under `fuzz/`, each for some seconds.
+pub fn fuzz(arguments: &[String]) -> Result<(), Problem> {
+    let seconds: u32 = match arguments {
+        [] => 60,
+        [seconds] => seconds.parse().map_err(|_| Problem::Usage(format!("`{seconds}` is no number of seconds")))?,
+        _ => return Err(Problem::Usage("takes a number of seconds or nothing".into())),
+    };
+    let advice = "Get it with `rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`.";
+    need("cargo +nightly fuzz --version", advice)?;
+    for target in targets()? {
+        run(command(&format!("cargo +nightly fuzz run {target} -- -max_total_time={seconds}")))?;
+    }
+    Ok(())
+}
+
+fn targets() -> Result<Vec<String>, String> {
+    let folder = root().join("fuzz/fuzz_targets");
+    let files = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut names: Vec<String> =
+        files.filter_map(|file| file.ok()?.file_name().to_str()?.strip_suffix(".rs").map(str::to_owned)).collect();
+    names.sort();
+    Ok(names)
+}
