@@ -4,16 +4,18 @@ use core::fmt;
 
 /// Text that is not the quantity it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not {expected}; write it like `{example}`")]
+#[error("`{text}` is not {expected}; write it like `{example}`{units}")]
 pub struct ParseError {
     text: String,
     expected: &'static str,
     example: &'static str,
+    /// The units to choose from, where a wrong one was written.
+    units: String,
 }
 
 impl ParseError {
     pub(crate) fn new(text: &str, expected: &'static str, example: &'static str) -> Self {
-        Self { text: text.to_owned(), expected, example }
+        Self { text: text.to_owned(), expected, example, units: String::new() }
     }
 }
 
@@ -31,7 +33,10 @@ pub(crate) fn quantity(
     let (number, unit) = trimmed.split_at(digits);
     let number: f64 = number.replace('_', "").parse().map_err(|_| error())?;
     let unit = unit.trim();
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit).ok_or_else(error)?;
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit).ok_or_else(|| {
+        let names: Vec<String> = units.iter().map(|(name, _)| format!("`{name}`")).collect();
+        ParseError { units: format!("; units: {}", names.join(", ")), ..error() }
+    })?;
     let value = number * factor;
     if value.is_finite() { Ok(value) } else { Err(error()) }
 }

@@ -31,8 +31,10 @@ impl Catalogue {
     pub fn find(self, name: &str) -> Result<Origin, Problem> {
         let path = Path::new(name);
         if name.ends_with(".toml") || path.is_file() {
-            let text = fs::read_to_string(path)
-                .map_err(|error| Problem::of(name, "", format!("cannot read {name}: {error}")))?;
+            let text = fs::read_to_string(path).map_err(|error| {
+                let problem = Problem::of(name, "", format!("cannot read {name}: {error}"));
+                problem.help("the scenarios that come with Paceline have ids: `paceline list scenarios` shows them")
+            })?;
             let folder = path.parent().map(Path::to_path_buf);
             return Ok(Origin { name: name.to_owned(), text, folder });
         }

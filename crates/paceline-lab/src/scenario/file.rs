@@ -78,7 +78,7 @@ pub struct ScenarioFile {
 #[serde(deny_unknown_fields)]
 pub struct Path {
     /// Propagation there and back; half of it goes to each way that gives no delay of its own.
-    pub rtt: Option<TimeDelta>,
+    pub rtt: Option<Placed<TimeDelta>>,
     /// Hops that the forward media crosses; one unlimited hop if absent.
     pub forward: Option<Way>,
     /// Hops of the way back; one unlimited hop if absent.
@@ -90,7 +90,7 @@ pub struct Path {
 #[serde(deny_unknown_fields)]
 pub struct Way {
     /// The hops, in order. With it, nothing else may stand beside it.
-    pub hops: Option<Vec<Hop>>,
+    pub hops: Option<Placed<Vec<Hop>>>,
     /// As in a hop.
     pub capacity: Option<Placed<CapacityValue>>,
     /// As in a hop.
@@ -225,7 +225,7 @@ pub struct Flow {
     /// Hops of its reports, by name; the whole way back if absent.
     pub report_route: Option<Vec<Placed<String>>>,
     /// An extra one-way delay of its own, each way; none if absent.
-    pub access_delay: Option<TimeDelta>,
+    pub access_delay: Option<Placed<TimeDelta>>,
     /// Its one video stream, in short.
     pub encoder: Option<Placed<SourceTable>>,
     /// An audio stream beside it, in short.
@@ -297,6 +297,31 @@ pub struct SourceTable {
     pub resolution: Option<Placed<String>>,
 }
 
+impl SourceTable {
+    /// Every key that was written, and where its value stands.
+    pub(crate) fn spans(&self) -> Vec<(&'static str, Range<usize>)> {
+        fn of<T>(key: &'static str, place: &Option<Placed<T>>) -> Option<(&'static str, Range<usize>)> {
+            Some((key, place.as_ref()?.span()))
+        }
+        let written = [
+            of("source", &self.source),
+            of("fps", &self.fps),
+            of("min", &self.min),
+            of("max", &self.max),
+            of("rate", &self.rate),
+            of("reaction_delay", &self.reaction_delay),
+            of("size_noise", &self.size_noise),
+            of("interval_noise", &self.interval_noise),
+            of("key_ratio", &self.key_ratio),
+            of("key_frames", &self.key_frames),
+            of("key_period", &self.key_period),
+            of("frames", &self.frames),
+            of("resolution", &self.resolution),
+        ];
+        written.into_iter().flatten().collect()
+    }
+}
+
 /// The receiver's clock against the world's.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -325,7 +350,7 @@ pub struct ExpectTable {
     /// Metric id.
     pub metric: Placed<String>,
     /// What was published, in the metric's unit.
-    pub published: f64,
+    pub published: Placed<f64>,
     /// The flow it is taken of.
     pub flow: Option<Placed<String>>,
     /// The span it is taken over, [from, to].
@@ -361,16 +386,21 @@ impl ScenarioFile {
 
 /// Text to file, or the complaint.
 pub(crate) fn parse(name: &str, text: &str) -> Result<ScenarioFile, Problem> {
-    toml::from_str(text).map_err(|error| {
-        let message = error.message().to_owned();
-        let problem = match error.span() {
-            Some(span) => Problem::at(name, text, span, first_line(&message)),
-            None => Problem::of(name, text, first_line(&message)),
+    if let Err(error) = toml::from_str::<toml::Table>(text) {
+        let span = error.span().unwrap_or(0..0);
+        let hint = match error.message() {
+            "duplicate key" => "each key stands once in its table",
+            _ => "a line of TOML is key = value; text stands in double quotes, a list in [ ], a table in { }",
         };
-        match hint(&message) {
-            Some(hint) => problem.help(hint),
-            None => problem.help("`paceline schema` prints everything that a scenario may say"),
-        }
+        return Err(Problem::at(name, text, span, first_line(error.message())).help(hint));
+    }
+    toml::from_str(text).map_err(|error| {
+        let (message, hint) = explain(&first_line(error.message()));
+        let problem = match error.span().filter(|span| !span.is_empty()) {
+            Some(span) => Problem::at(name, text, span, message),
+            None => Problem::of(name, text, message),
+        };
+        problem.help(hint.unwrap_or_else(|| "`paceline schema` prints everything that a scenario may say".to_owned()))
     })
 }
 
@@ -383,14 +413,64 @@ fn first_line(message: &str) -> String {
     message.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Serde names what it knows: find the nearest.
-fn hint(message: &str) -> Option<String> {
+/// What serde says, as Paceline says it: what is wrong, and what to write instead.
+fn explain(message: &str) -> (String, Option<String>) {
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let (first, known) = names.split_first()?;
-    if message.starts_with("unknown") && !known.is_empty() {
-        return Some(suggestion(first, known));
+    if let Some((wrong, known)) = message.strip_prefix("unknown ").and(names.split_first()) {
+        let what = if message.starts_with("unknown variant") { "value" } else { "key" };
+        let hint = if known.is_empty() { "nothing may stand here".to_owned() } else { suggestion(wrong, known) };
+        return (format!("unknown {what} `{wrong}`"), Some(hint));
     }
-    message.starts_with("missing field").then(|| format!("add `{first} = …`"))
+    if let (Some(key), true) = (names.first(), message.starts_with("missing field")) {
+        let (value, more) = match *key {
+            "id" => ("\"a-name\"", ""),
+            "title" => ("\"A line on it\"", ""),
+            "duration" => ("\"60 s\"", ""),
+            "limit" => ("\"300 ms\"", ""),
+            "metric" => ("\"utilization\"", "; `paceline list metrics` shows all"),
+            "bounds" => ("[0.8, 1.0]", ""),
+            "controller" => ("\"gcc-2016\"", "; `paceline list controllers` shows all"),
+            "model" => ("\"gilbert-elliott\"", "; `paceline list losses` shows all"),
+            "std" => ("\"5 ms\"", ""),
+            _ => ("…", ""),
+        };
+        return (message.to_owned(), Some(format!("add `{key} = {value}`{more}")));
+    }
+    // Quantities say after a semicolon how they are written.
+    if let Some((what, how)) = message.split_once("; write ") {
+        return (what.to_owned(), Some(format!("write {how}")));
+    }
+    // "invalid type: integer `60`, expected a time", "invalid length 1, expected a tuple of size 2"
+    let Some((found, expected)) = message.strip_prefix("invalid ").and_then(|m| m.split_once(", expected ")) else {
+        return (message.to_owned(), None);
+    };
+    let found = match found.strip_prefix("length ") {
+        Some(length) => &format!("a list of {length}"),
+        None => found.split_once(": ").map_or(found, |(_, what)| what),
+    };
+    let expected = match expected {
+        "f64" => "a number",
+        "u32" => "a whole number, not negative",
+        "a tuple of size 2" => "a pair of values",
+        other => other,
+    };
+    let number = names.first().and_then(|n| n.parse::<f64>().ok()).filter(|_| !found.starts_with("string"));
+    let hint = match (expected, number) {
+        ("a pair of values", _) => Some(
+            "a schedule is written [[\"0s\", …], [\"50s\", …]], a window [\"10s\", \"60s\"], bounds [0.2, 1.0] or [0.2, inf]"
+                .to_owned(),
+        ),
+        ("a number", _) if found.starts_with("string") => Some("write the number without quotes".to_owned()),
+        ("a whole number, not negative", _) => Some("write it like 10, without quotes".to_owned()),
+        ("a boolean", _) => Some("write true or false, without quotes".to_owned()),
+        (e, Some(n)) if e.starts_with("a time") => Some(format!("write \"{n} s\" or \"{n} ms\"")),
+        (e, Some(n)) if e.starts_with("a rate") => Some(format!("write \"{n} bps\"")),
+        (e, Some(n)) if e.starts_with("a fraction") => Some(format!("write \"{} %\"", n * 100.0)),
+        (e, Some(n)) if e.starts_with("a queue limit") => Some(format!("write \"{n} ms\" or \"{n} packets\"")),
+        (e, Some(n)) if e.starts_with("a string") => Some(format!("write \"{n}\"")),
+        _ => None,
+    };
+    (format!("expected {expected}, found {found}"), hint)
 }
 
 impl<'de> Deserialize<'de> for CapacityValue {

@@ -3,7 +3,7 @@
 use super::problem::{Problem, suggestion};
 use std::fmt;
 use std::str::FromStr;
-use toml_edit::{DocumentMut, Item, Table, Value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,44 +53,67 @@ type Complaint = (String, String);
 
 fn set(root: &mut Table, setting: &Setting) -> Result<(), Complaint> {
     let parts: Vec<&str> = setting.key.split('.').map(str::trim).collect();
+    if parts.contains(&"") {
+        let message = format!("`{}` has an empty part", setting.key);
+        return Err((message, "write it like path.forward.capacity".to_owned()));
+    }
     let (last, way) = parts.split_last().expect("split yields at least one part");
-    let mut item: &mut dyn toml_edit::TableLike = root;
+    let mut item: &mut dyn TableLike = root;
     let mut index = 0;
     while index < way.len() {
         let part = way[index];
         index += 1;
-        let known: Vec<String> = item.iter().map(|(k, _)| k.to_owned()).collect();
         let next = item.entry(part).or_insert_with(|| Item::Value(Value::InlineTable(Default::default())));
-        item = match next {
-            Item::ArrayOfTables(tables) => {
-                let ids: Vec<String> = tables
-                    .iter()
-                    .enumerate()
-                    .map(|(i, t)| t.get("id").and_then(Item::as_str).map_or(i.to_string(), str::to_owned))
-                    .collect();
-                let which = way.get(index).copied().unwrap_or_default();
-                index += 1;
-                let found = ids.iter().position(|id| id == which).or_else(|| which.parse().ok());
-                let names: Vec<&str> = ids.iter().map(String::as_str).collect();
-                match found.and_then(|i| tables.get_mut(i)) {
-                    Some(table) => table,
-                    None => return Err((format!("`{part}` has no element `{which}`"), suggestion(which, &names))),
-                }
+        let Some(ids) = elements(next) else {
+            // A capacity written as a rate gives way to `capacity.trace=...`.
+            if next.as_table_like().is_none() {
+                *next = Item::Value(Value::InlineTable(Default::default()));
             }
-            other => {
-                // A capacity written as a rate gives way to `capacity.trace=...`.
-                if other.as_table_like().is_none() {
-                    *other = Item::Value(Value::InlineTable(Default::default()));
-                }
-                match other.as_table_like_mut() {
-                    Some(table) => table,
-                    None => return Err((format!("`{part}` is not a table"), known.join(", "))),
-                }
-            }
+            item = next.as_table_like_mut().expect("it was made one");
+            continue;
+        };
+        let names: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let Some(which) = way.get(index) else {
+            let example = names.first().unwrap_or(&"0");
+            let message = format!("`{part}.{last}` names a whole element of a list, not a key in it");
+            return Err((message, format!("write it like {part}.{example}.key; elements: {}", names.join(", "))));
+        };
+        index += 1;
+        let found = names.iter().position(|id| id == which).or_else(|| which.parse().ok());
+        item = match found.and_then(|i| element(next, i)) {
+            Some(table) => table,
+            None => return Err((format!("`{part}` has no element `{which}`"), suggestion(which, &names))),
         };
     }
     item.insert(last, Item::Value(value_of(&setting.value)));
     Ok(())
+}
+
+/// Ids of the elements of a list of tables, written as [[...]] or in line; their numbers where they have none.
+fn elements(item: &Item) -> Option<Vec<String>> {
+    let id = |i: usize, id: Option<&str>| id.map_or(i.to_string(), str::to_owned);
+    match item {
+        Item::ArrayOfTables(tables) => {
+            Some(tables.iter().enumerate().map(|(i, t)| id(i, t.get("id").and_then(Item::as_str))).collect())
+        }
+        Item::Value(Value::Array(array)) => {
+            let tables: Option<Vec<_>> = array.iter().map(Value::as_inline_table).collect();
+            let tables = tables.filter(|tables| !tables.is_empty())?;
+            Some(tables.iter().enumerate().map(|(i, t)| id(i, t.get("id").and_then(Value::as_str))).collect())
+        }
+        _ => None,
+    }
+}
+
+/// The element of this number.
+fn element(item: &mut Item, index: usize) -> Option<&mut dyn TableLike> {
+    match item {
+        Item::ArrayOfTables(tables) => tables.get_mut(index).map(|t| t as &mut dyn TableLike),
+        Item::Value(Value::Array(array)) => {
+            array.get_mut(index)?.as_inline_table_mut().map(|t| t as &mut dyn TableLike)
+        }
+        _ => None,
+    }
 }
 
 /// Numbers, booleans, lists and quoted strings as TOML; anything else is a string.

@@ -46,7 +46,10 @@ impl Problem {
     pub(crate) fn after_settings(mut self, settings: &[Setting]) -> Self {
         if !settings.is_empty() {
             let list: Vec<String> = settings.iter().map(|s| format!("--set {s}")).collect();
-            let note = format!("the text above includes {}", list.join(" "));
+            let list = list.join(" ");
+            let note = format!("the text above includes {list}");
+            let named = format!("{} with {list}", self.file.name());
+            self.file = NamedSource::new(named, self.file.inner().clone()).with_language("toml");
             self.help = Some(self.help.map_or(note.clone(), |help| format!("{help}\n{note}")));
         }
         self

@@ -6,7 +6,7 @@ use super::file::{
     TraceDirection, TraceEnd, TraceTable, Way,
 };
 use super::problem::{Problem, suggestion};
-use super::values::{Limit, Loss, LossTable, Timed};
+use super::values::{Limit, Loss, Timed};
 use crate::metrics::{self, METRICS};
 use crate::plan::{
     Assert, ClockPlan, ControllerPlan, Direction, Expect, FlowPlan, HopPlan, LossMeasure, Measure, Plan, QueueMeasure,
@@ -21,7 +21,7 @@ use paceline_flow::source::{
 use paceline_flow::{IP_UDP_HEADERS, MediaKind};
 use paceline_link::queue::{DISCIPLINES, DropTailLimit};
 use paceline_link::{Capacity, End, Jitter, JitterOrder, LossModel, Schedule};
-use paceline_units::{DataSize, Rate, Streams, Time, TimeDelta};
+use paceline_units::{DataSize, Fraction, Rate, Streams, Time, TimeDelta};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ const PACER_LIMIT: TimeDelta = TimeDelta::from_secs(2);
 const FPS: f64 = 30.0;
 const SOURCE_MIN: Rate = Rate::from_kbps(50);
 const SOURCE_MAX: Rate = Rate::from_kbps(2000);
+const FILES: &str = "files are looked up beside the scenario file, then from the working directory";
+const FORMATS: &str = "`paceline list traces` shows the formats";
 const DURATION_MAX: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 
 /// Fills in every default, or complains.
@@ -54,26 +56,57 @@ impl Resolver<'_> {
         Problem::at(&self.origin.name, self.text, place.span(), message)
     }
 
+    /// A complaint about the key before a value.
+    fn complain_of_key<T>(&self, key: &str, value: &Placed<T>, message: impl Into<String>) -> Problem {
+        let value = value.span();
+        let start = self.text[..value.start].rfind(key);
+        let span = start.map_or(value, |start| start..start + key.len());
+        Problem::at(&self.origin.name, self.text, span, message)
+    }
+
+    fn not_negative(&self, place: &Placed<TimeDelta>) -> Checked<TimeDelta> {
+        match *place.get() {
+            negative if negative < TimeDelta::ZERO => {
+                Err(self.complain(place, "a delay is not negative").help("0 ms is the least"))
+            }
+            delay => Ok(delay),
+        }
+    }
+
     fn plan(mut self, file: ScenarioFile) -> Checked<Plan> {
         let duration = *file.duration.get();
         if !duration.is_positive() || duration > DURATION_MAX {
-            return Err(self.complain(&file.duration, "a run lasts longer than nothing and at most a week"));
+            return Err(self
+                .complain(&file.duration, "a run lasts longer than nothing and at most a week")
+                .help("write it like \"60 s\""));
         }
         let repeats = file.repeats.as_ref().map_or(1, |r| *r.get());
         if let Some(place) = file.repeats.as_ref().filter(|r| !(1..=10_000).contains(r.get())) {
-            return Err(self.complain(place, "repeats are 1 to 10000"));
+            return Err(self
+                .complain(place, "repeats are 1 to 10000")
+                .help("leave the key out for one; `run --repeats` takes a number too"));
         }
         if file.id.get().is_empty() || file.id.get().contains(char::is_whitespace) {
-            return Err(self.complain(&file.id, "an id is a word, such as \"mmsys16/table1\""));
+            let word = file.id.get().split_whitespace().collect::<Vec<_>>().join("-");
+            let word = if word.is_empty() { "my-scenario" } else { &word };
+            return Err(self.complain(&file.id, "an id is a word").help(format!("write it like \"{word}\"")));
         }
 
-        let half = file.path.rtt.map(|rtt| rtt / 2);
+        let half = file.path.rtt.as_ref().map(|rtt| self.not_negative(rtt)).transpose()?.map(|rtt| rtt / 2);
         let mut hops = self.way(file.path.forward.as_ref(), "forward", half)?;
         let forward_hops = hops.len();
         hops.extend(self.way(file.path.reverse.as_ref(), "reverse", half)?);
         for (index, hop) in hops.iter().enumerate() {
             if hops[..index].iter().any(|other| other.id == hop.id) {
-                return Err(Problem::of(&self.origin.name, self.text, format!("two hops are called `{}`", hop.id)));
+                let message = format!("two hops are called `{}`", hop.id);
+                let written = [&file.path.forward, &file.path.reverse].into_iter().flatten();
+                let hops = written.filter_map(|way| way.hops.as_ref()).flat_map(|hops| hops.get());
+                let named = hops.filter_map(|h| h.id.as_ref()).filter(|id| *id.get() == hop.id).last();
+                let problem = match named {
+                    Some(place) => self.complain(place, message),
+                    None => Problem::of(&self.origin.name, self.text, message),
+                };
+                return Err(problem.help("results name hops by `id`; give each a name of its own"));
             }
         }
         let end = Time::ZERO + duration;
@@ -92,7 +125,8 @@ impl Resolver<'_> {
             let flow = self.flow(flow, &hops, forward_hops, end)?;
             if flows.iter().any(|other| other.id == flow.id) {
                 let place = &file.flow[flows.len()].get().id;
-                return Err(self.complain(place, format!("two flows are called `{}`", flow.id)));
+                let problem = self.complain(place, format!("two flows are called `{}`", flow.id));
+                return Err(problem.help("results name flows by `id`; give each a name of its own"));
             }
             flows.push(flow);
         }
@@ -112,14 +146,23 @@ impl Resolver<'_> {
         let mut expects = Vec::new();
         for e in &file.expect {
             let (metric, window) = (self.metric(&e.metric)?, self.window(&e.window, end)?);
-            expects.push(Expect { metric, flow: flow_index(&e.flow, &self)?, window, published: e.published });
+            let published = *e.published.get();
+            if !published.is_finite() {
+                let problem = self.complain(&e.published, "a published value is a number");
+                return Err(problem.help("write it in the metric's unit; `paceline list metrics` shows units"));
+            }
+            expects.push(Expect { metric, flow: flow_index(&e.flow, &self)?, window, published });
         }
         let mut asserts = Vec::new();
         for a in &file.assert {
             let (metric, window) = (self.metric(&a.metric)?, self.window(&a.window, end)?);
             let bounds = *a.bounds.get();
             if bounds.0.is_nan() || bounds.1.is_nan() || bounds.0 > bounds.1 {
-                return Err(self.complain(&a.bounds, "bounds are [lowest, highest]"));
+                let problem = self.complain(&a.bounds, "bounds are [lowest, highest]");
+                return Err(problem.help(match bounds.0 > bounds.1 {
+                    true => format!("write [{:?}, {:?}]", bounds.1, bounds.0),
+                    false => "-inf and inf stand for no bound".to_owned(),
+                }));
             }
             asserts.push(Assert { id: a.id.clone(), metric, flow: flow_index(&a.flow, &self)?, window, bounds });
         }
@@ -171,8 +214,10 @@ impl Resolver<'_> {
             let message = "with `hops`, nothing may stand beside it";
             return Err(Problem::at(&self.origin.name, self.text, span, message).help("move it into a hop"));
         }
+        let (place, hops) = (hops, hops.get());
         if hops.is_empty() {
-            return Err(Problem::of(&self.origin.name, self.text, format!("path.{name}.hops has no hop")));
+            let problem = self.complain(place, format!("path.{name}.hops has no hop"));
+            return Err(problem.help("leave the key out for one unlimited hop"));
         }
         // The first hop carries the delay that nobody claims.
         let claimed = hops.iter().any(|h| h.delay.is_some());
@@ -192,7 +237,7 @@ impl Resolver<'_> {
             Some(place) => {
                 let schedule = self.schedule(place, place.get(), |d| Ok(*d))?;
                 if schedule.points().iter().any(|(_, d)| *d < TimeDelta::ZERO) {
-                    return Err(self.complain(place, "a delay is not negative"));
+                    return Err(self.complain(place, "a delay is not negative").help("0 ms is the least"));
                 }
                 schedule
             }
@@ -200,7 +245,7 @@ impl Resolver<'_> {
         };
         let jitter = hop.jitter.as_ref().map(|j| self.jitter(j)).transpose()?;
         let loss = match &hop.loss {
-            Some(place) => self.schedule(place, place.get(), |l| Ok(loss_model(l)))?,
+            Some(place) => self.schedule(place, place.get(), |l| self.loss(l))?,
             None => Schedule::constant(LossModel::NONE),
         };
         Ok(HopPlan { id, capacity, queue, delay, jitter, loss })
@@ -215,7 +260,8 @@ impl Resolver<'_> {
                         .complain(place, "a capacity of nothing carries nothing")
                         .help("leave the key out for an unlimited hop"));
                 }
-                Capacity::rates(schedule, End::Hold).map_err(|e| self.complain(place, e.to_string()))
+                Capacity::rates(schedule, End::Hold)
+                    .map_err(|e| self.complain(place, e.to_string()).help("write it like \"1 Mbps\""))
             }
             CapacityValue::Trace(table) => self.trace(table, id),
         }
@@ -223,7 +269,7 @@ impl Resolver<'_> {
 
     fn trace(&mut self, table: &TraceTable, id: &str) -> Checked<Capacity> {
         let file = table.trace.get();
-        let text = self.origin.read(file).map_err(|e| self.complain(&table.trace, e))?;
+        let text = self.origin.read(file).map_err(|e| self.complain(&table.trace, e).help(FILES))?;
         let direction = match table.direction {
             Some(TraceDirection::Uplink) => trace::Direction::Uplink,
             Some(TraceDirection::Downlink) | None => trace::Direction::Downlink,
@@ -237,7 +283,8 @@ impl Resolver<'_> {
             (Some(TraceEnd::Loop), trace::End::Loop { period }) => End::Loop(period),
             (Some(TraceEnd::Loop), trace::End::Hold) if trace.duration().is_positive() => End::Loop(trace.duration()),
             (Some(TraceEnd::Loop), trace::End::Hold) => {
-                return Err(self.complain(&table.trace, "a trace of one entry has no length to loop over"));
+                let problem = self.complain(&table.trace, "a trace of one entry has no length to loop over");
+                return Err(problem.help("write end = \"hold\""));
             }
             (None, trace::End::Loop { period }) => End::Loop(period),
             (None, trace::End::Hold) => End::Hold,
@@ -252,7 +299,7 @@ impl Resolver<'_> {
             }
             Shape::Opportunities { at, bytes_each } => Capacity::opportunities(at, bytes_each, end),
         };
-        capacity.map_err(|e| self.complain(&table.trace, format!("{file}: {e}")))
+        capacity.map_err(|e| self.complain(&table.trace, format!("{file}: {e}")).help(FORMATS))
     }
 
     fn queue(&mut self, place: Option<&Placed<Queue>>, capacity: Option<&Capacity>, id: &str) -> Checked<QueuePlan> {
@@ -271,7 +318,8 @@ impl Resolver<'_> {
             Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => DropTailLimit::DrainTime(time),
             Limit::Time(time) => {
                 let Some(capacity) = capacity else {
-                    return Err(self.complain(&queue.limit, "a drain time needs a capacity to drain at"));
+                    let problem = self.complain(&queue.limit, "a drain time needs a capacity to drain at");
+                    return Err(problem.help("give the hop a `capacity`, or write the limit like \"60 KB\""));
                 };
                 // An hour's mean: of a constant, the constant; of a trace, the trace's.
                 let mean = Rate::of(capacity.volume(Time::ZERO, Time::from_secs(3600)), TimeDelta::from_secs(3600));
@@ -285,7 +333,7 @@ impl Resolver<'_> {
         };
         if nothing {
             let problem = self.complain(&queue.limit, "a queue must hold at least one packet of 1500 bytes");
-            return Err(problem.help("for a short queue write \"1 packets\""));
+            return Err(problem.help("for the shortest queue write \"1 packet\""));
         }
         if let DropTailLimit::DrainTime(time) = limit
             && capacity.is_some()
@@ -299,17 +347,66 @@ impl Resolver<'_> {
         let table = place.get();
         let std = *table.std.get();
         if !std.is_positive() {
-            return Err(self.complain(&table.std, "a standard deviation is more than nothing"));
+            let problem = self.complain(&table.std, "a standard deviation is more than nothing");
+            return Err(problem.help("leave `jitter` out for none"));
         }
         let limit = table.limit.as_ref().map_or(std * 3, |l| *l.get());
         if let Some(place) = table.limit.as_ref().filter(|l| !l.get().is_positive()) {
-            return Err(self.complain(place, "the largest jitter is more than nothing"));
+            let problem = self.complain(place, "the largest jitter is more than nothing");
+            return Err(problem.help("leave `limit` out for three standard deviations"));
         }
         let order = match table.order {
             Some(Order::Reorder) => JitterOrder::Reorder,
             Some(Order::Keep) | None => JitterOrder::Keep,
         };
         Ok(Jitter { std, limit, order })
+    }
+
+    fn loss(&self, loss: &Loss) -> Checked<LossModel> {
+        let table = match loss {
+            Loss::Fraction(probability) => return Ok(LossModel::Bernoulli { probability: *probability }),
+            Loss::Model(table) => table,
+        };
+        let model = table.model.get().as_str();
+        let numbers = [
+            ("probability", &table.probability),
+            ("to_bad", &table.to_bad),
+            ("to_good", &table.to_good),
+            ("good", &table.good),
+            ("bad", &table.bad),
+        ];
+        let takes: &[&str] = match model {
+            "bernoulli" => &["probability"],
+            "gilbert-elliott" => &["to_bad", "to_good", "good", "bad"],
+            _ => {
+                let known: Vec<&str> = LossModel::NAMES.iter().map(|(n, _)| *n).collect();
+                let problem = self.complain(&table.model, format!("no loss model `{model}`"));
+                return Err(problem.help(suggestion(model, &known)));
+            }
+        };
+        for (key, value) in numbers {
+            if let Some(place) = value.as_ref().filter(|_| !takes.contains(&key)) {
+                let problem = self.complain_of_key(key, place, format!("the loss model `{model}` has no `{key}`"));
+                return Err(problem.help(suggestion(key, takes)));
+            }
+        }
+        let needed = |key: &str, value: &Option<Placed<Fraction>>| match value {
+            Some(place) => Ok(*place.get()),
+            None => {
+                let problem = self.complain(&table.model, format!("the loss model `{model}` needs `{key}`"));
+                Err(problem.help(format!("add `{key} = \"1 %\"`")))
+            }
+        };
+        Ok(match model {
+            "bernoulli" => LossModel::Bernoulli { probability: needed("probability", &table.probability)? },
+            _ => LossModel::GilbertElliott {
+                to_bad: needed("to_bad", &table.to_bad)?,
+                to_good: needed("to_good", &table.to_good)?,
+                good: get(&table.good, Fraction::ZERO),
+                bad: get(&table.bad, Fraction::ONE),
+                is_bad: false,
+            },
+        })
     }
 
     fn schedule<P, T, U>(
@@ -323,9 +420,13 @@ impl Resolver<'_> {
             Timed::Schedule(points) => {
                 let first = points.first().map(|(t, _)| *t);
                 let points = points.iter().map(|(t, v)| Ok((*t, convert(v)?))).collect::<Checked<Vec<_>>>()?;
+                let back = points.windows(2).find(|pair| pair[1].0 <= pair[0].0).map(|pair| (pair[0].0, pair[1].0));
                 let complaint = || {
-                    let problem = self.complain(place, "times must start at 0s and increase");
-                    problem.help("write it like [[\"0s\", …], [\"50s\", …]]")
+                    let message = match back {
+                        Some((before, after)) => format!("times must increase, and {after} comes after {before}"),
+                        None => "times must start at 0s".to_owned(),
+                    };
+                    self.complain(place, message).help("write it like [[\"0s\", …], [\"50s\", …]]")
                 };
                 if first != Some(Time::ZERO) {
                     return Err(complaint());
@@ -345,13 +446,14 @@ impl Resolver<'_> {
         }
         let start = flow.start.as_ref().map_or(Time::ZERO, |s| *s.get());
         let stop = flow.stop.as_ref().map_or(end, |s| *s.get());
-        if stop <= start {
-            let place = flow.stop.as_ref().or(flow.start.as_ref()).expect("one of them was written");
-            return Err(self.complain(place, format!("flow `{}` stops before it starts", flow.id.get())));
+        if let Some(place) = flow.stop.as_ref().filter(|_| stop <= start) {
+            let problem = self.complain(place, format!("flow `{}` stops before it starts", flow.id.get()));
+            return Err(problem.help(format!("it starts at {start}; `stop` must be later, or absent for the end")));
         }
         if start >= end {
             let place = flow.start.as_ref().expect("it was written");
-            return Err(self.complain(place, format!("flow `{}` starts after the run has ended", flow.id.get())));
+            let problem = self.complain(place, format!("flow `{}` starts after the run has ended", flow.id.get()));
+            return Err(problem.help(format!("the run lasts {}", end - Time::ZERO)));
         }
         let streams = self.streams(place)?;
         let controller = self.controller(flow, &streams)?;
@@ -362,20 +464,21 @@ impl Resolver<'_> {
         let ways = [0..forward_hops, forward_hops..hops.len()];
         let media_route = self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?;
         let report_route = self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?;
-        let access_delay = flow.access_delay.unwrap_or(TimeDelta::ZERO);
-        if access_delay < TimeDelta::ZERO {
-            return Err(self.complain(&flow.id, "an access delay is not negative"));
-        }
+        let access_delay = flow.access_delay.as_ref().map_or(Ok(TimeDelta::ZERO), |delay| self.not_negative(delay))?;
         let propagation =
             |route: &[usize]| route.iter().fold(access_delay, |sum, hop| sum + hops[*hop].delay.points()[0].1);
         let positive = |place: &Option<Placed<TimeDelta>>, default| match place {
-            Some(p) if !p.get().is_positive() => Err(self.complain(p, "more than nothing is wanted here")),
+            Some(p) if !p.get().is_positive() => {
+                let problem = self.complain(p, "this time must be more than nothing");
+                Err(problem.help(format!("leave the key out for {default}")))
+            }
             Some(p) => Ok(*p.get()),
             None => Ok(default),
         };
         let drift = flow.clock.as_ref().and_then(|c| c.drift_ppm.as_ref());
         if let Some(place) = drift.filter(|d| !(-100_000.0..=100_000.0).contains(d.get())) {
-            return Err(self.complain(place, "a clock drifts by at most 100000 ppm"));
+            let problem = self.complain(place, "a clock drifts by at most 100000 ppm");
+            return Err(problem.help("crystals are within 100 ppm of each other"));
         }
         Ok(FlowPlan {
             id: flow.id.get().clone(),
@@ -434,18 +537,25 @@ impl Resolver<'_> {
         };
         entry.build(&setup, &config).map_err(|error| match &error {
             ConfigError::UnknownField { name, known, .. } => {
-                let place = &flow.config[name];
-                self.complain(place, error.to_string()).help(suggestion(name, known))
+                self.complain_of_key(name, &flow.config[name], error.to_string()).help(suggestion(name, known))
             }
-            ConfigError::OutOfRange { name, .. } => self.complain(&flow.config[*name], error.to_string()),
+            ConfigError::OutOfRange { name, unit, .. } => {
+                let default = entry.fields().iter().find(|f| f.name == *name).map_or(0.0, |f| f.default);
+                let problem = self.complain(&flow.config[*name], error.to_string());
+                problem.help(format!("its default is {}", format!("{default} {unit}").trim_end()))
+            }
             ConfigError::Setup { .. } => {
                 let place = flow.min_rate.as_ref().or(flow.start_rate.as_ref());
-                place.map_or_else(
-                    || self.complain(&flow.controller, error.to_string()),
-                    |p| self.complain(p, error.to_string()),
-                )
+                let problem = match (place, &flow.encoder) {
+                    (Some(place), _) => self.complain(place, error.to_string()),
+                    (None, Some(encoder)) => self.complain(encoder, error.to_string()),
+                    (None, None) => self.complain(&flow.controller, error.to_string()),
+                };
+                problem.help("change `min_rate` or `start_rate` of the flow, or the `max` of its sources")
             }
-            _ => self.complain(&flow.controller, error.to_string()),
+            _ => {
+                self.complain(&flow.controller, error.to_string()).help("`paceline list controllers --json` shows all")
+            }
         })?;
         Ok(ControllerPlan { name: name.clone(), config })
     }
@@ -469,15 +579,16 @@ impl Resolver<'_> {
             let s = stream.get();
             let priority = s.priority.as_ref().map_or(1.0, |p| *p.get());
             if let Some(place) = s.priority.as_ref().filter(|p| !(p.get().is_finite() && *p.get() > 0.0)) {
-                return Err(self.complain(place, "a priority is a number above 0"));
+                return Err(self.complain(place, "a priority is a number above 0").help("1 is the usual weight"));
             }
             if streams.iter().any(|other| other.id == *s.id.get()) {
-                return Err(self.complain(&s.id, format!("two streams are called `{}`", s.id.get())));
+                let problem = self.complain(&s.id, format!("two streams are called `{}`", s.id.get()));
+                return Err(problem.help("give each a name of its own"));
             }
             streams.push(self.stream(s.id.get(), priority, s.encoder.get(), Some(&s.encoder), "encoder")?);
         }
         if streams.len() > 8 {
-            return Err(self.complain(&flow.id, "a flow has at most 8 streams"));
+            return Err(self.complain(&flow.id, "a flow has at most 8 streams").help("make two flows of it"));
         }
         Ok(streams)
     }
@@ -504,9 +615,25 @@ impl Resolver<'_> {
                 return Err(problem.help(suggestion(name, &known)));
             }
         };
-        try_source(&source).map_err(|error| match place {
-            Some(place) => self.complain(place, error.to_string()),
-            None => Problem::of(&self.origin.name, self.text, error.to_string()),
+        if let Some((key, span)) = table.spans().into_iter().find(|(key, _)| !reads(name, key)) {
+            let readers: Vec<_> = SourcePlan::NAMES.iter().filter(|(n, _)| reads(n, key)).collect();
+            let list = readers.iter().map(|(n, _)| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+            let message = format!("a source of `{name}` does not read `{key}`");
+            let problem = Problem::at(&self.origin.name, self.text, span, message);
+            return Err(problem.help(format!("take it out, or write source = one of {list}")));
+        }
+        try_source(&source).map_err(|error| {
+            let (key, message) = complaint_of(error);
+            let written = table.spans().into_iter().find(|(k, _)| *k == key).map(|(_, span)| span);
+            let problem = match written.or_else(|| place.map(Placed::span)) {
+                Some(span) => Problem::at(&self.origin.name, self.text, span, message),
+                None => Problem::of(&self.origin.name, self.text, message),
+            };
+            problem.help(match key {
+                "fps" => "30 is usual",
+                "min" | "max" => "`min` and `max` bound the encoded media; if absent they are 50 kbps and 2 Mbps",
+                _ => "leave the key out for its default; `paceline schema` says what each is",
+            })
         })?;
         let kind = if matches!(source, SourcePlan::Audio(_)) { MediaKind::Audio } else { MediaKind::Video };
         Ok(StreamPlan { id: id.to_owned(), kind, priority, source })
@@ -515,20 +642,23 @@ impl Resolver<'_> {
     fn frames(&mut self, table: &SourceTable, place: Option<&Placed<SourceTable>>) -> Checked<SourcePlan> {
         let Some(folder) = &table.frames else {
             let message = "a source of `frames` needs the folder of recorded frame sizes";
-            let problem = match place {
-                Some(place) => self.complain(place, message),
-                None => Problem::of(&self.origin.name, self.text, message),
+            let problem = match (&table.source, place) {
+                (Some(place), _) => self.complain(place, message),
+                (None, Some(place)) => self.complain(place, message),
+                (None, None) => Problem::of(&self.origin.name, self.text, message),
             };
             return Err(problem.help("add frames = \"folder\""));
         };
-        let files = self.origin.read_folder(folder.get()).map_err(|e| self.complain(folder, e))?;
+        let files = self.origin.read_folder(folder.get()).map_err(|e| self.complain(folder, e).help(FILES))?;
         /// By lines of picture and name of the resolution: each rung's rate and frame sizes.
         type Ladders = BTreeMap<(u32, String), Vec<(Rate, Vec<u32>)>>;
         let mut ladders = Ladders::new();
         for (name, text) in &files {
             let Some((resolution, rate)) = ladder_rung(name) else { continue };
-            let sizes =
-                parse_frame_sizes(text).map_err(|e| self.complain(folder, format!("{}/{name}: {e}", folder.get())))?;
+            let sizes = parse_frame_sizes(text).map_err(|e| {
+                let message = format!("{}/{name}, {e}", folder.get());
+                self.complain(folder, message).help("a line is: index type X timestamp(s) size(bytes)")
+            })?;
             let lines: u32 = resolution.trim_end_matches('p').parse().unwrap_or(0);
             ladders.entry((lines, resolution.to_owned())).or_default().push((rate, sizes));
         }
@@ -553,7 +683,10 @@ impl Resolver<'_> {
             rungs.len(),
             folder.get()
         ));
-        let ladder = Ladder::new(rungs).map_err(|e| self.complain(folder, e.to_string()))?;
+        let ladder = Ladder::new(rungs).map_err(|e| {
+            let problem = self.complain(folder, format!("{}: {e}", folder.get()));
+            problem.help("every file of one resolution holds the same frames, encoded at another rate")
+        })?;
         let standard = FrameTraceConfig::default();
         let (min, max) = range(table);
         Ok(SourcePlan::Frames(
@@ -603,10 +736,38 @@ impl Resolver<'_> {
         let Some(place) = place else { return Ok(Window { from: Time::ZERO, to: end }) };
         let (from, to) = *place.get();
         if from >= to || to > end {
-            return Err(self.complain(place, "a window is [from, to] within the run"));
+            let problem = self.complain(place, "a window is [from, to] within the run");
+            return Err(problem.help(format!("the run lasts {}", end - Time::ZERO)));
         }
         Ok(Window { from, to })
     }
+}
+
+/// Which keys a source reads; the others would be ignored, which nobody means.
+fn reads(source: &str, key: &str) -> bool {
+    match source {
+        "audio" => matches!(key, "source" | "rate"),
+        "ideal" => matches!(key, "source" | "fps" | "min" | "max"),
+        "frames" => {
+            matches!(key, "source" | "fps" | "min" | "max" | "reaction_delay" | "frames" | "resolution")
+        }
+        _ => !matches!(key, "rate" | "frames" | "resolution"),
+    }
+}
+
+/// A source's complaint in the words of the scenario: the key, and what is wrong with it.
+fn complaint_of(error: SourceError) -> (&'static str, String) {
+    let key = match error.field {
+        "burst_frames" => "key_frames",
+        "burst_ratio" => "key_ratio",
+        "size_scale" => "size_noise",
+        "interval_scale" => "interval_noise",
+        "key_frame_period" => "key_period",
+        "start" => "min",
+        field => field,
+    };
+    let expected = error.expected.replace("`burst_frames`", "`key_frames`");
+    (key, format!("`{key}` is {}, expected {expected}", error.value))
 }
 
 fn get<T: Copy>(place: &Option<Placed<T>>, default: T) -> T {
@@ -653,16 +814,5 @@ fn try_source(source: &SourcePlan) -> Result<(), SourceError> {
         SourcePlan::Encoder(c) => Encoder::new(c, Time::ZERO, random).map(|_| ()),
         SourcePlan::Frames(c, ladder) => FrameTrace::new(c, ladder, Time::ZERO).map(|_| ()),
         SourcePlan::Audio(c) => Audio::new(c, Time::ZERO).map(|_| ()),
-    }
-}
-
-fn loss_model(loss: &Loss) -> LossModel {
-    match *loss {
-        Loss::Fraction(probability) | Loss::Model(LossTable::Bernoulli { probability }) => {
-            LossModel::Bernoulli { probability }
-        }
-        Loss::Model(LossTable::GilbertElliott { to_bad, to_good, good, bad }) => {
-            LossModel::GilbertElliott { to_bad, to_good, good, bad, is_bad: false }
-        }
     }
 }

@@ -6,11 +6,13 @@ use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer, MapAccess, S
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::str::FromStr;
 
-use paceline_units::{DataSize, Fraction, Time, TimeDelta};
+use super::file::Placed;
+use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
 
 /// A value, or a list of `[time, value]`, each from its time on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Timed<T> {
     /// For ever.
     Constant(T),
@@ -18,13 +20,28 @@ pub enum Timed<T> {
     Schedule(Vec<(Time, T)>),
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Timed<T> {
+/// What a value is called when something else stands in its place.
+pub trait Called {
+    /// With its article and an example.
+    const WHAT: &'static str;
+}
+impl Called for TimeDelta {
+    const WHAT: &'static str = "a time like \"300 ms\"";
+}
+impl Called for Rate {
+    const WHAT: &'static str = "a rate like \"1 Mbps\"";
+}
+impl Called for Loss {
+    const WHAT: &'static str = "a fraction like \"1 %\", a table like { model = \"gilbert-elliott\", … }";
+}
+
+impl<'de, T: Deserialize<'de> + Called> Deserialize<'de> for Timed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+        impl<'de, T: Deserialize<'de> + Called> Visitor<'de> for Either<T> {
             type Value = Timed<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value with its unit, or a list of [time, value] like [[\"0s\", …], [\"50s\", …]]")
+                write!(f, "{} or a list of [time, value]", T::WHAT)
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
                 T::deserialize(text.into_deserializer()).map(Timed::Constant)
@@ -67,19 +84,30 @@ pub enum Limit {
 
 impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <Cow<'de, str>>::deserialize(deserializer)?;
-        if let Some(number) = text.trim().strip_suffix("packets") {
-            let packets = number.trim().parse();
-            return packets
-                .map(Limit::Packets)
-                .map_err(|_| D::Error::custom(format!("`{text}` is not a number of packets")));
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Limit;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a queue limit like \"300 ms\", \"60 KB\" or \"50 packets\"")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Limit, E> {
+                text.parse().map_err(E::custom)
+            }
         }
-        if let Ok(time) = text.parse() {
-            return Ok(Limit::Time(time));
-        }
-        let bytes = text.parse().map(Limit::Bytes);
-        bytes.map_err(|_| {
-            D::Error::custom(format!("`{text}` is not a queue limit; write \"300 ms\", \"60 KB\" or \"50 packets\""))
+        deserializer.deserialize_str(Text)
+    }
+}
+
+impl FromStr for Limit {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let packets = text.trim().strip_suffix("packets").or_else(|| text.trim().strip_suffix("packet"));
+        let limit = match packets {
+            Some(number) => number.trim().parse().map(Limit::Packets).ok(),
+            None => text.parse().map(Limit::Time).or_else(|_| text.parse().map(Limit::Bytes)).ok(),
+        };
+        limit.ok_or_else(|| {
+            format!("`{text}` is not a queue limit; write a time \"300 ms\", a size \"60 KB\" or \"50 packets\"")
         })
     }
 }
@@ -94,7 +122,7 @@ impl JsonSchema for Limit {
 }
 
 /// Random loss: a fraction, or a model with its numbers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Loss {
     /// Each packet independently: `"1 %"`.
     Fraction(Fraction),
@@ -102,32 +130,22 @@ pub enum Loss {
     Model(LossTable),
 }
 
-/// A loss model with its numbers.
-#[derive(Clone, Debug, PartialEq, serde::Deserialize, JsonSchema)]
-#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum LossTable {
-    /// Each packet independently.
-    Bernoulli {
-        /// Probability that a packet is lost.
-        probability: Fraction,
-    },
-    /// Bursts: two states, each with its own loss.
-    GilbertElliott {
-        /// Probability to go from good to bad, per packet.
-        to_bad: Fraction,
-        /// Probability to go from bad to good, per packet.
-        to_good: Fraction,
-        /// Loss in the good state; 0 if absent.
-        #[serde(default)]
-        good: Fraction,
-        /// Loss in the bad state; 100 % if absent.
-        #[serde(default = "all")]
-        bad: Fraction,
-    },
-}
-
-fn all() -> Fraction {
-    Fraction::ONE
+/// A loss model with its numbers. Which of them make sense depends on `model`.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LossTable {
+    /// `bernoulli` (each packet independently) or `gilbert-elliott` (bursts: two states, each with its own loss).
+    pub model: Placed<String>,
+    /// `bernoulli`: probability that a packet is lost.
+    pub probability: Option<Placed<Fraction>>,
+    /// `gilbert-elliott`: probability to go from good to bad, per packet.
+    pub to_bad: Option<Placed<Fraction>>,
+    /// `gilbert-elliott`: probability to go from bad to good, per packet.
+    pub to_good: Option<Placed<Fraction>>,
+    /// `gilbert-elliott`: loss in the good state; 0 if absent.
+    pub good: Option<Placed<Fraction>>,
+    /// `gilbert-elliott`: loss in the bad state; 100 % if absent.
+    pub bad: Option<Placed<Fraction>>,
 }
 
 impl<'de> Deserialize<'de> for Loss {
@@ -136,7 +154,7 @@ impl<'de> Deserialize<'de> for Loss {
         impl<'de> Visitor<'de> for Either {
             type Value = Loss;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a fraction like \"1 %\", or a table like { model = \"gilbert-elliott\", … }")
+                f.write_str(Self::Value::WHAT)
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Loss, E> {
                 text.parse().map(Loss::Fraction).map_err(E::custom)
