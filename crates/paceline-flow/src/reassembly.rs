@@ -134,9 +134,11 @@ impl Reassembly {
         self.next.unwrap_or(0)
     }
 
+    /// When [`poll`](Self::poll) or [`poll_key_request`](Self::poll_key_request) has something to do.
     pub fn poll_timeout(&self) -> RemoteTime {
         match (self.needs_key, self.asked_for_key, self.blocked) {
             (true, Some(at), _) => at + PATIENCE,
+            (true, None, _) => RemoteTime::from_nanos(i64::MIN),
             (false, _, Some(since)) => since + PATIENCE,
             _ => RemoteTime::MAX,
         }
@@ -214,7 +216,9 @@ mod tests {
         }
         let late = RemoteTime::from_millis(1010);
         assert_eq!(r.poll(late), None);
+        assert!(r.poll_timeout() <= late, "the key frame is wanted now");
         assert!(r.poll_key_request(late) && !r.poll_key_request(late));
+        assert_eq!(r.poll_timeout(), RemoteTime::from_millis(2010));
         assert_eq!(feed(&mut r, 1020, 10, false), []);
         assert_eq!(feed(&mut r, 1060, 12, true), []);
         assert_eq!(feed(&mut r, 1061, 13, true), [(6, 5)], "frames 1 to 5 are dropped");
