@@ -95,14 +95,25 @@ struct Stream {
     rtx_sequence: u16,
     picture: u16,
     last_timestamp: u32,
-    packets: u32,
+    packets: u64,
     octets: u32,
     /// Bytes of this stream in the pacer.
     queued: DataSize,
     allotted: Rate,
     store: ResendStore,
-    /// Highest extended sequence that a report named.
-    reported: u32,
+    /// Of the media packets sent, how many had been when the highest that a report named was.
+    reported: u64,
+}
+
+impl Stream {
+    /// How many media packets had been sent with the one that a report calls its highest; `None` if that is none of
+    /// ours. Its low 16 bits say which: the cycles above them count from the first packet that the receiver saw, and
+    /// begin anew after an outage, so they may fall behind ours but never run ahead.
+    fn sent_up_to(&self, highest: u32) -> Option<u64> {
+        let last = (self.config.first_sequence as u64 + self.packets).checked_sub(1)?;
+        let behind = (last as u16).wrapping_sub(highest as u16) as u64;
+        (highest as u64 <= last).then(|| self.packets.checked_sub(behind)).flatten().filter(|count| *count > 0)
+    }
 }
 
 /// The sending endpoint.
@@ -394,7 +405,7 @@ impl MediaSender {
             PacketKind::Retransmission
         } else {
             stream.queued = stream.queued.saturating_sub(DataSize::from_bytes(packet.payload as u64 + HEADERS));
-            stream.packets = stream.packets.wrapping_add(1);
+            stream.packets += 1;
             stream.octets = stream.octets.wrapping_add(packet.payload as u32);
             if self.retransmit && names.kind == MediaKind::Video {
                 stream.store.remember(packet);
@@ -454,7 +465,7 @@ impl MediaSender {
             let names = s.config.names;
             let timestamp = rtp_timestamp(now, names.clock_rate).wrapping_add(s.config.timestamp_offset);
             // More streams than fit report in later compounds, never: flows have a handful.
-            let _ = writer.sender_report(names.ssrc, stamp, timestamp, s.packets, s.octets, &[]);
+            let _ = writer.sender_report(names.ssrc, stamp, timestamp, s.packets as u32, s.octets, &[]);
         }
         let _ = writer.sdes_cname(self.streams[0].config.names.ssrc, "paceline");
         let len = writer.finish();
@@ -507,20 +518,15 @@ impl MediaSender {
                 self.ignored += u32::from(!known);
                 continue;
             };
-            // The highest sequence must be one that we sent, and reports do not go back.
-            let behind = stream.sequence.wrapping_sub(1).wrapping_sub(block.highest_sequence as u16);
-            if stream.packets == 0 || behind as u32 >= stream.packets.max(1) || block.highest_sequence < stream.reported
-            {
+            let Some(count) = stream.sent_up_to(block.highest_sequence).filter(|count| *count >= stream.reported)
+            else {
                 self.ignored += 1;
                 continue;
-            }
-            let news = match stream.reported {
-                0 => 1,
-                reported => block.highest_sequence - reported,
             };
-            stream.reported = block.highest_sequence;
-            expected += news as u64;
-            lost += news as u64 * block.fraction_lost as u64;
+            let news = count - stream.reported;
+            stream.reported = count;
+            expected += news;
+            lost += news * block.fraction_lost as u64;
             let sample = ntp::round_trip(stamp, block.last_sr, block.delay_since_last_sr);
             rtt = rtt.or(sample);
         }
