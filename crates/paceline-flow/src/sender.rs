@@ -99,6 +99,8 @@ struct Stream {
     octets: u32,
     /// Bytes of this stream in the pacer.
     queued: DataSize,
+    /// Share of what it sends that is headers, smoothed over frames.
+    overhead: f64,
     allotted: Rate,
     store: ResendStore,
     /// Of the media packets sent, how many had been when the highest that a report named was.
@@ -113,6 +115,11 @@ impl Stream {
         let last = (self.config.first_sequence as u64 + self.packets).checked_sub(1)?;
         let behind = (last as u16).wrapping_sub(highest as u16) as u64;
         (highest as u64 <= last).then(|| self.packets.checked_sub(behind)).flatten().filter(|count| *count > 0)
+    }
+
+    /// A rate of frames as it is on the network.
+    fn with_headers(&self, payload: Rate) -> Rate {
+        payload.scale(1.0 / (1.0 - self.overhead))
     }
 }
 
@@ -134,8 +141,6 @@ pub struct MediaSender {
     rtt: Option<TimeDelta>,
     retransmit: bool,
     ntp_origin: u64,
-    /// Share of what media sends that is headers, smoothed over frames.
-    overhead: f64,
     /// Bytes resent in the current second, and rate of the one before.
     resent: (Time, DataSize),
     resend_rate: Rate,
@@ -179,6 +184,7 @@ impl MediaSender {
             packets: 0,
             octets: 0,
             queued: DataSize::ZERO,
+            overhead: HEADERS as f64 / MAX_RTP_PACKET as f64,
             allotted: Rate::ZERO,
             store: ResendStore::new(),
             reported: 0,
@@ -202,7 +208,6 @@ impl MediaSender {
             rtt: None,
             retransmit: config.retransmit,
             ntp_origin: config.ntp_origin,
-            overhead: HEADERS as f64 / MAX_RTP_PACKET as f64,
             resent: (start, DataSize::ZERO),
             resend_rate: Rate::ZERO,
             signals,
@@ -329,7 +334,7 @@ impl MediaSender {
         let bytes = frame.size.as_bytes().max(1);
         let count = bytes.div_ceil(PAYLOAD_MAX);
         let total = DataSize::from_bytes(bytes + count * HEADERS);
-        self.overhead = OVERHEAD_MEMORY * self.overhead
+        stream.overhead = OVERHEAD_MEMORY * stream.overhead
             + (1.0 - OVERHEAD_MEMORY) * (count * HEADERS) as f64 / total.as_bytes() as f64;
         if !self.pacer.has_room(total) {
             // The picture number is spent: the receiver sees that a frame is missing.
@@ -603,33 +608,29 @@ impl MediaSender {
 
     fn obey(&mut self, now: Time) {
         self.pacer.set_rate(self.decision.pacing.max(Rate::from_bps(1)));
-        let pads = self.streams.iter().any(|s| s.config.names.kind == MediaKind::Video);
-        let most = self.streams.iter().map(|s| self.with_headers(s.config.source.range().1)).sum::<Rate>();
-        self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO });
         self.direct_sources(now);
     }
 
-    /// Tells each source its share of what the target leaves after headers and retransmissions.
+    /// Tells each source its share of what the target leaves after retransmissions. Shares are divided as they are on
+    /// the network: a stream pays for its own headers, which are half of an audio stream and a twentieth of video.
     fn direct_sources(&mut self, now: Time) {
-        let media = self.decision.target.saturating_sub(self.resend_rate).scale(1.0 - self.overhead);
+        let media = self.decision.target.saturating_sub(self.resend_rate);
         self.claims.clear();
         self.claims.extend(self.streams.iter().map(|s| {
             let (min, max) = s.config.source.range();
-            Claim { priority: s.config.priority, min, max }
+            Claim { priority: s.config.priority, min: s.with_headers(min), max: s.with_headers(max) }
         }));
+        let pads = self.streams.iter().any(|s| s.config.names.kind == MediaKind::Video);
+        let most = self.claims.iter().map(|c| c.max).sum();
+        self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO });
         self.shares.clear();
         self.shares.resize(self.streams.len(), Rate::ZERO);
         allocation::divide(media, &self.claims, &mut self.shares);
         for (stream, share) in self.streams.iter_mut().zip(&self.shares) {
             let half = self.half.as_ref().and_then(|h| h.stream_rate(stream.config.names.id));
-            stream.allotted = half.unwrap_or(*share);
+            stream.allotted = half.unwrap_or(*share).scale(1.0 - stream.overhead);
             stream.config.source.set_target(now, stream.allotted);
         }
-    }
-
-    /// A rate of frames as it is on the network.
-    fn with_headers(&self, payload: Rate) -> Rate {
-        payload.scale(1.0 / (1.0 - self.overhead))
     }
 }
 
