@@ -131,6 +131,7 @@ pub struct MediaSender {
     ecn: Ecn,
     decision: Decision,
     pacer: Pacer<Queued>,
+    pacer_limit: TimeDelta,
     padding: Padding,
     history: Option<History>,
     reports: Vec<PacketReport>,
@@ -198,6 +199,7 @@ impl MediaSender {
             ecn: controller.ecn,
             decision,
             pacer: Pacer::new(decision.pacing, config.pacer_limit),
+            pacer_limit: config.pacer_limit,
             padding: Padding::new(start),
             history: per_packet.then(History::new),
             reports: Vec::new(),
@@ -323,12 +325,12 @@ impl MediaSender {
         if let Some(half) = &mut self.half {
             half.handle_stream(now, &state);
         }
-        self.packetise(index, &frame);
+        self.packetise(now, index, &frame);
         self.direct_sources(now); // the overhead moved a little
     }
 
     /// Cuts a frame into packets of equal size and queues them, all or none.
-    fn packetise(&mut self, index: usize, frame: &Frame) {
+    fn packetise(&mut self, now: Time, index: usize, frame: &Frame) {
         let stream = &mut self.streams[index];
         let names = stream.config.names;
         let bytes = frame.size.as_bytes().max(1);
@@ -336,7 +338,8 @@ impl MediaSender {
         let total = DataSize::from_bytes(bytes + count * HEADERS);
         stream.overhead = OVERHEAD_MEMORY * stream.overhead
             + (1.0 - OVERHEAD_MEMORY) * (count * HEADERS) as f64 / total.as_bytes() as f64;
-        if !self.pacer.has_room(total) {
+        // After a leap of the clock a source hands out what it missed: too old before it is queued.
+        if now - frame.captured > self.pacer_limit || !self.pacer.has_room(total) {
             // The picture number is spent: the receiver sees that a frame is missing.
             stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
             stream.config.source.request_key_frame(frame.captured);
