@@ -46,6 +46,8 @@ pub(crate) struct Reassembly {
     last_picture: Option<u16>,
     /// A hole was given up, or the first frame was lost: only a key frame helps.
     needs_key: bool,
+    /// What was missing below this when a hole was given up need not come any more.
+    given_up: u64,
     asked_for_key: Option<RemoteTime>,
 }
 
@@ -59,6 +61,7 @@ impl Reassembly {
             blocked: None,
             last_picture: None,
             needs_key: false,
+            given_up: 0,
             asked_for_key: None,
         }
     }
@@ -97,6 +100,7 @@ impl Reassembly {
             let Some(piece) = self.get(next) else {
                 if self.blocked.is_some_and(|since| now - since >= PATIENCE) {
                     self.needs_key = true;
+                    self.given_up = self.end;
                     self.gathering = None;
                     continue;
                 }
@@ -135,7 +139,7 @@ impl Reassembly {
 
     /// Packets below this are of no use any more.
     pub fn wanted_from(&self) -> u64 {
-        self.next.unwrap_or(0)
+        self.next.unwrap_or(0).max(self.given_up)
     }
 
     /// When [`poll`](Self::poll) or [`poll_key_request`](Self::poll_key_request) has something to do.
@@ -171,6 +175,7 @@ impl Reassembly {
     /// The window is full: what is missing is given up, whatever its age.
     fn skip_to(&mut self, sequence: u64) -> bool {
         self.needs_key = true;
+        self.given_up = sequence;
         self.gathering = None;
         self.next = Some(sequence.saturating_sub(WINDOW / 2));
         true

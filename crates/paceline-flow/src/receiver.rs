@@ -282,7 +282,6 @@ impl MediaReceiver {
 
     fn render(&mut self, now: RemoteTime, index: usize) {
         let stream = &mut self.streams[index];
-        let before = stream.reassembly.wanted_from();
         while let Some(frame) = stream.reassembly.poll(now) {
             self.events.push_back(ReceiverEvent::Frame {
                 stream: stream.names.id,
@@ -291,7 +290,7 @@ impl MediaReceiver {
                 dropped: frame.dropped,
             });
         }
-        if self.nack && stream.reassembly.wanted_from() != before {
+        if self.nack {
             stream.nack.give_up_below(stream.reassembly.wanted_from());
         }
     }
