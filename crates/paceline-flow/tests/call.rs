@@ -355,6 +355,24 @@ fn a_report_after_an_outage_counts_again() {
 }
 
 #[test]
+fn an_outage_of_half_the_sequence_numbers_ends() {
+    // About 36,000, 45,000 and 57,000 packets that never come.
+    for seconds in [170, 215, 270] {
+        let mut setting = Setting::new(fixed(kbps(2000)), kbps(2000));
+        let gone = Time::from_secs(5)..Time::from_secs(5 + seconds);
+        setting.forward = Box::new(move |_, now, _| if gone.contains(&now) { Fate::Drop } else { Fate::Pass });
+        let mut world = World::new(setting);
+        world.run_secs(5 + seconds + 10);
+        let after: Vec<&Shown> = world.shown.iter().filter(|s| s.at >= Time::from_secs(5 + seconds)).collect();
+        within(after.len() as f64, 10.0 * FPS - 5.0, 10.0 * FPS, "frames after");
+        for s in after {
+            within(frame_delay(s).as_millis_f64(), 20.0, 20.0 + 24.0, "delay, ms");
+        }
+        assert_eq!(world.count(is(PacketKind::Retransmission)), 0, "what cannot be decoded is not asked for");
+    }
+}
+
+#[test]
 fn two_streams_share_the_target() {
     let rates = |streams, target| {
         let mut setting = Setting::new(fixed(target), kbps(2000));
