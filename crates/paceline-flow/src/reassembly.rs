@@ -35,7 +35,7 @@ pub(crate) struct Rendered {
 #[derive(Debug)]
 pub(crate) struct Reassembly {
     pieces: Vec<Option<(u64, Piece)>>,
-    /// Everything below is rendered or given up; `None` before the first frame's start.
+    /// Everything below is rendered or given up; `None` before the first key frame's start.
     next: Option<u64>,
     /// The frame being gathered, from its start to `next`.
     gathering: Option<(Piece, u64)>,
@@ -44,8 +44,10 @@ pub(crate) struct Reassembly {
     /// Since when `next` is missing although later packets are there.
     blocked: Option<RemoteTime>,
     last_picture: Option<u16>,
-    /// A hole was given up: only a key frame helps.
+    /// A hole was given up, or the first frame was lost: only a key frame helps.
     needs_key: bool,
+    /// What was missing below this when a hole was given up need not come any more.
+    given_up: u64,
     asked_for_key: Option<RemoteTime>,
 }
 
@@ -59,6 +61,7 @@ impl Reassembly {
             blocked: None,
             last_picture: None,
             needs_key: false,
+            given_up: 0,
             asked_for_key: None,
         }
     }
@@ -68,14 +71,18 @@ impl Reassembly {
     pub fn insert(&mut self, now: RemoteTime, sequence: u64, piece: Piece) -> bool {
         let next = match self.next {
             Some(next) => next,
-            None if piece.start => *self.next.insert(sequence),
-            None => return false,
+            None if piece.start && piece.key => *self.next.insert(sequence),
+            None => {
+                // Kept: it may have overtaken the start.
+                self.needs_key = true;
+                self.keep(sequence, piece);
+                return false;
+            }
         };
         if sequence < next || sequence >= next + WINDOW && !self.skip_to(sequence) {
             return false;
         }
-        self.pieces[(sequence % WINDOW) as usize] = Some((sequence, piece));
-        self.end = self.end.max(sequence + 1);
+        self.keep(sequence, piece);
         if sequence != self.next.unwrap_or(sequence) && self.blocked.is_none() {
             self.blocked = Some(now);
         }
@@ -93,6 +100,7 @@ impl Reassembly {
             let Some(piece) = self.get(next) else {
                 if self.blocked.is_some_and(|since| now - since >= PATIENCE) {
                     self.needs_key = true;
+                    self.given_up = self.end;
                     self.gathering = None;
                     continue;
                 }
@@ -131,15 +139,22 @@ impl Reassembly {
 
     /// Packets below this are of no use any more.
     pub fn wanted_from(&self) -> u64 {
-        self.next.unwrap_or(0)
+        self.next.unwrap_or(0).max(self.given_up)
     }
 
+    /// When [`poll`](Self::poll) or [`poll_key_request`](Self::poll_key_request) has something to do.
     pub fn poll_timeout(&self) -> RemoteTime {
         match (self.needs_key, self.asked_for_key, self.blocked) {
             (true, Some(at), _) => at + PATIENCE,
+            (true, None, _) => RemoteTime::from_nanos(i64::MIN),
             (false, _, Some(since)) => since + PATIENCE,
             _ => RemoteTime::MAX,
         }
+    }
+
+    fn keep(&mut self, sequence: u64, piece: Piece) {
+        self.pieces[(sequence % WINDOW) as usize] = Some((sequence, piece));
+        self.end = self.end.max(sequence + 1);
     }
 
     fn get(&self, sequence: u64) -> Option<Piece> {
@@ -148,7 +163,7 @@ impl Reassembly {
 
     /// Jumps to the first key frame start that is there.
     fn seek_key(&mut self) -> bool {
-        let from = self.next.unwrap_or(0);
+        let from = self.next.unwrap_or(self.end.saturating_sub(WINDOW));
         let found = (from..self.end).find(|s| self.get(*s).is_some_and(|p| p.start && p.key));
         if let Some(sequence) = found {
             self.next = Some(sequence);
@@ -160,6 +175,7 @@ impl Reassembly {
     /// The window is full: what is missing is given up, whatever its age.
     fn skip_to(&mut self, sequence: u64) -> bool {
         self.needs_key = true;
+        self.given_up = sequence;
         self.gathering = None;
         self.next = Some(sequence.saturating_sub(WINDOW / 2));
         true
@@ -214,12 +230,34 @@ mod tests {
         }
         let late = RemoteTime::from_millis(1010);
         assert_eq!(r.poll(late), None);
+        assert!(r.poll_timeout() <= late, "the key frame is wanted now");
         assert!(r.poll_key_request(late) && !r.poll_key_request(late));
+        assert_eq!(r.poll_timeout(), RemoteTime::from_millis(2010));
         assert_eq!(feed(&mut r, 1020, 10, false), []);
         assert_eq!(feed(&mut r, 1060, 12, true), []);
         assert_eq!(feed(&mut r, 1061, 13, true), [(6, 5)], "frames 1 to 5 are dropped");
         assert_eq!(feed(&mut r, 1062, 14, false), []);
         assert_eq!(feed(&mut r, 1063, 15, false), [(7, 0)]);
+    }
+
+    #[test]
+    fn nothing_is_shown_before_the_first_key_frame() {
+        let mut r = Reassembly::new();
+        assert_eq!(r.poll_timeout(), RemoteTime::MAX);
+        assert_eq!(feed(&mut r, 0, 1, false), [], "the first frame's start is lost");
+        assert_eq!(feed(&mut r, 33, 2, false), []);
+        assert!(r.poll_timeout() <= RemoteTime::ZERO && r.poll_key_request(RemoteTime::from_millis(33)));
+        assert_eq!(feed(&mut r, 34, 3, false), []);
+        assert_eq!(feed(&mut r, 66, 4, true), []);
+        assert_eq!(feed(&mut r, 67, 5, true), [(2, 0)]);
+        assert_eq!(r.poll_timeout(), RemoteTime::MAX);
+    }
+
+    #[test]
+    fn the_first_packets_may_be_out_of_order() {
+        let mut r = Reassembly::new();
+        assert_eq!(feed(&mut r, 0, 1, true), []);
+        assert_eq!(feed(&mut r, 1, 0, true), [(0, 0)]);
     }
 
     #[test]

@@ -2,13 +2,13 @@
 //! that go back.
 
 use crate::datagram::{Datagram, IP_UDP_HEADERS};
-use crate::feedback::FeedbackRecord;
+use crate::feedback::{FeedbackRecord, unwrap_after};
 use crate::nack::{NackList, REQUEST_MAX};
 use crate::reassembly::{Piece, Reassembly};
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::streams::{MediaKind, StreamNames};
 use paceline::{Arrival, Controller, FeedbackKind, Message, PacketKind, ReceiveHalf, Signals};
-use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId, Time};
+use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use paceline_wire::{
     AbsSendTime, CompoundWriter, ExtensionIds, ReceptionStats, ReportBlock, Rtcp, RtpHeader, Vp8Descriptor, WireError,
     is_rtcp, ntp, parse_compound, rtx,
@@ -51,6 +51,10 @@ pub enum ReceiverEvent {
     Signal(u8, f64),
 }
 
+/// How far behind the highest a media packet may be: 16 bits wrap, so anything further back is taken for one ahead,
+/// after an outage.
+const LATE_MAX: u64 = 4096;
+
 struct Stream {
     names: StreamNames,
     media: ReceptionStats,
@@ -72,8 +76,8 @@ pub struct MediaReceiver {
     rtcp: RtcpTimer,
     next_report: RemoteTime,
     nack: bool,
-    /// Last abs-send-time, as it came and unwrapped.
-    sent: Option<(AbsSendTime, Time)>,
+    /// Last abs-send-time, as it came and unwrapped, and when it came.
+    sent: Option<(AbsSendTime, Time, RemoteTime)>,
     messages: VecDeque<Message>,
     signals: Signals,
     events: VecDeque<ReceiverEvent>,
@@ -226,7 +230,7 @@ impl MediaReceiver {
         let stream = &mut self.streams[index];
         let stats = if kind == PacketKind::Media { &mut stream.media } else { &mut stream.rtx };
         stats.on_packet(header.sequence, header.timestamp, in_clock_units(now, names.clock_rate));
-        let sent = header.abs_send_time.map(|stamp| unwrap_send_time(&mut self.sent, stamp));
+        let sent = header.abs_send_time.map(|stamp| unwrap_send_time(&mut self.sent, now, stamp));
         if let (Some(record), Some(number)) = (&mut self.record, header.transport_sequence) {
             record.handle_packet(now, number);
         }
@@ -265,7 +269,7 @@ impl MediaReceiver {
         let sequence = match stream.highest {
             // One lap up, so that packets reordered before the first have a place.
             None => number as u64 + (1 << 16),
-            Some(highest) => highest.wrapping_add_signed(number.wrapping_sub(highest as u16) as i16 as i64),
+            Some(highest) => unwrap_after(number, highest + 1, LATE_MAX),
         };
         stream.highest = Some(stream.highest.map_or(sequence, |h| h.max(sequence)));
         if self.nack {
@@ -278,7 +282,6 @@ impl MediaReceiver {
 
     fn render(&mut self, now: RemoteTime, index: usize) {
         let stream = &mut self.streams[index];
-        let before = stream.reassembly.wanted_from();
         while let Some(frame) = stream.reassembly.poll(now) {
             self.events.push_back(ReceiverEvent::Frame {
                 stream: stream.names.id,
@@ -287,7 +290,7 @@ impl MediaReceiver {
                 dropped: frame.dropped,
             });
         }
-        if self.nack && stream.reassembly.wanted_from() != before {
+        if self.nack {
             stream.nack.give_up_below(stream.reassembly.wanted_from());
         }
     }
@@ -393,13 +396,19 @@ impl MediaReceiver {
     }
 }
 
-/// The sender's clock as abs-send-time shows it, unwrapped around the packet before.
-fn unwrap_send_time(last: &mut Option<(AbsSendTime, Time)>, stamp: AbsSendTime) -> Time {
+/// The sender's clock as abs-send-time shows it, unwrapped around the packet before. It wraps each 64 s; how often it
+/// did since that packet is what the receiver's own clock says.
+fn unwrap_send_time(last: &mut Option<(AbsSendTime, Time, RemoteTime)>, now: RemoteTime, stamp: AbsSendTime) -> Time {
+    const LAP: TimeDelta = TimeDelta::from_secs(64);
     let time = match *last {
         None => Time::ZERO,
-        Some((before, at)) => at + stamp.since(before),
+        Some((before, at, came)) => {
+            let step = stamp.since(before);
+            let laps = (now - came - step + LAP / 2).as_nanos().div_euclid(LAP.as_nanos());
+            at + step + LAP * laps
+        }
     };
-    *last = Some((stamp, time));
+    *last = Some((stamp, time, now));
     time
 }
 
@@ -408,4 +417,25 @@ fn in_clock_units(at: RemoteTime, clock_rate: u32) -> u32 {
     const SECOND: i64 = 1_000_000_000;
     let (seconds, nanos) = (at.as_nanos().div_euclid(SECOND), at.as_nanos().rem_euclid(SECOND));
     (seconds.wrapping_mul(clock_rate as i64) + nanos * clock_rate as i64 / SECOND) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn send_times_are_right_after_any_silence() {
+        let (mut last, mut now) = (None, RemoteTime::from_millis(777_777));
+        let mut sent = Time::from_millis(123);
+        unwrap_send_time(&mut last, now, AbsSendTime::from_time(sent));
+        for (sent_ms, came_ms) in [(5, 5), (-3, 0), (33, 933), (900, 0), (31_000, 31_000), (33_000, 33_400)]
+            .into_iter()
+            .chain([(64_000, 64_000), (65_000, 64_500), (100_000, 100_000), (86_400_000, 86_400_900)])
+        {
+            let before = last.unwrap().1;
+            (sent, now) = (sent + TimeDelta::from_millis(sent_ms), now + TimeDelta::from_millis(came_ms));
+            let step = unwrap_send_time(&mut last, now, AbsSendTime::from_time(sent)) - before;
+            assert!((step - TimeDelta::from_millis(sent_ms)).abs() < TimeDelta::from_micros(4), "{sent_ms}: {step:?}");
+        }
+    }
 }

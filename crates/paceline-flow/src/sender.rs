@@ -95,14 +95,32 @@ struct Stream {
     rtx_sequence: u16,
     picture: u16,
     last_timestamp: u32,
-    packets: u32,
+    packets: u64,
     octets: u32,
     /// Bytes of this stream in the pacer.
     queued: DataSize,
+    /// Share of what it sends that is headers, smoothed over frames.
+    overhead: f64,
     allotted: Rate,
     store: ResendStore,
-    /// Highest extended sequence that a report named.
-    reported: u32,
+    /// Of the media packets sent, how many had been when the highest that a report named was.
+    reported: u64,
+}
+
+impl Stream {
+    /// How many media packets had been sent with the one that a report calls its highest; `None` if that is none of
+    /// ours. Its low 16 bits say which: the cycles above them count from the first packet that the receiver saw, and
+    /// begin anew after an outage, so they may fall behind ours but never run ahead.
+    fn sent_up_to(&self, highest: u32) -> Option<u64> {
+        let last = (self.config.first_sequence as u64 + self.packets).checked_sub(1)?;
+        let behind = (last as u16).wrapping_sub(highest as u16) as u64;
+        (highest as u64 <= last).then(|| self.packets.checked_sub(behind)).flatten().filter(|count| *count > 0)
+    }
+
+    /// A rate of frames as it is on the network.
+    fn with_headers(&self, payload: Rate) -> Rate {
+        payload.scale(1.0 / (1.0 - self.overhead))
+    }
 }
 
 /// The sending endpoint.
@@ -113,6 +131,7 @@ pub struct MediaSender {
     ecn: Ecn,
     decision: Decision,
     pacer: Pacer<Queued>,
+    pacer_limit: TimeDelta,
     padding: Padding,
     history: Option<History>,
     reports: Vec<PacketReport>,
@@ -123,8 +142,6 @@ pub struct MediaSender {
     rtt: Option<TimeDelta>,
     retransmit: bool,
     ntp_origin: u64,
-    /// Share of what media sends that is headers, smoothed over frames.
-    overhead: f64,
     /// Bytes resent in the current second, and rate of the one before.
     resent: (Time, DataSize),
     resend_rate: Rate,
@@ -168,6 +185,7 @@ impl MediaSender {
             packets: 0,
             octets: 0,
             queued: DataSize::ZERO,
+            overhead: HEADERS as f64 / MAX_RTP_PACKET as f64,
             allotted: Rate::ZERO,
             store: ResendStore::new(),
             reported: 0,
@@ -181,6 +199,7 @@ impl MediaSender {
             ecn: controller.ecn,
             decision,
             pacer: Pacer::new(decision.pacing, config.pacer_limit),
+            pacer_limit: config.pacer_limit,
             padding: Padding::new(start),
             history: per_packet.then(History::new),
             reports: Vec::new(),
@@ -191,7 +210,6 @@ impl MediaSender {
             rtt: None,
             retransmit: config.retransmit,
             ntp_origin: config.ntp_origin,
-            overhead: HEADERS as f64 / MAX_RTP_PACKET as f64,
             resent: (start, DataSize::ZERO),
             resend_rate: Rate::ZERO,
             signals,
@@ -307,20 +325,21 @@ impl MediaSender {
         if let Some(half) = &mut self.half {
             half.handle_stream(now, &state);
         }
-        self.packetise(index, &frame);
+        self.packetise(now, index, &frame);
         self.direct_sources(now); // the overhead moved a little
     }
 
     /// Cuts a frame into packets of equal size and queues them, all or none.
-    fn packetise(&mut self, index: usize, frame: &Frame) {
+    fn packetise(&mut self, now: Time, index: usize, frame: &Frame) {
         let stream = &mut self.streams[index];
         let names = stream.config.names;
         let bytes = frame.size.as_bytes().max(1);
         let count = bytes.div_ceil(PAYLOAD_MAX);
         let total = DataSize::from_bytes(bytes + count * HEADERS);
-        self.overhead = OVERHEAD_MEMORY * self.overhead
+        stream.overhead = OVERHEAD_MEMORY * stream.overhead
             + (1.0 - OVERHEAD_MEMORY) * (count * HEADERS) as f64 / total.as_bytes() as f64;
-        if !self.pacer.has_room(total) {
+        // After a leap of the clock a source hands out what it missed: too old before it is queued.
+        if now - frame.captured > self.pacer_limit || !self.pacer.has_room(total) {
             // The picture number is spent: the receiver sees that a frame is missing.
             stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
             stream.config.source.request_key_frame(frame.captured);
@@ -394,7 +413,7 @@ impl MediaSender {
             PacketKind::Retransmission
         } else {
             stream.queued = stream.queued.saturating_sub(DataSize::from_bytes(packet.payload as u64 + HEADERS));
-            stream.packets = stream.packets.wrapping_add(1);
+            stream.packets += 1;
             stream.octets = stream.octets.wrapping_add(packet.payload as u32);
             if self.retransmit && names.kind == MediaKind::Video {
                 stream.store.remember(packet);
@@ -454,7 +473,7 @@ impl MediaSender {
             let names = s.config.names;
             let timestamp = rtp_timestamp(now, names.clock_rate).wrapping_add(s.config.timestamp_offset);
             // More streams than fit report in later compounds, never: flows have a handful.
-            let _ = writer.sender_report(names.ssrc, stamp, timestamp, s.packets, s.octets, &[]);
+            let _ = writer.sender_report(names.ssrc, stamp, timestamp, s.packets as u32, s.octets, &[]);
         }
         let _ = writer.sdes_cname(self.streams[0].config.names.ssrc, "paceline");
         let len = writer.finish();
@@ -507,20 +526,15 @@ impl MediaSender {
                 self.ignored += u32::from(!known);
                 continue;
             };
-            // The highest sequence must be one that we sent, and reports do not go back.
-            let behind = stream.sequence.wrapping_sub(1).wrapping_sub(block.highest_sequence as u16);
-            if stream.packets == 0 || behind as u32 >= stream.packets.max(1) || block.highest_sequence < stream.reported
-            {
+            let Some(count) = stream.sent_up_to(block.highest_sequence).filter(|count| *count >= stream.reported)
+            else {
                 self.ignored += 1;
                 continue;
-            }
-            let news = match stream.reported {
-                0 => 1,
-                reported => block.highest_sequence - reported,
             };
-            stream.reported = block.highest_sequence;
-            expected += news as u64;
-            lost += news as u64 * block.fraction_lost as u64;
+            let news = count - stream.reported;
+            stream.reported = count;
+            expected += news;
+            lost += news * block.fraction_lost as u64;
             let sample = ntp::round_trip(stamp, block.last_sr, block.delay_since_last_sr);
             rtt = rtt.or(sample);
         }
@@ -597,33 +611,29 @@ impl MediaSender {
 
     fn obey(&mut self, now: Time) {
         self.pacer.set_rate(self.decision.pacing.max(Rate::from_bps(1)));
-        let pads = self.streams.iter().any(|s| s.config.names.kind == MediaKind::Video);
-        let most = self.streams.iter().map(|s| self.with_headers(s.config.source.range().1)).sum::<Rate>();
-        self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO });
         self.direct_sources(now);
     }
 
-    /// Tells each source its share of what the target leaves after headers and retransmissions.
+    /// Tells each source its share of what the target leaves after retransmissions. Shares are divided as they are on
+    /// the network: a stream pays for its own headers, which are half of an audio stream and a twentieth of video.
     fn direct_sources(&mut self, now: Time) {
-        let media = self.decision.target.saturating_sub(self.resend_rate).scale(1.0 - self.overhead);
+        let media = self.decision.target.saturating_sub(self.resend_rate);
         self.claims.clear();
         self.claims.extend(self.streams.iter().map(|s| {
             let (min, max) = s.config.source.range();
-            Claim { priority: s.config.priority, min, max }
+            Claim { priority: s.config.priority, min: s.with_headers(min), max: s.with_headers(max) }
         }));
+        let pads = self.streams.iter().any(|s| s.config.names.kind == MediaKind::Video);
+        let most = self.claims.iter().map(|c| c.max).sum();
+        self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO });
         self.shares.clear();
         self.shares.resize(self.streams.len(), Rate::ZERO);
         allocation::divide(media, &self.claims, &mut self.shares);
         for (stream, share) in self.streams.iter_mut().zip(&self.shares) {
             let half = self.half.as_ref().and_then(|h| h.stream_rate(stream.config.names.id));
-            stream.allotted = half.unwrap_or(*share);
+            stream.allotted = half.unwrap_or(*share).scale(1.0 - stream.overhead);
             stream.config.source.set_target(now, stream.allotted);
         }
-    }
-
-    /// A rate of frames as it is on the network.
-    fn with_headers(&self, payload: Rate) -> Rate {
-        payload.scale(1.0 / (1.0 - self.overhead))
     }
 }
 

@@ -1,0 +1,337 @@
+//! What every registered controller owes, whatever it is fed. The registry is the test list.
+
+use paceline::{
+    Arrival, Controller, Decision, Feedback, Message, PacketKind, PacketReport, ReceiverReport, Registry, SentPacket,
+    Setup, Signals, StreamState, Window,
+};
+use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use proptest::prelude::*;
+
+/// One thing that may happen to a controller, `after` the one before.
+#[derive(Clone, Debug)]
+struct Step {
+    after: TimeDelta,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Report(f64, Option<TimeDelta>),
+    Remb(Rate),
+    Sent(u64),
+    Feedback(Vec<(i64, u64, Option<i64>)>),
+    Stream(u64, u64),
+    /// Packets of frames, most of them as a sane sender sends them.
+    Frame {
+        packets: u8,
+        size: u64,
+        sent: Option<TimeDelta>,
+        timestamp: u32,
+        stream: u8,
+        kind: PacketKind,
+        ecn: Ecn,
+    },
+    Nothing,
+}
+
+fn span() -> impl Strategy<Value = TimeDelta> {
+    prop_oneof![
+        8 => (0i64..50_000_000).prop_map(TimeDelta::from_nanos),
+        2 => Just(TimeDelta::ZERO),
+        1 => (0i64..5000).prop_map(TimeDelta::from_millis),
+        1 => (0i64..86_400).prop_map(TimeDelta::from_secs),
+    ]
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![
+        4 => (0u64..10_000_000).prop_map(Rate::from_bps),
+        1 => any::<u64>().prop_map(Rate::from_bps),
+        1 => prop_oneof![Just(Rate::ZERO), Just(Rate::MAX), Just(Rate::from_bps(1))],
+    ]
+}
+
+fn ecn() -> impl Strategy<Value = Ecn> {
+    prop_oneof![4 => Just(Ecn::NotEct), 1 => Just(Ecn::Ect0), 1 => Just(Ecn::Ect1), 1 => Just(Ecn::Ce)]
+}
+
+fn frame() -> impl Strategy<Value = What> {
+    let kind = prop_oneof![9 => Just(PacketKind::Media), 1 => Just(PacketKind::Retransmission), 1 => Just(PacketKind::Padding)];
+    let size = prop_oneof![8 => 100u64..1300, 1 => Just(0), 1 => Just(65_535)];
+    let sent = prop_oneof![
+        8 => (0i64..60_000_000).prop_map(|ns| Some(TimeDelta::from_nanos(ns))),
+        1 => (-64_000i64..64_000).prop_map(|ms| Some(TimeDelta::from_millis(ms))),
+        1 => Just(None),
+    ];
+    let timestamp = prop_oneof![8 => Just(3000), 1 => Just(0), 1 => any::<u32>()];
+    let stream = prop_oneof![4 => Just(0), 1 => any::<u8>()];
+    (1u8..12, size, sent, timestamp, stream, kind, ecn()).prop_map(
+        |(packets, size, sent, timestamp, stream, kind, ecn)| What::Frame {
+            packets,
+            size,
+            sent,
+            timestamp,
+            stream,
+            kind,
+            ecn,
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let report = (0.0..=1.0f64, proptest::option::of(span())).prop_map(|(f, rtt)| What::Report(f, rtt));
+    let packet = (0i64..2_000_000_000, 0u64..70_000, proptest::option::of(any::<i64>()));
+    let what = prop_oneof![
+        2 => report,
+        2 => rate().prop_map(What::Remb),
+        2 => (0u64..2000).prop_map(What::Sent),
+        2 => proptest::collection::vec(packet, 0..20).prop_map(What::Feedback),
+        1 => (any::<u64>(), any::<u64>()).prop_map(|(queued, unused)| What::Stream(queued, unused)),
+        6 => frame(),
+        1 => Just(What::Nothing),
+    ];
+    (span(), what).prop_map(|(after, what)| Step { after, what })
+}
+
+fn setups() -> impl Strategy<Value = Setup> {
+    (0u64..200_000, 0u64..5_000_000, 0u64..10_000_000).prop_map(|(min, over, more)| Setup {
+        min: Rate::from_bps(min),
+        start: Rate::from_bps(min + over),
+        max: Rate::from_bps(min + more),
+    })
+}
+
+/// A controller under test, and what it said so far, to the bit.
+struct Harness {
+    controller: Controller,
+    setup: Setup,
+    now: Time,
+    remote: RemoteTime,
+    sent: Time,
+    timestamp: u32,
+    sequence: u64,
+    signals: Signals,
+    said: Vec<(Time, Result<Decision, Message>)>,
+    signalled: Vec<(u8, u64)>,
+}
+
+impl Harness {
+    fn new(controller: Controller, setup: Setup) -> Self {
+        Self {
+            controller,
+            setup,
+            now: Time::ZERO,
+            remote: RemoteTime::from_nanos(987_654_321_987),
+            sent: Time::ZERO,
+            timestamp: 4_294_960_000,
+            sequence: 0,
+            signals: Signals::heard(),
+            said: Vec::new(),
+            signalled: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, steps: &[Step]) {
+        self.check();
+        for step in steps {
+            self.now += step.after;
+            self.remote += step.after;
+            self.timeouts();
+            self.step(&step.what);
+            self.check();
+        }
+    }
+
+    fn timeouts(&mut self) {
+        let (now, remote) = (self.now, self.remote);
+        if let Some(half) = self.controller.send.as_mut().filter(|h| h.poll_timeout() <= now) {
+            half.handle_timeout(now, &mut self.signals);
+        }
+        if let Some(half) = self.controller.receive.as_mut().filter(|h| h.poll_timeout() <= remote) {
+            half.handle_timeout(remote, &mut self.signals);
+        }
+        self.check();
+        if let Some(half) = &self.controller.receive {
+            assert!(half.poll_timeout() > remote, "a timeout that was served is over");
+        }
+        if let Some(half) = &self.controller.send {
+            assert!(half.poll_timeout() > now, "a timeout that was served is over");
+        }
+    }
+
+    fn step(&mut self, what: &What) {
+        let now = self.now;
+        if let Some(half) = &mut self.controller.send {
+            match what {
+                What::Report(f, rtt) => {
+                    let report = ReceiverReport { fraction_lost: Fraction::new(*f).unwrap(), rtt: *rtt };
+                    half.handle_report(now, &report, &mut self.signals);
+                }
+                What::Remb(rate) => half.handle_remb(now, *rate, &mut self.signals),
+                What::Sent(bytes) => {
+                    let (sequence, size) = (self.sequence, DataSize::from_bytes(*bytes));
+                    self.sequence += 1;
+                    let packet = SentPacket { sequence, size, stream: StreamId(0), kind: PacketKind::Media };
+                    half.handle_sent(now, &packet);
+                }
+                What::Feedback(packets) => {
+                    let report = |(i, (ago, bytes, arrival)): (usize, &(i64, u64, Option<i64>))| PacketReport {
+                        sequence: i as u64,
+                        sent: Time::from_nanos((now.as_nanos() - ago).max(0)),
+                        size: DataSize::from_bytes(*bytes),
+                        arrival: arrival.map(RemoteTime::from_nanos),
+                        ecn: Ecn::NotEct,
+                    };
+                    let packets: Vec<PacketReport> = packets.iter().enumerate().map(report).collect();
+                    let outstanding = DataSize::from_bytes(5000);
+                    let feedback = Feedback { packets: &packets, outstanding, after_highest: outstanding };
+                    half.handle_feedback(now, &feedback, &mut self.signals);
+                }
+                What::Stream(queued, unused) => {
+                    let (queued, unused) = (DataSize::from_bytes(*queued), Rate::from_bps(*unused));
+                    half.handle_stream(now, &StreamState { stream: StreamId(0), queued, unused });
+                }
+                What::Frame { .. } | What::Nothing => {}
+            }
+        }
+        if let (Some(half), &What::Frame { packets, size, sent, timestamp, stream, kind, ecn }) =
+            (&mut self.controller.receive, what)
+        {
+            self.timestamp = self.timestamp.wrapping_add(timestamp);
+            for i in 0..packets {
+                self.sequence += 1;
+                self.sent += sent.unwrap_or_default();
+                let arrival = Arrival {
+                    sent: sent.map(|_| self.sent),
+                    timestamp: self.timestamp,
+                    sequence: self.sequence as u16 ^ u16::from(i == 7),
+                    stream: StreamId(stream),
+                    kind,
+                    size: DataSize::from_bytes(size),
+                    ecn,
+                };
+                half.handle_arrival(self.remote, &arrival, &mut self.signals);
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        let Setup { min, .. } = self.setup;
+        if let Some(half) = &self.controller.send {
+            let d = half.decision();
+            assert!(d.target >= min, "{} below the minimum {min}", d.target);
+            assert!(d.pacing >= d.target, "pacing {} below target {}", d.pacing, d.target);
+            assert!(d.padding <= d.target, "padding {} above target {}", d.padding, d.target);
+            if let Some(Window::Outstanding(window) | Window::AfterHighest(window)) = d.window {
+                assert!(window > DataSize::ZERO, "an empty window stops the flow for ever");
+            }
+            self.said.push((self.now, Ok(d)));
+        }
+        if let Some(half) = &mut self.controller.receive {
+            let mut messages = 0;
+            while let Some(message) = half.poll_message(self.remote) {
+                self.said.push((self.now, Err(message)));
+                messages += 1;
+                assert!(messages < 10, "messages without end");
+            }
+        }
+        for (signal, value) in self.signals.drain() {
+            assert!(value.is_finite(), "signal {signal} is {value}");
+            self.signalled.push((signal, value.to_bits()));
+        }
+    }
+}
+
+fn built(entry: &paceline::Entry, setup: &Setup) -> Controller {
+    entry.build(setup, &[]).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// No panic, bounds kept, and the same inputs give the same outputs to the bit.
+    #[test]
+    fn any_input_is_survived_and_repeatable(setup in setups(), steps in proptest::collection::vec(step(), 1..200)) {
+        for entry in Registry::standard().iter() {
+            let mut first = Harness::new(built(entry, &setup), setup);
+            first.run(&steps);
+            let mut again = Harness::new(built(entry, &setup), setup);
+            again.run(&steps);
+            prop_assert!(first.said == again.said && first.signalled == again.signalled, "{}", entry.name());
+        }
+    }
+
+    /// The same with every number of the config at one end of its range.
+    #[test]
+    fn extreme_configs_are_survived(
+        setup in setups(), ends in proptest::collection::vec(0..3u8, 64), steps in proptest::collection::vec(step(), 1..100),
+    ) {
+        for entry in Registry::standard().iter() {
+            let end = |(f, end): (paceline::FieldInfo, &u8)| match end {
+                0 => (f.name.to_owned(), f.range.0),
+                1 => (f.name.to_owned(), f.range.1),
+                _ => (f.name.to_owned(), f.default),
+            };
+            let changes: Vec<(String, f64)> = entry.fields().into_iter().zip(&ends).map(end).collect();
+            let setup = Setup { min: setup.min.max(Rate::from_bps(1)), ..setup };
+            // `fixed` may be told a rate below the flow's minimum: that is its point.
+            let Ok(controller) = entry.build(&setup, &changes) else { continue };
+            if entry.name() != "fixed" {
+                Harness::new(controller, setup).run(&steps);
+            }
+        }
+    }
+
+    /// mmsys16, section 3.3: `A_r <= 1.5 R` after every frame; only the flow's minimum stands above it.
+    #[test]
+    fn gcc_2016_keeps_within_1_5_of_the_incoming_rate(
+        setup in setups(), steps in proptest::collection::vec((span(), frame()), 1..300),
+    ) {
+        let registry = Registry::standard();
+        let entry = registry.get("gcc-2016").unwrap();
+        let signals = entry.signals().1;
+        let index = |name: &str| signals.iter().position(|s| s.name == name).unwrap();
+        let (incoming, told) = (index("R"), index("A_r"));
+        let steps: Vec<Step> = steps.into_iter().map(|(after, what)| Step { after, what }).collect();
+        let mut harness = Harness::new(built(entry, &setup), setup);
+        harness.run(&steps);
+        let mut r = 0.0;
+        for &(signal, bits) in &harness.signalled {
+            let value = f64::from_bits(bits);
+            if signal as usize == incoming {
+                r = value;
+            } else if signal as usize == told && r > 0.0 {
+                prop_assert!(value <= (1.5 * r).max(setup.min.as_bps_f64()) + 1.0, "A_r {value}, R {r}");
+            }
+        }
+    }
+}
+
+/// A call that goes well for a while, falls silent for a day, and goes on.
+#[test]
+fn a_day_of_silence() {
+    let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    let second = |after| {
+        let frame = What::Frame {
+            packets: 3,
+            size: 1200,
+            sent: Some(TimeDelta::from_millis(11)),
+            timestamp: 3000,
+            stream: 0,
+            kind: PacketKind::Media,
+            ecn: Ecn::NotEct,
+        };
+        let mut steps = vec![Step { after, what: What::Report(0.0, Some(TimeDelta::from_millis(50))) }];
+        steps.extend((0..30).map(|_| Step { after: TimeDelta::from_millis(33), what: frame.clone() }));
+        steps
+    };
+    for entry in Registry::standard().iter() {
+        let mut harness = Harness::new(built(entry, &setup), setup);
+        for s in 0..60 {
+            let pause = if s == 30 { TimeDelta::from_secs(86_400) } else { TimeDelta::from_millis(10) };
+            harness.run(&second(pause));
+        }
+        let last = harness.said.last().unwrap().0;
+        assert!(last > Time::from_secs(86_400), "{}", entry.name());
+    }
+}

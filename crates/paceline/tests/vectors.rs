@@ -1,0 +1,155 @@
+//! The blocks against worked examples: `vectors/algorithms.json` holds inputs and the numbers that the printed
+//! equations give for them, computed apart from this code.
+
+use paceline::blocks::{
+    AdaptiveThreshold, KalmanConfig, OveruseDetector, ScalarKalman, ThresholdConfig, TwoStateConfig, TwoStateKalman,
+};
+use paceline::gcc::{RateConfig, RateController, RembTimer};
+use paceline_units::{Rate, RemoteTime, TimeDelta};
+use serde_json::Value;
+
+const PAPER: ThresholdConfig =
+    ThresholdConfig { gamma_0: 12.5, k_u: 0.01, k_d: 0.00018, range: (6.0, 600.0), guard: f64::INFINITY };
+const GCC_02: ThresholdConfig = ThresholdConfig { guard: 15.0, ..PAPER };
+const LIBWEBRTC: ThresholdConfig = ThresholdConfig { k_u: 0.0087, k_d: 0.039, ..GCC_02 };
+
+/// V1.1: the filter on two states, as libwebrtc had it in 2015 and in 2013.
+#[test]
+fn two_state_kalman() {
+    for (id, config) in [("V1.1/2015", TwoStateConfig::Y2015), ("V1.1/W2013", TwoStateConfig::Y2013)] {
+        let v = vector(id);
+        let mut filter = TwoStateKalman::new(config);
+        for (i, sample) in list(&v["input"]["samples_t_ts_dL"]).iter().enumerate() {
+            let [t, ts, dl] = numbers(sample)[..] else { panic!("{id}: three numbers a sample") };
+            let offset = filter.update(t, ts, dl, true, 0);
+            near(offset, &v["expected"]["offset"][i], || format!("{id} offset {i}"));
+            near(filter.slope(), &v["expected"]["slope"][i], || format!("{id} slope {i}"));
+            near(filter.variance(), &v["expected"]["var_noise"][i], || format!("{id} variance {i}"));
+        }
+    }
+}
+
+/// V1.2: the detector with a threshold that stays.
+#[test]
+fn static_detector() {
+    let v = vector("V1.2");
+    let mut detector = seen_59(100.0);
+    let states: Vec<String> = numbers(&v["input"]["offsets"])
+        .into_iter()
+        .map(|m| {
+            let t = detector.scale(m);
+            format!("{:?}", detector.update(m, t, 25.0, number(&v["input"]["ts_delta"])))
+        })
+        .collect();
+    assert_eq!(states, strings(&v["expected"]["state"]));
+}
+
+/// V2.1: the scalar filter, as printed with two first variances, and with the draft's floor and cap.
+#[test]
+fn scalar_kalman() {
+    for id in ["V2.1/sig1", "V2.1/sig50", "V2.1/gcc-02"] {
+        let v = vector(id);
+        let input = &v["input"];
+        let mut filter = ScalarKalman::new(KalmanConfig {
+            q: 1e-3,
+            beta: number(&input["beta"]),
+            p_0: 0.1,
+            variance_0: number(&input["sig2_0"]),
+            variance_min: input["floor"].as_f64().unwrap_or(0.0),
+            outlier_cap: if input["cap_3sigma"].as_bool().unwrap() { 3.0 } else { 0.0 },
+        });
+        for (i, d) in numbers(&input["d"]).into_iter().enumerate() {
+            near(filter.update(d), &v["expected"]["m"][i], || format!("{id} m {i}"));
+            near(filter.variance(), &v["expected"]["sig2"][i], || format!("{id} sig2 {i}"));
+        }
+    }
+}
+
+/// V2.2: one step of the adaptive threshold, in three tunings.
+#[test]
+fn adaptive_threshold() {
+    for id in ["V2.2/12.5/20", "V2.2/12.5/5", "V2.2/12.5/30", "V2.2/30/0", "V2.2/12.5/12.5"] {
+        let v = vector(id);
+        for (column, config) in [("paper", PAPER), ("gcc02", GCC_02), ("libwebrtc", LIBWEBRTC)] {
+            let input = &v["input"];
+            let mut threshold = AdaptiveThreshold::new(ThresholdConfig { gamma_0: number(&input["gamma"]), ..config });
+            threshold.update(RemoteTime::ZERO, number(&input["T"]));
+            threshold.update(RemoteTime::from_millis(33), number(&input["T"]));
+            near(threshold.gamma_ms(), &v["expected"][column], || format!("{id} {column}"));
+            assert_eq!(number(&input["dt_ms"]), 33.0);
+        }
+    }
+}
+
+/// V2.3: detector and adaptive threshold together, frames 33 ms apart.
+#[test]
+fn detector_with_adaptive_threshold() {
+    for (id, config, hold_ms) in [("V2.3/libwebrtc", LIBWEBRTC, 10.0), ("V2.3/paper", PAPER, 100.0)] {
+        let v = vector(id);
+        let (mut detector, mut threshold) = (seen_59(hold_ms), AdaptiveThreshold::new(config));
+        let mut states = Vec::new();
+        for (i, m) in numbers(&v["input"]["offsets"]).into_iter().enumerate() {
+            let t = detector.scale(m);
+            states.push(format!("{:?}", detector.update(m, t, threshold.gamma_ms(), 33.0)));
+            threshold.update(RemoteTime::from_millis(33 * i as i64), t);
+            near(threshold.gamma_ms(), &v["expected"]["gamma"][i], || format!("{id} gamma {i}"));
+        }
+        assert_eq!(states, strings(&v["expected"]["state"]), "{id}");
+    }
+}
+
+/// V2.4: the rate laws over one second, and which fall is told at once.
+#[test]
+fn rate_laws() {
+    use paceline::blocks::Usage;
+    let v = vector("V2.4");
+    let kbps = |name: &str| Rate::from_bps_f64(number(&v["input"][name]) * 1e3);
+    let after = |usage, incoming| {
+        let config = RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5 };
+        let mut c = RateController::new(config, kbps("Ar"), Rate::from_kbps(30));
+        c.update(RemoteTime::ZERO, Usage::Normal, Some(Rate::from_kbps(9000)));
+        c.update(RemoteTime::from_millis(1000), usage, Some(incoming)).as_bps_f64() / 1e3
+    };
+    near(after(Usage::Normal, Rate::from_kbps(9000)), &v["expected"]["increase"], || "increase".into());
+    near(after(Usage::Normal, kbps("R_cap")), &v["expected"]["cap"], || "cap".into());
+    near(after(Usage::Over, kbps("R_over")), &v["expected"]["decrease"], || "decrease".into());
+    for (name, next) in [("send_971", 971), ("send_969", 969)] {
+        let mut timer = RembTimer::new(TimeDelta::from_secs(1));
+        assert!(timer.poll(RemoteTime::ZERO, kbps("last_remb")));
+        let sent = timer.poll(RemoteTime::from_millis(100), Rate::from_kbps(next));
+        assert_eq!(Some(sent), v["expected"][name].as_bool(), "{name}");
+    }
+}
+
+/// A detector that has counted 59 deltas, so that the next compares 60 m.
+fn seen_59(hold_ms: f64) -> OveruseDetector {
+    let mut detector = OveruseDetector::new(hold_ms);
+    for _ in 0..59 {
+        detector.scale(0.0);
+    }
+    detector
+}
+
+fn vector(id: &str) -> Value {
+    let all: Value = serde_json::from_str(include_str!("vectors/algorithms.json")).unwrap();
+    list(&all["vectors"]).iter().find(|v| v["id"] == id).unwrap_or_else(|| panic!("no vector {id}")).clone()
+}
+
+/// The vectors are printed with twelve digits.
+fn near(got: f64, expected: &Value, what: impl Fn() -> String) {
+    let expected = number(expected);
+    assert!((got - expected).abs() <= 1e-9 * expected.abs(), "{}: {got}, expected {expected}", what());
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap()
+}
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+fn numbers(value: &Value) -> Vec<f64> {
+    list(value).iter().map(number).collect()
+}
+fn strings(value: &Value) -> Vec<String> {
+    list(value).iter().map(|v| v.as_str().unwrap().to_owned()).collect()
+}
