@@ -575,6 +575,9 @@ impl MediaSender {
             self.ignored += 1;
             return;
         };
+        if let Some(base) = history.unwrap(feedback.base_sequence) {
+            history.abandon_below(base);
+        }
         self.reports.clear();
         for (number, ticks) in feedback.packets() {
             let Some(sequence) = history.unwrap(number) else {

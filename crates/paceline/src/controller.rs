@@ -75,7 +75,7 @@ pub struct PacketReport {
 pub struct Feedback<'a> {
     /// The packets that this message settled; those settled before are not in it.
     pub packets: &'a [PacketReport],
-    /// Sent, and neither acknowledged nor lost, after this message.
+    /// Sent, and neither acknowledged nor lost, after this message. What a lost message told of is not in it.
     pub outstanding: DataSize,
     /// Sent after the highest acknowledged packet (bytes in flight of RFC 8298), after this message.
     pub after_highest: DataSize,

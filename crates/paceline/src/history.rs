@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Bytes in flight, in the two senses that controllers use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flight {
-    /// Sent, and neither acknowledged nor lost.
+    /// Sent, and neither acknowledged nor lost nor abandoned.
     pub outstanding: DataSize,
     /// Sent after the highest acknowledged packet (RFC 8298, section 4.1.1).
     pub after_highest: DataSize,
@@ -22,6 +22,8 @@ pub struct History {
     flight: Flight,
     /// One past the highest acknowledged sequence.
     above: u64,
+    /// Nothing below is still outstanding.
+    told: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,8 @@ struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settled {
     No,
+    /// The report that told of it did not come.
+    Abandoned,
     Lost,
     Arrived,
 }
@@ -50,7 +54,7 @@ impl Default for History {
 impl History {
     /// An empty history; the first packet has sequence 0.
     pub fn new() -> Self {
-        Self { packets: VecDeque::new(), first: 0, flight: Flight::default(), above: 0 }
+        Self { packets: VecDeque::new(), first: 0, flight: Flight::default(), above: 0, told: 0 }
     }
 
     /// The sequence of the next packet.
@@ -99,6 +103,20 @@ impl History {
             }
         }
         Some(PacketReport { sequence, sent, size, arrival, ecn })
+    }
+
+    /// No further report will tell of packets below this, but for late ones: reports follow each other without a hole,
+    /// and this one began here. What is open below was in a report that got lost; it is not outstanding any more.
+    pub fn abandon_below(&mut self, sequence: u64) {
+        self.told = self.told.max(self.first);
+        while self.told < sequence.min(self.next_sequence()) {
+            let entry = &mut self.packets[(self.told - self.first) as usize];
+            if entry.settled == Settled::No {
+                entry.settled = Settled::Abandoned;
+                self.flight.outstanding -= entry.size;
+            }
+            self.told += 1;
+        }
     }
 
     /// Bytes in flight.
@@ -160,6 +178,25 @@ mod tests {
         assert!(history.settle(3, AT, Ecn::NotEct).is_none(), "never sent");
         assert_eq!((history.unwrap(3), history.unwrap(2), history.unwrap(0)), (None, Some(2), Some(0)));
         assert_eq!(history.unwrap(60_000), None, "before the first");
+    }
+
+    #[test]
+    fn a_lost_report_leaves_nothing_outstanding() {
+        let mut history = History::new();
+        send(&mut history, 10);
+        assert!(history.settle(1, None, Ecn::NotEct).is_some());
+        history.abandon_below(4);
+        assert_eq!(flight(&history), (600, 1000));
+        assert!(history.settle(4, AT, Ecn::NotEct).is_some());
+        history.abandon_below(2);
+        assert_eq!(flight(&history), (500, 500));
+        assert!(history.settle(3, AT, Ecn::NotEct).is_some(), "the report was only late");
+        assert!(history.settle(2, None, Ecn::NotEct).is_some());
+        assert_eq!(flight(&history), (500, 500));
+        history.abandon_below(100);
+        assert_eq!(flight(&history), (0, 500));
+        send(&mut history, 1);
+        assert_eq!(flight(&history), (100, 600));
     }
 
     #[test]
