@@ -320,27 +320,14 @@ impl MediaReceiver {
 
     fn write_next(&mut self, now: RemoteTime, out: &mut Datagram) -> bool {
         let own = self.ssrc;
-        if now >= self.next_report {
-            let len = self.write_report(now, out);
+        let message = self.messages.pop_front();
+        if message.is_some() || now >= self.next_report {
+            let len = self.write_report(now, message, out);
             out.set_len(len, 0, Ecn::NotEct);
             self.next_report = now + self.rtcp.next(Some(out.size()));
             return true;
         }
         let mut writer = CompoundWriter::new(out.buffer());
-        if let Some(Message::Remb(rate)) = self.messages.pop_front() {
-            // Off the report's schedule: an empty RR heads the compound, so that report intervals stay RFC 3550's.
-            let mut ssrcs = [0; 8];
-            let count = self.streams.len().min(8);
-            for (out, stream) in ssrcs.iter_mut().zip(&self.streams) {
-                *out = stream.names.ssrc;
-            }
-            let written = writer.receiver_report(own, &[]).and_then(|()| writer.remb(own, rate, &ssrcs[..count]));
-            debug_assert!(written.is_ok(), "eight streams fit");
-            self.events.push_back(ReceiverEvent::Remb(rate));
-            let len = writer.finish();
-            out.set_len(len, 0, Ecn::NotEct);
-            return true;
-        }
         for stream in &mut self.streams {
             let mut lost = [0; REQUEST_MAX];
             let count = if self.nack { stream.nack.poll(now, &mut lost) } else { 0 };
@@ -373,8 +360,9 @@ impl MediaReceiver {
         false
     }
 
-    /// RR with a block for every SSRC that was heard, media first.
-    fn write_report(&mut self, now: RemoteTime, out: &mut Datagram) -> usize {
+    /// RR with a block for every SSRC that was heard, media first, and a message of the receive half behind it: a
+    /// compound begins with a report of what was received (RFC 3550, section 6.1), and counts as the regular one.
+    fn write_report(&mut self, now: RemoteTime, message: Option<Message>, out: &mut Datagram) -> usize {
         const BLOCKS_MAX: usize = 8;
         let mut blocks = [ReportBlock::default(); BLOCKS_MAX];
         let mut count = 0;
@@ -390,7 +378,18 @@ impl MediaReceiver {
             }
         }
         let mut writer = CompoundWriter::new(out.buffer());
-        let _ = writer.receiver_report(self.ssrc, &blocks[..count]);
+        let written = writer.receiver_report(self.ssrc, &blocks[..count]);
+        debug_assert!(written.is_ok(), "eight blocks fit");
+        if let Some(Message::Remb(rate)) = message {
+            let mut ssrcs = [0; BLOCKS_MAX];
+            for (out, stream) in ssrcs.iter_mut().zip(&self.streams) {
+                *out = stream.names.ssrc;
+            }
+            let written = writer.remb(self.ssrc, rate, &ssrcs[..self.streams.len().min(BLOCKS_MAX)]);
+            debug_assert!(written.is_ok(), "a REMB of eight streams fits beside them");
+            self.events.push_back(ReceiverEvent::Remb(rate));
+        }
+        // The name goes where room is left; the other end knows it from the reports before.
         let _ = writer.sdes_cname(self.ssrc, "paceline");
         writer.finish()
     }

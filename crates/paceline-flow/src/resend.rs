@@ -34,14 +34,18 @@ impl ResendStore {
         self.packets[packet.sequence as usize % REMEMBERED] = Some((packet, None));
     }
 
-    /// The packet, unless it is forgotten or was resent less than a round trip ago. It counts as resent now.
-    pub fn take(&mut self, now: Time, sequence: u16, rtt: TimeDelta) -> Option<MediaPacket> {
-        let (packet, resent) = self.packets[sequence as usize % REMEMBERED].as_mut()?;
-        if packet.sequence != sequence || resent.is_some_and(|at| now - at < rtt + GRACE) {
-            return None;
+    /// The packet, unless it is forgotten or was resent less than a round trip ago.
+    pub fn find(&self, now: Time, sequence: u16, rtt: TimeDelta) -> Option<MediaPacket> {
+        let (packet, resent) = self.packets[sequence as usize % REMEMBERED]?;
+        let again = resent.is_none_or(|at| now - at >= rtt + GRACE);
+        (packet.sequence == sequence && again).then_some(packet)
+    }
+
+    /// The packet that [`find`](Self::find) answered is resent now.
+    pub fn mark_resent(&mut self, now: Time, sequence: u16) {
+        if let Some((_, resent)) = &mut self.packets[sequence as usize % REMEMBERED] {
+            *resent = Some(now);
         }
-        *resent = Some(now);
-        Some(*packet)
     }
 }
 
@@ -63,11 +67,12 @@ mod tests {
         };
         store.remember(packet(65_535));
         let rtt = TimeDelta::from_millis(50);
-        assert!(store.take(Time::from_millis(0), 65_535, rtt).is_some());
-        assert!(store.take(Time::from_millis(54), 65_535, rtt).is_none());
-        assert!(store.take(Time::from_millis(55), 65_535, rtt).is_some());
-        assert!(store.take(Time::from_millis(500), 511, rtt).is_none(), "same place, another packet");
+        assert!(store.find(Time::from_millis(0), 65_535, rtt).is_some());
+        store.mark_resent(Time::from_millis(0), 65_535);
+        assert!(store.find(Time::from_millis(54), 65_535, rtt).is_none());
+        assert!(store.find(Time::from_millis(55), 65_535, rtt).is_some());
+        assert!(store.find(Time::from_millis(500), 511, rtt).is_none(), "same place, another packet");
         store.remember(packet(65_535u16.wrapping_add(1024)));
-        assert!(store.take(Time::from_secs(9), 65_535, rtt).is_none(), "overwritten");
+        assert!(store.find(Time::from_secs(9), 65_535, rtt).is_none(), "overwritten");
     }
 }

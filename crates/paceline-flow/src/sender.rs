@@ -10,7 +10,7 @@ use crate::source::{Frame, Source};
 use crate::streams::{MediaKind, StreamNames};
 use paceline::{
     Class, Controller, Decision, Feedback, FeedbackKind, History, Pacer, PacketKind, PacketReport, ReceiverReport,
-    SendHalf, SentPacket, Signals, StreamState,
+    ResendBudget, SendHalf, SentPacket, Signals, StreamState,
 };
 use paceline_units::{DataSize, Ecn, Fraction, RandomStream, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use paceline_wire::{
@@ -145,6 +145,9 @@ pub struct MediaSender {
     /// Bytes resent in the current second, and rate of the one before.
     resent: (Time, DataSize),
     resend_rate: Rate,
+    budget: ResendBudget,
+    /// Packets that reports have covered since the half was told of loss, and how many of them were lost, in 256ths.
+    untold: (u64, u64),
     signals: Signals,
     events: VecDeque<SenderEvent>,
     malformed: [u32; WireError::COUNT],
@@ -156,6 +159,9 @@ pub struct MediaSender {
 
 /// Memory of the overhead estimate, per frame.
 const OVERHEAD_MEMORY: f64 = 0.9;
+/// A fraction lost is told once reports have covered this many packets (libwebrtc of 2013): of three packets one lost
+/// would be a third.
+const REPORT_PACKETS_MIN: u64 = 20;
 /// Assumed before a report gave one (libwebrtc's default).
 const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
 /// Media bytes in a full packet.
@@ -212,6 +218,8 @@ impl MediaSender {
             ntp_origin: config.ntp_origin,
             resent: (start, DataSize::ZERO),
             resend_rate: Rate::ZERO,
+            budget: ResendBudget::new(start),
+            untold: (0, 0),
             signals,
             events: VecDeque::from([SenderEvent::Decision(decision)]),
             malformed: [0; WireError::COUNT],
@@ -538,14 +546,17 @@ impl MediaSender {
             let sample = ntp::round_trip(stamp, block.last_sr, block.delay_since_last_sr);
             rtt = rtt.or(sample);
         }
-        if expected == 0 {
-            return;
-        }
-        let fraction_lost = Fraction::from_q8((lost / expected).min(255) as u8);
-        if let Some(rtt) = rtt {
+        if let Some(rtt) = rtt.filter(|_| expected > 0) {
             self.rtt = Some(rtt);
             self.events.push_back(SenderEvent::RoundTrip(rtt));
         }
+        self.untold.0 += expected;
+        self.untold.1 += lost;
+        if self.untold.0 < REPORT_PACKETS_MIN {
+            return;
+        }
+        let (expected, lost) = core::mem::take(&mut self.untold);
+        let fraction_lost = Fraction::from_q8((lost / expected).min(255) as u8);
         self.events.push_back(SenderEvent::FractionLost(fraction_lost));
         if let Some(half) = &mut self.half {
             half.handle_report(now, &ReceiverReport { fraction_lost, rtt }, &mut self.signals);
@@ -562,9 +573,11 @@ impl MediaSender {
         }
         let rtt = self.rtt.unwrap_or(RTT_DEFAULT);
         for sequence in lost {
-            let Some(packet) = self.streams[index].store.take(now, sequence, rtt) else { continue };
+            let store = &mut self.streams[index].store;
+            let Some(packet) = store.find(now, sequence, rtt) else { continue };
             let size = DataSize::from_bytes(packet.payload as u64 + HEADERS + rtx::LEN as u64);
-            if self.pacer.has_room(size) {
+            if self.pacer.has_room(size) && self.budget.spend(now, size, self.decision.target, rtt) {
+                store.mark_resent(now, sequence);
                 self.pacer.push(Class::Retransmission, Queued { stream: index as u8, resend: true, packet }, size);
             }
         }

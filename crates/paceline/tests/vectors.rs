@@ -107,8 +107,8 @@ fn rate_laws() {
     let after = |usage, incoming| {
         let config = RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5, bound_hold: TimeDelta::ZERO };
         let mut c = RateController::new(config, kbps("Ar"), Rate::from_kbps(30));
-        c.update(RemoteTime::ZERO, Usage::Normal, Some(Rate::from_kbps(9000)));
-        c.update(RemoteTime::from_millis(1000), usage, Some(incoming)).as_bps_f64() / 1e3
+        c.update(RemoteTime::ZERO, TimeDelta::ZERO, Usage::Normal, Some(Rate::from_kbps(9000)));
+        c.update(RemoteTime::from_millis(1000), TimeDelta::ZERO, usage, Some(incoming)).as_bps_f64() / 1e3
     };
     near(after(Usage::Normal, Rate::from_kbps(9000)), &v["expected"]["increase"], || "increase".into());
     near(after(Usage::Normal, kbps("R_cap")), &v["expected"]["cap"], || "cap".into());

@@ -7,12 +7,7 @@
 //!
 //! with `t_i` the arrival of the frame's last packet and `T_i` the departure of its first (the paper) or last (the
 //! draft, libwebrtc). A frame is known to be complete when a packet of the next one arrives, so a delta comes one
-//! frame late. Packets of an earlier frame than the current one are ignored.
-//!
-//! Frames that a paused channel held back arrive in one burst. They are joined to one group (pre-filter of
-//! draft-ietf-rmcat-gcc-02, section 5.2): a packet of a new frame still belongs to the group if it comes within the
-//! burst time of the packet before it and with less delay than that one. The group's gradient is then the sum of its
-//! frames'. Only differences within one clock are
+//! frame late. Packets of an earlier frame than the current one are ignored. Only differences within one clock are
 //! formed, so neither clock's origin nor a constant offset between them matters.
 
 use crate::Arrival;
@@ -49,8 +44,6 @@ impl GroupDelta {
 #[derive(Clone, Debug)]
 pub struct FrameGroups {
     departure: Departure,
-    /// Zero: no frames are joined.
-    burst: TimeDelta,
     current: Option<Group>,
     previous: Option<Group>,
 }
@@ -59,16 +52,14 @@ pub struct FrameGroups {
 struct Group {
     timestamp: u32,
     departure: Time,
-    /// Departure of the packet that came last.
-    sent: Time,
     arrival: RemoteTime,
     bytes: i64,
 }
 
 impl FrameGroups {
     /// No frame yet.
-    pub fn new(departure: Departure, burst: TimeDelta) -> Self {
-        Self { departure, burst, current: None, previous: None }
+    pub fn new(departure: Departure) -> Self {
+        Self { departure, current: None, previous: None }
     }
 
     /// A packet of the stream arrived. Answers a delta when it completes the second of two frames.
@@ -76,14 +67,14 @@ impl FrameGroups {
     pub fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival) -> Option<GroupDelta> {
         let sent = arrival.sent?;
         let bytes = arrival.size.as_bytes() as i64;
-        let fresh = Group { timestamp: arrival.timestamp, departure: sent, sent, arrival: now, bytes };
+        let fresh = Group { timestamp: arrival.timestamp, departure: sent, arrival: now, bytes };
         let Some(current) = &mut self.current else {
             self.current = Some(fresh);
             return None;
         };
         let ahead = arrival.timestamp.wrapping_sub(current.timestamp);
         if ahead == 0 {
-            (current.arrival, current.sent) = (now, sent);
+            current.arrival = now;
             current.bytes += bytes;
             if self.departure == Departure::Last {
                 current.departure = current.departure.max(sent);
@@ -92,11 +83,6 @@ impl FrameGroups {
         }
         if ahead >= 1 << 31 {
             return None; // a packet of an earlier frame
-        }
-        let (after, spacing) = (now - current.arrival, sent - current.sent);
-        if after < self.burst && after < spacing {
-            *current = Group { bytes: current.bytes + bytes, ..fresh };
-            return None;
         }
         let complete = *current;
         *current = fresh;
@@ -116,7 +102,7 @@ mod tests {
     use paceline_units::{DataSize, Ecn, StreamId};
 
     fn deltas(departure: Departure, packets: &[(u32, i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
-        let mut groups = FrameGroups::new(departure, TimeDelta::from_millis(5));
+        let mut groups = FrameGroups::new(departure);
         let mut out = Vec::new();
         for &(timestamp, sent_ms, arrived_ms, bytes) in packets {
             let arrival = Arrival {
@@ -152,22 +138,6 @@ mod tests {
         assert_eq!(deltas(Departure::First, &packets), [(43, 33, 200), (11, 33, -300)]);
         // Last: T 10, 41, 66.
         assert_eq!(deltas(Departure::Last, &packets), [(43, 31, 200), (11, 25, -300)]);
-    }
-
-    #[test]
-    fn a_burst_after_a_pause_is_one_group() {
-        // Frames each 33 ms; the channel pauses from 40 to 200 ms, then delivers three at once.
-        let packets = [
-            (0, 0, 20, 1),
-            (1, 33, 53, 1),
-            (2, 66, 200, 1),
-            (3, 99, 201, 1),
-            (4, 132, 202, 1),
-            (5, 165, 207, 1),
-            (6, 198, 218, 1),
-        ];
-        // One group of frames 2 to 4: t 53 -> 202, T 33 -> 132. Frame 5 comes 5 ms later: a group of its own.
-        assert_eq!(deltas(Departure::First, &packets), [(33, 33, 0), (149, 99, 2), (5, 33, -2)]);
     }
 
     #[test]

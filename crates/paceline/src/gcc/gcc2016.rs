@@ -54,8 +54,6 @@ pub(crate) fn guarded() -> Entry {
 pub struct Gcc2016Config {
     /// Which packet's departure stands for the frame's.
     pub departure: Departure,
-    /// Frames that come within this time of each other after a pause are one group, ms.
-    pub burst_ms: f64,
     /// The arrival-time filter.
     pub kalman: KalmanConfig,
     /// The adaptive threshold.
@@ -78,7 +76,6 @@ impl Default for Gcc2016Config {
     fn default() -> Self {
         Self {
             departure: Departure::First,
-            burst_ms: 5.0,
             kalman: KalmanConfig {
                 q: 1e-3,
                 beta: 0.95,
@@ -106,14 +103,6 @@ impl Default for Gcc2016Config {
 
 impl Config for Gcc2016Config {
     const FIELDS: &'static [Field<Self>] = &[
-        field(
-            "burst_ms",
-            "ms",
-            "frames this close after a pause are one group; not in the paper, 5 in gcc-02 section 5.2; 0: none are joined",
-            (0.0, 1000.0),
-            |c| c.burst_ms,
-            |c, v| c.burst_ms = v,
-        ),
         field("q", "ms²", "Kalman state noise variance, eq. 15", (1e-12, 1e3), |c| c.kalman.q, |c, v| c.kalman.q = v),
         field(
             "beta",
@@ -291,7 +280,7 @@ impl Config for Gcc2016Config {
                 pacing_factor: self.pacing_factor,
             })),
             receive: Some(Box::new(Receiver {
-                groups: FrameGroups::new(self.departure, TimeDelta::from_millis_f64(self.burst_ms)),
+                groups: FrameGroups::new(self.departure),
                 kalman: ScalarKalman::new(self.kalman),
                 threshold: AdaptiveThreshold::new(self.threshold),
                 detector: OveruseDetector::new(self.overuse_ms),
@@ -364,7 +353,7 @@ impl Receiver {
         let usage = self.detector.update(m, scaled, self.threshold.gamma_ms(), delta.departure.as_millis_f64());
         self.threshold.update(now, scaled);
         let incoming = self.incoming.rate(now);
-        let rate = self.rate.update(now, usage, incoming);
+        let rate = self.rate.update(now, delta.departure, usage, incoming);
         signals.emit(0, d_m);
         signals.emit(1, scaled);
         signals.emit(2, self.threshold.gamma_ms());

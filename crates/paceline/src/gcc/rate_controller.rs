@@ -24,7 +24,7 @@ pub struct RateConfig {
     pub alpha: f64,
     /// The rate is bounded by this many times the incoming rate.
     pub headroom: f64,
-    /// How long the rate may stay above that bound before it is lowered to it; meanwhile it does not grow. Zero: lowered
+    /// How long, on both clocks, the rate may stay above that bound before it is lowered to it; meanwhile it does not grow. Zero: lowered
     /// at once, as the words of section 3.3 say. See `docs/algorithms/gcc-2016.md` for why the default is not zero.
     pub bound_hold: TimeDelta,
 }
@@ -69,8 +69,8 @@ pub struct RateController {
     state: RateState,
     rate: Rate,
     updated: Option<RemoteTime>,
-    /// Since when the rate has been above its bound.
-    beyond: Option<RemoteTime>,
+    /// For how long the rate has been above its bound.
+    beyond: Option<TimeDelta>,
 }
 
 impl RateController {
@@ -79,9 +79,9 @@ impl RateController {
         Self { config, min, state: RateState::Hold, rate: start, updated: None, beyond: None }
     }
 
-    /// A frame was received: the detector's signal and the incoming rate `R`, `None` before a whole window of it has
-    /// passed; until then the rate holds. Answers `A_r`.
-    pub fn update(&mut self, now: RemoteTime, usage: Usage, incoming: Option<Rate>) -> Rate {
+    /// A frame was received, sent `departure` after the one before: the detector's signal and the incoming rate `R`,
+    /// `None` before a whole window of it has passed; until then the rate holds. Answers `A_r`.
+    pub fn update(&mut self, now: RemoteTime, departure: TimeDelta, usage: Usage, incoming: Option<Rate>) -> Rate {
         let dt = (now - self.updated.replace(now).unwrap_or(now)).min(STEP_MAX);
         self.state = self.state.next(usage);
         let Some(incoming) = incoming else { return self.rate };
@@ -94,11 +94,16 @@ impl RateController {
         let bound = incoming.scale(c.headroom);
         if rate <= bound {
             (self.rate, self.beyond) = (rate, None);
-        } else if now - *self.beyond.get_or_insert(now) >= c.bound_hold {
-            self.rate = bound;
-        } else {
-            self.rate = rate.min(self.rate); // not yet lowered, but it does not grow either
+            return self.floor();
         }
+        // A pause takes long to arrive and was not long to send, its backlog the other way round: neither is evidence.
+        let passed = departure.min(dt).max(TimeDelta::ZERO);
+        let beyond = *self.beyond.insert(self.beyond.map_or(TimeDelta::ZERO, |b| b + passed));
+        self.rate = if beyond >= c.bound_hold { bound } else { rate.min(self.rate) };
+        self.floor()
+    }
+
+    fn floor(&mut self) -> Rate {
         self.rate = self.rate.max(self.min);
         self.rate
     }
@@ -143,8 +148,8 @@ mod tests {
     fn rate_laws() {
         let after = |usage, r: u64| {
             let mut c = RateController::new(PAPER, Rate::from_kbps(1000), MIN);
-            c.update(RemoteTime::from_millis(0), Usage::Normal, Some(Rate::from_kbps(2000)));
-            c.update(RemoteTime::from_millis(1000), usage, Some(Rate::from_kbps(r))).as_bps()
+            c.update(RemoteTime::from_millis(0), TimeDelta::ZERO, Usage::Normal, Some(Rate::from_kbps(2000)));
+            c.update(RemoteTime::from_millis(1000), TimeDelta::ZERO, usage, Some(Rate::from_kbps(r))).as_bps()
         };
         assert_eq!(after(Usage::Normal, 2000), 1_050_000);
         assert_eq!(after(Usage::Normal, 650), 975_000);
@@ -154,11 +159,30 @@ mod tests {
     }
 
     #[test]
+    fn the_bound_waits_for_time_on_both_clocks() {
+        let config = RateConfig { bound_hold: TimeDelta::from_millis(100), ..PAPER };
+        let mut c = RateController::new(config, Rate::from_kbps(1000), MIN);
+        // After a pause of 300 ms frames sent 33 ms apart arrive at 40 % of the rate; then the rest has come.
+        let mut frame = |at, kbps| {
+            let departure = TimeDelta::from_millis(33);
+            c.update(RemoteTime::from_millis(at), departure, Usage::Under, Some(Rate::from_kbps(kbps))).as_bps() / 1000
+        };
+        assert_eq!([frame(300, 400), frame(305, 500), frame(310, 900)], [1000, 1000, 1000]);
+        // A fall of capacity stays: after 4 · 33 ms it is over 100.
+        assert_eq!([400, 433, 466, 499, 532].map(|at| frame(at, 400)), [1000, 1000, 1000, 1000, 600]);
+    }
+
+    #[test]
     fn growth_per_second_does_not_depend_on_the_frame_rate() {
         let grown = |fps: i64| {
             let mut c = RateController::new(PAPER, Rate::from_kbps(1000), MIN);
             for i in 0..=fps * 10 {
-                c.update(RemoteTime::from_nanos(i * 1_000_000_000 / fps), Usage::Normal, Some(Rate::from_kbps(9000)));
+                c.update(
+                    RemoteTime::from_nanos(i * 1_000_000_000 / fps),
+                    TimeDelta::ZERO,
+                    Usage::Normal,
+                    Some(Rate::from_kbps(9000)),
+                );
             }
             c.rate().as_bps() as f64
         };
