@@ -195,7 +195,8 @@ impl MediaSender {
             resent: (start, DataSize::ZERO),
             resend_rate: Rate::ZERO,
             signals,
-            events: VecDeque::new(),
+            // The first decision is told like every other: a constant controller makes no second.
+            events: VecDeque::from([SenderEvent::Decision(decision)]),
             malformed: [0; WireError::COUNT],
             ignored: 0,
             claims: Vec::new(),
