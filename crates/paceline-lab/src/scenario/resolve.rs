@@ -101,7 +101,7 @@ impl Resolver<'_> {
                 let message = format!("two hops are called `{}`", hop.id);
                 let written = [&file.path.forward, &file.path.reverse].into_iter().flatten();
                 let hops = written.filter_map(|way| way.hops.as_ref()).flat_map(|hops| hops.get());
-                let named = hops.filter_map(|h| h.id.as_ref()).filter(|id| *id.get() == hop.id).last();
+                let named = hops.filter_map(|h| h.id.as_ref()).filter(|id| *id.get() == hop.id).next_back();
                 let problem = match named {
                     Some(place) => self.complain(place, message),
                     None => Problem::of(&self.origin.name, self.text, message),
@@ -650,7 +650,9 @@ impl Resolver<'_> {
             return Err(problem.help("add frames = \"folder\""));
         };
         let files = self.origin.read_folder(folder.get()).map_err(|e| self.complain(folder, e).help(FILES))?;
-        let mut ladders: BTreeMap<(u32, String), Vec<(Rate, Vec<u32>)>> = BTreeMap::new();
+        /// Recordings by rate, for each resolution (as a number first, to find the highest).
+        type Ladders = BTreeMap<(u32, String), Vec<(Rate, Vec<u32>)>>;
+        let mut ladders = Ladders::new();
         for (name, text) in &files {
             let Some((resolution, rate)) = ladder_rung(name) else { continue };
             let sizes = parse_frame_sizes(text).map_err(|e| {
