@@ -101,7 +101,7 @@ impl Resolver<'_> {
                 let message = format!("two hops are called `{}`", hop.id);
                 let written = [&file.path.forward, &file.path.reverse].into_iter().flatten();
                 let hops = written.filter_map(|way| way.hops.as_ref()).flat_map(|hops| hops.get());
-                let named = hops.filter_map(|h| h.id.as_ref()).filter(|id| *id.get() == hop.id).next_back();
+                let named = hops.filter_map(|h| h.id.as_ref()).rfind(|id| *id.get() == hop.id);
                 let problem = match named {
                     Some(place) => self.complain(place, message),
                     None => Problem::of(&self.origin.name, self.text, message),
