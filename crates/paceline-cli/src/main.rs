@@ -38,6 +38,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Terminals wrap, and scripts look for whole phrases: complaints keep their lines.
+    let plain = |_: &_| -> Box<dyn miette::ReportHandler> {
+        Box::new(miette::MietteHandlerOpts::new().wrap_lines(false).build())
+    };
+    miette::set_hook(Box::new(plain)).expect("nothing has complained yet");
     let arguments = Arguments::parse();
     let done = match arguments.command {
         None => commands::welcome(),

@@ -221,6 +221,7 @@ impl MediaSender {
             budget: ResendBudget::new(start),
             untold: (0, 0),
             signals,
+            // The first decision is told like every other: a constant controller makes no second.
             events: VecDeque::from([SenderEvent::Decision(decision)]),
             malformed: [0; WireError::COUNT],
             ignored: 0,

@@ -343,7 +343,7 @@ fn check(cases: &[Case]) {
         let line = case.below.map(|lines| case.line.wrapping_add_signed(lines));
         let place = problem.line() == line && problem.offending().unwrap_or_default() == case.offending;
         let said = message.contains(case.message) && hint.contains(case.hint);
-        if !(place && said && !hint.is_empty() && !message.contains('\n')) {
+        if !place || !said || hint.is_empty() || message.contains('\n') {
             wrong += &format!(
                 "{}: line {:?} (want {line:?})\n  underlined {:?} (want {:?})\n  says {message:?} (want {:?})\n  hint {hint:?} (want {:?})\n",
                 case.name,

@@ -74,6 +74,7 @@ fn half_a_link_is_half_used_and_nothing_waits() {
     let link = &result.whole.link;
     within("utilisation", link.utilization.unwrap(), 0.49, 0.51);
     assert_eq!((link.loss_ratio, flow(&result).lost_bytes), (0.0, 0));
+    within("mean target", flow(&result).target_bps.unwrap(), 499e3, 501e3);
     // A frame of 500 kbit/s / 30 is two packets, paced at 1.5 times the target, below capacity: each travels alone, for
     // 25 ms and its own serialisation.
     let owd = flow(&result).owd_ms.unwrap();

@@ -67,8 +67,13 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
         let plan = &plans[0];
         let n = seeds.len();
         let mut text = format!(
-            "{}  {}\n  {n} runs of each, the same seeds from {}; mean ± half the 95 % interval\n\n",
-            plan.id, plan.title, seeds[0]
+            "{}  {}\n  {}\n\n",
+            plan.id,
+            plan.title,
+            match n {
+                1 => format!("one run of each, seed {}", seeds[0]),
+                _ => format!("{n} runs of each, the same seeds from {}; mean ± half the 95 % interval", seeds[0]),
+            }
         );
         text += &table(&names, &results, plan.flows.len());
         output::print(&text)?;

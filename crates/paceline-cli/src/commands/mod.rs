@@ -93,7 +93,7 @@ pub fn controllers(list: &[String], registry: &Registry) -> Result<Vec<String>> 
     let known: Vec<&str> = registry.iter().map(|e| e.name()).collect();
     for name in list {
         if registry.get(name).is_none() {
-            return Err(miette!(help = format!("known: {}", known.join(", ")), "no controller `{name}`"));
+            return Err(miette!(help = scenario::suggestion(name, &known), "no controller `{name}`"));
         }
     }
     Ok(list.to_vec())

@@ -10,6 +10,7 @@ use paceline_lab::metrics;
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{self, Runner, RunsResult};
 use paceline_lab::store::{RunManifest, Store};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -68,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if selection.json {
         match results.as_slice() {
             [one] => output::print_json(one)?,
-            many => output::print_json(&many)?,
+            many => output::print_json(&together(&arguments.controller, many).into_diagnostic()?)?,
         }
     } else {
         for (plan, result) in plans.iter().zip(&results) {
@@ -76,6 +77,35 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Runs under several controllers as one document: every run (its flows name their controller), the summary of the
+/// first controller where scripts for one look for it, and the summary of each under its name.
+fn together(names: &[String], results: &[RunsResult]) -> serde_json::Result<Value> {
+    let runs: Vec<_> = results.iter().flat_map(|r| &r.runs).collect();
+    let mut controllers = Map::new();
+    let (mut assertions, mut expectations) = (Vec::new(), Vec::new());
+    for (name, result) in names.iter().zip(results) {
+        controllers.insert(name.clone(), serde_json::to_value(&result.summary)?);
+        let named = |mut value: Value| {
+            value["controller"] = json!(name);
+            value
+        };
+        for assertion in &result.assertions {
+            assertions.push(named(serde_json::to_value(assertion)?));
+        }
+        for expectation in &result.expectations {
+            expectations.push(named(serde_json::to_value(expectation)?));
+        }
+    }
+    Ok(json!({
+        "scenario": results[0].scenario,
+        "runs": runs,
+        "summary": results[0].summary,
+        "controllers": controllers,
+        "assertions": assertions,
+        "expectations": expectations,
+    }))
 }
 
 /// One run after the other, each into files of its own as it goes.
@@ -116,13 +146,13 @@ pub fn describe(plan: &Plan, result: &RunsResult) -> String {
         _ => format!("seeds {} to {}", first.seed, result.runs[n - 1].seed),
     };
     let wall: f64 = result.runs.iter().map(|r| r.wall_s).sum();
-    text += &format!(
-        "  {} simulated in {:.0} ms · {seeds} · {} events · trace {}\n\n",
-        plan.duration,
-        wall * 1e3 / n as f64,
-        first.events,
-        first.trace_hash
-    );
+    // Events and hash are of one run: with several, `--json` has those of each.
+    let trace = match n {
+        1 => format!(" · {} events · trace {}", first.events, first.trace_hash),
+        _ => String::new(),
+    };
+    let each = if n > 1 { " each" } else { "" };
+    text += &format!("  {} simulated in {:.0} ms{each} · {seeds}{trace}\n\n", plan.duration, wall * 1e3 / n as f64);
     text += &timeline(plan, result);
     text += &headline(plan, result);
     text += &flows(plan, result);

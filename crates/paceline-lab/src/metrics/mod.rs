@@ -361,7 +361,7 @@ impl Span {
             rtt: Times::new(),
             rtt_queue: Times::new(),
             one_way: Times::new(),
-            target: Some((f.start_rate, f.start)),
+            target: None,
             target_bits: 0.0,
             target_time: TimeDelta::ZERO,
             streams: f.streams.iter().map(|_| stream()).collect(),

@@ -13,7 +13,7 @@ mod values;
 pub use catalogue::{Catalogue, Origin};
 pub use file::{ScenarioFile, schema};
 pub use overrides::Setting;
-pub use problem::Problem;
+pub use problem::{Problem, suggestion};
 
 use crate::plan::Plan;
 use paceline::Registry;

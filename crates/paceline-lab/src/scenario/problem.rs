@@ -79,8 +79,8 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
 }
 
-/// "did you mean ...?", or the list of what there is.
-pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
+/// "did you mean ...?", and the list of what there is: for any name that is not known.
+pub fn suggestion(name: &str, known: &[&str]) -> String {
     let list = || known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? Known: {}", list()),

@@ -101,7 +101,7 @@ impl Resolver<'_> {
                 let message = format!("two hops are called `{}`", hop.id);
                 let written = [&file.path.forward, &file.path.reverse].into_iter().flatten();
                 let hops = written.filter_map(|way| way.hops.as_ref()).flat_map(|hops| hops.get());
-                let named = hops.filter_map(|h| h.id.as_ref()).filter(|id| *id.get() == hop.id).last();
+                let named = hops.filter_map(|h| h.id.as_ref()).rfind(|id| *id.get() == hop.id);
                 let problem = match named {
                     Some(place) => self.complain(place, message),
                     None => Problem::of(&self.origin.name, self.text, message),
@@ -650,7 +650,7 @@ impl Resolver<'_> {
             return Err(problem.help("add frames = \"folder\""));
         };
         let files = self.origin.read_folder(folder.get()).map_err(|e| self.complain(folder, e).help(FILES))?;
-        /// By lines of picture and name of the resolution: each rung's rate and frame sizes.
+        /// Recordings by rate, for each resolution (as a number first, to find the highest).
         type Ladders = BTreeMap<(u32, String), Vec<(Rate, Vec<u32>)>>;
         let mut ladders = Ladders::new();
         for (name, text) in &files {
