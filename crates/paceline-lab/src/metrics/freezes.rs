@@ -7,7 +7,9 @@ const MEMORY: usize = 30;
 #[derive(Clone, Debug)]
 pub(crate) struct Freezes {
     last: Option<Time>,
+    /// The last gaps, zero where none was yet, and their sum.
     gaps: [TimeDelta; MEMORY],
+    sum: TimeDelta,
     seen: usize,
     pub count: u64,
     pub total: TimeDelta,
@@ -15,7 +17,14 @@ pub(crate) struct Freezes {
 
 impl Freezes {
     pub fn new() -> Self {
-        Self { last: None, gaps: [TimeDelta::ZERO; MEMORY], seen: 0, count: 0, total: TimeDelta::ZERO }
+        Self {
+            last: None,
+            gaps: [TimeDelta::ZERO; MEMORY],
+            sum: TimeDelta::ZERO,
+            seen: 0,
+            count: 0,
+            total: TimeDelta::ZERO,
+        }
     }
 
     pub fn rendered(&mut self, at: Time) {
@@ -23,13 +32,13 @@ impl Freezes {
         let gap = at - last;
         let known = self.seen.min(MEMORY) as i64;
         if known >= 2 {
-            let mean = self.gaps.iter().fold(TimeDelta::ZERO, |a, b| a + *b) / known;
+            let mean = self.sum / known;
             if gap > (mean * 3).max(mean + TimeDelta::from_millis(150)) {
                 self.count += 1;
                 self.total += gap;
             }
         }
-        self.gaps[self.seen % MEMORY] = gap;
+        self.sum += gap - core::mem::replace(&mut self.gaps[self.seen % MEMORY], gap);
         self.seen += 1;
     }
 }

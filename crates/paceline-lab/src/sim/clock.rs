@@ -32,6 +32,9 @@ impl Clock {
         if reading <= self.at(now) {
             return now;
         }
+        if self.drift_ppb == 0 {
+            return Time::from_nanos(reading.as_nanos() - self.offset.as_nanos());
+        }
         let shown = reading.as_nanos() as i128 - self.offset.as_nanos() as i128;
         let mut t = Time::from_nanos((shown * BILLION).div_euclid(BILLION + self.drift_ppb as i128) as i64);
         while self.at(t) < reading {
