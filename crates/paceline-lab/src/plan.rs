@@ -121,7 +121,7 @@ impl FlowPlan {
 }
 
 /// A rate of encoded media as it is on the network when cut into full packets.
-fn with_headers(payload: Rate) -> Rate {
+pub(crate) fn with_headers(payload: Rate) -> Rate {
     let packet = MAX_RTP_PACKET as f64;
     payload.scale((packet + IP_UDP_HEADERS.as_bytes() as f64) / (packet - MEDIA_HEADERS.as_bytes() as f64))
 }

@@ -52,6 +52,8 @@ pub struct RunsResult {
     pub assertions: Vec<Assertion>,
     /// Every published value beside the measured one.
     pub expectations: Vec<Expectation>,
+    /// What a reader should know: traces taken, what headers count, what limits follow.
+    pub notes: Vec<String>,
 }
 
 /// A bound and what became of it.
@@ -211,7 +213,7 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
             measured: measured(&e.metric, e.flow, &e.window),
         })
         .collect();
-    RunsResult { scenario: plan.id.clone(), runs, summary, assertions, expectations }
+    RunsResult { scenario: plan.id.clone(), runs, summary, assertions, expectations, notes: plan.notes.clone() }
 }
 
 struct Both<'a, 'b, A>(&'a mut A, &'b mut dyn RowSink);

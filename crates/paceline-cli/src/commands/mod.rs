@@ -91,7 +91,10 @@ pub fn refused(error: WorldError) -> miette::Report {
 /// Controllers of a comma-separated list, each of them known.
 pub fn controllers(list: &[String], registry: &Registry) -> Result<Vec<String>> {
     let known: Vec<&str> = registry.iter().map(|e| e.name()).collect();
-    for name in list {
+    for (index, name) in list.iter().enumerate() {
+        if list[..index].contains(name) {
+            return Err(miette!("controller `{name}` is named twice"));
+        }
         if registry.get(name).is_none() {
             return Err(miette!(help = scenario::suggestion(name, &known), "no controller `{name}`"));
         }

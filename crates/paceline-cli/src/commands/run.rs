@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     } else {
         for (plan, result) in plans.iter().zip(&results) {
-            output::print(&describe(plan, result))?;
+            output::print(&describe(plan, result, &selection.changes()))?;
         }
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -134,7 +134,7 @@ fn run_into(
 }
 
 /// A result for people.
-pub fn describe(plan: &Plan, result: &RunsResult) -> String {
+fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
     let first = &result.runs[0];
     let n = result.runs.len();
     let mut text = format!("{}  {}\n", plan.id, plan.title);
@@ -162,6 +162,9 @@ pub fn describe(plan: &Plan, result: &RunsResult) -> String {
         let (lo, hi) = assertion.bounds;
         text += &format!("  {mark}  {}: {} in [{lo}, {hi}]", assertion.id, assertion.metric);
         text += &assertion.measured.map_or(String::from(", not measured\n"), |m| format!(", measured {m:.4}\n"));
+    }
+    if !changes.is_empty() && !result.expectations.is_empty() {
+        text += &format!("  · published values are for the scenario as written, not with {}\n", changes.join(", "));
     }
     for note in &plan.notes {
         text += &format!("  · {note}\n");

@@ -124,7 +124,8 @@ pub struct StreamResult {
     pub freeze_s: f64,
     /// Frames that were rendered.
     pub frames: u64,
-    /// Frames given up by the receiver or refused by the pacer.
+    /// Frames between rendered ones that were not: given up by the receiver, or refused by the pacer, which leaves a
+    /// hole in the picture numbers.
     pub frames_dropped: u64,
 }
 
@@ -416,10 +417,6 @@ impl Span {
                 stream.dropped += dropped as u64;
                 stream.delay.add(at - captured);
                 stream.freezes.rendered(at);
-            }
-            Row::FrameRefused { at, flow, stream } if self.holds(at) => {
-                // The receiver sees the hole in picture numbers too; only what never left is counted here.
-                let _ = (flow, stream);
             }
             _ => {}
         }

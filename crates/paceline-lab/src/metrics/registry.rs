@@ -86,7 +86,9 @@ pub const METRICS: &[MetricSpec] = &[
     metric("target_bps", "bit/s", "mean target of the controller", |r, flow, _| {
         Some(sum(r, flow, |f| f.target_bps.unwrap_or(0.0)))
     }),
-    metric("share", "", "a flow's throughput over that of all flows", |r, flow, _| r.flows[flow?].share),
+    metric("share", "", "a flow's throughput over that of all flows; of the first, if none is named", |r, flow, _| {
+        r.flows[flow.unwrap_or(0)].share
+    }),
     metric("attained", "", "throughput over what the sources or, where less, the capacity allow", |r, flow, _| match (
         flow,
         r.flows.len(),

@@ -10,7 +10,7 @@ use super::values::{Limit, Loss, Timed};
 use crate::metrics::{self, METRICS};
 use crate::plan::{
     Assert, ClockPlan, ControllerPlan, Direction, Expect, FlowPlan, HopPlan, LossMeasure, Measure, Plan, QueueMeasure,
-    QueuePlan, SourcePlan, StreamPlan, Window,
+    QueuePlan, SourcePlan, StreamPlan, Window, with_headers,
 };
 use crate::trace::{self, Shape, Trace};
 use paceline::{ConfigError, Registry, Setup};
@@ -533,7 +533,7 @@ impl Resolver<'_> {
         let setup = Setup {
             start: flow.start_rate.as_ref().map_or(START_RATE, |r| *r.get()),
             min: flow.min_rate.as_ref().map_or(MIN_RATE, |r| *r.get()),
-            max: streams.iter().map(|s| s.source.range().1).sum(),
+            max: streams.iter().map(|s| with_headers(s.source.range().1)).sum(),
         };
         entry.build(&setup, &config).map_err(|error| match &error {
             ConfigError::UnknownField { name, known, .. } => {
