@@ -37,7 +37,7 @@ fn receive_half_from_new(bencher: Bencher) {
     });
 }
 
-#[divan::bench(args = [4, 8, 64, 1024])]
+#[divan::bench(args = [4, 16, 64, 1024])]
 fn bare_heap(bencher: Bencher, pending: usize) {
     let mut heap = BareHeap::new(pending);
     bencher.counter(ItemsCount::new(BATCH)).bench_local(|| (0..BATCH).for_each(|_| heap.step()));

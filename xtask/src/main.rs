@@ -24,7 +24,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        help: "the table of docs/benchmarks.md, in CPU time (--all: the divan benches, too)",
+        help: "the tables of docs/benchmarks.md (--all: the divan benches, too)",
         run: measure::bench,
     },
     Task { name: "callgrind", help: "instructions per packet (needs valgrind)", run: measure::callgrind },

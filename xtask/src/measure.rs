@@ -3,7 +3,8 @@
 use crate::steps::{Problem, command, need, output, program, run, target};
 use std::fs;
 
-/// The table of the `speed` program, under the name of the machine; `--all`: the divan benches, too.
+/// The table of the `speed` program under the name of the machine, and instructions per packet where they can be
+/// counted; `--all`: the divan benches, too.
 pub fn bench(arguments: &[String]) -> Result<(), Problem> {
     let all = match arguments {
         [] => false,
@@ -13,6 +14,11 @@ pub fn bench(arguments: &[String]) -> Result<(), Problem> {
     run(command("cargo build --quiet --release --package paceline-benches"))?;
     println!("{}\n", machine());
     run(program(target().join("release/speed"), "table"))?;
+    println!();
+    match callgrind(&[]) {
+        Err(Problem::Missing(advice)) => println!("instructions per packet: not counted. {advice}"),
+        counted => counted?,
+    }
     if all {
         run(command("cargo bench --quiet --package paceline-benches"))?;
     }
