@@ -1,16 +1,14 @@
 //! `paceline compare`.
 
-use super::{Selection, controllers, refused};
+use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
-use crate::progress::Progress;
 use crate::table::{Table, shown};
 use miette::Result;
 use paceline::Registry;
 use paceline_lab::metrics;
-use paceline_lab::run::{Runner, RunsResult};
+use paceline_lab::run::RunsResult;
 use serde_json::json;
 use std::process::ExitCode;
-use std::time::Instant;
 
 /// Arguments of `compare`.
 #[derive(clap::Args)]
@@ -49,16 +47,9 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let names = controllers(&arguments.controllers, &registry)?;
     let plans = names.iter().map(|n| selection.plan(Some(n), &registry)).collect::<Result<Vec<_>>>()?;
     let seeds = selection.seeds(arguments.repeats.unwrap_or(plans[0].repeats));
-    let total: f64 = plans.iter().map(|p| p.duration.as_secs_f64() * seeds.len() as f64).sum();
-    let progress = Progress::new(total as u64);
-    let began = Instant::now();
-    let clock = || began.elapsed().as_secs_f64();
-    let ticked = || progress.tick();
-    let runner = Runner { world: &*world, registry: &registry, clock: &clock, ticked: &ticked };
-    let results = plans.iter().map(|plan| runner.run_all(plan, &seeds).map_err(refused)).collect::<Result<Vec<_>>>()?;
-    drop(progress);
+    let results =
+        with_runner(&*world, &registry, &plans, &seeds, |runner, plan| runner.run_all(plan, &seeds).map_err(refused))?;
 
-    let holds = results.iter().flat_map(|r| &r.assertions).all(|a| a.holds);
     if selection.json {
         let each: Vec<_> =
             names.iter().zip(&results).map(|(name, result)| json!({ "controller": name, "result": result })).collect();
@@ -78,7 +69,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
         text += &table(&names, &results, plan.flows.len());
         output::print(&text)?;
     }
-    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(verdict(&results))
 }
 
 fn table(names: &[String], results: &[RunsResult], flows: usize) -> String {

@@ -5,13 +5,16 @@ pub mod list;
 pub mod run;
 
 use crate::output;
+use crate::progress::Progress;
 use clap::Args;
 use miette::{Result, miette};
 use paceline::Registry;
 use paceline_lab::plan::Plan;
+use paceline_lab::run::{Runner, RunsResult};
 use paceline_lab::scenario::{self, Catalogue, Changes, Setting};
 use paceline_lab::world::{World, WorldError};
 use std::process::ExitCode;
+use std::time::Instant;
 
 /// What `paceline` alone says.
 pub fn welcome() -> Result<ExitCode> {
@@ -81,6 +84,29 @@ impl Selection {
     pub fn seeds(&self, count: u32) -> Vec<u64> {
         (0..count as u64).map(|i| self.seed.wrapping_add(i)).collect()
     }
+}
+
+/// Does `each` plan with a runner, under one progress bar.
+pub fn with_runner(
+    world: &dyn World,
+    registry: &Registry,
+    plans: &[Plan],
+    seeds: &[u64],
+    each: impl Fn(&Runner<'_>, &Plan) -> Result<RunsResult>,
+) -> Result<Vec<RunsResult>> {
+    let seconds: f64 = plans.iter().map(|p| p.duration.as_secs_f64() * seeds.len() as f64).sum();
+    let progress = Progress::new(seconds as u64);
+    let began = Instant::now();
+    let clock = || began.elapsed().as_secs_f64();
+    let ticked = || progress.tick();
+    let runner = Runner { world, registry, clock: &clock, ticked: &ticked };
+    plans.iter().map(|plan| each(&runner, plan)).collect()
+}
+
+/// Success if every assertion holds.
+pub fn verdict(results: &[RunsResult]) -> ExitCode {
+    let holds = results.iter().flat_map(|r| &r.assertions).all(|a| a.holds);
+    ExitCode::from(if holds { 0 } else { 1 })
 }
 
 /// A world's complaint as a command's.

@@ -1,8 +1,7 @@
 //! `paceline run`.
 
-use super::{Selection, controllers, refused};
+use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
-use crate::progress::Progress;
 use crate::table::{Table, maybe, shown, sparkline};
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
@@ -13,7 +12,6 @@ use paceline_lab::store::{RunManifest, Store};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
 /// Arguments of `run`.
 #[derive(clap::Args)]
@@ -46,26 +44,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let plans = chosen.iter().map(|c| selection.plan(c.as_deref(), &registry)).collect::<Result<Vec<_>>>()?;
     let seeds = selection.seeds(arguments.repeats);
 
-    let total: f64 = plans.iter().map(|p| p.duration.as_secs_f64() * seeds.len() as f64).sum();
-    let progress = Progress::new(total as u64);
-    let began = Instant::now();
-    let clock = || began.elapsed().as_secs_f64();
-    let ticked = || progress.tick();
-    let runner = Runner { world: &*world, registry: &registry, clock: &clock, ticked: &ticked };
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let mut results = Vec::new();
-    for plan in &plans {
-        results.push(match &store {
-            None => runner.run_all(plan, &seeds).map_err(refused)?,
-            Some(store) => run_into(store, selection, &runner, plan, &seeds)?,
-        });
-    }
-    drop(progress);
+    let results = with_runner(&*world, &registry, &plans, &seeds, |runner, plan| match &store {
+        None => runner.run_all(plan, &seeds).map_err(refused),
+        Some(store) => run_into(store, selection, runner, plan, &seeds),
+    })?;
     if let Some(dir) = &arguments.out {
         eprintln!("rows and results are in {}", dir.display());
     }
 
-    let holds = results.iter().flat_map(|r| &r.assertions).all(|a| a.holds);
     if selection.json {
         match results.as_slice() {
             [one] => output::print_json(one)?,
@@ -76,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             output::print(&describe(plan, result, &selection.changes()))?;
         }
     }
-    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(verdict(&results))
 }
 
 /// Runs under several controllers as one document: every run (its flows name their controller), the summary of the

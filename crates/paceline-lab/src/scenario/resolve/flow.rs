@@ -1,0 +1,138 @@
+//! Flows: when, under which controller, over which hops.
+
+use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE};
+use crate::plan::{ClockPlan, ControllerPlan, Direction, FlowPlan, HopPlan, StreamPlan, with_headers};
+use crate::scenario::file::{Flow, FlowDirection, Placed};
+use crate::scenario::problem::suggestion;
+use paceline::{ConfigError, Setup};
+use paceline_units::{Time, TimeDelta};
+
+impl Resolver<'_> {
+    pub(super) fn flow(
+        &mut self,
+        place: &Placed<Flow>,
+        hops: &[HopPlan],
+        forward_hops: usize,
+        end: Time,
+    ) -> Checked<FlowPlan> {
+        let flow = place.get();
+        if let Some(kind) = flow.kind.as_ref().filter(|k| k.get() != "media") {
+            let problem = self.complain(kind, format!("no kind of flow `{}`", kind.get()));
+            return Err(problem.help(suggestion(kind.get(), &["media"])));
+        }
+        let start = flow.start.as_ref().map_or(Time::ZERO, |s| *s.get());
+        let stop = flow.stop.as_ref().map_or(end, |s| *s.get());
+        if let Some(place) = flow.stop.as_ref().filter(|_| stop <= start) {
+            let problem = self.complain(place, format!("flow `{}` stops before it starts", flow.id.get()));
+            return Err(problem.help(format!("it starts at {start}; `stop` must be later, or absent for the end")));
+        }
+        if start >= end {
+            let place = flow.start.as_ref().expect("it was written");
+            let problem = self.complain(place, format!("flow `{}` starts after the run has ended", flow.id.get()));
+            return Err(problem.help(format!("the run lasts {}", end - Time::ZERO)));
+        }
+        let streams = self.streams(place)?;
+        let controller = self.controller(flow, &streams)?;
+        let (direction, forward) = match flow.direction {
+            Some(FlowDirection::Reverse) => (Direction::Reverse, false),
+            Some(FlowDirection::Forward) | None => (Direction::Forward, true),
+        };
+        let ways = [0..forward_hops, forward_hops..hops.len()];
+        let media_route = self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?;
+        let report_route = self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?;
+        let access_delay = flow.access_delay.as_ref().map_or(Ok(TimeDelta::ZERO), |delay| self.not_negative(delay))?;
+        let propagation =
+            |route: &[usize]| route.iter().fold(access_delay, |sum, hop| sum + hops[*hop].delay.points()[0].1);
+        let positive = |place: &Option<Placed<TimeDelta>>, default| match place {
+            Some(p) if !p.get().is_positive() => {
+                let problem = self.complain(p, "this time must be more than nothing");
+                Err(problem.help(format!("leave the key out for {default}")))
+            }
+            Some(p) => Ok(*p.get()),
+            None => Ok(default),
+        };
+        let drift = flow.clock.as_ref().and_then(|c| c.drift_ppm.as_ref());
+        if let Some(place) = drift.filter(|d| !(-100_000.0..=100_000.0).contains(d.get())) {
+            let problem = self.complain(place, "a clock drifts by at most 100000 ppm");
+            return Err(problem.help("crystals are within 100 ppm of each other"));
+        }
+        Ok(FlowPlan {
+            id: flow.id.get().clone(),
+            direction,
+            start,
+            stop: stop.min(end),
+            controller,
+            start_rate: flow.start_rate.as_ref().map_or(START_RATE, |r| *r.get()),
+            min_rate: flow.min_rate.as_ref().map_or(MIN_RATE, |r| *r.get()),
+            base_rtt: propagation(&media_route) + propagation(&report_route),
+            media_route,
+            report_route,
+            access_delay,
+            clock: ClockPlan {
+                offset: flow.clock.as_ref().and_then(|c| c.offset),
+                drift_ppb: drift.map_or(0, |d| (d.get() * 1000.0) as i64),
+            },
+            streams,
+            rtcp_interval: positive(&flow.rtcp_interval, RTCP_INTERVAL)?,
+            pacer_limit: positive(&flow.pacer_limit, PACER_LIMIT)?,
+            retransmit: flow.retransmit.unwrap_or(true),
+        })
+    }
+
+    pub(super) fn route(
+        &self,
+        names: &Option<Vec<Placed<String>>>,
+        hops: &[HopPlan],
+        way: std::ops::Range<usize>,
+    ) -> Checked<Vec<usize>> {
+        let Some(names) = names else { return Ok(way.collect()) };
+        let known: Vec<&str> = hops[way.clone()].iter().map(|h| h.id.as_str()).collect();
+        let find = |place: &Placed<String>| match known.iter().position(|k| k == place.get()) {
+            Some(index) => Ok(way.start + index),
+            None => {
+                let problem = self.complain(place, format!("no hop `{}` on this way", place.get()));
+                Err(problem.help(suggestion(place.get(), &known)))
+            }
+        };
+        names.iter().map(find).collect()
+    }
+
+    pub(super) fn controller(&self, flow: &Flow, streams: &[StreamPlan]) -> Checked<ControllerPlan> {
+        let name = flow.controller.get();
+        let Some(entry) = self.registry.get(name) else {
+            let known: Vec<&str> = self.registry.iter().map(|e| e.name()).collect();
+            return Err(self
+                .complain(&flow.controller, format!("no controller `{name}`"))
+                .help(suggestion(name, &known)));
+        };
+        let config: Vec<(String, f64)> = flow.config.iter().map(|(k, v)| (k.clone(), *v.get())).collect();
+        let setup = Setup {
+            start: flow.start_rate.as_ref().map_or(START_RATE, |r| *r.get()),
+            min: flow.min_rate.as_ref().map_or(MIN_RATE, |r| *r.get()),
+            max: streams.iter().map(|s| with_headers(s.source.range().1)).sum(),
+        };
+        entry.build(&setup, &config).map_err(|error| match &error {
+            ConfigError::UnknownField { name, known, .. } => {
+                self.complain_of_key(name, &flow.config[name], error.to_string()).help(suggestion(name, known))
+            }
+            ConfigError::OutOfRange { name, unit, .. } => {
+                let default = entry.fields().iter().find(|f| f.name == *name).map_or(0.0, |f| f.default);
+                let problem = self.complain(&flow.config[*name], error.to_string());
+                problem.help(format!("its default is {}", format!("{default} {unit}").trim_end()))
+            }
+            ConfigError::Setup { .. } => {
+                let place = flow.min_rate.as_ref().or(flow.start_rate.as_ref());
+                let problem = match (place, &flow.encoder) {
+                    (Some(place), _) => self.complain(place, error.to_string()),
+                    (None, Some(encoder)) => self.complain(encoder, error.to_string()),
+                    (None, None) => self.complain(&flow.controller, error.to_string()),
+                };
+                problem.help("change `min_rate` or `start_rate` of the flow, or the `max` of its sources")
+            }
+            _ => {
+                self.complain(&flow.controller, error.to_string()).help("`paceline list controllers --json` shows all")
+            }
+        })?;
+        Ok(ControllerPlan { name: name.clone(), config })
+    }
+}

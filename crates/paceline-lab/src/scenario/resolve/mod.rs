@@ -1,0 +1,222 @@
+//! File to plan: the one place where defaults live, and where what only makes sense together is checked.
+
+mod flow;
+mod path;
+mod source;
+
+use super::catalogue::Origin;
+use super::file::{Placed, ScenarioFile};
+use super::problem::{Problem, suggestion};
+use crate::metrics::{self, METRICS};
+use crate::plan::{Assert, Expect, FlowPlan, LossMeasure, Measure, Plan, QueueMeasure, Window};
+use paceline::Registry;
+use paceline_flow::IP_UDP_HEADERS;
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+
+const QUEUE_LIMIT: TimeDelta = TimeDelta::from_millis(300);
+const START_RATE: Rate = Rate::from_kbps(300);
+const MIN_RATE: Rate = Rate::from_kbps(30);
+const RTCP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+const PACER_LIMIT: TimeDelta = TimeDelta::from_secs(2);
+const FPS: f64 = 30.0;
+const SOURCE_MIN: Rate = Rate::from_kbps(50);
+const SOURCE_MAX: Rate = Rate::from_kbps(2000);
+const FILES: &str = "files are looked up beside the scenario file, then from the working directory";
+const FORMATS: &str = "`paceline list traces` shows the formats";
+const DURATION_MAX: TimeDelta = TimeDelta::from_secs(7 * 86_400);
+
+/// Fills in every default, or complains.
+pub(crate) fn resolve(file: ScenarioFile, text: &str, origin: &Origin, registry: &Registry) -> Result<Plan, Problem> {
+    Resolver { text, origin, registry, notes: Vec::new() }.plan(file)
+}
+
+struct Resolver<'a> {
+    text: &'a str,
+    origin: &'a Origin,
+    registry: &'a Registry,
+    notes: Vec<String>,
+}
+
+type Checked<T> = Result<T, Problem>;
+
+impl Resolver<'_> {
+    fn complain<T>(&self, place: &Placed<T>, message: impl Into<String>) -> Problem {
+        Problem::at(&self.origin.name, self.text, place.span(), message)
+    }
+
+    /// A complaint about the key before a value.
+    fn complain_of_key<T>(&self, key: &str, value: &Placed<T>, message: impl Into<String>) -> Problem {
+        let value = value.span();
+        let start = self.text[..value.start].rfind(key);
+        let span = start.map_or(value, |start| start..start + key.len());
+        Problem::at(&self.origin.name, self.text, span, message)
+    }
+
+    fn not_negative(&self, place: &Placed<TimeDelta>) -> Checked<TimeDelta> {
+        match *place.get() {
+            negative if negative < TimeDelta::ZERO => {
+                Err(self.complain(place, "a delay is not negative").help("0 ms is the least"))
+            }
+            delay => Ok(delay),
+        }
+    }
+
+    fn plan(mut self, file: ScenarioFile) -> Checked<Plan> {
+        let duration = *file.duration.get();
+        if !duration.is_positive() || duration > DURATION_MAX {
+            return Err(self
+                .complain(&file.duration, "a run lasts longer than nothing and at most a week")
+                .help("write it like \"60 s\""));
+        }
+        let repeats = file.repeats.as_ref().map_or(1, |r| *r.get());
+        if let Some(place) = file.repeats.as_ref().filter(|r| !(1..=10_000).contains(r.get())) {
+            return Err(self
+                .complain(place, "repeats are 1 to 10000")
+                .help("leave the key out for one; `run --repeats` takes a number too"));
+        }
+        if file.id.get().is_empty() || file.id.get().contains(char::is_whitespace) {
+            let word = file.id.get().split_whitespace().collect::<Vec<_>>().join("-");
+            let word = if word.is_empty() { "my-scenario" } else { &word };
+            return Err(self.complain(&file.id, "an id is a word").help(format!("write it like \"{word}\"")));
+        }
+
+        let half = file.path.rtt.as_ref().map(|rtt| self.not_negative(rtt)).transpose()?.map(|rtt| rtt / 2);
+        let mut hops = self.way(file.path.forward.as_ref(), "forward", half)?;
+        let forward_hops = hops.len();
+        hops.extend(self.way(file.path.reverse.as_ref(), "reverse", half)?);
+        for (index, hop) in hops.iter().enumerate() {
+            if hops[..index].iter().any(|other| other.id == hop.id) {
+                let message = format!("two hops are called `{}`", hop.id);
+                let written = [&file.path.forward, &file.path.reverse].into_iter().flatten();
+                let hops = written.filter_map(|way| way.hops.as_ref()).flat_map(|hops| hops.get());
+                let named = hops.filter_map(|h| h.id.as_ref()).rfind(|id| *id.get() == hop.id);
+                let problem = match named {
+                    Some(place) => self.complain(place, message),
+                    None => Problem::of(&self.origin.name, self.text, message),
+                };
+                return Err(problem.help("results name hops by `id`; give each a name of its own"));
+            }
+        }
+        let end = Time::ZERO + duration;
+        let bottleneck = (0..forward_hops)
+            .min_by_key(|h| {
+                hops[*h].capacity.as_ref().map_or(DataSize::from_bytes(u64::MAX), |c| c.volume(Time::ZERO, end))
+            })
+            .unwrap_or(0);
+
+        if file.flow.is_empty() {
+            let problem = Problem::of(&self.origin.name, self.text, "a scenario needs at least one [[flow]]");
+            return Err(problem.help("add [[flow]] with id = \"video\" and controller = \"gcc-2016\""));
+        }
+        let mut flows: Vec<FlowPlan> = Vec::new();
+        for flow in &file.flow {
+            let flow = self.flow(flow, &hops, forward_hops, end)?;
+            if flows.iter().any(|other| other.id == flow.id) {
+                let place = &file.flow[flows.len()].get().id;
+                let problem = self.complain(place, format!("two flows are called `{}`", flow.id));
+                return Err(problem.help("results name flows by `id`; give each a name of its own"));
+            }
+            flows.push(flow);
+        }
+
+        let measure = self.measure(&file)?;
+        let flow_index = |place: &Option<Placed<String>>, resolver: &Self| -> Checked<Option<usize>> {
+            let Some(place) = place else { return Ok(None) };
+            let names: Vec<&str> = flows.iter().map(|f| f.id.as_str()).collect();
+            match names.iter().position(|n| n == place.get()) {
+                Some(index) => Ok(Some(index)),
+                None => {
+                    let problem = resolver.complain(place, format!("no flow `{}`", place.get()));
+                    Err(problem.help(suggestion(place.get(), &names)))
+                }
+            }
+        };
+        let mut expects = Vec::new();
+        for e in &file.expect {
+            let (metric, window) = (self.metric(&e.metric)?, self.window(&e.window, end)?);
+            let published = *e.published.get();
+            if !published.is_finite() {
+                let problem = self.complain(&e.published, "a published value is a number");
+                return Err(problem.help("write it in the metric's unit; `paceline list metrics` shows units"));
+            }
+            expects.push(Expect { metric, flow: flow_index(&e.flow, &self)?, window, published });
+        }
+        let mut asserts = Vec::new();
+        for a in &file.assert {
+            let (metric, window) = (self.metric(&a.metric)?, self.window(&a.window, end)?);
+            let bounds = *a.bounds.get();
+            if bounds.0.is_nan() || bounds.1.is_nan() || bounds.0 > bounds.1 {
+                let problem = self.complain(&a.bounds, "bounds are [lowest, highest]");
+                return Err(problem.help(match bounds.0 > bounds.1 {
+                    true => format!("write [{:?}, {:?}]", bounds.1, bounds.0),
+                    false => "-inf and inf stand for no bound".to_owned(),
+                }));
+            }
+            asserts.push(Assert { id: a.id.clone(), metric, flow: flow_index(&a.flow, &self)?, window, bounds });
+        }
+        self.notes.push(format!(
+            "rates and sizes count whole IP packets: {} of IP and UDP headers on each, and RTP with its extensions",
+            IP_UDP_HEADERS
+        ));
+        let (id, title, source) = (file.id.get().clone(), file.title, file.source);
+        let notes = self.notes;
+        Ok(Plan {
+            id,
+            title,
+            source,
+            duration,
+            repeats,
+            hops,
+            forward_hops,
+            bottleneck,
+            flows,
+            measure,
+            expects,
+            asserts,
+            notes,
+        })
+    }
+
+    fn measure(&self, file: &ScenarioFile) -> Checked<Measure> {
+        let unknown = |place: &Placed<String>, known: &[&str]| {
+            self.complain(place, format!("no way to measure called `{}`", place.get()))
+                .help(suggestion(place.get(), known))
+        };
+        let queue = match file.measure.queue.as_ref().map(|q| (q, q.get().as_str())) {
+            None | Some((_, "packet")) => QueueMeasure::Packet,
+            Some((_, "rtcp")) => QueueMeasure::Rtcp,
+            Some((_, "one-way")) => QueueMeasure::OneWay,
+            Some((place, _)) => return Err(unknown(place, &["packet", "rtcp", "one-way"])),
+        };
+        let loss = match file.measure.loss.as_ref().map(|l| (l, l.get().as_str())) {
+            None | Some((_, "sent")) => LossMeasure::Sent,
+            Some((_, "received")) => LossMeasure::Received,
+            Some((place, _)) => return Err(unknown(place, &["sent", "received"])),
+        };
+        Ok(Measure { queue, loss })
+    }
+
+    fn metric(&self, place: &Placed<String>) -> Checked<String> {
+        if metrics::find(place.get()).is_some() {
+            return Ok(place.get().clone());
+        }
+        let known: Vec<&str> = METRICS.iter().map(|m| m.id).collect();
+        let problem = self.complain(place, format!("no metric `{}`", place.get()));
+        Err(problem.help(suggestion(place.get(), &known)))
+    }
+
+    fn window(&self, place: &Option<Placed<(Time, Time)>>, end: Time) -> Checked<Window> {
+        let Some(place) = place else { return Ok(Window { from: Time::ZERO, to: end }) };
+        let (from, to) = *place.get();
+        if from >= to || to > end {
+            let problem = self.complain(place, "a window is [from, to] within the run");
+            return Err(problem.help(format!("the run lasts {}", end - Time::ZERO)));
+        }
+        Ok(Window { from, to })
+    }
+}
+
+/// What was written, or its default.
+fn get<T: Copy>(place: &Option<Placed<T>>, default: T) -> T {
+    place.as_ref().map_or(default, |p| *p.get())
+}
