@@ -77,6 +77,7 @@ impl ReceiveLoop {
             timestamp: (frame * 3000) as u32,
             sequence: self.packets as u16,
             stream: StreamId(0),
+            media: paceline::MediaKind::Video,
             kind: PacketKind::Media,
             size: DataSize::from_bytes(1250),
             ecn: Ecn::NotEct,

@@ -11,9 +11,9 @@ mod table;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Congestion control for real-time media: run, compare and reproduce experiments.
+/// The command line.
 #[derive(Parser)]
-#[command(version, about, arg_required_else_help = false, after_help = FIRST_STEPS)]
+#[command(version, about = "Congestion control for real-time media: run and compare experiments", after_help = FIRST_STEPS)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -27,7 +27,7 @@ Three things to try first:
 
 #[derive(Subcommand)]
 enum Command {
-    /// What there is: controllers, scenarios, queues, metrics.
+    /// What there is: controllers and their parameters, scenarios, queues, losses, sources, trace formats, metrics.
     List(commands::list::Arguments),
     /// Runs a scenario.
     Run(commands::run::Arguments),

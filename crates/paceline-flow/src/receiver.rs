@@ -235,7 +235,16 @@ impl MediaReceiver {
             record.handle_packet(now, number);
         }
         if let Some(half) = &mut self.half {
-            let arrival = Arrival { sent, timestamp: header.timestamp, sequence, stream: names.id, kind, size, ecn };
+            let arrival = Arrival {
+                sent,
+                timestamp: header.timestamp,
+                sequence,
+                stream: names.id,
+                media: names.kind,
+                kind,
+                size,
+                ecn,
+            };
             half.handle_arrival(now, &arrival, &mut self.signals);
             self.listen(now);
         }

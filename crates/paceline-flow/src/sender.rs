@@ -10,7 +10,7 @@ use crate::source::{Frame, Source};
 use crate::streams::{MediaKind, StreamNames};
 use paceline::{
     Class, Controller, Decision, Feedback, FeedbackKind, History, Pacer, PacketKind, PacketReport, ReceiverReport,
-    ResendBudget, SendHalf, SentPacket, Signals, StreamState,
+    ResendBudget, SendHalf, SentPacket, Signals, StreamState, Window,
 };
 use paceline_units::{DataSize, Ecn, Fraction, RandomStream, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use paceline_wire::{
@@ -136,7 +136,8 @@ pub struct MediaSender {
     history: Option<History>,
     reports: Vec<PacketReport>,
     remote: Option<i64>,
-    transport_sequence: u16,
+    /// Packets sent; its low 16 bits are the next transport-wide number.
+    sent: u64,
     rtcp: RtcpTimer,
     next_report: Time,
     rtt: Option<TimeDelta>,
@@ -178,7 +179,7 @@ impl MediaSender {
         let half = controller.send.take();
         let start = config.start;
         let most = config.streams.iter().map(|s| s.source.range().1).sum::<Rate>();
-        let free = Decision { target: most, pacing: most, window: None, padding: Rate::ZERO, probe: None };
+        let free = Decision { target: most, pacing: most, window: None, padding: Rate::ZERO };
         let decision = half.as_ref().map_or(free, |h| h.decision());
         let mut rtcp = RtcpTimer::new(config.rtcp, random);
         let next_report = start + rtcp.next(None);
@@ -210,7 +211,7 @@ impl MediaSender {
             history: per_packet.then(History::new),
             reports: Vec::new(),
             remote: None,
-            transport_sequence: 0,
+            sent: 0,
             rtcp,
             next_report,
             rtt: None,
@@ -302,17 +303,28 @@ impl MediaSender {
     }
 
     fn reckon_timeout(&mut self) {
-        let mut wake = self.next_report.min(self.pacer.poll_timeout());
+        let mut wake = self.next_report;
         for stream in &self.streams {
             wake = wake.min(stream.next_frame);
         }
-        if self.pacer.queued() == DataSize::ZERO {
-            wake = wake.min(self.padding_due());
+        if self.window_is_open() {
+            let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };
+            wake = wake.min(self.pacer.poll_timeout()).min(padding);
         }
         if let Some(half) = &self.half {
             wake = wake.min(half.poll_timeout());
         }
         self.wake = wake;
+    }
+
+    /// Whether the controller's window lets another packet go.
+    fn window_is_open(&self) -> bool {
+        let flight = self.history.as_ref().map(History::flight).unwrap_or_default();
+        match self.decision.window {
+            None => true,
+            Some(Window::Outstanding(window)) => flight.outstanding < window,
+            Some(Window::AfterHighest(window)) => flight.after_highest < window,
+        }
     }
 
     fn padding_due(&self) -> Time {
@@ -333,6 +345,7 @@ impl MediaSender {
         };
         if let Some(half) = &mut self.half {
             half.handle_stream(now, &state);
+            self.ask(now);
         }
         self.packetise(now, index, &frame);
         self.direct_sources(now); // the overhead moved a little
@@ -387,6 +400,9 @@ impl MediaSender {
             self.write_report(now, out);
             return Some(Sent::Control);
         }
+        if !self.window_is_open() {
+            return None;
+        }
         if let Some(queued) = self.pacer.pop(now) {
             return Some(self.write_media(now, queued, out));
         }
@@ -411,7 +427,7 @@ impl MediaSender {
             timestamp: packet.timestamp,
             ssrc,
             abs_send_time: Some(AbsSendTime::from_time(now)),
-            transport_sequence: Some(self.transport_sequence),
+            transport_sequence: Some(self.sent as u16),
             padding: false,
         };
         let buffer = out.buffer();
@@ -448,7 +464,7 @@ impl MediaSender {
             timestamp: stream.last_timestamp,
             ssrc: names.rtx_ssrc,
             abs_send_time: Some(AbsSendTime::from_time(now)),
-            transport_sequence: Some(self.transport_sequence),
+            transport_sequence: Some(self.sent as u16),
             padding: true,
         };
         stream.rtx_sequence = stream.rtx_sequence.wrapping_add(1);
@@ -459,17 +475,18 @@ impl MediaSender {
     }
 
     fn count_sent(&mut self, now: Time, size: DataSize, stream: StreamId, kind: PacketKind) -> Sent {
-        self.transport_sequence = self.transport_sequence.wrapping_add(1);
         self.padding.handle_sent(now, size);
         if kind == PacketKind::Retransmission {
             self.resent.1 += size;
         }
+        let packet = SentPacket { sequence: self.sent, size, stream, kind };
+        self.sent += 1;
         if let Some(history) = &mut self.history {
-            let packet = SentPacket { sequence: history.next_sequence(), size, stream, kind };
             history.handle_sent(now, &packet);
-            if let Some(half) = &mut self.half {
-                half.handle_sent(now, &packet);
-            }
+        }
+        if let Some(half) = &mut self.half {
+            half.handle_sent(now, &packet);
+            self.ask(now);
         }
         Sent::Media { stream, kind }
     }

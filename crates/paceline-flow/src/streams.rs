@@ -1,15 +1,7 @@
 //! What both ends agree on about a stream before the first packet (on a real call, by SDP).
 
+pub use paceline::MediaKind;
 use paceline_units::StreamId;
-
-/// What a stream carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MediaKind {
-    /// Frames of several packets, repaired by NACK and RTX; VP8 payload descriptors (RFC 7741).
-    Video,
-    /// Frames of one packet, never repaired.
-    Audio,
-}
 
 /// A stream's names on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

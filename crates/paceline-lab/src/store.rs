@@ -227,6 +227,7 @@ impl RunStore {
             scenario: header.scenario,
             world: header.world,
             controllers: header.controllers,
+            changes: manifest.changes.clone(),
             seed: header.seed,
             version: manifest.version.clone(),
             created: manifest.created.clone(),

@@ -31,6 +31,15 @@ pub enum FeedbackKind {
     },
 }
 
+/// What a stream carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaKind {
+    /// Frames of several packets, repaired by NACK and RTX; VP8 payload descriptors (RFC 7741).
+    Video,
+    /// Frames of one packet, never repaired.
+    Audio,
+}
+
 /// What kind of packet it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
@@ -112,28 +121,16 @@ pub struct Decision {
     pub window: Option<Window>,
     /// Up to this rate, padding fills what media leaves free. Zero: none.
     pub padding: Rate,
-    /// A cluster to send faster than the target, to learn.
-    pub probe: Option<Probe>,
 }
 
-/// A bound on data in flight, and which of the two counts it bounds.
+/// A bound on data in flight, and which of the two counts it bounds. The flow keeps it where it knows what is in
+/// flight: with per-packet feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// On what was sent and neither acknowledged nor lost.
     Outstanding(DataSize),
     /// On what was sent after the highest acknowledged packet (RFC 8298).
     AfterHighest(DataSize),
-}
-
-/// A probe cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probe {
-    /// Names the cluster in feedback.
-    pub cluster: u32,
-    /// How fast.
-    pub rate: Rate,
-    /// How much.
-    pub size: DataSize,
 }
 
 /// The half at the sender. Times never go back.
@@ -187,6 +184,8 @@ pub struct Arrival {
     pub sequence: u16,
     /// Which stream.
     pub stream: StreamId,
+    /// What the stream carries.
+    pub media: MediaKind,
     /// What it is.
     pub kind: PacketKind,
     /// Bytes on the network, IP and UDP headers included.

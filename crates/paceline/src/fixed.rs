@@ -41,7 +41,7 @@ impl Config for FixedConfig {
     fn build(&self, setup: &Setup) -> Controller {
         let target = if self.rate_bps == 0.0 { setup.max } else { Rate::from_bps_f64(self.rate_bps) };
         let pacing = target.scale(self.pacing_factor);
-        let decision = Decision { target, pacing, window: None, padding: target, probe: None };
+        let decision = Decision { target, pacing, window: None, padding: target };
         Controller {
             send: Some(Box::new(Fixed(decision))),
             receive: None,

@@ -32,7 +32,7 @@ mod registry;
 mod signals;
 
 pub use controller::{
-    Arrival, Controller, Decision, Feedback, FeedbackKind, Message, PacketKind, PacketReport, Probe, ReceiveHalf,
+    Arrival, Controller, Decision, Feedback, FeedbackKind, MediaKind, Message, PacketKind, PacketReport, ReceiveHalf,
     ReceiverReport, SendHalf, SentPacket, StreamState, Window,
 };
 pub use history::{Flight, History};

@@ -62,6 +62,7 @@ fn receive_halves_allocate_nothing_and_are_small() {
                 timestamp: (frame * 2970) as u32,
                 sequence: n as u16,
                 stream: StreamId(0),
+                media: paceline::MediaKind::Video,
                 kind: PacketKind::Media,
                 size: DataSize::from_bytes(1200),
                 ecn: Ecn::NotEct,

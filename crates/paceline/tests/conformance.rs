@@ -206,6 +206,7 @@ impl Harness {
                     timestamp: self.timestamp,
                     sequence: self.sequence as u16 ^ u16::from(i == 7),
                     stream: StreamId(stream),
+                    media: paceline::MediaKind::Video,
                     kind,
                     size: DataSize::from_bytes(size),
                     ecn,

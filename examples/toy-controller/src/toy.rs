@@ -71,6 +71,6 @@ impl SendHalf for Half {
     }
 
     fn decision(&self) -> Decision {
-        Decision { target: self.rate, pacing: self.rate.scale(1.5), window: None, padding: self.rate, probe: None }
+        Decision { target: self.rate, pacing: self.rate.scale(1.5), window: None, padding: self.rate }
     }
 }

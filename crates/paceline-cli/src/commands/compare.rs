@@ -1,5 +1,6 @@
 //! `paceline compare`.
 
+use super::run::describe_assertion;
 use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
 use crate::table::{Table, shown};
@@ -67,7 +68,12 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
             }
         );
         text += &table(&names, &results, plan.flows.len());
-        output::print(&text)?;
+        for (name, result) in names.iter().zip(&results) {
+            for assertion in result.assertions.iter().filter(|a| !a.holds) {
+                text += &format!("  {name}: {}", describe_assertion(assertion));
+            }
+        }
+        output::print(text.trim_end())?;
     }
     Ok(verdict(&results))
 }

@@ -1,5 +1,6 @@
 //! `paceline list`.
 
+use super::controllers;
 use crate::output;
 use crate::table::Table;
 use clap::ValueEnum;
@@ -19,6 +20,8 @@ use std::process::ExitCode;
 pub struct Arguments {
     /// Which kind; all if absent.
     kind: Option<Kind>,
+    /// One of them: of a controller, its parameters.
+    name: Option<String>,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
@@ -62,8 +65,8 @@ impl Kind {
             Self::Metrics => METRICS
                 .iter()
                 .map(|m| {
-                    let unit = if m.unit.is_empty() { String::new() } else { format!(" [{}]", m.unit) };
-                    (m.id.to_owned(), format!("{}{unit}", m.summary), json!({ "unit": m.unit }))
+                    let unit = if m.unit.is_empty() { "0 to 1" } else { m.unit };
+                    (m.id.to_owned(), format!("{} [{unit}]", m.summary), json!({ "unit": m.unit }))
                 })
                 .collect(),
             Self::Sources => SourcePlan::NAMES.iter().copied().map(plain).collect(),
@@ -71,6 +74,21 @@ impl Kind {
             Self::Traces => Format::ALL.iter().map(|f| plain((f.name(), f.description()))).collect(),
         }
     }
+}
+
+/// A controller's parameters, for people.
+fn parameters(entry: &paceline::Entry) -> String {
+    let mut table = Table::new(&["parameter", "default", "unit", "from", "to", "what it is"], 1);
+    for f in entry.fields() {
+        let [default, from, to] = [f.default, f.range.0, f.range.1].map(|x| format!("{x}"));
+        table.row(vec![f.name.to_owned(), default, f.unit.to_owned(), from, to, format!("  {}", f.source)]);
+    }
+    let (name, summary, source) = (entry.name(), entry.summary(), entry.source());
+    let key = "--set flow.ID.config.PARAMETER=VALUE";
+    format!(
+        "{name}: {summary}\n  {source}\n\n{}\n  Set one with {key}, ID being the flow's name in the scenario.\n",
+        table.render()
+    )
 }
 
 fn controller(entry: &paceline::Entry) -> (String, String, Value) {
@@ -109,6 +127,17 @@ fn scenario(id: &'static str, registry: &Registry) -> (String, String, Value) {
 
 /// Prints what there is.
 pub fn list(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(name) = &arguments.name {
+        let registry = Registry::standard();
+        let [name] = controllers(std::slice::from_ref(name), &registry)?.try_into().expect("one went in");
+        let entry = registry.get(&name).expect("it was just checked");
+        if arguments.json {
+            output::print_json(&controller(entry).2)?;
+        } else {
+            output::print(parameters(entry).trim_end())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let kinds = arguments.kind.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
     if arguments.json {
         let mut document = serde_json::Map::new();

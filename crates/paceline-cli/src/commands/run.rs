@@ -7,7 +7,7 @@ use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
 use paceline_lab::metrics;
 use paceline_lab::plan::Plan;
-use paceline_lab::run::{self, Runner, RunsResult};
+use paceline_lab::run::{self, Assertion, Runner, RunsResult};
 use paceline_lab::store::{RunManifest, Store};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -104,15 +104,15 @@ fn run_into(
     seeds: &[u64],
 ) -> Result<RunsResult> {
     let mut runs = Vec::new();
+    let manifest = RunManifest {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        scenario_text: selection.text()?,
+        changes: selection.changes(),
+        ..RunManifest::default()
+    };
     for seed in seeds {
-        let manifest = RunManifest {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            scenario_text: selection.text()?,
-            changes: selection.changes(),
-            ..RunManifest::default()
-        };
         let header = run::header(plan, runner.registry, runner.world.name(), *seed);
-        let mut rows = store.run(&header, manifest).into_diagnostic()?;
+        let mut rows = store.run(&header, manifest.clone()).into_diagnostic()?;
         let result = runner.run(plan, *seed, Some(&mut rows)).map_err(refused)?;
         rows.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
         runs.push(result);
@@ -126,7 +126,7 @@ fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
     let n = result.runs.len();
     let mut text = format!("{}  {}\n", plan.id, plan.title);
     if !plan.source.is_empty() {
-        text += &format!("  after {}\n", plan.source);
+        text += &format!("  {}\n", plan.source);
     }
     let seeds = match n {
         1 => format!("seed {}", first.seed),
@@ -145,19 +145,33 @@ fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
     text += &flows(plan, result);
     text += &hops(result);
     for assertion in &result.assertions {
-        let mark = if assertion.holds { "holds" } else { "FAILS" };
-        let (lo, hi) = assertion.bounds;
-        text += &format!("  {mark}  {}: {} in [{lo}, {hi}]", assertion.id, assertion.metric);
-        text += &assertion.measured.map_or(String::from(", not measured\n"), |m| format!(", measured {m:.4}\n"));
+        text += &describe_assertion(assertion);
     }
     if !changes.is_empty() && !result.expectations.is_empty() {
         text += &format!("  · published values are for the scenario as written, not with {}\n", changes.join(", "));
+    }
+    if result.runs.len() < plan.repeats as usize && !result.expectations.is_empty() {
+        text += &format!("  · published values are means of {0} runs: --repeats {0}\n", plan.repeats);
     }
     for note in &plan.notes {
         text += &format!("  · {note}\n");
     }
     text
 }
+
+/// One line on an assertion.
+pub fn describe_assertion(assertion: &Assertion) -> String {
+    let id = &assertion.metric;
+    let unit = metrics::find(id).map_or("", |m| m.unit);
+    let mark = if assertion.holds { "holds" } else { "FAILS" };
+    let flow = assertion.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
+    let bounds = (shown(assertion.bounds.0, unit, id), shown(assertion.bounds.1, unit, id));
+    let measured = maybe(assertion.measured, unit, id);
+    format!("{mark}  {}: {id}{flow} is {measured}, wanted {} to {}\n", assertion.id, bounds.0, bounds.1)
+}
+
+/// Flows that tables and plots show; more would hide the rest of the result.
+const FLOWS_SHOWN: usize = 12;
 
 /// Rate of each flow over time, beside the capacity, in the first run.
 fn timeline(plan: &Plan, result: &RunsResult) -> String {
@@ -167,7 +181,11 @@ fn timeline(plan: &Plan, result: &RunsResult) -> String {
     let bin = seconds.div_ceil(WIDTH).max(1);
     let binned = |per_second: &dyn Fn(usize) -> f64| -> Vec<f64> {
         let starts = (0..seconds).step_by(bin);
-        starts.map(|s| (s..(s + bin).min(seconds)).map(per_second).sum::<f64>() / bin as f64).collect()
+        let mean = |s: usize| {
+            let end = (s + bin).min(seconds);
+            (s..end).map(per_second).sum::<f64>() / (end - s) as f64
+        };
+        starts.map(mean).collect()
     };
     let capacity = plan.hops[plan.bottleneck].capacity.as_ref().map(|c| {
         let at = |s: usize| {
@@ -179,13 +197,20 @@ fn timeline(plan: &Plan, result: &RunsResult) -> String {
     let rates: Vec<Vec<f64>> =
         run.seconds.iter().map(|f| binned(&|s| f.get(s).copied().unwrap_or(0) as f64 * 8.0)).collect();
     let top = capacity.iter().flatten().chain(rates.iter().flatten()).copied().fold(0.0, f64::max);
-    let mut table =
-        Table::new(&["", &format!("0 to {} s, one mark {bin} s, full height {:.2} Mbit/s", seconds, top / 1e6)], 2);
+    let seed = if result.runs.len() > 1 { format!("seed {}, ", run.seed) } else { String::new() };
+    let legend = format!("{seed}0 to {seconds} s, one mark {bin} s, full height {:.2} Mbit/s", top / 1e6);
+    let mut table = Table::new(&["", &legend], 2);
     if let Some(capacity) = &capacity {
         table.row(vec!["capacity".to_owned(), sparkline(capacity, top)]);
     }
-    for (flow, rates) in plan.flows.iter().zip(&rates).take(10) {
-        table.row(vec![flow.id.clone(), sparkline(rates, top)]);
+    for (flow, rates) in plan.flows.iter().zip(&rates).take(FLOWS_SHOWN) {
+        let alive = |index: usize| {
+            let (from, to) = ((index * bin) as f64, ((index + 1) * bin) as f64);
+            flow.start.as_secs_f64() < to && flow.stop.as_secs_f64() > from
+        };
+        let line = sparkline(rates, top);
+        let line = line.chars().enumerate().map(|(i, c)| if alive(i) { c } else { ' ' });
+        table.row(vec![flow.id.clone(), line.collect()]);
     }
     table.render() + "\n"
 }
@@ -204,16 +229,16 @@ fn headline(plan: &Plan, result: &RunsResult) -> String {
         e.metric == id && e.flow.is_none() && e.window_s == (0.0, plan.duration.as_secs_f64())
     };
     for id in SHOWN {
-        let Some(summary) = result.summary.get(id) else { continue };
-        if id == "jain" && plan.flows.len() == 1 {
+        let expected = result.expectations.iter().find(|e| whole(e, id));
+        let summary = result.summary.get(id).filter(|_| id != "jain" || plan.flows.len() > 1);
+        if summary.is_none() && expected.is_none() {
             continue;
         }
         let unit = metrics::find(id).map_or("", |m| m.unit);
-        let mut row = vec![label(id, plan), shown(summary.mean, unit, id)];
+        let mut row = vec![label(id, plan), maybe(summary.map(|s| s.mean), unit, id)];
         if several {
-            row.push(shown(summary.ci95, unit, id));
+            row.push(maybe(summary.map(|s| s.ci95), unit, id));
         }
-        let expected = result.expectations.iter().find(|e| whole(e, id));
         row.extend(expected.map(|e| shown(e.published, unit, id)));
         table.row(row);
     }
@@ -251,7 +276,7 @@ fn flows(plan: &Plan, result: &RunsResult) -> String {
         let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.flows[flow])).collect();
         values.map(|v| v.iter().sum::<f64>() / v.len() as f64)
     };
-    for (index, flow) in plan.flows.iter().enumerate().take(20) {
+    for (index, flow) in plan.flows.iter().enumerate().take(FLOWS_SHOWN) {
         let streams = |of: &dyn Fn(&metrics::StreamResult) -> f64| {
             mean(&|f| Some(f.streams.iter().map(of).sum()), index).unwrap_or(0.0)
         };
@@ -268,25 +293,29 @@ fn flows(plan: &Plan, result: &RunsResult) -> String {
             format!("{:.1} s", streams(&|s| s.freeze_s)),
         ]);
     }
-    table.render() + "\n"
+    let more = plan.flows.len().saturating_sub(FLOWS_SHOWN);
+    let more = if more > 0 { format!("  … and {more} more flows; --json has them all\n") } else { String::new() };
+    table.render() + &more + "\n"
 }
 
 fn hops(result: &RunsResult) -> String {
     let mut table = Table::new(&["hop", "capacity", "used", "dropped", "queue p50", "p95", "p99", "max"], 1);
-    let run = &result.runs[0];
-    for link in &run.whole.links {
-        let of = |of: fn(&metrics::Distribution) -> f64| maybe(link.queue_ms.as_ref().map(of), "ms", "");
+    for (index, link) in result.runs[0].whole.links.iter().enumerate() {
+        let mean = |of: &dyn Fn(&metrics::LinkResult) -> Option<f64>| {
+            let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.links[index])).collect();
+            values.map(|v| v.iter().sum::<f64>() / v.len() as f64)
+        };
+        let of = |of: fn(&metrics::Distribution) -> f64| maybe(mean(&|l| l.queue_ms.as_ref().map(of)), "ms", "");
         table.row(vec![
             link.id.clone(),
             link.capacity_bps.map_or("unlimited".to_owned(), |c| shown(c, "bit/s", "")),
-            maybe(link.utilization, "", ""),
-            shown(link.loss_ratio, "", "loss_ratio"),
+            maybe(mean(&|l| l.utilization), "", ""),
+            maybe(mean(&|l| Some(l.loss_ratio)), "", "loss_ratio"),
             of(|d| d.p50),
             of(|d| d.p95),
             of(|d| d.p99),
             of(|d| d.max),
         ]);
     }
-    let which = if result.runs.len() > 1 { format!("  (hops: seed {})\n", run.seed) } else { String::new() };
-    table.render() + &which + "\n"
+    table.render() + "\n"
 }

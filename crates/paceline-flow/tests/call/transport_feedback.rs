@@ -2,7 +2,7 @@
 
 use crate::world::{FPS, Fate, Impair, Setting, World, stream};
 use crate::{any_media, ms, within};
-use paceline::{Controller, Decision, Feedback, FeedbackKind, PacketReport, SendHalf, SentPacket, Signals};
+use paceline::{Controller, Decision, Feedback, FeedbackKind, PacketReport, SendHalf, SentPacket, Signals, Window};
 use paceline_flow::MediaKind;
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
 use paceline_units::{DataSize, Ecn, Rate, Streams, Time, TimeDelta};
@@ -32,7 +32,7 @@ impl SendHalf for Recorder {
         log.after_highest = feedback.after_highest;
     }
     fn decision(&self) -> Decision {
-        Decision { target: self.0, pacing: self.0.scale(1.5), window: None, padding: Rate::ZERO, probe: None }
+        Decision { target: self.0, pacing: self.0.scale(1.5), window: None, padding: Rate::ZERO }
     }
 }
 
@@ -226,4 +226,40 @@ fn duplicates_are_told_of_once_and_late_packets_again() {
     }
     arrivals_are_right(&log, late);
     assert_eq!(*log.outstanding.last().unwrap(), DataSize::ZERO);
+}
+
+/// A send half that wants a lot and allows little in flight.
+struct Windowed(Arc<Mutex<Log>>);
+
+impl SendHalf for Windowed {
+    fn handle_feedback(&mut self, _: Time, feedback: &Feedback<'_>, _: &mut Signals) {
+        self.0.lock().unwrap().outstanding.push(feedback.outstanding);
+    }
+    fn decision(&self) -> Decision {
+        let (target, window) = (Rate::from_kbps(2000), Window::Outstanding(DataSize::from_bytes(6000)));
+        Decision { target, pacing: target.scale(1.5), window: Some(window), padding: target }
+    }
+}
+
+/// 6000 bytes each round trip of 40 ms, and up to 50 ms until they are reported: 0.53 to 1.2 Mbit/s of the 2 wanted.
+#[test]
+fn a_window_bounds_what_is_in_flight() {
+    let log = Arc::new(Mutex::new(Log::default()));
+    let controller = Controller {
+        send: Some(Box::new(Windowed(log.clone()))),
+        receive: None,
+        feedback: FeedbackKind::TransportWide { interval: ms(50) },
+        ecn: Ecn::NotEct,
+    };
+    let most = Rate::from_kbps(2000);
+    let config = IdealConfig { fps: FPS, min: Rate::from_kbps(30), max: most, start: most };
+    let mut setting = Setting::new(controller, most);
+    setting.streams = vec![stream(0, MediaKind::Video, Box::new(Ideal::new(config, Time::ZERO).unwrap()))];
+    let mut world = World::new(setting);
+    world.run_secs(20);
+    let bytes: u64 = world.count(any_media) as u64 * 1228;
+    within(bytes as f64 * 8.0 / 20.0, 0.5e6, 1.25e6, "bit/s");
+    let log = log.lock().unwrap();
+    let most = log.outstanding.iter().max().unwrap().as_bytes();
+    within(most as f64, 1000.0, 6000.0 + 1228.0, "bytes in flight");
 }

@@ -45,7 +45,8 @@ impl Catalogue {
             }
             None => {
                 let problem = Problem::of(name, "", format!("there is no scenario `{name}`"));
-                let near = nearest(name, self.ids()).map(|near| format!("did you mean `{near}`? "));
+                let last = self.ids().find(|id| id.rsplit('/').next() == Some(name));
+                let near = last.or_else(|| nearest(name, self.ids())).map(|near| format!("did you mean `{near}`? "));
                 let list = "`paceline list scenarios` shows all; a file's name must end in .toml";
                 Err(problem.help(format!("{}{list}", near.unwrap_or_default())))
             }

@@ -374,12 +374,23 @@ pub struct AssertTable {
 }
 
 impl ScenarioFile {
-    /// Puts every flow under `controller` with its own defaults; `--set` changes of config stay.
+    /// Puts every flow under `controller`. A flow that was under another leaves that one's numbers behind; what `--set`
+    /// says of its config stays.
     pub(crate) fn control_all_by(&mut self, controller: &str, settings: &[Setting]) {
-        for flow in &mut self.flow {
+        for (index, flow) in self.flow.iter_mut().enumerate() {
             let flow = flow.0.get_mut();
+            if flow.controller.get() == controller {
+                continue;
+            }
             flow.controller.replace(controller.to_owned());
-            flow.config.retain(|name, _| settings.iter().any(|s| s.key().ends_with(&format!(".config.{name}"))));
+            let names = [flow.id.get().clone(), index.to_string()];
+            let is_set = |name: &str| {
+                names.iter().any(|flow| {
+                    let config = format!("flow.{flow}.config");
+                    settings.iter().any(|s| s.key() == config || s.key() == format!("{config}.{name}"))
+                })
+            };
+            flow.config.retain(|name, _| is_set(name));
         }
     }
 }

@@ -39,6 +39,9 @@ pub struct StoredRun {
     pub world: String,
     /// Controller of each flow; none for a flow without.
     pub controllers: Vec<Option<String>>,
+    /// What `--set` changed, as it was typed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
     /// Its seed.
     pub seed: u64,
     /// Version of the program that ran.
@@ -79,8 +82,8 @@ impl Default for Manifest {
 
 impl StoredRun {
     /// What distinguishes runs. A run with the same key replaces this one.
-    fn key(&self) -> (&str, &[Option<String>], u64) {
-        (&self.scenario, &self.controllers, self.seed)
+    fn key(&self) -> (&str, &str, &[Option<String>], &[String], u64) {
+        (&self.scenario, &self.world, &self.controllers, &self.changes, self.seed)
     }
 }
 

@@ -76,9 +76,10 @@ impl FrameGroups {
         if ahead == 0 {
             current.arrival = now;
             current.bytes += bytes;
-            if self.departure == Departure::Last {
-                current.departure = current.departure.max(sent);
-            }
+            current.departure = match self.departure {
+                Departure::First => current.departure.min(sent), // the first sent, also when it was overtaken
+                Departure::Last => current.departure.max(sent),
+            };
             return None;
         }
         if ahead >= 1 << 31 {
@@ -98,7 +99,7 @@ impl FrameGroups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PacketKind;
+    use crate::{MediaKind, PacketKind};
     use paceline_units::{DataSize, Ecn, StreamId};
 
     fn deltas(departure: Departure, packets: &[(u32, i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
@@ -110,6 +111,7 @@ mod tests {
                 timestamp,
                 sequence: 0,
                 stream: StreamId(0),
+                media: MediaKind::Video,
                 kind: PacketKind::Media,
                 size: DataSize::from_bytes(bytes),
                 ecn: Ecn::NotEct,
@@ -126,8 +128,8 @@ mod tests {
     fn frames_of_two_packets() {
         // timestamp, sent, arrived, bytes: frames at 0, 33, 66 ms of two packets each, the clocks 500 ms apart.
         let packets = [
-            (0, 0, 500, 700),
-            (0, 10, 512, 300),
+            (0, 10, 500, 700),
+            (0, 0, 512, 300), // sent first, overtaken
             (3000, 33, 535, 700),
             (0, 11, 536, 100), // late: of an earlier frame
             (3000, 41, 555, 500),

@@ -17,7 +17,7 @@ use crate::blocks::{
     OveruseDetector, ScalarKalman, ThresholdConfig, Usage,
 };
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, Message, PacketKind, ReceiveHalf,
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, MediaKind, Message, PacketKind, ReceiveHalf,
     ReceiverReport, SendHalf, Setup, SignalSpec, Signals,
 };
 use paceline_units::{Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -185,6 +185,14 @@ impl Config for Gcc2016Config {
             |c, v| c.threshold.range.1 = v,
         ),
         field(
+            "guard_ms",
+            "ms",
+            "no threshold update while |T| exceeds gamma by more; none in the paper, 15 in gcc-02 section 5.4",
+            (0.0, f64::INFINITY),
+            |c| c.threshold.guard,
+            |c, v| c.threshold.guard = v,
+        ),
+        field(
             "overuse_ms",
             "ms",
             "how long over-use must last, section 3.3",
@@ -194,7 +202,7 @@ impl Config for Gcc2016Config {
         ),
         field(
             "eta",
-            "1/s",
+            "per s",
             "growth in Increase, eq. 3; printed per frame, used per second (gcc-02 section 5.5)",
             (1.0, 10.0),
             |c| c.rate.eta,
@@ -316,7 +324,7 @@ struct Receiver {
     incoming: IncomingRate,
     rate: RateController,
     remb: RembTimer,
-    /// The stream whose frames are grouped: the first whose media came. Everything counts towards R.
+    /// The stream whose frames are grouped: the first video stream that came. Everything counts towards R.
     steering: Option<StreamId>,
     frames: u64,
 }
@@ -326,6 +334,7 @@ impl ReceiveHalf for Receiver {
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
         self.incoming.handle_arrival(now, arrival.size);
         if arrival.kind == PacketKind::Media
+            && arrival.media == MediaKind::Video
             && *self.steering.get_or_insert(arrival.stream) == arrival.stream
             && let Some(delta) = self.groups.handle_arrival(now, arrival)
         {
@@ -389,6 +398,41 @@ impl SendHalf for Sender {
     /// `A = min(A_s, A_r)` (section 3.5).
     fn decision(&self) -> Decision {
         let target = self.loss.rate().min(self.remb.unwrap_or(Rate::MAX)).max(self.min);
-        Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: target, probe: None }
+        Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: target }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_units::DataSize;
+
+    /// Audio comes first and more often, but only frames of video steer; both count towards `R`.
+    #[test]
+    fn video_steers_beside_audio() {
+        let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+        let mut half = Gcc2016Config::default().build(&setup).receive.expect("it has one");
+        let mut signals = Signals::heard();
+        let (mut gradients, mut incoming) = (0, 0.0);
+        for ms in (0..2000).step_by(10) {
+            let media = if ms % 40 == 0 { MediaKind::Video } else { MediaKind::Audio };
+            let arrival = Arrival {
+                sent: Some(Time::from_millis(ms)),
+                timestamp: ms as u32,
+                sequence: 0,
+                stream: StreamId(u8::from(media == MediaKind::Video)),
+                media,
+                kind: PacketKind::Media,
+                size: DataSize::from_bytes(125), // each 10 ms: 100 kbps
+                ecn: Ecn::NotEct,
+            };
+            half.handle_arrival(RemoteTime::from_millis(ms + 7), &arrival, &mut signals);
+            for (signal, value) in signals.drain() {
+                gradients += usize::from(signal == 0);
+                incoming = if signal == 5 { value } else { incoming };
+            }
+        }
+        assert_eq!(gradients, 48, "50 video frames give 48 gradients: the last is not complete");
+        assert!((99e3..=103e3).contains(&incoming), "{incoming}");
     }
 }

@@ -88,7 +88,7 @@ impl RateController {
         let c = &self.config;
         let rate = match self.state {
             RateState::Increase => increase(self.rate, c.eta, dt),
-            RateState::Decrease => incoming.scale(c.alpha),
+            RateState::Decrease => decrease(incoming, c.alpha).min(self.rate),
             RateState::Hold => self.rate,
         };
         let bound = incoming.scale(c.headroom);
@@ -117,6 +117,12 @@ impl RateController {
     pub fn state(&self) -> RateState {
         self.state
     }
+}
+
+/// Eq. 3, Decrease. Where `R` lags behind a rate that has just been cut, it may exceed that rate: the caller keeps a
+/// decrease from being a rise, as libwebrtc does.
+fn decrease(incoming: Rate, alpha: f64) -> Rate {
+    incoming.scale(alpha)
 }
 
 /// Eq. 3, Increase, with eta per second.
@@ -156,6 +162,7 @@ mod tests {
         assert_eq!(after(Usage::Over, 900), 765_000);
         assert_eq!(after(Usage::Under, 900), 1_000_000);
         assert_eq!(after(Usage::Over, 0), 30_000, "the floor");
+        assert_eq!(after(Usage::Over, 2000), 1_000_000, "a decrease is no rise");
     }
 
     #[test]
