@@ -2,7 +2,7 @@
 //!
 //! Output equation `d_m(i) = dL(i)/C + m(i) + n(i)` (mmsys16, eq. 7; fhmn13, section 3.1), `dL` the difference of
 //! frame sizes. mmsys16's proposition 1 says why it went: with constant `dL` the two states cannot be told apart
-//! (a test below shows it). Follows libwebrtc's `overuse_estimator` in the order of its steps.
+//! (a test below shows it, and is what this filter serves so far: the generations before 2016 need it). Follows libwebrtc's `overuse_estimator` in the order of its steps.
 
 use libm::{pow, sqrt};
 
