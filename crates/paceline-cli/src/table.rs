@@ -5,12 +5,20 @@ pub struct Table {
     rows: Vec<Vec<String>>,
     /// Columns aligned to the left; the rest go to the right.
     left: usize,
+    /// The last column is prose, aligned to the left.
+    prose: bool,
 }
 
 impl Table {
     /// A table with these headings; its first `left` columns are aligned to the left.
     pub fn new(headings: &[&str], left: usize) -> Self {
-        Self { rows: vec![headings.iter().map(|h| (*h).to_owned()).collect()], left }
+        Self { rows: vec![headings.iter().map(|h| (*h).to_owned()).collect()], left, prose: false }
+    }
+
+    /// The last column is prose: aligned to the left, and as long as it is.
+    pub fn with_prose(mut self) -> Self {
+        self.prose = true;
+        self
     }
 
     /// Adds a row.
@@ -29,7 +37,8 @@ impl Table {
             for (c, cell) in row.iter().enumerate() {
                 let pad = " ".repeat(widths[c] - cell.chars().count());
                 line += " ";
-                line += &if c < self.left { format!("{cell}{pad} ") } else { format!("{pad}{cell} ") };
+                let to_the_left = c < self.left || (self.prose && c + 1 == columns);
+                line += &if to_the_left { format!("{cell}{pad} ") } else { format!("{pad}{cell} ") };
             }
             out += line.trim_end();
             out.push('\n');

@@ -78,10 +78,10 @@ impl Kind {
 
 /// A controller's parameters, for people.
 fn parameters(entry: &paceline::Entry) -> String {
-    let mut table = Table::new(&["parameter", "default", "unit", "from", "to", "what it is"], 1);
+    let mut table = Table::new(&["parameter", "default", "unit", "from", "to", "what it is"], 1).with_prose();
     for f in entry.fields() {
         let [default, from, to] = [f.default, f.range.0, f.range.1].map(|x| format!("{x}"));
-        table.row(vec![f.name.to_owned(), default, f.unit.to_owned(), from, to, format!("  {}", f.source)]);
+        table.row(vec![f.name.to_owned(), default, f.unit.to_owned(), from, to, f.source.to_owned()]);
     }
     let (name, summary, source) = (entry.name(), entry.summary(), entry.source());
     let key = "--set flow.ID.config.PARAMETER=VALUE";
