@@ -78,6 +78,8 @@ pub struct Link {
     loss: Schedule<LossModel>,
     jitter_random: RandomStream,
     loss_random: RandomStream,
+    /// The state of two-state loss; a scheduled change of model keeps it.
+    loss_is_bad: bool,
     /// The server is busy until then.
     free: Time,
     /// Served or lost, in order of due time: what waits for its due time to come.
@@ -100,6 +102,7 @@ impl Link {
             loss,
             jitter_random: streams.stream(&format!("{path}/jitter")),
             loss_random: streams.stream(&format!("{path}/loss")),
+            loss_is_bad: false,
             free: Time::ZERO,
             wire: VecDeque::new(),
             last_due: Time::ZERO,
@@ -185,7 +188,7 @@ impl Link {
             due = due.max(self.last_due);
             self.last_due = due;
         }
-        let output = match self.loss.at_mut(left).draw(&mut self.loss_random) {
+        let output = match self.loss.at(left).draw(&mut self.loss_is_bad, &mut self.loss_random) {
             true => Output::Dropped { packet, cause: DropCause::Loss, due },
             false => Output::Delivered { packet, waited, left, due },
         };
