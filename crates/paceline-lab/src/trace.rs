@@ -135,8 +135,8 @@ impl Trace {
         }
     }
 
-    /// How long the recording lasts: one round of a looped trace; for a trace of steps that hold, the time of
-    /// the last step (zero if there is one step).
+    /// How long the recording lasts: one round of a looped trace. The last of steps that hold counts for as long as the
+    /// one before it (zero if there is one step): that is a round where such a trace is looped all the same.
     pub fn duration(&self) -> TimeDelta {
         self.duration
     }
@@ -161,7 +161,7 @@ impl Trace {
         }
     }
 
-    /// One line for people: format, extent, mean, end, headers, note.
+    /// One line for people: format, extent, mean, headers, note. What follows the end is for its user to say.
     pub fn describe(&self) -> String {
         let shape = match &self.shape {
             Shape::Opportunities { at, bytes_each } => {
@@ -173,13 +173,9 @@ impl Trace {
                 format!("{} rates from {} to {}", steps.len(), rounded(low), rounded(high))
             }
         };
-        let end = match self.end {
-            End::Loop { .. } => "looped",
-            End::Hold => "then the last rate holds",
-        };
         let note = self.note.as_ref().map_or(String::new(), |note| format!("; {note}"));
         format!(
-            "{} trace, {shape}, mean {}, {}, {end}; sizes {}{note}",
+            "{} trace, {shape}, mean {}, {}; sizes {}{note}",
             self.format.name(),
             rounded(self.mean_rate()),
             self.duration,
@@ -305,31 +301,31 @@ mod tests {
                 include_str!("../../../scenarios/real/lte-like.mahimahi"),
                 Format::Mahimahi,
                 TimeDelta::from_secs(40),
-                "looped; sizes include IP and link headers",
+                "; sizes include IP and link headers",
             ),
             (
                 include_str!("../../../scenarios/real/traces/hsdpa.log"),
                 Format::Hsdpa,
                 TimeDelta::from_millis(39_827),
-                "looped; sizes are application data without headers",
+                "; sizes are application data without headers",
             ),
             (
                 include_str!("../../../scenarios/real/traces/ghent4g.log"),
                 Format::Ghent4g,
                 TimeDelta::from_millis(40_004),
-                "looped; sizes are application data without headers",
+                "; sizes are application data without headers",
             ),
             (
                 include_str!("../../../scenarios/real/traces/alphartc.json"),
                 Format::AlphaRtc,
                 TimeDelta::from_secs(20),
-                "looped; sizes include IP and link headers; loss, rtt and jitter are ignored",
+                "; sizes include IP and link headers; loss, rtt and jitter are ignored",
             ),
             (
                 include_str!("../../../scenarios/real/traces/steps.csv"),
                 Format::RateCsv,
-                TimeDelta::from_secs(58),
-                "then the last rate holds; sizes include IP headers",
+                TimeDelta::from_secs(60),
+                "60 s; sizes include IP headers",
             ),
         ] {
             let trace = Trace::read(text, Direction::Downlink).unwrap();

@@ -1,9 +1,10 @@
 //! What bad input gets: the line, the offending text, what is wrong, and what to write instead.
 
 use paceline::Registry;
-use paceline_lab::plan::Plan;
+use paceline_lab::plan::{Plan, QueuePlan};
 use paceline_lab::scenario::{Catalogue, Changes, Origin, Problem, Setting, load};
-use paceline_units::{Rate, Time, TimeDelta};
+use paceline_link::queue::DropTailLimit;
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -256,6 +257,15 @@ const FLOWS: &[Case] = &[
         "`forward`",
     ),
     case(
+        "route over a hop twice",
+        18,
+        "route = [\n\"forward\",\n\"forward\"]",
+        "\"forward\"",
+        "names the hop `forward` again",
+        "a route crosses each hop once",
+    )
+    .below(2),
+    case(
         "streams in short and at length",
         20,
         "[[flow.stream]]\nid = \"a\"\nencoder = {}\n",
@@ -505,6 +515,105 @@ fn a_broken_file_is_not_blamed_on_the_change() {
     let problem = read(&text, &["path.forward.capacity=2Mbps"], None).unwrap_err();
     assert_eq!(problem.offending(), Some("\"60 sec\""));
     assert!(!problem.hint().unwrap().contains("--set"), "{:?}", problem.hint());
+}
+
+/// The notes that say what was made of the words of a good scenario.
+fn notes(text: &str) -> Vec<String> {
+    read(text, &[], None).unwrap_or_else(|problem| panic!("{problem}: {:?}", problem.offending())).notes
+}
+
+#[test]
+fn a_queue_that_does_not_follow_capacity_has_its_first_size() {
+    let folder = folder("queue");
+    fs::write(folder.join("steps.csv"), "time_s,rate_mbps\n0,4\n10,0\n20,2\n").unwrap();
+    fs::write(folder.join("one.mahimahi"), "1\n").unwrap();
+    let queue = "queue = { limit = \"100 ms\", follows_capacity = false }";
+    let steps = format!("{{ trace = {:?} }}", folder.join("steps.csv").to_str().unwrap());
+    let one = format!("{{ trace = {:?} }}", folder.join("one.mahimahi").to_str().unwrap());
+    for (capacity, bytes, rate) in [
+        ("\"1Mbps\"", 12_500, "1 Mbps"),
+        // At the start 1 Mbps, whatever comes later.
+        ("[[\"0s\", \"1Mbps\"], [\"5s\", \"8Mbps\"]]", 12_500, "1 Mbps"),
+        // One lap: 4, 0 and 2 Mbps for 10 s each.
+        (&steps, 25_000, "2 Mbps"),
+        // 1504 bytes a millisecond.
+        (&one, 150_400, "12.032 Mbps"),
+    ] {
+        let text = GOOD.replace("capacity = \"1Mbps\"", &format!("capacity = {capacity}"));
+        let text = text.replace("queue = { discipline = \"drop-tail\", limit = \"300ms\" }", queue);
+        let QueuePlan::DropTail(limit) = read(&text, &[], None).unwrap().hops[0].queue;
+        assert_eq!(limit, DropTailLimit::Bytes(DataSize::from_bytes(bytes)), "{capacity}");
+        let said = format!("forward: the queue's limit of 100 ms is {bytes} bytes, at {rate}, and stays so");
+        assert!(notes(&text).contains(&said), "{said}: {:?}", notes(&text));
+    }
+}
+
+#[test]
+fn notes_say_what_follows_the_end_of_a_trace() {
+    let folder = folder("end");
+    fs::write(folder.join("steps.csv"), "time_s,rate_mbps\n0,4\n10,2\n15,1\n").unwrap();
+    fs::write(folder.join("four.mahimahi"), "1\n2\n2\n40\n").unwrap();
+    for (file, end, said, at_90_s) in [
+        ("steps.csv", "", "holds its last rate", 1_000_000),
+        ("steps.csv", ", end = \"hold\"", "holds its last rate", 1_000_000),
+        // The last step is as long as the one before it: laps of 20 s, of which the fifth is half over.
+        ("steps.csv", ", end = \"loop\"", "loops after 20 s", 2_000_000),
+        ("four.mahimahi", "", "loops after 40 ms", 4 * 1504 * 8 * 25),
+        ("four.mahimahi", ", end = \"hold\"", "nothing passes after its end", 0),
+    ] {
+        let trace = folder.join(file);
+        let capacity = format!("capacity = {{ trace = {:?}{end} }}", trace.to_str().unwrap());
+        let text = GOOD.replace("capacity = \"1Mbps\"", &capacity);
+        let notes = notes(&text);
+        let note = notes.iter().find(|note| note.contains(" trace, ")).unwrap();
+        assert!(note.starts_with("forward: ") && note.ends_with(&format!("; {said}")), "{note}");
+        assert!(!note.trim_end_matches(said).contains("loop") && !note.contains("at its end"), "{note}");
+        let capacity = read(&text, &[], None).unwrap().hops[0].capacity.clone().unwrap();
+        assert_eq!(capacity.rate_at(Time::from_secs(90)).as_bps(), at_90_s, "{file}{end}");
+    }
+}
+
+#[test]
+fn the_shipped_steps_loop() {
+    let steps = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/real/traces/steps.csv");
+    let looped = GOOD.replace("\"1Mbps\"", &format!("{{ trace = {steps:?}, end = \"loop\" }}"));
+    let capacity = read(&looped, &[], None).unwrap().hops[0].capacity.clone().unwrap();
+    // Thirty steps of 2 s; the first is 250 kbps, the last 500 kbps.
+    for (ms, kbps) in [(0, 250), (59_999, 500), (60_000, 250), (119_999, 500), (120_000, 250)] {
+        assert_eq!(capacity.rate_at(Time::from_millis(ms)), Rate::from_kbps(kbps), "at {ms} ms");
+    }
+    let folder = folder("loop");
+    fs::write(folder.join("one.csv"), "0,1000000\n").unwrap();
+    let one = folder.join("one.csv");
+    let text = GOOD.replace("\"1Mbps\"", &format!("{{ trace = {:?}, end = \"loop\" }}", one.to_str().unwrap()));
+    assert!(read(&text, &[], None).unwrap_err().to_string().contains("one entry has no length"));
+}
+
+#[test]
+fn notes_say_what_was_not_used_or_may_not_be_meant() {
+    let own = "forward: its own delay stands in place of half of path.rtt";
+    let count = |text: &str, note: &str| notes(text).iter().filter(|n| n.contains(note)).count();
+    assert_eq!((count(GOOD, own), count(GOOD, "reverse: its own")), (1, 0));
+    assert_eq!(count(&GOOD.replace("delay = \"10ms\"\n", ""), own), 0);
+    assert_eq!(count(&GOOD.replace("rtt = \"50ms\"\n", ""), own), 0);
+    let hops = "[path.reverse]\nhops = [{ id = \"a\" }, { id = \"b\", delay = \"5ms\" }]\n[path.forward]";
+    assert_eq!(count(&GOOD.replace("[path.forward]", hops), "reverse: its own delay"), 1);
+
+    let folder = folder("units");
+    let units = "every rate is below 1 kbit/s, read as bit/s";
+    for (text, times) in [
+        ("0,2.5\n10,999\n", 1),
+        ("time,rate\n0,2.5\n10,0\n", 1),
+        ("0,2.5\n10,1000\n", 0),
+        ("time_s,rate_bps\n0,2.5\n10,4\n", 0),
+        ("time_s,rate_kbps\n0,0.5\n10,0.9\n", 0),
+    ] {
+        let file = folder.join("rates.csv");
+        fs::write(&file, text).unwrap();
+        let text = GOOD.replace("\"1Mbps\"", &format!("{{ trace = {:?} }}", file.to_str().unwrap()));
+        assert_eq!(count(&text, units), times, "{text}");
+        assert_eq!(count(&text, "time_s,rate_mbps"), times, "{text}");
+    }
 }
 
 #[test]

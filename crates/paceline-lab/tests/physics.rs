@@ -182,6 +182,28 @@ fn in_a_chain_packets_wait_at_the_slowest_hop() {
     within("waiting at the slow hop", slow.queue_ms.unwrap().p95, 285.0, 301.0);
 }
 
+/// More hops than a byte counts.
+#[test]
+fn a_route_of_300_hops_is_crossed_once_each() {
+    let hops: String = (0..300).map(|n| format!("{{ id = \"h{n}\" }}, ")).collect();
+    let long = ONE
+        .replace("capacity = \"1Mbps\"", &format!("hops = [{hops}]"))
+        .replace("queue = { limit = \"300ms\" }\n", "")
+        .replace("60s", "2s");
+    let mut crossed = [0u64; 300];
+    let mut sent = 0u64;
+    run_and_hear(&origin(&long), &[], None, |row| match row {
+        Row::Sent { packet, .. } if packet.class == PacketClass::Media => sent += 1,
+        Row::Crossed { hop, packet, .. } if packet.class == PacketClass::Media => crossed[*hop as usize] += 1,
+        _ => {}
+    });
+    // 500 kbps for 2 s are 125,000 bytes, in packets of at most 1250; the first hop has all of the delay, 25 ms, so that
+    // the last two or three are still in it.
+    assert!((100..300).contains(&sent), "{sent}");
+    assert!((sent - 8..=sent).contains(&crossed[0]), "{} of {sent}", crossed[0]);
+    assert!(crossed.iter().all(|n| *n == crossed[0]), "{crossed:?}");
+}
+
 #[test]
 fn no_trace_carries_more_than_it_holds() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/real");

@@ -8,7 +8,7 @@ use paceline_units::{DataSize, Rate, Time, TimeDelta};
 /// What a recorded or scheduled capacity does after its last entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The last value holds for ever.
+    /// The last rate holds for ever; after the last opportunity nothing passes any more.
     Hold,
     /// It starts again from its beginning, with this period.
     Loop(TimeDelta),
@@ -51,8 +51,10 @@ struct Opportunities {
     at: Vec<TimeDelta>,
     bytes_each: u64,
     end: End,
-    /// Bytes of opportunity in each whole second of the trace, for limits given as drain time.
-    per_second: Vec<u64>,
+    /// Mean rate in each second of the trace (the last may be shorter), for limits given as drain time.
+    rates: Vec<Rate>,
+    /// Where the trace ends: the period of a loop, the last instant otherwise.
+    span: TimeDelta,
     /// The opportunity in use: its number since the start (laps included) and how much of it is left.
     number: u64,
     left: u64,
@@ -97,13 +99,10 @@ impl Capacity {
             End::Loop(period) => period,
             End::Hold => last,
         };
+        let rates = rates(&at, bytes_each, span);
         let bytes_each = bytes_each.as_bytes();
-        let mut per_second = vec![0; (span.as_nanos() / 1_000_000_000 + 1) as usize];
-        for t in &at {
-            per_second[(t.as_nanos() / 1_000_000_000) as usize] += bytes_each;
-        }
         let left = bytes_each;
-        Ok(Self(Shape::Opportunities(Opportunities { at, bytes_each, end, per_second, number: 0, left })))
+        Ok(Self(Shape::Opportunities(Opportunities { at, bytes_each, end, rates, span, number: 0, left })))
     }
 
     /// When a packet of `size` whose service begins at `start` has passed; [`Time::MAX`] if it never does.
@@ -116,13 +115,18 @@ impl Capacity {
         }
     }
 
-    /// The rate at `now`. Of opportunities: their mean over the current second of the trace.
+    /// The rate at `now`. Of opportunities: their mean over the current second of the trace, or over what is left of
+    /// the trace where its last second began. One at the very end of a trace counts in its last second.
     pub fn rate_at(&self, now: Time) -> Rate {
         match &self.0 {
             Shape::Rates { schedule, end } => *schedule.at(fold(now, *end).0),
             Shape::Opportunities(o) => {
-                let second = (fold(now, o.end).0.as_nanos() / 1_000_000_000) as usize;
-                Rate::from_bps(o.per_second.get(second).copied().unwrap_or(0) * 8)
+                let within = fold(now, o.end).0 - Time::ZERO;
+                if within > o.span {
+                    return Rate::ZERO; // held, and over
+                }
+                let second = (within.as_nanos() / SECOND) as usize;
+                o.rates[second.min(o.rates.len() - 1)]
             }
         }
     }
@@ -152,6 +156,25 @@ impl Capacity {
             Shape::Opportunities(_) => unreachable!("only rates have segments"),
         }
     }
+}
+
+/// In nanoseconds.
+const SECOND: i64 = 1_000_000_000;
+
+/// The mean rate in each second of `span`; what comes at its very end belongs to the last. All in one if it is nothing.
+fn rates(at: &[TimeDelta], bytes_each: DataSize, span: TimeDelta) -> Vec<Rate> {
+    let span = span.as_nanos();
+    let seconds = (span.max(1) as u64).div_ceil(SECOND as u64);
+    let last = seconds as usize - 1;
+    let mut counts = vec![0u64; last + 1];
+    for t in at {
+        counts[((t.as_nanos() / SECOND) as usize).min(last)] += 1;
+    }
+    let rate = |(second, count): (i64, u64)| {
+        let length = if span == 0 { SECOND } else { SECOND.min(span - second * SECOND) };
+        Rate::of(DataSize::from_bytes(bytes_each.as_bytes() * count), TimeDelta::from_nanos(length))
+    };
+    (0..).zip(counts).map(rate).collect()
 }
 
 /// The time within the first lap, and where that lap begins.
@@ -212,14 +235,17 @@ impl Opportunities {
         }
     }
 
-    /// How many opportunities come before `t`.
+    /// How many opportunities come before `t`. One at the very end of a lap comes at the instant at which the next lap
+    /// begins, so at that instant it is still to come.
     fn count_before(&self, t: Time) -> u64 {
-        let (within, begin) = fold(t, self.end);
-        let laps = match self.end {
-            End::Loop(period) => ((begin - Time::ZERO).as_nanos() / period.as_nanos()) as u64,
-            End::Hold => 0,
-        };
-        laps * self.at.len() as u64 + self.at.partition_point(|d| Time::ZERO + *d < within) as u64
+        let in_lap = |within: TimeDelta| self.at.partition_point(|d| *d < within) as u64;
+        let since = t - Time::ZERO;
+        let End::Loop(period) = self.end else { return in_lap(since) };
+        let (laps, within) = (since.as_nanos() / period.as_nanos(), fold(t, self.end).0 - Time::ZERO);
+        match within == TimeDelta::ZERO && laps > 0 {
+            true => (laps - 1) as u64 * self.at.len() as u64 + in_lap(period),
+            false => laps as u64 * self.at.len() as u64 + in_lap(within),
+        }
     }
 
     fn finish(&mut self, start: Time, size: DataSize) -> Time {
@@ -297,6 +323,62 @@ mod tests {
         // Idle until 35 ms: the rest at 30 ms is lost; the second lap begins at 30 ms, so 40 ms is next.
         assert_eq!(c.finish(ms(35), bytes(3008)), ms(50));
         assert_eq!(c.volume(ms(0), ms(31)), bytes(4 * 1504));
+    }
+
+    /// As in every file of mahimahi, the last opportunity is at the period.
+    #[test]
+    fn the_last_opportunity_belongs_to_the_end_of_its_lap() {
+        let trace = |at: &[i64], period| {
+            let at = at.iter().map(|t| TimeDelta::from_millis(*t)).collect();
+            Capacity::opportunities(at, bytes(1504), End::Loop(TimeDelta::from_millis(period))).unwrap()
+        };
+        // At 0, 10, 20 | 20, 30, 40 | 40, ...
+        let c = trace(&[0, 10, 20], 20);
+        for (from, to, count) in
+            [(0, 20, 2), (20, 21, 2), (20, 40, 3), (0, 40, 5), (0, 41, 7), (19, 20, 0), (40, 60, 3)]
+        {
+            assert_eq!(c.volume(ms(from), ms(to)), bytes(count * 1504), "{from} to {to}");
+        }
+        // Service that begins at the edge has the end of one lap and the beginning of the next.
+        let mut c = trace(&[0, 10, 20], 20);
+        assert_eq!(c.finish(ms(20), bytes(2 * 1504)), ms(20));
+        assert_eq!(c.finish(ms(20), bytes(1)), ms(30));
+        assert_eq!(c.finish(ms(40), bytes(2 * 1504 + 1)), ms(50));
+        // Just after it, neither.
+        let mut c = trace(&[0, 10, 20], 20);
+        assert_eq!(c.finish(ms(20) + TimeDelta::from_nanos(1), bytes(1)), ms(30));
+        // One a millisecond, the shortest file there is: at 1, 2, 3, ... ms, and none at 0.
+        let mut c = trace(&[1], 1);
+        assert_eq!(c.volume(ms(0), ms(1)), bytes(0));
+        assert_eq!(c.volume(ms(0), ms(1000)), bytes(999 * 1504));
+        assert_eq!(c.volume(ms(1), ms(1001)), bytes(1000 * 1504));
+        assert_eq!(c.finish(ms(7), bytes(1504)), ms(7));
+        assert_eq!(c.finish(ms(7), bytes(1504)), ms(8));
+    }
+
+    #[test]
+    fn rates_of_opportunities_are_over_seconds_and_what_is_left() {
+        let of = |at: &[i64], end| {
+            let at = at.iter().map(|t| TimeDelta::from_millis(*t)).collect();
+            Capacity::opportunities(at, bytes(1504), end).unwrap()
+        };
+        let lap = |ms| End::Loop(TimeDelta::from_millis(ms));
+        let check = |c: &Capacity, expected: &[(i64, u64)]| {
+            for (t, bps) in expected {
+                assert_eq!(c.rate_at(ms(*t)).as_bps(), *bps, "at {t} ms");
+            }
+        };
+        // 1504 bytes a millisecond: 12.032 Mbps at any time.
+        check(&of(&[1], lap(1)), &[(0, 12_032_000), (1, 12_032_000), (12_345, 12_032_000)]);
+        // Two in the first second, 24,064 bit; two in the half second that is left, 48,128 bit/s.
+        let c = of(&[0, 500, 1000, 1500], lap(1500));
+        check(&c, &[(0, 24_064), (999, 24_064), (1000, 48_128), (1499, 48_128), (1500, 24_064), (2500, 48_128)]);
+        // Whole seconds: the one at 2 s is the last of the second second.
+        check(&of(&[500, 1500, 2000], lap(2000)), &[(0, 12_032), (1000, 24_064), (1999, 24_064), (2000, 12_032)]);
+        // Held: nothing passes after the end, neither in the second of the end nor later.
+        let held = of(&[500, 1500], End::Hold);
+        check(&held, &[(0, 12_032), (1000, 24_064), (1500, 24_064), (1501, 0), (1999, 0), (2000, 0), (9000, 0)]);
+        check(&of(&[0], End::Hold), &[(0, 12_032), (1, 0)]);
     }
 
     #[test]

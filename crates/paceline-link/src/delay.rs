@@ -5,9 +5,13 @@ use paceline_units::{RandomStream, TimeDelta};
 /// May a packet that drew a small jitter overtake one that drew a large one?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterOrder {
-    /// No: it waits for the packet before it (NR-BPDV of RFC 8868, section 4.5.1).
+    /// No: it waits for the packet before it (NR-BPDV of RFC 8868, section 4.5.2) and arrives at the same instant.
+    ///
+    /// The RFC has it arrive later by its serialisation time. On a saturated link packets leave no further apart than
+    /// that, so a delay once reached would never be given back: a fall of the scheduled delay would not show, and jitter
+    /// would settle at its maximum.
     Keep,
-    /// Yes (RBPDV of RFC 8868, section 4.5.2).
+    /// Yes (RBPDV of RFC 8868, section 4.5.1).
     Reorder,
 }
 

@@ -20,8 +20,6 @@ pub enum LossModel {
         good: Fraction,
         /// Loss in the bad state.
         bad: Fraction,
-        /// In the bad state now.
-        is_bad: bool,
     },
 }
 
@@ -35,12 +33,12 @@ impl LossModel {
     /// No loss at all.
     pub const NONE: Self = Self::Bernoulli { probability: Fraction::ZERO };
 
-    /// Is the next packet lost?
-    pub(crate) fn draw(&mut self, random: &mut RandomStream) -> bool {
+    /// Is the next packet lost? `is_bad`, the state of two-state models, is the caller's to keep; it starts good.
+    pub(crate) fn draw(&self, is_bad: &mut bool, random: &mut RandomStream) -> bool {
         match self {
             Self::Bernoulli { probability } if probability.get() == 0.0 => false,
             Self::Bernoulli { probability } => random.chance(probability.get()),
-            Self::GilbertElliott { to_bad, to_good, good, bad, is_bad } => {
+            Self::GilbertElliott { to_bad, to_good, good, bad } => {
                 let flip = if *is_bad { *to_good } else { *to_bad };
                 *is_bad ^= random.chance(flip.get());
                 random.chance(if *is_bad { bad.get() } else { good.get() })
@@ -61,15 +59,14 @@ mod tests {
     #[test]
     fn rates_and_burst_lengths_are_right() {
         let mut random = Streams::new(3).stream("loss");
-        let mut model = LossModel::Bernoulli { probability: f(0.05) };
+        let (model, mut is_bad) = (LossModel::Bernoulli { probability: f(0.05) }, false);
         let n = 200_000;
-        let lost = (0..n).filter(|_| model.draw(&mut random)).count() as f64 / n as f64;
+        let lost = (0..n).filter(|_| model.draw(&mut is_bad, &mut random)).count() as f64 / n as f64;
         assert!((lost - 0.05).abs() < 0.002, "{lost}");
 
         // Stationary share of the bad state 0.01 / (0.01 + 0.2) = 4.76 %, mean burst 1 / 0.2 = 5 packets.
-        let mut model =
-            LossModel::GilbertElliott { to_bad: f(0.01), to_good: f(0.2), good: f(0.0), bad: f(1.0), is_bad: false };
-        let draws: Vec<bool> = (0..n).map(|_| model.draw(&mut random)).collect();
+        let model = LossModel::GilbertElliott { to_bad: f(0.01), to_good: f(0.2), good: f(0.0), bad: f(1.0) };
+        let draws: Vec<bool> = (0..n).map(|_| model.draw(&mut is_bad, &mut random)).collect();
         let lost = draws.iter().filter(|l| **l).count() as f64;
         let bursts = draws.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
         assert!((lost / n as f64 - 0.0476).abs() < 0.005, "{}", lost / n as f64);

@@ -31,12 +31,6 @@ impl<T> Schedule<T> {
         &self.points[self.index_at(now)].1
     }
 
-    /// The value at `now`, to change: models that draw keep their state in the schedule.
-    pub(crate) fn at_mut(&mut self, now: Time) -> &mut T {
-        let index = self.index_at(now);
-        &mut self.points[index].1
-    }
-
     /// The index of the point in force at `now`.
     #[inline]
     pub(crate) fn index_at(&self, now: Time) -> usize {

@@ -12,7 +12,7 @@ pub(crate) struct Packet {
     pub row: PacketRow,
     pub sent: Time,
     /// How many hops of its route it has crossed.
-    pub hop: u8,
+    pub hop: u16,
 }
 
 /// Slots by handle.

@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(trace.mean_rate(), Rate::from_bps(500));
         assert_eq!(
             trace.describe(),
-            "hsdpa trace, 2 rates from 0 bps to 1 kbps, mean 500 bps, 2 s, looped; sizes are application data without headers"
+            "hsdpa trace, 2 rates from 0 bps to 1 kbps, mean 500 bps, 2 s; sizes are application data without headers"
         );
     }
 

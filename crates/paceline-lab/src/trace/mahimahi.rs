@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(trace.mean_rate(), Rate::from_bps(4_812_800));
         assert_eq!(
             trace.describe(),
-            "mahimahi trace, 4 opportunities of 1504 bytes, mean 4.81 Mbps, 10 ms, looped; sizes include IP and link headers"
+            "mahimahi trace, 4 opportunities of 1504 bytes, mean 4.81 Mbps, 10 ms; sizes include IP and link headers"
         );
     }
 

@@ -13,7 +13,8 @@
 //! with a wall clock can be used as they are. Zero is an outage.
 //!
 //! Rates are of whole IP packets. The last one holds, as it does in a scenario's own list of capacities: the last
-//! line says what follows, not when the trace ends.
+//! line says what follows, not when the trace ends. Where such a trace is looped all the same, and for its mean, the last
+//! step is as long as the one before it.
 
 use super::rows::{Row, rows};
 use super::{End, FASTEST, Format, Headers, Info, Shape, Trace, TraceError};
@@ -21,7 +22,7 @@ use paceline_units::{Rate, TimeDelta, round_to_i64};
 
 pub(super) const INFO: Info = Info {
     name: "rate-csv",
-    description: "CSV of time and rate, in seconds and bit/s unless the header names units (time_ms,rate_kbps)",
+    description: "CSV of time and rate, in seconds and bit/s unless the header names units (time_ms,rate_kbps); looped, its last step lasts as long as the one before",
     example: "0,2500000",
     headers: Headers::Ip,
 };
@@ -38,6 +39,7 @@ pub(super) fn is_header(cell: &str) -> bool {
 
 pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
     let (mut to_ns, mut to_bps) = (1e9, 1.0);
+    let mut has_unit = false;
     let mut origin = None;
     let mut steps: Vec<(TimeDelta, Rate)> = Vec::new();
     let mut last = Row { line: 1, text: "" };
@@ -47,6 +49,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         if nth == 0 && is_header(time) {
             to_ns = unit(&row, time, "time", &TIME_UNITS)?;
             to_bps = unit(&row, rate, "rate", &RATE_UNITS)?;
+            has_unit = !rate.eq_ignore_ascii_case("rate");
             continue;
         }
         let ns = row.number(time, "a time, not negative")? * to_ns;
@@ -63,16 +66,28 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         }
         steps.push((at, rate));
     }
-    let Some(&(duration, _)) = steps.last() else {
+    let Some(&(end, _)) = steps.last() else {
         return Err(last.error("the trace has a header and nothing else", "add lines such as `0,2.5`"));
     };
+    let duration = steps.iter().nth_back(1).map_or(end, |(before, _)| end + (end - *before));
     let origin = origin.unwrap_or_default();
+    let mut notes = Vec::new();
+    if origin.is_positive() {
+        notes.push(format!("the first line, at {origin}, is taken as the start"));
+    }
+    let highest = steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default();
+    if !has_unit && !highest.is_zero() && highest < Rate::from_kbps(1) {
+        notes.push(
+            "every rate is below 1 kbit/s, read as bit/s; a header such as `time_s,rate_mbps` names other units"
+                .to_owned(),
+        );
+    }
     Ok(Trace {
         format: Format::RateCsv,
         shape: Shape::Rates(steps),
         headers: INFO.headers,
         end: End::Hold,
-        note: origin.is_positive().then(|| format!("the first line, at {origin}, is taken as the start")),
+        note: (!notes.is_empty()).then(|| notes.join("; ")),
         duration,
     })
 }
@@ -123,8 +138,8 @@ mod tests {
             let trace = Trace::read(text, Direction::Downlink).unwrap();
             assert_eq!(trace.shape, steps(&[(0, 2_500_000), (10_000, 0), (12_500, 1_000_000)]), "{text}");
             assert_eq!((trace.end, trace.headers, &trace.note), (End::Hold, Headers::Ip, &None));
-            // 2.5 Mbps for 10 s of 12.5 s.
-            assert_eq!((trace.duration(), trace.mean_rate().as_bps()), (TimeDelta::from_millis(12_500), 2_000_000));
+            // 2.5 Mbps for 10 s, nothing for 2.5 s, and 1 Mbps for 2.5 s too: 27.5 Mbit in 15 s.
+            assert_eq!((trace.duration(), trace.mean_rate().as_bps()), (TimeDelta::from_secs(15), 1_833_333));
         }
     }
 

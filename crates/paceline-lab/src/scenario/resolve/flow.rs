@@ -94,7 +94,13 @@ impl Resolver<'_> {
                 Err(problem.help(suggestion(place.get(), &known)))
             }
         };
-        names.iter().map(find).collect()
+        let route = names.iter().map(find).collect::<Checked<Vec<usize>>>()?;
+        let again = (1..route.len()).find(|n| route[..*n].contains(&route[*n]));
+        if let Some(place) = again.map(|n| &names[n]) {
+            let problem = self.complain(place, format!("the route names the hop `{}` again", place.get()));
+            return Err(problem.help("a route crosses each hop once"));
+        }
+        Ok(route)
     }
 
     pub(super) fn controller(&self, flow: &Flow, streams: &[StreamPlan]) -> Checked<ControllerPlan> {

@@ -16,6 +16,10 @@ impl Resolver<'_> {
     pub(super) fn way(&mut self, way: Option<&Way>, name: &str, half_rtt: Option<TimeDelta>) -> Checked<Vec<HopPlan>> {
         let none = Hop { id: None, capacity: None, queue: None, delay: None, jitter: None, loss: None };
         let Some(way) = way else { return Ok(vec![self.hop(&none, name.to_owned(), half_rtt)?]) };
+        let hops = way.hops.iter().flat_map(Placed::get);
+        if half_rtt.is_some() && (way.delay.is_some() || hops.clone().any(|h| h.delay.is_some())) {
+            self.notes.push(format!("{name}: its own delay stands in place of half of path.rtt"));
+        }
         let short = Hop {
             capacity: way.capacity.clone(),
             queue: way.queue.clone(),
@@ -53,8 +57,8 @@ impl Resolver<'_> {
     }
 
     pub(super) fn hop(&mut self, hop: &Hop, id: String, delay: Option<TimeDelta>) -> Checked<HopPlan> {
-        let capacity = hop.capacity.as_ref().map(|c| self.capacity(c, &id)).transpose()?;
-        let queue = self.queue(hop.queue.as_ref(), capacity.as_ref(), &id)?;
+        let (capacity, nominal) = hop.capacity.as_ref().map(|c| self.capacity(c, &id)).transpose()?.unzip();
+        let queue = self.queue(hop.queue.as_ref(), nominal, &id)?;
         let delay = match &hop.delay {
             Some(place) => {
                 let schedule = self.schedule(place, place.get(), |d| Ok(*d))?;
@@ -73,7 +77,8 @@ impl Resolver<'_> {
         Ok(HopPlan { id, capacity, queue, delay, jitter, loss })
     }
 
-    pub(super) fn capacity(&mut self, place: &Placed<CapacityValue>, id: &str) -> Checked<Capacity> {
+    /// A capacity, and the rate that stands for it where one must: of rates the first, of a trace the mean of a lap.
+    pub(super) fn capacity(&mut self, place: &Placed<CapacityValue>, id: &str) -> Checked<(Capacity, Rate)> {
         match place.get() {
             CapacityValue::Rates(rates) => {
                 let schedule = self.schedule(place, rates, |r| Ok(*r))?;
@@ -82,14 +87,16 @@ impl Resolver<'_> {
                         .complain(place, "a capacity of nothing carries nothing")
                         .help("leave the key out for an unlimited hop"));
                 }
+                let first = schedule.points()[0].1;
                 Capacity::rates(schedule, End::Hold)
+                    .map(|capacity| (capacity, first))
                     .map_err(|e| self.complain(place, e.to_string()).help("write it like \"1 Mbps\""))
             }
             CapacityValue::Trace(table) => self.trace(table, id),
         }
     }
 
-    pub(super) fn trace(&mut self, table: &TraceTable, id: &str) -> Checked<Capacity> {
+    pub(super) fn trace(&mut self, table: &TraceTable, id: &str) -> Checked<(Capacity, Rate)> {
         let file = table.trace.get();
         let text = self.origin.read(file).map_err(|e| self.complain(&table.trace, e).help(FILES))?;
         let direction = match table.direction {
@@ -111,8 +118,13 @@ impl Resolver<'_> {
             (None, trace::End::Loop { period }) => End::Loop(period),
             (None, trace::End::Hold) => End::Hold,
         };
-        let what = if matches!(end, End::Loop(_)) { "loops" } else { "holds its last value" };
-        self.notes.push(format!("{id}: {}; at its end it {what}", trace.describe()));
+        let then = match (end, &trace.shape) {
+            (End::Loop(period), _) => format!("loops after {period}"),
+            (End::Hold, Shape::Rates(_)) => "holds its last rate".to_owned(),
+            (End::Hold, Shape::Opportunities { .. }) => "nothing passes after its end".to_owned(),
+        };
+        self.notes.push(format!("{id}: {}; {then}", trace.describe()));
+        let mean = trace.mean_rate();
         let capacity = match trace.shape {
             Shape::Rates(points) => {
                 let points = points.into_iter().map(|(t, r)| (Time::ZERO + t, r)).collect();
@@ -121,36 +133,35 @@ impl Resolver<'_> {
             }
             Shape::Opportunities { at, bytes_each } => Capacity::opportunities(at, bytes_each, end),
         };
-        capacity.map_err(|e| self.complain(&table.trace, format!("{file}: {e}")).help(FORMATS))
+        capacity
+            .map(|capacity| (capacity, mean))
+            .map_err(|e| self.complain(&table.trace, format!("{file}: {e}")).help(FORMATS))
     }
 
     pub(super) fn queue(
         &mut self,
         place: Option<&Placed<Queue>>,
-        capacity: Option<&Capacity>,
+        nominal: Option<Rate>,
         id: &str,
     ) -> Checked<QueuePlan> {
         let Some(place) = place else {
             return Ok(QueuePlan::DropTail(DropTailLimit::DrainTime(QUEUE_LIMIT)));
         };
         let queue = place.get();
-        if let Some(name) = queue.discipline.as_ref().filter(|d| DISCIPLINES.iter().all(|(n, _)| n != d.get())) {
-            let known: Vec<&str> = DISCIPLINES.iter().map(|(n, _)| *n).collect();
-            let problem = self.complain(name, format!("no queue discipline `{}`", name.get()));
-            return Err(problem.help(suggestion(name.get(), &known)));
-        }
+        let discipline = queue.discipline.as_ref().map(|place| (place, place.get().as_str()));
         let limit = match *queue.limit.get() {
             Limit::Bytes(bytes) => DropTailLimit::Bytes(bytes),
             Limit::Packets(packets) => DropTailLimit::Packets(packets),
             Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => DropTailLimit::DrainTime(time),
             Limit::Time(time) => {
-                let Some(capacity) = capacity else {
+                let Some(rate) = nominal else {
                     let problem = self.complain(&queue.limit, "a drain time needs a capacity to drain at");
                     return Err(problem.help("give the hop a `capacity`, or write the limit like \"60 KB\""));
                 };
-                // An hour's mean: of a constant, the constant; of a trace, the trace's.
-                let mean = Rate::of(capacity.volume(Time::ZERO, Time::from_secs(3600)), TimeDelta::from_secs(3600));
-                DropTailLimit::Bytes(mean * time)
+                let limit = rate * time;
+                let bytes = limit.as_bytes();
+                self.notes.push(format!("{id}: the queue's limit of {time} is {bytes} bytes, at {rate}, and stays so"));
+                DropTailLimit::Bytes(limit)
             }
         };
         let nothing = match limit {
@@ -163,11 +174,18 @@ impl Resolver<'_> {
             return Err(problem.help("for the shortest queue write \"1 packet\""));
         }
         if let DropTailLimit::DrainTime(time) = limit
-            && capacity.is_some()
+            && nominal.is_some()
         {
             self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
         }
-        Ok(QueuePlan::DropTail(limit))
+        match discipline {
+            None | Some((_, "drop-tail")) => Ok(QueuePlan::DropTail(limit)),
+            Some((place, other)) => {
+                let known: Vec<&str> = DISCIPLINES.iter().map(|(n, _)| *n).collect();
+                let problem = self.complain(place, format!("no queue discipline `{other}`"));
+                Err(problem.help(suggestion(other, &known)))
+            }
+        }
     }
 
     pub(super) fn jitter(&self, place: &Placed<JitterTable>) -> Checked<Jitter> {
@@ -202,21 +220,13 @@ impl Resolver<'_> {
             ("good", &table.good),
             ("bad", &table.bad),
         ];
-        let takes: &[&str] = match model {
-            "bernoulli" => &["probability"],
-            "gilbert-elliott" => &["to_bad", "to_good", "good", "bad"],
-            _ => {
-                let known: Vec<&str> = LossModel::NAMES.iter().map(|(n, _)| *n).collect();
-                let problem = self.complain(&table.model, format!("no loss model `{model}`"));
-                return Err(problem.help(suggestion(model, &known)));
-            }
-        };
-        for (key, value) in numbers {
-            if let Some(place) = value.as_ref().filter(|_| !takes.contains(&key)) {
+        let takes_only = |takes: &[&str]| match numbers.iter().find(|(key, v)| v.is_some() && !takes.contains(key)) {
+            Some((key, Some(place))) => {
                 let problem = self.complain_of_key(key, place, format!("the loss model `{model}` has no `{key}`"));
-                return Err(problem.help(suggestion(key, takes)));
+                Err(problem.help(suggestion(key, takes)))
             }
-        }
+            _ => Ok(()),
+        };
         let needed = |key: &str, value: &Option<Placed<Fraction>>| match value {
             Some(place) => Ok(*place.get()),
             None => {
@@ -224,16 +234,26 @@ impl Resolver<'_> {
                 Err(problem.help(format!("add `{key} = \"1 %\"`")))
             }
         };
-        Ok(match model {
-            "bernoulli" => LossModel::Bernoulli { probability: needed("probability", &table.probability)? },
-            _ => LossModel::GilbertElliott {
-                to_bad: needed("to_bad", &table.to_bad)?,
-                to_good: needed("to_good", &table.to_good)?,
-                good: get(&table.good, Fraction::ZERO),
-                bad: get(&table.bad, Fraction::ONE),
-                is_bad: false,
-            },
-        })
+        match model {
+            "bernoulli" => {
+                takes_only(&["probability"])?;
+                Ok(LossModel::Bernoulli { probability: needed("probability", &table.probability)? })
+            }
+            "gilbert-elliott" => {
+                takes_only(&["to_bad", "to_good", "good", "bad"])?;
+                Ok(LossModel::GilbertElliott {
+                    to_bad: needed("to_bad", &table.to_bad)?,
+                    to_good: needed("to_good", &table.to_good)?,
+                    good: get(&table.good, Fraction::ZERO),
+                    bad: get(&table.bad, Fraction::ONE),
+                })
+            }
+            other => {
+                let known: Vec<&str> = LossModel::NAMES.iter().map(|(n, _)| *n).collect();
+                let problem = self.complain(&table.model, format!("no loss model `{other}`"));
+                Err(problem.help(suggestion(other, &known)))
+            }
+        }
     }
 
     pub(super) fn schedule<P, T, U>(
