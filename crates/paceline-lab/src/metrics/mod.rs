@@ -399,7 +399,7 @@ impl Span {
                 flow.one_way.add(delay - plan.flows[index].base_owd(plan, at - delay));
             }
             Row::RoundTrip { at, flow, rtt } if self.holds(at) => {
-                let base = plan.flows[flow.0 as usize].base_rtt;
+                let base = plan.flows[flow.0 as usize].base_rtt_at(plan, at);
                 let flow = &mut self.flows[flow.0 as usize];
                 flow.rtt.add(rtt);
                 flow.rtt_queue.add(rtt - base);
