@@ -147,7 +147,7 @@ fn each_kind_of_row_comes_back() {
             "time_ns=9 event=crossed packet=0 flow=video class=media size_bytes=1228 hop=back waited_ns=3 left_ns=7",
             "time_ns=10 event=arrived packet=0 flow=video class=media size_bytes=1228 delay_ns=9",
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=overflow",
-            "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=loss",
+            "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward left_ns=19 reason=loss",
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=early",
         ]
     );
