@@ -24,7 +24,8 @@ pub struct Plan {
     pub hops: Vec<HopPlan>,
     /// How many of the hops are the forward path.
     pub forward_hops: usize,
-    /// Index of the hop that `links` results call `link`: the forward path's slowest.
+    /// Index of the hop that `links` results call `link`: the slowest that forward flows' media crosses, or
+    /// any flow's where none goes forward.
     pub bottleneck: usize,
     /// The flows.
     pub flows: Vec<FlowPlan>,
@@ -94,8 +95,6 @@ pub struct FlowPlan {
     pub report_route: Vec<usize>,
     /// Extra one-way delay of its own, each way, before the first hop.
     pub access_delay: TimeDelta,
-    /// Propagation delay of both routes and accesses together at time zero: the smallest round-trip time.
-    pub base_rtt: TimeDelta,
     /// The receiver's clock.
     pub clock: ClockPlan,
     /// Its streams.
@@ -116,7 +115,17 @@ impl FlowPlan {
 
     /// Propagation delay of its media route for a packet sent at `at`, access line included.
     pub fn base_owd(&self, plan: &Plan, at: Time) -> TimeDelta {
-        self.media_route.iter().fold(self.access_delay, |sum, hop| sum + *plan.hops[*hop].delay.at(at))
+        self.propagation(&self.media_route, plan, at)
+    }
+
+    /// Propagation delay of both its routes, in force at `at`, access line included each way: the smallest round-trip
+    /// time.
+    pub fn base_rtt_at(&self, plan: &Plan, at: Time) -> TimeDelta {
+        self.propagation(&self.media_route, plan, at) + self.propagation(&self.report_route, plan, at)
+    }
+
+    fn propagation(&self, route: &[usize], plan: &Plan, at: Time) -> TimeDelta {
+        route.iter().fold(self.access_delay, |sum, hop| sum + *plan.hops[*hop].delay.at(at))
     }
 }
 
@@ -228,6 +237,13 @@ pub struct Window {
     pub from: Time,
     /// To before here.
     pub to: Time,
+}
+
+impl Window {
+    /// Both ends, s.
+    pub fn seconds(&self) -> (f64, f64) {
+        (self.from.as_secs_f64(), self.to.as_secs_f64())
+    }
 }
 
 /// A published value.

@@ -86,6 +86,8 @@ pub enum Row {
         packet: PacketRow,
         /// Why.
         reason: DropReason,
+        /// When its last bit left the server, if it was served: lost on the wire.
+        left: Option<Time>,
     },
     /// A datagram reached the endpoint that it was sent to.
     Arrived {
@@ -199,6 +201,15 @@ pub trait RowSink {
     /// Whether [`Row::Signal`]s are wanted; asked once, before the run.
     fn wants_signals(&self) -> bool {
         false
+    }
+}
+
+impl<S: RowSink + ?Sized> RowSink for &mut S {
+    fn row(&mut self, row: &Row) {
+        (**self).row(row);
+    }
+    fn wants_signals(&self) -> bool {
+        (**self).wants_signals()
     }
 }
 

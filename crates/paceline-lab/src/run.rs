@@ -65,6 +65,8 @@ pub struct Assertion {
     pub metric: String,
     /// Flow it is taken of.
     pub flow: Option<String>,
+    /// The span it is taken over, s.
+    pub window_s: (f64, f64),
     /// Lowest and highest mean allowed.
     pub bounds: (f64, f64),
     /// The mean, if the metric had a value in every run.
@@ -142,7 +144,7 @@ impl Runner<'_> {
         let mut collector = Collector::new(plan, &windows, self.ticked);
         let outcome = match sink {
             None => self.world.run(plan, self.registry, seed, &mut collector)?,
-            Some(sink) => self.world.run(plan, self.registry, seed, &mut Both(&mut collector, sink))?,
+            Some(sink) => self.world.run(plan, self.registry, seed, &mut (&mut collector, sink))?,
         };
         let (results, seconds) = collector.finish();
         let mut results = results.into_iter();
@@ -196,6 +198,7 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
                 id: a.id.clone(),
                 metric: a.metric.clone(),
                 flow: flow_name(a.flow),
+                window_s: a.window.seconds(),
                 bounds: a.bounds,
                 measured: mean,
                 holds: mean.is_some_and(|m| a.bounds.0 <= m && m <= a.bounds.1),
@@ -208,22 +211,10 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
         .map(|e| Expectation {
             metric: e.metric.clone(),
             flow: flow_name(e.flow),
-            window_s: (e.window.from.as_secs_f64(), e.window.to.as_secs_f64()),
+            window_s: e.window.seconds(),
             published: e.published,
             measured: measured(&e.metric, e.flow, &e.window),
         })
         .collect();
     RunsResult { scenario: plan.id.clone(), runs, summary, assertions, expectations, notes: plan.notes.clone() }
-}
-
-struct Both<'a, 'b, A>(&'a mut A, &'b mut dyn RowSink);
-
-impl<A: RowSink> RowSink for Both<'_, '_, A> {
-    fn row(&mut self, row: &crate::rows::Row) {
-        self.0.row(row);
-        self.1.row(row);
-    }
-    fn wants_signals(&self) -> bool {
-        self.0.wants_signals() || self.1.wants_signals()
-    }
 }

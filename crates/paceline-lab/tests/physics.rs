@@ -1,7 +1,8 @@
 //! What a link must do whatever the controller: two-sided checks of the simulator against arithmetic.
 
 use paceline::Registry;
-use paceline_lab::metrics::FlowResult;
+use paceline_lab::metrics::{FlowResult, find};
+use paceline_lab::plan::Measure;
 use paceline_lab::rows::{PacketClass, Row, RowSink};
 use paceline_lab::run::{RunResult, Runner};
 use paceline_lab::scenario::{Catalogue, Changes, Origin, load};
@@ -294,4 +295,107 @@ fn gcc_on_the_papers_changing_link() {
     let stream = &flow(&result).streams[0];
     assert_eq!(stream.frames, frames);
     within("goodput over throughput", flow(&result).goodput_bps / flow(&result).throughput_bps, 0.85, 0.99);
+}
+
+/// A metric of the run as a whole.
+fn of_run(result: &RunResult, metric: &str) -> Option<f64> {
+    (find(metric).expect("a metric").value)(&result.whole, None, &Measure::default())
+}
+
+fn of_flow(result: &RunResult, metric: &str, flow: usize) -> Option<f64> {
+    (find(metric).expect("a metric").value)(&result.whole, Some(flow), &Measure::default())
+}
+
+const SECOND: &str = "\n[[flow]]\nid = \"two\"\ncontroller = \"fixed\"\nconfig = { rate_bps = 500000 }\n\
+                      encoder = { source = \"ideal\", max = \"10Mbps\" }\n";
+
+#[test]
+fn flows_one_after_the_other_do_not_add_their_rates() {
+    // 500 kbit/s for 30 s, then the same again: 30 Mbit in 60 s.
+    let result = run(&(ONE.to_owned() + SECOND), &["flow.video.stop=30s", "flow.two.start=30s"]);
+    within("throughput of the run", of_run(&result, "throughput_bps").unwrap(), 490e3, 505e3);
+    within("target of the run", of_run(&result, "target_bps").unwrap(), 495e3, 501e3);
+    let goodput = of_run(&result, "goodput_bps").unwrap();
+    within("goodput of the run", goodput, 425e3, 499e3);
+    within("good utilisation", of_run(&result, "good_utilization").unwrap() * 1e6, goodput - 1.0, goodput + 1.0);
+    for index in 0..2 {
+        within("throughput of a flow", of_flow(&result, "throughput_bps", index).unwrap(), 490e3, 505e3);
+        within("target of a flow", of_flow(&result, "target_bps", index).unwrap(), 499e3, 501e3);
+        within("utilisation by a flow", of_flow(&result, "utilization", index).unwrap(), 0.49, 0.505);
+    }
+}
+
+#[test]
+fn a_flow_the_other_way_does_not_share_the_forward_link() {
+    let text = ONE.to_owned() + SECOND;
+    let reverse = ["flow.two.direction=\"reverse\"", "path.reverse.capacity=2Mbps", "flow.two.config.rate_bps=400000"];
+    let result = run(&text, &reverse);
+    let forward = result.whole.flows[0].rendered_bytes as f64 * 8.0 / 60e6;
+    within("good utilisation", forward, 0.425, 0.499);
+    within("good utilisation of the run", of_run(&result, "good_utilization").unwrap(), forward - 1e-6, forward + 1e-6);
+    within("utilisation by the forward flow", of_flow(&result, "utilization", 0).unwrap(), 0.49, 0.51);
+    within("utilisation by the reverse flow", of_flow(&result, "utilization", 1).unwrap(), 0.195, 0.205);
+    within("Jain's index of one flow", result.whole.jain.unwrap(), 1.0, 1.0);
+    // All of 1 Mbit/s is its fair share: half of it is not enough, 95 % is.
+    assert_eq!(of_flow(&result, "converge_s", 0), None);
+    let faster = run(&text, &[&reverse[..], &["flow.video.config.rate_bps=950000"]].concat());
+    within("convergence", of_flow(&faster, "converge_s", 0).unwrap(), 1.0, 3.0);
+    // Two the same way share alike: half is enough.
+    within("convergence of two", of_flow(&run(&text, &[]), "converge_s", 0).unwrap(), 1.0, 3.0);
+}
+
+#[test]
+fn what_is_lost_on_the_wire_used_the_link() {
+    let settings = ["flow.video.config.rate_bps=2e6", "flow.video.retransmit=false", "path.forward.loss=10 %"];
+    let result = run(ONE, &settings);
+    within("utilisation", result.whole.link.utilization.unwrap(), 0.99, 1.0001);
+    within("throughput", flow(&result).throughput_bps, 0.88e6, 0.92e6);
+    // Half overflows; of the other half, a tenth is lost.
+    within("loss", result.whole.link.loss_ratio, 0.53, 0.57);
+}
+
+#[test]
+fn what_can_be_attained_is_the_least_of_the_route_at_each_time() {
+    let hops = "hops = [{ id = \"a\", capacity = [[\"0s\",\"1Mbps\"],[\"30s\",\"4Mbps\"]] }, \
+                { id = \"b\", capacity = [[\"0s\",\"4Mbps\"],[\"30s\",\"1Mbps\"]] }]";
+    let text = ONE.replace("capacity = \"1Mbps\"", hops).replace("queue = { limit = \"300ms\" }\n", "");
+    let result = run(&text, &[]);
+    // 1 Mbit/s all the time, though either hop passes 2.5 on average.
+    within("attained", of_run(&result, "attained").unwrap(), 0.49, 0.51);
+    within("utilisation by the flow", of_flow(&result, "utilization", 0).unwrap(), 0.195, 0.205);
+    within("utilisation", of_run(&result, "utilization").unwrap(), 0.195, 0.205);
+}
+
+#[test]
+fn the_link_is_the_slowest_that_media_crosses() {
+    let hops = "hops = [{ id = \"fast\", capacity = \"5Mbps\" }, { id = \"slow\", capacity = \"100kbps\" }]";
+    let text = ONE.replace("capacity = \"1Mbps\"", hops).replace("queue = { limit = \"300ms\" }\n", "");
+    let aside = run(&text, &["flow.video.route=[\"fast\"]"]);
+    assert_eq!(aside.whole.link.id, "fast");
+    within("utilisation", aside.whole.link.utilization.unwrap(), 0.098, 0.102);
+    assert_eq!(run(&text, &[]).whole.link.id, "slow");
+    let back = run(ONE, &["flow.video.direction=\"reverse\"", "path.reverse.capacity=2Mbps"]);
+    assert_eq!(back.whole.link.id, back.whole.links[1].id, "no flow goes forward");
+    within("utilisation", back.whole.link.utilization.unwrap(), 0.245, 0.255);
+}
+
+#[test]
+fn a_picture_that_never_moves_again_is_frozen_to_the_end() {
+    let stops = run(ONE, &["path.forward.capacity=[[\"0s\",\"1Mbps\"],[\"30s\",\"100bps\"]]", "flow.video.stop=50s"]);
+    let stream = &flow(&stops).streams[0];
+    assert_eq!(stream.freezes, 1);
+    within("frozen", stream.freeze_s, 19.9, 20.1);
+    let never = run(ONE, &["path.forward.capacity=100bps", "flow.video.start=10s", "flow.video.stop=50s"]);
+    let stream = &flow(&never).streams[0];
+    assert_eq!((stream.frames, stream.freezes, stream.freeze_s), (0, 1, 40.0));
+    let fine = run(ONE, &[]);
+    assert_eq!((flow(&fine).streams[0].freezes, of_run(&fine, "freeze_s")), (0, Some(0.0)));
+}
+
+#[test]
+fn a_longer_way_is_not_a_queue() {
+    // Half a link in use, and 100 ms more of propagation from 30 s on: round trips grow, waiting does not.
+    let result = run(ONE, &["path.forward.delay=[[\"0s\",\"25ms\"],[\"30s\",\"125ms\"]]"]);
+    within("p95 of round trips", flow(&result).rtt_ms.unwrap().p95, 150.0, 165.0);
+    within("p95 of sampled queuing", flow(&result).rtt_sampled_queue_ms.unwrap().p95, 0.0, 15.0);
 }

@@ -51,6 +51,8 @@ pub enum Output {
         cause: DropCause,
         /// When: on arrival for an overflow, at the far end for a loss.
         due: Time,
+        /// When its last bit left the server, if it was served: a loss on the wire.
+        left: Option<Time>,
     },
 }
 
@@ -123,7 +125,7 @@ impl Link {
         }
         match self.queue.enqueue(now, packet, rate) {
             Ok(()) => self.serve_until(now),
-            Err(cause) => self.insert(Output::Dropped { packet, cause, due: now }),
+            Err(cause) => self.insert(Output::Dropped { packet, cause, due: now, left: None }),
         }
     }
 
@@ -165,7 +167,7 @@ impl Link {
             let start = self.free;
             let next = self.queue.dequeue(start, &mut self.dropped);
             while let Some(Waiting { packet, .. }) = self.dropped.pop() {
-                self.insert(Output::Dropped { packet, cause: DropCause::Early, due: start });
+                self.insert(Output::Dropped { packet, cause: DropCause::Early, due: start, left: None });
             }
             let Some(Waiting { packet, arrived }) = next else { break };
             let capacity = self.capacity.as_mut().expect("an unlimited link has no queue");
@@ -189,7 +191,7 @@ impl Link {
             self.last_due = due;
         }
         let output = match self.loss.at(left).draw(&mut self.loss_is_bad, &mut self.loss_random) {
-            true => Output::Dropped { packet, cause: DropCause::Loss, due },
+            true => Output::Dropped { packet, cause: DropCause::Loss, due, left: Some(left) },
             false => Output::Delivered { packet, waited, left, due },
         };
         self.insert(output);

@@ -1,4 +1,5 @@
 //! Freezes: a gap between rendered frames over `max(3 x mean, mean + 150 ms)`, the mean being that of the last 30 gaps.
+//! The gap still open at the end is one too; and where nothing was rendered, so is the whole life.
 
 use paceline_units::{Time, TimeDelta};
 
@@ -30,16 +31,33 @@ impl Freezes {
     pub fn rendered(&mut self, at: Time) {
         let Some(last) = self.last.replace(at) else { return };
         let gap = at - last;
+        self.judge(gap);
+        self.sum += gap - core::mem::replace(&mut self.gaps[self.seen % MEMORY], gap);
+        self.seen += 1;
+    }
+
+    /// No more frames come: what was asked for lived from `from` to `to`.
+    pub fn finish(&mut self, from: Time, to: Time) {
+        match self.last {
+            Some(last) => self.judge(to - last),
+            None if from < to => self.add(to - from),
+            None => (),
+        }
+    }
+
+    fn judge(&mut self, gap: TimeDelta) {
         let known = self.seen.min(MEMORY) as i64;
         if known >= 2 {
             let mean = self.sum / known;
             if gap > (mean * 3).max(mean + TimeDelta::from_millis(150)) {
-                self.count += 1;
-                self.total += gap;
+                self.add(gap);
             }
         }
-        self.sum += gap - core::mem::replace(&mut self.gaps[self.seen % MEMORY], gap);
-        self.seen += 1;
+    }
+
+    fn add(&mut self, gap: TimeDelta) {
+        self.count += 1;
+        self.total += gap;
     }
 }
 
@@ -65,5 +83,20 @@ mod tests {
         }
         show(&mut freezes, 184);
         assert_eq!((freezes.count, freezes.total), (1, TimeDelta::from_millis(184)));
+    }
+
+    #[test]
+    fn the_open_end_is_a_gap_and_a_life_without_frames_a_freeze() {
+        let ended = |frames_ms: &[i64], end_ms: i64| {
+            let mut freezes = Freezes::new();
+            frames_ms.iter().for_each(|ms| freezes.rendered(Time::from_millis(*ms)));
+            freezes.finish(Time::from_millis(10), Time::from_millis(end_ms));
+            (freezes.count, freezes.total.as_nanos() / 1_000_000)
+        };
+        assert_eq!(ended(&[20, 60, 100], 290), (0, 0), "190 = 40 + 150 is not over the bound");
+        assert_eq!(ended(&[20, 60, 100], 291), (1, 191));
+        assert_eq!(ended(&[20, 60], 9000), (0, 0), "one gap is known, two are needed");
+        assert_eq!(ended(&[], 9000), (1, 8990));
+        assert_eq!(ended(&[], 10), (0, 0), "it did not live");
     }
 }

@@ -1,6 +1,6 @@
 //! From rows to numbers: a [`Collector`] listens to a run and answers a [`WindowResult`] for each span asked for.
 //!
-//! The five papers measure differently (`docs/metrics.md`); which reading a metric takes is the scenario's choice
+//! The papers measure differently (`docs/metrics.md`); which reading a metric takes is the scenario's choice
 //! ([`Measure`]), made once.
 
 mod freezes;
@@ -15,22 +15,24 @@ use crate::rows::{PacketClass, Row, RowSink};
 use crate::stats::jain;
 use freezes::Freezes;
 use histogram::Times;
-use paceline_link::Capacity;
-use paceline_units::{Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use serde::Serialize;
 
 /// What a span of a run came to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WindowResult {
+    /// The span, s.
+    pub window_s: (f64, f64),
     /// Every hop.
     pub links: Vec<LinkResult>,
     /// The forward bottleneck again.
     pub link: LinkResult,
     /// Every flow.
     pub flows: Vec<FlowResult>,
-    /// Jain's index of the flows' rates in 1 s bins, averaged over the bins in which all that live in the span live.
+    /// Jain's index of the rates, in 1 s bins, of the flows whose media crosses `link`, averaged over the bins in which
+    /// all of them that live in the span live.
     pub jain: Option<f64>,
-    /// Queuing delays of all media flows together, each as the papers sample it.
+    /// Queuing delays of all flows together, each as the papers sample it.
     #[serde(skip)]
     pub pooled: Pooled,
 }
@@ -53,11 +55,11 @@ pub struct Pooled {
 pub struct LinkResult {
     /// Its name.
     pub id: String,
-    /// Bits that crossed over bits that could have; none for an unlimited hop.
+    /// Bits served, those then lost on the wire included, over bits that could have been; none for an unlimited hop.
     pub utilization: Option<f64>,
     /// Bytes dropped over bytes that came.
     pub loss_ratio: f64,
-    /// Waiting time of each packet, without its own serialisation.
+    /// Waiting time of each packet that crossed, without its own serialisation.
     pub queue_ms: Option<Distribution>,
     /// Mean capacity over the span, bit/s; none for an unlimited hop.
     pub capacity_bps: Option<f64>,
@@ -82,12 +84,23 @@ pub struct FlowResult {
     pub goodput_bps: f64,
     /// Mean target, bit/s.
     pub target_bps: Option<f64>,
-    /// Throughput over what it could have had: its sources' maximum or the capacity, second by second.
+    /// Bytes that arrived, all headers included.
+    pub received_bytes: u64,
+    /// Bytes of rendered frames.
+    pub rendered_bytes: u64,
+    /// Target times the time it was in force, bit.
+    pub target_bits: f64,
+    /// Bytes that the slowest hop of its media's route could have passed while it lived; none: no hop has a capacity.
+    pub capacity_bytes: Option<u64>,
+    /// Whether its media crosses `link`.
+    pub crosses_link: bool,
+    /// Throughput over what it could have had: its sources' maximum or the least capacity on its media's route, second
+    /// by second.
     pub attained: Option<f64>,
     /// Throughput over that of all flows.
     pub share: Option<f64>,
     /// Seconds from the span's start, or the flow's, to the first second in which it receives 90 % of what it could
-    /// have, with capacity shared equally; none: never.
+    /// have, with the slowest hop's capacity shared equally among the flows that cross it then; none: never.
     pub converge_s: Option<f64>,
     /// Bytes lost over bytes sent, or over bytes received, as the scenario measures.
     pub loss_ratio: f64,
@@ -118,7 +131,8 @@ pub struct StreamResult {
     pub target_bps_mean: Option<f64>,
     /// From capture to rendering.
     pub frame_delay_ms: Option<Distribution>,
-    /// Gaps between rendered frames over max(3 x mean, mean + 150 ms).
+    /// Gaps between rendered frames over max(3 x mean, mean + 150 ms), the one still open at the end included; one if
+    /// nothing was rendered at all.
     pub freezes: u64,
     /// Their total, s.
     pub freeze_s: f64,
@@ -151,6 +165,8 @@ struct Span {
 
 struct Hop {
     crossed: u64,
+    /// Bytes that were served, and then lost on the wire.
+    lost_on_wire: u64,
     dropped: u64,
     waited: Times,
 }
@@ -204,6 +220,8 @@ impl<'a> Collector<'a> {
             let window = span.window;
             for (flow, plan) in span.flows.iter_mut().zip(&self.plan.flows) {
                 flow.settle_target(plan.stop.min(end), &window);
+                let (from, to) = lived(plan.start, plan.stop, &window);
+                flow.streams.iter_mut().for_each(|s| s.freezes.finish(from, to));
             }
         }
         let spans: Vec<WindowResult> = self.spans.iter().map(|span| self.result(span)).collect();
@@ -228,6 +246,7 @@ impl<'a> Collector<'a> {
             all.distribution()
         };
         WindowResult {
+            window_s: window.seconds(),
             link: links[plan.bottleneck].clone(),
             links,
             flows,
@@ -266,6 +285,7 @@ impl<'a> Collector<'a> {
             frames: s.frames,
             frames_dropped: s.dropped,
         });
+        let rendered_bytes = flow.streams.iter().map(|s| s.bytes).sum();
         let attainable = self.attainable(index, from, to);
         FlowResult {
             id: plan.id.clone(),
@@ -274,8 +294,13 @@ impl<'a> Collector<'a> {
             start_s: plan.start.as_secs_f64(),
             stop_s: plan.stop.as_secs_f64(),
             throughput_bps,
-            goodput_bps: per_second(flow.streams.iter().map(|s| s.bytes).sum()),
+            goodput_bps: per_second(rendered_bytes),
             target_bps,
+            received_bytes: flow.received,
+            rendered_bytes,
+            target_bits: flow.target_bits,
+            capacity_bytes: self.slowest(index, from, to).map(|(_, volume)| volume.as_bytes()),
+            crosses_link: plan.media_route.contains(&self.plan.bottleneck),
             attained: attainable.filter(|a| *a > 0.0).map(|a| flow.received as f64 * 8.0 / a),
             share: (all_received > 0).then(|| flow.received as f64 / all_received as f64),
             converge_s: self.converged(index, from, to),
@@ -289,27 +314,35 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The capacity of the slowest hop on a flow's media route, if any hop has one.
-    fn capacity_of(&self, flow: usize) -> Option<&Capacity> {
+    /// The hop of a flow's media route that passes least from `from` to `to`, and what it passes, if any hop has a
+    /// capacity.
+    fn slowest(&self, flow: usize, from: Time, to: Time) -> Option<(usize, DataSize)> {
+        let to = to.max(from);
         let hops = self.plan.flows[flow].media_route.iter();
-        let capacities = hops.filter_map(|h| self.plan.hops[*h].capacity.as_ref());
-        capacities.min_by_key(|c| c.volume(Time::ZERO, Time::ZERO + self.plan.duration))
+        let volumes = hops.filter_map(|h| Some((*h, self.plan.hops[*h].capacity.as_ref()?.volume(from, to))));
+        volumes.min_by_key(|(_, volume)| *volume)
     }
 
     /// Bits that the flow's sources, or the capacity where that is less, allow from `from` to `to`.
     fn attainable(&self, flow: usize, from: Time, to: Time) -> Option<f64> {
         let most = self.plan.flows[flow].most().as_bps_f64();
-        let capacity = self.capacity_of(flow)?;
         let bins = seconds_between(from, to);
-        Some(bins.map(|(a, b)| (capacity.volume(a, b).as_bits() as f64).min(most * (b - a).as_secs_f64())).sum())
+        bins.map(|(a, b)| {
+            let (_, volume) = self.slowest(flow, a, b)?;
+            Some((volume.as_bits() as f64).min(most * (b - a).as_secs_f64()))
+        })
+        .sum()
     }
 
     fn converged(&self, flow: usize, from: Time, to: Time) -> Option<f64> {
-        let capacity = self.capacity_of(flow)?;
         let most = self.plan.flows[flow].most().as_bps_f64();
-        let living = |a: Time| self.plan.flows.iter().filter(|f| f.start <= a && a < f.stop).count().max(1);
+        let sharing = |hop: usize, at: Time| {
+            let living = self.plan.flows.iter().filter(|f| f.start <= at && at < f.stop);
+            living.filter(|f| f.media_route.contains(&hop)).count().max(1)
+        };
         seconds_between(from, to).filter(|(a, b)| whole_second(*a, *b)).find_map(|(a, b)| {
-            let fair = (capacity.volume(a, b).as_bits() as f64 / living(a) as f64).min(most);
+            let (hop, volume) = self.slowest(flow, a, b)?;
+            let fair = (volume.as_bits() as f64 / sharing(hop, a) as f64).min(most);
             let got = self.seconds[flow][a.as_secs_f64() as usize] as f64 * 8.0;
             (got >= 0.9 * fair).then(|| (b - from).as_secs_f64())
         })
@@ -317,6 +350,7 @@ impl<'a> Collector<'a> {
 
     fn jain(&self, window: &Window) -> Option<f64> {
         let living: Vec<usize> = (0..self.plan.flows.len())
+            .filter(|f| self.plan.flows[*f].media_route.contains(&self.plan.bottleneck))
             .filter(|f| self.plan.flows[*f].start < window.to && self.plan.flows[*f].stop > window.from)
             .collect();
         let from = living.iter().map(|f| self.plan.flows[*f].start).max()?.max(window.from);
@@ -352,7 +386,7 @@ impl RowSink for Collector<'_> {
 
 impl Span {
     fn new(plan: &Plan, window: Window) -> Self {
-        let hop = |_| Hop { crossed: 0, dropped: 0, waited: Times::new() };
+        let hop = |_| Hop { crossed: 0, lost_on_wire: 0, dropped: 0, waited: Times::new() };
         let stream = || Stream { bytes: 0, frames: 0, dropped: 0, delay: Times::new(), freezes: Freezes::new() };
         let flow = |f: &crate::plan::FlowPlan| Flow {
             sent: 0,
@@ -385,10 +419,16 @@ impl Span {
                 hop.crossed += packet.size.as_bytes();
                 hop.waited.add(waited);
             }
-            Row::Dropped { at, hop, packet, .. } if self.holds(at) => {
-                self.hops[hop as usize].dropped += packet.size.as_bytes();
-                if packet.class != PacketClass::ReceiverControl {
-                    self.flows[packet.flow.0 as usize].lost += packet.size.as_bytes();
+            Row::Dropped { at, hop, packet, left, .. } => {
+                let bytes = packet.size.as_bytes();
+                if left.is_some_and(|left| self.holds(left)) {
+                    self.hops[hop as usize].lost_on_wire += bytes;
+                }
+                if self.holds(at) {
+                    self.hops[hop as usize].dropped += bytes;
+                    if packet.class != PacketClass::ReceiverControl {
+                        self.flows[packet.flow.0 as usize].lost += bytes;
+                    }
                 }
             }
             Row::Arrived { at, packet, delay } if self.holds(at) && packet.class != PacketClass::ReceiverControl => {
@@ -399,7 +439,7 @@ impl Span {
                 flow.one_way.add(delay - plan.flows[index].base_owd(plan, at - delay));
             }
             Row::RoundTrip { at, flow, rtt } if self.holds(at) => {
-                let base = plan.flows[flow.0 as usize].base_rtt;
+                let base = plan.flows[flow.0 as usize].base_rtt_at(plan, at);
                 let flow = &mut self.flows[flow.0 as usize];
                 flow.rtt.add(rtt);
                 flow.rtt_queue.add(rtt - base);
@@ -430,7 +470,7 @@ impl Hop {
         let came = (self.crossed + self.dropped) as f64;
         LinkResult {
             id: plan.id.clone(),
-            utilization: volume.filter(|v| *v > 0.0).map(|v| self.crossed as f64 / v),
+            utilization: volume.filter(|v| *v > 0.0).map(|v| (self.crossed + self.lost_on_wire) as f64 / v),
             loss_ratio: if came > 0.0 { self.dropped as f64 / came } else { 0.0 },
             queue_ms: self.waited.distribution(),
             capacity_bps: volume.map(|v| v * 8.0 / span),

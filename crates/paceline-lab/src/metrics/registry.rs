@@ -25,17 +25,26 @@ pub const METRICS: &[MetricSpec] = &[
     metric(
         "utilization",
         "",
-        "bits that crossed the forward bottleneck, or arrived for one flow, over bits that could have",
+        "bits that the forward bottleneck served over bits that it could have; of a flow: that arrived, over those \
+         that the slowest hop of its media's route could have passed while it lived",
         |r, flow, _| match flow {
             None => r.link.utilization,
-            Some(f) => Some(r.flows[f].throughput_bps / r.link.capacity_bps.filter(|c| *c > 0.0)?),
+            Some(f) => of_capacity(&r.flows[f], |f| f.received_bytes),
         },
     ),
     metric(
         "good_utilization",
         "",
-        "bits of rendered frames over bits that the forward bottleneck could have passed",
-        |r, flow, _| Some(sum(r, flow, |f| f.goodput_bps) / r.link.capacity_bps.filter(|c| *c > 0.0)?),
+        "bits of rendered frames, of the flows that cross the forward bottleneck, over bits that it could have passed; \
+         of a flow: over the same as its utilization",
+        |r, flow, _| match flow {
+            None => {
+                let crossing = r.flows.iter().filter(|f| f.crosses_link);
+                let rendered: u64 = crossing.map(|f| f.rendered_bytes).sum();
+                Some(rendered as f64 * 8.0 / span(r) / r.link.capacity_bps.filter(|c| *c > 0.0)?)
+            }
+            Some(f) => of_capacity(&r.flows[f], |f| f.rendered_bytes),
+        },
     ),
     metric(
         "loss_ratio",
@@ -52,18 +61,34 @@ pub const METRICS: &[MetricSpec] = &[
             (whole > 0.0).then(|| lost / whole)
         },
     ),
-    metric("queue_p5_ms", "ms", "5th percentile of queuing delay, as the scenario measures it", |r, f, m| {
-        queue(r, f, m, |d| d.p5)
-    }),
-    metric("queue_p50_ms", "ms", "median queuing delay, as the scenario measures it", |r, f, m| {
-        queue(r, f, m, |d| d.p50)
-    }),
-    metric("queue_p95_ms", "ms", "95th percentile of queuing delay, as the scenario measures it", |r, f, m| {
-        queue(r, f, m, |d| d.p95)
-    }),
-    metric("queue_mean_ms", "ms", "mean queuing delay, as the scenario measures it", |r, f, m| {
-        queue(r, f, m, |d| d.mean)
-    }),
+    metric(
+        "queue_p5_ms",
+        "ms",
+        "5th percentile of queuing delay, as the scenario measures it; of the run \
+         even if a flow is named, unless measured by RTCP",
+        |r, f, m| queue(r, f, m, |d| d.p5),
+    ),
+    metric(
+        "queue_p50_ms",
+        "ms",
+        "median queuing delay, as the scenario measures it; of the run \
+         even if a flow is named, unless measured by RTCP",
+        |r, f, m| queue(r, f, m, |d| d.p50),
+    ),
+    metric(
+        "queue_p95_ms",
+        "ms",
+        "95th percentile of queuing delay, as the scenario measures it; of the run \
+         even if a flow is named, unless measured by RTCP",
+        |r, f, m| queue(r, f, m, |d| d.p95),
+    ),
+    metric(
+        "queue_mean_ms",
+        "ms",
+        "mean queuing delay, as the scenario measures it; of the run \
+         even if a flow is named, unless measured by RTCP",
+        |r, f, m| queue(r, f, m, |d| d.mean),
+    ),
     metric("owd_p50_ms", "ms", "median one-way delay of packets", |r, flow, _| {
         flow.map_or(&r.pooled.owd, |f| &r.flows[f].owd_ms).map(|d| d.p50)
     }),
@@ -76,40 +101,60 @@ pub const METRICS: &[MetricSpec] = &[
     metric("rtt_p95_ms", "ms", "95th percentile of round-trip time, as RTCP samples it", |r, flow, _| {
         flow.map_or(&r.pooled.rtt, |f| &r.flows[f].rtt_ms).map(|d| d.p95)
     }),
-    metric("jain", "", "Jain's index of the flows' rates in 1 s bins, mean over bins", |r, _, _| r.jain),
-    metric("throughput_bps", "bit/s", "bytes that arrived, headers included, over time", |r, flow, _| {
-        Some(sum(r, flow, |f| f.throughput_bps))
-    }),
-    metric("goodput_bps", "bit/s", "bytes of rendered frames over time", |r, flow, _| {
-        Some(sum(r, flow, |f| f.goodput_bps))
-    }),
-    metric("target_bps", "bit/s", "mean target of the controller", |r, flow, _| {
-        Some(sum(r, flow, |f| f.target_bps.unwrap_or(0.0)))
-    }),
+    metric(
+        "jain",
+        "",
+        "Jain's index of the rates of the flows that cross the forward bottleneck, in 1 s bins, mean over bins; of \
+         the run, even if a flow is named",
+        |r, _, _| r.jain,
+    ),
+    metric(
+        "throughput_bps",
+        "bit/s",
+        "bytes that arrived, headers included, over the span; of a flow: over the part it lived",
+        |r, flow, _| Some(rate(r, flow, |f| f.throughput_bps, |f| f.received_bytes as f64 * 8.0)),
+    ),
+    metric(
+        "goodput_bps",
+        "bit/s",
+        "bytes of rendered frames over the span; of a flow: over the part it lived",
+        |r, flow, _| Some(rate(r, flow, |f| f.goodput_bps, |f| f.rendered_bytes as f64 * 8.0)),
+    ),
+    metric(
+        "target_bps",
+        "bit/s",
+        "target times time, summed over flows, over the span; of a flow: mean target while it had one",
+        |r, flow, _| Some(rate(r, flow, |f| f.target_bps.unwrap_or(0.0), |f| f.target_bits)),
+    ),
     metric("share", "", "a flow's throughput over that of all flows; of the first, if none is named", |r, flow, _| {
         r.flows[flow.unwrap_or(0)].share
     }),
-    metric("attained", "", "throughput over what the sources or, where less, the capacity allow", |r, flow, _| match (
-        flow,
-        r.flows.len(),
-    ) {
-        (Some(f), _) => r.flows[f].attained,
-        (None, 1) => r.flows[0].attained,
-        (None, _) => None,
-    }),
+    metric(
+        "attained",
+        "",
+        "throughput over what the sources or, where less, the slowest hop allow, second by second; of a \
+         run: if it has one flow",
+        |r, flow, _| match (flow, r.flows.len()) {
+            (Some(f), _) => r.flows[f].attained,
+            (None, 1) => r.flows[0].attained,
+            (None, _) => None,
+        },
+    ),
     metric(
         "converge_s",
         "s",
-        "seconds until a flow first receives 90 % of its fair share or of its sources' maximum",
+        "seconds until a flow first receives 90 % of its fair share or of its sources' maximum; of the first \
+         flow, if none is named",
         |r, flow, _| r.flows[flow.unwrap_or(0)].converge_s,
     ),
     metric(
         "frame_delay_p95_ms",
         "ms",
-        "95th percentile of the delay from capture to rendering, first stream",
+        "95th percentile of the delay from capture to rendering, first stream; of the first flow, if \
+         none is named",
         |r, flow, _| r.flows[flow.unwrap_or(0)].streams.first()?.frame_delay_ms.map(|d| d.p95),
     ),
-    metric("freeze_s", "s", "total time frozen, all streams", |r, flow, _| {
+    metric("freeze_s", "s", "total time frozen, all streams, the gap open at the end included", |r, flow, _| {
         Some(sum(r, flow, |f| f.streams.iter().map(|s| s.freeze_s).sum()))
     }),
 ];
@@ -128,6 +173,24 @@ fn sum(result: &WindowResult, flow: Option<usize>, of: impl Fn(&FlowResult) -> f
         Some(f) => of(&result.flows[f]),
         None => result.flows.iter().map(of).sum(),
     }
+}
+
+/// A flow's rate over its own life or, of the run, all flows' bits over the span.
+fn rate(result: &WindowResult, flow: Option<usize>, own: fn(&FlowResult) -> f64, bits: fn(&FlowResult) -> f64) -> f64 {
+    match flow {
+        Some(f) => own(&result.flows[f]),
+        None => sum(result, None, bits) / span(result),
+    }
+}
+
+fn span(result: &WindowResult) -> f64 {
+    result.window_s.1 - result.window_s.0
+}
+
+/// Bytes over those that the slowest hop of the flow's own route could have passed.
+fn of_capacity(flow: &FlowResult, bytes: fn(&FlowResult) -> u64) -> Option<f64> {
+    let capacity = flow.capacity_bytes.filter(|c| *c > 0)?;
+    Some(bytes(flow) as f64 / capacity as f64)
 }
 
 fn queue(

@@ -276,7 +276,7 @@ impl<'a> Run<'a> {
                     let way = if row.class == PacketClass::ReceiverControl { Way::Reports } else { Way::Media };
                     self.forward(now, row.flow.0 as usize, way, descriptor.id);
                 }
-                Output::Dropped { packet: descriptor, cause, due } => {
+                Output::Dropped { packet: descriptor, cause, due, left } => {
                     let (kind, reason) = match cause {
                         DropCause::Overflow => (Kind::Overflow, DropReason::Overflow),
                         DropCause::Loss => (Kind::Loss, DropReason::Loss),
@@ -284,7 +284,7 @@ impl<'a> Run<'a> {
                     };
                     let row = self.packets.get(descriptor.id).row;
                     self.hash.add(due, hop, kind, row.packet, row.size, descriptor.ecn);
-                    self.rows.row(&Row::Dropped { at: due, hop: hop as u16, packet: row, reason });
+                    self.rows.row(&Row::Dropped { at: due, hop: hop as u16, packet: row, reason, left });
                     self.packets.give_back(descriptor.id);
                 }
             }

@@ -139,9 +139,10 @@ impl Tables {
                 let hop = self.hop(hop)?;
                 self.packet(at, PacketEvent::Crossed, packet, [hop, span(waited), time(left), Null, Null])
             }
-            Row::Dropped { at, hop, packet, reason } => {
+            Row::Dropped { at, hop, packet, reason, left } => {
                 let (hop, reason) = (self.hop(hop)?, reason_name(reason));
-                self.packet(at, PacketEvent::Dropped, packet, [hop, Null, Null, Null, reason])
+                let left = left.map_or(Null, time);
+                self.packet(at, PacketEvent::Dropped, packet, [hop, Null, left, Null, reason])
             }
             Row::Arrived { at, packet, delay } => {
                 self.packet(at, PacketEvent::Arrived, packet, [Null, Null, Null, span(delay), Null])

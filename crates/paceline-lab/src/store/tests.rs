@@ -94,7 +94,8 @@ fn one_of_each() -> Vec<Row> {
         Row::Signal { at: at(18), flow, half: HalfName::Receive, signal: 0, value: 12.5 },
     ];
     for reason in [DropReason::Overflow, DropReason::Loss, DropReason::Early] {
-        rows.push(Row::Dropped { at: at(20), hop: 0, packet: packet(1, PacketClass::Media), reason });
+        let left = (reason == DropReason::Loss).then(|| at(19));
+        rows.push(Row::Dropped { at: at(20), hop: 0, packet: packet(1, PacketClass::Media), reason, left });
     }
     rows
 }
@@ -146,7 +147,7 @@ fn each_kind_of_row_comes_back() {
             "time_ns=9 event=crossed packet=0 flow=video class=media size_bytes=1228 hop=back waited_ns=3 left_ns=7",
             "time_ns=10 event=arrived packet=0 flow=video class=media size_bytes=1228 delay_ns=9",
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=overflow",
-            "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=loss",
+            "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward left_ns=19 reason=loss",
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=early",
         ]
     );
@@ -414,7 +415,7 @@ fn rows_that_name_what_is_not_there_fail_the_run() {
     let sent = Row::Sent { at: at(0), packet };
     for (row, expected) in [
         (Row::Remb { at: at(0), flow: FlowId(2), rate: Rate::ZERO }, "flow 2"),
-        (Row::Dropped { at: at(0), hop: 2, packet, reason: DropReason::Loss }, "hop 2"),
+        (Row::Dropped { at: at(0), hop: 2, packet, reason: DropReason::Loss, left: None }, "hop 2"),
         (Row::Signal { at: at(0), flow: FlowId(0), half: HalfName::Receive, signal: 1, value: 0.0 }, "signal 1"),
         (Row::Signal { at: at(0), flow: FlowId(1), half: HalfName::Send, signal: 0, value: 0.0 }, "signal 0"),
     ] {

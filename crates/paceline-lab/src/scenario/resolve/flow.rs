@@ -41,8 +41,6 @@ impl Resolver<'_> {
         let media_route = self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?;
         let report_route = self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?;
         let access_delay = flow.access_delay.as_ref().map_or(Ok(TimeDelta::ZERO), |delay| self.not_negative(delay))?;
-        let propagation =
-            |route: &[usize]| route.iter().fold(access_delay, |sum, hop| sum + hops[*hop].delay.points()[0].1);
         let positive = |place: &Option<Placed<TimeDelta>>, default| match place {
             Some(p) if !p.get().is_positive() => {
                 let problem = self.complain(p, "this time must be more than nothing");
@@ -64,7 +62,6 @@ impl Resolver<'_> {
             controller,
             start_rate: flow.start_rate.as_ref().map_or(START_RATE, |r| *r.get()),
             min_rate: flow.min_rate.as_ref().map_or(MIN_RATE, |r| *r.get()),
-            base_rtt: propagation(&media_route) + propagation(&report_route),
             media_route,
             report_route,
             access_delay,

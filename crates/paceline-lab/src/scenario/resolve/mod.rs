@@ -8,7 +8,7 @@ use super::catalogue::Origin;
 use super::file::{Placed, ScenarioFile};
 use super::problem::{Problem, suggestion};
 use crate::metrics::{self, METRICS};
-use crate::plan::{Assert, Expect, FlowPlan, LossMeasure, Measure, Plan, QueueMeasure, Window};
+use crate::plan::{Assert, Direction, Expect, FlowPlan, HopPlan, LossMeasure, Measure, Plan, QueueMeasure, Window};
 use paceline::Registry;
 use paceline_flow::IP_UDP_HEADERS;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
@@ -98,11 +98,6 @@ impl Resolver<'_> {
             }
         }
         let end = Time::ZERO + duration;
-        let bottleneck = (0..forward_hops)
-            .min_by_key(|h| {
-                hops[*h].capacity.as_ref().map_or(DataSize::from_bytes(u64::MAX), |c| c.volume(Time::ZERO, end))
-            })
-            .unwrap_or(0);
 
         if file.flow.is_empty() {
             let problem = Problem::of(&self.origin.name, self.text, "a scenario needs at least one [[flow]]");
@@ -119,6 +114,7 @@ impl Resolver<'_> {
             flows.push(flow);
         }
 
+        let bottleneck = bottleneck(&hops, &flows, end);
         let measure = self.measure(&file)?;
         let flow_index = |place: &Option<Placed<String>>, resolver: &Self| -> Checked<Option<usize>> {
             let Some(place) = place else { return Ok(None) };
@@ -214,6 +210,19 @@ impl Resolver<'_> {
         }
         Ok(Window { from, to })
     }
+}
+
+/// The slowest hop over the run of those that forward flows' media crosses; of any flow's, where none goes forward.
+fn bottleneck(hops: &[HopPlan], flows: &[FlowPlan], end: Time) -> usize {
+    let crossed = |hop: usize, forward: bool| {
+        flows.iter().any(|f| (!forward || f.direction == Direction::Forward) && f.media_route.contains(&hop))
+    };
+    let volume = |hop: &usize| {
+        let capacity = hops[*hop].capacity.as_ref();
+        capacity.map_or(DataSize::from_bytes(u64::MAX), |c| c.volume(Time::ZERO, end))
+    };
+    let slowest = |forward| (0..hops.len()).filter(|h| crossed(*h, forward)).min_by_key(volume);
+    slowest(true).or_else(|| slowest(false)).unwrap_or(0)
 }
 
 /// What was written, or its default.
