@@ -1,11 +1,11 @@
 //! Flows: when, under which controller, over which hops.
 
-use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE};
+use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get};
 use crate::plan::{ClockPlan, ControllerPlan, Direction, FlowPlan, HopPlan, StreamPlan, with_headers};
 use crate::scenario::file::{Flow, FlowDirection, Placed};
 use crate::scenario::problem::suggestion;
 use paceline::{ConfigError, Setup};
-use paceline_units::{Time, TimeDelta};
+use paceline_units::{Rate, Time, TimeDelta};
 
 impl Resolver<'_> {
     pub(super) fn flow(
@@ -33,6 +33,12 @@ impl Resolver<'_> {
         }
         let streams = self.streams(place)?;
         let controller = self.controller(flow, &streams)?;
+        let least: Rate = streams.iter().map(|s| with_headers(s.source.range().0)).sum();
+        let floor = get(&flow.min_rate, MIN_RATE);
+        if floor < least && flow.min_rate.is_some() {
+            let id = flow.id.get();
+            self.notes.push(format!("{id}: below {least} its sources send more than its controller allows ({floor})"));
+        }
         let (direction, forward) = match flow.direction {
             Some(FlowDirection::Reverse) => (Direction::Reverse, false),
             Some(FlowDirection::Forward) | None => (Direction::Forward, true),
