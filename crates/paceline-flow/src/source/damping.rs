@@ -79,7 +79,7 @@ mod tests {
         let mut target = DampedTarget::new(kbps(150), kbps(1500), kbps(300), TimeDelta::from_millis(200));
         for (at, request, expected) in [
             (10, Some(400), 400),    // free: at once, next not before 210
-            (50, Some(500), 400),    // ignored for now
+            (50, Some(500), 400),    // held back
             (100, Some(600), 400),   // replaces the 500
             (209, None, 400),        // 1 ms early
             (210, None, 600),        // the standing request, next not before 410

@@ -1,0 +1,46 @@
+//! From the controller's decision to what pacer, padding and sources do.
+
+use super::{MediaSender, SenderEvent};
+use crate::allocation::{self, Claim};
+use paceline::MediaKind;
+use paceline_units::{Rate, Time};
+
+impl MediaSender {
+    /// Asks the half what to do, and does it if it is new.
+    pub(super) fn ask(&mut self, now: Time) {
+        let Some(half) = &self.half else { return };
+        let decision = half.decision();
+        if decision != self.decision {
+            self.decision = decision;
+            self.events.push_back(SenderEvent::Decision(decision));
+            self.obey(now);
+        }
+    }
+
+    pub(super) fn obey(&mut self, now: Time) {
+        self.pacer.set_rate(self.decision.pacing.max(Rate::from_bps(1)));
+        self.direct_sources(now);
+    }
+
+    /// Tells each source its share of what the target leaves after retransmissions. Shares are divided as they are on
+    /// the network: a stream pays for its own headers, which are half of an audio stream and a twentieth of video.
+    pub(super) fn direct_sources(&mut self, now: Time) {
+        let media = self.decision.target.saturating_sub(self.resend_rate);
+        self.claims.clear();
+        self.claims.extend(self.streams.iter().map(|s| {
+            let (min, max) = s.config.source.range();
+            Claim { priority: s.config.priority, min: s.with_headers(min), max: s.with_headers(max) }
+        }));
+        let pads = self.streams.iter().any(|s| s.config.names.kind == MediaKind::Video);
+        let most = self.claims.iter().map(|c| c.max).sum();
+        self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO });
+        self.shares.clear();
+        self.shares.resize(self.streams.len(), Rate::ZERO);
+        allocation::divide(media, &self.claims, &mut self.shares);
+        for (stream, share) in self.streams.iter_mut().zip(&self.shares) {
+            let half = self.half.as_ref().and_then(|h| h.stream_rate(stream.config.names.id));
+            stream.allotted = half.unwrap_or(*share).scale(1.0 - stream.overhead);
+            stream.config.source.set_target(now, stream.allotted);
+        }
+    }
+}
