@@ -145,7 +145,7 @@ fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
     text += &flows(plan, result);
     text += &hops(result);
     for assertion in &result.assertions {
-        text += &describe_assertion(assertion);
+        text += &format!("  {}", describe_assertion(assertion));
     }
     if !changes.is_empty() && !result.expectations.is_empty() {
         text += &format!("  · published values are for the scenario as written, not with {}\n", changes.join(", "));
