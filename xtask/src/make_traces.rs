@@ -74,7 +74,7 @@ const SEED: u64 = 1;
 
 const LTE_MS: usize = 40_000;
 const LTE_LOW_BPS: f64 = 800e3;
-const LTE_MEDIAN_BPS: f64 = 2.6e6;
+const LTE_MEDIAN_BPS: f64 = 2.2e6;
 const LTE_HIGH_BPS: f64 = 12e6;
 /// What mahimahi delivers for one line, in bits.
 const OPPORTUNITY_BITS: f64 = 1504.0 * 8.0;

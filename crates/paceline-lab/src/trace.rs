@@ -306,13 +306,13 @@ mod tests {
             (
                 include_str!("../../../scenarios/real/traces/hsdpa.log"),
                 Format::Hsdpa,
-                TimeDelta::from_millis(39_827),
+                TimeDelta::from_millis(39_947),
                 "; sizes are application data without headers",
             ),
             (
                 include_str!("../../../scenarios/real/traces/ghent4g.log"),
                 Format::Ghent4g,
-                TimeDelta::from_millis(40_004),
+                TimeDelta::from_millis(39_985),
                 "; sizes are application data without headers",
             ),
             (
