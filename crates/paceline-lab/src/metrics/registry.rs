@@ -183,6 +183,16 @@ pub const METRICS: &[MetricSpec] = &[
         },
     ),
     metric(
+        "objective",
+        "",
+        "sum over media flows of -1/x - 0.15 ln y: x throughput in Mbit/s, y mean queuing delay in ms as RTCP samples \
+         it, at least 1 (mmsys16, eq. 21 with alpha 2, beta 1, delta 0.15; its units are ours)",
+        |r, flow, _| {
+            let flows = r.flows.iter().enumerate().filter(|(i, f)| flow.map_or(f.kind == "media", |of| of == *i));
+            flows.map(|(_, f)| objective(f.throughput_bps / 1e6, f.rtt_sampled_queue_ms?.mean)).sum()
+        },
+    ),
+    metric(
         "converge_s",
         "s",
         "seconds until a flow first receives 90 % of its fair share or of its sources' maximum; of the first \
@@ -236,6 +246,11 @@ fn rate(result: &WindowResult, flow: Option<usize>, own: fn(&FlowResult) -> f64,
 
 fn span(result: &WindowResult) -> f64 {
     result.window_s.1 - result.window_s.0
+}
+
+/// mmsys16, eq. 20 and 21 with alpha 2, beta 1, delta 0.15: `U^2(x) = -1/x`, `U^1(y) = ln y`.
+fn objective(mbps: f64, queue_ms: f64) -> Option<f64> {
+    (mbps > 0.0).then(|| -1.0 / mbps - 0.15 * libm::log(queue_ms.max(1.0)))
 }
 
 /// Bytes over those that the slowest hop of the flow's own route could have passed.
