@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod label;
 pub mod metrics;
 pub mod plan;
 pub mod rows;

@@ -1,11 +1,13 @@
 //! The plan: a scenario with nothing left open. Made by [`resolve`](crate::scenario), read by every world.
 
+use crate::label::Label;
 use paceline_flow::source::{AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
 use paceline_link::queue::DropTailLimit;
 use paceline_link::{Capacity, Jitter, LossModel, Schedule};
 use paceline_units::{Rate, Time, TimeDelta};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A scenario, resolved.
@@ -32,12 +34,36 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// How metrics are taken.
     pub measure: Measure,
-    /// Published values to stand beside measured ones.
+    /// Which case of the experiment this is; empty: none, or the scenario as written.
+    pub case: Label,
+    /// Every case of the experiment.
+    pub cases: Vec<Label>,
+    /// What was assumed because no source gives it.
+    pub constants: Vec<Constant>,
+    /// Published values of this case, to stand beside measured ones.
     pub expects: Vec<Expect>,
-    /// Bounds that a run must keep.
+    /// Bounds that runs of this case must keep.
     pub asserts: Vec<Assert>,
+    /// What values and bounds of other cases are divided by, by key.
+    pub references: BTreeMap<usize, Quantity>,
     /// What a reader should know: traces taken, what headers count, what limits follow.
     pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Everything that runs of this plan are asked for, each as often as it is asked.
+    pub fn quantities(&self) -> impl Iterator<Item = &Quantity> {
+        let expects = self.expects.iter().map(|e| (&e.of, e.over.as_ref()));
+        let asserts = self.asserts.iter().map(|a| (&a.of, a.over.as_ref()));
+        let own = expects.chain(asserts).flat_map(|(of, over)| {
+            let here = match over {
+                Some(Reference::Here(quantity)) => Some(quantity),
+                _ => None,
+            };
+            core::iter::once(of).chain(here)
+        });
+        own.chain(self.references.values())
+    }
 }
 
 /// One hop.
@@ -319,30 +345,85 @@ impl Window {
     }
 }
 
-/// A published value.
+/// A number that a run comes to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Expect {
+pub struct Quantity {
     /// Metric id.
     pub metric: String,
     /// The flow it is taken of; none: the run as a whole.
     pub flow: Option<usize>,
     /// The span it is taken over.
     pub window: Window,
-    /// What was published, in the metric's unit.
-    pub published: f64,
 }
 
-/// A bound that a run must keep.
+/// What a quantity is divided by, run by run of the same seed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reference {
+    /// A quantity of the same run.
+    Here(Quantity),
+    /// One of the run of another case: that case's plan has it among its [`Plan::references`].
+    Elsewhere {
+        /// Which case.
+        case: Label,
+        /// Key of the quantity in that plan.
+        key: usize,
+    },
+}
+
+/// A published value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expect {
+    /// What it is compared with ...
+    pub of: Quantity,
+    /// ... or, with this, the ratio of that to this.
+    pub over: Option<Reference>,
+    /// What was published, in the metric's unit.
+    pub published: f64,
+    /// How far the measured mean may lie from it; none: as for every metric of its kind.
+    pub tolerance: Option<f64>,
+    /// The bounds (by id) whose holding the value supports.
+    pub claim: Option<String>,
+    /// What to know where it is not reproduced.
+    pub remark: Remark,
+}
+
+/// A bound that runs must keep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assert {
     /// Its name.
     pub id: String,
-    /// Metric id.
-    pub metric: String,
-    /// The flow it is taken of; none: the run as a whole.
-    pub flow: Option<usize>,
-    /// The span it is taken over.
-    pub window: Window,
+    /// What is bounded ...
+    pub of: Quantity,
+    /// ... or, with this, the ratio of that to this.
+    pub over: Option<Reference>,
     /// Lowest and highest mean allowed.
     pub bounds: (f64, f64),
+    /// What to know where it does not hold.
+    pub remark: Remark,
+}
+
+/// What to know of a value that is not reproduced.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Remark {
+    /// The cause, as far as it is known.
+    pub note: Option<String>,
+    /// The `--set` changes under which it is reproduced.
+    pub moved_by: Vec<String>,
+}
+
+/// A number that a paper does not give.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// Its name.
+    pub id: String,
+    /// The key of scenarios that it stands for; `media.` and `tcp.` are all flows of that kind.
+    pub key: String,
+    /// Its value, as a scenario would write it.
+    pub value: String,
+    /// The lowest and the highest that are plausible, likewise.
+    pub range: (String, String),
+    /// Why this value.
+    pub why: String,
+    /// Whether it changed anything in this plan.
+    pub applied: bool,
 }

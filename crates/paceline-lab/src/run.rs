@@ -1,7 +1,7 @@
 //! Runs: one or many of a plan, on as many threads as there are, and their summary.
 
 use crate::metrics::{Collector, METRICS, WindowResult};
-use crate::plan::{FlowKind, Plan, Window};
+use crate::plan::{FlowKind, Plan, Quantity, Reference, Window};
 use crate::rows::{RowSink, RunHeader};
 use crate::stats::Summary;
 use crate::world::{Outcome, World, WorldError};
@@ -68,6 +68,8 @@ pub struct Assertion {
     pub flow: Option<String>,
     /// The span it is taken over, s.
     pub window_s: (f64, f64),
+    /// Whether it is a ratio to a reference.
+    pub ratio: bool,
     /// Lowest and highest mean allowed.
     pub bounds: (f64, f64),
     /// The mean, if the metric had a value in every run.
@@ -85,6 +87,8 @@ pub struct Expectation {
     pub flow: Option<String>,
     /// The span it is taken over, s.
     pub window_s: (f64, f64),
+    /// Whether it is a ratio to a reference.
+    pub ratio: bool,
     /// What was published.
     pub published: f64,
     /// What was measured.
@@ -105,8 +109,7 @@ pub struct Runner<'a> {
 
 /// The spans that a plan's published values and bounds ask for, each once.
 pub fn windows(plan: &Plan) -> Vec<Window> {
-    let mut windows: Vec<Window> =
-        plan.expects.iter().map(|e| e.window).chain(plan.asserts.iter().map(|a| a.window)).collect();
+    let mut windows: Vec<Window> = plan.quantities().map(|q| q.window).collect();
     windows.sort_unstable();
     windows.dedup();
     windows
@@ -183,24 +186,19 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
         })
         .collect();
     let windows = windows(plan);
-    let measured = |metric: &str, flow: Option<usize>, window: &Window| -> Option<Summary> {
-        let spec = crate::metrics::find(metric)?;
-        let index = windows.iter().position(|w| w == window)?;
-        let values =
-            runs.iter().map(|r| (spec.value)(&r.windows[index], flow, &plan.measure)).collect::<Option<Vec<_>>>()?;
-        Summary::of(&values)
-    };
     let flow_name = |flow: Option<usize>| flow.map(|f| plan.flows[f].id.clone());
     let assertions = plan
         .asserts
         .iter()
+        .filter(|a| !matches!(a.over, Some(Reference::Elsewhere { .. })))
         .map(|a| {
-            let mean = measured(&a.metric, a.flow, &a.window).map(|s| s.mean);
+            let mean = measured(plan, &windows, &runs, &a.of, a.over.as_ref()).map(|s| s.mean);
             Assertion {
                 id: a.id.clone(),
-                metric: a.metric.clone(),
-                flow: flow_name(a.flow),
-                window_s: a.window.seconds(),
+                metric: a.of.metric.clone(),
+                flow: flow_name(a.of.flow),
+                window_s: a.of.window.seconds(),
+                ratio: a.over.is_some(),
                 bounds: a.bounds,
                 measured: mean,
                 holds: mean.is_some_and(|m| a.bounds.0 <= m && m <= a.bounds.1),
@@ -210,13 +208,47 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
     let expectations = plan
         .expects
         .iter()
+        .filter(|e| !matches!(e.over, Some(Reference::Elsewhere { .. })))
         .map(|e| Expectation {
-            metric: e.metric.clone(),
-            flow: flow_name(e.flow),
-            window_s: e.window.seconds(),
+            metric: e.of.metric.clone(),
+            flow: flow_name(e.of.flow),
+            window_s: e.of.window.seconds(),
+            ratio: e.over.is_some(),
             published: e.published,
-            measured: measured(&e.metric, e.flow, &e.window),
+            measured: measured(plan, &windows, &runs, &e.of, e.over.as_ref()),
         })
         .collect();
     RunsResult { scenario: plan.id.clone(), runs, summary, assertions, expectations, notes: plan.notes.clone() }
+}
+
+/// A quantity, or its ratio to another of the same run, over runs; none if any run has no value.
+fn measured(
+    plan: &Plan,
+    windows: &[Window],
+    runs: &[RunResult],
+    of: &Quantity,
+    over: Option<&Reference>,
+) -> Option<Summary> {
+    let value = |run: &RunResult| {
+        let value = run.value(plan, windows, of)?;
+        match over {
+            None => Some(value),
+            Some(Reference::Here(over)) => ratio(value, run.value(plan, windows, over)?),
+            Some(Reference::Elsewhere { .. }) => None,
+        }
+    };
+    Summary::of(&runs.iter().map(value).collect::<Option<Vec<_>>>()?)
+}
+
+/// One number over another, if that is a number.
+pub(crate) fn ratio(value: f64, over: f64) -> Option<f64> {
+    Some(value / over).filter(|ratio| ratio.is_finite())
+}
+
+impl RunResult {
+    /// What a quantity came to in this run of `plan`, whose [`windows`] these are.
+    pub(crate) fn value(&self, plan: &Plan, windows: &[Window], quantity: &Quantity) -> Option<f64> {
+        let index = windows.iter().position(|w| *w == quantity.window)?;
+        (crate::metrics::find(&quantity.metric)?.value)(&self.windows[index], quantity.flow, &plan.measure)
+    }
 }

@@ -349,7 +349,7 @@ fn text_of(case: &Case) -> String {
 
 fn read(text: &str, settings: &[&str], controller: Option<&str>) -> Result<Plan, Problem> {
     let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
-    let changes = Changes { controller: controller.map(str::to_owned), settings };
+    let changes = Changes { controller: controller.map(str::to_owned), settings, ..Changes::default() };
     load(&Origin::from_text("broken.toml", text), &changes, &Registry::standard())
 }
 

@@ -47,7 +47,7 @@ const BUSY_HASH: &str = "5418c6d7d213e1cd";
 
 fn plan(settings: &[&str], controller: Option<&str>) -> Plan {
     let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
-    let changes = Changes { controller: controller.map(str::to_owned), settings };
+    let changes = Changes { controller: controller.map(str::to_owned), settings, ..Changes::default() };
     match load(&Origin::from_text("busy.toml", BUSY), &changes, &Registry::standard()) {
         Ok(plan) => plan,
         Err(problem) => panic!("{problem} {:?} {:?}", problem.line(), problem.hint()),

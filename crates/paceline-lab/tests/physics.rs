@@ -39,7 +39,7 @@ fn run_and_hear(origin: &Origin, settings: &[&str], controller: Option<&str>, he
         }
     }
     let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
-    let changes = Changes { controller: controller.map(str::to_owned), settings };
+    let changes = Changes { controller: controller.map(str::to_owned), settings, ..Changes::default() };
     let registry = Registry::standard();
     let plan = match load(origin, &changes, &registry) {
         Ok(plan) => plan,

@@ -8,7 +8,7 @@ use miette::Result;
 use paceline::{Registry, SignalShape};
 use paceline_lab::metrics::METRICS;
 use paceline_lab::plan::SourcePlan;
-use paceline_lab::scenario::{Catalogue, Changes, load};
+use paceline_lab::scenario::{Catalogue, Changes, Label, load};
 use paceline_lab::trace::Format;
 use paceline_link::LossModel;
 use paceline_link::queue::DISCIPLINES;
@@ -117,9 +117,15 @@ fn scenario(id: &'static str, registry: &Registry) -> (String, String, Value) {
     let plan = Catalogue.find(id).and_then(|origin| load(&origin, &Changes::default(), registry));
     match plan {
         Ok(plan) => {
-            let more =
-                json!({ "source": plan.source, "duration_s": plan.duration.as_secs_f64(), "flows": plan.flows.len() });
-            (id.to_owned(), plan.title, more)
+            let cases: Vec<String> = plan.cases.iter().map(Label::to_string).collect();
+            let line = if cases.is_empty() { plan.title } else { format!("{} [{}]", plan.title, cases.join(", ")) };
+            let more = json!({
+                "source": plan.source,
+                "duration_s": plan.duration.as_secs_f64(),
+                "flows": plan.flows.len(),
+                "cases": plan.cases,
+            });
+            (id.to_owned(), line, more)
         }
         Err(problem) => (id.to_owned(), format!("broken: {problem}"), json!({})),
     }

@@ -11,7 +11,7 @@ use miette::{Result, miette};
 use paceline::Registry;
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{Runner, RunsResult};
-use paceline_lab::scenario::{self, Catalogue, Changes, Setting};
+use paceline_lab::scenario::{self, Catalogue, Changes, Label, Setting};
 use paceline_lab::world::{World, WorldError};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -39,6 +39,9 @@ pub struct Selection {
     /// Sets a value of the scenario: dotted key, elements of lists by id or number. May be given often.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<Setting>,
+    /// The case of the scenario, by what its label says; may be given often. The scenario as written if absent.
+    #[arg(long = "case", value_name = "NAME=VALUE")]
+    case: Vec<Label>,
     /// World to run in.
     #[arg(long, default_value = "sim")]
     world: String,
@@ -54,7 +57,9 @@ impl Selection {
     /// The plan, under the controller named or the scenario's own.
     pub fn plan(&self, controller: Option<&str>, registry: &Registry) -> Result<Plan> {
         let origin = Catalogue.find(&self.scenario)?;
-        let changes = Changes { controller: controller.map(str::to_owned), settings: self.settings.clone() };
+        let case = self.case.iter().fold(Label::default(), |case, more| case.with(more));
+        let (controller, settings) = (controller.map(str::to_owned), self.settings.clone());
+        let changes = Changes { case, settings, controller, ..Changes::default() };
         Ok(scenario::load(&origin, &changes, registry)?)
     }
 

@@ -124,7 +124,8 @@ fn run_into(
 fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
     let first = &result.runs[0];
     let n = result.runs.len();
-    let mut text = format!("{}  {}\n", plan.id, plan.title);
+    let case = if plan.case.is_empty() { String::new() } else { format!("  [{}]", plan.case) };
+    let mut text = format!("{}{case}  {}\n", plan.id, plan.title);
     if !plan.source.is_empty() {
         text += &format!("  {}\n", plan.source);
     }
@@ -167,6 +168,14 @@ pub fn describe_assertion(assertion: &Assertion) -> String {
     let flow = assertion.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
     let bounds = (shown(assertion.bounds.0, unit, id), shown(assertion.bounds.1, unit, id));
     let measured = maybe(assertion.measured, unit, id);
+    if assertion.ratio {
+        let (bounds, measured) = (assertion.bounds, assertion.measured.map_or("–".to_owned(), |m| format!("{m:.3}")));
+        let (from, to) = (bounds.0, bounds.1);
+        return format!(
+            "{mark}  {}: {id}{flow} over its reference is {measured}, wanted {from} to {to}\n",
+            assertion.id
+        );
+    }
     format!("{mark}  {}: {id}{flow} is {measured}, wanted {} to {}\n", assertion.id, bounds.0, bounds.1)
 }
 
@@ -226,7 +235,7 @@ fn headline(plan: &Plan, result: &RunsResult) -> String {
     headings.extend(published.then_some("published"));
     let mut table = Table::new(&headings, 1);
     let whole = |e: &&run::Expectation, id: &str| {
-        e.metric == id && e.flow.is_none() && e.window_s == (0.0, plan.duration.as_secs_f64())
+        e.metric == id && !e.ratio && e.flow.is_none() && e.window_s == (0.0, plan.duration.as_secs_f64())
     };
     for id in SHOWN {
         let expected = result.expectations.iter().find(|e| whole(e, id));
@@ -243,9 +252,10 @@ fn headline(plan: &Plan, result: &RunsResult) -> String {
         table.row(row);
     }
     for e in result.expectations.iter().filter(|e| !SHOWN.iter().any(|id| whole(e, id))) {
-        let unit = metrics::find(&e.metric).map_or("", |m| m.unit);
+        let unit = if e.ratio { "" } else { metrics::find(&e.metric).map_or("", |m| m.unit) };
         let flow = e.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
-        let name = format!("{}{flow}, {} to {} s", e.metric, e.window_s.0, e.window_s.1);
+        let ratio = if e.ratio { " over its reference" } else { "" };
+        let name = format!("{}{flow}{ratio}, {} to {} s", e.metric, e.window_s.0, e.window_s.1);
         let mut row = vec![name, maybe(e.measured.map(|m| m.mean), unit, &e.metric)];
         if several {
             row.push(maybe(e.measured.map(|m| m.ci95), unit, &e.metric));

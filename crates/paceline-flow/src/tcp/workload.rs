@@ -24,6 +24,15 @@ pub enum Workload {
     },
 }
 
+impl Workload {
+    /// The names by which scenarios ask for workloads, with a line on each.
+    pub const NAMES: &'static [(&'static str, &'static str)] = &[
+        ("bulk", "endless data on one connection"),
+        ("on-off", "endless data for a while, then none, each time on a new connection"),
+        ("short", "transfers of drawn sizes with drawn pauses, each on a new connection"),
+    ];
+}
+
 /// A size, uniform from `least` to `greatest`; at least a byte.
 pub(super) fn transfer_size(random: &mut RandomStream, (least, greatest): (DataSize, DataSize)) -> DataSize {
     let size = random.uniform(least.as_bytes() as f64, greatest.as_bytes() as f64);

@@ -24,7 +24,7 @@ pub struct Catalogue;
 impl Catalogue {
     /// Ids of all scenarios, in order.
     pub fn ids(self) -> impl Iterator<Item = &'static str> {
-        FILES.iter().filter_map(|(name, _)| name.strip_suffix(".toml"))
+        FILES.iter().filter(|(name, _)| is_scenario(name)).filter_map(|(name, _)| name.strip_suffix(".toml"))
     }
 
     /// The scenario of this id, or in this file.
@@ -39,7 +39,7 @@ impl Catalogue {
             return Ok(Origin { name: name.to_owned(), text, folder });
         }
         let file = format!("{name}.toml");
-        match FILES.iter().find(|(known, _)| *known == file) {
+        match FILES.iter().find(|(known, _)| *known == file && is_scenario(known)) {
             Some((known, text)) => {
                 Ok(Origin { name: format!("scenarios/{known}"), text: (*text).to_owned(), folder: None })
             }
@@ -54,10 +54,28 @@ impl Catalogue {
     }
 }
 
+/// Whether a file of a folder of scenarios is one: any TOML file but `constants.toml`, which holds what they assume.
+pub fn is_scenario(file: &str) -> bool {
+    file.ends_with(".toml") && file.rsplit('/').next() != Some("constants.toml")
+}
+
 impl Origin {
+    /// Whether it is of the catalogue.
+    pub fn is_shipped(&self) -> bool {
+        self.folder.is_none()
+    }
+
     /// A scenario from text, whose files are looked up from the working directory.
     pub fn from_text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), folder: Some(PathBuf::new()) }
+    }
+
+    /// What a file that the scenario names is called in complaints.
+    pub(crate) fn beside(&self, file: &str) -> String {
+        match self.shipped(file) {
+            Some(_) => format!("scenarios/{}", self.shipped_name(file)),
+            None => self.locate(file).display().to_string(),
+        }
     }
 
     /// A file that the scenario names: beside it, in the catalogue, or from the working directory.

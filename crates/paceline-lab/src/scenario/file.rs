@@ -4,11 +4,12 @@
 use super::overrides::Setting;
 use super::problem::{Problem, suggestion};
 use super::values::{Limit, Loss, Timed};
+use crate::label::Label;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -57,6 +58,8 @@ pub struct ScenarioFile {
     pub duration: Placed<TimeDelta>,
     /// Runs that a reproduction wants; 1 if absent.
     pub repeats: Option<Placed<u32>>,
+    /// The file of numbers that no source gives, assumed once for all experiments of a paper.
+    pub constants: Option<Placed<String>>,
     /// The network.
     pub path: Path,
     /// The flows.
@@ -65,6 +68,9 @@ pub struct ScenarioFile {
     /// How metrics are taken.
     #[serde(default)]
     pub measure: MeasureTable,
+    /// Variants of the experiment.
+    #[serde(default)]
+    pub case: Vec<CaseTable>,
     /// Published values to stand beside measured ones.
     #[serde(default)]
     pub expect: Vec<ExpectTable>,
@@ -407,6 +413,31 @@ pub struct MeasureTable {
     pub loss: Option<Placed<String>>,
 }
 
+/// A variant of the experiment.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CaseTable {
+    /// What results call it, such as { threshold = "static" }.
+    pub label: Placed<Label>,
+    /// What is different in it: keys and values as of `--set`; nothing if absent.
+    #[serde(default)]
+    pub set: BTreeMap<String, Placed<Anything>>,
+}
+
+/// Any value.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Anything(pub(crate) toml::Value);
+
+impl JsonSchema for Anything {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Anything".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        true.into()
+    }
+}
+
 /// A published value.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -415,22 +446,60 @@ pub struct ExpectTable {
     pub metric: Placed<String>,
     /// What was published, in the metric's unit.
     pub published: Placed<f64>,
+    /// The cases that it belongs to: those whose label says all this; all if absent.
+    pub case: Option<Placed<Label>>,
     /// The flow it is taken of.
     pub flow: Option<Placed<String>>,
     /// The span it is taken over, [from, to].
     pub window: Option<Placed<(Time, Time)>>,
+    /// What it is divided by, seed by seed; it is a ratio then.
+    pub over: Option<Placed<OverTable>>,
+    /// How far the measured mean may lie from it, in the metric's unit; as for every metric of its kind if absent.
+    pub tolerance: Option<Placed<f64>>,
+    /// Why it needs a tolerance of its own.
+    pub why: Option<Placed<String>>,
+    /// The id of an [[assert]] that the value supports.
+    pub claim: Option<Placed<String>>,
+    /// What to know where it is not reproduced.
+    pub note: Option<String>,
+    /// The `--set` changes under which it is reproduced.
+    #[serde(default)]
+    pub moved_by: Vec<Placed<String>>,
 }
 
 /// A bound.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssertTable {
-    /// Its name.
+    /// Its name; several bounds may share one, and hold together.
     pub id: String,
     /// Metric id.
     pub metric: Placed<String>,
     /// Lowest and highest mean allowed, in the metric's unit.
     pub bounds: Placed<(f64, f64)>,
+    /// The cases that it belongs to: those whose label says all this; all if absent.
+    pub case: Option<Placed<Label>>,
+    /// The flow it is taken of.
+    pub flow: Option<Placed<String>>,
+    /// The span it is taken over, [from, to].
+    pub window: Option<Placed<(Time, Time)>>,
+    /// What it is divided by, seed by seed; the bounds are on the ratio then.
+    pub over: Option<Placed<OverTable>>,
+    /// What to know where it does not hold.
+    pub note: Option<String>,
+    /// The `--set` changes under which it holds.
+    #[serde(default)]
+    pub moved_by: Vec<Placed<String>>,
+}
+
+/// What a value is divided by: as the value itself, except for these.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OverTable {
+    /// The same case, except for this of its label.
+    pub case: Option<Placed<Label>>,
+    /// Metric id.
+    pub metric: Option<Placed<String>>,
     /// The flow it is taken of.
     pub flow: Option<Placed<String>>,
     /// The span it is taken over, [from, to].
@@ -457,8 +526,8 @@ impl ScenarioFile {
     }
 }
 
-/// Text to file, or the complaint.
-pub(crate) fn parse(name: &str, text: &str) -> Result<ScenarioFile, Problem> {
+/// Text to a scenario or a file of constants, or the complaint.
+pub(crate) fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Problem> {
     if let Err(error) = toml::from_str::<toml::Table>(text) {
         let span = error.span().unwrap_or(0..0);
         let hint = match error.message() {
@@ -505,6 +574,10 @@ fn explain(message: &str) -> (String, Option<String>) {
             "controller" => ("\"gcc-2016\"", "; `paceline list controllers` shows all"),
             "model" => ("\"gilbert-elliott\"", "; `paceline list losses` shows all"),
             "std" => ("\"5 ms\"", ""),
+            "label" => ("{ threshold = \"static\" }", ""),
+            "published" => ("0.84", ""),
+            "range" => ("[0.05, 0.2]", ""),
+            "why" => ("\"one sentence with the source\"", ""),
             _ => ("…", ""),
         };
         return (message.to_owned(), Some(format!("add `{key} = {value}`{more}")));

@@ -1,43 +1,95 @@
 //! Scenarios: text to plan.
 //!
-//! [`file`] is what may be written, `overrides` is `--set`, `resolve` fills in every default and checks what only
+//! [`file`] is what may be written, `case` is a variant of it, `overrides` is `--set`, `constants` is what a paper leaves
+//! open, `resolve` fills in every default and checks what only
 //! makes sense together; each complaint is a [`Problem`] with its place and a hint.
 
+mod case;
 mod catalogue;
+mod constants;
 mod file;
 mod overrides;
 mod problem;
 mod resolve;
 mod values;
 
-pub use catalogue::{Catalogue, Origin};
+pub use crate::label::Label;
+pub use catalogue::{Catalogue, Origin, is_scenario};
 pub use file::{ScenarioFile, schema};
 pub use overrides::Setting;
 pub use problem::{Problem, suggestion};
 
 use crate::plan::Plan;
 use paceline::Registry;
+use resolve::Background;
 
 /// How a scenario is to be changed before it is resolved.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// Controller of every media flow, with its own defaults.
-    pub controller: Option<String>,
+    /// Which case, by what its label says; the scenario as written if this says nothing.
+    pub case: Label,
     /// Values to set, in order.
     pub settings: Vec<Setting>,
+    /// Controller of every media flow, with its own defaults.
+    pub controller: Option<String>,
+    /// Other values of assumed constants: id, and value as a scenario would write it.
+    pub constants: Vec<(String, String)>,
 }
 
-/// Text to plan: parses, applies the changes, resolves.
+/// Text to plan: parses, applies the changes, resolves. Of two that say the same key the later holds: assumed constants,
+/// the scenario, its case, `--set`, `--controller`.
 pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<Plan, Problem> {
-    let mut text = origin.text.clone();
     // Complaints about the file itself come before those about changes to it.
-    file::parse(&origin.name, &text)?;
+    let written = file::parse(&origin.name, &origin.text)?;
+    let mut text = origin.text.clone();
+    let mut made = Vec::new();
+    let mut background = Background::default();
+    if let Some(case) = case::choose(origin, &written, &changes.case)? {
+        background.case = case.label.get().clone();
+        if !case.set.is_empty() {
+            text = case::apply(origin, case)?;
+            made.push(case::described(case));
+        }
+    }
     if !changes.settings.is_empty() {
-        text = overrides::apply(&origin.name, &text, &changes.settings)?;
+        text = overrides::apply(&origin.name, &text, &changes.settings, |index, message| {
+            Problem::of(&origin.name, &text, format!("--set {}: {message}", changes.settings[index]))
+        })?;
+        made.extend(changes.settings.iter().map(|s| format!("--set {s}")));
     }
-    let mut file = file::parse(&origin.name, &text).map_err(|p| p.after_settings(&changes.settings))?;
-    if let Some(controller) = &changes.controller {
-        file.control_all_by(controller, &changes.settings);
+    let attempt = |text: &str, settings: &[Setting], background, made: &[String]| {
+        let mut file: ScenarioFile = file::parse(&origin.name, text).map_err(|p| p.after_changes(made))?;
+        if let Some(controller) = &changes.controller {
+            file.control_all_by(controller, settings);
+        }
+        resolve::resolve(file, text, origin, background, registry).map_err(|p| p.after_changes(made))
+    };
+    let file: ScenarioFile = file::parse(&origin.name, &text).map_err(|p| p.after_changes(&made))?;
+    let controller = changes.controller.as_deref();
+    let assumed = constants::constants(origin, &text, &file, controller, &changes.constants, registry)?;
+    if assumed.settings.is_empty() {
+        background.constants = assumed.list;
+        return attempt(&text, &changes.settings, background, &made);
     }
-    resolve::resolve(file, &text, origin, registry).map_err(|p| p.after_settings(&changes.settings))
+    let with = overrides::apply(&origin.name, &text, &assumed.settings, |index, message| {
+        Problem::of(&origin.name, &text, format!("constant {}: {message}", assumed.settings[index]))
+    })?;
+    let settings = [changes.settings.clone(), assumed.settings.clone()].concat();
+    let mut all = made.clone();
+    all.extend(assumed.settings.iter().map(|s| format!("the constant {s}")));
+    let assuming = Background { constants: assumed.list, constants_note: assumed.note, case: background.case.clone() };
+    attempt(&with, &settings, assuming, &all).map_err(|problem| {
+        // What is wrong without constants too is shown where it was written.
+        attempt(&text, &changes.settings, background, &made).err().unwrap_or(problem)
+    })
+}
+
+/// Every case of a scenario, or the scenario as written if it has none.
+pub fn load_cases(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<Vec<Plan>, Problem> {
+    let plan = load(origin, changes, registry)?;
+    if plan.cases.is_empty() {
+        return Ok(vec![plan]);
+    }
+    let of = |case: &Label| load(origin, &Changes { case: case.clone(), ..changes.clone() }, registry);
+    plan.cases.iter().map(of).collect()
 }

@@ -13,6 +13,11 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// `key` to `value`, written as in the file.
+    pub(crate) fn new(key: impl Into<String>, value: &toml::Value) -> Self {
+        Self { key: key.into(), value: value.to_string() }
+    }
+
     /// The dotted key.
     pub fn key(&self) -> &str {
         &self.key
@@ -37,14 +42,19 @@ impl fmt::Display for Setting {
     }
 }
 
-/// The text with every change made. Elements of lists of tables are named by their `id` or their number from 0.
-pub(crate) fn apply(name: &str, text: &str, settings: &[Setting]) -> Result<String, Problem> {
+/// The text with every change made, or what `complain` makes of the complaint about the n-th. Elements of lists of tables
+/// are named by their `id` or their number from 0.
+pub(crate) fn apply(
+    name: &str,
+    text: &str,
+    settings: &[Setting],
+    complain: impl Fn(usize, String) -> Problem,
+) -> Result<String, Problem> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         Problem::at(name, text, error.span().unwrap_or(0..0), error.message().to_owned())
     })?;
-    for setting in settings {
-        set(document.as_table_mut(), setting)
-            .map_err(|(message, help)| Problem::of(name, text, format!("--set {setting}: {message}")).help(help))?;
+    for (index, setting) in settings.iter().enumerate() {
+        set(document.as_table_mut(), setting).map_err(|(message, help)| complain(index, message).help(help))?;
     }
     Ok(document.to_string())
 }
@@ -129,7 +139,8 @@ mod tests {
 
     fn changed(settings: &[&str]) -> Result<String, String> {
         let settings: Vec<Setting> = settings.iter().map(|s| s.parse().unwrap()).collect();
-        apply("x.toml", TEXT, &settings).map_err(|p| format!("{p} / {}", p.hint().unwrap_or_default()))
+        let complain = |_, message| Problem::of("x.toml", TEXT, message);
+        apply("x.toml", TEXT, &settings, complain).map_err(|p| format!("{p} / {}", p.hint().unwrap_or_default()))
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! What is wrong with a scenario, where, and what to write instead.
 
-use super::Setting;
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use std::ops::Range;
 
@@ -42,11 +41,10 @@ impl Problem {
         self
     }
 
-    /// Says that the text complained of includes `--set` changes.
-    pub(crate) fn after_settings(mut self, settings: &[Setting]) -> Self {
-        if !settings.is_empty() {
-            let list: Vec<String> = settings.iter().map(|s| format!("--set {s}")).collect();
-            let list = list.join(" ");
+    /// Says that the text complained of includes changes.
+    pub(crate) fn after_changes(mut self, changes: &[String]) -> Self {
+        if !changes.is_empty() {
+            let list = changes.join(" ");
             let note = format!("the text above includes {list}");
             let named = format!("{} with {list}", self.file.name());
             self.file = NamedSource::new(named, self.file.inner().clone()).with_language("toml");

@@ -1,15 +1,19 @@
 //! File to plan: the one place where defaults live, and where what only makes sense together is checked.
 
+mod expect;
 mod flow;
 mod path;
 mod source;
 mod tcp;
 
+pub(crate) use source::reads as source_reads;
+
 use super::catalogue::Origin;
 use super::file::{Placed, ScenarioFile};
 use super::problem::{Problem, suggestion};
-use crate::metrics::{self, METRICS};
-use crate::plan::{Assert, Direction, Expect, FlowPlan, HopPlan, LossMeasure, Measure, Plan, QueueMeasure, Window};
+use crate::label::Label;
+use crate::plan::{Constant, Direction, FlowPlan, HopPlan, LossMeasure, Measure, Plan, QueueMeasure};
+use expect::Expectations;
 use paceline::Registry;
 use paceline_flow::IP_UDP_HEADERS;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
@@ -26,9 +30,26 @@ const FILES: &str = "files are looked up beside the scenario file, then from the
 const FORMATS: &str = "`paceline list traces` shows the formats";
 const DURATION_MAX: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 
+/// What is known of a scenario besides its text.
+#[derive(Clone, Default)]
+pub(crate) struct Background {
+    /// Which case it is.
+    pub case: Label,
+    /// What was assumed in it.
+    pub constants: Vec<Constant>,
+    /// A line on that.
+    pub constants_note: Option<String>,
+}
+
 /// Fills in every default, or complains.
-pub(crate) fn resolve(file: ScenarioFile, text: &str, origin: &Origin, registry: &Registry) -> Result<Plan, Problem> {
-    Resolver { text, origin, registry, notes: Vec::new() }.plan(file)
+pub(crate) fn resolve(
+    file: ScenarioFile,
+    text: &str,
+    origin: &Origin,
+    background: Background,
+    registry: &Registry,
+) -> Result<Plan, Problem> {
+    Resolver { text, origin, registry, notes: Vec::new() }.plan(file, background)
 }
 
 struct Resolver<'a> {
@@ -62,7 +83,8 @@ impl Resolver<'_> {
         }
     }
 
-    fn plan(mut self, file: ScenarioFile) -> Checked<Plan> {
+    fn plan(mut self, file: ScenarioFile, background: Background) -> Checked<Plan> {
+        let Background { case, constants, constants_note } = background;
         let duration = *file.duration.get();
         if !duration.is_positive() || duration > DURATION_MAX {
             return Err(self
@@ -121,40 +143,14 @@ impl Resolver<'_> {
 
         let bottleneck = bottleneck(&hops, &flows, end);
         let measure = self.measure(&file)?;
-        let flow_index = |place: &Option<Placed<String>>, resolver: &Self| -> Checked<Option<usize>> {
-            let Some(place) = place else { return Ok(None) };
-            let names: Vec<&str> = flows.iter().map(|f| f.id.as_str()).collect();
-            match names.iter().position(|n| n == place.get()) {
-                Some(index) => Ok(Some(index)),
-                None => {
-                    let problem = resolver.complain(place, format!("no flow `{}`", place.get()));
-                    Err(problem.help(suggestion(place.get(), &names)))
-                }
-            }
-        };
-        let mut expects = Vec::new();
-        for e in &file.expect {
-            let (metric, window) = (self.metric(&e.metric)?, self.window(&e.window, end)?);
-            let published = *e.published.get();
-            if !published.is_finite() {
-                let problem = self.complain(&e.published, "a published value is a number");
-                return Err(problem.help("write it in the metric's unit; `paceline list metrics` shows units"));
-            }
-            expects.push(Expect { metric, flow: flow_index(&e.flow, &self)?, window, published });
+        let scope = expect::Scope { file: &file, case: &case, flows: &flows, end };
+        let Expectations { expects, asserts, references, elsewhere } = self.expectations(&scope)?;
+        if elsewhere > 0 {
+            let name = if self.origin.is_shipped() { file.id.get() } else { &self.origin.name };
+            let what = "of its published values and bounds compare cases or belong to others";
+            self.notes.push(format!("{elsewhere} {what}: they take `paceline reproduce {name}`"));
         }
-        let mut asserts = Vec::new();
-        for a in &file.assert {
-            let (metric, window) = (self.metric(&a.metric)?, self.window(&a.window, end)?);
-            let bounds = *a.bounds.get();
-            if bounds.0.is_nan() || bounds.1.is_nan() || bounds.0 > bounds.1 {
-                let problem = self.complain(&a.bounds, "bounds are [lowest, highest]");
-                return Err(problem.help(match bounds.0 > bounds.1 {
-                    true => format!("write [{:?}, {:?}]", bounds.1, bounds.0),
-                    false => "-inf and inf stand for no bound".to_owned(),
-                }));
-            }
-            asserts.push(Assert { id: a.id.clone(), metric, flow: flow_index(&a.flow, &self)?, window, bounds });
-        }
+        self.notes.extend(constants_note);
         self.notes.push(format!(
             "rates and sizes count whole IP packets: {} of IP and UDP headers on each, and RTP with its extensions",
             IP_UDP_HEADERS
@@ -172,8 +168,12 @@ impl Resolver<'_> {
             bottleneck,
             flows,
             measure,
+            case,
+            cases: file.case.iter().map(|c| c.label.get().clone()).collect(),
+            constants,
             expects,
             asserts,
+            references,
             notes,
         })
     }
@@ -195,25 +195,6 @@ impl Resolver<'_> {
             Some((place, _)) => return Err(unknown(place, &["sent", "received"])),
         };
         Ok(Measure { queue, loss })
-    }
-
-    fn metric(&self, place: &Placed<String>) -> Checked<String> {
-        if metrics::find(place.get()).is_some() {
-            return Ok(place.get().clone());
-        }
-        let known: Vec<&str> = METRICS.iter().map(|m| m.id).collect();
-        let problem = self.complain(place, format!("no metric `{}`", place.get()));
-        Err(problem.help(suggestion(place.get(), &known)))
-    }
-
-    fn window(&self, place: &Option<Placed<(Time, Time)>>, end: Time) -> Checked<Window> {
-        let Some(place) = place else { return Ok(Window { from: Time::ZERO, to: end }) };
-        let (from, to) = *place.get();
-        if from >= to || to > end {
-            let problem = self.complain(place, "a window is [from, to] within the run");
-            return Err(problem.help(format!("the run lasts {}", end - Time::ZERO)));
-        }
-        Ok(Window { from, to })
     }
 }
 

@@ -158,7 +158,7 @@ impl Resolver<'_> {
 }
 
 /// Which keys a source reads; the others would be ignored, which nobody means.
-fn reads(source: &str, key: &str) -> bool {
+pub(crate) fn reads(source: &str, key: &str) -> bool {
     match source {
         "audio" => matches!(key, "source" | "rate"),
         "ideal" => matches!(key, "source" | "fps" | "min" | "max"),
