@@ -26,6 +26,7 @@ mod rtcp_timer;
 mod sender;
 pub mod source;
 mod streams;
+pub mod tcp;
 
 pub use datagram::{Datagram, IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS};
 pub use receiver::{MediaReceiver, ReceiverConfig, ReceiverEvent};

@@ -2,6 +2,7 @@
 
 use crate::label::Label;
 use paceline_flow::source::{AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
+use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
 use paceline_link::queue::DropTailLimit;
 use paceline_link::{Capacity, Jitter, LossModel, Schedule};
@@ -26,8 +27,8 @@ pub struct Plan {
     pub hops: Vec<HopPlan>,
     /// How many of the hops are the forward path.
     pub forward_hops: usize,
-    /// Index of the hop that `links` results call `link`: the slowest that forward flows' media crosses, or
-    /// any flow's where none goes forward.
+    /// Index of the hop that `links` results call `link`: the slowest that forward flows cross, or any
+    /// flow's, where none goes forward.
     pub bottleneck: usize,
     /// The flows.
     pub flows: Vec<FlowPlan>,
@@ -89,7 +90,7 @@ pub enum QueuePlan {
     DropTail(DropTailLimit),
 }
 
-/// Which way a flow's media goes.
+/// Which way a flow's data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Along the forward path.
@@ -98,29 +99,61 @@ pub enum Direction {
     Reverse,
 }
 
-/// One flow.
+/// One flow: what its kind does not change, and its kind.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
     /// Its name in results.
     pub id: String,
-    /// Which way its media goes.
+    /// Which way its data goes.
     pub direction: Direction,
-    /// When it begins.
+    /// When it begins, at the earliest.
     pub start: Time,
-    /// When it ends.
+    /// The seed draws the begin uniformly from this span after `start`.
+    pub start_spread: TimeDelta,
+    /// When it ends: both ends fall silent.
     pub stop: Time,
+    /// Hops of its data, in order.
+    pub route: Vec<usize>,
+    /// Hops of what comes back (reports, acknowledgements), in order.
+    pub return_route: Vec<usize>,
+    /// Extra one-way delay of its own, each way, before the first hop.
+    pub access_delay: TimeDelta,
+    /// What it is.
+    pub kind: FlowKind,
+}
+
+/// What a flow is.
+#[derive(Clone, Debug)]
+pub enum FlowKind {
+    /// `media`: real-time media under a controller.
+    Media(MediaPlan),
+    /// `tcp`: one TCP sender and receiver.
+    Tcp(TcpPlan),
+}
+
+impl FlowKind {
+    /// The names by which scenarios ask for kinds, with a line on each.
+    pub const NAMES: [(&'static str, &'static str); 2] =
+        [("media", "real-time media under a controller"), ("tcp", "TCP: bulk, on-off or short transfers")];
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Media(_) => "media",
+            Self::Tcp(_) => "tcp",
+        }
+    }
+}
+
+/// What only a media flow has.
+#[derive(Clone, Debug)]
+pub struct MediaPlan {
     /// Its controller.
     pub controller: ControllerPlan,
     /// First target.
     pub start_rate: Rate,
     /// Lowest target.
     pub min_rate: Rate,
-    /// Hops of its media, in order.
-    pub media_route: Vec<usize>,
-    /// Hops of its reports, in order.
-    pub report_route: Vec<usize>,
-    /// Extra one-way delay of its own, each way, before the first hop.
-    pub access_delay: TimeDelta,
     /// The receiver's clock.
     pub clock: ClockPlan,
     /// Its streams.
@@ -133,21 +166,61 @@ pub struct FlowPlan {
     pub retransmit: bool,
 }
 
-impl FlowPlan {
+impl MediaPlan {
     /// The most that its sources use of the network, headers included.
     pub fn most(&self) -> Rate {
         self.streams.iter().map(|s| with_headers(s.source.range().1)).sum()
     }
+}
 
-    /// Propagation delay of its media route for a packet sent at `at`, access line included.
+/// What only a TCP flow has.
+#[derive(Clone, Debug)]
+pub struct TcpPlan {
+    /// Congestion control, profile and numbers.
+    pub config: TcpConfig,
+    /// What there is to send, and when.
+    pub workload: Workload,
+}
+
+impl FlowPlan {
+    /// What a media flow has; `None` of another kind.
+    pub fn media(&self) -> Option<&MediaPlan> {
+        match &self.kind {
+            FlowKind::Media(media) => Some(media),
+            FlowKind::Tcp(_) => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub fn media_mut(&mut self) -> Option<&mut MediaPlan> {
+        match &mut self.kind {
+            FlowKind::Media(media) => Some(media),
+            FlowKind::Tcp(_) => None,
+        }
+    }
+
+    /// What results call its control: the controller, or TCP's congestion control.
+    pub fn control(&self) -> &str {
+        match &self.kind {
+            FlowKind::Media(media) => &media.controller.name,
+            FlowKind::Tcp(tcp) => tcp.config.congestion,
+        }
+    }
+
+    /// The most that it uses of the network, headers included; none: whatever there is.
+    pub fn most(&self) -> Option<Rate> {
+        self.media().map(MediaPlan::most)
+    }
+
+    /// Propagation delay of its route for a packet sent at `at`, access line included.
     pub fn base_owd(&self, plan: &Plan, at: Time) -> TimeDelta {
-        self.propagation(&self.media_route, plan, at)
+        self.propagation(&self.route, plan, at)
     }
 
     /// Propagation delay of both its routes, in force at `at`, access line included each way: the smallest round-trip
     /// time.
     pub fn base_rtt_at(&self, plan: &Plan, at: Time) -> TimeDelta {
-        self.propagation(&self.media_route, plan, at) + self.propagation(&self.report_route, plan, at)
+        self.propagation(&self.route, plan, at) + self.propagation(&self.return_route, plan, at)
     }
 
     fn propagation(&self, route: &[usize], plan: &Plan, at: Time) -> TimeDelta {

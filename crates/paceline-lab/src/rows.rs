@@ -16,6 +16,32 @@ pub enum PacketClass {
     SenderControl,
     /// RTCP from the receiver of the flow: travels against the media.
     ReceiverControl,
+    /// A TCP segment from the sender, for the first time.
+    TcpData,
+    /// A TCP segment from the sender, again.
+    TcpRetransmission,
+    /// A TCP segment from the receiver: travels against the data.
+    TcpAck,
+}
+
+impl PacketClass {
+    /// Every class, in order.
+    pub const ALL: [Self; 8] = [
+        Self::Media,
+        Self::Retransmission,
+        Self::Padding,
+        Self::SenderControl,
+        Self::ReceiverControl,
+        Self::TcpData,
+        Self::TcpRetransmission,
+        Self::TcpAck,
+    ];
+
+    /// Whether it travels against the flow's data, on the way back.
+    #[inline]
+    pub fn goes_back(self) -> bool {
+        matches!(self, Self::ReceiverControl | Self::TcpAck)
+    }
 }
 
 /// Why a packet was dropped.
@@ -39,7 +65,7 @@ pub struct PacketRow {
     pub flow: FlowId,
     /// What it is.
     pub class: PacketClass,
-    /// Size on the network, IP and UDP headers included.
+    /// Size on the network, IP and transport headers included.
     pub size: DataSize,
 }
 
@@ -160,7 +186,16 @@ pub enum Row {
         /// Which of its streams.
         stream: StreamId,
     },
-    /// A controller emitted a signal.
+    /// A TCP receiver handed bytes to its application, in order.
+    Read {
+        /// When.
+        at: Time,
+        /// Which flow.
+        flow: FlowId,
+        /// How many.
+        size: DataSize,
+    },
+    /// A controller emitted a signal, or a TCP sender did.
     Signal {
         /// When.
         at: Time,
@@ -188,7 +223,7 @@ pub struct RunHeader {
     pub hops: Vec<String>,
     /// Name of each flow.
     pub flows: Vec<String>,
-    /// Controller of each flow; none for a flow without.
+    /// Controller of each flow, or TCP's congestion control; none for a flow without.
     pub controllers: Vec<Option<String>>,
     /// Signals (name, unit) of each flow's send half and receive half.
     pub signals: Vec<[Vec<(String, String)>; 2]>,

@@ -1,11 +1,12 @@
 //! Runs: one or many of a plan, on as many threads as there are, and their summary.
 
 use crate::metrics::{Collector, METRICS, WindowResult};
-use crate::plan::{Plan, Quantity, Reference, Window};
+use crate::plan::{FlowKind, Plan, Quantity, Reference, Window};
 use crate::rows::{RowSink, RunHeader};
 use crate::stats::Summary;
 use crate::world::{Outcome, World, WorldError};
 use paceline::Registry;
+use paceline_flow::tcp::TcpSender;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -125,15 +126,16 @@ pub fn header(plan: &Plan, registry: &Registry, world: &str, seed: u64) -> RunHe
         seed,
         hops: plan.hops.iter().map(|h| h.id.clone()).collect(),
         flows: plan.flows.iter().map(|f| f.id.clone()).collect(),
-        controllers: plan.flows.iter().map(|f| Some(f.controller.name.clone())).collect(),
+        controllers: plan.flows.iter().map(|f| Some(f.control().to_owned())).collect(),
         signals: plan
             .flows
             .iter()
-            .map(|f| {
-                registry.get(&f.controller.name).map_or(Default::default(), |e| {
+            .map(|f| match &f.kind {
+                FlowKind::Tcp(_) => [names(TcpSender::SIGNALS), Vec::new()],
+                FlowKind::Media(media) => registry.get(&media.controller.name).map_or(Default::default(), |e| {
                     let (send, receive) = e.signals();
                     [names(send), names(receive)]
-                })
+                }),
             })
             .collect(),
     }

@@ -92,7 +92,7 @@ const SYNTAX: &[Case] = &[
     case("unknown key in an assert", 27, "bound = [0.2, 1.0]", "bound", "unknown", "`bounds`"),
     case("no id", 1, "", "", "missing field `id`", "add `id = ").nowhere(),
     case("no duration", 3, "", "", "missing field `duration`", "add `duration = ").nowhere(),
-    case("a flow without a controller", 16, "", "[[flow]]", "missing field `controller`", "list controllers").below(-2),
+    case("a flow without a controller", 16, "", "\"video\"", "needs a `controller`", "list controllers").below(-1),
     case("a queue without a limit", 10, "queue = {}", "{}", "missing field `limit`", "300 ms"),
 ];
 
@@ -218,7 +218,19 @@ const FLOWS: &[Case] = &[
         "",
     )
     .below(1),
-    case("unknown kind of flow", 17, "kind = \"tcp\"", "\"tcp\"", "no kind of flow `tcp`", "`media`"),
+    case("unknown kind of flow", 17, "kind = \"udp\"", "\"udp\"", "no kind of flow `udp`", "`media`"),
+    case("media's keys on a TCP flow", 17, "kind = \"tcp\"", "\"gcc-2016\"", "has no `controller`", "\"media\"").below(-1),
+    case("TCP's keys on a media flow", 17, "profile = \"rfc\"", "\"rfc\"", "has no `profile`", "\"tcp\""),
+    case("no such flow that often", 17, "count = 0", "0", "stands for 1 to", "one"),
+    case("a spread longer than its life", 17, "start_spread = \"61 s\"", "\"61 s\"", "after it stops", "60 s"),
+    case("an unknown congestion control", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\ncongestion = \"cubik\"\n[[flow]]", "\"cubik\"", "no congestion control `cubik`", "did you mean `cubic`").below(3),
+    case("an unknown profile", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nprofile = \"bsd\"\n[[flow]]", "\"bsd\"", "no TCP profile `bsd`", "`linux`").below(3),
+    case("a segment of nothing", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nsegment = \"0 B\"\n[[flow]]", "\"0 B\"", "100 to 1460 bytes", "1448").below(3),
+    case("a window of one segment", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nreceive_window = \"1448 B\"\n[[flow]]", "\"1448 B\"", "two segments", "unlimited").below(3),
+    case("an unknown workload", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nworkload = { kind = \"onoff\" }\n[[flow]]", "\"onoff\"", "no workload `onoff`", "did you mean `on-off`").below(3),
+    case("a workload without its times", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nworkload = { kind = \"on-off\", on = \"3s\" }\n[[flow]]", "\"on-off\"", "needs `off`", "add `off = ").below(3),
+    case("a workload with another's keys", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nworkload = { kind = \"bulk\", on = \"3s\" }\n[[flow]]", "\"3s\"", "has no `on`", "known").below(3),
+    case("sizes the wrong way round", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nworkload = { kind = \"short\", size = [\"2 MB\", \"1 MB\"], pause = \"1s\" }\n[[flow]]", "[\"2 MB\", \"1 MB\"]", "smallest, largest", "100 KB").below(3),
     case("unknown source", 19, "encoder = { source = \"encodr\" }", "\"encodr\"", "no source `encodr`", "`encoder`"),
     case(
         "lowest rate above the highest",

@@ -330,7 +330,7 @@ fn a_flow_the_other_way_does_not_share_the_forward_link() {
     let text = ONE.to_owned() + SECOND;
     let reverse = ["flow.two.direction=\"reverse\"", "path.reverse.capacity=2Mbps", "flow.two.config.rate_bps=400000"];
     let result = run(&text, &reverse);
-    let forward = result.whole.flows[0].rendered_bytes as f64 * 8.0 / 60e6;
+    let forward = result.whole.flows[0].useful_bytes as f64 * 8.0 / 60e6;
     within("good utilisation", forward, 0.425, 0.499);
     within("good utilisation of the run", of_run(&result, "good_utilization").unwrap(), forward - 1e-6, forward + 1e-6);
     within("utilisation by the forward flow", of_flow(&result, "utilization", 0).unwrap(), 0.49, 0.51);

@@ -292,7 +292,7 @@ fn flows(plan: &Plan, result: &RunsResult) -> String {
         };
         table.row(vec![
             flow.id.clone(),
-            flow.controller.name.clone(),
+            flow.control().to_owned(),
             maybe(mean(&|f| Some(f.throughput_bps), index), "bit/s", ""),
             maybe(mean(&|f| f.target_bps, index), "bit/s", ""),
             maybe(mean(&|f| Some(f.loss_ratio), index), "", "loss_ratio"),

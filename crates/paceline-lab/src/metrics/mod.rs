@@ -3,6 +3,7 @@
 //! The papers measure differently (`docs/metrics.md`); which reading a metric takes is the scenario's choice
 //! ([`Measure`]), made once.
 
+mod actuation;
 mod freezes;
 mod histogram;
 mod registry;
@@ -10,9 +11,10 @@ mod registry;
 pub use histogram::Distribution;
 pub use registry::{METRICS, MetricSpec, find};
 
-use crate::plan::{Measure, Plan, Window};
-use crate::rows::{PacketClass, Row, RowSink};
+use crate::plan::{FlowPlan, Measure, Plan, Window};
+use crate::rows::{Row, RowSink};
 use crate::stats::jain;
+use actuation::Actuation;
 use freezes::Freezes;
 use histogram::Times;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
@@ -29,15 +31,17 @@ pub struct WindowResult {
     pub link: LinkResult,
     /// Every flow.
     pub flows: Vec<FlowResult>,
-    /// Jain's index of the rates, in 1 s bins, of the flows whose media crosses `link`, averaged over the bins in which
+    /// Jain's index of the rates, in 1 s bins, of the flows whose data crosses `link`, averaged over the bins in which
     /// all of them that live in the span live.
     pub jain: Option<f64>,
-    /// Queuing delays of all flows together, each as the papers sample it.
+    /// The same of the media flows among them.
+    pub media_jain: Option<f64>,
+    /// Queuing delays of all media flows together, each as the papers sample it; of all flows, where none is media.
     #[serde(skip)]
     pub pooled: Pooled,
 }
 
-/// Distributions over all flows.
+/// Distributions over all media flows; over all flows, where none is media.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pooled {
     /// Round-trip time over its minimum, at each RTCP sample.
@@ -70,9 +74,9 @@ pub struct LinkResult {
 pub struct FlowResult {
     /// Its name.
     pub id: String,
-    /// `media`.
+    /// `media` or `tcp`.
     pub kind: &'static str,
-    /// Its controller.
+    /// Its controller, or TCP's congestion control.
     pub controller: Option<String>,
     /// When it began, s.
     pub start_s: f64,
@@ -80,28 +84,31 @@ pub struct FlowResult {
     pub stop_s: f64,
     /// Bytes that arrived, all headers included, over the span that it lived; bit/s.
     pub throughput_bps: f64,
-    /// Bytes of rendered frames, over the same; bit/s.
+    /// Bytes of rendered frames, or that TCP's application read, over the same; bit/s.
     pub goodput_bps: f64,
     /// Mean target, bit/s.
     pub target_bps: Option<f64>,
     /// Bytes that arrived, all headers included.
     pub received_bytes: u64,
-    /// Bytes of rendered frames.
-    pub rendered_bytes: u64,
+    /// Bytes of rendered frames, or that TCP's application read.
+    pub useful_bytes: u64,
     /// Target times the time it was in force, bit.
     pub target_bits: f64,
-    /// Bytes that the slowest hop of its media's route could have passed while it lived; none: no hop has a capacity.
+    /// Bytes that the slowest hop of its route could have passed while it lived; none: no hop has a capacity.
     pub capacity_bytes: Option<u64>,
-    /// Whether its media crosses `link`.
+    /// Whether its data crosses `link`.
     pub crosses_link: bool,
-    /// Throughput over what it could have had: its sources' maximum or the least capacity on its media's route, second
-    /// by second.
+    /// Throughput over what it could have had: its sources' maximum or the least capacity on its route, second by
+    /// second.
     pub attained: Option<f64>,
     /// Throughput over that of all flows.
     pub share: Option<f64>,
     /// Seconds from the span's start, or the flow's, to the first second in which it receives 90 % of what it could
     /// have, with the slowest hop's capacity shared equally among the flows that cross it then; none: never.
     pub converge_s: Option<f64>,
+    /// Least and largest of the 5 s means of what was sent over its target, from the span's start on; none: no whole
+    /// 5 s with a target.
+    pub sent_over_target: Option<(f64, f64)>,
     /// Bytes lost over bytes sent, or over bytes received, as the scenario measures.
     pub loss_ratio: f64,
     /// Bytes dropped in the network.
@@ -152,6 +159,8 @@ pub struct Collector<'a> {
     windows: Vec<usize>,
     /// Bytes received by each flow in each second of the run.
     seconds: Vec<Vec<u64>>,
+    /// What each media flow sent, against its target.
+    actuation: Vec<Option<Actuation>>,
     /// Called as each second of the run is over.
     ticked: &'a dyn Fn(),
     last_tick: usize,
@@ -161,6 +170,8 @@ struct Span {
     window: Window,
     hops: Vec<Hop>,
     flows: Vec<Flow>,
+    /// One-way delay over propagation of the flows that pooled distributions are over.
+    one_way: Times,
 }
 
 struct Hop {
@@ -178,7 +189,10 @@ struct Flow {
     owd: Times,
     rtt: Times,
     rtt_queue: Times,
-    one_way: Times,
+    /// Bytes that TCP's application read.
+    read: u64,
+    /// Whether pooled distributions are over it, among others.
+    pooled: bool,
     /// Target in force, since when, and its integral so far in bit.
     target: Option<(Rate, Time)>,
     target_bits: f64,
@@ -208,14 +222,19 @@ impl<'a> Collector<'a> {
         });
         let windows = windows.collect();
         let spans = spans.into_iter().map(|window| Span::new(plan, window)).collect();
-        let seconds = vec![vec![0; plan.duration.as_secs_f64() as usize + 1]; plan.flows.len()];
-        Self { plan, spans, windows, seconds, ticked, last_tick: 0 }
+        let length = plan.duration.as_secs_f64() as usize + 1;
+        let seconds = vec![vec![0; length]; plan.flows.len()];
+        let actuation = plan.flows.iter().map(|f| f.media().map(|_| Actuation::new(length))).collect();
+        Self { plan, spans, windows, seconds, actuation, ticked, last_tick: 0 }
     }
 
     /// The results: first of the whole run, then of each window in order; and the bytes that each flow received in
     /// each second.
     pub fn finish(mut self) -> (Vec<WindowResult>, Vec<Vec<u64>>) {
         let end = Time::ZERO + self.plan.duration;
+        for (actuation, flow) in self.actuation.iter_mut().zip(&self.plan.flows) {
+            actuation.iter_mut().for_each(|a| a.settle(flow.stop.min(end)));
+        }
         for span in &mut self.spans {
             let window = span.window;
             for (flow, plan) in span.flows.iter_mut().zip(&self.plan.flows) {
@@ -242,7 +261,7 @@ impl<'a> Collector<'a> {
             .collect();
         let pool = |of: fn(&Flow) -> &Times| {
             let mut all = Times::new();
-            span.flows.iter().for_each(|f| all.merge(of(f)));
+            span.flows.iter().filter(|f| f.pooled).for_each(|f| all.merge(of(f)));
             all.distribution()
         };
         WindowResult {
@@ -250,10 +269,11 @@ impl<'a> Collector<'a> {
             link: links[plan.bottleneck].clone(),
             links,
             flows,
-            jain: self.jain(&window),
+            jain: self.jain(&window, |_| true),
+            media_jain: self.jain(&window, |f| f.media().is_some()),
             pooled: Pooled {
                 rtcp: pool(|f| &f.rtt_queue),
-                one_way: pool(|f| &f.one_way),
+                one_way: span.one_way.distribution(),
                 rtt: pool(|f| &f.rtt),
                 owd: pool(|f| &f.owd),
             },
@@ -271,7 +291,8 @@ impl<'a> Collector<'a> {
             crate::plan::LossMeasure::Received => flow.received,
         };
         let target_bps = (flow.target_time.is_positive()).then(|| flow.target_bits / flow.target_time.as_secs_f64());
-        let streams = flow.streams.iter().zip(&plan.streams).map(|(s, p)| StreamResult {
+        let stream_plans = plan.media().map_or(&[][..], |m| &m.streams);
+        let streams = flow.streams.iter().zip(stream_plans).map(|(s, p)| StreamResult {
             id: p.id.clone(),
             kind: match p.kind {
                 paceline_flow::MediaKind::Video => "video",
@@ -285,25 +306,26 @@ impl<'a> Collector<'a> {
             frames: s.frames,
             frames_dropped: s.dropped,
         });
-        let rendered_bytes = flow.streams.iter().map(|s| s.bytes).sum();
+        let useful_bytes = flow.read + flow.streams.iter().map(|s| s.bytes).sum::<u64>();
         let attainable = self.attainable(index, from, to);
         FlowResult {
             id: plan.id.clone(),
-            kind: "media",
-            controller: Some(plan.controller.name.clone()),
+            kind: plan.kind.name(),
+            controller: Some(plan.control().to_owned()),
             start_s: plan.start.as_secs_f64(),
             stop_s: plan.stop.as_secs_f64(),
             throughput_bps,
-            goodput_bps: per_second(rendered_bytes),
+            goodput_bps: per_second(useful_bytes),
             target_bps,
             received_bytes: flow.received,
-            rendered_bytes,
+            useful_bytes,
             target_bits: flow.target_bits,
             capacity_bytes: self.slowest(index, from, to).map(|(_, volume)| volume.as_bytes()),
-            crosses_link: plan.media_route.contains(&self.plan.bottleneck),
+            crosses_link: plan.route.contains(&self.plan.bottleneck),
             attained: attainable.filter(|a| *a > 0.0).map(|a| flow.received as f64 * 8.0 / a),
             share: (all_received > 0).then(|| flow.received as f64 / all_received as f64),
             converge_s: self.converged(index, from, to),
+            sent_over_target: self.actuation[index].as_ref().and_then(|a| a.range(from, to)),
             loss_ratio: if denominator > 0 { flow.lost as f64 / denominator as f64 } else { 0.0 },
             lost_bytes: flow.lost,
             sent_bytes: flow.sent,
@@ -314,18 +336,18 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The hop of a flow's media route that passes least from `from` to `to`, and what it passes, if any hop has a
+    /// The hop of a flow's route that passes least from `from` to `to`, and what it passes, if any hop has a
     /// capacity.
     fn slowest(&self, flow: usize, from: Time, to: Time) -> Option<(usize, DataSize)> {
         let to = to.max(from);
-        let hops = self.plan.flows[flow].media_route.iter();
+        let hops = self.plan.flows[flow].route.iter();
         let volumes = hops.filter_map(|h| Some((*h, self.plan.hops[*h].capacity.as_ref()?.volume(from, to))));
         volumes.min_by_key(|(_, volume)| *volume)
     }
 
     /// Bits that the flow's sources, or the capacity where that is less, allow from `from` to `to`.
     fn attainable(&self, flow: usize, from: Time, to: Time) -> Option<f64> {
-        let most = self.plan.flows[flow].most().as_bps_f64();
+        let most = self.most(flow);
         let bins = seconds_between(from, to);
         bins.map(|(a, b)| {
             let (_, volume) = self.slowest(flow, a, b)?;
@@ -334,11 +356,16 @@ impl<'a> Collector<'a> {
         .sum()
     }
 
+    /// The most that a flow can use, bit/s.
+    fn most(&self, flow: usize) -> f64 {
+        self.plan.flows[flow].most().map_or(f64::INFINITY, |most| most.as_bps_f64())
+    }
+
     fn converged(&self, flow: usize, from: Time, to: Time) -> Option<f64> {
-        let most = self.plan.flows[flow].most().as_bps_f64();
+        let most = self.most(flow);
         let sharing = |hop: usize, at: Time| {
             let living = self.plan.flows.iter().filter(|f| f.start <= at && at < f.stop);
-            living.filter(|f| f.media_route.contains(&hop)).count().max(1)
+            living.filter(|f| f.route.contains(&hop)).count().max(1)
         };
         seconds_between(from, to).filter(|(a, b)| whole_second(*a, *b)).find_map(|(a, b)| {
             let (hop, volume) = self.slowest(flow, a, b)?;
@@ -348,9 +375,10 @@ impl<'a> Collector<'a> {
         })
     }
 
-    fn jain(&self, window: &Window) -> Option<f64> {
+    fn jain(&self, window: &Window, counts: impl Fn(&FlowPlan) -> bool) -> Option<f64> {
         let living: Vec<usize> = (0..self.plan.flows.len())
-            .filter(|f| self.plan.flows[*f].media_route.contains(&self.plan.bottleneck))
+            .filter(|f| counts(&self.plan.flows[*f]))
+            .filter(|f| self.plan.flows[*f].route.contains(&self.plan.bottleneck))
             .filter(|f| self.plan.flows[*f].start < window.to && self.plan.flows[*f].stop > window.from)
             .collect();
         let from = living.iter().map(|f| self.plan.flows[*f].start).max()?.max(window.from);
@@ -369,7 +397,7 @@ impl<'a> Collector<'a> {
 impl RowSink for Collector<'_> {
     fn row(&mut self, row: &Row) {
         if let Row::Arrived { at, packet, .. } = row
-            && packet.class != PacketClass::ReceiverControl
+            && !packet.class.goes_back()
         {
             let second = (at.as_nanos() / 1_000_000_000) as usize;
             while self.last_tick < second {
@@ -377,6 +405,19 @@ impl RowSink for Collector<'_> {
                 (self.ticked)();
             }
             self.seconds[packet.flow.0 as usize][second] += packet.size.as_bytes();
+        }
+        match *row {
+            Row::Sent { at, packet } if !packet.class.goes_back() => {
+                if let Some(actuation) = &mut self.actuation[packet.flow.0 as usize] {
+                    actuation.sent(at, packet.size);
+                }
+            }
+            Row::Decision { at, flow, target, .. } => {
+                if let Some(actuation) = &mut self.actuation[flow.0 as usize] {
+                    actuation.decided(at, target);
+                }
+            }
+            _ => {}
         }
         for span in &mut self.spans {
             span.row(row, self.plan);
@@ -388,20 +429,23 @@ impl Span {
     fn new(plan: &Plan, window: Window) -> Self {
         let hop = |_| Hop { crossed: 0, lost_on_wire: 0, dropped: 0, waited: Times::new() };
         let stream = || Stream { bytes: 0, frames: 0, dropped: 0, delay: Times::new(), freezes: Freezes::new() };
-        let flow = |f: &crate::plan::FlowPlan| Flow {
+        let media = plan.flows.iter().any(|f| f.media().is_some());
+        let flow = |f: &FlowPlan| Flow {
             sent: 0,
             received: 0,
             lost: 0,
             owd: Times::new(),
             rtt: Times::new(),
             rtt_queue: Times::new(),
-            one_way: Times::new(),
+            read: 0,
+            pooled: f.media().is_some() || !media,
             target: None,
             target_bits: 0.0,
             target_time: TimeDelta::ZERO,
-            streams: f.streams.iter().map(|_| stream()).collect(),
+            streams: f.media().map_or(&[][..], |m| &m.streams).iter().map(|_| stream()).collect(),
         };
-        Self { window, hops: plan.hops.iter().map(hop).collect(), flows: plan.flows.iter().map(flow).collect() }
+        let (hops, flows) = (plan.hops.iter().map(hop).collect(), plan.flows.iter().map(flow).collect());
+        Self { window, hops, flows, one_way: Times::new() }
     }
 
     fn holds(&self, at: Time) -> bool {
@@ -411,7 +455,7 @@ impl Span {
     #[inline]
     fn row(&mut self, row: &Row, plan: &Plan) {
         match *row {
-            Row::Sent { at, packet } if self.holds(at) && packet.class != PacketClass::ReceiverControl => {
+            Row::Sent { at, packet } if self.holds(at) && !packet.class.goes_back() => {
                 self.flows[packet.flow.0 as usize].sent += packet.size.as_bytes();
             }
             Row::Crossed { hop, packet, waited, left, .. } if self.holds(left) => {
@@ -426,17 +470,19 @@ impl Span {
                 }
                 if self.holds(at) {
                     self.hops[hop as usize].dropped += bytes;
-                    if packet.class != PacketClass::ReceiverControl {
+                    if !packet.class.goes_back() {
                         self.flows[packet.flow.0 as usize].lost += bytes;
                     }
                 }
             }
-            Row::Arrived { at, packet, delay } if self.holds(at) && packet.class != PacketClass::ReceiverControl => {
+            Row::Arrived { at, packet, delay } if self.holds(at) && !packet.class.goes_back() => {
                 let index = packet.flow.0 as usize;
                 let flow = &mut self.flows[index];
                 flow.received += packet.size.as_bytes();
                 flow.owd.add(delay);
-                flow.one_way.add(delay - plan.flows[index].base_owd(plan, at - delay));
+                if flow.pooled {
+                    self.one_way.add(delay - plan.flows[index].base_owd(plan, at - delay));
+                }
             }
             Row::RoundTrip { at, flow, rtt } if self.holds(at) => {
                 let base = plan.flows[flow.0 as usize].base_rtt_at(plan, at);
@@ -449,6 +495,9 @@ impl Span {
                 let flow = &mut self.flows[flow.0 as usize];
                 flow.settle_target(at, &window);
                 flow.target = Some((target, at));
+            }
+            Row::Read { at, flow, size } if self.holds(at) => {
+                self.flows[flow.0 as usize].read += size.as_bytes();
             }
             Row::Frame { at, flow, stream, captured, size, dropped } if self.holds(at) => {
                 let stream = &mut self.flows[flow.0 as usize].streams[stream.0 as usize];

@@ -26,7 +26,7 @@ pub const METRICS: &[MetricSpec] = &[
         "utilization",
         "",
         "bits that the forward bottleneck served over bits that it could have; of a flow: that arrived, over those \
-         that the slowest hop of its media's route could have passed while it lived",
+         that the slowest hop of its route could have passed while it lived",
         |r, flow, _| match flow {
             None => r.link.utilization,
             Some(f) => of_capacity(&r.flows[f], |f| f.received_bytes),
@@ -35,24 +35,24 @@ pub const METRICS: &[MetricSpec] = &[
     metric(
         "good_utilization",
         "",
-        "bits of rendered frames, of the flows that cross the forward bottleneck, over bits that it could have passed; \
-         of a flow: over the same as its utilization",
+        "bits of rendered frames and of what TCP's applications read, of the flows that cross the forward bottleneck, \
+         over bits that it could have passed; of a flow: over the same as its utilization",
         |r, flow, _| match flow {
             None => {
                 let crossing = r.flows.iter().filter(|f| f.crosses_link);
-                let rendered: u64 = crossing.map(|f| f.rendered_bytes).sum();
-                Some(rendered as f64 * 8.0 / span(r) / r.link.capacity_bps.filter(|c| *c > 0.0)?)
+                let useful: u64 = crossing.map(|f| f.useful_bytes).sum();
+                Some(useful as f64 * 8.0 / span(r) / r.link.capacity_bps.filter(|c| *c > 0.0)?)
             }
-            Some(f) => of_capacity(&r.flows[f], |f| f.rendered_bytes),
+            Some(f) => of_capacity(&r.flows[f], |f| f.useful_bytes),
         },
     ),
     metric(
         "loss_ratio",
         "",
-        "bytes lost over bytes sent (or received, as the scenario measures)",
+        "bytes lost over bytes sent (or received, as the scenario measures); of the run: of its media flows together",
         |r, flow, measure| {
-            let lost = sum(r, flow, |f| f.lost_bytes as f64);
-            let sent = sum(r, flow, |f| f.sent_bytes as f64);
+            let lost = media(r, flow, |f| f.lost_bytes as f64);
+            let sent = media(r, flow, |f| f.sent_bytes as f64);
             let whole = match (measure.loss, flow) {
                 (_, Some(f)) => return Some(r.flows[f].loss_ratio),
                 (LossMeasure::Sent, None) => sent,
@@ -98,6 +98,9 @@ pub const METRICS: &[MetricSpec] = &[
     metric("rtt_p50_ms", "ms", "median round-trip time, as RTCP samples it", |r, flow, _| {
         flow.map_or(&r.pooled.rtt, |f| &r.flows[f].rtt_ms).map(|d| d.p50)
     }),
+    metric("rtt_mean_ms", "ms", "mean round-trip time, as RTCP samples it", |r, flow, _| {
+        flow.map_or(&r.pooled.rtt, |f| &r.flows[f].rtt_ms).map(|d| d.mean)
+    }),
     metric("rtt_p95_ms", "ms", "95th percentile of round-trip time, as RTCP samples it", |r, flow, _| {
         flow.map_or(&r.pooled.rtt, |f| &r.flows[f].rtt_ms).map(|d| d.p95)
     }),
@@ -109,6 +112,33 @@ pub const METRICS: &[MetricSpec] = &[
         |r, _, _| r.jain,
     ),
     metric(
+        "media_utilization",
+        "",
+        "bits of the media flows that cross the forward bottleneck, as they arrived, over bits that it could have \
+         passed; of the run, even if a flow is named",
+        |r, _, _| {
+            let crossing = r.flows.iter().filter(|f| f.crosses_link && f.kind == "media");
+            let received: u64 = crossing.map(|f| f.received_bytes).sum();
+            Some(received as f64 * 8.0 / span(r) / r.link.capacity_bps.filter(|c| *c > 0.0)?)
+        },
+    ),
+    metric(
+        "media_jain",
+        "",
+        "Jain's index as `jain`, of the media flows alone; of the run, even if a flow is named",
+        |r, _, _| r.media_jain,
+    ),
+    metric(
+        "spread",
+        "",
+        "largest over smallest throughput of the media flows; of the run, even if a flow is named",
+        |r, _, _| {
+            let rates = || r.flows.iter().filter(|f| f.kind == "media").map(|f| f.throughput_bps);
+            let (most, least) = (rates().reduce(f64::max)?, rates().reduce(f64::min)?);
+            (least > 0.0).then(|| most / least)
+        },
+    ),
+    metric(
         "throughput_bps",
         "bit/s",
         "bytes that arrived, headers included, over the span; of a flow: over the part it lived",
@@ -118,13 +148,25 @@ pub const METRICS: &[MetricSpec] = &[
         "goodput_bps",
         "bit/s",
         "bytes of rendered frames over the span; of a flow: over the part it lived",
-        |r, flow, _| Some(rate(r, flow, |f| f.goodput_bps, |f| f.rendered_bytes as f64 * 8.0)),
+        |r, flow, _| Some(rate(r, flow, |f| f.goodput_bps, |f| f.useful_bytes as f64 * 8.0)),
     ),
     metric(
         "target_bps",
         "bit/s",
         "target times time, summed over flows, over the span; of a flow: mean target while it had one",
         |r, flow, _| Some(rate(r, flow, |f| f.target_bps.unwrap_or(0.0), |f| f.target_bits)),
+    ),
+    metric(
+        "sent_over_target_min",
+        "",
+        "least of the 5 s means of what a flow sent over its target; of the first flow, if none is named",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].sent_over_target.map(|s| s.0),
+    ),
+    metric(
+        "sent_over_target_max",
+        "",
+        "largest of the 5 s means of what a flow sent over its target; of the first flow, if none is named",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].sent_over_target.map(|s| s.1),
     ),
     metric("share", "", "a flow's throughput over that of all flows; of the first, if none is named", |r, flow, _| {
         r.flows[flow.unwrap_or(0)].share
@@ -138,6 +180,16 @@ pub const METRICS: &[MetricSpec] = &[
             (Some(f), _) => r.flows[f].attained,
             (None, 1) => r.flows[0].attained,
             (None, _) => None,
+        },
+    ),
+    metric(
+        "objective",
+        "",
+        "sum over media flows of -1/x - 0.15 ln y: x throughput in Mbit/s, y mean queuing delay in ms as RTCP samples \
+         it, at least 1 (mmsys16, eq. 21 with alpha 2, beta 1, delta 0.15; its units are ours)",
+        |r, flow, _| {
+            let flows = r.flows.iter().enumerate().filter(|(i, f)| flow.map_or(f.kind == "media", |of| of == *i));
+            flows.map(|(_, f)| objective(f.throughput_bps / 1e6, f.rtt_sampled_queue_ms?.mean)).sum()
         },
     ),
     metric(
@@ -168,6 +220,15 @@ const fn metric(
     MetricSpec { id, unit, summary, value }
 }
 
+/// Of a flow or, of the run, over its media flows; over all, where none is media.
+fn media(result: &WindowResult, flow: Option<usize>, of: impl Fn(&FlowResult) -> f64) -> f64 {
+    let any = result.flows.iter().any(|f| f.kind == "media");
+    match flow {
+        Some(f) => of(&result.flows[f]),
+        None => result.flows.iter().filter(|f| f.kind == "media" || !any).map(of).sum(),
+    }
+}
+
 fn sum(result: &WindowResult, flow: Option<usize>, of: impl Fn(&FlowResult) -> f64) -> f64 {
     match flow {
         Some(f) => of(&result.flows[f]),
@@ -185,6 +246,11 @@ fn rate(result: &WindowResult, flow: Option<usize>, own: fn(&FlowResult) -> f64,
 
 fn span(result: &WindowResult) -> f64 {
     result.window_s.1 - result.window_s.0
+}
+
+/// mmsys16, eq. 20 and 21 with alpha 2, beta 1, delta 0.15: `U^2(x) = -1/x`, `U^1(y) = ln y`.
+fn objective(mbps: f64, queue_ms: f64) -> Option<f64> {
+    (mbps > 0.0).then(|| -1.0 / mbps - 0.15 * libm::log(queue_ms.max(1.0)))
 }
 
 /// Bytes over those that the slowest hop of the flow's own route could have passed.

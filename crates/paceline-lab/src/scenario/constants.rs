@@ -167,7 +167,8 @@ fn keys_of_flow(
     };
     match rest {
         [table, field] if table == "config" => {
-            let entry = registry.get(controller.unwrap_or(flow.controller.get()));
+            let own = flow.controller.as_ref().map(|c| c.get().as_str());
+            let entry = controller.or(own).and_then(|name| registry.get(name));
             let knows = entry.is_some_and(|e| e.fields().iter().any(|f| f.name == field));
             if knows { vec![under(rest)] } else { Vec::new() }
         }

@@ -5,7 +5,7 @@ use super::overrides::Setting;
 use super::problem::{Problem, suggestion};
 use super::values::{Limit, Loss, Timed};
 use crate::label::Label;
-use paceline_units::{Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -209,16 +209,26 @@ pub enum Order {
 pub struct Flow {
     /// Its name.
     pub id: Placed<String>,
-    /// What it is; `media` if absent.
+    /// What it is: `media` (if absent) or `tcp`. Which of the keys below make sense depends on it.
     pub kind: Option<Placed<String>>,
-    /// Which way its media goes; `forward` if absent.
+    /// How many flows like this there are; 1 if absent. Several are called `<id>-1`, `<id>-2`, …
+    pub count: Option<Placed<u32>>,
+    /// Which way its data goes; `forward` if absent.
     pub direction: Option<FlowDirection>,
     /// When it begins; at 0 if absent.
     pub start: Option<Placed<Time>>,
+    /// The seed draws the begin uniformly from this span after `start`; exactly at `start` if absent.
+    pub start_spread: Option<Placed<TimeDelta>>,
     /// When it ends; with the run if absent.
     pub stop: Option<Placed<Time>>,
-    /// Its controller.
-    pub controller: Placed<String>,
+    /// Hops of its data, by name; the whole way if absent.
+    pub route: Option<Vec<Placed<String>>>,
+    /// Hops of what comes back, by name; the whole way back if absent.
+    pub report_route: Option<Vec<Placed<String>>>,
+    /// An extra one-way delay of its own, each way; none if absent.
+    pub access_delay: Option<Placed<TimeDelta>>,
+    /// Media: its controller.
+    pub controller: Option<Placed<String>>,
     /// Numbers of the controller that differ from its defaults.
     #[serde(default)]
     pub config: BTreeMap<String, Placed<f64>>,
@@ -226,12 +236,6 @@ pub struct Flow {
     pub start_rate: Option<Placed<Rate>>,
     /// Lowest target; 30 kbps if absent.
     pub min_rate: Option<Placed<Rate>>,
-    /// Hops of its media, by name; the whole way if absent.
-    pub route: Option<Vec<Placed<String>>>,
-    /// Hops of its reports, by name; the whole way back if absent.
-    pub report_route: Option<Vec<Placed<String>>>,
-    /// An extra one-way delay of its own, each way; none if absent.
-    pub access_delay: Option<Placed<TimeDelta>>,
     /// Its one video stream, in short.
     pub encoder: Option<Placed<SourceTable>>,
     /// An audio stream beside it, in short.
@@ -240,16 +244,76 @@ pub struct Flow {
     #[serde(default)]
     pub stream: Vec<Placed<Stream>>,
     /// The receiver's clock.
-    pub clock: Option<ClockTable>,
+    pub clock: Option<Placed<ClockTable>>,
     /// Smallest deterministic interval of RTCP reports; 1 s if absent.
     pub rtcp_interval: Option<Placed<TimeDelta>>,
     /// Longest time that the pacer's queue may take to drain; 2 s if absent.
     pub pacer_limit: Option<Placed<TimeDelta>>,
     /// Ask for lost packets and send them again; true if absent.
-    pub retransmit: Option<bool>,
+    pub retransmit: Option<Placed<bool>>,
+    /// TCP: its congestion control; `cubic` if absent.
+    pub congestion: Option<Placed<String>>,
+    /// TCP: `rfc` (to the letter) or `linux` (as the kernel does); `linux` if absent.
+    pub profile: Option<Placed<String>>,
+    /// TCP: bytes of payload in a full segment; 1448 if absent.
+    pub segment: Option<Placed<DataSize>>,
+    /// TCP: the receiver's window; unlimited if absent.
+    pub receive_window: Option<Placed<DataSize>>,
+    /// TCP: what there is to send, and when; endless if absent.
+    pub workload: Option<Placed<WorkloadTable>>,
 }
 
-/// Which way a flow's media goes.
+impl Flow {
+    /// Every key that was written and that only flows of one kind have: that kind, the key, and where its value stands.
+    pub(crate) fn own_keys(&self) -> Vec<(&'static str, &'static str, Range<usize>)> {
+        fn of<T>(
+            kind: &'static str,
+            key: &'static str,
+            place: &Option<Placed<T>>,
+        ) -> Option<(&'static str, &'static str, Range<usize>)> {
+            Some((kind, key, place.as_ref()?.span()))
+        }
+        let config = self.config.values().next().map(|v| ("media", "config", v.span()));
+        let stream = self.stream.first().map(|s| ("media", "stream", s.span()));
+        let written = [
+            of("media", "controller", &self.controller),
+            config,
+            of("media", "start_rate", &self.start_rate),
+            of("media", "min_rate", &self.min_rate),
+            of("media", "encoder", &self.encoder),
+            of("media", "audio", &self.audio),
+            stream,
+            of("media", "clock", &self.clock),
+            of("media", "rtcp_interval", &self.rtcp_interval),
+            of("media", "pacer_limit", &self.pacer_limit),
+            of("media", "retransmit", &self.retransmit),
+            of("tcp", "congestion", &self.congestion),
+            of("tcp", "profile", &self.profile),
+            of("tcp", "segment", &self.segment),
+            of("tcp", "receive_window", &self.receive_window),
+            of("tcp", "workload", &self.workload),
+        ];
+        written.into_iter().flatten().collect()
+    }
+}
+
+/// What a TCP flow has to send, and when. Which keys make sense depends on `kind`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadTable {
+    /// `bulk`, `on-off` or `short`.
+    pub kind: Placed<String>,
+    /// `on-off`: how long it sends, each time on a new connection.
+    pub on: Option<Placed<TimeDelta>>,
+    /// `on-off`: how long it pauses.
+    pub off: Option<Placed<TimeDelta>>,
+    /// `short`: smallest and largest transfer, each on a new connection; the seed draws evenly between them.
+    pub size: Option<Placed<(DataSize, DataSize)>>,
+    /// `short`: mean pause between transfers; the seed draws it from an exponential distribution.
+    pub pause: Option<Placed<TimeDelta>>,
+}
+
+/// Which way a flow's data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowDirection {
@@ -443,15 +507,13 @@ pub struct OverTable {
 }
 
 impl ScenarioFile {
-    /// Puts every flow under `controller`. A flow that was under another leaves that one's numbers behind; what `--set`
+    /// Puts every media flow under `controller`. A flow that was under another leaves that one's numbers behind; what `--set`
     /// says of its config stays.
     pub(crate) fn control_all_by(&mut self, controller: &str, settings: &[Setting]) {
         for (index, flow) in self.flow.iter_mut().enumerate() {
             let flow = flow.0.get_mut();
-            if flow.controller.get() == controller {
-                continue;
-            }
-            flow.controller.replace(controller.to_owned());
+            let Some(own) = flow.controller.as_mut().filter(|own| own.get() != controller) else { continue };
+            own.replace(controller.to_owned());
             let names = [flow.id.get().clone(), index.to_string()];
             let is_set = |name: &str| {
                 names.iter().any(|flow| {

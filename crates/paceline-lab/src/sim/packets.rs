@@ -1,18 +1,21 @@
-//! The packet slab: every datagram under way, header bytes inline, slots used again and again.
-
-use paceline_flow::Datagram;
-use paceline_units::Time;
+//! The packet slab: every packet under way, header bytes inline, slots used again and again.
 
 use crate::rows::PacketRow;
+use paceline_flow::Datagram;
+use paceline_flow::tcp::Segment;
+use paceline_units::{Ecn, Time};
 
-/// A datagram under way.
+/// A packet under way. Which of `datagram` and `segment` it carries is known to the ends of its flow.
 #[derive(Debug)]
 pub(crate) struct Packet {
-    pub datagram: Datagram,
     pub row: PacketRow,
     pub sent: Time,
     /// How many hops of its route it has crossed.
     pub hop: u16,
+    /// ECN field, as the last hop left it.
+    pub ecn: Ecn,
+    pub segment: Segment,
+    pub datagram: Datagram,
 }
 
 /// Slots by handle.
@@ -27,7 +30,8 @@ impl Packets {
     #[inline]
     pub fn take(&mut self, row: PacketRow) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Packet { datagram: Datagram::new(), row, sent: Time::ZERO, hop: 0 });
+            let (segment, datagram) = (Segment::default(), Datagram::new());
+            self.slots.push(Packet { row, sent: Time::ZERO, hop: 0, ecn: Ecn::NotEct, segment, datagram });
             self.slots.len() as u32 - 1
         })
     }

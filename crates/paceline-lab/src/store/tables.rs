@@ -16,13 +16,22 @@ const UNITS: &str = "time_ns, captured_ns and left_ns: ns since the start of the
 /// In the order of [`PacketEvent`].
 const EVENTS: [&str; 4] = ["sent", "crossed", "dropped", "arrived"];
 /// In the order of [`PacketClass`].
-const CLASSES: [&str; 5] = ["media", "retransmission", "padding", "sender_control", "receiver_control"];
+const CLASSES: [&str; 8] = [
+    "media",
+    "retransmission",
+    "padding",
+    "sender_control",
+    "receiver_control",
+    "tcp_data",
+    "tcp_retransmission",
+    "tcp_ack",
+];
 /// In the order of [`DropReason`].
 const REASONS: [&str; 3] = ["overflow", "loss", "early"];
 /// In the order of [`FlowKind`].
-const FLOW_KINDS: [&str; 5] = ["rtt", "fraction_lost", "target", "pacing", "remb"];
+const FLOW_KINDS: [&str; 6] = ["rtt", "fraction_lost", "target", "pacing", "remb", "read"];
 /// Unit of each of [`FLOW_KINDS`].
-const FLOW_UNITS: [&str; 5] = ["ms", "", "bit/s", "bit/s", "bit/s"];
+const FLOW_UNITS: [&str; 6] = ["ms", "", "bit/s", "bit/s", "bit/s", "bytes"];
 /// In the order of [`HalfName`].
 const HALVES: [&str; 2] = ["send", "receive"];
 
@@ -41,6 +50,7 @@ enum FlowKind {
     Target,
     Pacing,
     Remb,
+    Read,
 }
 
 /// The tables, open.
@@ -154,6 +164,7 @@ impl Tables {
                 self.flow_rate(at, flow, FlowKind::Pacing, pacing)
             }
             Row::Remb { at, flow, rate } => self.flow_rate(at, flow, FlowKind::Remb, rate),
+            Row::Read { at, flow, size } => self.flow_value(at, flow, FlowKind::Read, size.as_bytes() as f64),
             Row::Frame { at, flow, stream, captured, size, dropped } => {
                 let told = [time(captured), bytes(size), Cell::Int32(i32::from(dropped))];
                 self.frame(at, flow, stream, told, false)
@@ -298,6 +309,9 @@ fn class_name(class: PacketClass) -> Cell {
         PacketClass::Padding => 2,
         PacketClass::SenderControl => 3,
         PacketClass::ReceiverControl => 4,
+        PacketClass::TcpData => 5,
+        PacketClass::TcpRetransmission => 6,
+        PacketClass::TcpAck => 7,
     })
 }
 

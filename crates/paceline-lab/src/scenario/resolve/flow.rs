@@ -1,24 +1,52 @@
-//! Flows: when, under which controller, over which hops.
+//! Flows: when, over which hops, of which kind; media flows under which controller.
 
 use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get};
-use crate::plan::{ClockPlan, ControllerPlan, Direction, FlowPlan, HopPlan, StreamPlan, with_headers};
+use crate::plan::{
+    ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, MediaPlan, StreamPlan, with_headers,
+};
 use crate::scenario::file::{Flow, FlowDirection, Placed};
-use crate::scenario::problem::suggestion;
+use crate::scenario::problem::{Problem, suggestion};
 use paceline::{ConfigError, Setup};
 use paceline_units::{Rate, Time, TimeDelta};
 
+/// Flows that one table may stand for.
+const COUNT_MAX: u32 = 10_000;
+
 impl Resolver<'_> {
-    pub(super) fn flow(
+    /// The flows that a table stands for: one, or `count` of them.
+    pub(super) fn flows(
         &mut self,
         place: &Placed<Flow>,
         hops: &[HopPlan],
         forward_hops: usize,
         end: Time,
-    ) -> Checked<FlowPlan> {
+    ) -> Checked<Vec<FlowPlan>> {
+        let count = place.get().count.as_ref();
+        if let Some(place) = count.filter(|c| !(1..=COUNT_MAX).contains(c.get())) {
+            let problem = self.complain(place, format!("a table stands for 1 to {COUNT_MAX} flows"));
+            return Err(problem.help("leave the key out for one"));
+        }
+        let flow = self.flow(place, hops, forward_hops, end)?;
+        Ok(match count {
+            None => vec![flow],
+            Some(count) => {
+                (1..=*count.get()).map(|n| FlowPlan { id: format!("{}-{n}", flow.id), ..flow.clone() }).collect()
+            }
+        })
+    }
+
+    fn flow(&mut self, place: &Placed<Flow>, hops: &[HopPlan], forward_hops: usize, end: Time) -> Checked<FlowPlan> {
         let flow = place.get();
-        if let Some(kind) = flow.kind.as_ref().filter(|k| k.get() != "media") {
-            let problem = self.complain(kind, format!("no kind of flow `{}`", kind.get()));
-            return Err(problem.help(suggestion(kind.get(), &["media"])));
+        let kind = flow.kind.as_ref().map_or("media", |k| k.get());
+        if let Some(place) = flow.kind.as_ref().filter(|k| FlowKind::NAMES.iter().all(|(n, _)| n != k.get())) {
+            let known: Vec<&str> = FlowKind::NAMES.iter().map(|(n, _)| *n).collect();
+            let problem = self.complain(place, format!("no kind of flow `{kind}`"));
+            return Err(problem.help(suggestion(kind, &known)));
+        }
+        if let Some((other, key, span)) = flow.own_keys().into_iter().find(|(own, ..)| *own != kind) {
+            let message = format!("a flow of kind `{kind}` has no `{key}`");
+            let problem = Problem::at(&self.origin.name, self.text, span, message);
+            return Err(problem.help(format!("`{key}` belongs to flows of kind \"{other}\"")));
         }
         let start = flow.start.as_ref().map_or(Time::ZERO, |s| *s.get());
         let stop = flow.stop.as_ref().map_or(end, |s| *s.get());
@@ -31,6 +59,35 @@ impl Resolver<'_> {
             let problem = self.complain(place, format!("flow `{}` starts after the run has ended", flow.id.get()));
             return Err(problem.help(format!("the run lasts {}", end - Time::ZERO)));
         }
+        let start_spread = flow.start_spread.as_ref().map_or(Ok(TimeDelta::ZERO), |s| self.not_negative(s))?;
+        if let Some(place) = flow.start_spread.as_ref().filter(|_| start + start_spread >= stop.min(end)) {
+            let problem = self.complain(place, format!("flow `{}` might start after it stops", flow.id.get()));
+            return Err(problem.help(format!("it lives for {}; the spread must be shorter", stop.min(end) - start)));
+        }
+        let (direction, forward) = match flow.direction {
+            Some(FlowDirection::Reverse) => (Direction::Reverse, false),
+            Some(FlowDirection::Forward) | None => (Direction::Forward, true),
+        };
+        let ways = [0..forward_hops, forward_hops..hops.len()];
+        let kind = match kind {
+            "tcp" => FlowKind::Tcp(self.tcp(flow)?),
+            _ => FlowKind::Media(self.media(place)?),
+        };
+        Ok(FlowPlan {
+            id: flow.id.get().clone(),
+            direction,
+            start,
+            start_spread,
+            stop: stop.min(end),
+            route: self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?,
+            return_route: self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?,
+            access_delay: flow.access_delay.as_ref().map_or(Ok(TimeDelta::ZERO), |delay| self.not_negative(delay))?,
+            kind,
+        })
+    }
+
+    fn media(&mut self, place: &Placed<Flow>) -> Checked<MediaPlan> {
+        let flow = place.get();
         let streams = self.streams(place)?;
         let controller = self.controller(flow, &streams)?;
         let least: Rate = streams.iter().map(|s| with_headers(s.source.range().0)).sum();
@@ -39,47 +96,37 @@ impl Resolver<'_> {
             let id = flow.id.get();
             self.notes.push(format!("{id}: below {least} its sources send more than its controller allows ({floor})"));
         }
-        let (direction, forward) = match flow.direction {
-            Some(FlowDirection::Reverse) => (Direction::Reverse, false),
-            Some(FlowDirection::Forward) | None => (Direction::Forward, true),
-        };
-        let ways = [0..forward_hops, forward_hops..hops.len()];
-        let media_route = self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?;
-        let report_route = self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?;
-        let access_delay = flow.access_delay.as_ref().map_or(Ok(TimeDelta::ZERO), |delay| self.not_negative(delay))?;
-        let positive = |place: &Option<Placed<TimeDelta>>, default| match place {
+        let clock = flow.clock.as_ref().map(Placed::get);
+        let drift = clock.and_then(|c| c.drift_ppm.as_ref());
+        if let Some(place) = drift.filter(|d| !(-100_000.0..=100_000.0).contains(d.get())) {
+            let problem = self.complain(place, "a clock drifts by at most 100000 ppm");
+            return Err(problem.help("crystals are within 100 ppm of each other"));
+        }
+        Ok(MediaPlan {
+            controller,
+            start_rate: get(&flow.start_rate, START_RATE),
+            min_rate: floor,
+            clock: ClockPlan {
+                offset: clock.and_then(|c| c.offset),
+                drift_ppb: drift.map_or(0, |d| (d.get() * 1000.0) as i64),
+            },
+            streams,
+            rtcp_interval: self.positive(&flow.rtcp_interval, RTCP_INTERVAL)?,
+            pacer_limit: self.positive(&flow.pacer_limit, PACER_LIMIT)?,
+            retransmit: get(&flow.retransmit, true),
+        })
+    }
+
+    /// A time above nothing, or its default.
+    pub(super) fn positive(&self, place: &Option<Placed<TimeDelta>>, default: TimeDelta) -> Checked<TimeDelta> {
+        match place {
             Some(p) if !p.get().is_positive() => {
                 let problem = self.complain(p, "this time must be more than nothing");
                 Err(problem.help(format!("leave the key out for {default}")))
             }
             Some(p) => Ok(*p.get()),
             None => Ok(default),
-        };
-        let drift = flow.clock.as_ref().and_then(|c| c.drift_ppm.as_ref());
-        if let Some(place) = drift.filter(|d| !(-100_000.0..=100_000.0).contains(d.get())) {
-            let problem = self.complain(place, "a clock drifts by at most 100000 ppm");
-            return Err(problem.help("crystals are within 100 ppm of each other"));
         }
-        Ok(FlowPlan {
-            id: flow.id.get().clone(),
-            direction,
-            start,
-            stop: stop.min(end),
-            controller,
-            start_rate: flow.start_rate.as_ref().map_or(START_RATE, |r| *r.get()),
-            min_rate: flow.min_rate.as_ref().map_or(MIN_RATE, |r| *r.get()),
-            media_route,
-            report_route,
-            access_delay,
-            clock: ClockPlan {
-                offset: flow.clock.as_ref().and_then(|c| c.offset),
-                drift_ppb: drift.map_or(0, |d| (d.get() * 1000.0) as i64),
-            },
-            streams,
-            rtcp_interval: positive(&flow.rtcp_interval, RTCP_INTERVAL)?,
-            pacer_limit: positive(&flow.pacer_limit, PACER_LIMIT)?,
-            retransmit: flow.retransmit.unwrap_or(true),
-        })
     }
 
     pub(super) fn route(
@@ -107,12 +154,14 @@ impl Resolver<'_> {
     }
 
     pub(super) fn controller(&self, flow: &Flow, streams: &[StreamPlan]) -> Checked<ControllerPlan> {
-        let name = flow.controller.get();
+        let Some(place) = &flow.controller else {
+            let problem = self.complain(&flow.id, format!("the media flow `{}` needs a `controller`", flow.id.get()));
+            return Err(problem.help("add `controller = \"gcc-2016\"`; `paceline list controllers` shows all"));
+        };
+        let name = place.get();
         let Some(entry) = self.registry.get(name) else {
             let known: Vec<&str> = self.registry.iter().map(|e| e.name()).collect();
-            return Err(self
-                .complain(&flow.controller, format!("no controller `{name}`"))
-                .help(suggestion(name, &known)));
+            return Err(self.complain(place, format!("no controller `{name}`")).help(suggestion(name, &known)));
         };
         let config: Vec<(String, f64)> = flow.config.iter().map(|(k, v)| (k.clone(), *v.get())).collect();
         let setup = Setup {
@@ -130,17 +179,15 @@ impl Resolver<'_> {
                 problem.help(format!("its default is {}", format!("{default} {unit}").trim_end()))
             }
             ConfigError::Setup { .. } => {
-                let place = flow.min_rate.as_ref().or(flow.start_rate.as_ref());
-                let problem = match (place, &flow.encoder) {
+                let rate = flow.min_rate.as_ref().or(flow.start_rate.as_ref());
+                let problem = match (rate, &flow.encoder) {
                     (Some(place), _) => self.complain(place, error.to_string()),
                     (None, Some(encoder)) => self.complain(encoder, error.to_string()),
-                    (None, None) => self.complain(&flow.controller, error.to_string()),
+                    (None, None) => self.complain(place, error.to_string()),
                 };
                 problem.help("change `min_rate` or `start_rate` of the flow, or the `max` of its sources")
             }
-            _ => {
-                self.complain(&flow.controller, error.to_string()).help("`paceline list controllers --json` shows all")
-            }
+            _ => self.complain(place, error.to_string()).help("`paceline list controllers --json` shows all"),
         })?;
         Ok(ControllerPlan { name: name.clone(), config })
     }

@@ -4,6 +4,7 @@ mod expect;
 mod flow;
 mod path;
 mod source;
+mod tcp;
 
 pub(crate) use source::reads as source_reads;
 
@@ -127,13 +128,17 @@ impl Resolver<'_> {
         }
         let mut flows: Vec<FlowPlan> = Vec::new();
         for flow in &file.flow {
-            let flow = self.flow(flow, &hops, forward_hops, end)?;
-            if flows.iter().any(|other| other.id == flow.id) {
-                let place = &file.flow[flows.len()].get().id;
-                let problem = self.complain(place, format!("two flows are called `{}`", flow.id));
-                return Err(problem.help("results name flows by `id`; give each a name of its own"));
+            for plan in self.flows(flow, &hops, forward_hops, end)? {
+                if flows.iter().any(|other| other.id == plan.id) {
+                    let problem = self.complain(&flow.get().id, format!("two flows are called `{}`", plan.id));
+                    return Err(problem.help("results name flows by `id`; give each a name of its own"));
+                }
+                flows.push(plan);
             }
-            flows.push(flow);
+        }
+        if flows.len() > usize::from(u16::MAX) {
+            let problem = Problem::of(&self.origin.name, self.text, format!("{} flows are too many", flows.len()));
+            return Err(problem.help("a run has at most 65535"));
         }
 
         let bottleneck = bottleneck(&hops, &flows, end);
@@ -193,10 +198,10 @@ impl Resolver<'_> {
     }
 }
 
-/// The slowest hop over the run of those that forward flows' media crosses; of any flow's, where none goes forward.
+/// The slowest hop over the run of those that forward flows cross; of any flow's, where none goes forward.
 fn bottleneck(hops: &[HopPlan], flows: &[FlowPlan], end: Time) -> usize {
     let crossed = |hop: usize, forward: bool| {
-        flows.iter().any(|f| (!forward || f.direction == Direction::Forward) && f.media_route.contains(&hop))
+        flows.iter().any(|f| (!forward || f.direction == Direction::Forward) && f.route.contains(&hop))
     };
     let volume = |hop: &usize| {
         let capacity = hops[*hop].capacity.as_ref();

@@ -1,0 +1,242 @@
+//! What lies between the ends of all flows: access lines, hops, the packets under way, and the clockwork that wakes
+//! everybody. Ends put packets on their way here and report what happened.
+
+use super::events::Events;
+use super::packets::{Packet, Packets};
+use super::trace_hash::{Kind, TraceHash};
+use crate::plan::{HopPlan, Plan, QueuePlan};
+use crate::rows::{DropReason, PacketClass, PacketRow, Row, RowSink};
+use paceline_link::queue::DropTail;
+use paceline_link::{Descriptor, DropCause, Link, LinkConfig, Output};
+use paceline_units::{DataSize, Ecn, FlowId, Streams, Time, TimeDelta};
+use std::collections::VecDeque;
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Where its data comes from.
+    Sender = 0,
+    /// Where its data goes.
+    Receiver = 1,
+}
+
+impl End {
+    pub fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+}
+
+/// Who is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Component {
+    Hop(usize),
+    End(usize, End),
+    /// The access line that leaves this end.
+    Access(usize, End),
+}
+
+/// Components of a flow, in this order: sender, receiver, the access line of each. Hops come before all flows.
+const PER_FLOW: usize = 4;
+const ACCESS: usize = 2;
+
+struct Line {
+    /// Hops of what leaves each end.
+    routes: [Vec<usize>; 2],
+    access_delay: TimeDelta,
+    /// Packets on the access line of each end.
+    access: [VecDeque<(Time, u32)>; 2],
+}
+
+/// Everything between the ends.
+pub(super) struct Network<'a> {
+    pub events: Events,
+    pub delivered: u64,
+    packets: Packets,
+    hops: Vec<Link>,
+    lines: Vec<Line>,
+    hash: TraceHash,
+    rows: &'a mut dyn RowSink,
+    sent: u64,
+}
+
+impl<'a> Network<'a> {
+    pub fn new(plan: &Plan, streams: &Streams, rows: &'a mut dyn RowSink) -> Self {
+        let line = |f: &crate::plan::FlowPlan| Line {
+            routes: [f.route.clone(), f.return_route.clone()],
+            access_delay: f.access_delay,
+            access: [VecDeque::new(), VecDeque::new()],
+        };
+        Self {
+            events: Events::new(plan.hops.len() + plan.flows.len() * PER_FLOW),
+            delivered: 0,
+            packets: Packets::default(),
+            hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
+            lines: plan.flows.iter().map(line).collect(),
+            hash: TraceHash::new(),
+            rows,
+            sent: 0,
+        }
+    }
+
+    pub fn trace_hash(&self) -> u64 {
+        self.hash.finish()
+    }
+
+    /// Whom a number of the event heap means.
+    #[inline]
+    pub fn component(&self, number: usize) -> Component {
+        let Some(within) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
+        let flow = within / PER_FLOW;
+        match within % PER_FLOW {
+            0 => Component::End(flow, End::Sender),
+            1 => Component::End(flow, End::Receiver),
+            2 => Component::Access(flow, End::Sender),
+            _ => Component::Access(flow, End::Receiver),
+        }
+    }
+
+    #[inline]
+    fn number(&self, flow: usize, part: usize) -> usize {
+        self.hops.len() + flow * PER_FLOW + part
+    }
+
+    /// Wakes an end of a flow at `at`.
+    #[inline]
+    pub fn wake(&mut self, flow: usize, end: End, at: Time) {
+        self.events.wake(self.number(flow, end as usize), at);
+    }
+
+    /// Tells whoever listens.
+    #[inline]
+    pub fn tell(&mut self, row: &Row) {
+        self.rows.row(row);
+    }
+
+    /// Takes a decision of an end into the trace hash.
+    pub fn decided(&mut self, now: Time, flow: usize, end: End, kind: Kind, what: u64, size: DataSize) {
+        self.hash.add(now, self.number(flow, end as usize), kind, what, size, Ecn::NotEct);
+    }
+
+    /// A free slot to write a packet into; launch it or give it back.
+    #[inline]
+    pub fn blank(&mut self) -> u32 {
+        let (flow, class) = (FlowId(0), PacketClass::Media);
+        self.packets.take(PacketRow { packet: 0, flow, class, size: DataSize::ZERO })
+    }
+
+    #[inline]
+    pub fn packet(&self, handle: u32) -> &Packet {
+        self.packets.get(handle)
+    }
+
+    #[inline]
+    pub fn packet_mut(&mut self, handle: u32) -> &mut Packet {
+        self.packets.get_mut(handle)
+    }
+
+    #[inline]
+    pub fn give_back(&mut self, handle: u32) {
+        self.packets.give_back(handle);
+    }
+
+    /// An end wrote a packet of `size` into `handle`: numbers it and puts it on its way.
+    #[inline]
+    pub fn launch(&mut self, now: Time, flow: usize, from: End, class: PacketClass, size: DataSize, handle: u32) {
+        let packet = self.packets.get_mut(handle);
+        packet.row = PacketRow { packet: self.sent, flow: FlowId(flow as u16), class, size };
+        packet.sent = now;
+        packet.hop = 0;
+        let (row, ecn) = (packet.row, packet.ecn);
+        self.sent += 1;
+        self.hash.add(now, self.number(flow, from as usize), Kind::Sent, row.packet, size, ecn);
+        self.rows.row(&Row::Sent { at: now, packet: row });
+
+        let line = &mut self.lines[flow];
+        // Without a hop the access line is all there is.
+        if line.access_delay == TimeDelta::ZERO && !line.routes[from as usize].is_empty() {
+            self.enter_next_hop(now, flow, from, handle);
+            return;
+        }
+        let due = now + line.access_delay;
+        line.access[from as usize].push_back((due, handle));
+        self.events.wake(self.number(flow, ACCESS + from as usize), due);
+    }
+
+    /// The next packet that has crossed the access line of `from` by `now`.
+    pub fn leave_access(&mut self, now: Time, flow: usize, from: End) -> Option<u32> {
+        let &(due, handle) = self.lines[flow].access[from as usize].front()?;
+        if due > now {
+            self.events.wake(self.number(flow, ACCESS + from as usize), due);
+            return None;
+        }
+        self.lines[flow].access[from as usize].pop_front();
+        Some(handle)
+    }
+
+    /// Hands a packet that `from` sent to the next hop of its route; false: it has arrived.
+    #[inline]
+    pub fn enter_next_hop(&mut self, now: Time, flow: usize, from: End, handle: u32) -> bool {
+        let packet = self.packets.get(handle);
+        let Some(&hop) = self.lines[flow].routes[from as usize].get(packet.hop as usize) else { return false };
+        let descriptor = Descriptor { id: handle, flow: packet.row.flow, size: packet.row.size, ecn: packet.ecn };
+        self.hops[hop].handle_packet(now, descriptor);
+        self.events.wake(hop, self.hops[hop].poll_timeout());
+        true
+    }
+
+    /// The next packet that has crossed `hop` by `now`; dropped ones are told and forgotten.
+    #[inline]
+    pub fn leave_hop(&mut self, now: Time, hop: usize) -> Option<u32> {
+        while let Some(output) = self.hops[hop].poll_output(now) {
+            match output {
+                Output::Delivered { packet: descriptor, waited, left, due } => {
+                    let packet = self.packets.get_mut(descriptor.id);
+                    packet.hop += 1;
+                    packet.ecn = descriptor.ecn;
+                    let row = packet.row;
+                    self.hash.add(due, hop, Kind::Crossed, row.packet, row.size, descriptor.ecn);
+                    self.rows.row(&Row::Crossed { at: due, hop: hop as u16, packet: row, waited, left });
+                    return Some(descriptor.id);
+                }
+                Output::Dropped { packet: descriptor, cause, due, left } => {
+                    let (kind, reason) = match cause {
+                        DropCause::Overflow => (Kind::Overflow, DropReason::Overflow),
+                        DropCause::Loss => (Kind::Loss, DropReason::Loss),
+                        DropCause::Early => (Kind::Early, DropReason::Early),
+                    };
+                    let row = self.packets.get(descriptor.id).row;
+                    self.hash.add(due, hop, kind, row.packet, row.size, descriptor.ecn);
+                    self.rows.row(&Row::Dropped { at: due, hop: hop as u16, packet: row, reason, left });
+                    self.packets.give_back(descriptor.id);
+                }
+            }
+        }
+        self.events.wake(hop, self.hops[hop].poll_timeout());
+        None
+    }
+
+    /// A packet is at its end: tells so.
+    #[inline]
+    pub fn arrived(&mut self, now: Time, flow: usize, at: End, handle: u32) {
+        let packet = self.packets.get(handle);
+        let (row, delay, ecn) = (packet.row, now - packet.sent, packet.ecn);
+        self.delivered += 1;
+        self.hash.add(now, self.number(flow, at as usize), Kind::Arrived, row.packet, row.size, ecn);
+        self.rows.row(&Row::Arrived { at: now, packet: row, delay });
+    }
+}
+
+fn build_hop(hop: &HopPlan, streams: &Streams) -> Link {
+    let QueuePlan::DropTail(limit) = hop.queue;
+    let config = LinkConfig {
+        capacity: hop.capacity.clone(),
+        queue: Box::new(DropTail::new(limit)),
+        delay: hop.delay.clone(),
+        jitter: hop.jitter,
+        loss: hop.loss.clone(),
+    };
+    Link::new(config, streams, &format!("hop/{}", hop.id))
+}
