@@ -4,7 +4,7 @@ use super::{Checked, Resolver};
 use crate::plan::TcpPlan;
 use crate::scenario::file::{Flow, Placed, WorkloadTable};
 use crate::scenario::problem::suggestion;
-use paceline_flow::tcp::{CONGESTION, Profile, TcpConfig, Workload};
+use paceline_flow::tcp::{CONGESTION, Profile, TcpConfig, Workload, congestion_named};
 use paceline_units::{DataSize, TimeDelta};
 
 /// Payload of a full segment, bytes.
@@ -14,8 +14,8 @@ impl Resolver<'_> {
     pub(super) fn tcp(&self, flow: &Flow) -> Checked<TcpPlan> {
         let mut config = TcpConfig::default();
         if let Some(place) = &flow.congestion {
-            let known: Vec<&'static str> = CONGESTION.iter().map(|c| c.name).collect();
-            config.congestion = known.iter().find(|n| *n == place.get()).ok_or_else(|| {
+            let known: Vec<&str> = CONGESTION.iter().map(|(name, ..)| *name).collect();
+            config.congestion = congestion_named(place.get()).ok_or_else(|| {
                 let problem = self.complain(place, format!("no congestion control `{}`", place.get()));
                 problem.help(suggestion(place.get(), &known))
             })?;
@@ -32,10 +32,10 @@ impl Resolver<'_> {
                 let problem = self.complain(place, "a full segment carries 100 to 1460 bytes");
                 return Err(problem.help("1448 bytes fill an Ethernet frame, with TCP timestamps"));
             }
-            config.mss = *place.get();
+            config.segment = *place.get();
         }
         if let Some(place) = &flow.receive_window {
-            if *place.get() < config.mss + config.mss {
+            if *place.get() < config.segment + config.segment {
                 let problem = self.complain(place, "a receive window holds at least two segments");
                 return Err(problem.help("leave the key out for an unlimited one"));
             }

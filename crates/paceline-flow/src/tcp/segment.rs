@@ -1,0 +1,105 @@
+//! What travels: a typed segment, which becomes bytes only in a capture file.
+
+use paceline_units::DataSize;
+
+/// IPv4 and TCP headers without options.
+pub const IP_TCP_HEADERS: DataSize = DataSize::from_bytes(20 + 20);
+/// Timestamp option, padded to whole words (RFC 7323, appendix A). Every segment carries it.
+pub const TIMESTAMP_OPTION: DataSize = DataSize::from_bytes(12);
+/// What a SYN carries besides timestamps: maximum segment size, SACK permitted, window scale (4 + 2 + 3, less the two
+/// bytes of padding that the timestamps no longer need, rounded to words).
+const SYN_OPTIONS: u64 = 8;
+/// Kind, length and padding of a SACK option (RFC 2018, section 3).
+const SACK_OPTION: u64 = 4;
+/// Two sequence numbers.
+const SACK_BLOCK: u64 = 8;
+/// Blocks that fit beside timestamps (RFC 2018, section 3).
+pub const SACK_BLOCKS_MAX: usize = 3;
+
+/// Control bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Flags {
+    /// Opens a connection.
+    pub syn: bool,
+    /// `acknowledgment` means something.
+    pub ack: bool,
+}
+
+/// Ranges of data that arrived out of order, the most recent first (RFC 2018, section 4); ends are exclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    blocks: [(u64, u64); SACK_BLOCKS_MAX],
+    len: u8,
+}
+
+impl SackBlocks {
+    /// Adds a range; false when there is no room left.
+    pub fn push(&mut self, start: u64, end: u64) -> bool {
+        let room = self.len() < SACK_BLOCKS_MAX;
+        if room {
+            self.blocks[self.len()] = (start, end);
+            self.len += 1;
+        }
+        room
+    }
+    /// How many ranges.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+    /// True when everything that arrived arrived in order.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// The ranges, `(start, end)`.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.blocks[..self.len()].iter().copied()
+    }
+}
+
+/// A TCP segment. Sequence numbers are absolute: the SYN is 0, the first byte of data 1; they never wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Segment {
+    /// Which connection of the flow, counted from 1.
+    pub connection: u32,
+    /// Bytes of data.
+    pub payload: u32,
+    /// Number of its first byte.
+    pub sequence: u64,
+    /// The next byte that its sender expects.
+    pub acknowledgment: u64,
+    /// What arrived beyond that.
+    pub sack: SackBlocks,
+    /// Control bits.
+    pub flags: Flags,
+}
+
+impl Segment {
+    /// Size of the whole IP packet.
+    #[inline]
+    pub fn size(&self) -> DataSize {
+        let sack = if self.sack.is_empty() { 0 } else { SACK_OPTION + SACK_BLOCK * self.sack.len as u64 };
+        let syn = if self.flags.syn { SYN_OPTIONS } else { 0 };
+        IP_TCP_HEADERS + TIMESTAMP_OPTION + DataSize::from_bytes(syn + sack + self.payload as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_segment_fills_an_ethernet_frame() {
+        let full = Segment { payload: 1448, ..Segment::default() };
+        assert_eq!(full.size(), DataSize::from_bytes(1500));
+        assert_eq!(Segment::default().size(), DataSize::from_bytes(52));
+        let syn = Segment { flags: Flags { syn: true, ack: false }, ..Segment::default() };
+        assert_eq!(syn.size(), DataSize::from_bytes(60));
+        let mut ack = Segment::default();
+        for (n, size) in [(1, 64), (2, 72), (3, 80)] {
+            assert!(ack.sack.push(n, n + 1));
+            assert_eq!(ack.size(), DataSize::from_bytes(size));
+        }
+        assert!(!ack.sack.push(9, 10));
+        assert!(size_of::<Segment>() <= 112, "{}", size_of::<Segment>());
+    }
+}
