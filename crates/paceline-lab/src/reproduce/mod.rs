@@ -541,3 +541,188 @@ impl Tally {
         } += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Simulator;
+
+    const TWO_CASES: &str = r#"
+id = "test/two"
+title = "Two thresholds"
+duration = "10s"
+repeats = 3
+[path]
+rtt = "20ms"
+[path.forward]
+capacity = "1Mbps"
+[[flow]]
+id = "video"
+controller = "gcc-2016"
+[[case]]
+label = { threshold = "static" }
+set = { "flow.video.controller" = "gcc-2016-static" }
+[[case]]
+label = { threshold = "adaptive" }
+[[expect]]
+metric = "rtt_p95_ms"
+case = { threshold = "static" }
+published = 100
+claim = "cuts"
+note = "the encoder"
+moved_by = ["path.rtt=50ms"]
+[[expect]]
+metric = "utilization"
+published = 0.9
+claim = "busy"
+[[assert]]
+id = "cuts"
+metric = "rtt_p95_ms"
+case = { threshold = "adaptive" }
+over = { case = { threshold = "static" } }
+bounds = [0, 0.7]
+[[assert]]
+id = "busy"
+metric = "utilization"
+bounds = [0.5, 1]
+"#;
+
+    fn experiment(text: &str) -> Experiment {
+        let origin = Origin::from_text("two.toml", text);
+        Experiment::load(&origin, &[], &Registry::standard()).unwrap().beside_null_sender()
+    }
+
+    /// Runs that came to what `value` says of metric, case, seed and null sender.
+    fn runs(experiment: &Experiment, seeds: u64, value: impl Fn(&str, &str, u64, bool) -> Option<f64>) -> Measured {
+        let runs = [false, true].map(|null| {
+            let of = |plan: &Plan| {
+                let case = plan.case.to_string();
+                let run = |seed| plan.quantities().map(|q| value(&q.metric, &case, seed, null)).collect();
+                (1..=seeds).map(|seed| (seed, run(seed))).collect()
+            };
+            experiment.plans(null).iter().map(of).collect()
+        });
+        Measured { runs }
+    }
+
+    fn cell<'a>(report: &'a ExperimentReport, case: &str, metric: &str, published: bool) -> &'a Cell {
+        let mut found = report.cells.iter().filter(|c| c.case.to_string() == format!("threshold={case}"));
+        found.find(|c| c.metric == metric && c.published.is_some() == published).expect("it is among the cells")
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_seed() {
+        let experiment = experiment(TWO_CASES);
+        // 8 over 10 and 20 over 40: 0.65 on average, where the means' ratio would be 0.56.
+        let measured = runs(&experiment, 2, |metric, case, seed, _| {
+            Some(match (metric, case, seed) {
+                ("utilization", ..) => 0.9,
+                (_, "threshold=static", 1) => 10.0,
+                (_, "threshold=static", _) => 40.0,
+                (_, _, 1) => 8.0,
+                _ => 20.0,
+            })
+        });
+        let report = experiment.report(&measured, "sim");
+        let cuts = cell(&report, "adaptive", "rtt_p95_ms", false);
+        assert!((cuts.measured.unwrap() - 0.65).abs() < 1e-12, "{cuts:?}");
+        // t(1) = 12.706 times the deviation 0.2121 over root 2.
+        assert!((cuts.ci95.unwrap() - 1.906).abs() < 1e-3, "{cuts:?}");
+        assert_eq!(cuts.over.as_ref().unwrap().case.to_string(), "threshold=static");
+        assert_eq!((cuts.verdict, cuts.claim.as_deref()), (Verdict::Reproduced, Some("cuts")));
+        assert_eq!((cuts.published, cuts.bounds), (None, Some((0.0, 0.7))));
+    }
+
+    #[test]
+    fn a_claim_is_judged_by_its_bounds_in_the_value_s_own_case_if_there_are_any() {
+        let experiment = experiment(TWO_CASES);
+        // The static case is not busy, and the adaptive one is, though less than was published.
+        let measured = runs(&experiment, 4, |metric, case, seed, null| {
+            let spread = seed as f64 * 1e-3;
+            Some(match (metric, case) {
+                ("utilization", "threshold=static") => 0.3 + spread,
+                ("utilization", _) if null => 0.9,
+                ("utilization", _) => 0.7 + spread,
+                (_, "threshold=static") => 300.0 + spread,
+                _ => 150.0,
+            })
+        });
+        let report = experiment.report(&measured, "sim");
+        let verdict = |case, metric, published| cell(&report, case, metric, published).verdict;
+        assert_eq!(verdict("static", "utilization", false), Verdict::Not);
+        assert_eq!(verdict("static", "utilization", true), Verdict::Not);
+        assert_eq!(verdict("adaptive", "utilization", false), Verdict::Reproduced);
+        assert_eq!(verdict("adaptive", "utilization", true), Verdict::Direction);
+        // `cuts` has a bound in the adaptive case alone, and the static value rests on that.
+        let tail = cell(&report, "static", "rtt_p95_ms", true);
+        assert_eq!((tail.verdict, tail.tolerance, tail.n), (Verdict::Direction, Some(25.0), 4));
+        let note = tail.note.as_deref().unwrap();
+        let command = "`paceline run test/two --case 'threshold=static' --repeats 3 --set 'path.rtt=50ms'`";
+        assert_eq!(note, format!("the encoder; moved into tolerance by {command}"));
+        let busy = cell(&report, "adaptive", "utilization", true);
+        assert_eq!(
+            (busy.note.as_deref(), busy.null_sender, busy.null_reproduces),
+            (Some("cause not found"), Some(0.9), true)
+        );
+
+        let tallies = tally(&[report]);
+        let of = |t: Tally| (t.cells, t.reproduced, t.direction, t.not);
+        assert_eq!(of(tallies.all), (6, 2, 2, 2));
+        assert_eq!(of(tallies.published), (3, 0, 2, 1));
+        // The null sender reproduces the adaptive case's utilisation and keeps its bound, and the ratio is its own too.
+        assert_eq!(of(tallies.published_without_null), (2, 0, 1, 1));
+        assert_eq!(of(tallies.without_null), (3, 0, 1, 2));
+        // `busy` holds in one case of two, so it does not hold; `cuts` proves nothing.
+        assert_eq!((tallies.claims, tallies.claims_held), (2, 1));
+        assert_eq!((tallies.claims_without_null, tallies.claims_held_without_null), (1, 0));
+    }
+
+    #[test]
+    fn a_run_without_a_value_leaves_none() {
+        let experiment = experiment(TWO_CASES);
+        let measured = runs(&experiment, 3, |_, _, seed, _| (seed != 2).then_some(1.0));
+        let report = experiment.report(&measured, "sim");
+        assert!(report.cells.iter().all(|c| c.measured.is_none() && c.ci95.is_none() && c.verdict == Verdict::Not));
+        let text = serde_json::to_value(&report.cells[0]).unwrap();
+        assert!(text["measured"].is_null() && text["ci95"].is_null() && text["null_sender"].is_null());
+    }
+
+    #[test]
+    fn only_experiments_with_too_wide_an_interval_get_more_seeds() {
+        let experiment = experiment(TWO_CASES);
+        let wanted = |n: u64, ci95: f64| {
+            let measured = runs(&experiment, n, |_, _, _, _| Some(0.9));
+            let mut report = experiment.report(&measured, "sim");
+            let cell = report.cells.iter_mut().find(|c| c.metric == "utilization" && c.published.is_some()).unwrap();
+            cell.ci95 = Some(ci95).filter(|c| c.is_finite());
+            let untouched = experiment.report(&runs(&experiment, 3, |_, _, _, _| Some(0.9)), "sim");
+            more_seeds(&[untouched, report])
+        };
+        assert_eq!(wanted(5, 0.05), []);
+        assert_eq!(wanted(5, 0.06), [(1, 6..=8)]); // 5 x 1.44 = 7.2
+        assert_eq!(wanted(5, 0.2), [(1, 6..=13)]); // 80, but no more than doubled at once
+        assert_eq!(wanted(30, 0.2), [(1, 31..=40)]);
+        assert_eq!(wanted(40, 0.2), []);
+    }
+
+    #[test]
+    fn runs_of_everything_give_every_cell() {
+        // No tolerance is met by frames of random size, so that experiment gets all seeds there are; the other its own.
+        let narrow = TWO_CASES.replace("published = 0.9", "published = 0.9\ntolerance = 1e-9\nwhy = \"test\"");
+        let wide = TWO_CASES.replace("published = 100", "published = 100\ntolerance = 1e9\nwhy = \"test\"");
+        let wide = wide.replace("published = 0.9", "published = 0.9\ntolerance = 1e9\nwhy = \"test\"");
+        let experiments = [experiment(&narrow), experiment(&wide)];
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+        let announced = std::sync::Mutex::new(0.0);
+        let announce = |seconds: f64| *announced.lock().unwrap() += seconds;
+        let report = reproduce(&runner, &experiments, Seeds::AsNeeded, &announce).unwrap();
+        let [narrow, wide] = report.experiments.as_slice() else { panic!("two") };
+        assert!(narrow.cells.iter().all(|c| c.n == SEEDS_MAX as usize), "{:?}", narrow.cells[0]);
+        assert!(wide.cells.iter().all(|c| c.n == 3 && c.measured.is_some() && c.null_sender.is_some()));
+        // Two cases of 10 s, with and without control, 40 and 3 seeds.
+        assert_eq!(*announced.lock().unwrap(), 2.0 * 2.0 * 10.0 * 43.0);
+        let again = reproduce(&runner, &experiments[1..], Seeds::Exactly(3), &|_| ()).unwrap();
+        assert_eq!(again.experiments[0], *wide);
+    }
+}
