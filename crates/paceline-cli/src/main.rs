@@ -33,6 +33,8 @@ enum Command {
     Run(commands::run::Arguments),
     /// Runs a scenario under several controllers, on the same seeds.
     Compare(commands::compare::Arguments),
+    /// Gives a verdict on each published value and each claim of a paper's experiments.
+    Reproduce(commands::reproduce::Arguments),
     /// Prints the JSON schema of scenario files.
     Schema,
 }
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Some(Command::List(arguments)) => commands::list::list(&arguments),
         Some(Command::Run(arguments)) => commands::run::run(&arguments),
         Some(Command::Compare(arguments)) => commands::compare::compare(&arguments),
+        Some(Command::Reproduce(arguments)) => commands::reproduce::reproduce(&arguments),
         Some(Command::Schema) => commands::schema(),
     };
     match done {

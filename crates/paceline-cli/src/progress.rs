@@ -21,6 +21,11 @@ impl Progress {
         Self { bar, began: Instant::now() }
     }
 
+    /// So many more simulated seconds are to come.
+    pub fn expect(&self, more: u64) {
+        self.bar.inc_length(more);
+    }
+
     /// A simulated second is over.
     pub fn tick(&self) {
         if self.bar.is_hidden() && self.began.elapsed() > QUIET {

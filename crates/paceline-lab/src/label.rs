@@ -18,6 +18,11 @@ impl Label {
         self.0.is_empty()
     }
 
+    /// Every name with its value.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// Says all that `pattern` says.
     pub fn says(&self, pattern: &Self) -> bool {
         pattern.0.iter().all(|(name, value)| self.0.get(name) == Some(value))

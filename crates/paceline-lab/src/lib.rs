@@ -24,6 +24,7 @@
 pub mod label;
 pub mod metrics;
 pub mod plan;
+pub mod reproduce;
 pub mod rows;
 pub mod run;
 pub mod scenario;

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod list;
+pub mod reproduce;
 pub mod run;
 
 use crate::output;
@@ -65,14 +66,7 @@ impl Selection {
 
     /// The world, or the exit code that says it is not to be had.
     pub fn world(&self) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
-        match self.world.as_str() {
-            "sim" => Ok(Ok(Box::new(paceline_lab::sim::Simulator))),
-            "testbed" | "browser" => {
-                eprintln!("the world `{}` is not part of this build; `sim` is", self.world);
-                Ok(Err(ExitCode::from(3)))
-            }
-            other => Err(miette!(help = "known: `sim`, `testbed`, `browser`", "no world `{other}`")),
-        }
+        world(&self.world)
     }
 
     /// The scenario's text as it was found.
@@ -88,6 +82,18 @@ impl Selection {
     /// `count` seeds, from the first on.
     pub fn seeds(&self, count: u32) -> Vec<u64> {
         (0..count as u64).map(|i| self.seed.wrapping_add(i)).collect()
+    }
+}
+
+/// The world of this name, or the exit code that says it is not to be had.
+pub fn world(name: &str) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
+    match name {
+        "sim" => Ok(Ok(Box::new(paceline_lab::sim::Simulator))),
+        "testbed" | "browser" => {
+            eprintln!("the world `{name}` is not part of this build; `sim` is");
+            Ok(Err(ExitCode::from(3)))
+        }
+        other => Err(miette!(help = "known: `sim`, `testbed`, `browser`", "no world `{other}`")),
     }
 }
 

@@ -1,0 +1,288 @@
+//! `paceline reproduce`.
+
+use super::{refused, world};
+use crate::output;
+use crate::progress::Progress;
+use crate::table::{Table, shown};
+use miette::{IntoDiagnostic, Result, miette};
+use paceline::Registry;
+use paceline_lab::metrics;
+use paceline_lab::reproduce::{
+    Cell, ConstantEnd, Experiment, ExperimentReport, Report, Seeds, SensitivityReport, Tallies, Tally, Verdict,
+    reproduce as reproduce_all, sensitivity,
+};
+use paceline_lab::run::Runner;
+use paceline_lab::scenario::{Catalogue, Origin, is_scenario, suggestion};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Arguments of `reproduce`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A paper (`mmsys16`), an experiment (`mmsys16/table1`), `all`, or a TOML file or a folder of them.
+    target: String,
+    /// World to run in.
+    #[arg(long, default_value = "sim")]
+    world: String,
+    /// Exactly this many runs of each case; else as many as each scenario says, and more (up to 40) where an interval is
+    /// too wide for a verdict.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: Option<u64>,
+    /// Puts every assumed constant at both ends of its range and reports which verdicts change.
+    #[arg(long)]
+    sensitivity: bool,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs experiments and prints a verdict on each published value and each bound.
+pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
+    let registry = Registry::standard();
+    let world = match world(&arguments.world)? {
+        Ok(world) => world,
+        Err(code) => return Ok(code),
+    };
+    let (mut origins, mut experiments) = (Vec::new(), Vec::new());
+    for origin in origins_of(&arguments.target)? {
+        let experiment = Experiment::load(&origin, &[], &registry)?;
+        if experiment.says_something() {
+            experiments.push(experiment.beside_null_sender());
+            origins.push(origin);
+        }
+    }
+    if experiments.is_empty() {
+        let help = "a scenario says them in [[expect]] and [[assert]]; `paceline run` runs it without";
+        return Err(miette!(help = help, "{} has no published value and no bound", arguments.target));
+    }
+
+    let progress = Progress::new(0);
+    let began = Instant::now();
+    let clock = || began.elapsed().as_secs_f64();
+    let ticked = || progress.tick();
+    let runner = Runner { world: &*world, registry: &registry, clock: &clock, ticked: &ticked };
+    let announce = |seconds: f64| progress.expect(seconds as u64);
+    if arguments.sensitivity {
+        let report = sensitivity(&runner, &origins, arguments.seeds, &announce)?.map_err(refused)?;
+        drop(progress);
+        match arguments.json {
+            true => output::print_json(&report)?,
+            false => output::print(describe_sensitivity(&report).trim_end())?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let seeds = arguments.seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
+    let report = reproduce_all(&runner, &experiments, seeds, &announce).map_err(refused)?;
+    drop(progress);
+    match arguments.json {
+        true => output::print_json(&report)?,
+        false => output::print(describe(&report).trim_end())?,
+    }
+    let held = report.summary.claims_held == report.summary.claims;
+    Ok(ExitCode::from(if held { 0 } else { 1 }))
+}
+
+/// The scenarios that a target means.
+fn origins_of(target: &str) -> Result<Vec<Origin>> {
+    let folder = Path::new(target);
+    if folder.is_dir() {
+        let mut files = Vec::new();
+        for entry in folder.read_dir().into_diagnostic()? {
+            let path = entry.into_diagnostic()?.path().display().to_string();
+            files.extend(is_scenario(&path.replace('\\', "/")).then_some(path));
+        }
+        files.sort();
+        return Ok(files.iter().map(|file| Catalogue.find(file)).collect::<std::result::Result<_, _>>()?);
+    }
+    let ids: Vec<&str> = match target {
+        "all" => Catalogue.ids().collect(),
+        paper => {
+            Catalogue.ids().filter(|id| id.strip_prefix(paper).is_some_and(|rest| rest.starts_with('/'))).collect()
+        }
+    };
+    if !ids.is_empty() {
+        return Ok(ids.into_iter().map(|id| Catalogue.find(id)).collect::<std::result::Result<_, _>>()?);
+    }
+    let papers: BTreeSet<&str> = Catalogue.ids().filter_map(|id| Some(id.split_once('/')?.0)).collect();
+    if target.contains(['/', '.']) {
+        return Ok(vec![Catalogue.find(target)?]);
+    }
+    let papers: Vec<&str> = papers.into_iter().chain(["all"]).collect();
+    let help = format!("{}; or an experiment, see `paceline list scenarios`", suggestion(target, &papers));
+    Err(miette!(help = help, "there is no paper `{target}`"))
+}
+
+/// Verdicts for people.
+fn describe(report: &Report) -> String {
+    let mut text = String::new();
+    for experiment in &report.experiments {
+        text += &describe_experiment(experiment);
+    }
+    if report.experiments.iter().flat_map(|e| &e.cells).any(|c| c.null_reproduces) {
+        text += "  * the null sender (constant rate, no congestion control) reproduces it too: it proves nothing\n";
+    }
+    text + &describe_summary(&report.summary)
+}
+
+fn describe_experiment(experiment: &ExperimentReport) -> String {
+    let mut text = format!("{}  {}\n\n", experiment.id, experiment.title);
+    let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());
+    if !published.is_empty() {
+        let headings = ["metric", "case", "flow", "window", "published", "measured", "±", "null", "verdict"];
+        let mut table = Table::new(&headings, 4).with_prose();
+        for cell in published {
+            let mut row = place(cell);
+            row.push(value(cell.published, cell));
+            row.push(measured(cell));
+            row.push(value(cell.tolerance, cell));
+            row.push(null(cell));
+            row.push(cell.verdict.name().to_owned());
+            table.row(row);
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    if !claims.is_empty() {
+        let mut table = Table::new(&["claim", "metric", "case", "flow", "window", "wanted", "measured", "null", ""], 5)
+            .with_prose();
+        for cell in claims {
+            let (from, to) = cell.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            let mut row = vec![cell.claim.clone().unwrap_or_default()];
+            row.extend(place(cell));
+            row.push(format!("{} to {}", value(Some(from), cell), value(Some(to), cell)));
+            row.push(measured(cell));
+            row.push(null(cell));
+            row.push(if cell.verdict == Verdict::Reproduced { "holds" } else { "FAILS" }.to_owned());
+            table.row(row);
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    for cell in &experiment.cells {
+        if let Some(note) = &cell.note {
+            let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
+            text += &format!("  · {}: {note}\n", what.join(", "));
+        }
+    }
+    if experiment.cells.iter().any(|c| c.note.is_some()) {
+        text.push('\n');
+    }
+    text
+}
+
+/// What a cell is about: metric, case, flow, window.
+fn place(cell: &Cell) -> Vec<String> {
+    let metric = match &cell.over {
+        None => cell.metric.clone(),
+        Some(over) => {
+            let mut other = Vec::new();
+            if over.metric != cell.metric {
+                other.push(over.metric.clone());
+            }
+            if over.case != cell.case {
+                other.push(over.case.to_string());
+            }
+            if over.flow != cell.flow {
+                other.extend(over.flow.clone());
+            }
+            if over.window_s != cell.window_s {
+                other.push(format!("{} to {} s", over.window_s.0, over.window_s.1));
+            }
+            format!("{} over {}", cell.metric, other.join(" "))
+        }
+    };
+    let window = format!("{} to {} s", cell.window_s.0, cell.window_s.1);
+    vec![metric, cell.case.to_string(), cell.flow.clone().unwrap_or_default(), window]
+}
+
+fn value(value: Option<f64>, cell: &Cell) -> String {
+    let unit = metrics::find(&cell.metric).map_or("", |m| m.unit);
+    match (value, &cell.over) {
+        (None, _) => "–".to_owned(),
+        (Some(infinite), _) if infinite.is_infinite() => if infinite > 0.0 { "∞" } else { "-∞" }.to_owned(),
+        (Some(ratio), Some(_)) => format!("× {ratio:.3}"),
+        (Some(value), None) => shown(value, unit, &cell.metric),
+    }
+}
+
+fn measured(cell: &Cell) -> String {
+    match cell.ci95 {
+        None => value(cell.measured, cell),
+        Some(_) => format!("{} ± {}", value(cell.measured, cell), value(cell.ci95, cell).trim_start_matches("× ")),
+    }
+}
+
+fn null(cell: &Cell) -> String {
+    format!("{}{}", value(cell.null_sender, cell), if cell.null_reproduces { "*" } else { " " })
+}
+
+fn describe_summary(tallies: &Tallies) -> String {
+    let counts = |tally: &Tally| {
+        let Tally { cells, reproduced, direction, not } = tally;
+        format!("{cells}: {reproduced} reproduced, {direction} in direction, {not} not")
+    };
+    let mut text = format!("  published values {}\n", counts(&tallies.published));
+    if tallies.claims > 0 {
+        text += &format!("  claims {}: {} hold\n", tallies.claims, tallies.claims_held);
+    }
+    let Tally { cells, reproduced, .. } = tallies.published_without_null;
+    let part = match cells {
+        0 => String::new(),
+        _ => format!(" ({:.0} %)", reproduced as f64 / cells as f64 * 100.0),
+    };
+    text + &format!(
+        "  of the {cells} published values that the null sender does not reproduce, {reproduced}{part} are reproduced\n"
+    )
+}
+
+/// What depends on assumptions, for people.
+fn describe_sensitivity(report: &SensitivityReport) -> String {
+    if report.constants.is_empty() {
+        return "  nothing is assumed: no scenario of these names a file of constants that applies".to_owned();
+    }
+    let mut table = Table::new(&["constant", "key", "assumed", "instead", "cells", "change verdict"], 2);
+    let ends = || report.constants.iter().flat_map(|c| c.ends.iter().map(move |e| (c, e)));
+    for (constant, end) in ends() {
+        table.row(vec![
+            format!("{}/{}", constant.paper, constant.id),
+            constant.key.clone(),
+            constant.value.clone(),
+            end.value.clone(),
+            end.cells.to_string(),
+            end.changed.to_string(),
+        ]);
+    }
+    let mut text = table.render() + "\n";
+    for (constant, end) in ends().filter(|(_, e)| e.changed > 0) {
+        text += &format!("  {} = {} instead of {}\n{}\n", constant.key, end.value, constant.value, flips(end));
+    }
+    let s = &report.summary;
+    text + &format!(
+        "  {} of {} constants change a verdict; {} of {} cells depend on one\n",
+        s.constants_that_matter, s.constants, s.cells_that_change, s.cells
+    )
+}
+
+fn flips(end: &ConstantEnd) -> String {
+    let mut table =
+        Table::new(&["experiment", "metric", "case", "flow", "window", "measured", "then", "from", "to"], 5)
+            .with_prose();
+    for flip in &end.changes {
+        let unit = metrics::find(&flip.metric).map_or("", |m| m.unit);
+        let value = |v: Option<f64>| v.map_or("–".to_owned(), |v| shown(v, unit, &flip.metric));
+        table.row(vec![
+            flip.experiment.clone(),
+            flip.claim.as_ref().map_or(flip.metric.clone(), |claim| format!("{} ({claim})", flip.metric)),
+            flip.case.to_string(),
+            flip.flow.clone().unwrap_or_default(),
+            format!("{} to {} s", flip.window_s.0, flip.window_s.1),
+            value(flip.measured),
+            value(flip.measured_then),
+            flip.from.name().to_owned(),
+            flip.to.name().to_owned(),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,97 @@
+//! How far a measured value may lie from the published one: set once for every metric, not per experiment.
+
+use crate::metrics::MetricSpec;
+
+/// What kind of number a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Capacity used, of what there was.
+    Utilization,
+    /// Rates.
+    Rate,
+    /// Shares, changes in per cent and other ratios.
+    Share,
+    /// Loss ratios.
+    Loss,
+    /// Queuing delays, one-way delays, round-trip times, frame delays.
+    Delay,
+    /// Jain's index.
+    Jain,
+    /// Durations.
+    Time,
+}
+
+/// Rounding of a difference of decimals, over what is compared.
+const ROUNDING: f64 = 1e-9;
+
+/// The tolerance of a published value of this metric, or of a ratio of two values of it, in its unit. Where two are
+/// named the larger holds.
+pub fn tolerance(metric: &MetricSpec, ratio: bool, published: f64) -> f64 {
+    let part = |of: f64| of * published.abs();
+    match kind(metric, ratio) {
+        Kind::Utilization => 0.05,
+        Kind::Rate => part(0.15),
+        Kind::Share => part(0.15).max(0.05),
+        Kind::Loss => part(0.25).max(0.005),
+        Kind::Delay => part(0.25).max(15.0),
+        Kind::Jain => 0.07,
+        Kind::Time => part(0.30),
+    }
+}
+
+/// Whether `value` is no more than `tolerance`, but for rounding.
+pub(super) fn within(value: f64, tolerance: f64) -> bool {
+    value <= tolerance + ROUNDING * tolerance.abs().max(1.0)
+}
+
+fn kind(metric: &MetricSpec, ratio: bool) -> Kind {
+    match (metric.unit, metric.id) {
+        _ if ratio => Kind::Share,
+        (_, id) if id.ends_with("utilization") || id == "attained" => Kind::Utilization,
+        (_, id) if id.ends_with("loss_ratio") => Kind::Loss,
+        (_, id) if id.ends_with("jain") => Kind::Jain,
+        ("ms", _) => Kind::Delay,
+        ("s", _) => Kind::Time,
+        ("bit/s", _) => Kind::Rate,
+        _ => Kind::Share,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{METRICS, find};
+
+    #[test]
+    fn each_kind_has_its_own_and_the_larger_holds() {
+        for (id, published, wanted) in [
+            ("utilization", 0.84, 0.05),
+            ("media_utilization", 0.5, 0.05),
+            ("attained", 0.9, 0.05),
+            ("throughput_bps", 1e6, 150e3),
+            ("share", 0.2, 0.05),
+            ("share", 0.5, 0.075),
+            ("loss_ratio", 0.0002, 0.005),
+            ("loss_ratio", 0.08, 0.02),
+            ("queue_p50_ms", 20.0, 15.0),
+            ("rtt_p95_ms", 187.0, 46.75),
+            ("jain", 0.98, 0.07),
+            ("media_jain", 0.5, 0.07),
+            ("converge_s", 10.0, 3.0),
+        ] {
+            let found = tolerance(find(id).unwrap(), false, published);
+            assert!((found - wanted).abs() < 1e-12 * published.max(1.0), "{id} {published}: {found}");
+        }
+        // A ratio of delays is a ratio.
+        assert!((tolerance(find("rtt_p95_ms").unwrap(), true, 0.6) - 0.09).abs() < 1e-12);
+        assert!((tolerance(find("rtt_p95_ms").unwrap(), true, 0.1) - 0.05).abs() < 1e-12);
+        assert!(METRICS.iter().all(|m| tolerance(m, false, 1.0) > 0.0));
+    }
+
+    #[test]
+    fn a_tolerance_includes_its_edge_and_nothing_beyond() {
+        // 0.89 - 0.84 is a little more than 0.05 in binary.
+        assert!(0.89 - 0.84 > 0.05 && within(0.89 - 0.84, 0.05));
+        assert!(!within(0.0501, 0.05) && within(0.0499, 0.05) && !within(f64::INFINITY, 0.05));
+    }
+}
