@@ -2,5 +2,6 @@
 
 mod behaviour;
 mod net;
+mod ns3;
 mod pathological;
 mod timers;
