@@ -1,6 +1,7 @@
 //! The blocks that generations of controllers share: one idea a file, named by the papers' word.
 
 mod adaptive_threshold;
+mod convergence;
 mod frame_groups;
 mod incoming_rate;
 mod kalman;
@@ -9,6 +10,7 @@ mod loss_controller;
 mod overuse_detector;
 
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
+pub use convergence::Convergence;
 pub use frame_groups::{Departure, FrameGroups, GroupDelta};
 pub use incoming_rate::IncomingRate;
 pub use kalman::{KalmanConfig, ScalarKalman};

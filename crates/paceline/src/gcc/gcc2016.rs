@@ -92,7 +92,13 @@ impl Default for Gcc2016Config {
                 guard: f64::INFINITY,
             },
             overuse_ms: 100.0,
-            rate: RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5, bound_hold: TimeDelta::from_millis(100) },
+            rate: RateConfig {
+                eta: 1.05,
+                alpha: 0.85,
+                headroom: 1.5,
+                bound_hold: TimeDelta::from_millis(100),
+                additive: None,
+            },
             window_ms: 500.0,
             remb_ms: 1000.0,
             loss: LossConfig { low: 0.02, high: 0.1, increase: 1.05, decrease: 0.5 },
@@ -103,6 +109,14 @@ impl Default for Gcc2016Config {
 
 impl Config for Gcc2016Config {
     const FIELDS: &'static [Field<Self>] = &[
+        field(
+            "departure_last",
+            "",
+            "a frame departs with its first packet (0: the paper, eq. 4) or its last (1: gcc-02 section 5.2, libwebrtc)",
+            (0.0, 1.0),
+            |c| f64::from(u8::from(c.departure == Departure::Last)),
+            |c, v| c.departure = if v >= 0.5 { Departure::Last } else { Departure::First },
+        ),
         field("q", "ms²", "Kalman state noise variance, eq. 15", (1e-12, 1e3), |c| c.kalman.q, |c, v| c.kalman.q = v),
         field(
             "beta",
@@ -224,6 +238,14 @@ impl Config for Gcc2016Config {
             (0.0, 1e6),
             |c| c.rate.bound_hold.as_millis_f64(),
             |c, v| c.rate.bound_hold = TimeDelta::from_millis_f64(v),
+        ),
+        field(
+            "additive_rtt_ms",
+            "ms",
+            "round-trip time for additive growth near convergence (gcc-02 section 5.5); none (0): eta everywhere, eq. 3",
+            (0.0, 1e4),
+            |c| c.rate.additive.map_or(0.0, |rtt| rtt.as_millis_f64()),
+            |c, v| c.rate.additive = Some(TimeDelta::from_millis_f64(v)).filter(|rtt| rtt.is_positive()),
         ),
         field("window_ms", "ms", "window of R, section 3.3", (10.0, 1e4), |c| c.window_ms, |c, v| c.window_ms = v),
         field(

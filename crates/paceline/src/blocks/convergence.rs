@@ -1,0 +1,90 @@
+//! Where over-use was last found: an average of the incoming rate at past decreases, with its spread. Near it a rate
+//! controller grows by addition, far from it by multiplication (draft-ietf-rmcat-gcc-02, section 5.5; libwebrtc's
+//! link-capacity estimate).
+
+use paceline_units::Rate;
+
+/// Memory of average and spread, per decrease (gcc-02: 0.95).
+const MEMORY: f64 = 0.95;
+/// Least and greatest normalised variance, kbit/s (libwebrtc: 0.4 and 2.5).
+const VARIANCE: (f64, f64) = (0.4, 2.5);
+/// How many standard deviations away is far (gcc-02: 3).
+const FAR: f64 = 3.0;
+
+/// The average of the incoming rate at decreases.
+#[derive(Clone, Debug)]
+pub struct Convergence {
+    /// kbit/s; `None`: not known, or the path has changed since.
+    average: Option<f64>,
+    /// Variance over the average, kbit/s.
+    variance: f64,
+}
+
+impl Convergence {
+    /// Nothing known.
+    pub fn new() -> Self {
+        Self { average: None, variance: VARIANCE.0 }
+    }
+
+    /// The incoming rate while the controller grows: far above the average, the path has more than it had.
+    pub fn handle_growth(&mut self, incoming: Rate) {
+        if self.average.is_some_and(|average| kbps(incoming) > average + FAR * self.deviation(average)) {
+            self.average = None;
+        }
+    }
+
+    /// The incoming rate at a decrease: far below the average, the path has less than it had.
+    pub fn handle_decrease(&mut self, incoming: Rate) {
+        let sample = kbps(incoming);
+        let known = self.average.filter(|average| sample >= average - FAR * self.deviation(*average));
+        let average = known.map_or(sample, |average| MEMORY * average + (1.0 - MEMORY) * sample);
+        let error = average - sample;
+        let variance = MEMORY * self.variance + (1.0 - MEMORY) * error * error / average.max(1.0);
+        self.variance = variance.clamp(VARIANCE.0, VARIANCE.1);
+        self.average = Some(average);
+    }
+
+    /// Whether the rate is near to where over-use was last found.
+    pub fn is_near(&self) -> bool {
+        self.average.is_some()
+    }
+
+    fn deviation(&self, average: f64) -> f64 {
+        (self.variance * average).sqrt()
+    }
+}
+
+impl Default for Convergence {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn kbps(rate: Rate) -> f64 {
+    rate.as_bps_f64() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_until_three_deviations_away() {
+        let mut c = Convergence::new();
+        assert!(!c.is_near());
+        // The first sample is the average; its variance stays 0.95 * 0.4, clamped to 0.4: 3 sqrt(0.4 * 1000) = 60 kbit/s.
+        c.handle_decrease(Rate::from_kbps(1000));
+        assert!(c.is_near());
+        c.handle_growth(Rate::from_kbps(1059));
+        assert!(c.is_near());
+        c.handle_growth(Rate::from_kbps(1061));
+        assert!(!c.is_near(), "the path has more");
+        c.handle_decrease(Rate::from_kbps(1000));
+        // 941 is within 60: average 997.05, error 56.05: 0.95 * 0.4 + 0.05 * 56.05^2 / 997.05 = 0.5375.
+        c.handle_decrease(Rate::from_kbps(941));
+        assert!((c.average.unwrap() - 997.05).abs() < 1e-9 && (c.variance - 0.5375).abs() < 1e-4, "{c:?}");
+        // 3 sqrt(0.5375 * 997.05) = 69.4: 900 is far below and begins anew.
+        c.handle_decrease(Rate::from_kbps(900));
+        assert_eq!(c.average, Some(900.0));
+    }
+}
