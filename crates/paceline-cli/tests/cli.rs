@@ -255,7 +255,20 @@ fn compare_gives_each_controller_its_result() {
 fn schema_names_what_a_scenario_may_say() {
     let schema = document(&paceline(&["schema"]), 0);
     let top = keys(&schema["properties"]);
-    for key in ["id", "title", "source", "duration", "repeats", "path", "flow", "measure", "expect", "assert"] {
+    for key in [
+        "id",
+        "title",
+        "source",
+        "duration",
+        "repeats",
+        "path",
+        "flow",
+        "measure",
+        "case",
+        "expect",
+        "assert",
+        "constants",
+    ] {
         assert!(top.contains(key), "{key}");
     }
     assert_eq!(schema["additionalProperties"], false);

@@ -28,7 +28,7 @@ use paceline::Registry;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use verdict::{keeps, of_value, reproduces, too_wide};
+use verdict::{comes_close, keeps, of_value, too_wide};
 
 /// No experiment gets more runs than this of each case.
 pub const SEEDS_MAX: u64 = 40;
@@ -84,7 +84,7 @@ pub struct Cell {
     pub n: usize,
     /// The mean under the null sender.
     pub null_sender: Option<f64>,
-    /// Whether the null sender reproduces it too; then it proves nothing.
+    /// Whether the null sender's mean is within the tolerance or bounds too; then it proves nothing.
     pub null_reproduces: bool,
     /// The claim that it supports or, of a bound, is.
     pub claim: Option<String>,
@@ -343,7 +343,6 @@ impl Experiment {
     /// A cell for every published value and bound.
     fn report(&self, measured: &Measured, world: &str) -> ExperimentReport {
         let mut cells = Vec::new();
-        // (claim, case) of each bound that does not hold, and of each bound.
         let bounds: Vec<(usize, &Assert)> =
             self.cases.iter().enumerate().flat_map(|(c, plan)| plan.asserts.iter().map(move |a| (c, a))).collect();
         let holds = |case: usize, a: &Assert, null: bool| {
@@ -395,7 +394,7 @@ impl Experiment {
         cell.published = Some(e.published);
         cell.tolerance = Some(tolerance);
         cell.claim = e.claim.clone();
-        cell.null_reproduces = reproduces(e.published, tolerance, value(true).as_ref());
+        cell.null_reproduces = comes_close(e.published, tolerance, value(true).as_ref());
         cell
     }
 

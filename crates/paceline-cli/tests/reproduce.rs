@@ -1,0 +1,308 @@
+//! `paceline reproduce` as scripts and people meet it.
+
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A call at a constant rate: half of what there is, or a quarter.
+const SCENARIO: &str = r#"id = "paper/rates"
+title = "Two rates"
+duration = "10s"
+repeats = 2
+constants = "constants.toml"
+
+[path.forward]
+capacity = "1Mbps"
+
+[[flow]]
+id = "call"
+controller = "fixed"
+encoder = { source = "ideal" }
+config = { rate_bps = 900000 }
+
+[[case]]
+label = { rate = "half" }
+set = { "flow.call.config.rate_bps" = 500000 }
+
+[[case]]
+label = { rate = "quarter" }
+set = { "flow.call.config.rate_bps" = 250000 }
+
+[[expect]]
+metric = "utilization"
+case = { rate = "half" }
+published = 0.52
+
+[[expect]]
+metric = "utilization"
+case = { rate = "quarter" }
+published = 0.85
+claim = "half-is-twice-a-quarter"
+note = "the paper sends more"
+moved_by = ["flow.call.config.rate_bps=850000"]
+
+[[expect]]
+metric = "throughput_bps"
+case = { rate = "quarter" }
+flow = "call"
+window = ["2s", "8s"]
+published = 100000
+
+[[expect]]
+metric = "rtt_p50_ms"
+case = { rate = "half" }
+published = 52
+
+[[assert]]
+id = "half-is-twice-a-quarter"
+metric = "throughput_bps"
+case = { rate = "half" }
+over = { case = { rate = "quarter" } }
+bounds = [1.9, 2.1]
+
+[[assert]]
+id = "loses-little"
+metric = "loss_ratio"
+bounds = [-inf, 0.1]
+"#;
+
+const CONSTANTS: &str = r#"paper = "paper"
+seed = ["nothing"]
+
+[[constant]]
+id = "rtt"
+key = "path.rtt"
+value = "50ms"
+range = ["40ms", "200ms"]
+why = "the paper does not say"
+
+[[constant]]
+id = "receive-window"
+key = "tcp.receive_window"
+value = "4 MB"
+range = ["1 MB", "6 MB"]
+why = "the paper does not say"
+"#;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reproduce-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("rates.toml"), SCENARIO).unwrap();
+    fs::write(folder.join("constants.toml"), CONSTANTS).unwrap();
+    folder
+}
+
+fn paceline(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_paceline")).args(arguments).current_dir(folder).output().expect("it runs")
+}
+
+fn talk(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn document(output: &Output, code: i32) -> Value {
+    assert_eq!(output.status.code(), Some(code), "{}", talk(output));
+    serde_json::from_slice(&output.stdout).expect("stdout is exactly one JSON document")
+}
+
+#[track_caller]
+fn text(output: &Output, code: i32) -> &str {
+    assert_eq!(output.status.code(), Some(code), "{}", talk(output));
+    std::str::from_utf8(&output.stdout).expect("stdout is UTF-8")
+}
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn cells_keep_the_contract() {
+    let folder = folder("contract");
+    let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--json"]), 0);
+    assert_eq!(keys(&report), ["experiments", "summary"].into());
+    let [experiment] = report["experiments"].as_array().unwrap().as_slice() else { panic!("one experiment") };
+    assert_eq!((&experiment["id"], &experiment["title"]), (&json!("paper/rates"), &json!("Two rates")));
+    let cells = experiment["cells"].as_array().unwrap();
+    let contract = [
+        "metric",
+        "controller",
+        "world",
+        "case",
+        "flow",
+        "window_s",
+        "published",
+        "tolerance",
+        "measured",
+        "ci95",
+        "n",
+        "null_sender",
+        "claim",
+        "verdict",
+        "note",
+    ];
+    for cell in cells {
+        assert!(contract.iter().all(|key| keys(cell).contains(key)), "{cell}");
+        assert_eq!((&cell["world"], &cell["controller"], &cell["n"]), (&json!("sim"), &json!("fixed"), &json!(2)));
+        assert!(cell["measured"].is_number() && cell["ci95"].is_number() && cell["null_sender"].is_number(), "{cell}");
+        assert_eq!(cell["note"].is_null(), cell["verdict"] == "reproduced", "{cell}");
+    }
+    let verdicts: Vec<_> = cells.iter().map(|c| (&c["metric"], &c["case"]["rate"], &c["verdict"])).collect();
+    let wanted = json!([
+        ["utilization", "half", "reproduced"],
+        ["rtt_p50_ms", "half", "reproduced"],
+        ["throughput_bps", "half", "reproduced"],
+        ["loss_ratio", "half", "reproduced"],
+        ["utilization", "quarter", "direction"],
+        ["throughput_bps", "quarter", "not"],
+        ["loss_ratio", "quarter", "reproduced"],
+    ]);
+    assert_eq!(json!(verdicts), wanted);
+    // Null senders take 85 % in both cases, so they reproduce what is 0.85.
+    let [half, quarter, not, claim] = [0, 4, 5, 2].map(|index| &cells[index]);
+    assert_eq!(
+        (&half["tolerance"], &half["flow"], &half["window_s"]),
+        (&json!(0.05), &json!(null), &json!([0.0, 10.0]))
+    );
+    assert_eq!((&half["null_reproduces"], &quarter["null_reproduces"]), (&json!(false), &json!(true)));
+    assert!((0.80..0.87).contains(&quarter["null_sender"].as_f64().unwrap()), "{quarter}");
+    assert_eq!(quarter["claim"], "half-is-twice-a-quarter");
+    let command = "paceline run paper/rates --case 'rate=quarter' --repeats 2 --set 'flow.call.config.rate_bps=850000'";
+    assert_eq!(quarter["note"], format!("the paper sends more; moved into tolerance by `{command}`"));
+    assert_eq!((&not["flow"], &not["window_s"]), (&json!("call"), &json!([2.0, 8.0])));
+    assert_eq!((&not["note"], &not["tolerance"]), (&json!("cause not found"), &json!(15000.0)));
+    assert_eq!((&claim["published"], &claim["bounds"]), (&Value::Null, &json!([1.9, 2.1])));
+    assert_eq!(
+        (&claim["claim"], &claim["over"]["case"]["rate"]),
+        (&json!("half-is-twice-a-quarter"), &json!("quarter"))
+    );
+    assert!((1.9..2.1).contains(&claim["measured"].as_f64().unwrap()), "{claim}");
+    assert!((0.9..1.1).contains(&claim["null_sender"].as_f64().unwrap()), "both at 85 %: {claim}");
+    assert_eq!(cells[3]["bounds"], json!([null, 0.1]), "no bound is null");
+
+    let summary = &report["summary"];
+    let tally = |t: &Value| ["cells", "reproduced", "direction", "not"].map(|key| t[key].as_u64().unwrap());
+    assert_eq!(tally(summary), [7, 5, 1, 1]);
+    assert_eq!(tally(&summary["published"]), [4, 2, 1, 1]);
+    assert_eq!(tally(&summary["published_without_null"])[0], tally(&summary["published"])[0] - 2, "0.85 and the RTT");
+    let counts = ["claims", "claims_held", "claims_without_null", "claims_held_without_null"];
+    assert_eq!(counts.map(|key| summary[key].as_u64().unwrap()), [2, 2, 1, 1]);
+}
+
+#[test]
+fn a_folder_a_file_and_exact_seeds() {
+    let folder = folder("folder");
+    let report = document(&paceline(&folder, &["reproduce", ".", "--seeds", "3", "--json"]), 0);
+    assert_eq!(report["experiments"].as_array().unwrap().len(), 1, "the file of constants is none");
+    assert!(report["experiments"][0]["cells"].as_array().unwrap().iter().all(|c| c["n"] == 3));
+    let one = document(&paceline(&folder, &["reproduce", "rates.toml", "--seeds", "1", "--json"]), 0);
+    let cell = &one["experiments"][0]["cells"][0];
+    assert_eq!((&cell["n"], &cell["ci95"], &cell["verdict"]), (&json!(1), &Value::Null, &json!("not")), "no interval");
+    // The catalogue, by id and by paper.
+    let table1 = document(&paceline(&folder, &["reproduce", "mmsys16/table1", "--seeds", "2", "--json"]), 0);
+    assert_eq!(table1["experiments"][0]["id"], "mmsys16/table1");
+    assert_eq!(table1["experiments"][0]["cells"][0]["case"], json!({}));
+}
+
+#[test]
+fn people_see_tables_claims_and_notes() {
+    let folder = folder("text");
+    let output = paceline(&folder, &["reproduce", "rates.toml"]);
+    let text = text(&output, 0);
+    for part in [
+        "paper/rates  Two rates",
+        "published",
+        "null",
+        "verdict",
+        "reproduced",
+        "direction",
+        "throughput_bps over rate=quarter",
+        "× 1.900 to × 2.100",
+        "holds",
+        "· utilization, rate=quarter, 0 to 10 s: the paper sends more; moved into tolerance by `paceline run",
+        "* the null sender",
+        "published values 4: 2 reproduced, 1 in direction, 1 not",
+        "claims 2: 2 hold",
+        "published values that the null sender does not reproduce",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+}
+
+#[test]
+fn a_claim_that_fails_is_exit_1() {
+    let folder = folder("fails");
+    fs::write(folder.join("rates.toml"), SCENARIO.replace("[1.9, 2.1]", "[2.5, 3.0]")).unwrap();
+    let output = paceline(&folder, &["reproduce", "rates.toml"]);
+    assert!(text(&output, 1).contains("FAILS") && text(&output, 1).contains("claims 2: 1 hold"));
+    // Without its claim the value is not even reproduced in direction.
+    let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--json"]), 1);
+    assert_eq!(report["experiments"][0]["cells"][4]["verdict"], "not");
+}
+
+#[test]
+fn sensitivity_says_which_verdicts_depend_on_what() {
+    let folder = folder("sensitivity");
+    let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--sensitivity", "--json"]), 0);
+    assert_eq!(keys(&report), ["constants", "summary"].into());
+    let [rtt] = report["constants"].as_array().unwrap().as_slice() else { panic!("one constant applies: {report}") };
+    assert_eq!((&rtt["paper"], &rtt["id"], &rtt["key"]), (&json!("paper"), &json!("rtt"), &json!("path.rtt")));
+    let [low, high] = rtt["ends"].as_array().unwrap().as_slice() else { panic!("two ends") };
+    assert_eq!((&low["value"], &low["cells"], &low["changed"]), (&json!("\"40ms\""), &json!(7), &json!(0)));
+    assert_eq!((&high["value"], &high["changed"]), (&json!("\"200ms\""), &json!(1)));
+    let change = &high["changes"][0];
+    assert_eq!(
+        (&change["metric"], &change["from"], &change["to"]),
+        (&json!("rtt_p50_ms"), &json!("reproduced"), &json!("not"))
+    );
+    assert_eq!(
+        report["summary"],
+        json!({ "constants": 1, "constants_that_matter": 1, "cells": 7, "cells_that_change": 1 })
+    );
+    let output = paceline(&folder, &["reproduce", "rates.toml", "--sensitivity", "--seeds", "2"]);
+    let text = text(&output, 0);
+    assert!(text.contains("1 of 1 constants change a verdict; 1 of 7 cells depend on one"), "{text}");
+}
+
+#[test]
+fn cases_can_be_run_and_are_listed() {
+    let folder = folder("cases");
+    let run = |more: &[&str]| paceline(&folder, &[&["run", "rates.toml", "--json"], more].concat());
+    let half = document(&run(&["--case", "rate=half"]), 0);
+    let throughput = |run: &Value| run["summary"]["throughput_bps"]["mean"].as_f64().unwrap();
+    assert!((0.45e6..0.55e6).contains(&throughput(&half)));
+    assert_eq!(half["expectations"].as_array().unwrap().len(), 2);
+    assert_eq!(half["assertions"].as_array().unwrap().len(), 1, "the other compares cases");
+    let written = document(&run(&[]), 0);
+    assert!(throughput(&written) > 0.85e6);
+    let notes = written["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|n| n.as_str().unwrap().contains("`paceline reproduce rates.toml`")), "{notes:?}");
+    let list = document(&paceline(&folder, &["list", "scenarios", "--json"]), 0);
+    let scenarios = list["scenarios"].as_array().unwrap();
+    assert!(scenarios.iter().all(|s| s["cases"].is_array() && !s["name"].as_str().unwrap().ends_with("constants")));
+}
+
+#[test]
+fn what_is_not_there_is_exit_2_with_a_hint() {
+    let folder = folder("refused");
+    fs::write(folder.join("plain.toml"), SCENARIO.split("[[expect]]").next().unwrap()).unwrap();
+    for (arguments, says) in [
+        (&["reproduce", "mmsys15"][..], ["no paper `mmsys15`", "`mmsys16`"]),
+        (&["reproduce", "mmsys16/table11"], ["no scenario `mmsys16/table11`", "`mmsys16/table1`"]),
+        (&["reproduce", "plain.toml"], ["no published value and no bound", "[[expect]]"]),
+        (&["reproduce", "rates.toml", "--seeds", "0"], ["--seeds", "1..=10000"]),
+        (&["run", "rates.toml", "--case", "rate=full"], ["no case `rate=full`", "`rate=half`"]),
+        (&["run", "rates.toml", "--case", "half"], ["NAME=VALUE", "threshold=static"]),
+    ] {
+        let output = paceline(&folder, arguments);
+        let talk = talk(&output);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{talk}");
+        assert!(says.iter().all(|text| talk.contains(text)), "{says:?} is not in:\n{talk}");
+    }
+    let output = paceline(&folder, &["reproduce", "all", "--world", "testbed"]);
+    assert_eq!(output.status.code(), Some(3));
+}
