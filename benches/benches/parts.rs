@@ -83,6 +83,7 @@ fn rtp_header_parse(bencher: Bencher) {
 #[divan::bench]
 fn link(bencher: Bencher) {
     let config = LinkConfig {
+        burst: None,
         capacity: Some(Capacity::constant(Rate::from_kbps(2400))),
         queue: Box::new(DropTail::new(DropTailLimit::DrainTime(TimeDelta::from_millis(300)))),
         delay: Schedule::constant(TimeDelta::from_millis(25)),

@@ -6,7 +6,7 @@ use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
 use paceline_link::queue::DropTailLimit;
 use paceline_link::{Capacity, Jitter, LossModel, Schedule};
-use paceline_units::{Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -73,6 +73,8 @@ pub struct HopPlan {
     pub id: String,
     /// How fast; none: unlimited.
     pub capacity: Option<Capacity>,
+    /// A token bucket in place of a line.
+    pub burst: Option<DataSize>,
     /// Its queue.
     pub queue: QueuePlan,
     /// Propagation delay.

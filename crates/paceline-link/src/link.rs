@@ -60,6 +60,9 @@ pub enum Output {
 pub struct LinkConfig {
     /// How fast it serves; `None` is unlimited, and then nobody ever waits.
     pub capacity: Option<Capacity>,
+    /// A token bucket of this size in place of a line: so much may pass at once after a pause, as through a shaper
+    /// between fast interfaces; `None`: every packet takes its own time. Only where capacity is a rate.
+    pub burst: Option<DataSize>,
     /// Who waits and who is dropped.
     pub queue: Box<dyn Discipline>,
     /// Propagation delay, as in force when a packet leaves the server.
@@ -74,6 +77,9 @@ pub struct LinkConfig {
 /// [`poll_output`](Self::poll_output) when [`poll_timeout`](Self::poll_timeout) comes.
 pub struct Link {
     capacity: Option<Capacity>,
+    burst: Option<DataSize>,
+    /// With a token bucket: until when the tokens that came are spent.
+    spent: Time,
     queue: Box<dyn Discipline>,
     delay: Schedule<TimeDelta>,
     jitter: Option<Jitter>,
@@ -95,9 +101,11 @@ pub struct Link {
 impl Link {
     /// A hop that draws its jitter and loss from the streams `<path>/jitter` and `<path>/loss`.
     pub fn new(config: LinkConfig, streams: &Streams, path: &str) -> Self {
-        let LinkConfig { capacity, queue, delay, jitter, loss } = config;
+        let LinkConfig { capacity, burst, queue, delay, jitter, loss } = config;
         Self {
             capacity,
+            burst,
+            spent: Time::ZERO,
             queue,
             delay,
             jitter,
@@ -170,11 +178,22 @@ impl Link {
                 self.insert(Output::Dropped { packet, cause: DropCause::Early, due: start, left: None });
             }
             let Some(Waiting { packet, arrived }) = next else { break };
-            let capacity = self.capacity.as_mut().expect("an unlimited link has no queue");
-            let left = capacity.finish(start, packet.size);
+            let left = self.serve(start, packet.size);
             self.free = left;
             self.put_on_wire(left, packet, start - arrived);
         }
+    }
+
+    /// When a packet whose service begins at `start` has left.
+    #[inline]
+    fn serve(&mut self, start: Time, size: DataSize) -> Time {
+        let capacity = self.capacity.as_mut().expect("an unlimited link has no queue");
+        let Some(burst) = self.burst else { return capacity.finish(start, size) };
+        // Tokens come at the link's rate, and a bucket full of them is a lead of `burst` bytes.
+        let rate = capacity.rate_at(start);
+        let lead = if rate.is_zero() { TimeDelta::ZERO } else { burst / rate };
+        self.spent = capacity.finish(self.spent.max(start - lead).max(Time::ZERO), size);
+        self.spent.max(start)
     }
 
     fn put_on_wire(&mut self, left: Time, packet: Descriptor, waited: TimeDelta) {
@@ -230,6 +249,7 @@ mod tests {
         let points = vec![(Time::ZERO, Rate::from_kbps(1000)), (Time::from_millis(500), Rate::from_kbps(300))];
         let config = LinkConfig {
             capacity: Some(Capacity::rates(Schedule::new(points).unwrap(), crate::End::Hold).unwrap()),
+            burst: None,
             queue: Box::new(DropTail::new(DropTailLimit::DrainTime(ms(100)))),
             delay: Schedule::new(vec![(Time::ZERO, ms(40)), (Time::from_millis(300), ms(5))]).unwrap(),
             jitter,
@@ -294,6 +314,44 @@ mod tests {
     }
 
     #[test]
+    fn a_bucket_lets_a_burst_through_and_no_more() {
+        let config = || LinkConfig {
+            capacity: Some(Capacity::constant(Rate::from_kbps(1000))),
+            burst: Some(DataSize::from_bytes(5000)),
+            queue: Box::new(DropTail::new(DropTailLimit::Packets(50))),
+            delay: Schedule::constant(TimeDelta::ZERO),
+            jitter: None,
+            loss: Schedule::constant(LossModel::NONE),
+        };
+        let run = |seldom: bool| {
+            let mut link = Link::new(config(), &Streams::new(1), "test/0");
+            let mut out = Vec::new();
+            // Seven packets of 10 ms each at 1 s and at 2 s, one each 11 ms from 3 s on.
+            let bursts = (0..14).map(|id| (1000 + 1000 * (id / 7), id));
+            for (at, id) in bursts.chain((0..100).map(|n| (3000 + 11 * n, 14 + n))) {
+                let now = Time::from_millis(at as i64);
+                link.handle_packet(now, packet(id));
+                if !seldom {
+                    out.extend(core::iter::from_fn(|| link.poll_output(now)));
+                }
+            }
+            out.extend(core::iter::from_fn(|| link.poll_output(Time::from_secs(10))));
+            out
+        };
+        let left: Vec<i64> = run(false)
+            .iter()
+            .map(|o| match o {
+                Output::Delivered { left, .. } => (*left - Time::ZERO).as_nanos() / 1_000_000,
+                Output::Dropped { .. } => panic!("there is room for all"),
+            })
+            .collect();
+        assert_eq!(&left[..7], [1000, 1000, 1000, 1000, 1010, 1020, 1030], "5000 bytes at once, then the rate");
+        assert_eq!(&left[7..14], [2000, 2000, 2000, 2000, 2010, 2020, 2030]);
+        assert!((0..100).all(|n| left[14 + n] == 3000 + 11 * n as i64), "below the rate nobody waits");
+        assert_eq!(run(false), run(true), "whenever it is polled");
+    }
+
+    #[test]
     fn order_is_kept_or_not_as_asked() {
         let overtakes = |order| {
             let jitter = Some(Jitter { std: ms(5), limit: ms(15), order });
@@ -316,6 +374,7 @@ mod tests {
     fn lateness(delay: Schedule<TimeDelta>, jitter: Option<Jitter>, packets: i64) -> Vec<(Time, TimeDelta)> {
         let config = LinkConfig {
             capacity: Some(Capacity::constant(Rate::from_kbps(1000))),
+            burst: None,
             queue: Box::new(DropTail::new(DropTailLimit::Packets(50))),
             delay,
             jitter,

@@ -100,6 +100,8 @@ pub struct Way {
     /// As in a hop.
     pub capacity: Option<Placed<CapacityValue>>,
     /// As in a hop.
+    pub burst: Option<Placed<DataSize>>,
+    /// As in a hop.
     pub queue: Option<Placed<Queue>>,
     /// As in a hop.
     pub delay: Option<Placed<Timed<TimeDelta>>>,
@@ -117,6 +119,9 @@ pub struct Hop {
     pub id: Option<Placed<String>>,
     /// How fast it serves; unlimited if absent.
     pub capacity: Option<Placed<CapacityValue>>,
+    /// Size of a token bucket: so much may pass at once after a pause, as through a shaper; if absent, every packet
+    /// takes its own time, as on a line.
+    pub burst: Option<Placed<DataSize>>,
     /// Its queue; drop-tail of 300 ms if absent.
     pub queue: Option<Placed<Queue>>,
     /// Propagation delay.

@@ -233,6 +233,7 @@ fn build_hop(hop: &HopPlan, streams: &Streams) -> Link {
     let QueuePlan::DropTail(limit) = hop.queue;
     let config = LinkConfig {
         capacity: hop.capacity.clone(),
+        burst: hop.burst,
         queue: Box::new(DropTail::new(limit)),
         delay: hop.delay.clone(),
         jitter: hop.jitter,

@@ -14,7 +14,7 @@ use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
 
 impl Resolver<'_> {
     pub(super) fn way(&mut self, way: Option<&Way>, name: &str, half_rtt: Option<TimeDelta>) -> Checked<Vec<HopPlan>> {
-        let none = Hop { id: None, capacity: None, queue: None, delay: None, jitter: None, loss: None };
+        let none = Hop { id: None, capacity: None, burst: None, queue: None, delay: None, jitter: None, loss: None };
         let Some(way) = way else { return Ok(vec![self.hop(&none, name.to_owned(), half_rtt)?]) };
         let hops = way.hops.iter().flat_map(Placed::get);
         if half_rtt.is_some() && (way.delay.is_some() || hops.clone().any(|h| h.delay.is_some())) {
@@ -22,6 +22,7 @@ impl Resolver<'_> {
         }
         let short = Hop {
             capacity: way.capacity.clone(),
+            burst: way.burst.clone(),
             queue: way.queue.clone(),
             delay: way.delay.clone(),
             jitter: way.jitter.clone(),
@@ -31,6 +32,7 @@ impl Resolver<'_> {
         let Some(hops) = &way.hops else { return Ok(vec![self.hop(&short, name.to_owned(), half_rtt)?]) };
         let beside = [
             way.capacity.as_ref().map(Placed::span),
+            way.burst.as_ref().map(Placed::span),
             way.queue.as_ref().map(Placed::span),
             way.delay.as_ref().map(Placed::span),
             way.jitter.as_ref().map(Placed::span),
@@ -74,7 +76,22 @@ impl Resolver<'_> {
             Some(place) => self.schedule(place, place.get(), |l| self.loss(l))?,
             None => Schedule::constant(LossModel::NONE),
         };
-        Ok(HopPlan { id, capacity, queue, delay, jitter, loss })
+        let burst = hop.burst.as_ref().map(|b| self.burst(b, hop.capacity.as_ref())).transpose()?;
+        Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss })
+    }
+
+    fn burst(&self, place: &Placed<DataSize>, capacity: Option<&Placed<CapacityValue>>) -> Checked<DataSize> {
+        if *place.get() < DataSize::from_bytes(1500) {
+            let problem = self.complain(place, "a token bucket holds at least one packet of 1500 bytes");
+            return Err(problem.help("leave the key out for a line, on which every packet takes its own time"));
+        }
+        match capacity.map(Placed::get) {
+            Some(CapacityValue::Rates(_)) => Ok(*place.get()),
+            Some(CapacityValue::Trace(_)) | None => {
+                let problem = self.complain(place, "a token bucket needs a capacity that is a rate");
+                Err(problem.help("give the hop a `capacity` like \"1 Mbps\", or leave `burst` out"))
+            }
+        }
     }
 
     /// A capacity, and the rate that stands for it where one must: of rates the first, of a trace the mean of a lap.
