@@ -152,6 +152,26 @@ fn a_case_sets_what_it_says_and_carries_its_own_values() {
 }
 
 #[test]
+fn a_run_that_is_set_shorter_leaves_out_what_lies_beyond() {
+    let windows = SCENARIO.replace("bounds = [0, 0.8]", "bounds = [0, 0.8]\nwindow = [\"0s\", \"60s\"]");
+    let origin = origin("shorter", &windows, CONSTANTS);
+    let of = |duration: &str| plan(&origin, &changes(&[], &[duration], None));
+    assert_eq!((of("duration=60s").asserts.len(), of("duration=60s").expects.len()), (1, 1));
+    let short = of("duration=59s");
+    assert_eq!((short.asserts.len(), short.expects.len()), (0, 1));
+    assert!(short.notes.iter().any(|n| n.starts_with("1 of its published values and bounds lie beyond")));
+    // The reference of what was left out is left out too.
+    assert!(plan(&origin, &changes(&["threshold=static"], &["duration=59s"], None)).references.is_empty());
+    // As written it must fit.
+    let complaint = load(
+        &self::origin("short", &windows.replace("duration = \"60s\"", "duration = \"59s\""), CONSTANTS),
+        &Changes::default(),
+        &Registry::standard(),
+    );
+    assert!(complaint.unwrap_err().to_string().contains("within the run"));
+}
+
+#[test]
 fn constants_apply_where_nothing_is_written() {
     let origin = origin("apply", SCENARIO, CONSTANTS);
     let plan_of = |case: &[&str], settings: &[&str], controller| plan(&origin, &changes(case, settings, controller));
