@@ -1,0 +1,7 @@
+//! TCP senders and receivers over a small network of their own.
+
+mod behaviour;
+mod net;
+mod ns3;
+mod pathological;
+mod timers;

@@ -1,0 +1,102 @@
+//! A network that loses, repeats and reorders: everything arrives once and in order all the same.
+
+use crate::net::{Net, Path, delay};
+use paceline_flow::tcp::{CONGESTION, Profile, TcpConfig, Workload};
+use paceline_units::{DataSize, RandomStream, Streams, Time, TimeDelta};
+use proptest::prelude::*;
+
+const MS: fn(i64) -> TimeDelta = TimeDelta::from_millis;
+
+/// Loses one in `1 / loss`, repeats one in `1 / twice`, and delays by 20 ms and up to `spread` more, each by itself.
+fn bad(mut random: RandomStream, loss: f64, twice: f64, spread: TimeDelta) -> Path {
+    Box::new(move |now, _| {
+        let mut copy = |chance: f64| {
+            let at = now + MS(20) + random.time_below(spread);
+            random.chance(chance).then_some(at)
+        };
+        [copy(1.0 - loss), copy(twice)]
+    })
+}
+
+fn profiles() -> impl Strategy<Value = Profile> {
+    prop_oneof![Just(Profile::RFC), Just(Profile::LINUX)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    /// The net itself compares what is read with what arrived, and recounts the scoreboard after every segment.
+    #[test]
+    fn short_transfers_all_complete(
+        seed: u64,
+        algorithm in 0..CONGESTION.len(),
+        profile in profiles(),
+        loss in 0.0..0.08,
+        twice in 0.0..0.1,
+        spread in 0_i64..60,
+        greatest in 1_u64..400_000,
+        window in prop_oneof![Just(None), (2_000_u64..60_000).prop_map(Some)],
+    ) {
+        let streams = Streams::new(seed);
+        let path = |name: &str| bad(streams.stream(name), loss, twice, MS(spread));
+        let mut net = Net::new();
+        net.checks = true;
+        let size = (DataSize::from_bytes(1), DataSize::from_bytes(greatest));
+        let config = TcpConfig {
+            congestion: CONGESTION[algorithm].0,
+            profile,
+            receive_window: window.map(DataSize::from_bytes),
+            ..TcpConfig::default()
+        };
+        net.add(config, Workload::Short { size, pause: MS(50) }, Time::ZERO, path("forward"), path("backward"));
+        let mut end = Time::ZERO;
+        // At these loss rates a transfer of 400 kB takes 40 s at most; time-outs may double for a while.
+        while net.flows[0].transfers.len() < 4 {
+            end += TimeDelta::from_secs(10);
+            prop_assert!(end <= Time::from_secs(1200), "stuck: {:?}", net.flows[0].sender);
+            net.run_until(end);
+        }
+        let flow = &net.flows[0];
+        let read: DataSize = flow.reads.iter().map(|(_, size)| *size).sum();
+        let done: DataSize = flow.transfers.iter().map(|(_, size, _)| *size).sum();
+        prop_assert!(read >= done);
+        if flow.sender.flight() == DataSize::ZERO {
+            prop_assert_eq!(read, done);
+        }
+        let segments = done.as_bytes() / 1448;
+        prop_assert!(flow.data >= segments);
+        prop_assert!(flow.resent <= 4 * flow.data + 100, "{} resent, {} data", flow.resent, flow.data);
+    }
+}
+
+/// Random loss of 5 % both ways, reordering and repetition, for a long time: the flow moves on.
+#[test]
+fn bulk_moves_on_through_loss() {
+    for (congestion, ..) in CONGESTION {
+        for profile in [Profile::RFC, Profile::LINUX] {
+            let streams = Streams::new(3);
+            let path = |name: &str| bad(streams.stream(name), 0.05, 0.01, MS(5));
+            let mut net = Net::new();
+            net.checks = true;
+            let config = TcpConfig { congestion, profile, ..TcpConfig::default() };
+            net.add(config, Workload::Bulk, Time::ZERO, path("forward"), path("backward"));
+            net.run_until(Time::from_secs(200));
+            let packets = net.read(0, Time::ZERO, Time::from_secs(200)).as_bytes() / 1448;
+            println!("{congestion} {}: {packets}", profile.name);
+            // RFC 5348's equation for 5 % and 45 ms, and a minimum timeout of 200 ms: about 75 packets a second.
+            assert!((3_000..40_000).contains(&packets), "{congestion} {}: {packets}", profile.name);
+        }
+    }
+}
+
+/// A path of which nothing comes back: only timers run, and ever more slowly.
+#[test]
+fn silence_does_not_spin() {
+    let mut net = Net::new();
+    let forward: Path = Box::new(|now, _| [(now < Time::from_secs(2)).then_some(now + MS(20)), None]);
+    let config = TcpConfig { receive_window: Some(DataSize::from_bytes(100_000)), ..TcpConfig::default() };
+    net.add(config, Workload::Bulk, Time::ZERO, forward, delay(MS(20)));
+    net.run_until(Time::from_secs(1000));
+    let flow = &net.flows[0];
+    assert!((8..20).contains(&flow.wakes[0]), "{}", flow.wakes[0]);
+}

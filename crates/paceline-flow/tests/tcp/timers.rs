@@ -1,0 +1,262 @@
+//! Handshake, retransmission timer and workloads, by hand.
+
+use crate::net::{Bottleneck, Net, Path, delay};
+use paceline::Signals;
+use paceline_flow::tcp::{
+    Flags, Profile, SackBlocks, Segment, TcpConfig, TcpSender, TcpSenderEvent, TcpSent, Workload,
+};
+use paceline_units::{DataSize, Rate, Streams, Time, TimeDelta};
+
+const MS: fn(i64) -> TimeDelta = TimeDelta::from_millis;
+const AT: fn(i64) -> Time = Time::from_millis;
+const MSS: u64 = 1448;
+
+fn sender(profile: Profile, workload: Workload) -> TcpSender {
+    let config = TcpConfig { congestion: "new-reno", profile, ..TcpConfig::default() };
+    TcpSender::new(config, workload, Time::ZERO, Streams::new(1).stream("tcp"), Signals::unheard())
+}
+
+/// What leaves now: first bytes of data, in segments.
+fn leaves(sender: &mut TcpSender, now: Time) -> Vec<(u64, TcpSent)> {
+    std::iter::from_fn(|| sender.poll_transmit(now))
+        .map(|(segment, sent)| (segment.sequence.saturating_sub(1) / MSS, sent))
+        .collect()
+}
+
+fn ack(segments: u64, ranges: &[(u64, u64)]) -> Segment {
+    let mut sack = SackBlocks::default();
+    for (start, end) in ranges {
+        sack.push(1 + start * MSS, 1 + end * MSS);
+    }
+    let flags = Flags { syn: false, ack: true };
+    Segment { connection: 1, acknowledgment: 1 + segments * MSS, sack, flags, ..Segment::default() }
+}
+
+/// A sender whose handshake took 100 ms, with its initial window sent at 100 ms.
+fn opened(profile: Profile) -> TcpSender {
+    let mut sender = sender(profile, Workload::Bulk);
+    sender.handle_timeout(Time::ZERO);
+    assert_eq!(leaves(&mut sender, Time::ZERO), [(0, TcpSent::Control)]);
+    assert_eq!(sender.poll_timeout(), AT(1000));
+    let flags = Flags { syn: true, ack: true };
+    sender.handle_segment(AT(100), &Segment { flags, ..ack(0, &[]) });
+    let first = leaves(&mut sender, AT(100));
+    assert_eq!(first.len(), 11, "the ACK and ten segments");
+    assert_eq!((first[0].1, first[1], first[10]), (TcpSent::Control, (0, TcpSent::Data), (9, TcpSent::Data)));
+    sender
+}
+
+#[test]
+fn a_lost_syn_comes_again_after_1_3_7_seconds_and_costs_the_window_the_second_time() {
+    for (lost, rto, segments) in [(1, 3000, 10), (2, 3000, 1)] {
+        let mut sender = sender(Profile::RFC, Workload::Bulk);
+        sender.handle_timeout(Time::ZERO);
+        let mut at = Time::ZERO;
+        for expected in [1000, 3000, 7000].iter().take(lost) {
+            assert_eq!(leaves(&mut sender, at), [(0, TcpSent::Control)]);
+            at = sender.poll_timeout();
+            assert_eq!(at, AT(*expected));
+            sender.handle_timeout(at);
+        }
+        assert_eq!(leaves(&mut sender, at), [(0, TcpSent::Control)]);
+        let now = at + MS(100);
+        sender.handle_segment(now, &Segment { flags: Flags { syn: true, ack: true }, ..ack(0, &[]) });
+        assert_eq!(leaves(&mut sender, now).len(), 1 + segments);
+        assert_eq!(sender.poll_timeout(), now + MS(rto), "no round-trip time is known");
+    }
+}
+
+#[test]
+fn the_timer_backs_off_and_karn_keeps_it_there_until_a_fresh_segment_is_acknowledged() {
+    let mut sender = opened(Profile::RFC);
+    let mut at = AT(100);
+    for (n, wait) in [1, 2, 4, 8, 16, 32, 60, 60].into_iter().enumerate() {
+        assert_eq!(sender.poll_timeout(), at + TimeDelta::from_secs(wait), "timeout {n}");
+        at = sender.poll_timeout();
+        sender.handle_timeout(at);
+        assert_eq!(leaves(&mut sender, at), [(0, TcpSent::Retransmission)]);
+        // Half of ten segments at the first, unchanged after (RFC 5681, section 3.1).
+        assert_eq!(sender.window().ssthresh.as_bytes(), 5 * MSS);
+        assert_eq!(sender.window().cwnd.as_bytes(), MSS);
+        sender.check();
+    }
+    // The ACK is of a segment sent nine times: no sample, and the timer keeps its 60 s.
+    let now = at + MS(100);
+    sender.handle_segment(now, &ack(1, &[]));
+    assert_eq!(leaves(&mut sender, now), [(1, TcpSent::Retransmission), (2, TcpSent::Retransmission)]);
+    assert_eq!(sender.poll_timeout(), now + TimeDelta::from_secs(60));
+    // Go-back-N in slow start, then new data, which gives a sample.
+    let (mut now, mut acked) = (now, 1);
+    while acked < 10 {
+        now += MS(100);
+        acked = (acked + 2).min(10);
+        sender.handle_segment(now, &ack(acked, &[]));
+        leaves(&mut sender, now);
+        assert_eq!(sender.poll_timeout(), now + TimeDelta::from_secs(60));
+    }
+    now += MS(100);
+    sender.handle_segment(now, &ack(11, &[]));
+    assert_eq!(sender.poll_timeout(), now + TimeDelta::from_secs(1));
+}
+
+#[test]
+fn a_lost_tail_is_brought_home_by_the_timer() {
+    for (profile, wait) in [(Profile::RFC, 1000), (Profile::LINUX, 300)] {
+        let mut sender = sender(
+            profile,
+            Workload::Short { size: (DataSize::from_bytes(5 * MSS), DataSize::from_bytes(5 * MSS)), pause: MS(1000) },
+        );
+        sender.handle_timeout(Time::ZERO);
+        leaves(&mut sender, Time::ZERO);
+        sender.handle_segment(AT(100), &Segment { flags: Flags { syn: true, ack: true }, ..ack(0, &[]) });
+        assert_eq!(leaves(&mut sender, AT(100)).len(), 6);
+        sender.handle_segment(AT(200), &ack(4, &[]));
+        assert_eq!(leaves(&mut sender, AT(200)), []);
+        let timeout = sender.poll_timeout();
+        assert!((AT(200 + wait)..AT(200 + wait + 1)).contains(&timeout), "{}: {timeout}", profile.name);
+        sender.handle_timeout(timeout);
+        assert_eq!(leaves(&mut sender, timeout), [(4, TcpSent::Retransmission)]);
+        sender.handle_segment(timeout + MS(100), &ack(5, &[]));
+        let done =
+            TcpSenderEvent::TransferDone { size: DataSize::from_bytes(5 * MSS), took: timeout + MS(100) - Time::ZERO };
+        assert_eq!(sender.poll_event(), Some(done));
+        assert_eq!(sender.poll_event(), None);
+        assert!(sender.poll_timeout() > timeout + MS(100), "the pause");
+    }
+}
+
+#[test]
+fn two_duplicates_let_new_data_go_and_the_third_repairs() {
+    let mut sender = opened(Profile::RFC);
+    // Limited transmit (RFC 3042): a new segment each.
+    sender.handle_segment(AT(200), &ack(0, &[(1, 2)]));
+    assert_eq!(leaves(&mut sender, AT(200)), [(10, TcpSent::Data)]);
+    sender.handle_segment(AT(201), &ack(0, &[(1, 3)]));
+    assert_eq!(leaves(&mut sender, AT(201)), [(11, TcpSent::Data)]);
+    assert_eq!(sender.window().cwnd.as_bytes(), 10 * MSS);
+    // An ACK that tells nothing new is no duplicate (RFC 6675, section 2).
+    sender.handle_segment(AT(202), &ack(0, &[(1, 3)]));
+    assert_eq!(leaves(&mut sender, AT(202)), []);
+    sender.handle_segment(AT(203), &ack(0, &[(1, 4)]));
+    assert_eq!(leaves(&mut sender, AT(203)), [(0, TcpSent::Retransmission)]);
+    // Of twelve in flight two left by limited transmit do not count.
+    assert_eq!(sender.window().ssthresh.as_bytes(), 5 * MSS);
+    assert_eq!(sender.window().cwnd.as_bytes(), 5 * MSS);
+    assert_eq!(sender.pipe().as_bytes(), 9 * MSS, "12 less 3 SACKed, less the lost one, and it again");
+    // Nothing leaves until the pipe is below the window.
+    for n in 5..9 {
+        sender.handle_segment(AT(200 + n as i64), &ack(0, &[(1, n)]));
+        assert_eq!(leaves(&mut sender, AT(200 + n as i64)), [], "{n}");
+    }
+    sender.handle_segment(AT(210), &ack(0, &[(1, 9)]));
+    assert_eq!(leaves(&mut sender, AT(210)), [(12, TcpSent::Data)]);
+    sender.handle_segment(AT(300), &ack(12, &[]));
+    assert_eq!(sender.window().cwnd.as_bytes(), 5 * MSS);
+    assert_eq!(leaves(&mut sender, AT(300)).len(), 4);
+    sender.check();
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    let mut sender = sender(
+        Profile::RFC,
+        Workload::Short { size: (DataSize::from_bytes(8 * MSS), DataSize::from_bytes(8 * MSS)), pause: MS(1000) },
+    );
+    sender.handle_timeout(Time::ZERO);
+    leaves(&mut sender, Time::ZERO);
+    sender.handle_segment(AT(100), &Segment { flags: Flags { syn: true, ack: true }, ..ack(0, &[]) });
+    assert_eq!(leaves(&mut sender, AT(100)).len(), 9);
+    sender.handle_segment(AT(200), &ack(2, &[]));
+    assert_eq!(sender.window().cwnd.as_bytes(), 10 * MSS);
+    // The same ACK to a sender with more to send.
+    let mut bulk = opened(Profile::RFC);
+    bulk.handle_segment(AT(200), &ack(2, &[]));
+    assert_eq!(bulk.window().cwnd.as_bytes(), 11 * MSS, "one segment an ACK");
+    let mut bulk = opened(Profile::LINUX);
+    bulk.handle_segment(AT(200), &ack(2, &[]));
+    assert_eq!(bulk.window().cwnd.as_bytes(), 12 * MSS, "what was acknowledged");
+}
+
+#[test]
+fn on_and_off() {
+    let rate = Rate::from_kbps(2_000);
+    let link = Bottleneck::new(rate, MS(50), rate * MS(200));
+    let mut net = Net::new();
+    net.keeps = true;
+    let workload = Workload::OnOff { on: MS(3_000), off: MS(2_000) };
+    net.add(TcpConfig::default(), workload, AT(500), Bottleneck::path(&link), delay(MS(50)));
+    net.run_until(AT(15_400));
+    let sent = &net.flows[0].sent;
+    let syns: Vec<_> = sent.iter().filter(|(_, s, _)| s.flags.syn).map(|(at, s, _)| (*at, s.connection)).collect();
+    assert_eq!(syns, [(AT(500), 1), (AT(5_500), 2), (AT(10_500), 3)]);
+    for (n, start) in [500, 5_500, 10_500].into_iter().enumerate() {
+        let new = sent.iter().filter(|(_, s, sent)| s.connection == n as u32 + 1 && *sent == TcpSent::Data);
+        let (first, last) = (new.clone().next().unwrap(), new.clone().next_back().unwrap());
+        assert_eq!((first.0, first.1.sequence), (net_start(start), 1), "from scratch");
+        assert!((AT(start + 2_900)..AT(start + 3_000)).contains(&last.0), "{}", last.0);
+        // What was sent is brought home: all of it was read before the next period.
+        let bytes: u64 = new.map(|(_, s, _)| s.payload as u64).sum();
+        let read = net.read(0, AT(start), AT(start + 5_000));
+        assert_eq!(read.as_bytes(), bytes);
+        assert!((600_000..750_000).contains(&bytes), "{bytes}");
+    }
+}
+
+/// The handshake takes 100 ms, and the 60 bytes of its SYN 240 us.
+fn net_start(start: i64) -> Time {
+    AT(start + 100) + TimeDelta::from_micros(240)
+}
+
+#[test]
+fn transfers_pause_in_between() {
+    let mut net = Net::new();
+    net.keeps = true;
+    let (size, pause) = ((DataSize::from_bytes(10_000), DataSize::from_bytes(30_000)), MS(400));
+    net.add(TcpConfig::default(), Workload::Short { size, pause }, Time::ZERO, delay(MS(25)), delay(MS(25)));
+    net.run_until(Time::from_secs(1000));
+    let flow = &net.flows[0];
+    let n = flow.transfers.len() as f64;
+    let mean = flow.transfers.iter().map(|(_, size, _)| size.as_bytes() as f64).sum::<f64>() / n;
+    assert!((19_000.0..21_000.0).contains(&mean), "{mean}");
+    // Handshake 50 ms, one or two round trips of 50 ms, perhaps a delayed ACK; then 400 ms on average.
+    let took = flow.transfers.iter().map(|(.., took)| took.as_millis_f64()).sum::<f64>() / n;
+    assert!((110.0..160.0).contains(&took), "{took}");
+    let idle = 1_000_000.0 / n - took;
+    assert!((370.0..430.0).contains(&idle), "{idle}");
+    let read: DataSize = flow.reads.iter().map(|(_, size)| *size).sum();
+    let done: DataSize = flow.transfers.iter().map(|(_, size, _)| *size).sum();
+    assert!(read >= done && read.as_bytes() <= done.as_bytes() + 30_000);
+}
+
+#[test]
+fn a_segment_of_another_connection_is_ignored() {
+    let mut sender = opened(Profile::LINUX);
+    let before = (sender.window(), sender.flight());
+    sender.handle_segment(AT(200), &Segment { connection: 2, ..ack(5, &[]) });
+    sender.handle_segment(AT(200), &Segment { connection: 0, ..ack(5, &[]) });
+    assert_eq!((sender.window(), sender.flight()), before);
+    sender.handle_segment(AT(200), &ack(5, &[]));
+    assert_ne!((sender.window(), sender.flight()), before);
+}
+
+#[test]
+fn signals_tell_of_a_loss() {
+    let mut count = 0;
+    let forward: Path = Box::new(move |now, segment| {
+        count += (segment.payload > 0) as u32;
+        [(count != 50).then_some(now + MS(20) + TimeDelta::from_micros(200 * count as i64)), None]
+    });
+    let mut net = Net::new();
+    let config = TcpConfig { receive_window: Some(DataSize::from_bytes(100_000)), ..TcpConfig::default() };
+    net.add(config, Workload::Bulk, Time::ZERO, forward, delay(MS(20)));
+    net.run_until(AT(2_000));
+    let signals = &net.flows[0].signals;
+    let of = |index: u8| signals.iter().filter(move |(_, signal, _)| *signal == index).map(|(.., value)| *value);
+    assert_eq!(of(3).collect::<Vec<_>>(), [0.0, 1.0, 2.0, 0.0], "open, disorder, recovery, open");
+    assert_eq!(of(0).next(), Some(14_480.0));
+    let ssthresh: Vec<_> = of(1).collect();
+    assert!(ssthresh.len() == 1 && (14_480.0..100_000.0).contains(&ssthresh[0]), "{ssthresh:?}");
+    assert!(of(2).all(|ms| (40.0..1_000.0).contains(&ms)));
+    assert!(of(4).next().is_some_and(|w_max| (w_max * 0.7 - ssthresh[0]).abs() < 2.0));
+    assert_eq!(net.flows[0].resent, 1);
+}
