@@ -43,6 +43,8 @@ pub struct Experiment {
     nulls: Vec<Plan>,
     /// Which of these each case is.
     null_of: Vec<usize>,
+    /// The cases under changes that are said to move a value into tolerance, by those changes.
+    changed: BTreeMap<Vec<String>, Vec<Plan>>,
 }
 
 /// One experiment's verdicts.
@@ -95,6 +97,21 @@ pub struct Cell {
     pub verdict: Verdict,
     /// What to know where it is not reproduced.
     pub note: Option<String>,
+    /// What it comes to under the changes that are said to move it into tolerance, where it is not reproduced.
+    pub moved: Option<Moved>,
+}
+
+/// A cell under changes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Moved {
+    /// The `--set` changes.
+    pub by: Vec<String>,
+    /// The mean over as many runs.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval.
+    pub ci95: Option<f64>,
+    /// The verdict that this would be.
+    pub verdict: Verdict,
 }
 
 /// What a cell's value is divided by.
@@ -167,7 +184,26 @@ impl Experiment {
     /// The experiment of a scenario, with other values of some assumed constants.
     pub fn load(origin: &Origin, constants: &[(String, String)], registry: &Registry) -> Result<Self, Problem> {
         let changes = Changes { constants: constants.to_vec(), ..Changes::default() };
-        Ok(Self { cases: load_cases(origin, &changes, registry)?, nulls: Vec::new(), null_of: Vec::new() })
+        Ok(Self::of(load_cases(origin, &changes, registry)?))
+    }
+
+    fn of(cases: Vec<Plan>) -> Self {
+        Self { cases, nulls: Vec::new(), null_of: Vec::new(), changed: BTreeMap::new() }
+    }
+
+    /// Also under every change that is said to move a value into tolerance, where the value is not reproduced.
+    pub fn with_changes(mut self, origin: &Origin, registry: &Registry) -> Result<Self, Problem> {
+        let remarks = self
+            .cases
+            .iter()
+            .flat_map(|plan| plan.expects.iter().map(|e| &e.remark).chain(plan.asserts.iter().map(|a| &a.remark)));
+        let wanted: BTreeSet<&Vec<String>> = remarks.map(|r| &r.moved_by).filter(|m| !m.is_empty()).collect();
+        for moved_by in wanted {
+            let settings = moved_by.iter().map(|text| text.parse().expect("it was resolved")).collect();
+            let changes = Changes { settings, ..Changes::default() };
+            self.changed.insert(moved_by.clone(), load_cases(origin, &changes, registry)?);
+        }
+        Ok(self)
     }
 
     /// Also under the null sender.
@@ -228,6 +264,10 @@ struct Measured {
 }
 
 impl Measured {
+    fn none(experiment: &Experiment) -> Self {
+        Self { runs: [false, true].map(|null| vec![BTreeMap::new(); experiment.plans(null).len()]) }
+    }
+
     fn of(&self, null: bool) -> &[BTreeMap<u64, Values>] {
         &self.runs[usize::from(null)]
     }
@@ -242,13 +282,14 @@ pub fn reproduce(
 ) -> Result<Report, WorldError> {
     let mut measured = first_runs(runner, experiments, seeds, announce)?;
     loop {
-        let reports: Vec<ExperimentReport> =
+        let mut reports: Vec<ExperimentReport> =
             experiments.iter().zip(&measured).map(|(e, m)| e.report(m, runner.world.name())).collect();
-        let wanting = match seeds {
+        let wanting: Vec<_> = match seeds {
             Seeds::Exactly(_) => Vec::new(),
             Seeds::AsNeeded => more_seeds(&reports),
         };
         if wanting.is_empty() {
+            try_changes(runner, experiments, &mut reports, announce)?;
             let summary = tally(&reports);
             return Ok(Report { experiments: reports, summary });
         }
@@ -257,15 +298,51 @@ pub fn reproduce(
     }
 }
 
+/// Runs again, on the same seeds, what is said to move cells that are not reproduced.
+fn try_changes(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    reports: &mut [ExperimentReport],
+    announce: &dyn Fn(f64),
+) -> Result<(), WorldError> {
+    let wanted = |index: usize, by: &Vec<String>| {
+        reports[index].cells.iter().any(|cell| cell.moved.as_ref().is_some_and(|moved| moved.by == *by))
+    };
+    let (mut tried, mut changed) = (Vec::new(), Vec::new());
+    for (index, experiment) in experiments.iter().enumerate() {
+        for (by, cases) in experiment.changed.iter().filter(|(by, _)| wanted(index, by)) {
+            tried.push((index, by));
+            changed.push(Experiment::of(cases.clone()));
+        }
+    }
+    let runs = |(index, _): &(usize, &Vec<String>)| reports[*index].cells.first().map_or(0, |cell| cell.n as u64);
+    let again: Vec<Job> = (0..changed.len()).flat_map(|i| jobs(&changed, i, 1..=runs(&tried[i]))).collect();
+    let mut measured: Vec<Measured> = changed.iter().map(Measured::none).collect();
+    run_jobs(runner, &changed, again, &mut measured, announce)?;
+    for (((index, by), experiment), measured) in tried.into_iter().zip(&changed).zip(&measured) {
+        let then = experiment.report(measured, runner.world.name());
+        for cell in &mut reports[index].cells {
+            let same = then.cells.iter().find(|other| other.is_of_the_same(cell));
+            if let (Some(moved), Some(same)) = (cell.moved.as_mut().filter(|m| m.by == *by), same) {
+                (moved.measured, moved.ci95, moved.verdict) = (same.measured, same.ci95, same.verdict);
+            }
+        }
+    }
+    for report in reports {
+        for cell in &mut report.cells {
+            cell.complete_note(&report.id);
+        }
+    }
+    Ok(())
+}
+
 fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<Measured>, WorldError> {
-    let empty =
-        |e: &Experiment| Measured { runs: [false, true].map(|null| vec![BTreeMap::new(); e.plans(null).len()]) };
-    let mut measured: Vec<Measured> = experiments.iter().map(empty).collect();
+    let mut measured: Vec<Measured> = experiments.iter().map(Measured::none).collect();
     let first = experiments.iter().enumerate().flat_map(|(index, e)| {
         let count = match seeds {
             Seeds::AsNeeded => e.cases[0].repeats as u64,
@@ -344,6 +421,23 @@ fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, core::ops::RangeInclu
 }
 
 impl Cell {
+    /// Whether another is of the same value or bound.
+    fn is_of_the_same(&self, other: &Self) -> bool {
+        let what = |c: &Self| (c.metric.clone(), c.case.clone(), c.flow.clone(), c.window_s, c.published, c.bounds);
+        what(self) == what(other) && self.claim == other.claim && self.over == other.over
+    }
+
+    /// Says which command moves it into tolerance, or does not.
+    fn complete_note(&mut self, experiment: &str) {
+        let Some(moved) = &self.moved else { return };
+        let case: String = self.case.pairs().map(|(name, value)| format!(" --case '{name}={value}'")).collect();
+        let sets: String = moved.by.iter().map(|change| format!(" --set '{change}'")).collect();
+        let does = if moved.verdict == Verdict::Reproduced { "moved" } else { "not moved" };
+        let command = format!("`paceline run {experiment}{case} --repeats {}{sets}`", self.n);
+        let note = self.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
+        self.note = Some(format!("{note}{does} into tolerance by {command}"));
+    }
+
     /// What was measured.
     fn summary(&self) -> Option<Summary> {
         let ci95 = self.ci95.unwrap_or(f64::INFINITY);
@@ -457,12 +551,19 @@ impl Experiment {
             null_reproduces: false,
             claim: None,
             verdict,
-            note: (verdict != Verdict::Reproduced).then(|| {
-                let (n, none) = (measured.of(false)[asked.case].len(), self.without_value(measured, asked));
-                let missing = if none > 0 { format!("no value in {none} of {n} runs; ") } else { String::new() };
-                missing + &note(plan, asked.remark)
-            }),
+            note: self.note(measured, asked).filter(|_| verdict != Verdict::Reproduced),
+            moved: Some(Moved { by: asked.remark.moved_by.clone(), measured: None, ci95: None, verdict })
+                .filter(|moved| verdict != Verdict::Reproduced && !moved.by.is_empty()),
         }
+    }
+
+    /// Why a value is not reproduced, as far as it is known; where a change moves it, that is said later.
+    fn note(&self, measured: &Measured, asked: &Asked<'_>) -> Option<String> {
+        let (n, none) = (measured.of(false)[asked.case].len(), self.without_value(measured, asked));
+        let missing = (none > 0).then(|| format!("no value in {none} of {n} runs"));
+        let unknown = || asked.remark.moved_by.is_empty().then(|| "cause not found".to_owned());
+        let parts: Vec<String> = missing.into_iter().chain(asked.remark.note.clone().or_else(unknown)).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     fn index(&self, case: &Label) -> usize {
@@ -512,23 +613,6 @@ fn controllers(plan: &Plan, flow: Option<usize>) -> String {
     }
     let media: BTreeSet<&str> = plan.flows.iter().filter_map(|f| Some(f.media()?.controller.name.as_str())).collect();
     media.into_iter().collect::<Vec<_>>().join(",")
-}
-
-/// Why a value is not reproduced, as far as it is known.
-fn note(plan: &Plan, remark: &Remark) -> String {
-    let note = remark.note.clone().unwrap_or_else(|| "cause not found".to_owned());
-    if remark.moved_by.is_empty() {
-        return note;
-    }
-    let sets: Vec<String> = remark.moved_by.iter().map(|m| format!(" --set '{m}'")).collect();
-    let case: String = plan.case.pairs().map(|(name, value)| format!(" --case '{name}={value}'")).collect();
-    let note = remark.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
-    format!(
-        "{note}moved into tolerance by `paceline run {}{case} --repeats {}{}`",
-        plan.id,
-        plan.repeats,
-        sets.concat()
-    )
 }
 
 /// How many of which.
@@ -693,9 +777,14 @@ bounds = [0.5, 1]
         // `cuts` has a bound in the adaptive case alone, and the static value rests on that.
         let tail = cell(&report, "static", "rtt_p95_ms", true);
         assert_eq!((tail.verdict, tail.tolerance, tail.n), (Verdict::Direction, Some(25.0), 4));
-        let note = tail.note.as_deref().unwrap();
-        let command = "`paceline run test/two --case 'threshold=static' --repeats 3 --set 'path.rtt=50ms'`";
-        assert_eq!(note, format!("the encoder; moved into tolerance by {command}"));
+        let mut tail = tail.clone();
+        assert_eq!(
+            (tail.note.as_deref(), tail.moved.as_ref().unwrap().by.as_slice()),
+            (Some("the encoder"), &["path.rtt=50ms".to_owned()][..])
+        );
+        tail.complete_note("test/two");
+        let command = "`paceline run test/two --case 'threshold=static' --repeats 4 --set 'path.rtt=50ms'`";
+        assert_eq!(tail.note.unwrap(), format!("the encoder; not moved into tolerance by {command}"));
         let busy = cell(&report, "adaptive", "utilization", true);
         assert_eq!(
             (busy.note.as_deref(), busy.null_sender, busy.null_reproduces),
