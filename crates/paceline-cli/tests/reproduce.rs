@@ -126,6 +126,8 @@ fn cells_keep_the_contract() {
     assert_eq!(keys(&report), ["experiments", "summary"].into());
     let [experiment] = report["experiments"].as_array().unwrap().as_slice() else { panic!("one experiment") };
     assert_eq!((&experiment["id"], &experiment["title"]), (&json!("paper/rates"), &json!("Two rates")));
+    let assumed = json!([{ "id": "rtt", "key": "path.rtt", "value": "\"50ms\"", "why": "the paper does not say" }]);
+    assert_eq!(experiment["assumed"], assumed);
     let cells = experiment["cells"].as_array().unwrap();
     let contract = [
         "metric",
@@ -225,6 +227,7 @@ fn people_see_tables_claims_and_notes() {
         "× 1.900 to × 2.100",
         "holds",
         "· utilization, rate=quarter, 0 to 10 s: the paper sends more; moved into tolerance by `paceline run",
+        "· assumed: path.rtt = \"50ms\"",
         "* the null sender",
         "published values 4: 2 reproduced, 1 in direction, 1 not",
         "claims 2: 2 hold",

@@ -2,6 +2,7 @@
 
 use paceline::Registry;
 use paceline_lab::plan::{Plan, Reference, SourcePlan};
+use paceline_lab::reproduce::Experiment;
 use paceline_lab::scenario::{Catalogue, Changes, Label, Origin, Problem, is_scenario, load, load_cases};
 use paceline_units::{Time, TimeDelta};
 use std::fs;
@@ -216,6 +217,23 @@ fn constants_keep_off_what_does_not_read_them() {
     let text = SCENARIO.replace("[path.forward]\ncapacity = \"1Mbps\"\nqueue = { limit = \"150ms\" }\n", hops);
     let plan = self::plan(&origin("hops", &text, CONSTANTS), &Changes::default());
     assert!(plan.constants.iter().all(|c| c.applied == (c.id == "noise" || c.id == "gain")));
+}
+
+#[test]
+fn every_shipped_case_and_every_change_that_moves_a_value_can_be_run() {
+    let registry = Registry::standard();
+    for id in Catalogue.ids() {
+        let origin = Catalogue.find(id).unwrap();
+        let experiment = Experiment::load(&origin, &[], &registry).and_then(|e| e.with_changes(&origin, &registry));
+        let experiment = experiment.unwrap_or_else(|p| panic!("{id}: {p}: {:?}", p.offending()));
+        // At both ends of what is assumed, too.
+        for constant in &experiment.cases[0].constants {
+            for end in [&constant.range.0, &constant.range.1] {
+                let other = Experiment::load(&origin, &[(constant.id.clone(), end.clone())], &registry);
+                other.unwrap_or_else(|p| panic!("{id} with {} = {end}: {p}", constant.id));
+            }
+        }
+    }
 }
 
 #[test]

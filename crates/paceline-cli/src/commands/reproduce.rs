@@ -160,6 +160,10 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text += &table.render();
         text.push('\n');
     }
+    if !experiment.assumed.is_empty() {
+        let list: Vec<String> = experiment.assumed.iter().map(|c| format!("{} = {}", c.key, c.value)).collect();
+        text += &format!("  · assumed: {}\n", list.join(", "));
+    }
     for cell in &experiment.cells {
         if let Some(note) = &cell.note {
             let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
@@ -170,7 +174,7 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
             text += &format!("  · {}: {note}{then}\n", what.join(", "));
         }
     }
-    if experiment.cells.iter().any(|c| c.note.is_some()) {
+    if !experiment.assumed.is_empty() || experiment.cells.iter().any(|c| c.note.is_some()) {
         text.push('\n');
     }
     text

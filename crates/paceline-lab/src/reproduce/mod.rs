@@ -19,7 +19,7 @@ pub use verdict::Verdict;
 
 use crate::label::Label;
 use crate::metrics;
-use crate::plan::{Assert, Expect, FlowPlan, Plan, Quantity, Reference, Remark};
+use crate::plan::{Assert, Constant, Expect, FlowPlan, Plan, Quantity, Reference, Remark};
 use crate::run::{Runner, ratio, windows};
 use crate::scenario::{Changes, Origin, Problem, load_cases};
 use crate::stats::Summary;
@@ -54,8 +54,23 @@ pub struct ExperimentReport {
     pub id: String,
     /// A line on it.
     pub title: String,
+    /// What is assumed in it because no source gives it.
+    pub assumed: Vec<Assumed>,
     /// A cell for each published value and bound of each case.
     pub cells: Vec<Cell>,
+}
+
+/// An assumed constant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Assumed {
+    /// Its name.
+    pub id: String,
+    /// The key that it stands for.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// Why this value.
+    pub why: String,
 }
 
 /// A published value or a bound, and what became of it.
@@ -238,6 +253,12 @@ impl Experiment {
     /// Whether there is anything to give a verdict on.
     pub fn says_something(&self) -> bool {
         self.cases.iter().any(|c| !c.expects.is_empty() || !c.asserts.is_empty())
+    }
+
+    /// The constants that any of its cases assumes.
+    fn assumed(&self) -> impl Iterator<Item = &Constant> {
+        let applied = |id: &str| self.cases.iter().flat_map(|c| &c.constants).any(|c| c.id == id && c.applied);
+        self.cases[0].constants.iter().filter(move |c| applied(&c.id))
     }
 
     fn plans(&self, null: bool) -> &[Plan] {
@@ -485,7 +506,13 @@ impl Experiment {
             }
         }
         let plan = &self.cases[0];
-        ExperimentReport { id: plan.id.clone(), title: plan.title.clone(), cells }
+        let assumed = self.assumed().map(|c| Assumed {
+            id: c.id.clone(),
+            key: c.key.clone(),
+            value: c.value.clone(),
+            why: c.why.clone(),
+        });
+        ExperimentReport { id: plan.id.clone(), title: plan.title.clone(), assumed: assumed.collect(), cells }
     }
 
     fn published(
