@@ -126,6 +126,8 @@ fn cells_keep_the_contract() {
     assert_eq!(keys(&report), ["experiments", "summary"].into());
     let [experiment] = report["experiments"].as_array().unwrap().as_slice() else { panic!("one experiment") };
     assert_eq!((&experiment["id"], &experiment["title"]), (&json!("paper/rates"), &json!("Two rates")));
+    let assumed = json!([{ "id": "rtt", "key": "path.rtt", "value": "\"50ms\"", "why": "the paper does not say" }]);
+    assert_eq!(experiment["assumed"], assumed);
     let cells = experiment["cells"].as_array().unwrap();
     let contract = [
         "metric",
@@ -172,6 +174,8 @@ fn cells_keep_the_contract() {
     assert_eq!(quarter["claim"], "half-is-twice-a-quarter");
     let command = "paceline run paper/rates --case 'rate=quarter' --repeats 2 --set 'flow.call.config.rate_bps=850000'";
     assert_eq!(quarter["note"], format!("the paper sends more; moved into tolerance by `{command}`"));
+    assert_eq!((&quarter["moved"]["verdict"], &half["moved"]), (&json!("reproduced"), &Value::Null));
+    assert!((0.84..0.86).contains(&quarter["moved"]["measured"].as_f64().unwrap()), "{quarter}");
     assert_eq!((&not["flow"], &not["window_s"]), (&json!("call"), &json!([2.0, 8.0])));
     assert_eq!((&not["note"], &not["tolerance"]), (&json!("cause not found"), &json!(15000.0)));
     assert_eq!((&claim["published"], &claim["bounds"]), (&Value::Null, &json!([1.9, 2.1])));
@@ -223,6 +227,7 @@ fn people_see_tables_claims_and_notes() {
         "× 1.900 to × 2.100",
         "holds",
         "· utilization, rate=quarter, 0 to 10 s: the paper sends more; moved into tolerance by `paceline run",
+        "· assumed: path.rtt = \"50ms\"",
         "* the null sender",
         "published values 4: 2 reproduced, 1 in direction, 1 not",
         "claims 2: 2 hold",
@@ -239,6 +244,13 @@ fn a_claim_that_fails_is_exit_1() {
     fs::write(folder.join("rates.toml"), SCENARIO.replace("[1.9, 2.1]", "[2.5, 3.0]")).unwrap();
     let output = paceline(&folder, &["reproduce", "rates.toml"]);
     assert!(text(&output, 1).contains("FAILS") && text(&output, 1).contains("claims 2: 1 hold"));
+    // A change that does not move it is not said to.
+    let other = SCENARIO.replace("rate_bps=850000", "rate_bps=700000");
+    fs::write(folder.join("other.toml"), other).unwrap();
+    let other = document(&paceline(&folder, &["reproduce", "other.toml", "--json"]), 0);
+    let cell = &other["experiments"][0]["cells"][4];
+    assert!(cell["note"].as_str().unwrap().contains("; not moved into tolerance by"), "{cell}");
+    assert!((0.69..0.71).contains(&cell["moved"]["measured"].as_f64().unwrap()), "{cell}");
     // Without its claim the value is not even reproduced in direction.
     let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--json"]), 1);
     assert_eq!(report["experiments"][0]["cells"][4]["verdict"], "not");
@@ -290,9 +302,12 @@ fn cases_can_be_run_and_are_listed() {
 fn what_is_not_there_is_exit_2_with_a_hint() {
     let folder = folder("refused");
     fs::write(folder.join("plain.toml"), SCENARIO.split("[[expect]]").next().unwrap()).unwrap();
+    fs::write(folder.join("moved.toml"), SCENARIO.replace("flow.call.config.rate_bps=8", "flow.cal.config.rate_bps=8"))
+        .unwrap();
     for (arguments, says) in [
         (&["reproduce", "mmsys15"][..], ["no paper `mmsys15`", "`mmsys16`"]),
         (&["reproduce", "mmsys16/table11"], ["no scenario `mmsys16/table11`", "`mmsys16/table1`"]),
+        (&["reproduce", "moved.toml"], ["--set flow.cal.config.rate_bps=850000", "`call`"]),
         (&["reproduce", "plain.toml"], ["no published value and no bound", "[[expect]]"]),
         (&["reproduce", "rates.toml", "--seeds", "0"], ["--seeds", "1..=10000"]),
         (&["run", "rates.toml", "--case", "rate=full"], ["no case `rate=full`", "`rate=half`"]),

@@ -332,6 +332,60 @@ const MEASURES: &[Case] = &[
     case("a metric of an unknown flow", 28, "flow = \"vidio\"", "\"vidio\"", "no flow `vidio`", "`video`"),
     case("unknown way to measure", 23, "[measure]\nqueue = \"rtp\"\n", "\"rtp\"", "`rtp`", "`rtcp`").below(1),
     case(
+        "a bound of an unknown case",
+        28,
+        "case = { rtt = \"1\" }",
+        "{ rtt = \"1\" }",
+        "no case is `rtt=1`",
+        "[[case]]",
+    ),
+    case("a ratio to itself", 28, "over = {}", "{}", "the value itself", "`metric`"),
+    case(
+        "a ratio to an unknown metric",
+        28,
+        "over = { metric = \"rtt_ms\" }",
+        "\"rtt_ms\"",
+        "no metric `rtt_ms`",
+        "`rtt_p50_ms`",
+    ),
+    case(
+        "a value that supports no claim",
+        23,
+        "[[expect]]\nmetric = \"jain\"\npublished = 1\nclaim = \"use\"\n",
+        "\"use\"",
+        "no [[assert]] has the id `use`",
+        "`used`",
+    )
+    .below(3),
+    case(
+        "a tolerance without a reason",
+        23,
+        "[[expect]]\nmetric = \"jain\"\npublished = 1\ntolerance = 0.1\n",
+        "0.1",
+        "is argued",
+        "add why",
+    )
+    .below(3),
+    case(
+        "a tolerance below nothing",
+        23,
+        "[[expect]]\nmetric = \"jain\"\npublished = 1\ntolerance = -0.1\nwhy = \"so\"",
+        "-0.1",
+        "above 0",
+        "unit",
+    )
+    .below(3),
+    case("a change that is none", 28, "moved_by = [\"duration\"]", "\"duration\"", "is not KEY=VALUE", "--set"),
+    case(
+        "constants that are not there",
+        2,
+        "title = \"\"\nconstants = \"no.toml\"",
+        "\"no.toml\"",
+        "cannot read",
+        "beside",
+    )
+    .below(1),
+    case(
         "published value that is no number",
         23,
         "[[expect]]\nmetric = \"jain\"\npublished = nan\n",

@@ -2,6 +2,7 @@
 
 use paceline::Registry;
 use paceline_lab::plan::{Plan, Reference, SourcePlan};
+use paceline_lab::reproduce::Experiment;
 use paceline_lab::scenario::{Catalogue, Changes, Label, Origin, Problem, is_scenario, load, load_cases};
 use paceline_units::{Time, TimeDelta};
 use std::fs;
@@ -152,6 +153,26 @@ fn a_case_sets_what_it_says_and_carries_its_own_values() {
 }
 
 #[test]
+fn a_run_that_is_set_shorter_leaves_out_what_lies_beyond() {
+    let windows = SCENARIO.replace("bounds = [0, 0.8]", "bounds = [0, 0.8]\nwindow = [\"0s\", \"60s\"]");
+    let origin = origin("shorter", &windows, CONSTANTS);
+    let of = |duration: &str| plan(&origin, &changes(&[], &[duration], None));
+    assert_eq!((of("duration=60s").asserts.len(), of("duration=60s").expects.len()), (1, 1));
+    let short = of("duration=59s");
+    assert_eq!((short.asserts.len(), short.expects.len()), (0, 1));
+    assert!(short.notes.iter().any(|n| n.starts_with("1 of its published values and bounds lie beyond")));
+    // The reference of what was left out is left out too.
+    assert!(plan(&origin, &changes(&["threshold=static"], &["duration=59s"], None)).references.is_empty());
+    // As written it must fit.
+    let complaint = load(
+        &self::origin("short", &windows.replace("duration = \"60s\"", "duration = \"59s\""), CONSTANTS),
+        &Changes::default(),
+        &Registry::standard(),
+    );
+    assert!(complaint.unwrap_err().to_string().contains("within the run"));
+}
+
+#[test]
 fn constants_apply_where_nothing_is_written() {
     let origin = origin("apply", SCENARIO, CONSTANTS);
     let plan_of = |case: &[&str], settings: &[&str], controller| plan(&origin, &changes(case, settings, controller));
@@ -196,6 +217,23 @@ fn constants_keep_off_what_does_not_read_them() {
     let text = SCENARIO.replace("[path.forward]\ncapacity = \"1Mbps\"\nqueue = { limit = \"150ms\" }\n", hops);
     let plan = self::plan(&origin("hops", &text, CONSTANTS), &Changes::default());
     assert!(plan.constants.iter().all(|c| c.applied == (c.id == "noise" || c.id == "gain")));
+}
+
+#[test]
+fn every_shipped_case_and_every_change_that_moves_a_value_can_be_run() {
+    let registry = Registry::standard();
+    for id in Catalogue.ids() {
+        let origin = Catalogue.find(id).unwrap();
+        let experiment = Experiment::load(&origin, &[], &registry).and_then(|e| e.with_changes(&origin, &registry));
+        let experiment = experiment.unwrap_or_else(|p| panic!("{id}: {p}: {:?}", p.offending()));
+        // At both ends of what is assumed, too.
+        for constant in &experiment.cases[0].constants {
+            for end in [&constant.range.0, &constant.range.1] {
+                let other = Experiment::load(&origin, &[(constant.id.clone(), end.clone())], &registry);
+                other.unwrap_or_else(|p| panic!("{id} with {} = {end}: {p}", constant.id));
+            }
+        }
+    }
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
     for origin in origins_of(&arguments.target)? {
         let experiment = Experiment::load(&origin, &[], &registry)?;
         if experiment.says_something() {
-            experiments.push(experiment.beside_null_sender());
+            experiments.push(experiment.beside_null_sender().with_changes(&origin, &registry)?);
             origins.push(origin);
         }
     }
@@ -160,13 +160,21 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text += &table.render();
         text.push('\n');
     }
+    if !experiment.assumed.is_empty() {
+        let list: Vec<String> = experiment.assumed.iter().map(|c| format!("{} = {}", c.key, c.value)).collect();
+        text += &format!("  · assumed: {}\n", list.join(", "));
+    }
     for cell in &experiment.cells {
         if let Some(note) = &cell.note {
             let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
-            text += &format!("  · {}: {note}\n", what.join(", "));
+            let then = cell.moved.as_ref().map_or(String::new(), |moved| {
+                let interval = moved.ci95.map_or(String::new(), |ci| format!(" ± {}", value(Some(ci), cell)));
+                format!(": {}{interval}", value(moved.measured, cell))
+            });
+            text += &format!("  · {}: {note}{then}\n", what.join(", "));
         }
     }
-    if experiment.cells.iter().any(|c| c.note.is_some()) {
+    if !experiment.assumed.is_empty() || experiment.cells.iter().any(|c| c.note.is_some()) {
         text.push('\n');
     }
     text

@@ -19,7 +19,7 @@ pub use verdict::Verdict;
 
 use crate::label::Label;
 use crate::metrics;
-use crate::plan::{Assert, Expect, FlowPlan, Plan, Quantity, Reference, Remark};
+use crate::plan::{Assert, Constant, Expect, FlowPlan, Plan, Quantity, Reference, Remark};
 use crate::run::{Runner, ratio, windows};
 use crate::scenario::{Changes, Origin, Problem, load_cases};
 use crate::stats::Summary;
@@ -38,8 +38,13 @@ pub const SEEDS_MAX: u64 = 40;
 pub struct Experiment {
     /// Its cases; one, without a label, where it has none.
     pub cases: Vec<Plan>,
-    /// The cases under the null sender; empty where it is not asked for.
+    /// What there is to run under the null sender; nothing where it is not asked for. Cases that only differ in their
+    /// controller are one run there.
     nulls: Vec<Plan>,
+    /// Which of these each case is.
+    null_of: Vec<usize>,
+    /// The cases under changes that are said to move a value into tolerance, by those changes.
+    changed: BTreeMap<Vec<String>, Vec<Plan>>,
 }
 
 /// One experiment's verdicts.
@@ -49,8 +54,23 @@ pub struct ExperimentReport {
     pub id: String,
     /// A line on it.
     pub title: String,
+    /// What is assumed in it because no source gives it.
+    pub assumed: Vec<Assumed>,
     /// A cell for each published value and bound of each case.
     pub cells: Vec<Cell>,
+}
+
+/// An assumed constant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Assumed {
+    /// Its name.
+    pub id: String,
+    /// The key that it stands for.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// Why this value.
+    pub why: String,
 }
 
 /// A published value or a bound, and what became of it.
@@ -92,6 +112,21 @@ pub struct Cell {
     pub verdict: Verdict,
     /// What to know where it is not reproduced.
     pub note: Option<String>,
+    /// What it comes to under the changes that are said to move it into tolerance, where it is not reproduced.
+    pub moved: Option<Moved>,
+}
+
+/// A cell under changes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Moved {
+    /// The `--set` changes.
+    pub by: Vec<String>,
+    /// The mean over as many runs.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval.
+    pub ci95: Option<f64>,
+    /// The verdict that this would be.
+    pub verdict: Verdict,
 }
 
 /// What a cell's value is divided by.
@@ -164,12 +199,49 @@ impl Experiment {
     /// The experiment of a scenario, with other values of some assumed constants.
     pub fn load(origin: &Origin, constants: &[(String, String)], registry: &Registry) -> Result<Self, Problem> {
         let changes = Changes { constants: constants.to_vec(), ..Changes::default() };
-        Ok(Self { cases: load_cases(origin, &changes, registry)?, nulls: Vec::new() })
+        Ok(Self::of(load_cases(origin, &changes, registry)?))
+    }
+
+    fn of(cases: Vec<Plan>) -> Self {
+        Self { cases, nulls: Vec::new(), null_of: Vec::new(), changed: BTreeMap::new() }
+    }
+
+    /// Also under every change that is said to move a value into tolerance, where the value is not reproduced.
+    pub fn with_changes(mut self, origin: &Origin, registry: &Registry) -> Result<Self, Problem> {
+        let remarks = self
+            .cases
+            .iter()
+            .flat_map(|plan| plan.expects.iter().map(|e| &e.remark).chain(plan.asserts.iter().map(|a| &a.remark)));
+        let wanted: BTreeSet<&Vec<String>> = remarks.map(|r| &r.moved_by).filter(|m| !m.is_empty()).collect();
+        for moved_by in wanted {
+            let settings = moved_by.iter().map(|text| text.parse().expect("it was resolved")).collect();
+            let changes = Changes { settings, ..Changes::default() };
+            self.changed.insert(moved_by.clone(), load_cases(origin, &changes, registry)?);
+        }
+        Ok(self)
     }
 
     /// Also under the null sender.
     pub fn beside_null_sender(mut self) -> Self {
-        self.nulls = self.cases.iter().map(null_sender).collect();
+        let mut seen: Vec<String> = Vec::new();
+        for plan in &self.cases {
+            let null = null_sender(plan);
+            let what = format!("{:?}", (&null.duration, &null.hops, &null.flows, &null.measure));
+            let index = seen.iter().position(|other| *other == what).unwrap_or_else(|| {
+                seen.push(what);
+                self.nulls.push(null);
+                seen.len() - 1
+            });
+            self.null_of.push(index);
+            // It is asked for all that any of its cases is asked for.
+            let shared = &mut self.nulls[index];
+            for quantity in plan.quantities() {
+                if !shared.quantities().any(|other| other == quantity) {
+                    let key = shared.references.keys().last().map_or(0, |key| key + 1);
+                    shared.references.insert(key, quantity.clone());
+                }
+            }
+        }
         self
     }
 
@@ -181,6 +253,12 @@ impl Experiment {
     /// Whether there is anything to give a verdict on.
     pub fn says_something(&self) -> bool {
         self.cases.iter().any(|c| !c.expects.is_empty() || !c.asserts.is_empty())
+    }
+
+    /// The constants that any of its cases assumes.
+    fn assumed(&self) -> impl Iterator<Item = &Constant> {
+        let applied = |id: &str| self.cases.iter().flat_map(|c| &c.constants).any(|c| c.id == id && c.applied);
+        self.cases[0].constants.iter().filter(move |c| applied(&c.id))
     }
 
     fn plans(&self, null: bool) -> &[Plan] {
@@ -207,6 +285,10 @@ struct Measured {
 }
 
 impl Measured {
+    fn none(experiment: &Experiment) -> Self {
+        Self { runs: [false, true].map(|null| vec![BTreeMap::new(); experiment.plans(null).len()]) }
+    }
+
     fn of(&self, null: bool) -> &[BTreeMap<u64, Values>] {
         &self.runs[usize::from(null)]
     }
@@ -221,13 +303,14 @@ pub fn reproduce(
 ) -> Result<Report, WorldError> {
     let mut measured = first_runs(runner, experiments, seeds, announce)?;
     loop {
-        let reports: Vec<ExperimentReport> =
+        let mut reports: Vec<ExperimentReport> =
             experiments.iter().zip(&measured).map(|(e, m)| e.report(m, runner.world.name())).collect();
-        let wanting = match seeds {
+        let wanting: Vec<_> = match seeds {
             Seeds::Exactly(_) => Vec::new(),
             Seeds::AsNeeded => more_seeds(&reports),
         };
         if wanting.is_empty() {
+            try_changes(runner, experiments, &mut reports, announce)?;
             let summary = tally(&reports);
             return Ok(Report { experiments: reports, summary });
         }
@@ -236,15 +319,51 @@ pub fn reproduce(
     }
 }
 
+/// Runs again, on the same seeds, what is said to move cells that are not reproduced.
+fn try_changes(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    reports: &mut [ExperimentReport],
+    announce: &dyn Fn(f64),
+) -> Result<(), WorldError> {
+    let wanted = |index: usize, by: &Vec<String>| {
+        reports[index].cells.iter().any(|cell| cell.moved.as_ref().is_some_and(|moved| moved.by == *by))
+    };
+    let (mut tried, mut changed) = (Vec::new(), Vec::new());
+    for (index, experiment) in experiments.iter().enumerate() {
+        for (by, cases) in experiment.changed.iter().filter(|(by, _)| wanted(index, by)) {
+            tried.push((index, by));
+            changed.push(Experiment::of(cases.clone()));
+        }
+    }
+    let runs = |(index, _): &(usize, &Vec<String>)| reports[*index].cells.first().map_or(0, |cell| cell.n as u64);
+    let again: Vec<Job> = (0..changed.len()).flat_map(|i| jobs(&changed, i, 1..=runs(&tried[i]))).collect();
+    let mut measured: Vec<Measured> = changed.iter().map(Measured::none).collect();
+    run_jobs(runner, &changed, again, &mut measured, announce)?;
+    for (((index, by), experiment), measured) in tried.into_iter().zip(&changed).zip(&measured) {
+        let then = experiment.report(measured, runner.world.name());
+        for cell in &mut reports[index].cells {
+            let same = then.cells.iter().find(|other| other.is_of_the_same(cell));
+            if let (Some(moved), Some(same)) = (cell.moved.as_mut().filter(|m| m.by == *by), same) {
+                (moved.measured, moved.ci95, moved.verdict) = (same.measured, same.ci95, same.verdict);
+            }
+        }
+    }
+    for report in reports {
+        for cell in &mut report.cells {
+            cell.complete_note(&report.id);
+        }
+    }
+    Ok(())
+}
+
 fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<Measured>, WorldError> {
-    let empty =
-        |e: &Experiment| Measured { runs: [false, true].map(|null| vec![BTreeMap::new(); e.plans(null).len()]) };
-    let mut measured: Vec<Measured> = experiments.iter().map(empty).collect();
+    let mut measured: Vec<Measured> = experiments.iter().map(Measured::none).collect();
     let first = experiments.iter().enumerate().flat_map(|(index, e)| {
         let count = match seeds {
             Seeds::AsNeeded => e.cases[0].repeats as u64,
@@ -323,6 +442,23 @@ fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, core::ops::RangeInclu
 }
 
 impl Cell {
+    /// Whether another is of the same value or bound.
+    fn is_of_the_same(&self, other: &Self) -> bool {
+        let what = |c: &Self| (c.metric.clone(), c.case.clone(), c.flow.clone(), c.window_s, c.published, c.bounds);
+        what(self) == what(other) && self.claim == other.claim && self.over == other.over
+    }
+
+    /// Says which command moves it into tolerance, or does not.
+    fn complete_note(&mut self, experiment: &str) {
+        let Some(moved) = &self.moved else { return };
+        let case: String = self.case.pairs().map(|(name, value)| format!(" --case '{name}={value}'")).collect();
+        let sets: String = moved.by.iter().map(|change| format!(" --set '{change}'")).collect();
+        let does = if moved.verdict == Verdict::Reproduced { "moved" } else { "not moved" };
+        let command = format!("`paceline run {experiment}{case} --repeats {}{sets}`", self.n);
+        let note = self.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
+        self.note = Some(format!("{note}{does} into tolerance by {command}"));
+    }
+
     /// What was measured.
     fn summary(&self) -> Option<Summary> {
         let ci95 = self.ci95.unwrap_or(f64::INFINITY);
@@ -370,7 +506,13 @@ impl Experiment {
             }
         }
         let plan = &self.cases[0];
-        ExperimentReport { id: plan.id.clone(), title: plan.title.clone(), cells }
+        let assumed = self.assumed().map(|c| Assumed {
+            id: c.id.clone(),
+            key: c.key.clone(),
+            value: c.value.clone(),
+            why: c.why.clone(),
+        });
+        ExperimentReport { id: plan.id.clone(), title: plan.title.clone(), assumed: assumed.collect(), cells }
     }
 
     fn published(
@@ -436,8 +578,19 @@ impl Experiment {
             null_reproduces: false,
             claim: None,
             verdict,
-            note: (verdict != Verdict::Reproduced).then(|| note(plan, asked.remark)),
+            note: self.note(measured, asked).filter(|_| verdict != Verdict::Reproduced),
+            moved: Some(Moved { by: asked.remark.moved_by.clone(), measured: None, ci95: None, verdict })
+                .filter(|moved| verdict != Verdict::Reproduced && !moved.by.is_empty()),
         }
+    }
+
+    /// Why a value is not reproduced, as far as it is known; where a change moves it, that is said later.
+    fn note(&self, measured: &Measured, asked: &Asked<'_>) -> Option<String> {
+        let (n, none) = (measured.of(false)[asked.case].len(), self.without_value(measured, asked));
+        let missing = (none > 0).then(|| format!("no value in {none} of {n} runs"));
+        let unknown = || asked.remark.moved_by.is_empty().then(|| "cause not found".to_owned());
+        let parts: Vec<String> = missing.into_iter().chain(asked.remark.note.clone().or_else(unknown)).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     fn index(&self, case: &Label) -> usize {
@@ -446,10 +599,22 @@ impl Experiment {
 
     /// What was asked for, over seeds; of a ratio, the ratio of each seed. None if any run has no value.
     fn value(&self, measured: &Measured, asked: &Asked<'_>, null: bool) -> Option<Summary> {
-        let runs = measured.of(null);
+        let values = self.values(measured, asked, null)?;
+        Summary::of(&values.into_iter().collect::<Option<Vec<f64>>>()?)
+    }
+
+    /// How many runs have no value of it.
+    fn without_value(&self, measured: &Measured, asked: &Asked<'_>) -> usize {
+        let values = self.values(measured, asked, false).unwrap_or_default();
+        values.iter().filter(|value| value.is_none()).count()
+    }
+
+    /// The value of each seed.
+    fn values(&self, measured: &Measured, asked: &Asked<'_>, null: bool) -> Option<Values> {
         let of = |case: usize, quantity: &Quantity| {
-            let index = self.cases[case].quantities().position(|q| q == quantity)?;
-            Some((runs.get(case)?, index))
+            let case = if null { *self.null_of.get(case)? } else { case };
+            let index = self.plans(null)[case].quantities().position(|q| q == quantity)?;
+            Some((&measured.of(null)[case], index))
         };
         let (own, index) = of(asked.case, asked.of)?;
         let over = match asked.over {
@@ -464,7 +629,7 @@ impl Experiment {
             None => values[index],
             Some((other, reference)) => ratio(values[index]?, other.get(seed)?[reference]?),
         };
-        Summary::of(&own.iter().map(value).collect::<Option<Vec<f64>>>()?)
+        Some(own.iter().map(value).collect())
     }
 }
 
@@ -475,23 +640,6 @@ fn controllers(plan: &Plan, flow: Option<usize>) -> String {
     }
     let media: BTreeSet<&str> = plan.flows.iter().filter_map(|f| Some(f.media()?.controller.name.as_str())).collect();
     media.into_iter().collect::<Vec<_>>().join(",")
-}
-
-/// Why a value is not reproduced, as far as it is known.
-fn note(plan: &Plan, remark: &Remark) -> String {
-    let note = remark.note.clone().unwrap_or_else(|| "cause not found".to_owned());
-    if remark.moved_by.is_empty() {
-        return note;
-    }
-    let sets: Vec<String> = remark.moved_by.iter().map(|m| format!(" --set '{m}'")).collect();
-    let case: String = plan.case.pairs().map(|(name, value)| format!(" --case '{name}={value}'")).collect();
-    let note = remark.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
-    format!(
-        "{note}moved into tolerance by `paceline run {}{case} --repeats {}{}`",
-        plan.id,
-        plan.repeats,
-        sets.concat()
-    )
 }
 
 /// How many of which.
@@ -639,9 +787,10 @@ bounds = [0.5, 1]
         let measured = runs(&experiment, 4, |metric, case, seed, null| {
             let spread = seed as f64 * 1e-3;
             Some(match (metric, case) {
-                ("utilization", "threshold=static") => 0.3 + spread,
                 ("utilization", _) if null => 0.9,
+                ("utilization", "threshold=static") => 0.3 + spread,
                 ("utilization", _) => 0.7 + spread,
+                _ if null => 300.0,
                 (_, "threshold=static") => 300.0 + spread,
                 _ => 150.0,
             })
@@ -655,9 +804,14 @@ bounds = [0.5, 1]
         // `cuts` has a bound in the adaptive case alone, and the static value rests on that.
         let tail = cell(&report, "static", "rtt_p95_ms", true);
         assert_eq!((tail.verdict, tail.tolerance, tail.n), (Verdict::Direction, Some(25.0), 4));
-        let note = tail.note.as_deref().unwrap();
-        let command = "`paceline run test/two --case 'threshold=static' --repeats 3 --set 'path.rtt=50ms'`";
-        assert_eq!(note, format!("the encoder; moved into tolerance by {command}"));
+        let mut tail = tail.clone();
+        assert_eq!(
+            (tail.note.as_deref(), tail.moved.as_ref().unwrap().by.as_slice()),
+            (Some("the encoder"), &["path.rtt=50ms".to_owned()][..])
+        );
+        tail.complete_note("test/two");
+        let command = "`paceline run test/two --case 'threshold=static' --repeats 4 --set 'path.rtt=50ms'`";
+        assert_eq!(tail.note.unwrap(), format!("the encoder; not moved into tolerance by {command}"));
         let busy = cell(&report, "adaptive", "utilization", true);
         assert_eq!(
             (busy.note.as_deref(), busy.null_sender, busy.null_reproduces),
@@ -668,12 +822,12 @@ bounds = [0.5, 1]
         let of = |t: Tally| (t.cells, t.reproduced, t.direction, t.not);
         assert_eq!(of(tallies.all), (6, 2, 2, 2));
         assert_eq!(of(tallies.published), (3, 0, 2, 1));
-        // The null sender reproduces the adaptive case's utilisation and keeps its bound, and the ratio is its own too.
-        assert_eq!(of(tallies.published_without_null), (2, 0, 1, 1));
-        assert_eq!(of(tallies.without_null), (3, 0, 1, 2));
-        // `busy` holds in one case of two, so it does not hold; `cuts` proves nothing.
+        // The null sender is the same run in both cases: it reproduces their utilisation and keeps their bound.
+        assert_eq!(of(tallies.published_without_null), (1, 0, 1, 0));
+        assert_eq!(of(tallies.without_null), (2, 1, 1, 0));
+        // `busy` holds in one case of two, so it does not hold, and proves nothing anyhow; `cuts` does.
         assert_eq!((tallies.claims, tallies.claims_held), (2, 1));
-        assert_eq!((tallies.claims_without_null, tallies.claims_held_without_null), (1, 0));
+        assert_eq!((tallies.claims_without_null, tallies.claims_held_without_null), (1, 1));
     }
 
     #[test]
@@ -719,8 +873,8 @@ bounds = [0.5, 1]
         let [narrow, wide] = report.experiments.as_slice() else { panic!("two") };
         assert!(narrow.cells.iter().all(|c| c.n == SEEDS_MAX as usize), "{:?}", narrow.cells[0]);
         assert!(wide.cells.iter().all(|c| c.n == 3 && c.measured.is_some() && c.null_sender.is_some()));
-        // Two cases of 10 s, with and without control, 40 and 3 seeds.
-        assert_eq!(*announced.lock().unwrap(), 2.0 * 2.0 * 10.0 * 43.0);
+        // Two cases of 10 s, which are one without their controller, 40 and 3 seeds.
+        assert_eq!(*announced.lock().unwrap(), 3.0 * 10.0 * 43.0);
         let again = reproduce(&runner, &experiments[1..], Seeds::Exactly(3), &|_| ()).unwrap();
         assert_eq!(again.experiments[0], *wide);
     }

@@ -89,9 +89,11 @@ pub struct SensitivitySummary {
 
 /// One experiment with one constant at one end of its range.
 struct Variant {
-    paper: String,
+    /// Which constant.
     constant: usize,
+    /// Which end.
     end: usize,
+    /// Which experiment.
     base: usize,
 }
 
@@ -110,11 +112,7 @@ pub fn sensitivity(
     for (base, origin) in origins.iter().enumerate() {
         let experiment = experiments[base].clone();
         let paper = experiment.id().rsplit_once('/').map_or("", |(paper, _)| paper).to_owned();
-        for constant in &experiment.cases[0].constants {
-            let here = experiment.cases.iter().flat_map(|c| &c.constants);
-            if !here.into_iter().any(|c| c.id == constant.id && c.applied) {
-                continue;
-            }
+        for constant in experiment.assumed() {
             let index = constants.iter().position(|c| c.paper == paper && c.id == constant.id).unwrap_or_else(|| {
                 let end = |value: &String| ConstantEnd { value: value.clone(), cells: 0, changed: 0, changes: vec![] };
                 constants.push(ConstantReport {
@@ -130,7 +128,7 @@ pub fn sensitivity(
             });
             constants[index].experiments += 1;
             for (end, value) in [&constant.range.0, &constant.range.1].into_iter().enumerate() {
-                variants.push(Variant { paper: paper.clone(), constant: index, end, base });
+                variants.push(Variant { constant: index, end, base });
                 experiments.push(load(origin, &[(constant.id.clone(), value.clone())])?);
             }
         }
@@ -142,7 +140,6 @@ pub fn sensitivity(
     let (bases, changed) = reports.split_at(origins.len());
     let mut touched: Vec<Vec<bool>> = bases.iter().map(|r| vec![false; r.cells.len()]).collect();
     for (variant, report) in variants.iter().zip(changed) {
-        debug_assert_eq!(constants[variant.constant].paper, variant.paper);
         let base = &bases[variant.base];
         let end = &mut constants[variant.constant].ends[variant.end];
         end.cells += base.cells.len();

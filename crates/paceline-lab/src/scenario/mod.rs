@@ -43,7 +43,8 @@ pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<P
     let written = file::parse(&origin.name, &origin.text)?;
     let mut text = origin.text.clone();
     let mut made = Vec::new();
-    let mut background = Background::default();
+    let shortened = changes.settings.iter().any(|s| s.key() == "duration");
+    let mut background = Background { shortened, ..Background::default() };
     if let Some(case) = case::choose(origin, &written, &changes.case)? {
         background.case = case.label.get().clone();
         if !case.set.is_empty() {
@@ -77,7 +78,8 @@ pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<P
     let settings = [changes.settings.clone(), assumed.settings.clone()].concat();
     let mut all = made.clone();
     all.extend(assumed.settings.iter().map(|s| format!("the constant {s}")));
-    let assuming = Background { constants: assumed.list, constants_note: assumed.note, case: background.case.clone() };
+    let (constants, constants_note) = (assumed.list, assumed.note);
+    let assuming = Background { constants, constants_note, ..background.clone() };
     attempt(&with, &settings, assuming, &all).map_err(|problem| {
         // What is wrong without constants too is shown where it was written.
         attempt(&text, &changes.settings, background, &made).err().unwrap_or(problem)

@@ -19,6 +19,8 @@ pub(super) struct Expectations {
     pub references: BTreeMap<usize, Quantity>,
     /// How many of the file's need another case than this.
     pub elsewhere: usize,
+    /// How many lie beyond the end of a run that `--set` made shorter.
+    pub beyond: usize,
 }
 
 /// What of a table says of what it is.
@@ -35,6 +37,14 @@ pub(super) struct Scope<'a> {
     pub case: &'a Label,
     pub flows: &'a [FlowPlan],
     pub end: Time,
+    /// `--set` says how long the run lasts: values beyond its end are left out.
+    pub shortened: bool,
+}
+
+impl Scope<'_> {
+    fn is_beyond(&self, window: &Option<Placed<(Time, Time)>>) -> bool {
+        self.shortened && window.as_ref().is_some_and(|w| w.get().1 > self.end)
+    }
 }
 
 impl Resolver<'_> {
@@ -120,6 +130,9 @@ impl Resolver<'_> {
         let belongs = scope.case.says(pattern);
         if !belongs {
             found.elsewhere += 1;
+        } else if scope.is_beyond(of.window) || over.is_some_and(|over| scope.is_beyond(&over.get().window)) {
+            found.beyond += 1;
+            return Ok(None);
         }
         let Some(place) = over else { return Ok(belongs.then_some(None)) };
         let over = place.get();
@@ -141,7 +154,7 @@ impl Resolver<'_> {
         let labels = scope.file.case.iter().map(|c| c.label.get());
         for own in labels.filter(|l| l.says(pattern)) {
             let reference = self.reference(scope.file, own, case)?;
-            if reference == scope.case {
+            if reference == scope.case && !scope.is_beyond(of.window) {
                 found.references.insert(key, self.quantity(scope, of)?);
             }
         }

@@ -39,6 +39,8 @@ pub(crate) struct Background {
     pub constants: Vec<Constant>,
     /// A line on that.
     pub constants_note: Option<String>,
+    /// Whether `--set` says how long a run lasts.
+    pub shortened: bool,
 }
 
 /// Fills in every default, or complains.
@@ -84,7 +86,7 @@ impl Resolver<'_> {
     }
 
     fn plan(mut self, file: ScenarioFile, background: Background) -> Checked<Plan> {
-        let Background { case, constants, constants_note } = background;
+        let Background { case, constants, constants_note, shortened } = background;
         let duration = *file.duration.get();
         if !duration.is_positive() || duration > DURATION_MAX {
             return Err(self
@@ -143,12 +145,16 @@ impl Resolver<'_> {
 
         let bottleneck = bottleneck(&hops, &flows, end);
         let measure = self.measure(&file)?;
-        let scope = expect::Scope { file: &file, case: &case, flows: &flows, end };
-        let Expectations { expects, asserts, references, elsewhere } = self.expectations(&scope)?;
+        let scope = expect::Scope { file: &file, case: &case, flows: &flows, end, shortened };
+        let Expectations { expects, asserts, references, elsewhere, beyond } = self.expectations(&scope)?;
         if elsewhere > 0 {
             let name = if self.origin.is_shipped() { file.id.get() } else { &self.origin.name };
             let what = "of its published values and bounds compare cases or belong to others";
             self.notes.push(format!("{elsewhere} {what}: they take `paceline reproduce {name}`"));
+        }
+        if beyond > 0 {
+            self.notes
+                .push(format!("{beyond} of its published values and bounds lie beyond the end of so short a run"));
         }
         self.notes.extend(constants_note);
         self.notes.push(format!(
