@@ -316,7 +316,10 @@ impl TcpSender {
     fn handle_ack(&mut self, now: Time, segment: &Segment) {
         let limited = self.board.pipe() + self.segment > self.window.cwnd.as_bytes();
         let acknowledged = segment.acknowledgment.saturating_sub(1);
-        let heard = self.board.handle_ack(acknowledged, segment.sack.iter().map(|(start, end)| (start - 1, end - 1)));
+        let heard = self.board.handle_ack(
+            acknowledged,
+            segment.sack.iter().map(|(start, end)| (start.saturating_sub(1), end.saturating_sub(1))),
+        );
         let newest = self.measure(now, &heard);
         if heard.acked > 0 {
             self.dup_acks = 0;
