@@ -47,14 +47,13 @@ fn one_flow_fares_as_in_ns_3() {
     ];
     for (congestion, profile, goodput, drops, median, p95, tolerance) in cases {
         let ours = run(congestion, profile);
-        println!("{congestion} {}: {ours:?}", profile.name);
         for (name, ours, theirs, tolerance) in [
             ("goodput", ours.goodput, goodput, 0.01),
             ("drops", ours.drops, drops, tolerance),
             ("median", ours.median, median, 0.10),
             ("95 %", ours.p95, p95, 0.10),
         ] {
-            assert!((ours / theirs - 1.0).abs() < tolerance, "{congestion} {} {name}: {ours}", profile.name);
+            assert!((ours / theirs - 1.0).abs() < tolerance, "{congestion} {}: {name} {ours}", profile.name);
         }
     }
 }
