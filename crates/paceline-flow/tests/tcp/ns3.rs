@@ -27,6 +27,8 @@ fn run(congestion: &'static str, profile: Profile) -> Figures {
     net.run_until(end);
     assert_eq!(net.flows[0].wakes[0], 1, "no timeout");
     let link = link.borrow();
+    let needless = net.flows[0].resent as i64 - link.drops as i64;
+    assert!((-10..=10).contains(&needless), "what was dropped is sent again, and little else: {needless}");
     Figures {
         goodput: Rate::of(net.read(0, Time::ZERO, end), end - Time::ZERO).as_bps_f64() / 1e6,
         drops: link.drops as f64,

@@ -23,7 +23,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     /// The net itself compares what is read with what arrived, and recounts the scoreboard after every segment.
     #[test]
