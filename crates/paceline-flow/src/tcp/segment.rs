@@ -25,22 +25,29 @@ pub struct Flags {
     pub ack: bool,
 }
 
-/// Ranges of data that arrived out of order, the most recent first (RFC 2018, section 4); ends are exclusive.
+/// Ranges of data that arrived out of order, the most recent first (RFC 2018, section 4); ends are exclusive. Kept small:
+/// all lie within 2 GB of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SackBlocks {
-    blocks: [(u64, u64); SACK_BLOCKS_MAX],
+    /// Start of the first.
+    base: u64,
+    /// Starts, counted from there, and lengths.
+    blocks: [(i32, u32); SACK_BLOCKS_MAX],
     len: u8,
 }
 
 impl SackBlocks {
-    /// Adds a range; false when there is no room left.
+    /// Adds a range; false when there is no room for it.
     pub fn push(&mut self, start: u64, end: u64) -> bool {
-        let room = self.len() < SACK_BLOCKS_MAX;
-        if room {
-            self.blocks[self.len()] = (start, end);
-            self.len += 1;
-        }
-        room
+        let base = if self.is_empty() { start } else { self.base };
+        let (Ok(offset), Ok(length)) = ((start.wrapping_sub(base) as i64).try_into(), (end - start).try_into()) else {
+            return false;
+        };
+        let Some(block) = self.blocks.get_mut(self.len as usize) else { return false };
+        *block = (offset, length);
+        self.base = base;
+        self.len += 1;
+        true
     }
     /// How many ranges.
     pub fn len(&self) -> usize {
@@ -52,7 +59,10 @@ impl SackBlocks {
     }
     /// The ranges, `(start, end)`.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.blocks[..self.len()].iter().copied()
+        self.blocks[..self.len()].iter().map(|(offset, length)| {
+            let start = self.base.wrapping_add_signed(*offset as i64);
+            (start, start + *length as u64)
+        })
     }
 }
 
@@ -100,6 +110,20 @@ mod tests {
             assert_eq!(ack.size(), DataSize::from_bytes(size));
         }
         assert!(!ack.sack.push(9, 10));
-        assert!(size_of::<Segment>() <= 112, "{}", size_of::<Segment>());
+        assert!(size_of::<Segment>() <= 72, "{}", size_of::<Segment>());
+    }
+
+    #[test]
+    fn ranges_come_out_as_they_went_in() {
+        let far = 1 << 40;
+        let ranges =
+            [(far, far + 3_000_000_000), (far - 2_000_000_000, far - 1), (far + 2_000_000_000, far + 2_000_000_001)];
+        let mut sack = SackBlocks::default();
+        assert!(ranges.iter().all(|(start, end)| sack.push(*start, *end)));
+        assert!(sack.iter().eq(ranges));
+        let mut sack = SackBlocks::default();
+        assert!(sack.push(far, far + 1));
+        assert!(!sack.push(far + (1 << 31), far + (1 << 31) + 1), "too far");
+        assert!(sack.iter().eq([(far, far + 1)]));
     }
 }

@@ -109,6 +109,8 @@ pub struct TcpSender {
     /// How often it fired since the last new ACK.
     timeouts: u32,
     signals: Signals,
+    /// Somebody listens to them.
+    heard: bool,
     told: Told,
     events: VecDeque<TcpSenderEvent>,
 }
@@ -125,8 +127,10 @@ impl TcpSender {
 
     /// A sender whose first connection begins at `start`. Panics when the configuration names no algorithm of
     /// [`CONGESTION`](super::CONGESTION).
-    pub fn new(config: TcpConfig, workload: Workload, start: Time, random: RandomStream, signals: Signals) -> Self {
+    pub fn new(config: TcpConfig, workload: Workload, start: Time, random: RandomStream, mut signals: Signals) -> Self {
         let segment = config.segment.as_bytes();
+        signals.emit(0, 0.0); // a trial tells whether they are heard
+        let heard = signals.drain().count() > 0;
         Self {
             config,
             workload,
@@ -152,6 +156,7 @@ impl TcpSender {
             deadline: Time::MAX,
             timeouts: 0,
             signals,
+            heard,
             told: NOTHING_TOLD,
             events: VecDeque::new(),
         }
@@ -311,7 +316,10 @@ impl TcpSender {
     fn handle_ack(&mut self, now: Time, segment: &Segment) {
         let limited = self.board.pipe() + self.segment > self.window.cwnd.as_bytes();
         let acknowledged = segment.acknowledgment.saturating_sub(1);
-        let heard = self.board.handle_ack(acknowledged, segment.sack.iter().map(|(start, end)| (start - 1, end - 1)));
+        let heard = self.board.handle_ack(
+            acknowledged,
+            segment.sack.iter().map(|(start, end)| (start.saturating_sub(1), end.saturating_sub(1))),
+        );
         let newest = self.measure(now, &heard);
         if heard.acked > 0 {
             self.dup_acks = 0;
@@ -480,6 +488,9 @@ impl TcpSender {
     /// Emits the signals that changed.
     #[inline]
     fn tell(&mut self) {
+        if !self.heard {
+            return;
+        }
         let bytes = |size: DataSize| size.as_bytes() as f64;
         if self.window.cwnd != self.told.window.cwnd {
             self.signals.emit(0, bytes(self.window.cwnd));

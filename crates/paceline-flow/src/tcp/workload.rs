@@ -8,7 +8,7 @@ pub enum Workload {
     /// One connection with endless data.
     Bulk,
     /// Endless data for a while, then none, again and again. What was sent is brought home after the end of a period,
-    /// until the next begins.
+    /// until the next begins. `on` and `off` may not both be zero.
     OnOff {
         /// How long data is there.
         on: TimeDelta,

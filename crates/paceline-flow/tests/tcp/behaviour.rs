@@ -84,7 +84,6 @@ fn equal_flows_share_equally_and_fill_the_link() {
             net.run_until(S(320));
             let [a, b] = [0, 1].map(|flow| net.read(flow, S(20), S(320)));
             let (fairness, goodput) = (jain(a, b), Rate::of(a + b, MS(300_000)).as_bps_f64() / rate.as_bps_f64());
-            println!("{congestion} {}: Jain {fairness:.4}, goodput {goodput:.4}", profile.name);
             assert!((0.97..=1.0).contains(&fairness), "{congestion} {}: {fairness}", profile.name);
             // 1448 of 1500 bytes are data.
             assert!((0.94..0.9654).contains(&goodput), "{congestion} {}: {goodput}", profile.name);
@@ -104,7 +103,6 @@ fn cubic_leaves_new_reno_room_on_a_short_path() {
     }
     net.run_until(S(320));
     let [a, b] = [0, 1].map(|flow| net.read(flow, S(20), S(320)).as_bytes() as f64);
-    println!("cubic against new-reno: {:.3}", a / b);
     assert!((0.8..2.0).contains(&(a / b)), "{}", a / b);
 }
 
@@ -121,7 +119,6 @@ fn hystart_ends_slow_start_before_the_queue_overflows() {
     };
     let (rfc, linux) = (run(Profile::RFC), run(Profile::LINUX));
     let without = run(Profile { hystart: false, ..Profile::LINUX });
-    println!("drops and bytes: rfc {rfc:?}, linux {linux:?}, without HyStart {without:?}");
     assert!((100..500).contains(&rfc.0), "{}", rfc.0);
     // Twice the growth per ACK, so far more.
     assert!((400..900).contains(&without.0), "{}", without.0);

@@ -23,7 +23,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     /// The net itself compares what is read with what arrived, and recounts the scoreboard after every segment.
     #[test]
@@ -82,9 +82,9 @@ fn bulk_moves_on_through_loss() {
             net.add(config, Workload::Bulk, Time::ZERO, path("forward"), path("backward"));
             net.run_until(Time::from_secs(200));
             let packets = net.read(0, Time::ZERO, Time::from_secs(200)).as_bytes() / 1448;
-            println!("{congestion} {}: {packets}", profile.name);
-            // RFC 5348's equation for 5 % and 45 ms, and a minimum timeout of 200 ms: about 75 packets a second.
-            assert!((3_000..40_000).contains(&packets), "{congestion} {}: {packets}", profile.name);
+            // PFTK's equation (RFC 5348, section 3.1, b = 2) for 5 %, 45 ms and a timeout of 1 s gives 23 packets a second;
+            // SACK and independent losses make it easier, and so does a shorter timeout.
+            assert!((5_000..20_000).contains(&packets), "{congestion} {}: {packets}", profile.name);
         }
     }
 }

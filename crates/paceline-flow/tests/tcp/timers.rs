@@ -12,7 +12,11 @@ const AT: fn(i64) -> Time = Time::from_millis;
 const MSS: u64 = 1448;
 
 fn sender(profile: Profile, workload: Workload) -> TcpSender {
-    let config = TcpConfig { congestion: "new-reno", profile, ..TcpConfig::default() };
+    sender_of("new-reno", profile, workload)
+}
+
+fn sender_of(congestion: &'static str, profile: Profile, workload: Workload) -> TcpSender {
+    let config = TcpConfig { congestion, profile, ..TcpConfig::default() };
     TcpSender::new(config, workload, Time::ZERO, Streams::new(1).stream("tcp"), Signals::unheard())
 }
 
@@ -34,7 +38,10 @@ fn ack(segments: u64, ranges: &[(u64, u64)]) -> Segment {
 
 /// A sender whose handshake took 100 ms, with its initial window sent at 100 ms.
 fn opened(profile: Profile) -> TcpSender {
-    let mut sender = sender(profile, Workload::Bulk);
+    open(sender(profile, Workload::Bulk))
+}
+
+fn open(mut sender: TcpSender) -> TcpSender {
     sender.handle_timeout(Time::ZERO);
     assert_eq!(leaves(&mut sender, Time::ZERO), [(0, TcpSent::Control)]);
     assert_eq!(sender.poll_timeout(), AT(1000));
@@ -97,6 +104,52 @@ fn the_timer_backs_off_and_karn_keeps_it_there_until_a_fresh_segment_is_acknowle
     now += MS(100);
     sender.handle_segment(now, &ack(11, &[]));
     assert_eq!(sender.poll_timeout(), now + TimeDelta::from_secs(1));
+}
+
+#[test]
+fn only_the_first_timeout_of_a_segment_lowers_the_threshold() {
+    let mut sender = open(sender_of("cubic", Profile::RFC, Workload::Bulk));
+    for _ in 0..4 {
+        let at = sender.poll_timeout();
+        sender.handle_timeout(at);
+        leaves(&mut sender, at);
+        assert_eq!(sender.window().ssthresh.as_bytes(), 7 * MSS, "beta of ten segments");
+    }
+}
+
+#[test]
+fn data_whose_ack_was_lost_is_sent_again_by_either_profile() {
+    for profile in [Profile::RFC, Profile::LINUX] {
+        let mut sender = opened(profile);
+        // An early ACK comes late, and the one that acknowledges all is lost: every segment in flight is SACKed.
+        sender.handle_segment(AT(200), &ack(1, &[(1, 10)]));
+        while leaves(&mut sender, AT(200)).last().is_some_and(|(_, sent)| *sent == TcpSent::Data) {}
+        let at = sender.poll_timeout();
+        sender.handle_timeout(at);
+        assert_eq!(leaves(&mut sender, at), [(1, TcpSent::Retransmission)], "{}", profile.name);
+        sender.check();
+    }
+}
+
+#[test]
+fn the_end_of_a_transfer_gets_one_rescue() {
+    let size = DataSize::from_bytes(10 * MSS);
+    let workload = Workload::Short { size: (size, size), pause: MS(1000) };
+    let mut sender = open(sender(Profile::RFC, workload));
+    // Segments 2, 8 and 9 are lost. Nothing above 8 can tell of it.
+    assert_eq!(sender.flight(), size);
+    sender.handle_segment(AT(200), &ack(2, &[(3, 8)]));
+    assert_eq!(leaves(&mut sender, AT(200)), [(2, TcpSent::Retransmission)]);
+    // RFC 6675, NextSeg rule 4: the last, once.
+    sender.handle_segment(AT(300), &ack(8, &[]));
+    assert_eq!(leaves(&mut sender, AT(300)), [(9, TcpSent::Retransmission)]);
+    sender.handle_segment(AT(310), &ack(8, &[]));
+    assert_eq!(leaves(&mut sender, AT(310)), []);
+    // Its arrival puts 8 in doubt (rule 3), and no timer is needed.
+    sender.handle_segment(AT(400), &ack(8, &[(9, 10)]));
+    assert_eq!(leaves(&mut sender, AT(400)), [(8, TcpSent::Retransmission)]);
+    sender.handle_segment(AT(500), &ack(10, &[]));
+    assert!(matches!(sender.poll_event(), Some(TcpSenderEvent::TransferDone { .. })));
 }
 
 #[test]
