@@ -2,7 +2,6 @@
 //! this reproduces too says nothing about a controller.
 
 use crate::plan::{ControllerPlan, FlowPlan, Plan};
-use paceline_link::Capacity;
 use paceline_units::{Rate, Time};
 
 /// What the null sender takes of its fair share.
@@ -28,23 +27,15 @@ fn rate(plan: &Plan, flow: &FlowPlan) -> Option<Rate> {
     Some(fair_share(plan, flow).map_or(most, |share| share.scale(PART).min(most)))
 }
 
-/// C(t)/N(t), averaged over a flow's life: the capacity of the slowest hop of its route over the number of flows that
-/// cross that hop and live then. None where no hop has a capacity.
+/// The mean capacity of the slowest hop of its route over the whole run, shared by all flows that ever cross that hop.
+/// None where no hop has a capacity.
 fn fair_share(plan: &Plan, flow: &FlowPlan) -> Option<Rate> {
-    let (from, to) = (flow.start, flow.stop);
-    let capacities = flow.route.iter().filter_map(|hop| Some((*hop, plan.hops[*hop].capacity.as_ref()?)));
-    let (hop, capacity): (usize, &Capacity) = capacities.min_by_key(|(_, c)| c.volume(from, to))?;
-    let sharing: Vec<&FlowPlan> = plan.flows.iter().filter(|f| f.route.contains(&hop)).collect();
-    let ends = sharing.iter().flat_map(|f| [f.start, f.stop]).filter(|t| from < *t && *t < to);
-    let mut edges: Vec<Time> = [from, to].into_iter().chain(ends).collect();
-    edges.sort_unstable();
-    edges.dedup();
-    let part = |edge: &[Time]| {
-        let living = sharing.iter().filter(|f| f.start <= edge[0] && edge[0] < f.stop).count();
-        capacity.volume(edge[0], edge[1]).as_bits() as f64 / living.max(1) as f64
-    };
-    let bits: f64 = edges.windows(2).map(part).sum();
-    Some(Rate::from_bps_f64(bits / (to - from).as_secs_f64()))
+    let end = Time::ZERO + plan.duration;
+    let volumes =
+        flow.route.iter().filter_map(|h| Some((*h, plan.hops[*h].capacity.as_ref()?.volume(Time::ZERO, end))));
+    let (hop, volume) = volumes.min_by_key(|(_, volume)| *volume)?;
+    let sharing = plan.flows.iter().filter(|f| f.route.contains(&hop)).count();
+    Some(Rate::from_bps_f64(volume.as_bits() as f64 / plan.duration.as_secs_f64() / sharing as f64))
 }
 
 #[cfg(test)]
@@ -75,12 +66,11 @@ mod tests {
 
     #[test]
     fn three_staggered_flows() {
-        // 3 Mbit/s; from 0, 30 and 60 s to 100 s: alone 30 s, two for 30 s, three for 40 s.
+        // 3 Mbit/s among three, whenever they begin.
         let max = "encoder = { max = \"4Mbps\" }\nstart =";
         let flows = [("a", "0s"), ("b", "30s"), ("c", "60s")].map(|(id, s)| media(id, &format!("{max} \"{s}\"")));
         let plan = plan("[path.forward]\ncapacity = \"3Mbps\"", &flows.concat());
-        // a: (30 x 3 + 30 x 1.5 + 40 x 1) / 100 = 1.75; b: (30 x 1.5 + 40 x 1) / 70 = 1.2143; c: 1; times 0.85.
-        rates(&plan, &[1487.5, 1032.143, 850.0]);
+        rates(&plan, &[850.0, 850.0, 850.0]);
     }
 
     #[test]
@@ -103,9 +93,9 @@ mod tests {
             "[path.forward]\nhops = [{ id = \"a\", capacity = \"1Mbps\" }, { id = \"b\", capacity = \"2Mbps\" }]";
         let flows = media("both", "") + &media("first", "route = [\"a\"]") + &media("last", "route = [\"b\"]");
         let tcp = "[[flow]]\nid = \"tcp\"\nkind = \"tcp\"\nroute = [\"b\"]\nstart = \"50s\"\n";
-        // a: 1/2 each. b has `both`, `last` and from 50 s on the TCP: (50 x 2/2 + 50 x 2/3) / 100 = 0.8333.
+        // a: 1/2 each. b has `both`, `last` and the TCP, but `both` is held by a: 2/3.
         let plan = plan(path, &(flows + tcp));
-        rates(&plan, &[425.0, 425.0, 708.333]);
+        rates(&plan, &[425.0, 425.0, 566.667]);
         assert!(null_sender(&plan).flows[3].media().is_none());
     }
 }

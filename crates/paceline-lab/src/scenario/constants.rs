@@ -206,6 +206,9 @@ fn is_free(table: &Table, key: &[String]) -> bool {
         return false; // the way is written at length
     }
     match (table.get(part), rest) {
+        // Only a hop with a capacity has a token bucket.
+        (None, []) if part == "burst" => table.contains_key("capacity"),
+        (None, [.., last]) if last == "burst" => false,
         (None, _) => true,
         (Some(_), []) => false,
         (Some(Value::Table(table)), rest) => is_free(table, rest),
