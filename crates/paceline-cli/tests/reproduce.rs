@@ -227,7 +227,7 @@ fn people_see_tables_claims_and_notes() {
         "× 1.900 to × 2.100",
         "holds",
         "· utilization, rate=quarter, 0 to 10 s: the paper sends more; moved into tolerance by `paceline run",
-        "· assumed: path.rtt = \"50ms\"",
+        "it matters): path.rtt = \"50ms\"",
         "* the null sender",
         "published values 4: 2 reproduced, 1 in direction, 1 not",
         "claims 2: 2 hold",

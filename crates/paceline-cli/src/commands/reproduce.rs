@@ -123,7 +123,24 @@ fn describe(report: &Report) -> String {
     if report.experiments.iter().flat_map(|e| &e.cells).any(|c| c.null_reproduces) {
         text += "  * the null sender (constant rate, no congestion control) reproduces it too: it proves nothing\n";
     }
-    text + &describe_summary(&report.summary)
+    text + &describe_assumed(&report.experiments) + &describe_summary(&report.summary)
+}
+
+/// What the experiments assume, each constant once.
+fn describe_assumed(experiments: &[ExperimentReport]) -> String {
+    let mut list: Vec<String> = Vec::new();
+    for constant in experiments.iter().flat_map(|e| &e.assumed) {
+        let line = format!("{} = {}", constant.key, constant.value);
+        if !list.contains(&line) {
+            list.push(line);
+        }
+    }
+    match list.is_empty() {
+        true => String::new(),
+        false => {
+            format!("  assumed, for no source gives it (--sensitivity asks what it matters): {}\n", list.join(", "))
+        }
+    }
 }
 
 fn describe_experiment(experiment: &ExperimentReport) -> String {
@@ -160,10 +177,6 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text += &table.render();
         text.push('\n');
     }
-    if !experiment.assumed.is_empty() {
-        let list: Vec<String> = experiment.assumed.iter().map(|c| format!("{} = {}", c.key, c.value)).collect();
-        text += &format!("  · assumed: {}\n", list.join(", "));
-    }
     for cell in &experiment.cells {
         if let Some(note) = &cell.note {
             let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
@@ -174,7 +187,7 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
             text += &format!("  · {}: {note}{then}\n", what.join(", "));
         }
     }
-    if !experiment.assumed.is_empty() || experiment.cells.iter().any(|c| c.note.is_some()) {
+    if experiment.cells.iter().any(|c| c.note.is_some()) {
         text.push('\n');
     }
     text
