@@ -9,7 +9,7 @@ mod histogram;
 mod registry;
 
 pub use histogram::Distribution;
-pub use registry::{METRICS, MetricSpec, find};
+pub use registry::{Kind, METRICS, MetricSpec, find};
 
 use crate::plan::{FlowPlan, Measure, Plan, Window};
 use crate::rows::{Row, RowSink};
@@ -63,6 +63,8 @@ pub struct LinkResult {
     pub utilization: Option<f64>,
     /// Bytes dropped over bytes that came.
     pub loss_ratio: f64,
+    /// Packets dropped.
+    pub dropped_packets: u64,
     /// Waiting time of each packet that crossed, without its own serialisation.
     pub queue_ms: Option<Distribution>,
     /// Mean capacity over the span, bit/s; none for an unlimited hop.
@@ -179,6 +181,7 @@ struct Hop {
     /// Bytes that were served, and then lost on the wire.
     lost_on_wire: u64,
     dropped: u64,
+    dropped_packets: u64,
     waited: Times,
 }
 
@@ -427,7 +430,7 @@ impl RowSink for Collector<'_> {
 
 impl Span {
     fn new(plan: &Plan, window: Window) -> Self {
-        let hop = |_| Hop { crossed: 0, lost_on_wire: 0, dropped: 0, waited: Times::new() };
+        let hop = |_| Hop { crossed: 0, lost_on_wire: 0, dropped: 0, dropped_packets: 0, waited: Times::new() };
         let stream = || Stream { bytes: 0, frames: 0, dropped: 0, delay: Times::new(), freezes: Freezes::new() };
         let media = plan.flows.iter().any(|f| f.media().is_some());
         let flow = |f: &FlowPlan| Flow {
@@ -470,6 +473,7 @@ impl Span {
                 }
                 if self.holds(at) {
                     self.hops[hop as usize].dropped += bytes;
+                    self.hops[hop as usize].dropped_packets += 1;
                     if !packet.class.goes_back() {
                         self.flows[packet.flow.0 as usize].lost += bytes;
                     }
@@ -521,6 +525,7 @@ impl Hop {
             id: plan.id.clone(),
             utilization: volume.filter(|v| *v > 0.0).map(|v| (self.crossed + self.lost_on_wire) as f64 / v),
             loss_ratio: if came > 0.0 { self.dropped as f64 / came } else { 0.0 },
+            dropped_packets: self.dropped_packets,
             queue_ms: self.waited.distribution(),
             capacity_bps: volume.map(|v| v * 8.0 / span),
         }

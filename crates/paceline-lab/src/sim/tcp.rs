@@ -109,7 +109,7 @@ pub(super) fn build(
     let signals = if signals { Signals::heard() } else { Signals::unheard() };
     TcpEnds {
         id,
-        sender: TcpSender::new(tcp.config.clone(), tcp.workload.clone(), start, random, signals),
-        receiver: TcpReceiver::new(tcp.config.clone()),
+        sender: TcpSender::new(tcp.config, tcp.workload, start, random, signals),
+        receiver: TcpReceiver::new(tcp.config),
     }
 }
