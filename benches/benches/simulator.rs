@@ -3,7 +3,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use paceline::Registry;
-use paceline_benches::{OneFlow, load};
+use paceline_benches::{Simulation, load};
 
 fn main() {
     divan::main();
@@ -11,7 +11,7 @@ fn main() {
 
 #[divan::bench]
 fn one_gcc_flow(bencher: Bencher) {
-    let flow = OneFlow::new();
+    let flow = Simulation::one_gcc();
     let delivered = flow.run(1).delivered;
     bencher.counter(ItemsCount::new(delivered)).bench(|| flow.run(1));
 }

@@ -4,7 +4,7 @@ use paceline::{Arrival, PacketKind, ReceiveHalf, Registry, Setup, Signals};
 use paceline_lab::metrics::Collector;
 use paceline_lab::plan::Plan;
 use paceline_lab::run::windows;
-use paceline_lab::scenario::{self, Catalogue, Changes};
+use paceline_lab::scenario::{self, Catalogue, Changes, Origin};
 use paceline_lab::sim::Simulator;
 use paceline_lab::world::{Outcome, World};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -12,18 +12,52 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-/// One GCC flow on the path of `mmsys16/table1`.
-pub struct OneFlow {
+/// A scenario, ready to run.
+pub struct Simulation {
     registry: Registry,
     plan: Plan,
 }
 
-impl OneFlow {
-    /// Loads the scenario.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
+/// One bulk CUBIC flow over 2 Mbit/s, 100 ms each way, a queue of 300 ms.
+const ONE_CUBIC: &str = r#"
+id = "bench/cubic"
+title = "One CUBIC flow"
+duration = "200s"
+[path]
+rtt = "200ms"
+[path.forward]
+capacity = "2Mbps"
+queue = { limit = "300ms" }
+[[flow]]
+id = "tcp"
+kind = "tcp"
+congestion = "cubic"
+"#;
+
+impl Simulation {
+    /// One GCC flow: `mmsys16/table1`.
+    pub fn one_gcc() -> Self {
         let registry = Registry::standard();
         let plan = load(&registry);
+        Self { registry, plan }
+    }
+
+    /// One CUBIC flow.
+    pub fn one_cubic() -> Self {
+        Self::of(&Origin::from_text("cubic.toml", ONE_CUBIC), &[])
+    }
+
+    /// A hundred flows: the 200 s of `mmsys16/table4` in which 99 CUBIC flows are there beside a GCC flow.
+    pub fn a_hundred() -> Self {
+        let origin = Catalogue.find("mmsys16/table4").expect("it is shipped");
+        Self::of(&origin, &["duration=200s", "flow.tcp.start=0s", "flow.tcp.stop=200s"])
+    }
+
+    fn of(origin: &Origin, settings: &[&str]) -> Self {
+        let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
+        let registry = Registry::standard();
+        let changes = Changes { settings, ..Changes::default() };
+        let plan = scenario::load(origin, &changes, &registry).expect("it is sound");
         Self { registry, plan }
     }
 

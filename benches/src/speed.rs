@@ -2,11 +2,12 @@
 //! callgrind` counts the instructions of its `simulate` and `receive`.
 
 use paceline::Registry;
-use paceline_benches::{BareHeap, OneFlow, ReceiveLoop};
+use paceline_benches::{BareHeap, ReceiveLoop, Simulation};
 use std::process::ExitCode;
 use std::time::Duration;
 
-const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs] | receive [packets]; 5 unless told";
+const USAGE: &str =
+    "usage: speed table [CPU seconds] | simulate [runs] | hundred [runs] | receive [packets]; 5 unless told";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
     match (arguments.first().map(String::as_str), size) {
         (Some("table"), Some(seconds)) => table(Duration::from_secs(seconds)),
         (Some("simulate"), Some(runs)) => simulate(runs),
+        (Some("hundred"), Some(runs)) => hundred(runs),
         (Some("receive"), Some(packets)) => receive(packets),
         _ => {
             eprintln!("{USAGE}");
@@ -25,9 +27,36 @@ fn main() -> ExitCode {
 
 /// Runs with seeds 1 to `runs`, and the number of packets that they delivered.
 fn simulate(runs: u64) {
-    let flow = OneFlow::new();
+    let flow = Simulation::one_gcc();
     let delivered: u64 = (1..=runs).map(|seed| flow.run(seed).delivered).sum();
     println!("{delivered}");
+}
+
+/// The same of the hundred flows, and the most memory that they took.
+fn hundred(runs: u64) {
+    let flows = Simulation::a_hundred();
+    let delivered: u64 = (1..=runs).map(|seed| flows.run(seed).delivered).sum();
+    println!("{delivered}");
+    eprintln!("{} at most", memory_at_most());
+}
+
+/// The most memory of this program so far.
+fn memory_at_most() -> String {
+    let told = std::fs::read_to_string("/proc/self/status").ok();
+    let line = told.as_deref().and_then(|text| text.lines().find_map(|l| l.strip_prefix("VmHWM:")));
+    let kib = line.and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
+    kib.map_or_else(|| "–".to_owned(), |kib| format!("{:.0} MB", kib * 1024.0 / 1e6))
+}
+
+/// CPU time per delivered packet and simulated seconds per CPU second of a scenario's runs.
+fn rate(simulation: &Simulation, at_least: Duration) -> (f64, f64) {
+    let (mut runs, mut delivered) = (0, 0);
+    let taken = timed(at_least, || {
+        runs += 1;
+        delivered += simulation.run(runs).delivered;
+    });
+    let simulated = simulation.duration().as_secs_f64() * runs as f64;
+    (taken.as_nanos() as f64 / delivered as f64, simulated / taken.as_secs_f64())
 }
 
 /// That many packets through the receive half.
@@ -38,7 +67,7 @@ fn receive(packets: u64) {
 }
 
 fn table(at_least: Duration) {
-    let flow = OneFlow::new();
+    let flow = Simulation::one_gcc();
     flow.run(0); // caches and predictors
     let (mut runs, mut delivered, mut events, mut pending) = (0, 0, 0, 0);
     let simulating = timed(at_least, || {
@@ -64,6 +93,9 @@ fn table(at_least: Duration) {
         packets += BATCH;
     });
 
+    let (cubic, cubic_seconds) = rate(&Simulation::one_cubic(), at_least);
+    let (hundred, hundred_seconds) = rate(&Simulation::a_hundred(), at_least);
+
     let ns = |time: Duration, count: u64| time.as_nanos() as f64 / count as f64;
     let packet = ns(simulating, delivered);
     let per_packet = events as f64 / delivered as f64;
@@ -79,11 +111,16 @@ fn table(at_least: Duration) {
         ("bare heap at that count, pop and push", format!("{bare:.1} ns"), String::new()),
         ("the same, per delivered packet", format!("{:.1} ns", bare * per_packet), share(bare * per_packet)),
         ("receive half of gcc-2016, per packet", format!("{half:.1} ns"), share(half)),
+        ("one CUBIC flow, per delivered packet", format!("{cubic:.0} ns"), String::new()),
+        ("simulated seconds per CPU second", format!("{cubic_seconds:.0}"), String::new()),
+        ("GCC among 99 CUBIC, per delivered packet", format!("{hundred:.0} ns"), String::new()),
+        ("simulated seconds per CPU second", format!("{hundred_seconds:.0}"), String::new()),
+        ("memory of all this, at most", memory_at_most(), String::new()),
     ];
-    println!("| {:<38} | {:>24} | {:>6} |", "what", "measured", "share");
-    println!("|:{:-<38}-|-{:->24}:|-{:->6}:|", "", "", "");
+    println!("| {:<40} | {:>24} | {:>6} |", "what", "measured", "share");
+    println!("|:{:-<40}-|-{:->24}:|-{:->6}:|", "", "", "");
     for (what, measured, share) in rows {
-        println!("| {what:<38} | {measured:>24} | {share:>6} |");
+        println!("| {what:<40} | {measured:>24} | {share:>6} |");
     }
     println!("\n{:.1} CPU seconds of simulation, metrics and trace hash on, nothing written", simulating.as_secs_f64());
 }

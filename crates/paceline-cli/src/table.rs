@@ -1,5 +1,7 @@
 //! Tables for people: columns that line up, numbers to the right, no more digits than mean something.
 
+use paceline_lab::metrics::{Kind, find};
+
 /// Rows of text, aligned.
 pub struct Table {
     rows: Vec<Vec<String>>,
@@ -47,22 +49,28 @@ impl Table {
     }
 }
 
-/// A number in its metric's unit, for people: ratios as per cent, rates in Mbit/s.
-pub fn shown(value: f64, unit: &str, id: &str) -> String {
-    match (unit, id) {
-        ("bit/s", _) => format!("{:.3} Mbit/s", value / 1e6),
-        ("ms", _) => format!("{value:.1} ms"),
-        ("s", _) => format!("{value:.1} s"),
-        ("", "jain") => format!("{value:.3}"),
-        ("", "loss_ratio") => format!("{:.3} %", value * 100.0),
-        ("", _) => format!("{:.1} %", value * 100.0),
-        (unit, _) => format!("{value:.3} {unit}"),
+/// A number of its kind, for people: fractions as per cent, rates in Mbit/s.
+pub fn shown(value: f64, kind: Kind) -> String {
+    match kind {
+        Kind::Utilization | Kind::Share => format!("{:.1} %", value * 100.0),
+        Kind::Loss => format!("{:.3} %", value * 100.0),
+        Kind::Jain => format!("{value:.3}"),
+        Kind::Number => format!("{value:.2}"),
+        Kind::Count => format!("{value:.1}"),
+        Kind::Delay => format!("{value:.1} ms"),
+        Kind::Time => format!("{value:.1} s"),
+        Kind::Rate => format!("{:.3} Mbit/s", value / 1e6),
     }
 }
 
 /// A number that may be missing.
-pub fn maybe(value: Option<f64>, unit: &str, id: &str) -> String {
-    value.map_or_else(|| "–".to_owned(), |v| shown(v, unit, id))
+pub fn maybe(value: Option<f64>, kind: Kind) -> String {
+    value.map_or_else(|| "–".to_owned(), |v| shown(v, kind))
+}
+
+/// What kind of number a metric is.
+pub fn kind_of(metric: &str) -> Kind {
+    find(metric).map_or(Kind::Number, |m| m.kind)
 }
 
 /// One character a value, from 0 to `top`.

@@ -151,7 +151,7 @@ fn alone_it_says_what_to_try() {
 #[test]
 fn list_names_everything_once() {
     let all = document(&paceline(&["list", "--json"]), 0);
-    for kind in ["controllers", "scenarios", "queues", "metrics"] {
+    for kind in ["controllers", "scenarios", "queues", "metrics", "flows", "tcp"] {
         let entries = all[kind].as_array().expect(kind);
         let names: BTreeSet<&str> = entries.iter().map(|e| e["name"].as_str().unwrap()).collect();
         assert!(!names.is_empty() && names.len() == entries.len(), "{kind}");
@@ -295,6 +295,34 @@ fn people_read_no_nonsense() {
         assert!(text.contains("utilization") || more.contains(&"duration=300ms"), "{text}");
         document(&paceline(&[&SHORT[..], more, &["--json"]].concat()), 0);
     }
+}
+
+#[test]
+fn tcp_flows_read_well() {
+    let folder = folder("tcp");
+    let tcp = "[[flow]]\nid = \"web\"\nkind = \"tcp\"\ncount = 20\n";
+    let (head, media) = SCENARIO.split_once("[[flow]]").unwrap();
+    fs::write(folder.join("mixed.toml"), format!("{head}{tcp}[[flow]]{media}")).unwrap();
+    fs::write(folder.join("alone.toml"), format!("{head}{tcp}")).unwrap();
+    for more in [&["mixed.toml"][..], &["alone.toml"], &["alone.toml", "--repeats", "2"]] {
+        let output = paceline_in(&folder, &[&["run"][..], more].concat());
+        let text = out(&output);
+        assert!(!text.contains("-0.0") && !text.contains("web-2 "), "{text}");
+        let row = text.lines().find(|l| l.contains("web-1 … web-20, mean of 20")).expect("one row for all");
+        // No target, no frames, no freezes; a throughput, a loss ratio and two delays.
+        assert_eq!((row.matches(" –").count(), row.matches(" ms").count()), (4, 2), "{row}");
+        assert_eq!(text.matches("web-1 … web-20, sum of 20").count(), 1, "{text}");
+        if more[0] == "mixed.toml" {
+            let rows: Vec<&str> = text.lines().filter(|l| l.contains(" of 20") || l.starts_with("  video ")).collect();
+            assert!(rows.len() == 4 && rows[0].contains("video") && rows[2].contains("video"), "{text}");
+            assert!(text.contains("media_utilization"), "{text}");
+        }
+    }
+    let alone = document(&paceline_in(&folder, &["run", "alone.toml", "--json"]), 0);
+    for without in ["target_bps", "freeze_s", "objective", "media_utilization", "media_jain", "spread", "rtt_p50_ms"] {
+        assert!(alone["summary"].get(without).is_none(), "{without}");
+    }
+    assert!(alone["summary"]["drops"]["mean"].as_f64().unwrap() > 0.0);
 }
 
 #[test]

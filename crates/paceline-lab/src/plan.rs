@@ -106,6 +106,8 @@ pub enum Direction {
 pub struct FlowPlan {
     /// Its name in results.
     pub id: String,
+    /// The name of the table that stands for it and others alike (`count`).
+    pub group: Option<String>,
     /// Which way its data goes.
     pub direction: Direction,
     /// When it begins, at the earliest.

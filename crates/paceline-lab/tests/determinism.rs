@@ -45,10 +45,52 @@ encoder = { source = "ideal" }
 /// to alter behaviour and alters this constant is a bug; so is a constant that differs between debug and release.
 const BUSY_HASH: &str = "5418c6d7d213e1cd";
 
+/// Everything of TCP that draws or rounds: both windows, both profiles, all workloads, drawn starts, beside media.
+const TCP: &str = r#"
+id = "test/tcp"
+title = "Media among TCP flows"
+duration = "40s"
+[path]
+rtt = "80ms"
+[path.forward]
+capacity = "4 Mbps"
+queue = { limit = "150 ms" }
+loss = "0.2 %"
+[path.reverse]
+capacity = "300 kbps"
+[[flow]]
+id = "video"
+controller = "gcc-2016"
+[[flow]]
+id = "bulk"
+kind = "tcp"
+count = 3
+start = "2 s"
+start_spread = "5 s"
+[[flow]]
+id = "periods"
+kind = "tcp"
+congestion = "new-reno"
+profile = "rfc"
+workload = { kind = "on-off", on = "3 s", off = "4 s" }
+[[flow]]
+id = "transfers"
+kind = "tcp"
+profile = "rfc"
+workload = { kind = "short", size = ["20 KB", "1 MB"], pause = "1 s" }
+"#;
+
+/// Hash of [`TCP`] with seed 1, on the same terms as [`BUSY_HASH`].
+const TCP_HASH: &str = "ba422ce007915c94";
+
 fn plan(settings: &[&str], controller: Option<&str>) -> Plan {
+    plan_of(BUSY, settings, controller)
+}
+
+fn plan_of(text: &str, settings: &[&str], controller: Option<&str>) -> Plan {
     let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
     let changes = Changes { controller: controller.map(str::to_owned), settings, ..Changes::default() };
-    match load(&Origin::from_text("busy.toml", BUSY), &changes, &Registry::standard()) {
+    match load(&Origin::from_text("busy.toml", text), &changes, &Registry::standard()) {
         Ok(plan) => plan,
         Err(problem) => panic!("{problem} {:?} {:?}", problem.line(), problem.hint()),
     }
@@ -86,6 +128,20 @@ fn heard(plan: &Plan, seed: u64, signals: bool, hear: impl FnMut(&Row)) -> Strin
 #[test]
 fn the_hash_of_a_run_is_pinned() {
     assert_eq!(hash(&plan(&[], None), 1), BUSY_HASH);
+    assert_eq!(hash(&plan_of(TCP, &[], None), 1), TCP_HASH);
+}
+
+#[test]
+fn tcp_runs_are_decided_by_their_seed_whoever_listens() {
+    let plan = plan_of(TCP, &["duration=20s"], None);
+    let hashes: BTreeSet<String> = (1..=5).map(|seed| hash(&plan, seed)).collect();
+    assert_eq!(hashes.len(), 5, "five seeds, five runs");
+    let mut rows = 0u64;
+    assert_eq!(heard(&plan, 2, true, |_| rows += 1), hash(&plan, 2));
+    assert_eq!(heard(&plan, 2, false, |_| ()), hash(&plan, 2));
+    assert!(rows > 10_000, "{rows} rows");
+    let (first, second) = with_runner(|r| (r.run(&plan, 7, None).unwrap(), r.run(&plan, 7, None).unwrap()));
+    assert_eq!(first, second);
 }
 
 #[test]

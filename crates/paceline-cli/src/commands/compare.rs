@@ -3,10 +3,9 @@
 use super::run::describe_assertion;
 use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
-use crate::table::{Table, shown};
+use crate::table::{Table, kind_of, shown};
 use miette::Result;
 use paceline::Registry;
-use paceline_lab::metrics;
 use paceline_lab::run::RunsResult;
 use serde_json::json;
 use std::process::ExitCode;
@@ -83,11 +82,11 @@ fn table(names: &[String], results: &[RunsResult], flows: usize) -> String {
     headings.extend(names.iter().map(String::as_str));
     let mut table = Table::new(&headings, 1);
     for id in SHOWN.into_iter().filter(|id| *id != "jain" || flows > 1) {
-        let unit = metrics::find(id).map_or("", |m| m.unit);
+        let kind = kind_of(id);
         let cell = |result: &RunsResult| match result.summary.get(id) {
             None => "–".to_owned(),
-            Some(s) if s.n > 1 => format!("{} ± {}", shown(s.mean, unit, id), shown(s.ci95, unit, id)),
-            Some(s) => shown(s.mean, unit, id),
+            Some(s) if s.n > 1 => format!("{} ± {}", shown(s.mean, kind), shown(s.ci95, kind)),
+            Some(s) => shown(s.mean, kind),
         };
         if results.iter().any(|r| r.summary.contains_key(id)) {
             table.row(core::iter::once(id.to_owned()).chain(results.iter().map(cell)).collect());

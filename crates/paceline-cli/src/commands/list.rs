@@ -6,8 +6,9 @@ use crate::table::Table;
 use clap::ValueEnum;
 use miette::Result;
 use paceline::{Registry, SignalShape};
+use paceline_flow::tcp::{CONGESTION, Profile, Workload};
 use paceline_lab::metrics::METRICS;
-use paceline_lab::plan::SourcePlan;
+use paceline_lab::plan::{FlowKind, SourcePlan};
 use paceline_lab::scenario::{Catalogue, Changes, Label, load};
 use paceline_lab::trace::Format;
 use paceline_link::LossModel;
@@ -33,14 +34,25 @@ enum Kind {
     Scenarios,
     Queues,
     Metrics,
+    Flows,
+    Tcp,
     Sources,
     Losses,
     Traces,
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::Controllers, Self::Scenarios, Self::Queues, Self::Metrics, Self::Sources, Self::Losses, Self::Traces];
+    const ALL: [Self; 9] = [
+        Self::Controllers,
+        Self::Scenarios,
+        Self::Queues,
+        Self::Metrics,
+        Self::Flows,
+        Self::Tcp,
+        Self::Sources,
+        Self::Losses,
+        Self::Traces,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -48,6 +60,8 @@ impl Kind {
             Self::Scenarios => "scenarios",
             Self::Queues => "queues",
             Self::Metrics => "metrics",
+            Self::Flows => "flows",
+            Self::Tcp => "tcp",
             Self::Sources => "sources",
             Self::Losses => "losses",
             Self::Traces => "traces",
@@ -65,15 +79,41 @@ impl Kind {
             Self::Metrics => METRICS
                 .iter()
                 .map(|m| {
-                    let unit = if m.unit.is_empty() { "0 to 1" } else { m.unit };
-                    (m.id.to_owned(), format!("{} [{unit}]", m.summary), json!({ "unit": m.unit }))
+                    let unit = m.kind.unit();
+                    let shown = match unit {
+                        "" if m.kind.is_fraction() => " [0 to 1]".to_owned(),
+                        "" => String::new(),
+                        unit => format!(" [{unit}]"),
+                    };
+                    (m.id.to_owned(), format!("{}{shown}", m.summary), json!({ "unit": unit }))
                 })
                 .collect(),
+            Self::Flows => FlowKind::NAMES.iter().copied().map(plain).collect(),
+            Self::Tcp => tcp(),
             Self::Sources => SourcePlan::NAMES.iter().copied().map(plain).collect(),
             Self::Losses => LossModel::NAMES.iter().copied().map(plain).collect(),
             Self::Traces => Format::ALL.iter().map(|f| plain((f.name(), f.description()))).collect(),
         }
     }
+}
+
+/// What a TCP flow may say, each with the key that says it.
+fn tcp() -> Vec<(String, String, Value)> {
+    let of = |key: &'static str, names: Vec<(&str, &str)>| {
+        let entry = move |(name, line): (&str, &str)| {
+            let say = if key == "workload" {
+                format!("workload = {{ kind = \"{name}\" }}")
+            } else {
+                format!("{key} = \"{name}\"")
+            };
+            (name.to_owned(), format!("{line} [{say}]"), json!({ "key": key }))
+        };
+        names.into_iter().map(entry).collect::<Vec<_>>()
+    };
+    let mut all = of("congestion", CONGESTION.iter().map(|(name, line, _)| (*name, *line)).collect());
+    all.extend(of("profile", Profile::NAMES.to_vec()));
+    all.extend(of("workload", Workload::NAMES.to_vec()));
+    all
 }
 
 /// A controller's parameters, for people.

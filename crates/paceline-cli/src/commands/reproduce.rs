@@ -3,10 +3,9 @@
 use super::{refused, world};
 use crate::output;
 use crate::progress::Progress;
-use crate::table::{Table, shown};
+use crate::table::{Table, kind_of, maybe, shown};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
-use paceline_lab::metrics;
 use paceline_lab::reproduce::{
     Cell, ConstantEnd, Experiment, ExperimentReport, Report, Seeds, SensitivityReport, Tallies, Tally, Verdict,
     reproduce as reproduce_all, sensitivity,
@@ -219,12 +218,11 @@ fn place(cell: &Cell) -> Vec<String> {
 }
 
 fn value(value: Option<f64>, cell: &Cell) -> String {
-    let unit = metrics::find(&cell.metric).map_or("", |m| m.unit);
     match (value, &cell.over) {
         (None, _) => "–".to_owned(),
         (Some(infinite), _) if infinite.is_infinite() => if infinite > 0.0 { "∞" } else { "-∞" }.to_owned(),
         (Some(ratio), Some(_)) => format!("× {ratio:.3}"),
-        (Some(value), None) => shown(value, unit, &cell.metric),
+        (Some(value), None) => shown(value, kind_of(&cell.metric)),
     }
 }
 
@@ -291,8 +289,7 @@ fn flips(end: &ConstantEnd) -> String {
         Table::new(&["experiment", "metric", "case", "flow", "window", "measured", "then", "from", "to"], 5)
             .with_prose();
     for flip in &end.changes {
-        let unit = metrics::find(&flip.metric).map_or("", |m| m.unit);
-        let value = |v: Option<f64>| v.map_or("–".to_owned(), |v| shown(v, unit, &flip.metric));
+        let value = |v: Option<f64>| maybe(v, kind_of(&flip.metric));
         table.row(vec![
             flip.experiment.clone(),
             flip.claim.as_ref().map_or(flip.metric.clone(), |claim| format!("{} ({claim})", flip.metric)),

@@ -2,14 +2,15 @@
 
 use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
-use crate::table::{Table, maybe, shown, sparkline};
+use crate::table::{Table, kind_of, maybe, shown, sparkline};
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
-use paceline_lab::metrics;
+use paceline_lab::metrics::{self, Kind};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{self, Assertion, Runner, RunsResult};
 use paceline_lab::store::{RunManifest, Store};
 use serde_json::{Map, Value, json};
+use std::ops::{Add, Range};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -163,11 +164,11 @@ fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
 /// One line on an assertion.
 pub fn describe_assertion(assertion: &Assertion) -> String {
     let id = &assertion.metric;
-    let unit = metrics::find(id).map_or("", |m| m.unit);
+    let kind = kind_of(id);
     let mark = if assertion.holds { "holds" } else { "FAILS" };
     let flow = assertion.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
-    let bounds = (shown(assertion.bounds.0, unit, id), shown(assertion.bounds.1, unit, id));
-    let measured = maybe(assertion.measured, unit, id);
+    let bounds = (shown(assertion.bounds.0, kind), shown(assertion.bounds.1, kind));
+    let measured = maybe(assertion.measured, kind);
     if assertion.ratio {
         let (bounds, measured) = (assertion.bounds, assertion.measured.map_or("–".to_owned(), |m| format!("{m:.3}")));
         let (from, to) = (bounds.0, bounds.1);
@@ -179,8 +180,41 @@ pub fn describe_assertion(assertion: &Assertion) -> String {
     format!("{mark}  {}: {id}{flow} is {measured}, wanted {} to {}\n", assertion.id, bounds.0, bounds.1)
 }
 
-/// Flows that tables and plots show; more would hide the rest of the result.
-const FLOWS_SHOWN: usize = 12;
+/// Lines of flows that tables and plots show; more would hide the rest of the result.
+const LINES_SHOWN: usize = 12;
+
+/// What is one line in tables and plots: a flow, or the TCP flows that one table of the scenario stands for.
+struct Line {
+    flows: Range<usize>,
+    first: String,
+    last: String,
+}
+
+/// The lines of a plan, media flows first.
+fn lines(plan: &Plan) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (index, flow) in plan.flows.iter().enumerate() {
+        let joins = |line: &&mut Line| {
+            flow.media().is_none() && flow.group.is_some() && flow.group == plan.flows[line.flows.start].group
+        };
+        match lines.last_mut().filter(joins) {
+            Some(line) => (line.flows.end, line.last) = (index + 1, flow.id.clone()),
+            None => lines.push(Line { flows: index..index + 1, first: flow.id.clone(), last: flow.id.clone() }),
+        }
+    }
+    lines.sort_by_key(|line| plan.flows[line.flows.start].media().is_none());
+    lines
+}
+
+impl Line {
+    /// Its name, and how the numbers of several flows became one.
+    fn named(&self, how: &str) -> String {
+        match self.flows.len() {
+            1 => self.first.clone(),
+            n => format!("{} … {}, {how} of {n}", self.first, self.last),
+        }
+    }
+}
 
 /// Rate of each flow over time, beside the capacity, in the first run.
 fn timeline(plan: &Plan, result: &RunsResult) -> String {
@@ -203,8 +237,12 @@ fn timeline(plan: &Plan, result: &RunsResult) -> String {
         };
         binned(&at)
     });
-    let rates: Vec<Vec<f64>> =
-        run.seconds.iter().map(|f| binned(&|s| f.get(s).copied().unwrap_or(0) as f64 * 8.0)).collect();
+    let lines = lines(plan);
+    let rate = |line: &Line| {
+        let bytes = |s: usize| line.flows.clone().filter_map(|f| run.seconds[f].get(s)).sum::<u64>();
+        binned(&|s| bytes(s) as f64 * 8.0)
+    };
+    let rates: Vec<Vec<f64>> = lines.iter().map(rate).collect();
     let top = capacity.iter().flatten().chain(rates.iter().flatten()).copied().fold(0.0, f64::max);
     let seed = if result.runs.len() > 1 { format!("seed {}, ", run.seed) } else { String::new() };
     let legend = format!("{seed}0 to {seconds} s, one mark {bin} s, full height {:.2} Mbit/s", top / 1e6);
@@ -212,22 +250,40 @@ fn timeline(plan: &Plan, result: &RunsResult) -> String {
     if let Some(capacity) = &capacity {
         table.row(vec!["capacity".to_owned(), sparkline(capacity, top)]);
     }
-    for (flow, rates) in plan.flows.iter().zip(&rates).take(FLOWS_SHOWN) {
+    for (line, rates) in lines.iter().zip(&rates).take(LINES_SHOWN) {
+        let flow = &plan.flows[line.flows.start];
         let alive = |index: usize| {
             let (from, to) = ((index * bin) as f64, ((index + 1) * bin) as f64);
             flow.start.as_secs_f64() < to && flow.stop.as_secs_f64() > from
         };
-        let line = sparkline(rates, top);
-        let line = line.chars().enumerate().map(|(i, c)| if alive(i) { c } else { ' ' });
-        table.row(vec![flow.id.clone(), line.collect()]);
+        let marks = sparkline(rates, top);
+        let marks = marks.chars().enumerate().map(|(i, c)| if alive(i) { c } else { ' ' });
+        table.row(vec![line.named("sum"), marks.collect()]);
     }
     table.render() + "\n"
 }
 
 /// The metrics that say most, and the published values.
 fn headline(plan: &Plan, result: &RunsResult) -> String {
-    const SHOWN: [&str; 7] =
-        ["utilization", "throughput_bps", "attained", "queue_p50_ms", "queue_p95_ms", "loss_ratio", "jain"];
+    const SHOWN: [&str; 9] = [
+        "utilization",
+        "media_utilization",
+        "throughput_bps",
+        "attained",
+        "queue_p50_ms",
+        "queue_p95_ms",
+        "loss_ratio",
+        "jain",
+        "media_jain",
+    ];
+    let media = plan.flows.iter().filter(|f| f.media().is_some()).count();
+    let mixed = media < plan.flows.len();
+    let tells = |id: &str| match id {
+        "jain" => plan.flows.len() > 1,
+        "media_utilization" => mixed,
+        "media_jain" => mixed && media > 1,
+        _ => true,
+    };
     let several = result.runs.len() > 1;
     let published = !result.expectations.is_empty();
     let mut headings = vec!["", "measured"];
@@ -239,28 +295,28 @@ fn headline(plan: &Plan, result: &RunsResult) -> String {
     };
     for id in SHOWN {
         let expected = result.expectations.iter().find(|e| whole(e, id));
-        let summary = result.summary.get(id).filter(|_| id != "jain" || plan.flows.len() > 1);
+        let summary = result.summary.get(id).filter(|_| tells(id));
         if summary.is_none() && expected.is_none() {
             continue;
         }
-        let unit = metrics::find(id).map_or("", |m| m.unit);
-        let mut row = vec![label(id, plan), maybe(summary.map(|s| s.mean), unit, id)];
+        let kind = kind_of(id);
+        let mut row = vec![label(id, plan), maybe(summary.map(|s| s.mean), kind)];
         if several {
-            row.push(maybe(summary.map(|s| s.ci95), unit, id));
+            row.push(maybe(summary.map(|s| s.ci95), kind));
         }
-        row.extend(expected.map(|e| shown(e.published, unit, id)));
+        row.extend(expected.map(|e| shown(e.published, kind)));
         table.row(row);
     }
     for e in result.expectations.iter().filter(|e| !SHOWN.iter().any(|id| whole(e, id))) {
-        let unit = if e.ratio { "" } else { metrics::find(&e.metric).map_or("", |m| m.unit) };
+        let kind = if e.ratio { Kind::Number } else { kind_of(&e.metric) };
         let flow = e.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
         let ratio = if e.ratio { " over its reference" } else { "" };
         let name = format!("{}{flow}{ratio}, {} to {} s", e.metric, e.window_s.0, e.window_s.1);
-        let mut row = vec![name, maybe(e.measured.map(|m| m.mean), unit, &e.metric)];
+        let mut row = vec![name, maybe(e.measured.map(|m| m.mean), kind)];
         if several {
-            row.push(maybe(e.measured.map(|m| m.ci95), unit, &e.metric));
+            row.push(maybe(e.measured.map(|m| m.ci95), kind));
         }
-        row.push(shown(e.published, unit, &e.metric));
+        row.push(shown(e.published, kind));
         table.row(row);
     }
     table.render() + "\n"
@@ -282,28 +338,29 @@ fn flows(plan: &Plan, result: &RunsResult) -> String {
     let headings =
         ["flow", "controller", "throughput", "target", "loss", "one-way p50", "p95", "frame p95", "freezes", "frozen"];
     let mut table = Table::new(&headings, 2);
-    let mean = |of: &dyn Fn(&metrics::FlowResult) -> Option<f64>, flow: usize| {
-        let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.flows[flow])).collect();
-        values.map(|v| v.iter().sum::<f64>() / v.len() as f64)
-    };
-    for (index, flow) in plan.flows.iter().enumerate().take(FLOWS_SHOWN) {
-        let streams = |of: &dyn Fn(&metrics::StreamResult) -> f64| {
-            mean(&|f| Some(f.streams.iter().map(of).sum()), index).unwrap_or(0.0)
+    let lines = lines(plan);
+    for line in lines.iter().take(LINES_SHOWN) {
+        let mean = |of: &dyn Fn(&metrics::FlowResult) -> Option<f64>, kind: Kind| {
+            let flows = result.runs.iter().flat_map(|r| &r.whole.flows[line.flows.clone()]);
+            let values: Option<Vec<f64>> = flows.map(of).collect();
+            maybe(values.map(|v| v.iter().sum::<f64>() / v.len() as f64), kind)
         };
+        let streams =
+            |f: &metrics::FlowResult, of: fn(&metrics::StreamResult) -> f64| f.streams.iter().map(of).reduce(f64::add);
         table.row(vec![
-            flow.id.clone(),
-            flow.control().to_owned(),
-            maybe(mean(&|f| Some(f.throughput_bps), index), "bit/s", ""),
-            maybe(mean(&|f| f.target_bps, index), "bit/s", ""),
-            maybe(mean(&|f| Some(f.loss_ratio), index), "", "loss_ratio"),
-            maybe(mean(&|f| f.owd_ms.map(|d| d.p50), index), "ms", ""),
-            maybe(mean(&|f| f.owd_ms.map(|d| d.p95), index), "ms", ""),
-            maybe(mean(&|f| f.streams.first()?.frame_delay_ms.map(|d| d.p95), index), "ms", ""),
-            format!("{:.1}", streams(&|s| s.freezes as f64)),
-            format!("{:.1} s", streams(&|s| s.freeze_s)),
+            line.named("mean"),
+            plan.flows[line.flows.start].control().to_owned(),
+            mean(&|f| Some(f.throughput_bps), Kind::Rate),
+            mean(&|f| f.target_bps, Kind::Rate),
+            mean(&|f| Some(f.loss_ratio), Kind::Loss),
+            mean(&|f| f.owd_ms.map(|d| d.p50), Kind::Delay),
+            mean(&|f| f.owd_ms.map(|d| d.p95), Kind::Delay),
+            mean(&|f| f.streams.first()?.frame_delay_ms.map(|d| d.p95), Kind::Delay),
+            mean(&|f| streams(f, |s| s.freezes as f64), Kind::Count),
+            mean(&|f| streams(f, |s| s.freeze_s), Kind::Time),
         ]);
     }
-    let more = plan.flows.len().saturating_sub(FLOWS_SHOWN);
+    let more: usize = lines.iter().skip(LINES_SHOWN).map(|line| line.flows.len()).sum();
     let more = if more > 0 { format!("  … and {more} more flows; --json has them all\n") } else { String::new() };
     table.render() + &more + "\n"
 }
@@ -315,12 +372,12 @@ fn hops(result: &RunsResult) -> String {
             let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.links[index])).collect();
             values.map(|v| v.iter().sum::<f64>() / v.len() as f64)
         };
-        let of = |of: fn(&metrics::Distribution) -> f64| maybe(mean(&|l| l.queue_ms.as_ref().map(of)), "ms", "");
+        let of = |of: fn(&metrics::Distribution) -> f64| maybe(mean(&|l| l.queue_ms.as_ref().map(of)), Kind::Delay);
         table.row(vec![
             link.id.clone(),
-            link.capacity_bps.map_or("unlimited".to_owned(), |c| shown(c, "bit/s", "")),
-            maybe(mean(&|l| l.utilization), "", ""),
-            maybe(mean(&|l| Some(l.loss_ratio)), "", "loss_ratio"),
+            link.capacity_bps.map_or("unlimited".to_owned(), |c| shown(c, Kind::Rate)),
+            maybe(mean(&|l| l.utilization), Kind::Utilization),
+            maybe(mean(&|l| Some(l.loss_ratio)), Kind::Loss),
             of(|d| d.p50),
             of(|d| d.p95),
             of(|d| d.p99),

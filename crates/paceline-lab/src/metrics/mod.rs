@@ -9,10 +9,10 @@ mod histogram;
 mod registry;
 
 pub use histogram::Distribution;
-pub use registry::{METRICS, MetricSpec, find};
+pub use registry::{Kind, METRICS, MetricSpec, find};
 
 use crate::plan::{FlowPlan, Measure, Plan, Window};
-use crate::rows::{Row, RowSink};
+use crate::rows::{PacketRow, Row, RowSink};
 use crate::stats::jain;
 use actuation::Actuation;
 use freezes::Freezes;
@@ -63,6 +63,8 @@ pub struct LinkResult {
     pub utilization: Option<f64>,
     /// Bytes dropped over bytes that came.
     pub loss_ratio: f64,
+    /// Packets dropped.
+    pub dropped_packets: u64,
     /// Waiting time of each packet that crossed, without its own serialisation.
     pub queue_ms: Option<Distribution>,
     /// Mean capacity over the span, bit/s; none for an unlimited hop.
@@ -159,6 +161,8 @@ pub struct Collector<'a> {
     windows: Vec<usize>,
     /// Bytes received by each flow in each second of the run.
     seconds: Vec<Vec<u64>>,
+    /// Whether pooled distributions are over a flow, among others.
+    pooled: Vec<bool>,
     /// What each media flow sent, against its target.
     actuation: Vec<Option<Actuation>>,
     /// Called as each second of the run is over.
@@ -179,6 +183,7 @@ struct Hop {
     /// Bytes that were served, and then lost on the wire.
     lost_on_wire: u64,
     dropped: u64,
+    dropped_packets: u64,
     waited: Times,
 }
 
@@ -191,8 +196,6 @@ struct Flow {
     rtt_queue: Times,
     /// Bytes that TCP's application read.
     read: u64,
-    /// Whether pooled distributions are over it, among others.
-    pooled: bool,
     /// Target in force, since when, and its integral so far in bit.
     target: Option<(Rate, Time)>,
     target_bits: f64,
@@ -225,7 +228,9 @@ impl<'a> Collector<'a> {
         let length = plan.duration.as_secs_f64() as usize + 1;
         let seconds = vec![vec![0; length]; plan.flows.len()];
         let actuation = plan.flows.iter().map(|f| f.media().map(|_| Actuation::new(length))).collect();
-        Self { plan, spans, windows, seconds, actuation, ticked, last_tick: 0 }
+        let media = plan.flows.iter().any(|f| f.media().is_some());
+        let pooled = plan.flows.iter().map(|f| f.media().is_some() || !media).collect();
+        Self { plan, spans, windows, seconds, pooled, actuation, ticked, last_tick: 0 }
     }
 
     /// The results: first of the whole run, then of each window in order; and the bytes that each flow received in
@@ -261,7 +266,7 @@ impl<'a> Collector<'a> {
             .collect();
         let pool = |of: fn(&Flow) -> &Times| {
             let mut all = Times::new();
-            span.flows.iter().filter(|f| f.pooled).for_each(|f| all.merge(of(f)));
+            span.flows.iter().zip(&self.pooled).filter(|(_, pooled)| **pooled).for_each(|(f, _)| all.merge(of(f)));
             all.distribution()
         };
         WindowResult {
@@ -396,40 +401,108 @@ impl<'a> Collector<'a> {
 
 impl RowSink for Collector<'_> {
     fn row(&mut self, row: &Row) {
-        if let Row::Arrived { at, packet, .. } = row
-            && !packet.class.goes_back()
-        {
-            let second = (at.as_nanos() / 1_000_000_000) as usize;
-            while self.last_tick < second {
-                self.last_tick += 1;
-                (self.ticked)();
-            }
-            self.seconds[packet.flow.0 as usize][second] += packet.size.as_bytes();
-        }
         match *row {
             Row::Sent { at, packet } if !packet.class.goes_back() => {
-                if let Some(actuation) = &mut self.actuation[packet.flow.0 as usize] {
+                let index = packet.flow.0 as usize;
+                if let Some(actuation) = &mut self.actuation[index] {
                     actuation.sent(at, packet.size);
+                }
+                for span in holding(&mut self.spans, at) {
+                    span.flows[index].sent += packet.size.as_bytes();
+                }
+            }
+            Row::Crossed { hop, packet, waited, left, .. } => {
+                for span in holding(&mut self.spans, left) {
+                    let hop = &mut span.hops[hop as usize];
+                    hop.crossed += packet.size.as_bytes();
+                    hop.waited.add(waited);
+                }
+            }
+            Row::Dropped { at, hop, packet, left, .. } => {
+                let bytes = packet.size.as_bytes();
+                if let Some(left) = left {
+                    holding(&mut self.spans, left).for_each(|span| span.hops[hop as usize].lost_on_wire += bytes);
+                }
+                for span in holding(&mut self.spans, at) {
+                    let hop = &mut span.hops[hop as usize];
+                    hop.dropped += bytes;
+                    hop.dropped_packets += 1;
+                    if !packet.class.goes_back() {
+                        span.flows[packet.flow.0 as usize].lost += bytes;
+                    }
+                }
+            }
+            Row::Arrived { at, packet, delay } if !packet.class.goes_back() => self.arrived(at, packet, delay),
+            Row::RoundTrip { at, flow, rtt } => {
+                let index = flow.0 as usize;
+                let base = self.plan.flows[index].base_rtt_at(self.plan, at);
+                for span in holding(&mut self.spans, at) {
+                    span.flows[index].rtt.add(rtt);
+                    span.flows[index].rtt_queue.add(rtt - base);
                 }
             }
             Row::Decision { at, flow, target, .. } => {
                 if let Some(actuation) = &mut self.actuation[flow.0 as usize] {
                     actuation.decided(at, target);
                 }
+                for span in &mut self.spans {
+                    let flow = &mut span.flows[flow.0 as usize];
+                    flow.settle_target(at, &span.window);
+                    flow.target = Some((target, at));
+                }
+            }
+            Row::Read { at, flow, size } => {
+                for span in holding(&mut self.spans, at) {
+                    span.flows[flow.0 as usize].read += size.as_bytes();
+                }
+            }
+            Row::Frame { at, flow, stream, captured, size, dropped } => {
+                for span in holding(&mut self.spans, at) {
+                    let stream = &mut span.flows[flow.0 as usize].streams[stream.0 as usize];
+                    stream.bytes += size.as_bytes();
+                    stream.frames += 1;
+                    stream.dropped += dropped as u64;
+                    stream.delay.add(at - captured);
+                    stream.freezes.rendered(at);
+                }
             }
             _ => {}
-        }
-        for span in &mut self.spans {
-            span.row(row, self.plan);
         }
     }
 }
 
+impl Collector<'_> {
+    /// A packet of a flow's data arrived.
+    fn arrived(&mut self, at: Time, packet: PacketRow, delay: TimeDelta) {
+        let (index, bytes) = (packet.flow.0 as usize, packet.size.as_bytes());
+        let second = (at.as_nanos() / 1_000_000_000) as usize;
+        while self.last_tick < second {
+            self.last_tick += 1;
+            (self.ticked)();
+        }
+        self.seconds[index][second] += bytes;
+        let queued = self.pooled[index].then(|| delay - self.plan.flows[index].base_owd(self.plan, at - delay));
+        for span in holding(&mut self.spans, at) {
+            let flow = &mut span.flows[index];
+            flow.received += bytes;
+            flow.owd.add(delay);
+            if let Some(queued) = queued {
+                span.one_way.add(queued);
+            }
+        }
+    }
+}
+
+/// The spans in which a time lies.
+#[inline]
+fn holding(spans: &mut [Span], at: Time) -> impl Iterator<Item = &mut Span> {
+    spans.iter_mut().filter(move |span| span.window.from <= at && at < span.window.to)
+}
+
 impl Span {
     fn new(plan: &Plan, window: Window) -> Self {
-        let hop = |_| Hop { crossed: 0, lost_on_wire: 0, dropped: 0, waited: Times::new() };
+        let hop = |_| Hop { crossed: 0, lost_on_wire: 0, dropped: 0, dropped_packets: 0, waited: Times::new() };
         let stream = || Stream { bytes: 0, frames: 0, dropped: 0, delay: Times::new(), freezes: Freezes::new() };
-        let media = plan.flows.iter().any(|f| f.media().is_some());
         let flow = |f: &FlowPlan| Flow {
             sent: 0,
             received: 0,
@@ -438,7 +511,6 @@ impl Span {
             rtt: Times::new(),
             rtt_queue: Times::new(),
             read: 0,
-            pooled: f.media().is_some() || !media,
             target: None,
             target_bits: 0.0,
             target_time: TimeDelta::ZERO,
@@ -446,69 +518,6 @@ impl Span {
         };
         let (hops, flows) = (plan.hops.iter().map(hop).collect(), plan.flows.iter().map(flow).collect());
         Self { window, hops, flows, one_way: Times::new() }
-    }
-
-    fn holds(&self, at: Time) -> bool {
-        self.window.from <= at && at < self.window.to
-    }
-
-    #[inline]
-    fn row(&mut self, row: &Row, plan: &Plan) {
-        match *row {
-            Row::Sent { at, packet } if self.holds(at) && !packet.class.goes_back() => {
-                self.flows[packet.flow.0 as usize].sent += packet.size.as_bytes();
-            }
-            Row::Crossed { hop, packet, waited, left, .. } if self.holds(left) => {
-                let hop = &mut self.hops[hop as usize];
-                hop.crossed += packet.size.as_bytes();
-                hop.waited.add(waited);
-            }
-            Row::Dropped { at, hop, packet, left, .. } => {
-                let bytes = packet.size.as_bytes();
-                if left.is_some_and(|left| self.holds(left)) {
-                    self.hops[hop as usize].lost_on_wire += bytes;
-                }
-                if self.holds(at) {
-                    self.hops[hop as usize].dropped += bytes;
-                    if !packet.class.goes_back() {
-                        self.flows[packet.flow.0 as usize].lost += bytes;
-                    }
-                }
-            }
-            Row::Arrived { at, packet, delay } if self.holds(at) && !packet.class.goes_back() => {
-                let index = packet.flow.0 as usize;
-                let flow = &mut self.flows[index];
-                flow.received += packet.size.as_bytes();
-                flow.owd.add(delay);
-                if flow.pooled {
-                    self.one_way.add(delay - plan.flows[index].base_owd(plan, at - delay));
-                }
-            }
-            Row::RoundTrip { at, flow, rtt } if self.holds(at) => {
-                let base = plan.flows[flow.0 as usize].base_rtt_at(plan, at);
-                let flow = &mut self.flows[flow.0 as usize];
-                flow.rtt.add(rtt);
-                flow.rtt_queue.add(rtt - base);
-            }
-            Row::Decision { at, flow, target, .. } => {
-                let window = self.window;
-                let flow = &mut self.flows[flow.0 as usize];
-                flow.settle_target(at, &window);
-                flow.target = Some((target, at));
-            }
-            Row::Read { at, flow, size } if self.holds(at) => {
-                self.flows[flow.0 as usize].read += size.as_bytes();
-            }
-            Row::Frame { at, flow, stream, captured, size, dropped } if self.holds(at) => {
-                let stream = &mut self.flows[flow.0 as usize].streams[stream.0 as usize];
-                stream.bytes += size.as_bytes();
-                stream.frames += 1;
-                stream.dropped += dropped as u64;
-                stream.delay.add(at - captured);
-                stream.freezes.rendered(at);
-            }
-            _ => {}
-        }
     }
 }
 
@@ -521,6 +530,7 @@ impl Hop {
             id: plan.id.clone(),
             utilization: volume.filter(|v| *v > 0.0).map(|v| (self.crossed + self.lost_on_wire) as f64 / v),
             loss_ratio: if came > 0.0 { self.dropped as f64 / came } else { 0.0 },
+            dropped_packets: self.dropped_packets,
             queue_ms: self.waited.distribution(),
             capacity_bps: volume.map(|v| v * 8.0 / span),
         }

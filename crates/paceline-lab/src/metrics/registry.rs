@@ -7,12 +7,52 @@ use crate::plan::{LossMeasure, Measure};
 pub struct MetricSpec {
     /// Its id in scenarios and results.
     pub id: &'static str,
-    /// Unit of its values; empty for ratios.
-    pub unit: &'static str,
+    /// What kind of number it is.
+    pub kind: Kind,
     /// A line on it.
     pub summary: &'static str,
     /// Its value for one flow (by index) or, with none, for the run as a whole; `None` where it has none.
     pub value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
+}
+
+/// What kind of number a metric is: its unit, how people read it, and how far it may lie from a published value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Capacity used, of what there was.
+    Utilization,
+    /// A part of a whole.
+    Share,
+    /// Loss ratios.
+    Loss,
+    /// Jain's index.
+    Jain,
+    /// A number that is no part of anything.
+    Number,
+    /// How many.
+    Count,
+    /// Queuing delays, one-way delays, round-trip times, frame delays.
+    Delay,
+    /// Durations.
+    Time,
+    /// Rates.
+    Rate,
+}
+
+impl Kind {
+    /// Unit of its values; empty for plain numbers and ratios.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Utilization | Self::Share | Self::Loss | Self::Jain | Self::Number | Self::Count => "",
+            Self::Delay => "ms",
+            Self::Time => "s",
+            Self::Rate => "bit/s",
+        }
+    }
+
+    /// Whether its values lie between 0 and 1.
+    pub fn is_fraction(self) -> bool {
+        matches!(self, Self::Utilization | Self::Share | Self::Loss | Self::Jain)
+    }
 }
 
 /// The metric of this id.
@@ -24,7 +64,7 @@ pub fn find(id: &str) -> Option<&'static MetricSpec> {
 pub const METRICS: &[MetricSpec] = &[
     metric(
         "utilization",
-        "",
+        Kind::Utilization,
         "bits that the forward bottleneck served over bits that it could have; of a flow: that arrived, over those \
          that the slowest hop of its route could have passed while it lived",
         |r, flow, _| match flow {
@@ -34,7 +74,7 @@ pub const METRICS: &[MetricSpec] = &[
     ),
     metric(
         "good_utilization",
-        "",
+        Kind::Utilization,
         "bits of rendered frames and of what TCP's applications read, of the flows that cross the forward bottleneck, \
          over bits that it could have passed; of a flow: over the same as its utilization",
         |r, flow, _| match flow {
@@ -48,7 +88,7 @@ pub const METRICS: &[MetricSpec] = &[
     ),
     metric(
         "loss_ratio",
-        "",
+        Kind::Loss,
         "bytes lost over bytes sent (or received, as the scenario measures); of the run: of its media flows together",
         |r, flow, measure| {
             let lost = media(r, flow, |f| f.lost_bytes as f64);
@@ -62,75 +102,82 @@ pub const METRICS: &[MetricSpec] = &[
         },
     ),
     metric(
+        "drops",
+        Kind::Count,
+        "packets that the forward bottleneck dropped, lost on its wire or not; of the run, even if a flow is named",
+        |r, _, _| Some(r.link.dropped_packets as f64),
+    ),
+    metric(
         "queue_p5_ms",
-        "ms",
+        Kind::Delay,
         "5th percentile of queuing delay, as the scenario measures it; of the run \
          even if a flow is named, unless measured by RTCP",
         |r, f, m| queue(r, f, m, |d| d.p5),
     ),
     metric(
         "queue_p50_ms",
-        "ms",
+        Kind::Delay,
         "median queuing delay, as the scenario measures it; of the run \
          even if a flow is named, unless measured by RTCP",
         |r, f, m| queue(r, f, m, |d| d.p50),
     ),
     metric(
         "queue_p95_ms",
-        "ms",
+        Kind::Delay,
         "95th percentile of queuing delay, as the scenario measures it; of the run \
          even if a flow is named, unless measured by RTCP",
         |r, f, m| queue(r, f, m, |d| d.p95),
     ),
     metric(
         "queue_mean_ms",
-        "ms",
+        Kind::Delay,
         "mean queuing delay, as the scenario measures it; of the run \
          even if a flow is named, unless measured by RTCP",
         |r, f, m| queue(r, f, m, |d| d.mean),
     ),
-    metric("owd_p50_ms", "ms", "median one-way delay of packets", |r, flow, _| {
+    metric("owd_p50_ms", Kind::Delay, "median one-way delay of packets", |r, flow, _| {
         flow.map_or(&r.pooled.owd, |f| &r.flows[f].owd_ms).map(|d| d.p50)
     }),
-    metric("owd_p95_ms", "ms", "95th percentile of one-way delay of packets", |r, flow, _| {
+    metric("owd_p95_ms", Kind::Delay, "95th percentile of one-way delay of packets", |r, flow, _| {
         flow.map_or(&r.pooled.owd, |f| &r.flows[f].owd_ms).map(|d| d.p95)
     }),
-    metric("rtt_p50_ms", "ms", "median round-trip time, as RTCP samples it", |r, flow, _| {
+    metric("rtt_p50_ms", Kind::Delay, "median round-trip time, as RTCP samples it", |r, flow, _| {
         flow.map_or(&r.pooled.rtt, |f| &r.flows[f].rtt_ms).map(|d| d.p50)
     }),
-    metric("rtt_mean_ms", "ms", "mean round-trip time, as RTCP samples it", |r, flow, _| {
+    metric("rtt_mean_ms", Kind::Delay, "mean round-trip time, as RTCP samples it", |r, flow, _| {
         flow.map_or(&r.pooled.rtt, |f| &r.flows[f].rtt_ms).map(|d| d.mean)
     }),
-    metric("rtt_p95_ms", "ms", "95th percentile of round-trip time, as RTCP samples it", |r, flow, _| {
+    metric("rtt_p95_ms", Kind::Delay, "95th percentile of round-trip time, as RTCP samples it", |r, flow, _| {
         flow.map_or(&r.pooled.rtt, |f| &r.flows[f].rtt_ms).map(|d| d.p95)
     }),
     metric(
         "jain",
-        "",
+        Kind::Jain,
         "Jain's index of the rates of the flows that cross the forward bottleneck, in 1 s bins, mean over bins; of \
          the run, even if a flow is named",
         |r, _, _| r.jain,
     ),
     metric(
         "media_utilization",
-        "",
+        Kind::Utilization,
         "bits of the media flows that cross the forward bottleneck, as they arrived, over bits that it could have \
          passed; of the run, even if a flow is named",
         |r, _, _| {
-            let crossing = r.flows.iter().filter(|f| f.crosses_link && f.kind == "media");
-            let received: u64 = crossing.map(|f| f.received_bytes).sum();
+            let crossing = || r.flows.iter().filter(|f| f.crosses_link && f.kind == "media");
+            crossing().next()?;
+            let received: u64 = crossing().map(|f| f.received_bytes).sum();
             Some(received as f64 * 8.0 / span(r) / r.link.capacity_bps.filter(|c| *c > 0.0)?)
         },
     ),
     metric(
         "media_jain",
-        "",
+        Kind::Jain,
         "Jain's index as `jain`, of the media flows alone; of the run, even if a flow is named",
         |r, _, _| r.media_jain,
     ),
     metric(
         "spread",
-        "",
+        Kind::Number,
         "largest over smallest throughput of the media flows; of the run, even if a flow is named",
         |r, _, _| {
             let rates = || r.flows.iter().filter(|f| f.kind == "media").map(|f| f.throughput_bps);
@@ -140,40 +187,46 @@ pub const METRICS: &[MetricSpec] = &[
     ),
     metric(
         "throughput_bps",
-        "bit/s",
+        Kind::Rate,
         "bytes that arrived, headers included, over the span; of a flow: over the part it lived",
         |r, flow, _| Some(rate(r, flow, |f| f.throughput_bps, |f| f.received_bytes as f64 * 8.0)),
     ),
     metric(
         "goodput_bps",
-        "bit/s",
+        Kind::Rate,
         "bytes of rendered frames over the span; of a flow: over the part it lived",
         |r, flow, _| Some(rate(r, flow, |f| f.goodput_bps, |f| f.useful_bytes as f64 * 8.0)),
     ),
     metric(
         "target_bps",
-        "bit/s",
+        Kind::Rate,
         "target times time, summed over flows, over the span; of a flow: mean target while it had one",
-        |r, flow, _| Some(rate(r, flow, |f| f.target_bps.unwrap_or(0.0), |f| f.target_bits)),
+        |r, flow, _| {
+            r.flows.iter().any(|f| f.target_bps.is_some()).then_some(())?;
+            flow.map_or_else(|| Some(sum(r, None, |f| f.target_bits) / span(r)), |f| r.flows[f].target_bps)
+        },
     ),
     metric(
         "sent_over_target_min",
-        "",
+        Kind::Number,
         "least of the 5 s means of what a flow sent over its target; of the first flow, if none is named",
         |r, flow, _| r.flows[flow.unwrap_or(0)].sent_over_target.map(|s| s.0),
     ),
     metric(
         "sent_over_target_max",
-        "",
+        Kind::Number,
         "largest of the 5 s means of what a flow sent over its target; of the first flow, if none is named",
         |r, flow, _| r.flows[flow.unwrap_or(0)].sent_over_target.map(|s| s.1),
     ),
-    metric("share", "", "a flow's throughput over that of all flows; of the first, if none is named", |r, flow, _| {
-        r.flows[flow.unwrap_or(0)].share
-    }),
+    metric(
+        "share",
+        Kind::Share,
+        "a flow's throughput over that of all flows; of the first, if none is named",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].share,
+    ),
     metric(
         "attained",
-        "",
+        Kind::Utilization,
         "throughput over what the sources or, where less, the slowest hop allow, second by second; of a \
          run: if it has one flow",
         |r, flow, _| match (flow, r.flows.len()) {
@@ -184,40 +237,44 @@ pub const METRICS: &[MetricSpec] = &[
     ),
     metric(
         "objective",
-        "",
+        Kind::Number,
         "sum over media flows of -1/x - 0.15 ln y: x throughput in Mbit/s, y mean queuing delay in ms as RTCP samples \
          it, at least 1 (mmsys16, eq. 21 with alpha 2, beta 1, delta 0.15; its units are ours)",
         |r, flow, _| {
-            let flows = r.flows.iter().enumerate().filter(|(i, f)| flow.map_or(f.kind == "media", |of| of == *i));
-            flows.map(|(_, f)| objective(f.throughput_bps / 1e6, f.rtt_sampled_queue_ms?.mean)).sum()
+            let of = |f: &FlowResult| objective(f.throughput_bps / 1e6, f.rtt_sampled_queue_ms?.mean);
+            match flow {
+                Some(f) => of(&r.flows[f]),
+                None => r.flows.iter().filter(|f| f.kind == "media").map(of).reduce(|a, b| Some(a? + b?)).flatten(),
+            }
         },
     ),
     metric(
         "converge_s",
-        "s",
+        Kind::Time,
         "seconds until a flow first receives 90 % of its fair share or of its sources' maximum; of the first \
          flow, if none is named",
         |r, flow, _| r.flows[flow.unwrap_or(0)].converge_s,
     ),
     metric(
         "frame_delay_p95_ms",
-        "ms",
+        Kind::Delay,
         "95th percentile of the delay from capture to rendering, first stream; of the first flow, if \
          none is named",
         |r, flow, _| r.flows[flow.unwrap_or(0)].streams.first()?.frame_delay_ms.map(|d| d.p95),
     ),
-    metric("freeze_s", "s", "total time frozen, all streams, the gap open at the end included", |r, flow, _| {
-        Some(sum(r, flow, |f| f.streams.iter().map(|s| s.freeze_s).sum()))
+    metric("freeze_s", Kind::Time, "total time frozen, all streams, the gap open at the end included", |r, flow, _| {
+        let flows = flow.map_or(&r.flows[..], |f| core::slice::from_ref(&r.flows[f]));
+        flows.iter().flat_map(|f| &f.streams).map(|s| s.freeze_s).reduce(|a, b| a + b)
     }),
 ];
 
 const fn metric(
     id: &'static str,
-    unit: &'static str,
+    kind: Kind,
     summary: &'static str,
     value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
 ) -> MetricSpec {
-    MetricSpec { id, unit, summary, value }
+    MetricSpec { id, kind, summary, value }
 }
 
 /// Of a flow or, of the run, over its media flows; over all, where none is media.

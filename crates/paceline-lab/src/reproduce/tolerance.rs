@@ -1,25 +1,6 @@
 //! How far a measured value may lie from the published one: set once for every metric, not per experiment.
 
-use crate::metrics::MetricSpec;
-
-/// What kind of number a metric is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Capacity used, of what there was.
-    Utilization,
-    /// Rates.
-    Rate,
-    /// Shares, changes in per cent and other ratios.
-    Share,
-    /// Loss ratios.
-    Loss,
-    /// Queuing delays, one-way delays, round-trip times, frame delays.
-    Delay,
-    /// Jain's index.
-    Jain,
-    /// Durations.
-    Time,
-}
+use crate::metrics::{Kind, MetricSpec};
 
 /// Rounding of a difference of decimals, over what is compared.
 const ROUNDING: f64 = 1e-9;
@@ -28,10 +9,11 @@ const ROUNDING: f64 = 1e-9;
 /// named the larger holds.
 pub fn tolerance(metric: &MetricSpec, ratio: bool, published: f64) -> f64 {
     let part = |of: f64| of * published.abs();
-    match kind(metric, ratio) {
+    let kind = if ratio { Kind::Share } else { metric.kind };
+    match kind {
         Kind::Utilization => 0.05,
         Kind::Rate => part(0.15),
-        Kind::Share => part(0.15).max(0.05),
+        Kind::Share | Kind::Number | Kind::Count => part(0.15).max(0.05),
         Kind::Loss => part(0.25).max(0.005),
         Kind::Delay => part(0.25).max(15.0),
         Kind::Jain => 0.07,
@@ -42,19 +24,6 @@ pub fn tolerance(metric: &MetricSpec, ratio: bool, published: f64) -> f64 {
 /// Whether `value` is no more than `tolerance`, but for rounding.
 pub(super) fn within(value: f64, tolerance: f64) -> bool {
     value <= tolerance + ROUNDING * tolerance.abs().max(1.0)
-}
-
-fn kind(metric: &MetricSpec, ratio: bool) -> Kind {
-    match (metric.unit, metric.id) {
-        _ if ratio => Kind::Share,
-        (_, id) if id.ends_with("utilization") || id == "attained" => Kind::Utilization,
-        (_, id) if id.ends_with("loss_ratio") => Kind::Loss,
-        (_, id) if id.ends_with("jain") => Kind::Jain,
-        ("ms", _) => Kind::Delay,
-        ("s", _) => Kind::Time,
-        ("bit/s", _) => Kind::Rate,
-        _ => Kind::Share,
-    }
 }
 
 #[cfg(test)]

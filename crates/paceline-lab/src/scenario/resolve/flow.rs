@@ -30,7 +30,8 @@ impl Resolver<'_> {
         Ok(match count {
             None => vec![flow],
             Some(count) => {
-                (1..=*count.get()).map(|n| FlowPlan { id: format!("{}-{n}", flow.id), ..flow.clone() }).collect()
+                let nth = |n| FlowPlan { id: format!("{}-{n}", flow.id), group: Some(flow.id.clone()), ..flow.clone() };
+                (1..=*count.get()).map(nth).collect()
             }
         })
     }
@@ -60,9 +61,13 @@ impl Resolver<'_> {
             return Err(problem.help(format!("the run lasts {}", end - Time::ZERO)));
         }
         let start_spread = flow.start_spread.as_ref().map_or(Ok(TimeDelta::ZERO), |s| self.not_negative(s))?;
-        if let Some(place) = flow.start_spread.as_ref().filter(|_| start + start_spread >= stop.min(end)) {
+        // A run that `--set` made shorter is the first part of the longer one, and may end before a flow begins.
+        let latest = if self.shortened { flow.stop.as_ref().map(|s| *s.get()) } else { Some(stop.min(end)) };
+        if let Some((place, latest)) =
+            flow.start_spread.as_ref().zip(latest).filter(|(_, l)| start + start_spread >= *l)
+        {
             let problem = self.complain(place, format!("flow `{}` might start after it stops", flow.id.get()));
-            return Err(problem.help(format!("it lives for {}; the spread must be shorter", stop.min(end) - start)));
+            return Err(problem.help(format!("it lives for {}; the spread must be shorter", latest - start)));
         }
         let (direction, forward) = match flow.direction {
             Some(FlowDirection::Reverse) => (Direction::Reverse, false),
@@ -75,6 +80,7 @@ impl Resolver<'_> {
         };
         Ok(FlowPlan {
             id: flow.id.get().clone(),
+            group: None,
             direction,
             start,
             start_spread,

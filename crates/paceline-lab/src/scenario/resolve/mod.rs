@@ -51,13 +51,15 @@ pub(crate) fn resolve(
     background: Background,
     registry: &Registry,
 ) -> Result<Plan, Problem> {
-    Resolver { text, origin, registry, notes: Vec::new() }.plan(file, background)
+    Resolver { text, origin, registry, shortened: background.shortened, notes: Vec::new() }.plan(file, background)
 }
 
 struct Resolver<'a> {
     text: &'a str,
     origin: &'a Origin,
     registry: &'a Registry,
+    /// `--set` says how long a run lasts.
+    shortened: bool,
     notes: Vec<String>,
 }
 
