@@ -9,6 +9,7 @@ use paceline::{Registry, SignalShape};
 use paceline_lab::metrics::METRICS;
 use paceline_lab::plan::SourcePlan;
 use paceline_lab::scenario::{Catalogue, Changes, Label, load};
+use paceline_lab::sweep::Sweep;
 use paceline_lab::trace::Format;
 use paceline_link::LossModel;
 use paceline_link::queue::DISCIPLINES;
@@ -31,6 +32,7 @@ pub struct Arguments {
 enum Kind {
     Controllers,
     Scenarios,
+    Sweeps,
     Queues,
     Metrics,
     Sources,
@@ -39,13 +41,22 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::Controllers, Self::Scenarios, Self::Queues, Self::Metrics, Self::Sources, Self::Losses, Self::Traces];
+    const ALL: [Self; 8] = [
+        Self::Controllers,
+        Self::Scenarios,
+        Self::Sweeps,
+        Self::Queues,
+        Self::Metrics,
+        Self::Sources,
+        Self::Losses,
+        Self::Traces,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Controllers => "controllers",
             Self::Scenarios => "scenarios",
+            Self::Sweeps => "sweeps",
             Self::Queues => "queues",
             Self::Metrics => "metrics",
             Self::Sources => "sources",
@@ -61,6 +72,7 @@ impl Kind {
         match self {
             Self::Controllers => registry.iter().map(controller).collect(),
             Self::Scenarios => Catalogue.ids().map(|id| scenario(id, &registry)).collect(),
+            Self::Sweeps => Catalogue.sweeps().map(|id| sweep(id, &registry)).collect(),
             Self::Queues => DISCIPLINES.iter().copied().map(plain).collect(),
             Self::Metrics => METRICS
                 .iter()
@@ -127,6 +139,13 @@ fn scenario(id: &'static str, registry: &Registry) -> (String, String, Value) {
             });
             (id.to_owned(), line, more)
         }
+        Err(problem) => (id.to_owned(), format!("broken: {problem}"), json!({})),
+    }
+}
+
+fn sweep(id: &'static str, registry: &Registry) -> (String, String, Value) {
+    match Catalogue.find_sweep(id).and_then(|origin| Sweep::load(&origin, registry)) {
+        Ok(sweep) => (id.to_owned(), sweep.title, json!({ "source": sweep.source, "axes": sweep.axes })),
         Err(problem) => (id.to_owned(), format!("broken: {problem}"), json!({})),
     }
 }
