@@ -35,6 +35,8 @@ enum Command {
     Compare(commands::compare::Arguments),
     /// Gives a verdict on each published value and each claim of a paper's experiments.
     Reproduce(commands::reproduce::Arguments),
+    /// Measures at each point of a grid of settings.
+    Sweep(commands::sweep::Arguments),
     /// Prints the JSON schema of scenario files.
     Schema,
 }
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Some(Command::Run(arguments)) => commands::run::run(&arguments),
         Some(Command::Compare(arguments)) => commands::compare::compare(&arguments),
         Some(Command::Reproduce(arguments)) => commands::reproduce::reproduce(&arguments),
+        Some(Command::Sweep(arguments)) => commands::sweep::sweep(&arguments),
         Some(Command::Schema) => commands::schema(),
     };
     match done {

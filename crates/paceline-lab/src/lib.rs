@@ -31,5 +31,6 @@ pub mod scenario;
 pub mod sim;
 pub mod stats;
 pub mod store;
+pub mod sweep;
 pub mod trace;
 pub mod world;

@@ -10,6 +10,7 @@ use paceline_flow::tcp::{CONGESTION, Profile, Workload};
 use paceline_lab::metrics::METRICS;
 use paceline_lab::plan::{FlowKind, SourcePlan};
 use paceline_lab::scenario::{Catalogue, Changes, Label, load};
+use paceline_lab::sweep::Sweep;
 use paceline_lab::trace::Format;
 use paceline_link::LossModel;
 use paceline_link::queue::DISCIPLINES;
@@ -32,6 +33,7 @@ pub struct Arguments {
 enum Kind {
     Controllers,
     Scenarios,
+    Sweeps,
     Queues,
     Metrics,
     Flows,
@@ -42,9 +44,10 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Controllers,
         Self::Scenarios,
+        Self::Sweeps,
         Self::Queues,
         Self::Metrics,
         Self::Flows,
@@ -58,6 +61,7 @@ impl Kind {
         match self {
             Self::Controllers => "controllers",
             Self::Scenarios => "scenarios",
+            Self::Sweeps => "sweeps",
             Self::Queues => "queues",
             Self::Metrics => "metrics",
             Self::Flows => "flows",
@@ -75,6 +79,7 @@ impl Kind {
         match self {
             Self::Controllers => registry.iter().map(controller).collect(),
             Self::Scenarios => Catalogue.ids().map(|id| scenario(id, &registry)).collect(),
+            Self::Sweeps => Catalogue.sweeps().map(|id| sweep(id, &registry)).collect(),
             Self::Queues => DISCIPLINES.iter().copied().map(plain).collect(),
             Self::Metrics => METRICS
                 .iter()
@@ -167,6 +172,13 @@ fn scenario(id: &'static str, registry: &Registry) -> (String, String, Value) {
             });
             (id.to_owned(), line, more)
         }
+        Err(problem) => (id.to_owned(), format!("broken: {problem}"), json!({})),
+    }
+}
+
+fn sweep(id: &'static str, registry: &Registry) -> (String, String, Value) {
+    match Catalogue.find_sweep(id).and_then(|origin| Sweep::load(&origin, registry)) {
+        Ok(sweep) => (id.to_owned(), sweep.title, json!({ "source": sweep.source, "axes": sweep.axes })),
         Err(problem) => (id.to_owned(), format!("broken: {problem}"), json!({})),
     }
 }

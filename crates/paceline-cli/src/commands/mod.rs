@@ -4,6 +4,7 @@ pub mod compare;
 pub mod list;
 pub mod reproduce;
 pub mod run;
+pub mod sweep;
 
 use crate::output;
 use crate::progress::Progress;

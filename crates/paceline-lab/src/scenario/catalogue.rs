@@ -27,6 +27,28 @@ impl Catalogue {
         FILES.iter().filter(|(name, _)| is_scenario(name)).filter_map(|(name, _)| name.strip_suffix(".toml"))
     }
 
+    /// Ids of all sweeps, in order.
+    pub fn sweeps(self) -> impl Iterator<Item = &'static str> {
+        FILES.iter().filter_map(|(name, _)| name.strip_suffix(SWEEP))
+    }
+
+    /// The sweep of this id, or in this file.
+    pub fn find_sweep(self, name: &str) -> Result<Origin, Problem> {
+        let file = format!("{name}{SWEEP}");
+        match FILES.iter().find(|(known, _)| *known == file) {
+            Some((known, text)) => {
+                Ok(Origin { name: format!("scenarios/{known}"), text: (*text).to_owned(), folder: None })
+            }
+            None if name.ends_with(".toml") => self.find(name),
+            None => {
+                let near = nearest(name, self.sweeps()).map(|near| format!("did you mean `{near}`? "));
+                let list = "`paceline list sweeps` shows all; a file's name must end in .toml";
+                let problem = Problem::of(name, "", format!("there is no sweep `{name}`"));
+                Err(problem.help(format!("{}{list}", near.unwrap_or_default())))
+            }
+        }
+    }
+
     /// The scenario of this id, or in this file.
     pub fn find(self, name: &str) -> Result<Origin, Problem> {
         let path = Path::new(name);
@@ -54,9 +76,13 @@ impl Catalogue {
     }
 }
 
-/// Whether a file of a folder of scenarios is one: any TOML file but `constants.toml`, which holds what they assume.
+/// How names of sweep files end.
+const SWEEP: &str = ".sweep.toml";
+
+/// Whether a file of a folder of scenarios is one: any TOML file but `constants.toml`, which holds what they assume, and
+/// sweeps.
 pub fn is_scenario(file: &str) -> bool {
-    file.ends_with(".toml") && file.rsplit('/').next() != Some("constants.toml")
+    file.ends_with(".toml") && !file.ends_with(SWEEP) && file.rsplit('/').next() != Some("constants.toml")
 }
 
 impl Origin {

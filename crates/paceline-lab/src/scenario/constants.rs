@@ -141,6 +141,27 @@ fn check(file: &ConstantsFile, name: &str, text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
+/// A setting of `media.` or `tcp.` for each flow that reads it; any other as it is.
+pub(super) fn of_each_flow(
+    origin: &Origin,
+    text: &str,
+    setting: &Setting,
+    scenario: &ScenarioFile,
+    controller: Option<&str>,
+    registry: &Registry,
+) -> Result<Vec<Setting>, Problem> {
+    if !["media.", "tcp."].iter().any(|kind| setting.key().starts_with(kind)) {
+        return Ok(vec![setting.clone()]);
+    }
+    let keys = keys(setting.key(), scenario, controller, registry);
+    if keys.is_empty() {
+        let problem = Problem::of(&origin.name, text, format!("{setting}: no flow reads `{}`", setting.key()));
+        return Err(problem
+            .help("media. and tcp. are all flows of that kind; `paceline list controllers NAME` has config keys"));
+    }
+    Ok(keys.iter().map(|key| setting.with_key(key.join("."))).collect())
+}
+
 /// The keys of a scenario that a constant's key stands for, in parts.
 fn keys(key: &str, scenario: &ScenarioFile, controller: Option<&str>, registry: &Registry) -> Vec<Vec<String>> {
     let parts: Vec<String> = key.split('.').map(|p| p.trim().to_owned()).collect();

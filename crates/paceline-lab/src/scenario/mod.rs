@@ -15,6 +15,7 @@ mod values;
 
 pub use crate::label::Label;
 pub use catalogue::{Catalogue, Origin, is_scenario};
+pub(crate) use file::{Anything, Placed, parse};
 pub use file::{ScenarioFile, schema};
 pub use overrides::Setting;
 pub use problem::{Problem, suggestion};
@@ -40,7 +41,7 @@ pub struct Changes {
 /// the scenario, its case, `--set`, `--controller`.
 pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<Plan, Problem> {
     // Complaints about the file itself come before those about changes to it.
-    let written = file::parse(&origin.name, &origin.text)?;
+    let written = parse(&origin.name, &origin.text)?;
     let mut text = origin.text.clone();
     let mut made = Vec::new();
     let shortened = changes.settings.iter().any(|s| s.key() == "duration");
@@ -52,37 +53,49 @@ pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<P
             made.push(case::described(case));
         }
     }
+    let mut set = Vec::new();
     if !changes.settings.is_empty() {
-        text = overrides::apply(&origin.name, &text, &changes.settings, |index, message| {
-            Problem::of(&origin.name, &text, format!("--set {}: {message}", changes.settings[index]))
+        let file: ScenarioFile = parse(&origin.name, &text).map_err(|p| p.after_changes(&made))?;
+        for setting in &changes.settings {
+            set.extend(constants::of_each_flow(
+                origin,
+                &text,
+                setting,
+                &file,
+                changes.controller.as_deref(),
+                registry,
+            )?);
+        }
+        text = overrides::apply(&origin.name, &text, &set, |index, message| {
+            Problem::of(&origin.name, &text, format!("--set {}: {message}", set[index]))
         })?;
         made.extend(changes.settings.iter().map(|s| format!("--set {s}")));
     }
     let attempt = |text: &str, settings: &[Setting], background, made: &[String]| {
-        let mut file: ScenarioFile = file::parse(&origin.name, text).map_err(|p| p.after_changes(made))?;
+        let mut file: ScenarioFile = parse(&origin.name, text).map_err(|p| p.after_changes(made))?;
         if let Some(controller) = &changes.controller {
             file.control_all_by(controller, settings);
         }
         resolve::resolve(file, text, origin, background, registry).map_err(|p| p.after_changes(made))
     };
-    let file: ScenarioFile = file::parse(&origin.name, &text).map_err(|p| p.after_changes(&made))?;
+    let file: ScenarioFile = parse(&origin.name, &text).map_err(|p| p.after_changes(&made))?;
     let controller = changes.controller.as_deref();
     let assumed = constants::constants(origin, &text, &file, controller, &changes.constants, registry)?;
     if assumed.settings.is_empty() {
         background.constants = assumed.list;
-        return attempt(&text, &changes.settings, background, &made);
+        return attempt(&text, &set, background, &made);
     }
     let with = overrides::apply(&origin.name, &text, &assumed.settings, |index, message| {
         Problem::of(&origin.name, &text, format!("constant {}: {message}", assumed.settings[index]))
     })?;
-    let settings = [changes.settings.clone(), assumed.settings.clone()].concat();
+    let settings = [set.clone(), assumed.settings.clone()].concat();
     let mut all = made.clone();
     all.extend(assumed.settings.iter().map(|s| format!("the constant {s}")));
     let (constants, constants_note) = (assumed.list, assumed.note);
     let assuming = Background { constants, constants_note, ..background.clone() };
     attempt(&with, &settings, assuming, &all).map_err(|problem| {
         // What is wrong without constants too is shown where it was written.
-        attempt(&text, &changes.settings, background, &made).err().unwrap_or(problem)
+        attempt(&text, &set, background, &made).err().unwrap_or(problem)
     })
 }
 

@@ -18,6 +18,11 @@ impl Setting {
         Self { key: key.into(), value: value.to_string() }
     }
 
+    /// The same value under another key.
+    pub(crate) fn with_key(&self, key: String) -> Self {
+        Self { key, value: self.value.clone() }
+    }
+
     /// The dotted key.
     pub fn key(&self) -> &str {
         &self.key
