@@ -23,7 +23,7 @@ const FIRST_STEPS: &str = "\
 Three things to try first:
   paceline run mmsys16/table1                                   one call over a changing link
   paceline compare mmsys16/table1 --controllers gcc-2016,fixed  two controllers on it
-  paceline list                                                 what there is to run";
+  paceline reproduce mmsys16/table2                             a paper's table, published beside measured";
 
 #[derive(Subcommand)]
 enum Command {

@@ -1,5 +1,6 @@
 //! Runs: one or many of a plan, on as many threads as there are, and their summary.
 
+use crate::label::Label;
 use crate::metrics::{Collector, METRICS, WindowResult};
 use crate::plan::{FlowKind, Plan, Quantity, Reference, Window};
 use crate::rows::{RowSink, RunHeader};
@@ -45,6 +46,8 @@ pub struct RunResult {
 pub struct RunsResult {
     /// Scenario id.
     pub scenario: String,
+    /// Which case of it; empty: none, or the scenario as written.
+    pub case: Label,
     /// Every run, by seed.
     pub runs: Vec<RunResult>,
     /// Every metric of the run as a whole: mean, spread and interval over the runs.
@@ -218,7 +221,8 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
             measured: measured(plan, &windows, &runs, &e.of, e.over.as_ref()),
         })
         .collect();
-    RunsResult { scenario: plan.id.clone(), runs, summary, assertions, expectations, notes: plan.notes.clone() }
+    let (scenario, case, notes) = (plan.id.clone(), plan.case.clone(), plan.notes.clone());
+    RunsResult { scenario, case, runs, summary, assertions, expectations, notes }
 }
 
 /// A quantity, or its ratio to another of the same run, over runs; none if any run has no value.

@@ -190,9 +190,7 @@ impl Link {
         let capacity = self.capacity.as_mut().expect("an unlimited link has no queue");
         let Some(burst) = self.burst else { return capacity.finish(start, size) };
         // Tokens come at the link's rate, and a bucket full of them is a lead of `burst` bytes.
-        let rate = capacity.rate_at(start);
-        let lead = if rate.is_zero() { TimeDelta::ZERO } else { burst / rate };
-        self.spent = capacity.finish(self.spent.max(start - lead).max(Time::ZERO), size);
+        self.spent = capacity.finish(self.spent.max(lead(capacity, burst, self.spent, start)), size);
         self.spent.max(start)
     }
 
@@ -226,6 +224,31 @@ impl Link {
             self.wire.insert(index, output);
         }
     }
+}
+
+/// Since when the link could have passed `burst` by `start`, but not before `from`.
+fn lead(capacity: &Capacity, burst: DataSize, from: Time, start: Time) -> Time {
+    if from >= start || capacity.volume(from, start) <= burst {
+        return from;
+    }
+    let rate = capacity.rate_at(start);
+    if !rate.is_zero() {
+        // At a constant rate that is it, to the byte of rounding.
+        let since = start - burst / rate;
+        if since > from && capacity.volume(since, start).as_bytes().abs_diff(burst.as_bytes()) <= 1 {
+            return since;
+        }
+    }
+    // The rate has changed: halve the span until a nanosecond is left.
+    let (mut early, mut late) = (from, start);
+    while early < late {
+        let middle = early + (late - early) / 2;
+        match capacity.volume(middle, start) > burst {
+            true => early = middle + TimeDelta::from_nanos(1),
+            false => late = middle,
+        }
+    }
+    early
 }
 
 #[inline]
@@ -349,6 +372,34 @@ mod tests {
         assert_eq!(&left[7..14], [2000, 2000, 2000, 2000, 2010, 2020, 2030]);
         assert!((0..100).all(|n| left[14 + n] == 3000 + 11 * n as i64), "below the rate nobody waits");
         assert_eq!(run(false), run(true), "whenever it is polled");
+    }
+
+    #[test]
+    fn a_bucket_holds_what_it_holds_whatever_the_rate_was() {
+        // Idle at 5 Mbit/s, or at nothing, then 0.5 Mbit/s from 10 s on: 5000 bytes at once, then one packet each 20 ms.
+        for before in [5000, 0] {
+            let rates = vec![(Time::ZERO, Rate::from_kbps(500)), (Time::from_secs(5), Rate::from_kbps(before))];
+            let rates = [rates, vec![(Time::from_secs(10), Rate::from_kbps(500))]].concat();
+            let config = LinkConfig {
+                capacity: Some(Capacity::rates(Schedule::new(rates).unwrap(), crate::End::Hold).unwrap()),
+                burst: Some(DataSize::from_bytes(5000)),
+                queue: Box::new(DropTail::new(DropTailLimit::Packets(50))),
+                delay: Schedule::constant(TimeDelta::ZERO),
+                jitter: None,
+                loss: Schedule::constant(LossModel::NONE),
+            };
+            let mut link = Link::new(config, &Streams::new(1), "test/0");
+            let at = Time::from_millis(10_001);
+            (0..7).for_each(|id| link.handle_packet(at, packet(id)));
+            let outputs = core::iter::from_fn(|| link.poll_output(Time::from_secs(20)));
+            let left: Vec<i64> = outputs
+                .map(|o| match o {
+                    Output::Delivered { left, .. } => ((left - at).as_nanos() + 500_000) / 1_000_000,
+                    Output::Dropped { .. } => panic!("there is room for all"),
+                })
+                .collect();
+            assert_eq!(left, [0, 0, 0, 0, 20, 40, 60], "before: {before} kbit/s");
+        }
     }
 
     #[test]

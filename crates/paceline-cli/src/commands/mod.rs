@@ -21,7 +21,7 @@ use std::time::Instant;
 /// What `paceline` alone says.
 pub fn welcome() -> Result<ExitCode> {
     output::print(&format!(
-        "Paceline: congestion control for real-time media. A library of controllers, a laboratory to judge them.\n\n{}\n\n`paceline help` shows every command.",
+        "Paceline: congestion control for real-time media. A library of controllers, a laboratory to judge them.\n\n{}\n\n`paceline list` shows what there is to run, `paceline help` every command.",
         crate::FIRST_STEPS
     ))?;
     Ok(ExitCode::SUCCESS)

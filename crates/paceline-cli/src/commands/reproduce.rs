@@ -244,7 +244,9 @@ fn describe_summary(tallies: &Tallies) -> String {
     };
     let mut text = format!("  published values {}\n", counts(&tallies.published));
     if tallies.claims > 0 {
-        text += &format!("  claims {}: {} hold\n", tallies.claims, tallies.claims_held);
+        text += &format!("  claims {}: {} hold", tallies.claims, tallies.claims_held);
+        let (held, claims) = (tallies.claims_held_without_null, tallies.claims_without_null);
+        text += &format!("; of the {claims} that do not hold under the null sender, {held}\n");
     }
     let Tally { cells, reproduced, .. } = tallies.published_without_null;
     let part = match cells {

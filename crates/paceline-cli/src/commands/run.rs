@@ -105,10 +105,15 @@ fn run_into(
     seeds: &[u64],
 ) -> Result<RunsResult> {
     let mut runs = Vec::new();
+    // The case is a change like any other; what is assumed stands apart, for it is not the user's.
+    let case = plan.case.pairs().map(|(key, value)| format!("case.{key}={value}"));
+    let assumed: Map<String, Value> =
+        plan.constants.iter().filter(|c| c.applied).map(|c| (c.key.clone(), json!(c.value))).collect();
     let manifest = RunManifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         scenario_text: selection.text()?,
-        changes: selection.changes(),
+        changes: case.chain(selection.changes()).collect(),
+        more: [("assumed".to_owned(), Value::Object(assumed))].into(),
         ..RunManifest::default()
     };
     for seed in seeds {

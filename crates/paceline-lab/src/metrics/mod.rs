@@ -480,6 +480,10 @@ impl Collector<'_> {
             self.last_tick += 1;
             (self.ticked)();
         }
+        // What was still under way when the flow stopped belongs to no time that it lived.
+        if at >= self.plan.flows[index].stop {
+            return;
+        }
         self.seconds[index][second] += bytes;
         let queued = self.pooled[index].then(|| delay - self.plan.flows[index].base_owd(self.plan, at - delay));
         for span in holding(&mut self.spans, at) {

@@ -221,8 +221,11 @@ impl Experiment {
         Ok(self)
     }
 
-    /// Also under the null sender.
+    /// Also under the null sender, if there is media for it to send.
     pub fn beside_null_sender(mut self) -> Self {
+        if self.cases.iter().flat_map(|c| &c.flows).all(|f| f.media().is_none()) {
+            return self;
+        }
         let mut seen: Vec<String> = Vec::new();
         for plan in &self.cases {
             let null = null_sender(plan);
@@ -301,18 +304,29 @@ pub fn reproduce(
     seeds: Seeds,
     announce: &dyn Fn(f64),
 ) -> Result<Report, WorldError> {
+    let mut reports = verdicts(runner, experiments, seeds, announce)?;
+    try_changes(runner, experiments, &mut reports, announce)?;
+    let summary = tally(&reports);
+    Ok(Report { experiments: reports, summary })
+}
+
+/// Every experiment on as many seeds as its verdicts want.
+fn verdicts(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    seeds: Seeds,
+    announce: &dyn Fn(f64),
+) -> Result<Vec<ExperimentReport>, WorldError> {
     let mut measured = first_runs(runner, experiments, seeds, announce)?;
     loop {
-        let mut reports: Vec<ExperimentReport> =
+        let reports: Vec<ExperimentReport> =
             experiments.iter().zip(&measured).map(|(e, m)| e.report(m, runner.world.name())).collect();
         let wanting: Vec<_> = match seeds {
             Seeds::Exactly(_) => Vec::new(),
             Seeds::AsNeeded => more_seeds(&reports),
         };
         if wanting.is_empty() {
-            try_changes(runner, experiments, &mut reports, announce)?;
-            let summary = tally(&reports);
-            return Ok(Report { experiments: reports, summary });
+            return Ok(reports);
         }
         let more = wanting.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();
         run_jobs(runner, experiments, more, &mut measured, announce)?;

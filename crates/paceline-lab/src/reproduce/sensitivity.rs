@@ -1,7 +1,7 @@
 //! Sensitivity: how many verdicts depend on what was assumed. Every assumed constant is put at both ends of its range, one
 //! at a time, on the same seeds.
 
-use super::{Cell, Experiment, ExperimentReport, Seeds, Verdict, first_runs};
+use super::{Cell, Experiment, ExperimentReport, Measured, Seeds, Verdict, jobs, run_jobs, verdicts};
 use crate::label::Label;
 use crate::run::Runner;
 use crate::scenario::{Origin, Problem};
@@ -133,13 +133,18 @@ pub fn sensitivity(
             }
         }
     }
-    let reports = match reports(runner, &experiments, seeds, announce) {
+    let (written, varied) = experiments.split_at(origins.len());
+    let on = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
+    let reports = verdicts(runner, written, on, announce).and_then(|bases| {
+        let changed = on_the_same_seeds(runner, &bases, &variants, varied, announce)?;
+        Ok((bases, changed))
+    });
+    let (bases, changed) = match reports {
         Ok(reports) => reports,
         Err(error) => return Ok(Err(error)),
     };
-    let (bases, changed) = reports.split_at(origins.len());
     let mut touched: Vec<Vec<bool>> = bases.iter().map(|r| vec![false; r.cells.len()]).collect();
-    for (variant, report) in variants.iter().zip(changed) {
+    for (variant, report) in variants.iter().zip(&changed) {
         let base = &bases[variant.base];
         let end = &mut constants[variant.constant].ends[variant.end];
         end.cells += base.cells.len();
@@ -160,13 +165,18 @@ pub fn sensitivity(
     Ok(Ok(SensitivityReport { constants, summary }))
 }
 
-fn reports(
+/// Each variant on exactly the seeds that its base was judged on.
+fn on_the_same_seeds(
     runner: &Runner<'_>,
+    bases: &[ExperimentReport],
+    variants: &[Variant],
     experiments: &[Experiment],
-    seeds: Option<u64>,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentReport>, WorldError> {
-    let measured = first_runs(runner, experiments, seeds.map_or(Seeds::AsNeeded, Seeds::Exactly), announce)?;
+    let runs = |index: usize| bases[variants[index].base].cells.first().map_or(0, |cell| cell.n as u64);
+    let all = (0..experiments.len()).flat_map(|index| jobs(experiments, index, 1..=runs(index))).collect();
+    let mut measured: Vec<Measured> = experiments.iter().map(Measured::none).collect();
+    run_jobs(runner, experiments, all, &mut measured, announce)?;
     Ok(experiments.iter().zip(&measured).map(|(e, m)| e.report(m, runner.world.name())).collect())
 }
 

@@ -154,7 +154,12 @@ impl Sweep {
             let measure = measure(origin, table, subject, &plans[0][subject])?;
             for point in &mut plans {
                 let plan = &mut point[subject];
-                if measure.quantity.window.to > Time::ZERO + plan.duration {
+                let end = Time::ZERO + plan.duration;
+                let mut quantity = measure.quantity.clone();
+                if table.window.is_none() {
+                    quantity.window.to = end; // the whole run, however long it is at this point
+                }
+                if quantity.window.to > end {
                     return Err(complain("a window is longer than the run at some point of the grid"));
                 }
                 // What the scenario itself asks for is not wanted here.
@@ -162,7 +167,7 @@ impl Sweep {
                     (plan.expects, plan.asserts) = (Vec::new(), Vec::new());
                     plan.references.clear();
                 }
-                plan.references.insert(key, measure.quantity.clone());
+                plan.references.insert(key, quantity);
             }
             measures.push(measure);
         }
@@ -191,8 +196,8 @@ impl Sweep {
             .map(|(point, subject, seed)| {
                 let plan = &self.plans[*point][*subject];
                 let (run, windows) = (runner.run(plan, *seed, None)?, windows(plan));
-                let asked = self.measures.iter().filter(|m| m.subject == *subject);
-                Ok(asked.map(|m| run.value(plan, &windows, &m.quantity)).collect())
+                // By key, which is by measure.
+                Ok(plan.references.values().map(|quantity| run.value(plan, &windows, quantity)).collect())
             })
             .collect::<Result<_, WorldError>>()?;
         let mut values = vec![vec![Vec::new(); self.measures.len()]; self.plans.len()];
