@@ -1,0 +1,188 @@
+//! From what runs came to, to a cell for every published value and bound.
+
+use super::report::{Assumed, Cell, ExperimentReport, Moved, OverCell};
+use super::runs::{Measured, Values};
+use super::verdict::{comes_close, keeps, of_value};
+use super::{Experiment, Verdict, tolerance};
+use crate::label::Label;
+use crate::metrics;
+use crate::plan::{Assert, Expect, Plan, Quantity, Reference, Remark};
+use crate::run::ratio;
+use crate::stats::Summary;
+use std::collections::BTreeSet;
+
+/// A published value or a bound of one case.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    case: usize,
+    of: &'a Quantity,
+    over: Option<&'a Reference>,
+    remark: &'a Remark,
+}
+
+impl Experiment {
+    /// A cell for every published value and bound.
+    pub(super) fn report(&self, measured: &Measured, world: &str) -> ExperimentReport {
+        let mut cells = Vec::new();
+        let bounds: Vec<(usize, &Assert)> =
+            self.cases.iter().enumerate().flat_map(|(c, plan)| plan.asserts.iter().map(move |a| (c, a))).collect();
+        let holds = |case: usize, a: &Assert, null: bool| {
+            let asked = Asked { case, of: &a.of, over: a.over.as_ref(), remark: &a.remark };
+            keeps(a.bounds, self.value(measured, &asked, null).as_ref())
+        };
+        // A claim that has bounds in the value's own case is judged by those, else by all that it has.
+        let claim_holds = |case: usize, id: &str| {
+            let of_claim = || bounds.iter().filter(|(_, a)| a.id == id);
+            let own = of_claim().any(|(c, _)| *c == case);
+            of_claim().filter(|(c, _)| !own || *c == case).all(|(c, a)| holds(*c, a, false))
+        };
+        for (case, plan) in self.cases.iter().enumerate() {
+            for e in &plan.expects {
+                cells.push(self.published(measured, world, case, e, &claim_holds));
+            }
+            for a in &plan.asserts {
+                let asked = Asked { case, of: &a.of, over: a.over.as_ref(), remark: &a.remark };
+                let verdict = if holds(case, a, false) { Verdict::Reproduced } else { Verdict::Not };
+                let mut cell = self.cell(measured, world, &asked, verdict);
+                cell.bounds = Some(a.bounds);
+                cell.claim = Some(a.id.clone());
+                cell.null_reproduces = holds(case, a, true);
+                cells.push(cell);
+            }
+        }
+        let plan = &self.cases[0];
+        let assumed = self.assumed().map(|c| Assumed {
+            id: c.id.clone(),
+            key: c.key.clone(),
+            value: c.value.clone(),
+            why: c.why.clone(),
+        });
+        ExperimentReport { id: plan.id.clone(), title: plan.title.clone(), assumed: assumed.collect(), cells }
+    }
+
+    fn published(
+        &self,
+        measured: &Measured,
+        world: &str,
+        case: usize,
+        e: &Expect,
+        claim_holds: &dyn Fn(usize, &str) -> bool,
+    ) -> Cell {
+        let asked = Asked { case, of: &e.of, over: e.over.as_ref(), remark: &e.remark };
+        let usual = || {
+            let metric = metrics::find(&e.of.metric).expect("it was resolved");
+            tolerance(metric, e.over.is_some(), e.published)
+        };
+        let tolerance = e.tolerance.unwrap_or_else(usual);
+        let claim = e.claim.as_ref().is_some_and(|id| claim_holds(case, id));
+        let value = |null| self.value(measured, &asked, null);
+        let verdict = of_value(e.published, tolerance, value(false).as_ref(), claim);
+        let mut cell = self.cell(measured, world, &asked, verdict);
+        cell.published = Some(e.published);
+        cell.tolerance = Some(tolerance);
+        cell.claim = e.claim.clone();
+        cell.null_reproduces = comes_close(e.published, tolerance, value(true).as_ref());
+        cell
+    }
+
+    /// A cell without what only published values or only bounds have.
+    fn cell(&self, measured: &Measured, world: &str, asked: &Asked<'_>, verdict: Verdict) -> Cell {
+        let plan = &self.cases[asked.case];
+        let value = self.value(measured, asked, false);
+        let name = |plan: &Plan, flow: Option<usize>| flow.map(|f| plan.flows[f].id.clone());
+        let over = asked.over.map(|over| {
+            let (plan, quantity) = match over {
+                Reference::Here(quantity) => (plan, quantity),
+                Reference::Elsewhere { case, key } => {
+                    let plan = &self.cases[self.index(case)];
+                    (plan, &plan.references[key])
+                }
+            };
+            OverCell {
+                metric: quantity.metric.clone(),
+                case: plan.case.clone(),
+                flow: name(plan, quantity.flow),
+                window_s: quantity.window.seconds(),
+            }
+        });
+        Cell {
+            metric: asked.of.metric.clone(),
+            controller: controllers(plan, asked.of.flow),
+            world: world.to_owned(),
+            case: plan.case.clone(),
+            flow: name(plan, asked.of.flow),
+            window_s: asked.of.window.seconds(),
+            over,
+            published: None,
+            bounds: None,
+            tolerance: None,
+            measured: value.map(|v| v.mean),
+            ci95: value.map(|v| v.ci95).filter(|c| c.is_finite()),
+            n: measured.of(false)[asked.case].len(),
+            null_sender: self.value(measured, asked, true).map(|v| v.mean),
+            null_reproduces: false,
+            claim: None,
+            verdict,
+            note: self.note(measured, asked).filter(|_| verdict != Verdict::Reproduced),
+            moved: Some(Moved { by: asked.remark.moved_by.clone(), measured: None, ci95: None, verdict })
+                .filter(|moved| verdict != Verdict::Reproduced && !moved.by.is_empty()),
+        }
+    }
+
+    /// Why a value is not reproduced, as far as it is known; where a change moves it, that is said later.
+    fn note(&self, measured: &Measured, asked: &Asked<'_>) -> Option<String> {
+        let (n, none) = (measured.of(false)[asked.case].len(), self.without_value(measured, asked));
+        let missing = (none > 0).then(|| format!("no value in {none} of {n} runs"));
+        let unknown = || asked.remark.moved_by.is_empty().then(|| "cause not found".to_owned());
+        let parts: Vec<String> = missing.into_iter().chain(asked.remark.note.clone().or_else(unknown)).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn index(&self, case: &Label) -> usize {
+        self.cases.iter().position(|p| p.case == *case).expect("references are to cases that there are")
+    }
+
+    /// What was asked for, over seeds; of a ratio, the ratio of each seed. None if any run has no value.
+    fn value(&self, measured: &Measured, asked: &Asked<'_>, null: bool) -> Option<Summary> {
+        let values = self.values(measured, asked, null)?;
+        Summary::of(&values.into_iter().collect::<Option<Vec<f64>>>()?)
+    }
+
+    /// How many runs have no value of it.
+    fn without_value(&self, measured: &Measured, asked: &Asked<'_>) -> usize {
+        let values = self.values(measured, asked, false).unwrap_or_default();
+        values.iter().filter(|value| value.is_none()).count()
+    }
+
+    /// The value of each seed.
+    fn values(&self, measured: &Measured, asked: &Asked<'_>, null: bool) -> Option<Values> {
+        let of = |case: usize, quantity: &Quantity| {
+            let case = if null { *self.null_of.get(case)? } else { case };
+            let index = self.plans(null)[case].quantities().position(|q| q == quantity)?;
+            Some((&measured.of(null)[case], index))
+        };
+        let (own, index) = of(asked.case, asked.of)?;
+        let over = match asked.over {
+            None => None,
+            Some(Reference::Here(quantity)) => Some(of(asked.case, quantity)?),
+            Some(Reference::Elsewhere { case, key }) => {
+                let case = self.index(case);
+                Some(of(case, &self.cases[case].references[key])?)
+            }
+        };
+        let value = |(seed, values): (&u64, &Values)| match over {
+            None => values[index],
+            Some((other, reference)) => ratio(values[index]?, other.get(seed)?[reference]?),
+        };
+        Some(own.iter().map(value).collect())
+    }
+}
+
+/// The controller of the flow or, for a run as a whole, of its media flows.
+fn controllers(plan: &Plan, flow: Option<usize>) -> String {
+    if let Some(flow) = flow.map(|f| &plan.flows[f]) {
+        return flow.control().to_owned();
+    }
+    let media: BTreeSet<&str> = plan.flows.iter().filter_map(|f| Some(f.media()?.controller.name.as_str())).collect();
+    media.into_iter().collect::<Vec<_>>().join(",")
+}

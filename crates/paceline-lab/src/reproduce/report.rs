@@ -1,0 +1,218 @@
+//! What a reproduction says: cells, experiments, tallies.
+
+use super::Verdict;
+use crate::label::Label;
+use crate::stats::Summary;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One experiment's verdicts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExperimentReport {
+    /// Scenario id.
+    pub id: String,
+    /// A line on it.
+    pub title: String,
+    /// What is assumed in it because no source gives it.
+    pub assumed: Vec<Assumed>,
+    /// A cell for each published value and bound of each case.
+    pub cells: Vec<Cell>,
+}
+
+/// An assumed constant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Assumed {
+    /// Its name.
+    pub id: String,
+    /// The key that it stands for.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// Why this value.
+    pub why: String,
+}
+
+/// A published value or a bound, and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// Metric id.
+    pub metric: String,
+    /// The controllers of the media flows in question.
+    pub controller: String,
+    /// World.
+    pub world: String,
+    /// Case of the experiment.
+    pub case: Label,
+    /// The flow it is taken of.
+    pub flow: Option<String>,
+    /// The span it is taken over, s.
+    pub window_s: (f64, f64),
+    /// What it is divided by, if it is a ratio.
+    pub over: Option<OverCell>,
+    /// What was published; none: it is a bound.
+    pub published: Option<f64>,
+    /// Lowest and highest mean allowed, of a bound.
+    pub bounds: Option<(f64, f64)>,
+    /// How far the measured mean may lie from the published value.
+    pub tolerance: Option<f64>,
+    /// The mean over runs; none if any run has no value.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval; none for one run.
+    pub ci95: Option<f64>,
+    /// How many runs.
+    pub n: usize,
+    /// The mean under the null sender.
+    pub null_sender: Option<f64>,
+    /// Whether the null sender's mean is within the tolerance or bounds too; then it proves nothing.
+    pub null_reproduces: bool,
+    /// The claim that it supports or, of a bound, is.
+    pub claim: Option<String>,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// What to know where it is not reproduced.
+    pub note: Option<String>,
+    /// What it comes to under the changes that are said to move it into tolerance, where it is not reproduced.
+    pub moved: Option<Moved>,
+}
+
+/// A cell under changes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Moved {
+    /// The `--set` changes.
+    pub by: Vec<String>,
+    /// The mean over as many runs.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval.
+    pub ci95: Option<f64>,
+    /// The verdict that this would be.
+    pub verdict: Verdict,
+}
+
+/// What a cell's value is divided by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OverCell {
+    /// Metric id.
+    pub metric: String,
+    /// Case of the experiment.
+    pub case: Label,
+    /// The flow it is taken of.
+    pub flow: Option<String>,
+    /// The span it is taken over, s.
+    pub window_s: (f64, f64),
+}
+
+/// Every experiment's verdicts, and how many of which.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// The experiments.
+    pub experiments: Vec<ExperimentReport>,
+    /// How many of which.
+    pub summary: Tallies,
+}
+
+/// Cells by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// All.
+    pub cells: usize,
+    /// Reproduced.
+    pub reproduced: usize,
+    /// Not, but the claim holds.
+    pub direction: usize,
+    /// Neither.
+    pub not: usize,
+}
+
+/// Cells by verdict, with and without those that the null sender reproduces too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tallies {
+    /// Every cell, bounds included.
+    #[serde(flatten)]
+    pub all: Tally,
+    /// Those of them that the null sender does not reproduce.
+    pub without_null: Tally,
+    /// Published values.
+    pub published: Tally,
+    /// Those of them that the null sender does not reproduce.
+    pub published_without_null: Tally,
+    /// Claims: a claim holds if all bounds of its id hold.
+    pub claims: usize,
+    /// Claims that hold.
+    pub claims_held: usize,
+    /// Claims that do not all hold under the null sender too.
+    pub claims_without_null: usize,
+    /// Those of them that hold.
+    pub claims_held_without_null: usize,
+}
+
+impl Cell {
+    /// Whether another is of the same value or bound.
+    pub(super) fn is_of_the_same(&self, other: &Self) -> bool {
+        let what = |c: &Self| (c.metric.clone(), c.case.clone(), c.flow.clone(), c.window_s, c.published, c.bounds);
+        what(self) == what(other) && self.claim == other.claim && self.over == other.over
+    }
+
+    /// Says which command moves it into tolerance, or does not.
+    pub(super) fn complete_note(&mut self, experiment: &str) {
+        let Some(moved) = &self.moved else { return };
+        let case: String = self.case.pairs().map(|(name, value)| format!(" --case '{name}={value}'")).collect();
+        let sets: String = moved.by.iter().map(|change| format!(" --set '{change}'")).collect();
+        let does = if moved.verdict == Verdict::Reproduced { "moved" } else { "not moved" };
+        let command = format!("`paceline run {experiment}{case} --repeats {}{sets}`", self.n);
+        let note = self.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
+        self.note = Some(format!("{note}{does} into tolerance by {command}"));
+    }
+
+    /// What was measured.
+    pub(super) fn summary(&self) -> Option<Summary> {
+        let ci95 = self.ci95.unwrap_or(f64::INFINITY);
+        Some(Summary { mean: self.measured?, std: 0.0, ci95, n: self.n })
+    }
+}
+
+/// How many of which.
+pub fn tally(reports: &[ExperimentReport]) -> Tallies {
+    let mut tallies = Tallies::default();
+    for report in reports {
+        // By claim: whether it holds, and whether it does under the null sender.
+        let mut claims: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
+        for cell in &report.cells {
+            tallies.all.count(cell.verdict);
+            if !cell.null_reproduces {
+                tallies.without_null.count(cell.verdict);
+            }
+            match (&cell.published, &cell.claim) {
+                (Some(_), _) => {
+                    tallies.published.count(cell.verdict);
+                    if !cell.null_reproduces {
+                        tallies.published_without_null.count(cell.verdict);
+                    }
+                }
+                (None, Some(id)) => {
+                    let claim = claims.entry(id).or_insert((true, true));
+                    claim.0 &= cell.verdict == Verdict::Reproduced;
+                    claim.1 &= cell.null_reproduces;
+                }
+                (None, None) => {}
+            }
+        }
+        for (held, null) in claims.into_values() {
+            tallies.claims += 1;
+            tallies.claims_held += usize::from(held);
+            tallies.claims_without_null += usize::from(!null);
+            tallies.claims_held_without_null += usize::from(held && !null);
+        }
+    }
+    tallies
+}
+
+impl Tally {
+    fn count(&mut self, verdict: Verdict) {
+        self.cells += 1;
+        *match verdict {
+            Verdict::Reproduced => &mut self.reproduced,
+            Verdict::Direction => &mut self.direction,
+            Verdict::Not => &mut self.not,
+        } += 1;
+    }
+}
