@@ -123,6 +123,10 @@ pub struct FlowResult {
     pub rtt_ms: Option<Distribution>,
     /// Round-trip time over its minimum, as RTCP samples it.
     pub rtt_sampled_queue_ms: Option<Distribution>,
+    /// REMBs that its receiver sent.
+    pub rembs: u64,
+    /// Mean of the fractions lost that reports told its sender; none: no report told one.
+    pub reported_loss: Option<f64>,
     /// Its streams.
     pub streams: Vec<StreamResult>,
 }
@@ -196,6 +200,9 @@ struct Flow {
     rtt_queue: Times,
     /// Bytes that TCP's application read.
     read: u64,
+    rembs: u64,
+    /// Sum of the fractions lost that reports told, and how many did.
+    reported_loss: (f64, u64),
     /// Target in force, since when, and its integral so far in bit.
     target: Option<(Rate, Time)>,
     target_bits: f64,
@@ -337,6 +344,8 @@ impl<'a> Collector<'a> {
             owd_ms: flow.owd.distribution(),
             rtt_ms: flow.rtt.distribution(),
             rtt_sampled_queue_ms: flow.rtt_queue.distribution(),
+            rembs: flow.rembs,
+            reported_loss: (flow.reported_loss.1 > 0).then(|| flow.reported_loss.0 / flow.reported_loss.1 as f64),
             streams: streams.collect(),
         }
     }
@@ -451,6 +460,15 @@ impl RowSink for Collector<'_> {
                     flow.target = Some((target, at));
                 }
             }
+            Row::FractionLost { at, flow, fraction } => {
+                for span in holding(&mut self.spans, at) {
+                    let (sum, n) = &mut span.flows[flow.0 as usize].reported_loss;
+                    (*sum, *n) = (*sum + fraction, *n + 1);
+                }
+            }
+            Row::Remb { at, flow, .. } => {
+                holding(&mut self.spans, at).for_each(|span| span.flows[flow.0 as usize].rembs += 1);
+            }
             Row::Read { at, flow, size } => {
                 for span in holding(&mut self.spans, at) {
                     span.flows[flow.0 as usize].read += size.as_bytes();
@@ -515,6 +533,8 @@ impl Span {
             rtt: Times::new(),
             rtt_queue: Times::new(),
             read: 0,
+            rembs: 0,
+            reported_loss: (0.0, 0),
             target: None,
             target_bits: 0.0,
             target_time: TimeDelta::ZERO,

@@ -102,6 +102,15 @@ pub const METRICS: &[MetricSpec] = &[
         },
     ),
     metric(
+        "reported_loss",
+        Kind::Loss,
+        "mean of the fractions lost that RTCP reports told the sender; of the first flow, if none is named",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].reported_loss,
+    ),
+    metric("rembs", Kind::Count, "REMBs that the receiver sent; of the first flow, if none is named", |r, flow, _| {
+        Some(r.flows[flow.unwrap_or(0)].rembs as f64)
+    }),
+    metric(
         "drops",
         Kind::Count,
         "packets that the forward bottleneck dropped, lost on its wire or not; of the run, even if a flow is named",
@@ -120,6 +129,13 @@ pub const METRICS: &[MetricSpec] = &[
         "median queuing delay, as the scenario measures it; of the run \
          even if a flow is named, unless measured by RTCP",
         |r, f, m| queue(r, f, m, |d| d.p50),
+    ),
+    metric(
+        "queue_p90_ms",
+        Kind::Delay,
+        "90th percentile of queuing delay, as the scenario measures it; of the run \
+         even if a flow is named, unless measured by RTCP",
+        |r, f, m| queue(r, f, m, |d| d.p90),
     ),
     metric(
         "queue_p95_ms",
