@@ -122,8 +122,21 @@ pub struct FlowPlan {
     pub return_route: Vec<usize>,
     /// Extra one-way delay of its own, each way, before the first hop.
     pub access_delay: TimeDelta,
+    /// The machines that its ends run on; none: they add nothing.
+    pub host: Option<HostPlan>,
     /// What it is.
     pub kind: FlowKind,
+}
+
+/// What a machine adds to packets that leave it and to those that arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostPlan {
+    /// Mean of what each packet waits.
+    pub jitter: TimeDelta,
+    /// Mean pause between stalls; none: it never stalls.
+    pub stall_every: Option<TimeDelta>,
+    /// Mean length of a stall.
+    pub stall: TimeDelta,
 }
 
 /// What a flow is.

@@ -165,6 +165,21 @@ fn an_access_line_adds_its_delay_each_way() {
 }
 
 #[test]
+fn hosts_add_their_jitter_and_stalls_at_both_ends() {
+    let near = run(ONE, &[]);
+    let mean = |r: &RunResult| flow(r).owd_ms.unwrap().mean;
+    let busy = run(ONE, &["flow.video.host.jitter=2 ms"]);
+    // Two machines on the way, each 2 ms in the mean, and a little for waiting behind the packet before.
+    within("jitter, one way", mean(&busy) - mean(&near), 3.9, 5.5);
+    within("jitter, both ways", flow(&busy).rtt_ms.unwrap().mean - flow(&near).rtt_ms.unwrap().mean, 6.0, 12.0);
+    let stalled = run(ONE, &["flow.video.host={ stall_every = \"5 s\", stall = \"100 ms\" }"]);
+    // The longest stall lasts 150 ms, and a packet may meet one at either end.
+    within("largest one-way delay", flow(&stalled).owd_ms.unwrap().max - flow(&near).owd_ms.unwrap().max, 70.0, 301.0);
+    // Nothing is lost, nothing is sent less.
+    assert_eq!((flow(&stalled).lost_bytes, flow(&stalled).sent_bytes), (0, flow(&near).sent_bytes));
+}
+
+#[test]
 fn in_a_chain_packets_wait_at_the_slowest_hop() {
     let chain = ONE
         .replace(

@@ -232,6 +232,8 @@ pub struct Flow {
     pub report_route: Option<Vec<Placed<String>>>,
     /// An extra one-way delay of its own, each way; none if absent.
     pub access_delay: Option<Placed<TimeDelta>>,
+    /// The machines that its ends run on; they add nothing if absent.
+    pub host: Option<Placed<HostTable>>,
     /// Media: its controller.
     pub controller: Option<Placed<String>>,
     /// Numbers of the controller that differ from its defaults.
@@ -300,6 +302,18 @@ impl Flow {
         ];
         written.into_iter().flatten().collect()
     }
+}
+
+/// The machine at each end of a flow: how long it holds packets that leave and packets that arrived, in order.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostTable {
+    /// Mean of what each packet waits, exponentially distributed; nothing if absent.
+    pub jitter: Option<Placed<TimeDelta>>,
+    /// Mean time between stalls, exponentially distributed; there are none if absent.
+    pub stall_every: Option<Placed<TimeDelta>>,
+    /// Mean length of a stall, in which nothing passes; each lasts between half and one and a half times as long.
+    pub stall: Option<Placed<TimeDelta>>,
 }
 
 /// What a TCP flow has to send, and when. Which keys make sense depends on `kind`.

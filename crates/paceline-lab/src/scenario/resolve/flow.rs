@@ -2,9 +2,9 @@
 
 use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get};
 use crate::plan::{
-    ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, MediaPlan, StreamPlan, with_headers,
+    ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
 };
-use crate::scenario::file::{Flow, FlowDirection, Placed};
+use crate::scenario::file::{Flow, FlowDirection, HostTable, Placed};
 use crate::scenario::problem::{Problem, suggestion};
 use paceline::{ConfigError, Setup};
 use paceline_units::{Rate, Time, TimeDelta};
@@ -88,7 +88,25 @@ impl Resolver<'_> {
             route: self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?,
             return_route: self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?,
             access_delay: flow.access_delay.as_ref().map_or(Ok(TimeDelta::ZERO), |delay| self.not_negative(delay))?,
+            host: flow.host.as_ref().map(|place| self.host(place)).transpose()?,
             kind,
+        })
+    }
+
+    fn host(&self, place: &Placed<HostTable>) -> Checked<HostPlan> {
+        let host = place.get();
+        if host.stall_every.is_some() != host.stall.is_some() {
+            let problem = self.complain(place, "stalls have a length and a time between them");
+            return Err(problem.help("write both, like { stall_every = \"10 s\", stall = \"80 ms\" }, or neither"));
+        }
+        Ok(HostPlan {
+            jitter: host.jitter.as_ref().map_or(Ok(TimeDelta::ZERO), |jitter| self.not_negative(jitter))?,
+            stall_every: host
+                .stall_every
+                .as_ref()
+                .map(|_| self.positive(&host.stall_every, TimeDelta::ZERO))
+                .transpose()?,
+            stall: host.stall.as_ref().map_or(Ok(TimeDelta::ZERO), |stall| self.not_negative(stall))?,
         })
     }
 
