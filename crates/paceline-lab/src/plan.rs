@@ -1,6 +1,7 @@
 //! The plan: a scenario with nothing left open. Made by [`resolve`](crate::scenario), read by every world.
 
 use crate::label::Label;
+use crate::rows::HalfName;
 use paceline_flow::source::{AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
@@ -258,6 +259,8 @@ pub struct ControllerPlan {
     pub name: String,
     /// Field and value.
     pub config: Vec<(String, f64)>,
+    /// The signal that tells how its over-use detector finds the path, if it has one: half, index, value for over-use.
+    pub overuse: Option<(HalfName, u8, f64)>,
 }
 
 /// A receiver's clock against the world's.

@@ -111,6 +111,16 @@ pub const METRICS: &[MetricSpec] = &[
         Some(r.flows[flow.unwrap_or(0)].rembs as f64)
     }),
     metric(
+        "overuses",
+        Kind::Count,
+        "how often the controller found the path over-used anew, where a scenario asks for it; of all flows, if none \
+         is named",
+        |r, flow, _| match flow {
+            Some(f) => r.flows[f].overuses.map(|n| n as f64),
+            None => r.flows.iter().filter_map(|f| f.overuses).reduce(|a, b| a + b).map(|n| n as f64),
+        },
+    ),
+    metric(
         "drops",
         Kind::Count,
         "packets that the forward bottleneck dropped, lost on its wire or not; of the run, even if a flow is named",

@@ -4,9 +4,10 @@ use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE,
 use crate::plan::{
     ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
 };
+use crate::rows::HalfName;
 use crate::scenario::file::{Flow, FlowDirection, HostTable, Placed};
 use crate::scenario::problem::{Problem, suggestion};
-use paceline::{ConfigError, Setup};
+use paceline::{ConfigError, Entry, Setup, SignalShape};
 use paceline_units::{Rate, Time, TimeDelta};
 
 /// Flows that one table may stand for.
@@ -213,6 +214,17 @@ impl Resolver<'_> {
             }
             _ => self.complain(place, error.to_string()).help("`paceline list controllers --json` shows all"),
         })?;
-        Ok(ControllerPlan { name: name.clone(), config })
+        Ok(ControllerPlan { name: name.clone(), config, overuse: overuse(entry) })
     }
+}
+
+/// Where a controller's signals tell of over-use: the state called `usage`, in either half.
+fn overuse(entry: &Entry) -> Option<(HalfName, u8, f64)> {
+    let (send, receive) = entry.signals();
+    [(HalfName::Send, send), (HalfName::Receive, receive)].into_iter().find_map(|(half, signals)| {
+        let index = signals.iter().position(|s| s.name == "usage")?;
+        let SignalShape::State(states) = signals[index].shape else { return None };
+        let over = states.iter().position(|state| *state == "overuse")?;
+        Some((half, index as u8, over as f64))
+    })
 }
