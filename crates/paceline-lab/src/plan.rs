@@ -2,6 +2,7 @@
 
 use crate::label::Label;
 use crate::rows::HalfName;
+use crate::stats::Statistic;
 use paceline_flow::source::{AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
@@ -418,7 +419,9 @@ pub struct Assert {
     pub of: Quantity,
     /// ... or, with this, the ratio of that to this.
     pub over: Option<Reference>,
-    /// Lowest and highest mean allowed.
+    /// Which number of several runs is bounded.
+    pub runs: Statistic,
+    /// The lowest and the highest that it may be.
     pub bounds: (f64, f64),
     /// What to know where it does not hold.
     pub remark: Remark,

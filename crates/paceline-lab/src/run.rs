@@ -4,7 +4,7 @@ use crate::label::Label;
 use crate::metrics::{Collector, METRICS, WindowResult};
 use crate::plan::{FlowKind, Plan, Quantity, Reference, Window};
 use crate::rows::{RowSink, RunHeader};
-use crate::stats::Summary;
+use crate::stats::{Statistic, Summary};
 use crate::world::{Outcome, World, WorldError};
 use paceline::Registry;
 use paceline_flow::tcp::TcpSender;
@@ -73,10 +73,13 @@ pub struct Assertion {
     pub window_s: (f64, f64),
     /// Whether it is a ratio to a reference.
     pub ratio: bool,
-    /// Lowest and highest mean allowed.
+    /// Which number of several runs is bounded.
+    #[serde(default)]
+    pub runs: Statistic,
+    /// The lowest and the highest that it may be.
     #[serde(deserialize_with = "crate::json::bounds")]
     pub bounds: (f64, f64),
-    /// The mean, if the metric had a value in every run.
+    /// That number, if the metric had a value in every run.
     pub measured: Option<f64>,
     /// Whether it holds.
     pub holds: bool,
@@ -197,16 +200,17 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
         .iter()
         .filter(|a| !matches!(a.over, Some(Reference::Elsewhere { .. })))
         .map(|a| {
-            let mean = measured(plan, &windows, &runs, &a.of, a.over.as_ref()).map(|s| s.mean);
+            let number = measured(plan, &windows, &runs, &a.of, a.over.as_ref(), a.runs).map(|s| s.mean);
             Assertion {
                 id: a.id.clone(),
                 metric: a.of.metric.clone(),
                 flow: flow_name(a.of.flow),
                 window_s: a.of.window.seconds(),
                 ratio: a.over.is_some(),
+                runs: a.runs,
                 bounds: a.bounds,
-                measured: mean,
-                holds: mean.is_some_and(|m| a.bounds.0 <= m && m <= a.bounds.1),
+                measured: number,
+                holds: number.is_some_and(|m| a.bounds.0 <= m && m <= a.bounds.1),
             }
         })
         .collect();
@@ -220,7 +224,7 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
             window_s: e.of.window.seconds(),
             ratio: e.over.is_some(),
             published: e.published,
-            measured: measured(plan, &windows, &runs, &e.of, e.over.as_ref()),
+            measured: measured(plan, &windows, &runs, &e.of, e.over.as_ref(), Statistic::Mean),
         })
         .collect();
     let (scenario, case, notes) = (plan.id.clone(), plan.case.clone(), plan.notes.clone());
@@ -234,6 +238,7 @@ fn measured(
     runs: &[RunResult],
     of: &Quantity,
     over: Option<&Reference>,
+    statistic: Statistic,
 ) -> Option<Summary> {
     let value = |run: &RunResult| {
         let value = run.value(plan, windows, of)?;
@@ -243,7 +248,7 @@ fn measured(
             Some(Reference::Elsewhere { .. }) => None,
         }
     };
-    Summary::of(&runs.iter().map(value).collect::<Option<Vec<_>>>()?)
+    statistic.of(&runs.iter().map(value).collect::<Option<Vec<_>>>()?)
 }
 
 /// One number over another, if that is a number.

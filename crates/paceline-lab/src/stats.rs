@@ -33,6 +33,40 @@ impl Summary {
     }
 }
 
+/// Which number of several runs a bound is on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Statistic {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// The lowest of them.
+    Lowest,
+    /// The highest of them.
+    Highest,
+}
+
+impl Statistic {
+    /// Every statistic, by the name that scenarios use.
+    pub const NAMES: [(&'static str, Self); 3] =
+        [("mean", Self::Mean), ("lowest", Self::Lowest), ("highest", Self::Highest)];
+
+    /// Of these values; `None` of nothing. An extreme has no interval.
+    pub fn of(self, values: &[f64]) -> Option<Summary> {
+        let extreme = |value: f64| Summary { mean: value, std: 0.0, ci95: f64::INFINITY, n: values.len() };
+        match self {
+            Self::Mean => Summary::of(values),
+            Self::Lowest => values.iter().copied().reduce(f64::min).map(extreme),
+            Self::Highest => values.iter().copied().reduce(f64::max).map(extreme),
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, s)| *s == self).expect("all are listed").0
+    }
+}
+
 /// The 97.5 % quantile of Student's t, to three digits; from 1 to 30 degrees of freedom by table, beyond by the
 /// expansion in 1/df around the normal quantile.
 fn student_975(df: usize) -> f64 {
@@ -66,6 +100,15 @@ mod tests {
         assert!(Summary::of(&[1.0]).unwrap().ci95.is_infinite());
         // t(40) = 2.0211, t(120) = 1.9799
         assert!((student_975(40) - 2.0211).abs() < 5e-4 && (student_975(120) - 1.9799).abs() < 5e-4);
+    }
+
+    #[test]
+    fn extremes_are_values_of_runs() {
+        let of = |s: Statistic| s.of(&[2.0, 1.0, 4.0]).map(|s| (s.mean, s.n));
+        assert_eq!(of(Statistic::Lowest), Some((1.0, 3)));
+        assert_eq!(of(Statistic::Highest), Some((4.0, 3)));
+        assert_eq!(Statistic::Mean.of(&[2.0, 4.0]).unwrap().mean, 3.0);
+        assert!(Statistic::NAMES.iter().all(|(name, s)| s.name() == *name && s.of(&[]).is_none()));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use paceline::Registry;
 use paceline_lab::plan::{Plan, Reference, SourcePlan};
 use paceline_lab::reproduce::Experiment;
 use paceline_lab::scenario::{Catalogue, Changes, Label, Origin, Problem, is_scenario, load, load_cases};
+use paceline_lab::stats::Statistic;
 use paceline_units::{Time, TimeDelta};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -223,6 +224,20 @@ fn constants_keep_off_what_does_not_read_them() {
     let text = SCENARIO.replace("[path.forward]\ncapacity = \"1Mbps\"\nqueue = { limit = \"150ms\" }\n", hops);
     let plan = self::plan(&origin("hops", &text, CONSTANTS), &Changes::default());
     assert!(plan.constants.iter().all(|c| c.applied == (c.id == "noise" || c.id == "gain")));
+}
+
+#[test]
+fn a_bound_may_be_on_the_lowest_or_the_highest_of_the_runs() {
+    let bound = |runs: &str| {
+        format!("{SCENARIO}\n[[assert]]\nid = \"all\"\nmetric = \"jain\"\nbounds = [0, 1]\nruns = \"{runs}\"\n")
+    };
+    for (name, statistic) in Statistic::NAMES {
+        let plan = plan(&origin("runs", &bound(name), CONSTANTS), &Changes::default());
+        assert_eq!(plan.asserts.iter().find(|a| a.id == "all").map(|a| a.runs), Some(statistic));
+    }
+    let problem = complaint("runs", &bound("lowst"), CONSTANTS, &Changes::default());
+    assert_eq!(problem.offending(), Some("\"lowst\""));
+    assert!(problem.hint().is_some_and(|hint| hint.contains("`lowest`")), "{:?}", problem.hint());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use paceline_lab::reproduce::{
 };
 use paceline_lab::run::Runner;
 use paceline_lab::scenario::{Catalogue, Origin, is_scenario, suggestion};
+use paceline_lab::stats::Statistic;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
@@ -195,6 +196,7 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
 /// What a cell is about: metric, case, flow, window.
 fn place(cell: &Cell) -> Vec<String> {
     let metric = match &cell.over {
+        None if cell.runs != Statistic::Mean => format!("{} {}", cell.runs.name(), cell.metric),
         None => cell.metric.clone(),
         Some(over) => {
             let mut other = Vec::new();

@@ -9,6 +9,7 @@ use paceline::Registry;
 use paceline_lab::metrics::{self, Kind};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{self, Assertion, RunsResult};
+use paceline_lab::stats::Statistic;
 use paceline_lab::store::Store;
 use serde_json::{Map, Value, json};
 use std::ops::{Add, Range};
@@ -139,8 +140,11 @@ fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
 
 /// One line on an assertion.
 pub fn describe_assertion(assertion: &Assertion) -> String {
-    let id = &assertion.metric;
-    let kind = kind_of(id);
+    let kind = kind_of(&assertion.metric);
+    let id = match assertion.runs {
+        Statistic::Mean => assertion.metric.clone(),
+        extreme => format!("the {} {} of the runs", extreme.name(), assertion.metric),
+    };
     let mark = if assertion.holds { "holds" } else { "FAILS" };
     let flow = assertion.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
     let bounds = (shown(assertion.bounds.0, kind), shown(assertion.bounds.1, kind));

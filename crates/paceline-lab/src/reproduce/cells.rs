@@ -8,7 +8,7 @@ use crate::label::Label;
 use crate::metrics::{self, Kind};
 use crate::plan::{Assert, Expect, Plan, Quantity, Reference, Remark};
 use crate::run::{RunResult, ratio, windows};
-use crate::stats::Summary;
+use crate::stats::{Statistic, Summary};
 use std::collections::BTreeSet;
 
 /// A published value or a bound of one case.
@@ -17,17 +17,18 @@ struct Asked<'a> {
     case: usize,
     of: &'a Quantity,
     over: Option<&'a Reference>,
+    runs: Statistic,
     remark: &'a Remark,
     place: usize,
 }
 
 impl<'a> Asked<'a> {
     fn value(case: usize, e: &'a Expect) -> Self {
-        Self { case, of: &e.of, over: e.over.as_ref(), remark: &e.remark, place: e.place }
+        Self { case, of: &e.of, over: e.over.as_ref(), runs: Statistic::Mean, remark: &e.remark, place: e.place }
     }
 
     fn bound(case: usize, a: &'a Assert) -> Self {
-        Self { case, of: &a.of, over: a.over.as_ref(), remark: &a.remark, place: a.place }
+        Self { case, of: &a.of, over: a.over.as_ref(), runs: a.runs, remark: &a.remark, place: a.place }
     }
 }
 
@@ -157,6 +158,7 @@ impl Experiment {
             case: plan.case.clone(),
             flow: name(plan, asked.of.flow),
             window_s: asked.of.window.seconds(),
+            runs: asked.runs,
             over,
             published: None,
             bounds: None,
@@ -191,7 +193,7 @@ impl Experiment {
     /// What was asked for, over seeds; of a ratio, the ratio of each seed. None if any run has no value.
     fn value(&self, measured: &Measured, asked: &Asked<'_>, null: bool) -> Option<Summary> {
         let values = self.values(measured, asked, null)?;
-        Summary::of(&values.into_iter().collect::<Option<Vec<f64>>>()?)
+        asked.runs.of(&values.into_iter().collect::<Option<Vec<f64>>>()?)
     }
 
     /// How many runs have no value of it.

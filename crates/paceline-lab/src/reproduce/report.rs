@@ -4,7 +4,7 @@ use super::Verdict;
 use super::runs::Run;
 use crate::label::Label;
 use crate::plan::Constant;
-use crate::stats::Summary;
+use crate::stats::{Statistic, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -62,6 +62,9 @@ pub struct Cell {
     pub flow: Option<String>,
     /// The span it is taken over, s.
     pub window_s: (f64, f64),
+    /// Which number of several runs it is.
+    #[serde(default)]
+    pub runs: Statistic,
     /// What it is divided by, if it is a ratio.
     pub over: Option<OverCell>,
     /// What was published; none: it is a bound.

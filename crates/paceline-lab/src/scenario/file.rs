@@ -494,7 +494,9 @@ pub struct AssertTable {
     pub id: String,
     /// Metric id.
     pub metric: Placed<String>,
-    /// Lowest and highest mean allowed, in the metric's unit.
+    /// Which number of several runs is bounded: their `mean` (the default), the `lowest` or the `highest`.
+    pub runs: Option<Placed<String>>,
+    /// The lowest and the highest that it may be, in the metric's unit.
     pub bounds: Placed<(f64, f64)>,
     /// The cases that it belongs to: those whose label says all this; all if absent.
     pub case: Option<Placed<Label>>,

@@ -455,6 +455,7 @@ fn group(scenario: &str, case: &str, changes: &[&str], mean: f64) -> Group {
         flow: None,
         window_s: (0.0, 10.0),
         ratio: false,
+        runs: Default::default(),
         bounds: (f64::NEG_INFINITY, 0.1),
         measured: Some(mean),
         holds: true,

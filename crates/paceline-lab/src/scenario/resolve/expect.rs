@@ -8,6 +8,7 @@ use crate::scenario::Setting;
 use crate::scenario::case::known;
 use crate::scenario::file::{OverTable, Placed, ScenarioFile};
 use crate::scenario::problem::suggestion;
+use crate::stats::Statistic;
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
@@ -105,8 +106,8 @@ impl Resolver<'_> {
             let Some(over) = self.measured(scope, of, a.case.as_ref(), a.over.as_ref(), key, &mut found)? else {
                 continue;
             };
-            let of = self.quantity(scope, of)?;
-            found.asserts.push(Assert { id: a.id.clone(), of, over, bounds, remark, place: key });
+            let (of, runs) = (self.quantity(scope, of)?, self.statistic(&a.runs)?);
+            found.asserts.push(Assert { id: a.id.clone(), of, over, runs, bounds, remark, place: key });
         }
         Ok(found)
     }
@@ -187,6 +188,16 @@ impl Resolver<'_> {
             return Ok(());
         }
         Err(self.complain(place, format!("no case is `{}`", place.get())).help(known(file)))
+    }
+
+    fn statistic(&self, place: &Option<Placed<String>>) -> Checked<Statistic> {
+        let Some(place) = place else { return Ok(Statistic::default()) };
+        let found = Statistic::NAMES.iter().find(|(name, _)| name == place.get());
+        found.map(|(_, statistic)| *statistic).ok_or_else(|| {
+            let known = Statistic::NAMES.map(|(name, _)| name);
+            self.complain(place, format!("no such number of several runs: `{}`", place.get()))
+                .help(suggestion(place.get(), &known))
+        })
     }
 
     fn remark(&self, note: &Option<String>, moved_by: &[Placed<String>]) -> Checked<Remark> {
