@@ -4,6 +4,7 @@ mod check;
 mod make_traces;
 mod measure;
 mod outside;
+mod scoreboard;
 mod steps;
 
 use std::process::ExitCode;
@@ -34,6 +35,11 @@ const TASKS: &[Task] = &[
         run: outside::fuzz,
     },
     Task { name: "deny", help: "licences and sources of the dependencies (needs cargo-deny)", run: outside::deny },
+    Task {
+        name: "scoreboard",
+        help: "write the verdicts under scoreboard (--check: only say what moved)",
+        run: scoreboard::scoreboard,
+    },
     Task {
         name: "make-traces",
         help: "write the synthetic traces and frame sizes under scenarios/real (--check: only compare)",

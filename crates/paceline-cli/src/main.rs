@@ -1,8 +1,9 @@
 //! The `paceline` command.
 //!
 //! Results go to stdout, talk and progress to stderr. Exit 0: done, and every assertion held; 1: it ran, an assertion
-//! failed; 2: bad input or usage; 3: the world was not available.
+//! failed, or (`diff`) something moved; 2: bad input or usage; 3: the world was not available.
 
+mod cells;
 mod commands;
 mod output;
 mod progress;
@@ -37,6 +38,8 @@ enum Command {
     Reproduce(commands::reproduce::Arguments),
     /// Measures at each point of a grid of settings.
     Sweep(commands::sweep::Arguments),
+    /// Says what moved between two results: folders that --out made, or scoreboards.
+    Diff(commands::diff::Arguments),
     /// Prints the JSON schema of scenario files.
     Schema,
 }
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Some(Command::Compare(arguments)) => commands::compare::compare(&arguments),
         Some(Command::Reproduce(arguments)) => commands::reproduce::reproduce(&arguments),
         Some(Command::Sweep(arguments)) => commands::sweep::sweep(&arguments),
+        Some(Command::Diff(arguments)) => commands::diff::diff(&arguments),
         Some(Command::Schema) => commands::schema(),
     };
     match done {

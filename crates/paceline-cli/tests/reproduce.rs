@@ -321,3 +321,54 @@ fn what_is_not_there_is_exit_2_with_a_hint() {
     let output = paceline(&folder, &["reproduce", "all", "--world", "testbed"]);
     assert_eq!(output.status.code(), Some(3));
 }
+
+#[test]
+fn the_scoreboard_is_the_same_text_each_time_and_diff_names_what_moved() {
+    let folder = folder("scoreboard");
+    let board = |scenario: &str, out: &str| {
+        fs::write(folder.join("rates.toml"), scenario).unwrap();
+        let printed = document(&paceline(&folder, &["reproduce", "rates.toml", "--json", "--out", out]), 0);
+        let read = |name: &str| fs::read_to_string(folder.join(out).join(name)).unwrap();
+        (printed, read("scoreboard.json"), read("scoreboard.md"))
+    };
+    let (printed, json, table) = board(SCENARIO, "one");
+    assert_eq!(board(SCENARIO, "two"), (printed.clone(), json.clone(), table.clone()));
+    // The document that was printed, and the version.
+    let mut read: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(read.as_object_mut().unwrap().remove("version"), Some(json!(env!("CARGO_PKG_VERSION"))));
+    assert_eq!(read, printed);
+    let runs = &read["experiments"][0]["runs"];
+    assert_eq!((&runs[0]["case"], &runs[0]["n"]), (&json!({"rate": "half"}), &json!(2)));
+    assert_ne!(runs[0]["trace_hash"], runs[1]["trace_hash"]);
+    // One row a cell; every row has every column; the command is left to the JSON.
+    let rows: Vec<&str> = table.lines().filter(|l| l.starts_with("| paper/rates |")).collect();
+    assert_eq!(rows.len(), 7, "{table}");
+    assert!(rows.iter().all(|row| row.matches(" | ").count() == 10), "{table}");
+    assert!(table.contains("moved into tolerance by `flow.call.config.rate_bps=850000` |"), "{table}");
+    assert!(table.contains("half-is-twice-a-quarter: × 1.900 to × 2.100") && !table.contains("paceline run"));
+
+    let diff = |after: &str, more: &[&str]| paceline(&folder, &[&["diff", "one", after], more].concat());
+    assert_eq!(text(&diff("two", &[]), 0).trim(), "nothing moved: 4 runs, 4 hashes equal");
+    assert_eq!(text(&diff("two/scoreboard.json", &[]), 0).trim(), "nothing moved: 4 runs, 4 hashes equal");
+
+    // One number of the scenario less: its case moves, and the other does not.
+    board(&SCENARIO.replace("= 500000", "= 520000"), "three");
+    let said = diff("three", &[]);
+    let said = text(&said, 1);
+    for part in ["paper/rates  [rate=half]", "0 of 2 hashes equal", "utilization", "moved: 4 runs, 2 hashes equal"] {
+        assert!(said.contains(part), "`{part}` is not in\n{said}");
+    }
+    assert!(!said.contains("[rate=quarter]") && !said.contains("inf"), "{said}");
+    let found = document(&diff("three", &["--json"]), 1);
+    assert_eq!((&found["moved"], &found["runs"], &found["hashes_equal"]), (&json!(true), &json!(4), &json!(2)));
+    assert_eq!(found["groups"].as_array().unwrap().len(), 1);
+
+    // What stands in the constants is named.
+    fs::write(folder.join("constants.toml"), CONSTANTS.replace("\"50ms\"", "\"60ms\"")).unwrap();
+    board(SCENARIO, "four");
+    let said = diff("four", &[]);
+    assert!(text(&said, 1).contains("constant path.rtt: \"50ms\" → \"60ms\""), "{}", text(&said, 1));
+
+    let refused = paceline(&folder, &["reproduce", "rates.toml", "--out", "five", "--sensitivity"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", talk(&refused));
+}

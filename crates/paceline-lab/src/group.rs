@@ -3,8 +3,8 @@
 use crate::label::Label;
 use crate::plan::Plan;
 use crate::reproduce::{Assumed, Cell, cells_of};
-use crate::run::{Assertion, RunsResult};
-use crate::stats::Summary;
+use crate::run::{Assertion, RunResult, RunsResult};
+use crate::stats::{Paired, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -98,7 +98,76 @@ impl Group {
 }
 
 impl RunMetrics {
-    fn of(plan: &Plan, run: &crate::run::RunResult) -> Self {
+    /// Of a run of this plan.
+    pub fn of(plan: &Plan, run: &RunResult) -> Self {
         Self { seed: run.seed, trace_hash: run.trace_hash.clone(), metrics: run.metrics(plan) }
+    }
+}
+
+/// Runs beside a baseline's runs of the same seeds, in which paths, losses and cross traffic draw the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Differences {
+    /// Seeds that both have.
+    pub seeds: usize,
+    /// Seeds whose two runs decide alike from beginning to end: equal trace hashes.
+    pub same_runs: usize,
+    /// Metrics that have a value in every one of these runs, each an interval of its own: nothing is corrected for their
+    /// number.
+    pub metrics_compared: usize,
+    /// Metrics whose interval excludes 0.
+    pub told_apart: usize,
+    /// What each metric is above the baseline's.
+    pub metrics: BTreeMap<String, Paired>,
+}
+
+impl Differences {
+    /// What `runs` are above `baseline`.
+    pub fn between(baseline: &[RunMetrics], runs: &[RunMetrics]) -> Self {
+        let partner = |from: &RunMetrics| runs.iter().find(|to| to.seed == from.seed);
+        let pairs: Vec<(&RunMetrics, &RunMetrics)> = baseline.iter().filter_map(|f| Some((f, partner(f)?))).collect();
+        let difference = |id: &String| {
+            let values = pairs.iter().map(|(from, to)| Some((*from.metrics.get(id)?, *to.metrics.get(id)?)));
+            Some((id.clone(), Paired::of(&values.collect::<Option<Vec<_>>>()?)?))
+        };
+        let ids = pairs.first().into_iter().flat_map(|(from, _)| from.metrics.keys());
+        let metrics: BTreeMap<String, Paired> = ids.filter_map(difference).collect();
+        Self {
+            seeds: pairs.len(),
+            same_runs: pairs.iter().filter(|(from, to)| from.trace_hash == to.trace_hash).count(),
+            metrics_compared: metrics.len(),
+            told_apart: metrics.values().filter(|d| d.apart == Some(true)).count(),
+            metrics,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(seed: u64, trace_hash: &str, metrics: &[(&str, f64)]) -> RunMetrics {
+        let metrics = metrics.iter().map(|(id, value)| ((*id).to_owned(), *value)).collect();
+        RunMetrics { seed, trace_hash: trace_hash.to_owned(), metrics }
+    }
+
+    #[test]
+    fn runs_are_paired_by_seed() {
+        let baseline = [
+            run(1, "a", &[("jain", 0.5), ("loss_ratio", 0.1), ("freeze_s", 1.0)]),
+            run(2, "b", &[("jain", 0.9), ("loss_ratio", 0.2)]),
+            run(3, "c", &[("jain", 0.0)]),
+        ];
+        let runs = [
+            run(2, "b", &[("jain", 1.0), ("loss_ratio", 0.2), ("freeze_s", 2.0)]),
+            run(1, "x", &[("jain", 0.6), ("loss_ratio", 0.1), ("freeze_s", 2.0)]),
+        ];
+        let found = Differences::between(&baseline, &runs);
+        // Seed 3 has no partner; freezes have no value in one run.
+        assert_eq!((found.seeds, found.same_runs, found.metrics_compared, found.told_apart), (2, 1, 2, 1));
+        assert!((found.metrics["jain"].mean - 0.1).abs() < 1e-12 && found.metrics["jain"].apart == Some(true));
+        assert_eq!((found.metrics["loss_ratio"].mean, found.metrics["loss_ratio"].apart), (0.0, Some(false)));
+        assert!(!found.metrics.contains_key("freeze_s"));
+        let nothing = Differences::between(&baseline, &[]);
+        assert_eq!((nothing.seeds, nothing.metrics_compared), (0, 0));
     }
 }

@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod diff;
 pub mod group;
 mod json;
 pub mod label;

@@ -67,6 +67,44 @@ impl Statistic {
     }
 }
 
+/// Of what is no more than this part of the values themselves, arithmetic may be the cause.
+const ROUNDING: f64 = 1e-12;
+
+/// How a value differs between runs of the same seeds: the differences, one a seed, over seeds. What both runs of a seed
+/// share cancels.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Paired {
+    /// Mean of the differences.
+    pub mean: f64,
+    /// Standard deviation of the differences (n - 1); 0 for one seed, and where all are equal but for rounding.
+    pub std: f64,
+    /// Half-width of the 95 % confidence interval of their mean, by Student's t; infinite for one seed, written as null.
+    #[serde(serialize_with = "finite_or_null", deserialize_with = "or_infinite")]
+    pub ci95: f64,
+    /// How many seeds.
+    pub n: usize,
+    /// Effect size for pairs, Cohen's `d_z`: mean over standard deviation of the differences. None where there is no
+    /// deviation to measure it by: one seed, or every seed differs by the same.
+    pub effect: Option<f64>,
+    /// Whether the interval excludes 0; none for one seed.
+    pub apart: Option<bool>,
+}
+
+impl Paired {
+    /// What the second of each pair is above the first; `None` of nothing.
+    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+        let differences: Vec<f64> = pairs.iter().map(|(from, to)| to - from).collect();
+        let Summary { mut mean, mut std, mut ci95, n } = Summary::of(&differences)?;
+        let largest = pairs.iter().flat_map(|(from, to)| [from.abs(), to.abs()]).fold(0.0, f64::max);
+        if n > 1 && std <= ROUNDING * largest {
+            (std, ci95) = (0.0, 0.0);
+            mean = if mean.abs() <= ROUNDING * largest { 0.0 } else { mean };
+        }
+        let effect = (std > 0.0).then(|| mean / std);
+        Some(Self { mean, std, ci95, n, effect, apart: (n > 1).then_some(mean.abs() > ci95) })
+    }
+}
+
 /// The 97.5 % quantile of Student's t, to three digits; from 1 to 30 degrees of freedom by table, beyond by the
 /// expansion in 1/df around the normal quantile.
 fn student_975(df: usize) -> f64 {
@@ -109,6 +147,37 @@ mod tests {
         assert_eq!(of(Statistic::Highest), Some((4.0, 3)));
         assert_eq!(Statistic::Mean.of(&[2.0, 4.0]).unwrap().mean, 3.0);
         assert!(Statistic::NAMES.iter().all(|(name, s)| s.name() == *name && s.of(&[]).is_none()));
+=======
+    fn differences_seed_by_seed_by_hand() {
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-3;
+        // Differences 1, 2, 3: mean 2, std 1, t(2) = 4.303, half-width 4.303 / sqrt 3 = 2.484, d_z = 2.
+        let three = Paired::of(&[(10.0, 11.0), (40.0, 42.0), (5.0, 8.0)]).unwrap();
+        assert_eq!((three.mean, three.std, three.effect, three.apart), (2.0, 1.0, Some(2.0), Some(false)));
+        assert!(close(three.ci95, 2.484), "{three:?}");
+        // Differences -1, -2, -3, -2: mean -2, std sqrt(2/3), t(3) = 3.182, half-width 1.299, d_z = -2.449.
+        let four = Paired::of(&[(1.0, 0.0), (2.0, 0.0), (3.0, 0.0), (9.0, 7.0)]).unwrap();
+        assert!(close(four.ci95, 1.299) && close(four.effect.unwrap(), -2.449), "{four:?}");
+        assert_eq!((four.mean, four.apart), (-2.0, Some(true)));
+        // The interval of the same values unpaired would be far wider than the differences are apart.
+        assert!(Summary::of(&[10.0, 40.0, 5.0]).unwrap().ci95 > 40.0);
+    }
+
+    #[test]
+    fn differences_without_a_spread_are_told_as_they_are() {
+        // One seed has no interval and no effect size.
+        let one = Paired::of(&[(1.0, 3.0)]).unwrap();
+        assert_eq!((one.mean, one.ci95, one.effect, one.apart), (2.0, f64::INFINITY, None, None));
+        // Every seed by the same: apart, and by an effect that has no size. 0.3 - 0.2 is not 0.1 in binary.
+        let same = Paired::of(&[(0.2, 0.3), (0.0, 0.1), (0.7, 0.8)]).unwrap();
+        assert!((same.mean - 0.1).abs() < 1e-12);
+        assert_eq!((same.std, same.ci95, same.effect, same.apart), (0.0, 0.0, None, Some(true)));
+        // No seed at all.
+        let none = Paired::of(&[(0.2, 0.2), (0.7, 0.7)]).unwrap();
+        assert_eq!((none.mean, none.std, none.effect, none.apart), (0.0, 0.0, None, Some(false)));
+        assert_eq!(Paired::of(&[]), None);
+        let text = serde_json::to_value(one).unwrap();
+        assert!(text["ci95"].is_null() && text["effect"].is_null() && text["apart"].is_null(), "{text}");
+        assert_eq!(serde_json::from_value::<Paired>(text).unwrap(), one);
     }
 
     #[test]

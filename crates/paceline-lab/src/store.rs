@@ -295,5 +295,14 @@ impl RunStore {
     }
 }
 
+/// Writes a file that is whole or not there, and the folder if there is none.
+///
+/// # Errors
+/// The operating system refuses.
+pub fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    fs::create_dir_all(folder).map_err(files::io("create the folder", folder))?;
+    Temporary::file(folder, name, bytes)?.replace(&folder.join(name))
+}
+
 #[cfg(test)]
 mod tests;

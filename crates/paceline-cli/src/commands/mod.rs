@@ -1,9 +1,11 @@
 //! One file a command.
 
 pub mod compare;
+pub mod diff;
 pub mod list;
 pub mod reproduce;
 pub mod run;
+mod scoreboard;
 mod stored;
 pub mod sweep;
 

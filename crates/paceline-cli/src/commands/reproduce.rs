@@ -1,9 +1,10 @@
 //! `paceline reproduce`.
 
-use super::{refused, world};
+use super::{refused, scoreboard, world};
+use crate::cells::{measured, null, place, value};
 use crate::output;
 use crate::progress::Progress;
-use crate::table::{Table, kind_of, maybe, shown};
+use crate::table::{Table, kind_of, maybe};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::reproduce::{
@@ -12,9 +13,8 @@ use paceline_lab::reproduce::{
 };
 use paceline_lab::run::Runner;
 use paceline_lab::scenario::{Catalogue, Origin, is_scenario, suggestion};
-use paceline_lab::stats::Statistic;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -31,8 +31,11 @@ pub struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
     /// Puts every assumed constant at both ends of its range and reports which verdicts change.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "out")]
     sensitivity: bool,
+    /// Writes the verdicts into this folder: scoreboard.json for `paceline diff`, scoreboard.md to read.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
@@ -76,6 +79,9 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
     let seeds = arguments.seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
     let report = reproduce_all(&runner, &experiments, seeds, &announce).map_err(refused)?;
     drop(progress);
+    if let Some(folder) = &arguments.out {
+        scoreboard::write(folder, &report)?;
+    }
     match arguments.json {
         true => output::print_json(&report)?,
         false => output::print(describe(&report).trim_end())?,
@@ -150,7 +156,7 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         let headings = ["metric", "case", "flow", "window", "published", "measured", "±", "null", "verdict"];
         let mut table = Table::new(&headings, 4).with_prose();
         for cell in published {
-            let mut row = place(cell);
+            let mut row = place(cell).to_vec();
             row.push(value(cell.published, cell));
             row.push(measured(cell));
             row.push(value(cell.tolerance, cell));
@@ -191,52 +197,6 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text.push('\n');
     }
     text
-}
-
-/// What a cell is about: metric, case, flow, window.
-fn place(cell: &Cell) -> Vec<String> {
-    let metric = match &cell.over {
-        None if cell.runs != Statistic::Mean => format!("{} {}", cell.runs.name(), cell.metric),
-        None => cell.metric.clone(),
-        Some(over) => {
-            let mut other = Vec::new();
-            if over.metric != cell.metric {
-                other.push(over.metric.clone());
-            }
-            if over.case != cell.case {
-                other.push(over.case.to_string());
-            }
-            if over.flow != cell.flow {
-                other.extend(over.flow.clone());
-            }
-            if over.window_s != cell.window_s {
-                other.push(format!("{} to {} s", over.window_s.0, over.window_s.1));
-            }
-            format!("{} over {}", cell.metric, other.join(" "))
-        }
-    };
-    let window = format!("{} to {} s", cell.window_s.0, cell.window_s.1);
-    vec![metric, cell.case.to_string(), cell.flow.clone().unwrap_or_default(), window]
-}
-
-fn value(value: Option<f64>, cell: &Cell) -> String {
-    match (value, &cell.over) {
-        (None, _) => "–".to_owned(),
-        (Some(infinite), _) if infinite.is_infinite() => if infinite > 0.0 { "∞" } else { "-∞" }.to_owned(),
-        (Some(ratio), Some(_)) => format!("× {ratio:.3}"),
-        (Some(value), None) => shown(value, kind_of(&cell.metric)),
-    }
-}
-
-fn measured(cell: &Cell) -> String {
-    match cell.ci95 {
-        None => value(cell.measured, cell),
-        Some(_) => format!("{} ± {}", value(cell.measured, cell), value(cell.ci95, cell).trim_start_matches("× ")),
-    }
-}
-
-fn null(cell: &Cell) -> String {
-    format!("{}{}", value(cell.null_sender, cell), if cell.null_reproduces { "*" } else { " " })
 }
 
 fn describe_summary(tallies: &Tallies) -> String {

@@ -63,6 +63,21 @@ impl Kind {
         }
     }
 
+    /// The size of a difference for people: of per cents, in points.
+    pub fn show_size(self, value: f64) -> String {
+        match self {
+            Self::Utilization | Self::Share => format!("{:.1} points", value * 100.0),
+            Self::Loss => format!("{:.3} points", value * 100.0),
+            _ => self.show(value),
+        }
+    }
+
+    /// A difference for people, with its sign.
+    pub fn show_difference(self, value: f64) -> String {
+        let sign = if value < 0.0 { "-" } else { "+" };
+        format!("{sign}{}", self.show_size(value.abs()))
+    }
+
     /// Whether its values lie between 0 and 1.
     pub fn is_fraction(self) -> bool {
         matches!(self, Self::Utilization | Self::Share | Self::Loss | Self::Jain)

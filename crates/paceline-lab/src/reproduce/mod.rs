@@ -12,6 +12,7 @@ mod experiment;
 mod null_sender;
 mod report;
 mod runs;
+mod scoreboard;
 mod sensitivity;
 mod tolerance;
 mod verdict;
@@ -20,6 +21,7 @@ pub use cells::cells_of;
 pub use experiment::Experiment;
 pub use null_sender::null_sender;
 pub use report::{Assumed, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
+pub use scoreboard::{SCOREBOARD_FILE, Scoreboard};
 pub use sensitivity::{ConstantEnd, ConstantReport, Flip, SensitivityReport, SensitivitySummary, sensitivity};
 pub use tolerance::tolerance;
 pub use verdict::Verdict;
@@ -328,5 +330,71 @@ bounds = [0.5, 1]
         assert_eq!(*announced.lock().unwrap(), 3.0 * 10.0 * 43.0);
         let again = reproduce(&runner, &experiments[1..], Seeds::Exactly(3), &|_| ()).unwrap();
         assert_eq!(again.experiments[0], *wide);
+    }
+
+    #[test]
+    fn a_change_of_duration_moves_the_cell_that_it_is_said_to() {
+        let origin = Origin::from_text("two.toml", TWO_CASES.replace("path.rtt=50ms", "duration=6s"));
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+        let experiment = Experiment::load(&origin, &[], &registry).unwrap().with_changes(&origin, &registry).unwrap();
+        let report = reproduce(&runner, &[experiment], Seeds::Exactly(2), &|_| ()).unwrap();
+        let tail = cell(&report.experiments[0], "static", "rtt_p95_ms", true);
+        let moved = tail.moved.as_ref().expect("it is not reproduced");
+        assert_eq!(tail.window_s, (0.0, 10.0));
+        assert!(moved.verdict.is_some() && moved.measured.is_some(), "it was run: {moved:?}");
+        assert_ne!(moved.measured, tail.measured, "6 s are not 10 s");
+        // A value that the shorter run does not reach stays untried, and the note says so.
+        let text = origin.text.replace("published = 100", "published = 100\nwindow = [\"7s\", \"9s\"]");
+        let origin = Origin::from_text("two.toml", text);
+        let experiment = Experiment::load(&origin, &[], &registry).unwrap().with_changes(&origin, &registry).unwrap();
+        let report = reproduce(&runner, &[experiment], Seeds::Exactly(2), &|_| ()).unwrap();
+        let tail = cell(&report.experiments[0], "static", "rtt_p95_ms", true);
+        assert_eq!(tail.moved.as_ref().unwrap().verdict, None);
+        assert!(tail.note.as_ref().unwrap().contains("has no value any more"), "{:?}", tail.note);
+    }
+
+    #[test]
+    fn a_wide_interval_around_a_good_mean_is_too_few_runs() {
+        let experiment = experiment(TWO_CASES);
+        let note = |seeds: u64, spread: f64| {
+            let value = |metric: &str, seed: u64| match metric {
+                "utilization" => 0.87 + if seed % 2 == 0 { spread } else { -spread },
+                _ => 100.0,
+            };
+            let measured = runs(&experiment, seeds, |metric, _, seed, _| Some(value(metric, seed)));
+            let found = cell(&experiment.report(&measured, "sim"), "static", "utilization", true).clone();
+            (found.verdict, found.note, found.moved)
+        };
+        // Deviation 0.0816 between 4 runs, t(3) = 3.182, over root 4: 0.1299.
+        assert_eq!(note(4, 0.07071), (Verdict::Direction, Some("too few runs: ± 13.0 %".to_owned()), None));
+        assert_eq!(note(1, 0.02).1.as_deref(), Some("too few runs: one has no interval"));
+        assert_eq!(note(4, 0.001), (Verdict::Reproduced, None, None));
+        assert_eq!(note(1, 0.3).1.as_deref(), Some("cause not found"), "the mean is off");
+    }
+
+    #[test]
+    fn cells_of_runs_of_one_case_are_those_of_the_whole_but_for_what_other_cases_decide() {
+        let origin = Origin::from_text("two.toml", TWO_CASES);
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+        let experiment = Experiment::load(&origin, &[], &registry).unwrap();
+        let whole = reproduce(&runner, core::slice::from_ref(&experiment), Seeds::Exactly(3), &|_| ()).unwrap();
+        for plan in &experiment.cases {
+            let result = runner.run_all(plan, &[1, 2, 3]).unwrap();
+            let alone = cells_of(plan, &result.runs);
+            let of_case = whole.experiments[0].cells.iter().filter(|c| c.case == plan.case && c.over.is_none());
+            let of_case: Vec<&Cell> = of_case.collect();
+            assert_eq!(alone.len(), of_case.len());
+            for (alone, whole) in alone.iter().zip(of_case) {
+                if alone.claim.as_deref() == Some("cuts") && alone.published.is_some() {
+                    // Its claim is a ratio to the other case.
+                    assert_eq!((alone.measured, alone.verdict), (whole.measured, Verdict::Not), "{whole:?}");
+                    assert!(alone.note.as_ref().unwrap().contains("`paceline reproduce test/two` judges it"));
+                } else {
+                    assert_eq!(alone, whole);
+                }
+            }
+        }
     }
 }

@@ -91,6 +91,9 @@ impl StoredRun {
 }
 
 impl Manifest {
+    /// Name of its file in its folder.
+    pub const FILE: &'static str = MANIFEST_FILE;
+
     /// Reads the manifest of a folder of results.
     ///
     /// # Errors

@@ -1,0 +1,54 @@
+//! Cells of a reproduction for people.
+
+use crate::table::{kind_of, shown};
+use paceline_lab::reproduce::Cell;
+use paceline_lab::stats::Statistic;
+
+/// What a cell is about: metric, case, flow, window.
+pub fn place(cell: &Cell) -> [String; 4] {
+    let metric = match &cell.over {
+        None if cell.runs != Statistic::Mean => format!("{} {}", cell.runs.name(), cell.metric),
+        None => cell.metric.clone(),
+        Some(over) => {
+            let mut other = Vec::new();
+            if over.metric != cell.metric {
+                other.push(over.metric.clone());
+            }
+            if over.case != cell.case {
+                other.push(over.case.to_string());
+            }
+            if over.flow != cell.flow {
+                other.extend(over.flow.clone());
+            }
+            if over.window_s != cell.window_s {
+                other.push(format!("{} to {} s", over.window_s.0, over.window_s.1));
+            }
+            format!("{} over {}", cell.metric, other.join(" "))
+        }
+    };
+    let window = format!("{} to {} s", cell.window_s.0, cell.window_s.1);
+    [metric, cell.case.to_string(), cell.flow.clone().unwrap_or_default(), window]
+}
+
+/// A value of a cell: in its metric's unit or, of a ratio, times.
+pub fn value(value: Option<f64>, cell: &Cell) -> String {
+    match (value, &cell.over) {
+        (None, _) => "–".to_owned(),
+        (Some(infinite), _) if infinite.is_infinite() => if infinite > 0.0 { "∞" } else { "-∞" }.to_owned(),
+        (Some(ratio), Some(_)) => format!("× {ratio:.3}"),
+        (Some(value), None) => shown(value, kind_of(&cell.metric)),
+    }
+}
+
+/// The mean and its interval.
+pub fn measured(cell: &Cell) -> String {
+    match cell.ci95 {
+        None => value(cell.measured, cell),
+        Some(_) => format!("{} ± {}", value(cell.measured, cell), value(cell.ci95, cell).trim_start_matches("× ")),
+    }
+}
+
+/// What the null sender comes to, with a star where that reproduces the cell too.
+pub fn null(cell: &Cell) -> String {
+    format!("{}{}", value(cell.null_sender, cell), if cell.null_reproduces { "*" } else { " " })
+}

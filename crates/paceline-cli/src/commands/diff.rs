@@ -1,0 +1,156 @@
+//! `paceline diff`.
+
+use crate::output;
+use crate::table::{Table, kind_of, maybe, shown};
+use miette::{Result, miette};
+use paceline_lab::diff::{self, Asked, CellDiff, CellSide, Diff, GroupDiff, MetricDiff, Name};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Arguments of `diff`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A folder that `run --out` or `compare --out` made, or a scoreboard of `reproduce --out`.
+    before: PathBuf,
+    /// Another of the same kind.
+    after: PathBuf,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Says what moved between two results; 1 if anything did.
+pub fn diff(arguments: &Arguments) -> Result<ExitCode> {
+    let found = diff::diff(&arguments.before, &arguments.after).map_err(|error| {
+        let help =
+            "`paceline run … --out DIR` and `compare … --out DIR` make results, `reproduce … --out DIR` a scoreboard";
+        miette!(help = help, "{}", with_causes(&error))
+    })?;
+    match arguments.json {
+        true => output::print_json(&found)?,
+        false => output::print(describe(&found, arguments).trim_end())?,
+    }
+    Ok(ExitCode::from(u8::from(found.moved)))
+}
+
+/// An error and what it comes from, in a line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn describe(found: &Diff, arguments: &Arguments) -> String {
+    let mut text = String::new();
+    for group in &found.groups {
+        text += &describe_group(group);
+    }
+    for (names, path) in [(&found.only_before, &arguments.before), (&found.only_after, &arguments.after)] {
+        for name in names {
+            text += &format!("only in {}: {} ({})\n", path.display(), title(name), runs(name.runs));
+        }
+        text += if names.is_empty() { "" } else { "\n" };
+    }
+    let hashes = format!("{}, {} hashes equal", runs(found.runs), found.hashes_equal);
+    if !found.moved {
+        return format!("{text}nothing moved: {hashes}");
+    }
+    let cells = || found.groups.iter().flat_map(|g| &g.cells);
+    let verdicts = cells().filter(|cell| cell.verdict_moved()).count();
+    format!("{text}moved: {hashes}; {} of {} moved values change verdict", verdicts, cells().count())
+}
+
+fn runs(n: usize) -> String {
+    format!("{n} run{}", if n == 1 { "" } else { "s" })
+}
+
+fn title(name: &Name) -> String {
+    let case = if name.case.is_empty() { String::new() } else { format!("  [{}]", name.case) };
+    let controllers =
+        if name.controllers.is_empty() { String::new() } else { format!("  {}", name.controllers.join("+")) };
+    format!("{}{case}{controllers}", name.scenario)
+}
+
+fn describe_group(group: &GroupDiff) -> String {
+    let mut text = format!("{}\n", title(&group.name));
+    for asked in &group.asked {
+        text += &format!("  {}\n", describe_asked(asked));
+    }
+    if !group.moved {
+        return text + "  nothing moved\n\n";
+    }
+    let both = group.name.runs - group.runs_only_before;
+    let seeds: Vec<String> = group.moved_seeds.iter().map(u64::to_string).collect();
+    let seeds = if seeds.is_empty() { String::new() } else { format!("; moved: seed {}", seeds.join(", ")) };
+    text += &format!("  {} of {both} hashes equal{seeds}\n", group.hashes_equal);
+    for (more, which) in [(group.runs_only_before, "first"), (group.runs_only_after, "second")] {
+        if more > 0 {
+            text += &format!("  {} only in the {which}\n", runs(more));
+        }
+    }
+    if !group.metrics.is_empty() {
+        text += &format!("\n{}", metrics(&group.metrics));
+    }
+    if !group.cells.is_empty() {
+        text += &format!("\n{}", cells(&group.cells));
+    }
+    text + "\n"
+}
+
+/// `change path.rtt: 50ms → 80ms`.
+fn describe_asked(asked: &Asked) -> String {
+    let key = asked.key.as_ref().map_or(String::new(), |key| format!(" {key}"));
+    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "–".to_owned());
+    format!("{}{key}: {} → {}", asked.what, side(&asked.before), side(&asked.after))
+}
+
+fn metrics(moved: &[MetricDiff]) -> String {
+    let mut table = Table::new(&["metric", "before", "after", "difference", "± 95 %", "d_z", "seeds"], 1);
+    for m in moved {
+        let kind = kind_of(&m.metric);
+        let (mean, ci) = (m.difference.map(|d| d.mean), m.difference.map(|d| d.ci95).filter(|ci| ci.is_finite()));
+        let dash = || "–".to_owned();
+        let mut seeds = m.seeds_moved.to_string();
+        for (count, what) in [(m.lost, "lost"), (m.gained, "gained")] {
+            seeds += &if count > 0 { format!(", {count} {what}") } else { String::new() };
+        }
+        table.row(vec![
+            m.metric.clone(),
+            maybe(m.before, kind),
+            maybe(m.after, kind),
+            mean.map_or_else(dash, |d| kind.show_difference(d)),
+            ci.map_or_else(dash, |ci| kind.show_size(ci)),
+            m.difference.and_then(|d| d.effect).map_or_else(dash, |d| format!("{d:.1}")),
+            seeds,
+        ]);
+    }
+    table.render()
+}
+
+/// Values whose verdict changed first.
+fn cells(moved: &[CellDiff]) -> String {
+    let mut table = Table::new(&["value or claim", "flow", "window", "before", "after", "verdict"], 3).with_prose();
+    let (first, rest): (Vec<&CellDiff>, Vec<&CellDiff>) = moved.iter().partition(|cell| cell.verdict_moved());
+    for cell in first.into_iter().chain(rest) {
+        let claim = cell.claim.as_ref().map_or(String::new(), |claim| format!(" ({claim})"));
+        let verdict = |side: &Option<CellSide>| side.as_ref().map_or("–", |s| s.verdict.name());
+        let (before, after) = (verdict(&cell.before), verdict(&cell.after));
+        table.row(vec![
+            format!("{}{}{claim}", cell.metric, if cell.ratio { " over" } else { "" }),
+            cell.flow.clone().unwrap_or_default(),
+            format!("{} to {} s", cell.window_s.0, cell.window_s.1),
+            measured(&cell.before, cell),
+            measured(&cell.after, cell),
+            if before == after { before.to_owned() } else { format!("{before} → {after}") },
+        ]);
+    }
+    table.render()
+}
+
+fn measured(side: &Option<CellSide>, cell: &CellDiff) -> String {
+    let value = |v: f64| if cell.ratio { format!("× {v:.3}") } else { shown(v, kind_of(&cell.metric)) };
+    match side.as_ref().map(|s| (s.measured, s.ci95)) {
+        Some((Some(mean), Some(ci))) => format!("{} ± {}", value(mean), value(ci).trim_start_matches("× ")),
+        Some((Some(mean), None)) => value(mean),
+        _ => "–".to_owned(),
+    }
+}

@@ -1,0 +1,88 @@
+//! What is compared: the groups of a folder of results, or the cases of a scoreboard, in one form.
+
+use crate::group::{Group, RunMetrics};
+use crate::label::Label;
+use crate::reproduce::{Assumed, CaseRuns, Cell, SCOREBOARD_FILE, Scoreboard};
+use crate::store::{Manifest, Store, StoreError};
+use std::path::{Path, PathBuf};
+
+/// Runs of one plan, and what is known of them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) scenario: String,
+    pub(super) world: String,
+    pub(super) case: Label,
+    /// Of each flow; nothing for a case of a scoreboard, which has the scenario's own.
+    pub(super) controllers: Vec<String>,
+    pub(super) changes: Vec<String>,
+    pub(super) version: String,
+    pub(super) assumed: Vec<Assumed>,
+    /// Each run, of a group.
+    pub(super) runs: Vec<RunMetrics>,
+    /// All runs in one hash, of a scoreboard.
+    pub(super) together: Option<CaseRuns>,
+    pub(super) cells: Vec<Cell>,
+}
+
+/// Why there is nothing to compare.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DiffError {
+    /// Neither a folder of results nor a scoreboard.
+    #[error("`{}` holds neither results nor a scoreboard", .path.display())]
+    Neither {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// A folder of rows that says nothing of what they came to.
+    #[error("`{}` lists no group of runs", .path.display())]
+    NoGroups {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It is damaged or cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The results that a path stands for: a folder that `--out` made, a scoreboard, or the folder of one.
+pub(super) fn read(path: &Path) -> Result<Vec<Entry>, DiffError> {
+    if path.is_file() {
+        return Ok(of_scoreboard(&Scoreboard::read(path)?));
+    }
+    let scoreboard = path.join(SCOREBOARD_FILE);
+    if scoreboard.is_file() {
+        return Ok(of_scoreboard(&Scoreboard::read(&scoreboard)?));
+    }
+    if !path.join(Manifest::FILE).is_file() {
+        return Err(DiffError::Neither { path: path.to_path_buf() });
+    }
+    match Store::groups(path)?.as_slice() {
+        [] => Err(DiffError::NoGroups { path: path.to_path_buf() }),
+        groups => Ok(groups.iter().map(of_group).collect()),
+    }
+}
+
+fn of_group(group: &Group) -> Entry {
+    let Group { scenario, world, case, changes, version, assumed, per_run, cells, .. } = group.clone();
+    let none = |controller: &Option<String>| controller.clone().unwrap_or_else(|| "none".to_owned());
+    let controllers = group.controllers.iter().map(none).collect();
+    Entry { scenario, world, case, controllers, changes, version, assumed, runs: per_run, together: None, cells }
+}
+
+fn of_scoreboard(board: &Scoreboard) -> Vec<Entry> {
+    let cases = board.report.experiments.iter().flat_map(|e| e.runs.iter().map(move |runs| (e, runs)));
+    let entry = |(experiment, runs): (&crate::reproduce::ExperimentReport, &CaseRuns)| Entry {
+        scenario: experiment.id.clone(),
+        world: experiment.cells.first().map_or_else(String::new, |cell| cell.world.clone()),
+        case: runs.case.clone(),
+        controllers: Vec::new(),
+        changes: Vec::new(),
+        version: board.version.clone(),
+        assumed: experiment.assumed.clone(),
+        runs: Vec::new(),
+        together: Some(runs.clone()),
+        cells: experiment.cells.iter().filter(|cell| cell.case == runs.case).cloned().collect(),
+    };
+    cases.map(entry).collect()
+}
