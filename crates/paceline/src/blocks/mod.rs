@@ -10,6 +10,7 @@ mod kalman_two_state;
 mod loss_controller;
 mod overuse_detector;
 mod send_side_estimate;
+mod tfrc;
 
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
 pub use burst_groups::{BurstConfig, BurstGroups};
@@ -21,3 +22,4 @@ pub use kalman_two_state::{TwoStateConfig, TwoStateKalman};
 pub use loss_controller::{LossConfig, LossController};
 pub use overuse_detector::{OveruseDetector, Usage};
 pub use send_side_estimate::{SendSideConfig, SendSideEstimate};
+pub use tfrc::tfrc;
