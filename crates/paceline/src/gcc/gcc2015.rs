@@ -507,3 +507,67 @@ impl SendHalf for Sender {
         Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: Rate::ZERO }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MediaKind, PacketKind};
+    use paceline_units::StreamId;
+
+    /// The signals (threshold, alpha, region) that differ from those before, over a queue that grows from 10 s on.
+    fn steps(config: &Gcc2015Config) -> Vec<(f64, f64, f64)> {
+        let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+        let mut half = config.build(&setup).receive.expect("it has one");
+        let mut signals = Signals::heard();
+        let (mut now, mut steps) = ((0.0, 0.0, 0.0), Vec::new());
+        for i in 0..600 {
+            let arrival = Arrival {
+                sent: Some(Time::from_millis(20 * i)),
+                timestamp: 0,
+                sequence: 0,
+                stream: StreamId(0),
+                media: MediaKind::Video,
+                kind: PacketKind::Media,
+                size: DataSize::from_bytes(1250),
+                ecn: Ecn::NotEct,
+            };
+            let at = RemoteTime::from_millis(90_000 + 20 * i + 4 * (i - 500).max(0));
+            half.handle_arrival(at, &arrival, &mut signals);
+            for (signal, value) in signals.drain() {
+                match signal {
+                    2 => now.0 = value,
+                    7 => now.2 = value,
+                    8 => now.1 = value,
+                    _ => {}
+                }
+            }
+            if steps.last() != Some(&now) {
+                steps.push(now);
+            }
+        }
+        steps.retain(|(gamma, alpha, _)| *gamma > 0.0 && *alpha > 0.0);
+        steps
+    }
+
+    /// Over-use halves the threshold and, with constants, raises alpha from 0.9 to 0.95.
+    #[test]
+    fn threshold_and_alpha_follow_the_region() {
+        let (near, unknown) = (Region::NearMax.index(), Region::MaxUnknown.index());
+        let fixed = steps(&Gcc2015Config::default());
+        // The threshold is told with the next group.
+        assert_eq!(fixed, [(25.0, 0.9, unknown), (25.0, 0.95, near), (12.5, 0.95, near)]);
+    }
+
+    /// By equation 4.1 the first over-use, just above the threshold, gives nearly 0.99; those that follow near the maximum
+    /// lie between 0.95 and 1, and between 0.90 and 0.99 where all regions take the first line of 4.2.
+    #[test]
+    fn dynamic_alpha_follows_the_gradient() {
+        for (reading, low, high) in [(Reading::Printed, 0.9517, 1.0), (Reading::Tabulated, 0.9015, 0.9923)] {
+            let all = steps(&Gcc2015Config { dynamic: Some(reading), ..Gcc2015Config::default() });
+            assert_eq!(all[0].1, 0.9, "before over-use: section 4.3");
+            assert!((0.94..0.9923).contains(&all[1].1), "{all:?}");
+            let later: Vec<f64> = all[3..].iter().map(|(_, alpha, _)| *alpha).collect();
+            assert!(!later.is_empty() && later.iter().all(|alpha| (low..=high).contains(alpha)), "{all:?}");
+        }
+    }
+}
