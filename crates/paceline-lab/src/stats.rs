@@ -147,7 +147,9 @@ mod tests {
         assert_eq!(of(Statistic::Highest), Some((4.0, 3)));
         assert_eq!(Statistic::Mean.of(&[2.0, 4.0]).unwrap().mean, 3.0);
         assert!(Statistic::NAMES.iter().all(|(name, s)| s.name() == *name && s.of(&[]).is_none()));
-=======
+    }
+
+    #[test]
     fn differences_seed_by_seed_by_hand() {
         let close = |a: f64, b: f64| (a - b).abs() < 1e-3;
         // Differences 1, 2, 3: mean 2, std 1, t(2) = 4.303, half-width 4.303 / sqrt 3 = 2.484, d_z = 2.
