@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod capture;
 pub mod label;
 pub mod metrics;
 pub mod plan;
@@ -28,6 +29,7 @@ pub mod reproduce;
 pub mod rows;
 pub mod run;
 pub mod scenario;
+pub mod sight;
 pub mod sim;
 pub mod stats;
 pub mod store;

@@ -3,15 +3,16 @@
 use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
 use crate::table::{Table, kind_of, maybe, shown, sparkline};
-use miette::{IntoDiagnostic, Result};
+use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
+use paceline_lab::capture::Capture;
 use paceline_lab::metrics::{self, Kind};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{self, Assertion, Runner, RunsResult};
 use paceline_lab::store::{RunManifest, Store};
 use serde_json::{Map, Value, json};
 use std::ops::{Add, Range};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `run`.
@@ -28,6 +29,9 @@ pub struct Arguments {
     /// Writes rows, manifest and results into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Writes every packet, at the ends and at every hop, into this pcapng file; of one run only.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
 }
 
 /// Runs a scenario and prints what it came to.
@@ -44,14 +48,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let plans = chosen.iter().map(|c| selection.plan(c.as_deref(), &registry)).collect::<Result<Vec<_>>>()?;
     let seeds = selection.seeds(arguments.repeats);
+    if arguments.pcap.is_some() && plans.len() * seeds.len() != 1 {
+        let help = "leave out --repeats, or name one controller; --seed says which run";
+        return Err(miette!(help = help, "--pcap takes one run, and this asks for {}", plans.len() * seeds.len()));
+    }
 
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let results = with_runner(&*world, &registry, &plans, &seeds, |runner, plan| match &store {
-        None => runner.run_all(plan, &seeds).map_err(refused),
-        Some(store) => run_into(store, selection, runner, plan, &seeds),
+    let pcap = arguments.pcap.as_deref();
+    let results = with_runner(&*world, &registry, &plans, &seeds, |runner, plan| match (&store, pcap) {
+        (None, None) => runner.run_all(plan, &seeds).map_err(refused),
+        (store, pcap) => run_into(store.as_ref(), pcap, selection, runner, plan, &seeds),
     })?;
     if let Some(dir) = &arguments.out {
         eprintln!("rows and results are in {}", dir.display());
+    }
+    if let Some(file) = pcap {
+        eprintln!("packets are in {}", file.display());
     }
 
     if selection.json {
@@ -98,7 +110,8 @@ fn together(names: &[String], results: &[RunsResult]) -> serde_json::Result<Valu
 
 /// One run after the other, each into files of its own as it goes.
 fn run_into(
-    store: &Store,
+    store: Option<&Store>,
+    pcap: Option<&Path>,
     selection: &Selection,
     runner: &Runner<'_>,
     plan: &Plan,
@@ -118,9 +131,15 @@ fn run_into(
     };
     for seed in seeds {
         let header = run::header(plan, runner.registry, runner.world.name(), *seed);
-        let mut rows = store.run(&header, manifest.clone()).into_diagnostic()?;
-        let result = runner.run(plan, *seed, Some(&mut rows)).map_err(refused)?;
-        rows.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
+        let mut rows = store.map(|s| s.run(&header, manifest.clone())).transpose().into_diagnostic()?;
+        let mut packets = pcap.map(|p| Capture::create(p, plan, &header)).transpose().into_diagnostic()?;
+        let result = runner.run(plan, *seed, Some(&mut (&mut rows, &mut packets))).map_err(refused)?;
+        if let Some(rows) = rows {
+            rows.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
+        }
+        if let Some(packets) = packets {
+            packets.finish().into_diagnostic()?;
+        }
         runs.push(result);
     }
     Ok(run::summarise(plan, runs))
