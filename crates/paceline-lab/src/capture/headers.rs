@@ -2,6 +2,7 @@
 
 use super::taps::Route;
 use super::timestamps::Stamps;
+use crate::rows::PacketClass;
 use crate::sight::Sight;
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use paceline_flow::Datagram;
@@ -19,12 +20,19 @@ const SHIFT_MAX: u8 = 14;
 const FITS: &str = "packets are shorter than 64 KB";
 
 /// A media packet: its bytes as far as they exist, and its length. Its UDP checksum is 0, none computed (RFC 768), for
-/// it would cover payload that does not exist.
+/// it would cover payload that does not exist. Padding is known to the last octet, which counts it (RFC 3550, section
+/// 5.1), and readers look for that.
 pub(super) fn datagram(sight: &Sight<'_>, route: Route, datagram: &Datagram) -> (Vec<u8>, u32) {
     let payload = (sight.packet.size - DataSize::from_bytes(20 + 8)).as_bytes() as usize;
     let udp = UdpHeader::without_ipv4_checksum(route.source.1, route.destination.1, payload).expect(FITS);
     let ip = ip(sight, route, IpNumber::UDP, UdpHeader::LEN + payload);
-    (join(&ip, &udp.to_bytes(), datagram.bytes()), ip.total_len.into())
+    let mut bytes = join(&ip, &udp.to_bytes(), datagram.bytes());
+    if sight.packet.class == PacketClass::Padding {
+        let padding = payload - datagram.bytes().len();
+        bytes.resize(ip.total_len.into(), 0);
+        bytes[usize::from(ip.total_len) - 1] = padding as u8;
+    }
+    (bytes, ip.total_len.into())
 }
 
 /// A TCP segment: all its headers, and its length. The checksum is right for data that is all zeros.

@@ -1,9 +1,8 @@
 //! A run as a pcapng file: what `run --pcap FILE` writes, and what Wireshark, tshark and tcpdump read.
 //!
-//! An interface for each place where a tap could sit ([`taps`](self) numbers them): all senders, all receivers, both
-//! ends of every hop. Media packets are the bytes that the ends exchanged; TCP segments become bytes here
-//! ([`headers`](self)). Payload is a length: a packet is captured as far as its bytes exist. Time zero of the run is
-//! [`EPOCH`]. Each packet has a comment, `flow=video packet=17 class=media`, with `queued_ms=12.345` at both ends of a
+//! An interface for each place where a tap could sit: all senders, all receivers, both ends of every hop. Media packets
+//! are the bytes that the ends exchanged; TCP segments become bytes here. Payload is a length: a packet is captured as
+//! far as its bytes exist. Time zero of the run is [`EPOCH`]. Each packet has a comment, `flow=video packet=17 class=media`, with `queued_ms=12.345` at both ends of a
 //! hop that it crosses and `dropped=overflow` where it came to a hop that dropped it.
 //!
 //! The guide for those who look at captures is `docs/captures.md`.

@@ -41,15 +41,13 @@ impl Temporary {
 
     /// Opens a file that is to stand at `place`; what a process that is no more left there goes first.
     pub(crate) fn open(place: &Path) -> Result<(Self, File), StoreError> {
-        let parent = match place.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let parent = folder(place);
         let name = place.file_name().unwrap_or_default().to_string_lossy();
-        clean(parent, |base| base == name)?;
         let path = parent.join(temporary(&name, NEW));
         let file = File::create(&path).map_err(io("create the file", place))?;
-        Ok((Self { path, done: false }, file))
+        let this = Self { path, done: false };
+        clean(parent, |base| base == name)?;
+        Ok((this, file))
     }
 
     /// Writes a file that is to be called `name` in `parent`.
@@ -82,9 +80,7 @@ impl Temporary {
             return Err(io("move the finished files to", place)(error));
         }
         self.done = true;
-        if let Some(parent) = place.parent() {
-            sync_directory(parent)?;
-        }
+        sync_directory(folder(place))?;
         if let Some(old) = old {
             // If this fails, the next `Store::create` does it.
             let _ = fs::remove_dir_all(old);
@@ -175,6 +171,14 @@ pub(crate) fn clean(dir: &Path, ours: impl Fn(&str) -> bool) -> Result<(), Store
         }
     }
     Ok(())
+}
+
+/// The folder that a path is in; a bare name is in the current one.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// A name for `name` that nothing else has.
