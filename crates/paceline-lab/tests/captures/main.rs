@@ -138,7 +138,7 @@ fn agrees(run: &Run) {
     assert_eq!(told.len(), 2 + run.plan.hops.len());
     for (place, told) in &told {
         let seen: Vec<&Packet> = file.at(place).collect();
-        assert!(seen.len() > 100, "{place}: {}", seen.len());
+        assert!(seen.len() > 50, "{place}: {}", seen.len());
         assert_eq!(seen.len(), told.len(), "{place}");
         for (seen, (at, packet, waited)) in seen.iter().zip(told) {
             assert_eq!((seen.at, seen.number(), seen.size as u64), (*at, packet.packet, packet.size.as_bytes()));
@@ -161,9 +161,11 @@ fn entries_agree(run: &Run, file: &File, hop: u16, id: &str) {
     let (mut crossed, mut dropped) = (BTreeMap::new(), BTreeMap::new());
     for row in &run.rows {
         match *row {
-            Row::Crossed { hop: h, packet, at, .. } if h == hop => drop(crossed.insert(packet.packet, at)),
+            Row::Crossed { hop: h, packet, at, .. } if h == hop => {
+                crossed.insert(packet.packet, at);
+            }
             Row::Dropped { hop: h, packet, at, reason, .. } if h == hop => {
-                drop(dropped.insert(packet.packet, (at, reason.name())));
+                dropped.insert(packet.packet, (at, reason.name()));
             }
             _ => {}
         }
