@@ -469,3 +469,27 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), talk(&output)), (Some(0), String::new()));
 }
+
+#[test]
+fn a_capture_is_of_one_run() {
+    let folder = folder("pcap");
+    let short = ["run", "mmsys16/table1", "--set", "duration=5s", "--json", "--pcap", "run.pcapng"];
+    for more in [["--repeats", "2"], ["--controller", "gcc-2016,fixed"]] {
+        let refusal = paceline_in(&folder, &[&short[..], &more].concat());
+        refused(&refusal, &["--pcap takes one run, and this asks for 2", "--seed"]);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is written");
+    }
+    let nowhere = ["run", "mmsys16/table1", "--set", "duration=5s", "--pcap", "no/folder/run.pcapng"];
+    refused(&paceline_in(&folder, &nowhere), &["cannot create the file `no/folder/run.pcapng`"]);
+
+    let plain = document(&paceline_in(&folder, &short[..5]), 1);
+    for more in [&[][..], &["--out", "rows"]] {
+        let written = paceline_in(&folder, &[&short[..], more].concat());
+        assert!(talk(&written).contains("packets are in run.pcapng"));
+        let watched = document(&written, 1);
+        assert_eq!(watched["runs"][0]["trace_hash"], plain["runs"][0]["trace_hash"]);
+    }
+    let bytes = fs::read(folder.join("run.pcapng")).unwrap();
+    assert!(bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && bytes.len() > 100_000, "{}", bytes.len());
+    assert!(folder.join("rows/manifest.json").exists());
+}

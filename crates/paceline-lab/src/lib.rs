@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod capture;
 pub mod diff;
 pub mod group;
 mod json;
@@ -31,6 +32,7 @@ pub mod reproduce;
 pub mod rows;
 pub mod run;
 pub mod scenario;
+pub mod sight;
 pub mod sim;
 pub mod stats;
 pub mod store;

@@ -1,5 +1,6 @@
 //! Rows: what a world tells while it runs. Metrics, files and plots are made from rows and from nothing else.
 
+use crate::sight::Sight;
 use paceline_units::{DataSize, FlowId, Rate, StreamId, Time, TimeDelta};
 
 /// What kind of datagram it is.
@@ -36,11 +37,33 @@ impl PacketClass {
         Self::TcpRetransmission,
         Self::TcpAck,
     ];
+    /// What each is called in files.
+    pub const NAMES: [&'static str; 8] = [
+        "media",
+        "retransmission",
+        "padding",
+        "sender_control",
+        "receiver_control",
+        "tcp_data",
+        "tcp_retransmission",
+        "tcp_ack",
+    ];
+
+    /// What it is called in files.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
 
     /// Whether it travels against the flow's data, on the way back.
     #[inline]
     pub fn goes_back(self) -> bool {
         matches!(self, Self::ReceiverControl | Self::TcpAck)
+    }
+
+    /// Whether it is a TCP segment; all others are UDP datagrams.
+    #[inline]
+    pub fn is_tcp(self) -> bool {
+        matches!(self, Self::TcpData | Self::TcpRetransmission | Self::TcpAck)
     }
 }
 
@@ -54,6 +77,16 @@ pub enum DropReason {
     Loss,
     /// By an active queue discipline.
     Early,
+}
+
+impl DropReason {
+    /// What each is called in files.
+    pub const NAMES: [&'static str; 3] = ["overflow", "loss", "early"];
+
+    /// What it is called in files.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
 }
 
 /// A datagram, as rows name it.
@@ -237,6 +270,14 @@ pub trait RowSink {
     fn wants_signals(&self) -> bool {
         false
     }
+    /// Whether [`sight`](Self::sight) is wanted; asked once, before the run.
+    fn wants_sights(&self) -> bool {
+        false
+    }
+    /// Takes a packet at a place, in order of time; before the row of the same event, if there is one.
+    fn sight(&mut self, sight: &Sight<'_>) {
+        let _ = sight;
+    }
 }
 
 impl<S: RowSink + ?Sized> RowSink for &mut S {
@@ -245,6 +286,32 @@ impl<S: RowSink + ?Sized> RowSink for &mut S {
     }
     fn wants_signals(&self) -> bool {
         (**self).wants_signals()
+    }
+    fn wants_sights(&self) -> bool {
+        (**self).wants_sights()
+    }
+    fn sight(&mut self, sight: &Sight<'_>) {
+        (**self).sight(sight);
+    }
+}
+
+/// A sink that may be absent.
+impl<S: RowSink> RowSink for Option<S> {
+    fn row(&mut self, row: &Row) {
+        if let Some(sink) = self {
+            sink.row(row);
+        }
+    }
+    fn wants_signals(&self) -> bool {
+        self.as_ref().is_some_and(S::wants_signals)
+    }
+    fn wants_sights(&self) -> bool {
+        self.as_ref().is_some_and(S::wants_sights)
+    }
+    fn sight(&mut self, sight: &Sight<'_>) {
+        if let Some(sink) = self {
+            sink.sight(sight);
+        }
     }
 }
 
@@ -256,5 +323,12 @@ impl<A: RowSink, B: RowSink> RowSink for (A, B) {
     }
     fn wants_signals(&self) -> bool {
         self.0.wants_signals() || self.1.wants_signals()
+    }
+    fn wants_sights(&self) -> bool {
+        self.0.wants_sights() || self.1.wants_sights()
+    }
+    fn sight(&mut self, sight: &Sight<'_>) {
+        self.0.sight(sight);
+        self.1.sight(sight);
     }
 }

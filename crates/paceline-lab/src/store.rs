@@ -30,7 +30,7 @@
 //! final name is whole. Memory is bounded whatever the length of the run: rows go out in groups of [`ROW_GROUP`].
 //! One process at a time should write to a folder; threads of one process may.
 
-mod files;
+pub(crate) mod files;
 mod groups;
 mod manifest;
 mod table;

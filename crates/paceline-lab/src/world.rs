@@ -4,6 +4,11 @@ use crate::plan::Plan;
 use crate::rows::RowSink;
 use paceline::{ConfigError, Registry};
 use paceline_flow::source::SourceError;
+use std::time::Duration;
+
+/// What a calendar shows at [`Time::ZERO`](paceline_units::Time::ZERO) of a world that has no date of its own, as time
+/// since 1970: 2000-01-01 00:00:00 UTC.
+pub const EPOCH: Duration = Duration::from_secs(946_684_800);
 
 /// What a world says at the end, besides its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! `paceline compare`.
 
 use super::run::describe_assertion;
-use super::stored::run_into;
+use super::stored::{Into, run_into};
 use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
 use crate::table::{Table, kind_of, shown};
@@ -59,7 +59,10 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let results = with_runner(&*world, &registry, &plans, &seeds, |runner, index, plan| match &store {
         None => runner.run_all(plan, &seeds).map_err(refused),
-        Some(store) => run_into(store, selection, Some(&names[index]), runner, plan, &seeds),
+        Some(store) => {
+            let into = Into { store: Some(store), pcap: None };
+            run_into(into, selection, Some(&names[index]), runner, plan, &seeds)
+        }
     })?;
     if let Some(dir) = &arguments.out {
         eprintln!("rows and results are in {}", dir.display());

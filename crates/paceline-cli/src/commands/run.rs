@@ -1,10 +1,10 @@
 //! `paceline run`.
 
-use super::stored::run_into;
+use super::stored::{Into, run_into};
 use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
 use crate::table::{Table, kind_of, maybe, shown, sparkline};
-use miette::{IntoDiagnostic, Result};
+use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::metrics::{self, Kind};
 use paceline_lab::plan::Plan;
@@ -30,6 +30,9 @@ pub struct Arguments {
     /// Writes rows, results and manifest into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Writes every packet, at the ends and at every hop, into this pcapng file; of one run only.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
 }
 
 /// Runs a scenario and prints what it came to.
@@ -46,14 +49,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let plans = chosen.iter().map(|c| selection.plan(c.as_deref(), &registry)).collect::<Result<Vec<_>>>()?;
     let seeds = selection.seeds(arguments.repeats);
+    if arguments.pcap.is_some() && plans.len() * seeds.len() != 1 {
+        let help = "leave out --repeats, or name one controller; --seed says which run";
+        return Err(miette!(help = help, "--pcap takes one run, and this asks for {}", plans.len() * seeds.len()));
+    }
 
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let results = with_runner(&*world, &registry, &plans, &seeds, |runner, index, plan| match &store {
-        None => runner.run_all(plan, &seeds).map_err(refused),
-        Some(store) => run_into(store, selection, chosen[index].as_deref(), runner, plan, &seeds),
+    let into = Into { store: store.as_ref(), pcap: arguments.pcap.as_deref() };
+    let results = with_runner(&*world, &registry, &plans, &seeds, |runner, index, plan| match into.anything() {
+        false => runner.run_all(plan, &seeds).map_err(refused),
+        true => run_into(into, selection, chosen[index].as_deref(), runner, plan, &seeds),
     })?;
     if let Some(dir) = &arguments.out {
         eprintln!("rows and results are in {}", dir.display());
+    }
+    if let Some(file) = into.pcap {
+        eprintln!("packets are in {}", file.display());
     }
 
     if selection.json {

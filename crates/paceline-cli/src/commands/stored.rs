@@ -1,16 +1,34 @@
-//! `--out DIR`: runs whose rows go to disk, and what they came to beside them.
+//! `--out DIR` and `--pcap FILE`: runs whose rows or packets go to disk, and what they came to beside the rows.
 
 use super::{Selection, refused};
 use miette::{IntoDiagnostic, Result};
+use paceline_lab::capture::Capture;
 use paceline_lab::group::{Group, Making};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{self, Runner, RunsResult};
 use paceline_lab::store::{RunManifest, Store};
 use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// Where runs go besides the screen.
+#[derive(Clone, Copy)]
+pub struct Into<'a> {
+    /// Rows and results.
+    pub store: Option<&'a Store>,
+    /// Every packet, of one run.
+    pub pcap: Option<&'a Path>,
+}
+
+impl Into<'_> {
+    /// Whether they go anywhere.
+    pub fn anything(&self) -> bool {
+        self.store.is_some() || self.pcap.is_some()
+    }
+}
 
 /// One run after the other, each into files of its own as it goes; then what they came to.
 pub fn run_into(
-    store: &Store,
+    into: Into<'_>,
     selection: &Selection,
     controller: Option<&str>,
     runner: &Runner<'_>,
@@ -31,10 +49,16 @@ pub fn run_into(
     };
     for seed in seeds {
         let header = run::header(plan, runner.registry, runner.world.name(), *seed);
-        let mut rows = store.run(&header, manifest.clone()).into_diagnostic()?;
-        let result = runner.run(plan, *seed, Some(&mut rows)).map_err(refused)?;
-        let folder = rows.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
-        folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+        let mut rows = into.store.map(|s| s.run(&header, manifest.clone())).transpose().into_diagnostic()?;
+        let mut packets = into.pcap.map(|p| Capture::create(p, plan, &header)).transpose().into_diagnostic()?;
+        let result = runner.run(plan, *seed, Some(&mut (&mut rows, &mut packets))).map_err(refused)?;
+        if let Some(rows) = rows {
+            let folder = rows.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
+            folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+        if let Some(packets) = packets {
+            packets.finish().into_diagnostic()?;
+        }
         runs.push(result);
     }
     let result = run::summarise(plan, runs);
@@ -44,7 +68,7 @@ pub fn run_into(
         changes: selection.changes(),
         runs: folders,
     };
-    if let Some(group) = Group::of(plan, &result, making) {
+    if let Some((store, group)) = into.store.zip(Group::of(plan, &result, making)) {
         store.group(&group).into_diagnostic()?;
     }
     Ok(result)

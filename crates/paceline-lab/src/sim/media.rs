@@ -6,7 +6,7 @@ use super::network::{End, Network};
 use super::trace_hash::Kind;
 use crate::plan::{FlowPlan, MediaPlan, SourcePlan};
 use crate::rows::{HalfName, PacketClass, Row};
-use crate::world::WorldError;
+use crate::world::{EPOCH, WorldError};
 use paceline::{PacketKind, Registry, Setup, Signals};
 use paceline_flow::source::{Audio, Encoder, FrameTrace, Ideal, Source, SourceError};
 use paceline_flow::{
@@ -14,6 +14,9 @@ use paceline_flow::{
     StreamConfig, StreamNames,
 };
 use paceline_units::{DataSize, FlowId, RandomStream, RemoteTime, StreamId, Streams, Time, TimeDelta};
+
+/// [`EPOCH`] as NTP has it, in ns since 1900: sender reports say the time that a capture shows.
+const NTP_ORIGIN: u64 = (EPOCH.as_secs() + 2_208_988_800) * 1_000_000_000;
 
 /// A media sender and receiver, and the clock of the receiver.
 pub(super) struct MediaEnds {
@@ -195,7 +198,7 @@ pub(super) fn build(
         rtcp,
         pacer_limit: media.pacer_limit,
         retransmit: media.retransmit,
-        ntp_origin: 3_900_000_000_000_000_000, // 2023, any day will do
+        ntp_origin: NTP_ORIGIN,
     };
     let receiver = ReceiverConfig {
         extensions: Default::default(),

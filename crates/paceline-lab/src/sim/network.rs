@@ -7,6 +7,7 @@ use super::packets::{Packet, Packets};
 use super::trace_hash::{Kind, TraceHash};
 use crate::plan::{HopPlan, Plan, QueuePlan};
 use crate::rows::{DropReason, PacketClass, PacketRow, Row, RowSink};
+use crate::sight::Place;
 use paceline_link::queue::DropTail;
 use paceline_link::{Descriptor, DropCause, Link, LinkConfig, Output};
 use paceline_units::{DataSize, Ecn, FlowId, Streams, Time, TimeDelta};
@@ -26,6 +27,13 @@ impl End {
         match self {
             Self::Sender => Self::Receiver,
             Self::Receiver => Self::Sender,
+        }
+    }
+
+    fn place(self) -> Place {
+        match self {
+            Self::Sender => Place::Sender,
+            Self::Receiver => Place::Receiver,
         }
     }
 }
@@ -67,6 +75,8 @@ pub(super) struct Network<'a> {
     lines: Vec<Line>,
     hash: TraceHash,
     rows: &'a mut dyn RowSink,
+    /// Somebody wants to see packets.
+    watched: bool,
     sent: u64,
 }
 
@@ -88,6 +98,7 @@ impl<'a> Network<'a> {
             hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
             lines: plan.flows.iter().map(line).collect(),
             hash: TraceHash::new(),
+            watched: rows.wants_sights(),
             rows,
             sent: 0,
         }
@@ -136,6 +147,14 @@ impl<'a> Network<'a> {
         self.rows.row(row);
     }
 
+    /// Shows a packet to whoever watches.
+    #[inline]
+    fn show(&mut self, at: Time, place: Place, handle: u32) {
+        if self.watched {
+            self.rows.sight(&self.packets.get(handle).seen(at, place));
+        }
+    }
+
     /// Takes a decision of an end into the trace hash.
     pub fn decided(&mut self, now: Time, flow: usize, end: End, kind: Kind, what: u64, size: DataSize) {
         self.hash.add(now, self.number(flow, end as usize), kind, what, size, Ecn::NotEct);
@@ -173,6 +192,7 @@ impl<'a> Network<'a> {
         let (row, ecn) = (packet.row, packet.ecn);
         self.sent += 1;
         self.hash.add(now, self.number(flow, from as usize), Kind::Sent, row.packet, size, ecn);
+        self.show(now, from.place(), handle);
         self.rows.row(&Row::Sent { at: now, packet: row });
 
         let line = &mut self.lines[flow];
@@ -226,6 +246,7 @@ impl<'a> Network<'a> {
         let packet = self.packets.get(handle);
         let Some(&hop) = self.lines[flow].routes[from as usize].get(packet.hop as usize) else { return false };
         let descriptor = Descriptor { id: handle, flow: packet.row.flow, size: packet.row.size, ecn: packet.ecn };
+        self.show(now, Place::Entry { hop: hop as u16 }, handle);
         self.hops[hop].handle_packet(now, descriptor);
         self.events.wake(hop, self.hops[hop].poll_timeout());
         true
@@ -242,6 +263,7 @@ impl<'a> Network<'a> {
                     packet.ecn = descriptor.ecn;
                     let row = packet.row;
                     self.hash.add(due, hop, Kind::Crossed, row.packet, row.size, descriptor.ecn);
+                    self.show(due, Place::Exit { hop: hop as u16, waited }, descriptor.id);
                     self.rows.row(&Row::Crossed { at: due, hop: hop as u16, packet: row, waited, left });
                     return Some(descriptor.id);
                 }
@@ -269,6 +291,7 @@ impl<'a> Network<'a> {
         let (row, delay, ecn) = (packet.row, now - packet.sent, packet.ecn);
         self.delivered += 1;
         self.hash.add(now, self.number(flow, at as usize), Kind::Arrived, row.packet, row.size, ecn);
+        self.show(now, at.place(), handle);
         self.rows.row(&Row::Arrived { at: now, packet: row, delay });
     }
 }

@@ -1,11 +1,12 @@
 //! The packet slab: every packet under way, header bytes inline, slots used again and again.
 
 use crate::rows::PacketRow;
+use crate::sight::{Content, Place, Sight};
 use paceline_flow::Datagram;
 use paceline_flow::tcp::Segment;
 use paceline_units::{Ecn, Time};
 
-/// A packet under way. Which of `datagram` and `segment` it carries is known to the ends of its flow.
+/// A packet under way. Which of `datagram` and `segment` it carries is known to the ends of its flow, and its class says.
 #[derive(Debug)]
 pub(crate) struct Packet {
     pub row: PacketRow,
@@ -16,6 +17,17 @@ pub(crate) struct Packet {
     pub ecn: Ecn,
     pub segment: Segment,
     pub datagram: Datagram,
+}
+
+impl Packet {
+    /// How it looks at `place`.
+    pub fn seen(&self, at: Time, place: Place) -> Sight<'_> {
+        let content = match self.row.class.is_tcp() {
+            true => Content::Segment(&self.segment),
+            false => Content::Datagram(&self.datagram),
+        };
+        Sight { at, place, packet: self.row, sent: self.sent, ecn: self.ecn, content }
+    }
 }
 
 /// Slots by handle.

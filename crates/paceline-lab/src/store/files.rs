@@ -19,40 +19,51 @@ const OLD: &str = ".old-";
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// For `map_err`: the error of `action` on `path`.
-pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_path_buf();
     move |source| StoreError::Io { action, path, source }
 }
 
 /// A file or folder under its temporary name, removed on drop unless it was given its final name.
 #[derive(Debug)]
-pub(super) struct Temporary {
+pub(crate) struct Temporary {
     path: PathBuf,
     done: bool,
 }
 
 impl Temporary {
     /// Makes a folder that is to be called `name` in `parent`.
-    pub(super) fn directory(parent: &Path, name: &str) -> Result<Self, StoreError> {
+    pub(crate) fn directory(parent: &Path, name: &str) -> Result<Self, StoreError> {
         let path = parent.join(temporary(name, NEW));
         fs::create_dir(&path).map_err(io("create the folder", &path))?;
         Ok(Self { path, done: false })
     }
 
+    /// Opens a file that is to stand at `place`; what a process that is no more left there goes first.
+    pub(crate) fn open(place: &Path) -> Result<(Self, File), StoreError> {
+        let parent = folder(place);
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let path = parent.join(temporary(&name, NEW));
+        let file = File::create(&path).map_err(io("create the file", place))?;
+        let this = Self { path, done: false };
+        clean(parent, |base| base == name)?;
+        Ok((this, file))
+    }
+
     /// Writes a file that is to be called `name` in `parent`.
-    pub(super) fn file(parent: &Path, name: &str, bytes: &[u8]) -> Result<Self, StoreError> {
+    pub(crate) fn file(parent: &Path, name: &str, bytes: &[u8]) -> Result<Self, StoreError> {
         let this = Self { path: parent.join(temporary(name, NEW)), done: false };
         write_synced(&this.path, bytes)?;
         Ok(this)
     }
 
     /// Where it is now.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Gives it its final name: replaces a file at once, and a folder by way of its old name.
-    pub(super) fn replace(mut self, place: &Path) -> Result<(), StoreError> {
+    pub(crate) fn replace(mut self, place: &Path) -> Result<(), StoreError> {
         let old = if place.is_dir() {
             let name = place.file_name().unwrap_or_default().to_string_lossy();
             let old = place.with_file_name(temporary(&name, OLD));
@@ -69,9 +80,7 @@ impl Temporary {
             return Err(io("move the finished files to", place)(error));
         }
         self.done = true;
-        if let Some(parent) = place.parent() {
-            sync_directory(parent)?;
-        }
+        sync_directory(folder(place))?;
         if let Some(old) = old {
             // If this fails, the next `Store::create` does it.
             let _ = fs::remove_dir_all(old);
@@ -91,20 +100,20 @@ impl Drop for Temporary {
 
 /// A prepared file, and its final place.
 #[must_use]
-pub(super) struct Prepared {
-    pub(super) file: Temporary,
-    pub(super) place: PathBuf,
+pub(crate) struct Prepared {
+    pub(crate) file: Temporary,
+    pub(crate) place: PathBuf,
 }
 
 impl Prepared {
     /// Replaces the file.
-    pub(super) fn commit(self) -> Result<(), StoreError> {
+    pub(crate) fn commit(self) -> Result<(), StoreError> {
         self.file.replace(&self.place)
     }
 }
 
 /// Writes a new file and waits until it is on the disk.
-pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let write = || {
         let mut file = File::create(path)?;
         file.write_all(bytes)?;
@@ -114,19 +123,19 @@ pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), StoreError> 
 }
 
 /// Waits until the names in a folder are on the disk, where the operating system offers that.
-pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     if cfg!(unix) { File::open(path).and_then(|dir| dir.sync_all()).map_err(io("flush", path)) } else { Ok(()) }
 }
 
 /// JSON for people and programs.
-pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).expect("strings, numbers and lists become JSON");
     text.push(b'\n');
     text
 }
 
 /// The names in a folder, sorted; those that are not Unicode are made so with loss.
-pub(super) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
+pub(crate) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
     let read = || fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
     let mut names: Vec<String> =
         read().map_err(io("list", dir))?.iter().map(|name| OsStr::to_string_lossy(name).into_owned()).collect();
@@ -135,17 +144,17 @@ pub(super) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
 }
 
 /// Whether `name` is a temporary name of `base`.
-pub(super) fn is_temporary_of(name: &str, base: &str) -> bool {
+pub(crate) fn is_temporary_of(name: &str, base: &str) -> bool {
     parse(name, NEW).is_some_and(|(of, _, _)| of == base)
 }
 
 /// Whether `name` is one that this module makes and that no finished file has.
-pub(super) fn is_transient(name: &str) -> bool {
+pub(crate) fn is_transient(name: &str) -> bool {
     parse(name, NEW).or(parse(name, OLD)).is_some()
 }
 
 /// Removes what a process that is no more left in `dir`, of those final names that `ours` accepts.
-pub(super) fn clean(dir: &Path, ours: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+pub(crate) fn clean(dir: &Path, ours: impl Fn(&str) -> bool) -> Result<(), StoreError> {
     let left = |base: &str, process, n| ours(base) && !is_live(process, n);
     for name in names(dir)? {
         let path = dir.join(&name);
@@ -162,6 +171,14 @@ pub(super) fn clean(dir: &Path, ours: impl Fn(&str) -> bool) -> Result<(), Store
         }
     }
     Ok(())
+}
+
+/// The folder that a path is in; a bare name is in the current one.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// A name for `name` that nothing else has.

@@ -15,19 +15,6 @@ const UNITS: &str = "time_ns, captured_ns and left_ns: ns since the start of the
 
 /// In the order of [`PacketEvent`].
 const EVENTS: [&str; 4] = ["sent", "crossed", "dropped", "arrived"];
-/// In the order of [`PacketClass`].
-const CLASSES: [&str; 8] = [
-    "media",
-    "retransmission",
-    "padding",
-    "sender_control",
-    "receiver_control",
-    "tcp_data",
-    "tcp_retransmission",
-    "tcp_ack",
-];
-/// In the order of [`DropReason`].
-const REASONS: [&str; 3] = ["overflow", "loss", "early"];
 /// In the order of [`FlowKind`].
 const FLOW_KINDS: [&str; 6] = ["rtt", "fraction_lost", "target", "pacing", "remb", "read"];
 /// Unit of each of [`FLOW_KINDS`].
@@ -92,13 +79,13 @@ impl Tables {
                     column("event", names(&EVENTS)),
                     column("packet", Kind::Int64),
                     flow(),
-                    column("class", names(&CLASSES)),
+                    column("class", names(&PacketClass::NAMES)),
                     column("size_bytes", Kind::Int32),
                     optional("hop", names(&header.hops)),
                     optional("waited_ns", Kind::Int64),
                     optional("left_ns", Kind::Int64),
                     optional("delay_ns", Kind::Int64),
-                    optional("reason", names(&REASONS)),
+                    optional("reason", names(&DropReason::NAMES)),
                 ],
             )?,
             flows: table(
