@@ -49,6 +49,21 @@ impl Kind {
         }
     }
 
+    /// Its name, in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utilization => "utilisation",
+            Self::Share => "share",
+            Self::Loss => "loss",
+            Self::Jain => "Jain's index",
+            Self::Number => "number",
+            Self::Count => "count",
+            Self::Delay => "delay",
+            Self::Time => "time",
+            Self::Rate => "rate",
+        }
+    }
+
     /// Whether its values lie between 0 and 1.
     pub fn is_fraction(self) -> bool {
         matches!(self, Self::Utilization | Self::Share | Self::Loss | Self::Jain)

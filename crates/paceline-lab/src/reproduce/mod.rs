@@ -20,7 +20,7 @@ pub use experiment::Experiment;
 pub use null_sender::null_sender;
 pub use report::{Assumed, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
 pub use sensitivity::{ConstantEnd, ConstantReport, Flip, SensitivityReport, SensitivitySummary, sensitivity};
-pub use tolerance::tolerance;
+pub use tolerance::{Tolerance, tolerance};
 pub use verdict::Verdict;
 
 use crate::run::Runner;
