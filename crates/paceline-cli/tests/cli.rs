@@ -84,7 +84,7 @@ fn texts(value: &Value, names: &[&str]) {
 
 #[track_caller]
 fn distribution(value: &Value) {
-    numbers(value, &["p5", "p50", "p95", "p99", "max", "mean", "std"]);
+    numbers(value, &["p5", "p50", "p90", "p95", "p99", "max", "mean", "std"]);
 }
 
 #[track_caller]

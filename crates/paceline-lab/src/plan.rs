@@ -1,6 +1,7 @@
 //! The plan: a scenario with nothing left open. Made by [`resolve`](crate::scenario), read by every world.
 
 use crate::label::Label;
+use crate::rows::HalfName;
 use paceline_flow::source::{AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
@@ -122,8 +123,21 @@ pub struct FlowPlan {
     pub return_route: Vec<usize>,
     /// Extra one-way delay of its own, each way, before the first hop.
     pub access_delay: TimeDelta,
+    /// The machines that its ends run on; none: they add nothing.
+    pub host: Option<HostPlan>,
     /// What it is.
     pub kind: FlowKind,
+}
+
+/// What a machine adds to packets that leave it and to those that arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostPlan {
+    /// Mean of what each packet waits.
+    pub jitter: TimeDelta,
+    /// Mean pause between stalls; none: it never stalls.
+    pub stall_every: Option<TimeDelta>,
+    /// Mean length of a stall.
+    pub stall: TimeDelta,
 }
 
 /// What a flow is.
@@ -245,6 +259,8 @@ pub struct ControllerPlan {
     pub name: String,
     /// Field and value.
     pub config: Vec<(String, f64)>,
+    /// The signal that tells how its over-use detector finds the path, if it has one: half, index, value for over-use.
+    pub overuse: Option<(HalfName, u8, f64)>,
 }
 
 /// A receiver's clock against the world's.

@@ -197,6 +197,12 @@ fn constants_apply_where_nothing_is_written() {
     assert!(config(&plan(&origin, &changes(&[], &[], Some("fixed")))).is_empty());
     let other = plan(&origin, &changes(&[], &[], Some("gcc-2016-guarded")));
     assert_eq!(config(&other), [("k_u".to_owned(), 0.02)]);
+    // What `media.` means is found after the settings before it: only the second controller knows the number.
+    let sets = ["flow.video.controller=gcc-2016-guarded", "media.config.k_u=0.03"];
+    let fixed = self::origin("fixed", &SCENARIO.replace("\"gcc-2016\"", "\"fixed\""), CONSTANTS);
+    assert_eq!(config(&plan(&fixed, &changes(&[], &sets, None))), [("k_u".to_owned(), 0.03)]);
+    let swapped = load(&fixed, &changes(&[], &[sets[1], sets[0]], None), &Registry::standard());
+    assert!(swapped.unwrap_err().to_string().contains("no flow reads"));
     // The end of a range instead.
     let end = Changes { constants: vec![("noise".to_owned(), "0.2".to_owned())], ..Changes::default() };
     assert_eq!(noise(&plan(&origin, &end)), 0.2);
@@ -378,6 +384,13 @@ fn what_makes_no_sense_is_refused() {
             "key = \"path.forward.delay\"",
             "key = \"path.forward.queue.limit\"",
             "already stands",
+            "one constant",
+        ),
+        (
+            "one key in other words",
+            "key = \"path.forward.delay\"",
+            "key = \"flow.video.encoder.size_noise\"",
+            "says what `noise` says in other words",
             "one constant",
         ),
         ("a value outside its range", "value = 0.05", "value = 0.5", "around the value", "0.5"),

@@ -202,6 +202,7 @@ fn the_smallest_change_of_a_link_is_another_run() {
         "path.forward.jitter.std=3001 us",
         "path.reverse.loss.to_bad=20 %",
         "flow.two.access_delay=7001 us",
+        "flow.two.host.jitter=1 us",
     ] {
         assert_ne!(changed(change), before, "{change}");
     }

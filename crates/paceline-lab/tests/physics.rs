@@ -3,7 +3,7 @@
 use paceline::Registry;
 use paceline_lab::metrics::{FlowResult, find};
 use paceline_lab::plan::Measure;
-use paceline_lab::rows::{PacketClass, Row, RowSink};
+use paceline_lab::rows::{HalfName, PacketClass, Row, RowSink};
 use paceline_lab::run::{RunResult, Runner};
 use paceline_lab::scenario::{Catalogue, Changes, Origin, load};
 use paceline_lab::sim::Simulator;
@@ -162,6 +162,39 @@ fn an_access_line_adds_its_delay_each_way() {
     // The base is known, so what is sampled as queuing does not grow.
     let queue = |r: &RunResult| flow(r).rtt_sampled_queue_ms.unwrap().p5;
     within("sampled queuing", queue(&far) - queue(&near), -2.0, 2.0);
+}
+
+#[test]
+fn hosts_add_their_jitter_and_stalls_at_both_ends() {
+    let near = run(ONE, &[]);
+    let mean = |r: &RunResult| flow(r).owd_ms.unwrap().mean;
+    let busy = run(ONE, &["flow.video.host.jitter=2 ms"]);
+    // Two machines on the way, each 2 ms in the mean, and a little for waiting behind the packet before.
+    within("jitter, one way", mean(&busy) - mean(&near), 3.9, 5.5);
+    within("jitter, both ways", flow(&busy).rtt_ms.unwrap().mean - flow(&near).rtt_ms.unwrap().mean, 6.0, 12.0);
+    let stalled = run(ONE, &["flow.video.host={ stall_every = \"5 s\", stall = \"100 ms\" }"]);
+    // The longest stall lasts 150 ms, and a packet may meet one at either end.
+    within("largest one-way delay", flow(&stalled).owd_ms.unwrap().max - flow(&near).owd_ms.unwrap().max, 70.0, 301.0);
+    // Nothing is lost, nothing is sent less.
+    assert_eq!((flow(&stalled).lost_bytes, flow(&stalled).sent_bytes), (0, flow(&near).sent_bytes));
+}
+
+/// Counted from the rows, in words of the signal's own table.
+#[test]
+fn overuse_is_counted_where_it_is_asked_for() {
+    let text = ONE.replace("\"fixed\"", "\"gcc-2016\"").replace("config = { rate_bps = 500000 }\n", "");
+    assert_eq!(of_run(&run(&text, &[]), "overuses"), None, "nobody asked");
+    let asked = text + "[[assert]]\nid = \"over\"\nmetric = \"overuses\"\nbounds = [1, 100]\n";
+    let (mut edges, mut over) = (0, false);
+    let result = run_and_hear(&origin(&asked), &[], None, |row| {
+        if let Row::Signal { half: HalfName::Receive, signal: 3, value, .. } = row {
+            edges += u32::from(*value == 2.0 && !over);
+            over = *value == 2.0;
+        }
+    });
+    assert!((2..100).contains(&edges), "{edges}");
+    assert_eq!(of_run(&result, "overuses"), Some(f64::from(edges)));
+    assert_eq!(of_flow(&result, "overuses", 0), Some(f64::from(edges)));
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub struct Distribution {
     pub p5: f64,
     /// Median, ms.
     pub p50: f64,
+    /// 90th percentile, ms.
+    pub p90: f64,
     /// 95th percentile, ms.
     pub p95: f64,
     /// 99th percentile, ms.
@@ -65,6 +67,7 @@ impl Times {
         Some(Distribution {
             p5: at(0.05),
             p50: at(0.5),
+            p90: at(0.9),
             p95: at(0.95),
             p99: at(0.99),
             max: self.histogram.max() as f64 / 1e3,
@@ -87,7 +90,9 @@ mod tests {
         }
         times.add(TimeDelta::from_millis(-5));
         let d = times.distribution().unwrap();
-        for (got, want) in [(d.p5, 50.0), (d.p50, 500.0), (d.p95, 950.0), (d.p99, 990.0), (d.max, 1000.0)] {
+        for (got, want) in
+            [(d.p5, 50.0), (d.p50, 500.0), (d.p90, 900.0), (d.p95, 950.0), (d.p99, 990.0), (d.max, 1000.0)]
+        {
             assert!((got - want).abs() <= want * 0.002, "{got} {want}");
         }
         assert!((d.mean - 500.0).abs() < 1e-9 && (d.std - 288.9637).abs() < 1e-3, "{} {}", d.mean, d.std);

@@ -123,6 +123,12 @@ pub struct FlowResult {
     pub rtt_ms: Option<Distribution>,
     /// Round-trip time over its minimum, as RTCP samples it.
     pub rtt_sampled_queue_ms: Option<Distribution>,
+    /// REMBs that its receiver sent.
+    pub rembs: u64,
+    /// How often its controller found the path over-used anew; none: it has no detector, or nobody asked.
+    pub overuses: Option<u64>,
+    /// Mean of the fractions lost that reports told its sender; none: no report told one.
+    pub reported_loss: Option<f64>,
     /// Its streams.
     pub streams: Vec<StreamResult>,
 }
@@ -165,6 +171,9 @@ pub struct Collector<'a> {
     pooled: Vec<bool>,
     /// What each media flow sent, against its target.
     actuation: Vec<Option<Actuation>>,
+    /// Whether some value asked for is made of over-use signals, and which flows are in over-use now.
+    hears_overuse: bool,
+    over: Vec<bool>,
     /// Called as each second of the run is over.
     ticked: &'a dyn Fn(),
     last_tick: usize,
@@ -196,6 +205,10 @@ struct Flow {
     rtt_queue: Times,
     /// Bytes that TCP's application read.
     read: u64,
+    rembs: u64,
+    overuses: u64,
+    /// Sum of the fractions lost that reports told, and how many did.
+    reported_loss: (f64, u64),
     /// Target in force, since when, and its integral so far in bit.
     target: Option<(Rate, Time)>,
     target_bits: f64,
@@ -230,7 +243,9 @@ impl<'a> Collector<'a> {
         let actuation = plan.flows.iter().map(|f| f.media().map(|_| Actuation::new(length))).collect();
         let media = plan.flows.iter().any(|f| f.media().is_some());
         let pooled = plan.flows.iter().map(|f| f.media().is_some() || !media).collect();
-        Self { plan, spans, windows, seconds, pooled, actuation, ticked, last_tick: 0 }
+        let hears_overuse = plan.quantities().any(|q| q.metric == "overuses");
+        let over = vec![false; plan.flows.len()];
+        Self { plan, spans, windows, seconds, pooled, actuation, hears_overuse, over, ticked, last_tick: 0 }
     }
 
     /// The results: first of the whole run, then of each window in order; and the bytes that each flow received in
@@ -337,6 +352,10 @@ impl<'a> Collector<'a> {
             owd_ms: flow.owd.distribution(),
             rtt_ms: flow.rtt.distribution(),
             rtt_sampled_queue_ms: flow.rtt_queue.distribution(),
+            rembs: flow.rembs,
+            overuses: (self.hears_overuse && plan.media().is_some_and(|m| m.controller.overuse.is_some()))
+                .then_some(flow.overuses),
+            reported_loss: (flow.reported_loss.1 > 0).then(|| flow.reported_loss.0 / flow.reported_loss.1 as f64),
             streams: streams.collect(),
         }
     }
@@ -451,6 +470,15 @@ impl RowSink for Collector<'_> {
                     flow.target = Some((target, at));
                 }
             }
+            Row::FractionLost { at, flow, fraction } => {
+                for span in holding(&mut self.spans, at) {
+                    let (sum, n) = &mut span.flows[flow.0 as usize].reported_loss;
+                    (*sum, *n) = (*sum + fraction, *n + 1);
+                }
+            }
+            Row::Remb { at, flow, .. } => {
+                holding(&mut self.spans, at).for_each(|span| span.flows[flow.0 as usize].rembs += 1);
+            }
             Row::Read { at, flow, size } => {
                 for span in holding(&mut self.spans, at) {
                     span.flows[flow.0 as usize].read += size.as_bytes();
@@ -466,8 +494,23 @@ impl RowSink for Collector<'_> {
                     stream.freezes.rendered(at);
                 }
             }
+            Row::Signal { at, flow, half, signal, value } if self.hears_overuse => {
+                let index = flow.0 as usize;
+                let overuse = self.plan.flows[index].media().and_then(|m| m.controller.overuse);
+                if let Some((_, _, state)) = overuse.filter(|(h, s, _)| (*h, *s) == (half, signal)) {
+                    let over = value == state;
+                    if over && !self.over[index] {
+                        holding(&mut self.spans, at).for_each(|span| span.flows[index].overuses += 1);
+                    }
+                    self.over[index] = over;
+                }
+            }
             _ => {}
         }
+    }
+
+    fn wants_signals(&self) -> bool {
+        self.hears_overuse
     }
 }
 
@@ -515,6 +558,9 @@ impl Span {
             rtt: Times::new(),
             rtt_queue: Times::new(),
             read: 0,
+            rembs: 0,
+            overuses: 0,
+            reported_loss: (0.0, 0),
             target: None,
             target_bits: 0.0,
             target_time: TimeDelta::ZERO,

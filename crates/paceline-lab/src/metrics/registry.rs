@@ -117,6 +117,25 @@ pub const METRICS: &[MetricSpec] = &[
         },
     ),
     metric(
+        "reported_loss",
+        Kind::Loss,
+        "mean of the fractions lost that RTCP reports told the sender; of the first flow, if none is named",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].reported_loss,
+    ),
+    metric("rembs", Kind::Count, "REMBs that the receiver sent; of the first flow, if none is named", |r, flow, _| {
+        Some(r.flows[flow.unwrap_or(0)].rembs as f64)
+    }),
+    metric(
+        "overuses",
+        Kind::Count,
+        "how often the controller found the path over-used anew, where a scenario asks for it; of all flows, if none \
+         is named",
+        |r, flow, _| match flow {
+            Some(f) => r.flows[f].overuses.map(|n| n as f64),
+            None => r.flows.iter().filter_map(|f| f.overuses).reduce(|a, b| a + b).map(|n| n as f64),
+        },
+    ),
+    metric(
         "drops",
         Kind::Count,
         "packets that the forward bottleneck dropped, lost on its wire or not; of the run, even if a flow is named",
@@ -135,6 +154,13 @@ pub const METRICS: &[MetricSpec] = &[
         "median queuing delay, as the scenario measures it; of the run \
          even if a flow is named, unless measured by RTCP",
         |r, f, m| queue(r, f, m, |d| d.p50),
+    ),
+    metric(
+        "queue_p90_ms",
+        Kind::Delay,
+        "90th percentile of queuing delay, as the scenario measures it; of the run \
+         even if a flow is named, unless measured by RTCP",
+        |r, f, m| queue(r, f, m, |d| d.p90),
     ),
     metric(
         "queue_p95_ms",

@@ -14,8 +14,11 @@ pub fn null_sender(plan: &Plan) -> Plan {
         if let (Some(media), Some(rate)) = (flow.media_mut(), rate(plan, &plan.flows[index])) {
             // 0 would mean all that the sources can use.
             let rate_bps = rate.as_bps_f64().max(1.0);
-            media.controller =
-                ControllerPlan { name: "fixed".to_owned(), config: vec![("rate_bps".to_owned(), rate_bps)] };
+            media.controller = ControllerPlan {
+                name: "fixed".to_owned(),
+                config: vec![("rate_bps".to_owned(), rate_bps)],
+                overuse: None,
+            };
         }
     }
     null

@@ -70,6 +70,7 @@ pub(super) fn constants(
     let file: ConstantsFile = file::parse(&name, &assumed)?;
     check(&file, &name, &assumed)?;
     let written: Table = toml::from_str(text).expect("it was parsed before");
+    let mut claimed: Vec<(Vec<String>, &str)> = Vec::new();
     for c in &file.constant {
         let id = c.id.get();
         let value = match instead.iter().find(|(other, _)| other == id) {
@@ -81,6 +82,12 @@ pub(super) fn constants(
                 .unwrap_or_else(|| Value::String(value.clone())),
         };
         let keys = keys(c.key.get(), scenario, controller, registry);
+        if let Some((_, first)) = claimed.iter().find(|(key, _)| keys.contains(key)) {
+            let message = format!("`{}` says what `{first}` says in other words", c.key.get());
+            let problem = Problem::at(&name, &assumed, c.key.span(), message);
+            return Err(problem.help("one constant for a key of the scenario"));
+        }
+        claimed.extend(keys.iter().map(|key| (key.clone(), id.as_str())));
         let free = keys.iter().filter(|key| is_free(&written, key));
         let before = constants.settings.len();
         constants.settings.extend(free.map(|key| Setting::new(key.join("."), &value)));
@@ -141,19 +148,19 @@ fn check(file: &ConstantsFile, name: &str, text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A setting of `media.` or `tcp.` for each flow that reads it; any other as it is.
+/// A setting of `media.` or `tcp.` for each flow of the scenario that reads it; any other as it is.
 pub(super) fn of_each_flow(
     origin: &Origin,
     text: &str,
     setting: &Setting,
-    scenario: &ScenarioFile,
+    scenario: impl FnOnce() -> Result<ScenarioFile, Problem>,
     controller: Option<&str>,
     registry: &Registry,
 ) -> Result<Vec<Setting>, Problem> {
     if !["media.", "tcp."].iter().any(|kind| setting.key().starts_with(kind)) {
         return Ok(vec![setting.clone()]);
     }
-    let keys = keys(setting.key(), scenario, controller, registry);
+    let keys = keys(setting.key(), &scenario()?, controller, registry);
     if keys.is_empty() {
         let problem = Problem::of(&origin.name, text, format!("{setting}: no flow reads `{}`", setting.key()));
         return Err(problem
@@ -167,12 +174,23 @@ fn keys(key: &str, scenario: &ScenarioFile, controller: Option<&str>, registry: 
     let parts: Vec<String> = key.split('.').map(|p| p.trim().to_owned()).collect();
     let kind = match parts[0].as_str() {
         kind @ ("media" | "tcp") => kind,
+        "flow" => return vec![by_number(parts, scenario)],
         _ => return vec![parts],
     };
     let rest = &parts[1..];
     let flows = scenario.flow.iter().map(Placed::get).enumerate();
     let flows = flows.filter(|(_, f)| f.kind.as_ref().map_or("media", |k| k.get().as_str()) == kind);
     flows.flat_map(|(index, flow)| keys_of_flow(index, flow, rest, controller, registry)).collect()
+}
+
+/// A key of one flow, with the flow's number in the place of its id.
+fn by_number(mut parts: Vec<String>, scenario: &ScenarioFile) -> Vec<String> {
+    let flows = scenario.flow.iter().map(Placed::get);
+    let named = |which: &String| flows.map(|f| f.id.get()).position(|id| id == which);
+    if let Some(number) = parts.get(1).and_then(named) {
+        parts[1] = number.to_string();
+    }
+    parts
 }
 
 fn keys_of_flow(

@@ -233,6 +233,8 @@ pub struct Flow {
     pub report_route: Option<Vec<Placed<String>>>,
     /// An extra one-way delay of its own, each way; none if absent.
     pub access_delay: Option<Placed<TimeDelta>>,
+    /// The machines that its ends run on; none that would hold a packet if absent.
+    pub host: Option<Placed<HostTable>>,
     /// Media: its controller; an error if absent.
     pub controller: Option<Placed<String>>,
     /// Media: numbers of the controller that differ from its defaults; none if absent.
@@ -301,6 +303,19 @@ impl Flow {
         ];
         written.into_iter().flatten().collect()
     }
+}
+
+/// The machine at each end of a flow: how long it holds packets that leave and packets that arrived, in order.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostTable {
+    /// Mean of what each packet waits, exponentially distributed; nothing if absent.
+    pub jitter: Option<Placed<TimeDelta>>,
+    /// Mean time between stalls, exponentially distributed; none if absent.
+    pub stall_every: Option<Placed<TimeDelta>>,
+    /// Mean length of a stall, in which nothing passes; each lasts between half and one and a half times as
+    /// long; with `stall_every` an error if absent.
+    pub stall: Option<Placed<TimeDelta>>,
 }
 
 /// What a TCP flow has to send, and when. Which keys make sense depends on `kind`.

@@ -54,22 +54,15 @@ pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<P
         }
     }
     let mut set = Vec::new();
-    if !changes.settings.is_empty() {
-        let file: ScenarioFile = parse(&origin.name, &text).map_err(|p| p.after_changes(&made))?;
-        for setting in &changes.settings {
-            set.extend(constants::of_each_flow(
-                origin,
-                &text,
-                setting,
-                &file,
-                changes.controller.as_deref(),
-                registry,
-            )?);
-        }
-        text = overrides::apply(&origin.name, &text, &set, |index, message| {
-            Problem::of(&origin.name, &text, format!("--set {}: {message}", set[index]))
+    for setting in &changes.settings {
+        // One after the other: which flows read a key of `media.` may hang on what was set before it.
+        let file = || parse(&origin.name, &text).map_err(|p| p.after_changes(&made));
+        let each = constants::of_each_flow(origin, &text, setting, file, changes.controller.as_deref(), registry)?;
+        text = overrides::apply(&origin.name, &text, &each, |index, message| {
+            Problem::of(&origin.name, &text, format!("--set {}: {message}", each[index]))
         })?;
-        made.extend(changes.settings.iter().map(|s| format!("--set {s}")));
+        made.push(format!("--set {setting}"));
+        set.extend(each);
     }
     let attempt = |text: &str, settings: &[Setting], background, made: &[String]| {
         let mut file: ScenarioFile = parse(&origin.name, text).map_err(|p| p.after_changes(made))?;

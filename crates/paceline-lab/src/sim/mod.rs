@@ -1,11 +1,12 @@
 //! The simulator: the world in virtual time.
 //!
-//! Components (hops, and the ends and access lines of flows) are numbered; each has at most one pending event, at the
+//! Components (hops, and the ends, access lines and inboxes of flows) are numbered; each has at most one pending event, at the
 //! time its `poll_timeout` names. A woken component is served and drained; what it sends enters the next component at
 //! the same instant. Packets live in one slab and are named by handle.
 
 mod clock;
 mod events;
+mod host;
 mod media;
 mod network;
 mod packets;
@@ -96,6 +97,11 @@ impl<'a> Run<'a> {
                         flow.ends.serve(now, end, &mut self.net);
                     }
                 }
+                Component::Inbox(flow, end) => {
+                    while let Some(handle) = self.net.leave_inbox(now, flow, end) {
+                        self.arrive(now, flow, end, handle);
+                    }
+                }
                 Component::Access(flow, from) => {
                     while let Some(handle) = self.net.leave_access(now, flow, from) {
                         self.go_on(now, handle);
@@ -105,7 +111,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A packet goes to the next hop of its route, or to its end, which hears it only while the flow lives.
+    /// A packet goes to the next hop of its route, or to its end.
     #[inline]
     fn go_on(&mut self, now: Time, handle: u32) {
         let row = self.net.packet(handle).row;
@@ -114,7 +120,14 @@ impl<'a> Run<'a> {
         if self.net.enter_next_hop(now, id, from, handle) {
             return;
         }
-        let end = from.other();
+        if !self.net.enter_inbox(now, id, from.other(), handle) {
+            self.arrive(now, id, from.other(), handle);
+        }
+    }
+
+    /// A packet is seen at its end, which hears it only while the flow lives.
+    #[inline]
+    fn arrive(&mut self, now: Time, id: usize, end: End, handle: u32) {
         self.net.arrived(now, id, end, handle);
         let flow = &mut self.flows[id];
         if now < flow.stop {

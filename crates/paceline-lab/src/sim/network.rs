@@ -2,6 +2,7 @@
 //! everybody. Ends put packets on their way here and report what happened.
 
 use super::events::Events;
+use super::host::{Host, Way};
 use super::packets::{Packet, Packets};
 use super::trace_hash::{Kind, TraceHash};
 use crate::plan::{HopPlan, Plan, QueuePlan};
@@ -36,18 +37,25 @@ pub(super) enum Component {
     End(usize, End),
     /// The access line that leaves this end.
     Access(usize, End),
+    /// What has arrived at the machine of this end, and waits to be seen.
+    Inbox(usize, End),
 }
 
-/// Components of a flow, in this order: sender, receiver, the access line of each. Hops come before all flows.
+/// Components of a flow, in this order: sender, receiver, the access line of each. Hops come before all flows, and the
+/// inboxes of all flows, two each, after them.
 const PER_FLOW: usize = 4;
 const ACCESS: usize = 2;
+const INBOXES: usize = 2;
 
 struct Line {
     /// Hops of what leaves each end.
     routes: [Vec<usize>; 2],
     access_delay: TimeDelta,
-    /// Packets on the access line of each end.
+    /// The machine of each end.
+    hosts: Option<[Host; 2]>,
+    /// Packets on the access line of each end, and those in the inbox of each.
     access: [VecDeque<(Time, u32)>; 2],
+    inbox: [VecDeque<(Time, u32)>; 2],
 }
 
 /// Everything between the ends.
@@ -67,10 +75,14 @@ impl<'a> Network<'a> {
         let line = |f: &crate::plan::FlowPlan| Line {
             routes: [f.route.clone(), f.return_route.clone()],
             access_delay: f.access_delay,
+            hosts: f.host.map(|host| {
+                ["sender", "receiver"].map(|end| Host::new(host, streams.stream(&format!("flow/{}/host/{end}", f.id))))
+            }),
             access: [VecDeque::new(), VecDeque::new()],
+            inbox: [VecDeque::new(), VecDeque::new()],
         };
         Self {
-            events: Events::new(plan.hops.len() + plan.flows.len() * PER_FLOW),
+            events: Events::new(plan.hops.len() + plan.flows.len() * (PER_FLOW + INBOXES)),
             delivered: 0,
             packets: Packets::default(),
             hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
@@ -90,6 +102,10 @@ impl<'a> Network<'a> {
     pub fn component(&self, number: usize) -> Component {
         let Some(within) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
         let flow = within / PER_FLOW;
+        if let Some(inbox) = within.checked_sub(self.lines.len() * PER_FLOW) {
+            let end = if inbox % INBOXES == 0 { End::Sender } else { End::Receiver };
+            return Component::Inbox(inbox / INBOXES, end);
+        }
         match within % PER_FLOW {
             0 => Component::End(flow, End::Sender),
             1 => Component::End(flow, End::Receiver),
@@ -101,6 +117,11 @@ impl<'a> Network<'a> {
     #[inline]
     fn number(&self, flow: usize, part: usize) -> usize {
         self.hops.len() + flow * PER_FLOW + part
+    }
+
+    #[inline]
+    fn inbox_number(&self, flow: usize, end: End) -> usize {
+        self.hops.len() + self.lines.len() * PER_FLOW + flow * INBOXES + end as usize
     }
 
     /// Wakes an end of a flow at `at`.
@@ -156,11 +177,12 @@ impl<'a> Network<'a> {
 
         let line = &mut self.lines[flow];
         // Without a hop the access line is all there is.
-        if line.access_delay == TimeDelta::ZERO && !line.routes[from as usize].is_empty() {
+        if line.hosts.is_none() && line.access_delay == TimeDelta::ZERO && !line.routes[from as usize].is_empty() {
             self.enter_next_hop(now, flow, from, handle);
             return;
         }
-        let due = now + line.access_delay;
+        let left = line.hosts.as_mut().map_or(now, |hosts| hosts[from as usize].pass(now, Way::Out));
+        let due = left + line.access_delay;
         line.access[from as usize].push_back((due, handle));
         self.events.wake(self.number(flow, ACCESS + from as usize), due);
     }
@@ -173,6 +195,28 @@ impl<'a> Network<'a> {
             return None;
         }
         self.lines[flow].access[from as usize].pop_front();
+        Some(handle)
+    }
+
+    /// A packet is at the machine of `end`, which holds it for a while; false: it does not.
+    #[inline]
+    pub fn enter_inbox(&mut self, now: Time, flow: usize, end: End, handle: u32) -> bool {
+        let line = &mut self.lines[flow];
+        let Some(hosts) = &mut line.hosts else { return false };
+        let due = hosts[end as usize].pass(now, Way::In);
+        line.inbox[end as usize].push_back((due, handle));
+        self.events.wake(self.inbox_number(flow, end), due);
+        true
+    }
+
+    /// The next packet that the machine of `end` shows by `now`.
+    pub fn leave_inbox(&mut self, now: Time, flow: usize, end: End) -> Option<u32> {
+        let &(due, handle) = self.lines[flow].inbox[end as usize].front()?;
+        if due > now {
+            self.events.wake(self.inbox_number(flow, end), due);
+            return None;
+        }
+        self.lines[flow].inbox[end as usize].pop_front();
         Some(handle)
     }
 

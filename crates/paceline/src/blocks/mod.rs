@@ -8,6 +8,7 @@ mod kalman;
 mod kalman_two_state;
 mod loss_controller;
 mod overuse_detector;
+mod tfrc;
 
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
 pub use convergence::Convergence;
@@ -17,3 +18,4 @@ pub use kalman::{KalmanConfig, ScalarKalman};
 pub use kalman_two_state::{TwoStateConfig, TwoStateKalman};
 pub use loss_controller::{LossConfig, LossController};
 pub use overuse_detector::{OveruseDetector, Usage};
+pub use tfrc::tfrc;

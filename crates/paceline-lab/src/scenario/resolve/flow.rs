@@ -2,11 +2,12 @@
 
 use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get};
 use crate::plan::{
-    ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, MediaPlan, StreamPlan, with_headers,
+    ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
 };
-use crate::scenario::file::{Flow, FlowDirection, Placed};
+use crate::rows::HalfName;
+use crate::scenario::file::{Flow, FlowDirection, HostTable, Placed};
 use crate::scenario::problem::{Problem, suggestion};
-use paceline::{ConfigError, Setup};
+use paceline::{ConfigError, Entry, Setup, SignalShape};
 use paceline_units::{Rate, Time, TimeDelta};
 
 /// Flows that one table may stand for.
@@ -88,7 +89,25 @@ impl Resolver<'_> {
             route: self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?,
             return_route: self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?,
             access_delay: flow.access_delay.as_ref().map_or(Ok(TimeDelta::ZERO), |delay| self.not_negative(delay))?,
+            host: flow.host.as_ref().map(|place| self.host(place)).transpose()?,
             kind,
+        })
+    }
+
+    fn host(&self, place: &Placed<HostTable>) -> Checked<HostPlan> {
+        let host = place.get();
+        if host.stall_every.is_some() != host.stall.is_some() {
+            let problem = self.complain(place, "stalls have a length and a time between them");
+            return Err(problem.help("write both, like { stall_every = \"10 s\", stall = \"80 ms\" }, or neither"));
+        }
+        Ok(HostPlan {
+            jitter: host.jitter.as_ref().map_or(Ok(TimeDelta::ZERO), |jitter| self.not_negative(jitter))?,
+            stall_every: host
+                .stall_every
+                .as_ref()
+                .map(|_| self.positive(&host.stall_every, TimeDelta::ZERO))
+                .transpose()?,
+            stall: host.stall.as_ref().map_or(Ok(TimeDelta::ZERO), |stall| self.not_negative(stall))?,
         })
     }
 
@@ -195,6 +214,17 @@ impl Resolver<'_> {
             }
             _ => self.complain(place, error.to_string()).help("`paceline list controllers --json` shows all"),
         })?;
-        Ok(ControllerPlan { name: name.clone(), config })
+        Ok(ControllerPlan { name: name.clone(), config, overuse: overuse(entry) })
     }
+}
+
+/// Where a controller's signals tell of over-use: the state called `usage`, in either half.
+fn overuse(entry: &Entry) -> Option<(HalfName, u8, f64)> {
+    let (send, receive) = entry.signals();
+    [(HalfName::Send, send), (HalfName::Receive, receive)].into_iter().find_map(|(half, signals)| {
+        let index = signals.iter().position(|s| s.name == "usage")?;
+        let SignalShape::State(states) = signals[index].shape else { return None };
+        let over = states.iter().position(|state| *state == "overuse")?;
+        Some((half, index as u8, over as f64))
+    })
 }

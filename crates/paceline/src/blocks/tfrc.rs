@@ -1,0 +1,45 @@
+//! The TCP throughput equation: what a TCP flow would get on a path with this loss and round-trip time.
+//!
+//! ```text
+//!                              s
+//! X = -------------------------------------------------------------       bytes/s         (RFC 5348, section 3.1)
+//!     R sqrt(2bp/3) + t_RTO (3 sqrt(3bp/8)) p (1 + 32 p²)
+//! ```
+//!
+//! with `b = 1` packet per acknowledgment and `t_RTO = 4R`, as the RFC recommends.
+
+use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
+
+/// `X` for segments of `size`, a round-trip time and a loss event rate. Without loss, or without delay, the equation does
+/// not limit: [`Rate::MAX`].
+pub fn tfrc(size: DataSize, rtt: TimeDelta, loss: Fraction) -> Rate {
+    let (s, r, p) = (size.as_bytes() as f64, rtt.as_secs_f64(), loss.get());
+    if p <= 0.0 || r <= 0.0 {
+        return Rate::MAX;
+    }
+    let t_rto = 4.0 * r;
+    let seconds = r * (2.0 * p / 3.0).sqrt() + t_rto * (3.0 * (3.0 * p / 8.0).sqrt()) * p * (1.0 + 32.0 * p * p);
+    Rate::from_bps_f64(8.0 * s / seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vector V7.5.
+    #[test]
+    fn the_equation() {
+        for (size, rtt_ms, p, expected) in [
+            (1460, 100, 0.01, 1_312_040.5),
+            (1000, 100, 0.11, 124_474.82),
+            (1000, 50, 0.2, 85_849.93),
+            (1200, 200, 0.001, 1_842_449.4),
+            (1000, 100, 0.5, 3338.89),
+        ] {
+            let x = tfrc(DataSize::from_bytes(size), TimeDelta::from_millis(rtt_ms), Fraction::new(p).unwrap());
+            assert!((x.as_bps_f64() - expected).abs() <= 0.51, "{size} B, {rtt_ms} ms, {p}: {x}");
+        }
+        let unlimited = tfrc(DataSize::from_bytes(1000), TimeDelta::from_millis(100), Fraction::new(0.0).unwrap());
+        assert_eq!(unlimited, Rate::MAX);
+    }
+}
