@@ -98,11 +98,12 @@ fn controllers(list: &Value) -> String {
     text += &format!("\n{overview}");
     for entry in entries(list, "controllers") {
         text += &format!("\n## {}\n\n{}.\n", plain(&entry["name"]), plain(&entry["summary"]));
-        let mut parameters = Table::new(&["parameter", "default", "from", "to", "unit", "what it is, and whence"]);
+        let mut parameters = Table::new(&["parameter", "default", "range", "what it is, and whence"]);
         for p in entries(entry, "parameters") {
-            let [from, to] = [&p["range"][0], &p["range"][1]].map(number);
+            let default = format!("{} {}", number(&p["default"]), plain(&p["unit"]));
+            let range = format!("{} to {}", number(&p["range"][0]), number(&p["range"][1]));
             let name = format!("`{}`", plain(&p["name"]));
-            parameters.row(&[name, number(&p["default"]), from, to, plain(&p["unit"]), plain(&p["source"])]);
+            parameters.row(&[name, default.trim_end().to_owned(), range, plain(&p["source"])]);
         }
         text += &format!("\n{parameters}");
         let mut signals = Table::new(&["signal", "half", "unit or states"]);

@@ -32,7 +32,7 @@ impl<'a> Shown<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let line = line.trim().strip_prefix("$ ").unwrap_or(line.trim());
         // Two blanks set off what a line says about its command.
-        let ends = ["  ", " | ", " > ", " && ", " #"];
+        let ends = ["  ", " | ", " || ", " > ", " && ", " #"];
         let end = ends.iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
         let command = &line[..end];
         let after = |start: &str| {

@@ -119,7 +119,7 @@ fn table(of: &Value) -> Result<String, String> {
     for (key, value) in keys(of) {
         let text = plain(&value["description"]);
         let (absent, text) = match split_absent(&text) {
-            _ if is_required(of, key) => ("must be there".to_owned(), text),
+            _ if is_required(of, key) => ("required".to_owned(), text),
             Some((absent, text)) => (absent, text),
             None => return Err(format!("the schema's text of `{key}` says nothing like `; 1 s if absent.`: {text}")),
         };
@@ -188,7 +188,7 @@ mod tests {
         });
         let text = page(&schema).unwrap();
         let way = "## Way\n\nAt `a`. A way.\n\n| key | type | if absent | what it is |\n|---|---|---|---|\n| `r` | [Rate](#rate) | 1 | R. |\n";
-        assert!(text.contains("| `a` | [Way](#way) | must be there | It. |"), "{text}");
+        assert!(text.contains("| `a` | [Way](#way) | required | It. |"), "{text}");
         assert!(text.contains(way) && text.contains("## Rate\n\nSuch as `\"1 Mbps\"`.\n"), "{text}");
         assert!(text.find("## Way") < text.find("## Rate"));
         let mut silent = schema.clone();
