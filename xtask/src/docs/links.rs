@@ -74,7 +74,7 @@ fn not_in_the_book(pages: &[Page]) -> Vec<String> {
 /// Pages that comments in the code name.
 fn of_sources(exists: &dyn Fn(&Path) -> bool) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
-    for (folder, extension) in [("crates", "rs"), ("xtask", "rs"), ("benches", "rs"), ("scenarios", "toml")] {
+    for (folder, extension) in [("crates", "rs"), ("benches", "rs"), ("examples", "rs"), ("scenarios", "toml")] {
         for path in files(&root().join(folder), extension, true)? {
             let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             let missing = named(&text).filter(|page| !exists(page));
