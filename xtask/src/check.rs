@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change goes in. Nothing but the Rust toolchain is needed.
 
-use crate::make_traces;
 use crate::steps::{Problem, command, output, program, run, target};
+use crate::{docs, make_traces, reference};
 use std::time::Instant;
 
 /// The README names this as the test command, and `.ci/run` calls it.
@@ -19,6 +19,9 @@ pub fn test(arguments: &[String]) -> Result<(), Problem> {
     eprintln!("\n==> cargo xtask make-traces --check");
     make_traces::run(&["--check".to_owned()])?;
     same_in_debug_and_release()?;
+    eprintln!("\n==> cargo xtask reference --check");
+    reference::check(&target().join("release/paceline"))?;
+    docs::docs(&[])?;
     eprintln!("\nall checks passed in {:.0} s", began.elapsed().as_secs_f64());
     Ok(())
 }

@@ -1,9 +1,12 @@
 //! The project's own chores, run as `cargo xtask <name>`.
 
+mod book;
 mod check;
+mod docs;
 mod make_traces;
 mod measure;
 mod outside;
+mod reference;
 mod scoreboard;
 mod steps;
 
@@ -20,7 +23,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        help: "all checks: format, clippy, tests, docs, made traces, equal runs in debug and release",
+        help: "all checks: format, clippy, tests, docs, made files, equal runs in debug and release, what the pages say",
         run: check::test,
     },
     Task {
@@ -45,6 +48,17 @@ const TASKS: &[Task] = &[
         help: "write the synthetic traces and frame sizes under scenarios/real (--check: only compare)",
         run: |arguments| Ok(make_traces::run(arguments)?),
     },
+    Task {
+        name: "reference",
+        help: "write docs/reference from what the program says of itself (--check: only compare)",
+        run: reference::reference,
+    },
+    Task {
+        name: "docs",
+        help: "follow the pages: their links lead somewhere, their commands do what they show",
+        run: docs::docs,
+    },
+    Task { name: "book", help: "the pages as a book to read in a browser (needs mdbook)", run: book::book },
 ];
 
 const USAGE: &str = "usage: cargo xtask <task> [arguments]";

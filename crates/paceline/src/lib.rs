@@ -40,3 +40,8 @@ pub use pacer::{Class, Pacer};
 pub use protection::{RESEND_SHARE, ResendBudget};
 pub use registry::{Config, ConfigError, Entry, Field, FieldInfo, Registry, Setup};
 pub use signals::{SignalShape, SignalSpec, Signals};
+
+/// The guide's example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/library.md")]
+struct Guide;

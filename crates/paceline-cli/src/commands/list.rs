@@ -7,8 +7,9 @@ use clap::ValueEnum;
 use miette::Result;
 use paceline::{Registry, SignalShape};
 use paceline_flow::tcp::{CONGESTION, Profile, Workload};
-use paceline_lab::metrics::METRICS;
+use paceline_lab::metrics::{METRICS, MetricSpec};
 use paceline_lab::plan::{FlowKind, SourcePlan};
+use paceline_lab::reproduce::Tolerance;
 use paceline_lab::scenario::{Catalogue, Changes, Label, load};
 use paceline_lab::sweep::Sweep;
 use paceline_lab::trace::Format;
@@ -81,18 +82,7 @@ impl Kind {
             Self::Scenarios => Catalogue.ids().map(|id| scenario(id, &registry)).collect(),
             Self::Sweeps => Catalogue.sweeps().map(|id| sweep(id, &registry)).collect(),
             Self::Queues => DISCIPLINES.iter().copied().map(plain).collect(),
-            Self::Metrics => METRICS
-                .iter()
-                .map(|m| {
-                    let unit = m.kind.unit();
-                    let shown = match unit {
-                        "" if m.kind.is_fraction() => " [0 to 1]".to_owned(),
-                        "" => String::new(),
-                        unit => format!(" [{unit}]"),
-                    };
-                    (m.id.to_owned(), format!("{}{shown}", m.summary), json!({ "unit": unit }))
-                })
-                .collect(),
+            Self::Metrics => METRICS.iter().map(metric).collect(),
             Self::Flows => FlowKind::NAMES.iter().copied().map(plain).collect(),
             Self::Tcp => tcp(),
             Self::Sources => SourcePlan::NAMES.iter().copied().map(plain).collect(),
@@ -100,6 +90,21 @@ impl Kind {
             Self::Traces => Format::ALL.iter().map(|f| plain((f.name(), f.description()))).collect(),
         }
     }
+}
+
+fn metric(metric: &MetricSpec) -> (String, String, Value) {
+    let (unit, tolerance) = (metric.kind.unit(), Tolerance::of(metric.kind));
+    let shown = match unit {
+        "" if metric.kind.is_fraction() => " [0 to 1]".to_owned(),
+        "" => String::new(),
+        unit => format!(" [{unit}]"),
+    };
+    let more = json!({
+        "unit": unit,
+        "kind": metric.kind.name(),
+        "tolerance": { "part": tolerance.part, "least": tolerance.least },
+    });
+    (metric.id.to_owned(), format!("{}{shown}", metric.summary), more)
 }
 
 /// What a TCP flow may say, each with the key that says it.

@@ -49,6 +49,21 @@ impl Kind {
         }
     }
 
+    /// Its name, in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utilization => "utilisation",
+            Self::Share => "share",
+            Self::Loss => "loss",
+            Self::Jain => "Jain's index",
+            Self::Number => "number",
+            Self::Count => "count",
+            Self::Delay => "delay",
+            Self::Time => "time",
+            Self::Rate => "rate",
+        }
+    }
+
     /// A value for people: fractions as per cent, rates in Mbit/s, no more digits than mean something.
     pub fn show(self, value: f64) -> String {
         match self {

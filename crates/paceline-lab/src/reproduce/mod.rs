@@ -23,7 +23,7 @@ pub use null_sender::null_sender;
 pub use report::{Assumed, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
 pub use scoreboard::{SCOREBOARD_FILE, Scoreboard};
 pub use sensitivity::{ConstantEnd, ConstantReport, Flip, SensitivityReport, SensitivitySummary, sensitivity};
-pub use tolerance::tolerance;
+pub use tolerance::{Tolerance, tolerance};
 pub use verdict::Verdict;
 
 use crate::run::Runner;

@@ -5,20 +5,35 @@ use crate::metrics::{Kind, MetricSpec};
 /// Rounding of a difference of decimals, over what is compared.
 const ROUNDING: f64 = 1e-9;
 
-/// The tolerance of a published value of this metric, or of a ratio of two values of it, in its unit. Where two are
-/// named the larger holds.
-pub fn tolerance(metric: &MetricSpec, ratio: bool, published: f64) -> f64 {
-    let part = |of: f64| of * published.abs();
-    let kind = if ratio { Kind::Share } else { metric.kind };
-    match kind {
-        Kind::Utilization => 0.05,
-        Kind::Rate => part(0.15),
-        Kind::Share | Kind::Number | Kind::Count => part(0.15).max(0.05),
-        Kind::Loss => part(0.25).max(0.005),
-        Kind::Delay => part(0.25).max(15.0),
-        Kind::Jain => 0.07,
-        Kind::Time => part(0.30),
+/// How far a measured value may lie from a published one: by a part of that one, or by `least`; the larger holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// Of the published value.
+    pub part: f64,
+    /// In the metric's unit.
+    pub least: f64,
+}
+
+impl Tolerance {
+    /// That of a kind of metric.
+    pub const fn of(kind: Kind) -> Self {
+        let (part, least) = match kind {
+            Kind::Utilization => (0.0, 0.05),
+            Kind::Rate => (0.15, 0.0),
+            Kind::Share | Kind::Number | Kind::Count => (0.15, 0.05),
+            Kind::Loss => (0.25, 0.005),
+            Kind::Delay => (0.25, 15.0),
+            Kind::Jain => (0.0, 0.07),
+            Kind::Time => (0.30, 0.0),
+        };
+        Self { part, least }
     }
+}
+
+/// The tolerance of a published value of this metric, or of a ratio of two values of it, in its unit.
+pub fn tolerance(metric: &MetricSpec, ratio: bool, published: f64) -> f64 {
+    let Tolerance { part, least } = Tolerance::of(if ratio { Kind::Share } else { metric.kind });
+    (part * published.abs()).max(least)
 }
 
 /// Whether `value` is no more than `tolerance`, but for rounding.

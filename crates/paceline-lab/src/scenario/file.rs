@@ -51,30 +51,31 @@ pub struct ScenarioFile {
     pub id: Placed<String>,
     /// A line on it.
     pub title: String,
-    /// The document, section, table or figure that it follows.
+    /// The document, section, table or figure that it follows; none if absent.
     #[serde(default)]
     pub source: String,
     /// How long a run lasts.
     pub duration: Placed<TimeDelta>,
     /// Runs that a reproduction wants; 1 if absent.
     pub repeats: Option<Placed<u32>>,
-    /// The file of numbers that no source gives, assumed once for all experiments of a paper.
+    /// The file of numbers that no source gives, assumed once for all experiments of a paper; none
+    /// if absent.
     pub constants: Option<Placed<String>>,
     /// The network.
     pub path: Path,
-    /// The flows.
+    /// The flows, at least one; an error if absent.
     #[serde(default)]
     pub flow: Vec<Placed<Flow>>,
-    /// How metrics are taken.
+    /// How metrics are taken; as its keys say if absent.
     #[serde(default)]
     pub measure: MeasureTable,
-    /// Variants of the experiment.
+    /// Variants of the experiment; none if absent.
     #[serde(default)]
     pub case: Vec<CaseTable>,
-    /// Published values to stand beside measured ones.
+    /// Published values to stand beside measured ones; none if absent.
     #[serde(default)]
     pub expect: Vec<ExpectTable>,
-    /// Bounds that the mean over the runs must keep.
+    /// Bounds that the mean over the runs must keep; none if absent.
     #[serde(default)]
     pub assert: Vec<AssertTable>,
 }
@@ -83,7 +84,7 @@ pub struct ScenarioFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
-    /// Propagation there and back; half of it goes to each way that gives no delay of its own.
+    /// Propagation there and back, half of it for each way that gives no delay of its own; 0 ms if absent.
     pub rtt: Option<Placed<TimeDelta>>,
     /// Hops that the forward media crosses; one unlimited hop if absent.
     pub forward: Option<Way>,
@@ -95,19 +96,19 @@ pub struct Path {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Way {
-    /// The hops, in order. With it, nothing else may stand beside it.
+    /// The hops, in order, with nothing else beside them; one hop of the keys beside it if absent.
     pub hops: Option<Placed<Vec<Hop>>>,
-    /// As in a hop.
+    /// As in a hop; unlimited if absent.
     pub capacity: Option<Placed<CapacityValue>>,
-    /// As in a hop.
+    /// As in a hop; a line if absent.
     pub burst: Option<Placed<DataSize>>,
-    /// As in a hop.
+    /// As in a hop; drop-tail of 300 ms if absent.
     pub queue: Option<Placed<Queue>>,
-    /// As in a hop.
+    /// As in a hop; half of `path.rtt` if absent.
     pub delay: Option<Placed<Timed<TimeDelta>>>,
-    /// As in a hop.
+    /// As in a hop; none if absent.
     pub jitter: Option<Placed<JitterTable>>,
-    /// As in a hop.
+    /// As in a hop; none if absent.
     pub loss: Option<Placed<Timed<Loss>>>,
 }
 
@@ -115,20 +116,20 @@ pub struct Way {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
-    /// Its name; `forward`, `reverse` or with a number if absent.
+    /// Its name; `forward/0`, `forward/1`, … or `reverse/0`, … if absent.
     pub id: Option<Placed<String>>,
     /// How fast it serves; unlimited if absent.
     pub capacity: Option<Placed<CapacityValue>>,
-    /// Size of a token bucket: so much may pass at once after a pause, as through a shaper; if absent, every packet
-    /// takes its own time, as on a line.
+    /// Size of a token bucket: so much may pass at once after a pause, as through a shaper. On a line every packet
+    /// takes its own time; a line if absent.
     pub burst: Option<Placed<DataSize>>,
     /// Its queue; drop-tail of 300 ms if absent.
     pub queue: Option<Placed<Queue>>,
-    /// Propagation delay.
+    /// Propagation delay; 0 ms if absent, but half of `path.rtt` for the first hop of a way without any.
     pub delay: Option<Placed<Timed<TimeDelta>>>,
-    /// What is added to the delay, packet by packet.
+    /// What is added to the delay, packet by packet; nothing if absent.
     pub jitter: Option<Placed<JitterTable>>,
-    /// Random loss on the wire.
+    /// Random loss on the wire; none if absent.
     pub loss: Option<Placed<Timed<Loss>>>,
 }
 
@@ -147,7 +148,7 @@ pub enum CapacityValue {
 pub struct TraceTable {
     /// The file: mahimahi, HSDPA, Ghent 4G, AlphaRTC JSON or `time,rate` CSV, told apart by content.
     pub trace: Placed<String>,
-    /// Which direction of a trace that has both.
+    /// Which direction of a trace that has both; `downlink` if absent.
     pub direction: Option<TraceDirection>,
     /// What happens after the last entry; as the format's own tools do if absent.
     pub end: Option<TraceEnd>,
@@ -181,8 +182,8 @@ pub struct Queue {
     pub discipline: Option<Placed<String>>,
     /// Its limit: a drain time, a size or a number of packets.
     pub limit: Placed<Limit>,
-    /// Whether a limit given as drain time follows each change of capacity (true if absent) or is turned into bytes
-    /// once, at the mean capacity.
+    /// Whether a limit given as drain time follows each change of capacity, or is turned into bytes once, at the first
+    /// rate or a trace's mean; true if absent.
     pub follows_capacity: Option<bool>,
 }
 
@@ -194,7 +195,7 @@ pub struct JitterTable {
     pub std: Placed<TimeDelta>,
     /// The largest jitter; three standard deviations if absent.
     pub limit: Option<Placed<TimeDelta>>,
-    /// `keep` (nobody overtakes, the default) or `reorder`.
+    /// Whether a packet may overtake another; `keep` if absent.
     pub order: Option<Order>,
 }
 
@@ -214,7 +215,7 @@ pub enum Order {
 pub struct Flow {
     /// Its name.
     pub id: Placed<String>,
-    /// What it is: `media` (if absent) or `tcp`. Which of the keys below make sense depends on it.
+    /// What it is, `media` or `tcp`; `media` if absent. Which of the other keys make sense depends on it.
     pub kind: Option<Placed<String>>,
     /// How many flows like this there are; 1 if absent. Several are called `<id>-1`, `<id>-2`, …
     pub count: Option<Placed<u32>>,
@@ -232,37 +233,37 @@ pub struct Flow {
     pub report_route: Option<Vec<Placed<String>>>,
     /// An extra one-way delay of its own, each way; none if absent.
     pub access_delay: Option<Placed<TimeDelta>>,
-    /// The machines that its ends run on; they add nothing if absent.
+    /// The machines that its ends run on; none that would hold a packet if absent.
     pub host: Option<Placed<HostTable>>,
-    /// Media: its controller.
+    /// Media: its controller; an error if absent.
     pub controller: Option<Placed<String>>,
-    /// Numbers of the controller that differ from its defaults.
+    /// Media: numbers of the controller that differ from its defaults; none if absent.
     #[serde(default)]
     pub config: BTreeMap<String, Placed<f64>>,
-    /// First target; 300 kbps if absent.
+    /// Media: first target; 300 kbps if absent.
     pub start_rate: Option<Placed<Rate>>,
-    /// Lowest target; 30 kbps if absent.
+    /// Media: lowest target; 30 kbps if absent.
     pub min_rate: Option<Placed<Rate>>,
-    /// Its one video stream, in short.
+    /// Media: its one video stream, in short; `{}` if absent.
     pub encoder: Option<Placed<SourceTable>>,
-    /// An audio stream beside it, in short.
+    /// Media: an audio stream beside it, in short; none if absent.
     pub audio: Option<Placed<SourceTable>>,
-    /// Its streams, at length.
+    /// Media: its streams, at length; those in short if absent.
     #[serde(default)]
     pub stream: Vec<Placed<Stream>>,
-    /// The receiver's clock.
+    /// Media: the receiver's clock; as its keys say if absent.
     pub clock: Option<Placed<ClockTable>>,
-    /// Smallest deterministic interval of RTCP reports; 1 s if absent.
+    /// Media: smallest deterministic interval of RTCP reports; 1 s if absent.
     pub rtcp_interval: Option<Placed<TimeDelta>>,
-    /// Longest time that the pacer's queue may take to drain; 2 s if absent.
+    /// Media: longest time that the pacer's queue may take to drain; 2 s if absent.
     pub pacer_limit: Option<Placed<TimeDelta>>,
-    /// Ask for lost packets and send them again; true if absent.
+    /// Media: ask for lost packets and send them again; true if absent.
     pub retransmit: Option<Placed<bool>>,
     /// TCP: its congestion control; `cubic` if absent.
     pub congestion: Option<Placed<String>>,
-    /// TCP: `rfc` (to the letter) or `linux` (as the kernel does); `linux` if absent.
+    /// TCP: `rfc`, to the letter, or `linux`, as the kernel does; `linux` if absent.
     pub profile: Option<Placed<String>>,
-    /// TCP: bytes of payload in a full segment; 1448 if absent.
+    /// TCP: payload of a full segment; 1448 B if absent.
     pub segment: Option<Placed<DataSize>>,
     /// TCP: the receiver's window; unlimited if absent.
     pub receive_window: Option<Placed<DataSize>>,
@@ -310,9 +311,10 @@ impl Flow {
 pub struct HostTable {
     /// Mean of what each packet waits, exponentially distributed; nothing if absent.
     pub jitter: Option<Placed<TimeDelta>>,
-    /// Mean time between stalls, exponentially distributed; there are none if absent.
+    /// Mean time between stalls, exponentially distributed; none if absent.
     pub stall_every: Option<Placed<TimeDelta>>,
-    /// Mean length of a stall, in which nothing passes; each lasts between half and one and a half times as long.
+    /// Mean length of a stall, in which nothing passes; each lasts between half and one and a half times as
+    /// long; with `stall_every` an error if absent.
     pub stall: Option<Placed<TimeDelta>>,
 }
 
@@ -322,13 +324,15 @@ pub struct HostTable {
 pub struct WorkloadTable {
     /// `bulk`, `on-off` or `short`.
     pub kind: Placed<String>,
-    /// `on-off`: how long it sends, each time on a new connection.
+    /// `on-off`: how long it sends, each time on a new connection; for `on-off` an error if absent.
     pub on: Option<Placed<TimeDelta>>,
-    /// `on-off`: how long it pauses.
+    /// `on-off`: how long it pauses; for `on-off` an error if absent.
     pub off: Option<Placed<TimeDelta>>,
-    /// `short`: smallest and largest transfer, each on a new connection; the seed draws evenly between them.
+    /// `short`: smallest and largest transfer, each on a new connection, drawn evenly between them
+    /// by the seed; for `short` an error if absent.
     pub size: Option<Placed<(DataSize, DataSize)>>,
-    /// `short`: mean pause between transfers; the seed draws it from an exponential distribution.
+    /// `short`: mean pause between transfers, drawn from an exponential distribution by the seed; for `short` an error
+    /// if absent.
     pub pause: Option<Placed<TimeDelta>>,
 }
 
@@ -358,7 +362,8 @@ pub struct Stream {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceTable {
-    /// `encoder` (the default), `ideal`, `frames` or `audio`.
+    /// `encoder`, `ideal`, `frames` or `audio`; `audio` in `audio`, else `frames` where that is given, else `encoder`
+    /// if absent.
     pub source: Option<Placed<String>>,
     /// Frames per second; 30 if absent.
     pub fps: Option<Placed<f64>>,
@@ -368,19 +373,19 @@ pub struct SourceTable {
     pub max: Option<Placed<Rate>>,
     /// Rate of audio; 20 kbps if absent.
     pub rate: Option<Placed<Rate>>,
-    /// Time in which a source that has reacted to a target ignores others (RFC 8593, tau_v).
+    /// Time in which a source that has reacted to a target ignores others (RFC 8593, tau_v); 200 ms if absent.
     pub reaction_delay: Option<Placed<TimeDelta>>,
-    /// Scale of the Laplace noise on frame sizes (RFC 8593, SCALE_B).
+    /// Scale of the Laplace noise on frame sizes (RFC 8593, SCALE_B); 0.15 if absent.
     pub size_noise: Option<Placed<f64>>,
-    /// Scale of the Laplace noise on frame intervals (RFC 8593, SCALE_t).
+    /// Scale of the Laplace noise on frame intervals (RFC 8593, SCALE_t); 0.15 if absent.
     pub interval_noise: Option<Placed<f64>>,
-    /// Size of a key frame over a mean frame (RFC 8593, K_B / B_0).
+    /// Size of a key frame over a mean frame (RFC 8593, K_B / B_0); 3.24 if absent.
     pub key_ratio: Option<Placed<f64>>,
-    /// Frames over which a key frame's excess is paid back (RFC 8593, K_d).
+    /// Frames over which a key frame's excess is paid back (RFC 8593, K_d); 8 if absent.
     pub key_frames: Option<Placed<u32>>,
     /// Time between key frames; only on request if absent.
     pub key_period: Option<Placed<TimeDelta>>,
-    /// Folder of recorded frame sizes, `<content>_<resolution>_<kbps>.txt` each.
+    /// Folder of recorded frame sizes, `<content>_<resolution>_<kbps>.txt` each; none if absent.
     pub frames: Option<Placed<String>>,
     /// Which resolution of them; the highest if absent.
     pub resolution: Option<Placed<String>>,
@@ -417,7 +422,7 @@ impl SourceTable {
 pub struct ClockTable {
     /// Its reading at time zero; drawn from the seed if absent.
     pub offset: Option<TimeDelta>,
-    /// How much faster it runs, parts per million.
+    /// How much faster it runs, parts per million; 0 if absent.
     pub drift_ppm: Option<Placed<f64>>,
 }
 
@@ -425,10 +430,10 @@ pub struct ClockTable {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeasureTable {
-    /// What `queue_*` metrics mean: `packet` (waiting at the bottleneck, the default), `rtcp` (round-trip time over its
-    /// minimum, as RTCP samples it) or `one-way` (one-way delay over propagation).
+    /// What `queue_*` metrics mean: `packet`, waiting at the bottleneck, `rtcp`, round-trip time over its minimum as RTCP
+    /// samples it, or `one-way`, one-way delay over propagation; `packet` if absent.
     pub queue: Option<Placed<String>>,
-    /// What losses are divided by: bytes `sent` (the default) or `received`.
+    /// What losses are divided by, bytes `sent` or `received`; `sent` if absent.
     pub loss: Option<Placed<String>>,
 }
 
@@ -467,21 +472,21 @@ pub struct ExpectTable {
     pub published: Placed<f64>,
     /// The cases that it belongs to: those whose label says all this; all if absent.
     pub case: Option<Placed<Label>>,
-    /// The flow it is taken of.
+    /// The flow it is taken of; the run as a whole if absent.
     pub flow: Option<Placed<String>>,
-    /// The span it is taken over, [from, to].
+    /// The span it is taken over, [from, to]; the whole run if absent.
     pub window: Option<Placed<(Time, Time)>>,
-    /// What it is divided by, seed by seed; it is a ratio then.
+    /// What it is divided by, seed by seed, so that it is a ratio; nothing if absent.
     pub over: Option<Placed<OverTable>>,
     /// How far the measured mean may lie from it, in the metric's unit; as for every metric of its kind if absent.
     pub tolerance: Option<Placed<f64>>,
-    /// Why it needs a tolerance of its own.
+    /// Why it needs a tolerance of its own; for a tolerance an error if absent.
     pub why: Option<Placed<String>>,
-    /// The id of an [[assert]] that the value supports.
+    /// The id of an `[[assert]]` that the value supports; none if absent.
     pub claim: Option<Placed<String>>,
-    /// What to know where it is not reproduced.
+    /// What to know where it is not reproduced; nothing if absent.
     pub note: Option<String>,
-    /// The `--set` changes under which it is reproduced.
+    /// The `--set` changes under which it is reproduced; none if absent.
     #[serde(default)]
     pub moved_by: Vec<Placed<String>>,
 }
@@ -500,15 +505,15 @@ pub struct AssertTable {
     pub bounds: Placed<(f64, f64)>,
     /// The cases that it belongs to: those whose label says all this; all if absent.
     pub case: Option<Placed<Label>>,
-    /// The flow it is taken of.
+    /// The flow it is taken of; the run as a whole if absent.
     pub flow: Option<Placed<String>>,
-    /// The span it is taken over, [from, to].
+    /// The span it is taken over, [from, to]; the whole run if absent.
     pub window: Option<Placed<(Time, Time)>>,
-    /// What it is divided by, seed by seed; the bounds are on the ratio then.
+    /// What it is divided by, seed by seed, so that the bounds are on the ratio; nothing if absent.
     pub over: Option<Placed<OverTable>>,
-    /// What to know where it does not hold.
+    /// What to know where it does not hold; nothing if absent.
     pub note: Option<String>,
-    /// The `--set` changes under which it holds.
+    /// The `--set` changes under which it holds; none if absent.
     #[serde(default)]
     pub moved_by: Vec<Placed<String>>,
 }
@@ -517,13 +522,13 @@ pub struct AssertTable {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OverTable {
-    /// The same case, except for this of its label.
+    /// The same case, except for this of its label; the same case if absent.
     pub case: Option<Placed<Label>>,
-    /// Metric id.
+    /// Metric id; the value's own if absent.
     pub metric: Option<Placed<String>>,
-    /// The flow it is taken of.
+    /// The flow it is taken of; the value's own if absent.
     pub flow: Option<Placed<String>>,
-    /// The span it is taken over, [from, to].
+    /// The span it is taken over, [from, to]; the value's own if absent.
     pub window: Option<Placed<(Time, Time)>>,
 }
 

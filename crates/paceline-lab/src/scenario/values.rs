@@ -134,15 +134,15 @@ pub enum Loss {
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossTable {
-    /// `bernoulli` (each packet independently) or `gilbert-elliott` (bursts: two states, each with its own loss).
+    /// `bernoulli`, each packet independently, or `gilbert-elliott`, bursts: two states, each with its own loss.
     pub model: Placed<String>,
-    /// `bernoulli`: probability that a packet is lost.
+    /// `bernoulli`: probability that a packet is lost; for `bernoulli` an error if absent.
     pub probability: Option<Placed<Fraction>>,
-    /// `gilbert-elliott`: probability to go from good to bad, per packet.
+    /// `gilbert-elliott`: probability to go from good to bad, per packet; for `gilbert-elliott` an error if absent.
     pub to_bad: Option<Placed<Fraction>>,
-    /// `gilbert-elliott`: probability to go from bad to good, per packet.
+    /// `gilbert-elliott`: probability to go from bad to good, per packet; for `gilbert-elliott` an error if absent.
     pub to_good: Option<Placed<Fraction>>,
-    /// `gilbert-elliott`: loss in the good state; 0 if absent.
+    /// `gilbert-elliott`: loss in the good state; 0 % if absent.
     pub good: Option<Placed<Fraction>>,
     /// `gilbert-elliott`: loss in the bad state; 100 % if absent.
     pub bad: Option<Placed<Fraction>>,

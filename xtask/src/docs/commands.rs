@@ -1,0 +1,93 @@
+//! Commands that the pages show and the program does not know.
+
+use super::pages::Page;
+use crate::TASKS;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Every complaint; `paceline` lies in `folder`.
+pub fn wrong(pages: &[Page], folder: &Path) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for page in pages {
+        let shown = page.blocks.iter().filter(|b| b.language == "sh" || b.language == "console");
+        for (block, line) in shown.flat_map(|block| block.text.lines().map(move |line| (block, line))) {
+            if let Some(why) = Shown::of(line).and_then(|command| command.complaint(folder)) {
+                wrong.push(format!("{}: `{}`: {why}", page.place(block.line), line.trim()));
+            }
+        }
+    }
+    wrong
+}
+
+/// What a line of a block runs, as far as it is ours.
+#[derive(Debug, PartialEq)]
+enum Shown<'a> {
+    /// `paceline` with these arguments.
+    Paceline(&'a str),
+    /// A chore.
+    Xtask(&'a str),
+}
+
+impl<'a> Shown<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let line = line.trim().strip_prefix("$ ").unwrap_or(line.trim());
+        // Two blanks set off what a line says about its command.
+        let ends = ["  ", " | ", " || ", " > ", " && ", " #"];
+        let end = ends.iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
+        let command = &line[..end];
+        let after = |start: &str| {
+            let rest = command.strip_prefix(start)?;
+            (rest.is_empty() || rest.starts_with(' ')).then_some(rest.trim())
+        };
+        let ours = after("paceline").or_else(|| after("cargo run --release --")).map(Self::Paceline);
+        ours.or_else(|| after("cargo xtask")?.split(' ').next().map(Self::Xtask))
+    }
+
+    /// Why it cannot be meant.
+    fn complaint(&self, folder: &Path) -> Option<String> {
+        match self {
+            Self::Xtask("help") => None,
+            Self::Xtask(name) => {
+                let known = TASKS.iter().any(|task| task.name == *name);
+                (!known).then(|| "`cargo xtask help` does not list it".to_owned())
+            }
+            // What stands before `--help` is parsed and checked, and nothing is run.
+            Self::Paceline(arguments) => {
+                let mut shell = Command::new("sh");
+                let line = format!("exec '{}' {arguments} --help", folder.join("paceline").display());
+                let output = shell.args(["-c", &line]).stdin(Stdio::null()).output();
+                match output {
+                    Ok(output) if output.status.success() => None,
+                    Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+                    Err(error) => Some(format!("`sh` did not start: {error}")),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_what_stands_beside_them() {
+        for (line, command) in [
+            ("paceline", Some(Shown::Paceline(""))),
+            ("paceline run a --seed 2   what it does", Some(Shown::Paceline("run a --seed 2"))),
+            ("$ paceline run a --json > a.json", Some(Shown::Paceline("run a --json"))),
+            ("cargo run --release -- list", Some(Shown::Paceline("list"))),
+            ("cargo xtask test # all", Some(Shown::Xtask("test"))),
+            ("cargo build --release", None),
+            ("paceline-cli run", None),
+        ] {
+            assert_eq!(Shown::of(line), command, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_chore_that_is_not_there_is_complained_of() {
+        let complaint = |name| Shown::Xtask(name).complaint(Path::new("")).is_some();
+        assert!(complaint("tset") && !complaint("test") && !complaint("help"));
+    }
+}

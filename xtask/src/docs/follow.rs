@@ -1,0 +1,161 @@
+//! Doing what a page says, word by word.
+//!
+//! All `sh` blocks of a page are one script, so that `cd` and `export` hold from block to block; it runs in an empty
+//! folder and stops at the first command that fails. Two lines cannot be meant as they stand:
+//!
+//! * `git clone` takes this repository, for the page's address is only an example;
+//! * `cargo` builds here and not in the clone, where it would build everything again.
+
+use super::pages::{Block, Page};
+use crate::steps::{root, target};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Every complaint; `paceline` lies in `folder`.
+pub fn wrong(pages: &[Page], folder: &Path) -> Result<Vec<String>, String> {
+    let mut wrong = Vec::new();
+    for page in pages.iter().filter(|page| page.blocks.iter().any(|b| b.language == "sh")) {
+        wrong.extend(follow(page, folder)?);
+    }
+    Ok(wrong)
+}
+
+fn follow(page: &Page, folder: &Path) -> Result<Vec<String>, String> {
+    eprintln!("\n==> following {}", page.path.display());
+    let scratch = target().join("docs").join(page.path.with_extension(""));
+    let (work, out) = (scratch.join("work"), scratch.join("out"));
+    let problem = |error: std::io::Error| format!("{}: {error}", scratch.display());
+    if scratch.exists() {
+        fs::remove_dir_all(&scratch).map_err(problem)?;
+    }
+    [&work, &out].into_iter().try_for_each(fs::create_dir_all).map_err(problem)?;
+
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(script(page, &out)).current_dir(&work).stdin(Stdio::null());
+    // A page that says how to find the program is taken at its word.
+    if !page.blocks.iter().any(|b| b.language == "sh" && b.text.contains("export PATH=")) {
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&others));
+        shell.env("PATH", std::env::join_paths(paths).map_err(|error| error.to_string())?);
+    }
+    let status = shell.status().map_err(|error| format!("`sh` did not start: {error}"))?;
+
+    let mut wrong = Vec::new();
+    for (number, block) in page.blocks.iter().enumerate().filter(|(_, b)| b.language == "sh") {
+        let Ok(printed) = fs::read_to_string(out.join(number.to_string())) else { break };
+        let last = !out.join(format!("{number}.done")).exists();
+        if last {
+            wrong.push(format!("{}: ended with {status}:\n{}{printed}", page.place(block.line), block.text));
+        }
+        let shown = page.blocks.get(number + 1).filter(|next| next.language == "text" && !last);
+        wrong.extend(shown.and_then(|shown| difference(page, shown, &printed)));
+    }
+    Ok(wrong)
+}
+
+/// The blocks of a page, each printing into a file of its own and leaving a mark when it is done.
+fn script(page: &Page, out: &Path) -> String {
+    let mut script = "set -e\n".to_owned();
+    for (number, block) in page.blocks.iter().enumerate().filter(|(_, b)| b.language == "sh") {
+        let file = out.join(number.to_string());
+        script += &format!("exec > '{}' 2>&1\n", file.display());
+        for line in block.text.lines() {
+            script += &meant(line);
+            script.push('\n');
+        }
+        script += &format!(": > '{}.done'\n", file.display());
+    }
+    script
+}
+
+/// What a line stands for here.
+fn meant(line: &str) -> String {
+    let (root, target) = (root().display(), target());
+    if let Some(address) = line.strip_prefix("git clone ") {
+        let folder = address.trim_end_matches(".git").rsplit('/').next().unwrap_or("paceline");
+        let cloned = if is_repository() {
+            format!("git clone --quiet '{root}' {folder}")
+        } else {
+            eprintln!("no git, or no repository: `{line}` is left out");
+            format!("mkdir {folder}")
+        };
+        return format!("{cloned}\nln -s '{}' {folder}/target", target.display());
+    }
+    match line.starts_with("cargo ") {
+        true => format!("(cd '{root}' && {line})"),
+        false => line.to_owned(),
+    }
+}
+
+fn is_repository() -> bool {
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "--git-dir"]).current_dir(root()).stdout(Stdio::null()).stderr(Stdio::null());
+    git.status().is_ok_and(|status| status.success())
+}
+
+/// How the page differs from what was printed.
+fn difference(page: &Page, shown: &Block, printed: &str) -> Option<String> {
+    let missing = first_missing(&shown.text, printed)?;
+    let place = page.place(shown.line);
+    Some(format!("{place}: shows what is not printed there now:\n{missing}\nPrinted is:\n{printed}"))
+}
+
+/// The first run of shown lines, between two of `…`, that was not printed as it stands, after those before it.
+fn first_missing(shown: &str, printed: &str) -> Option<String> {
+    let lines = |text: &str| text.lines().map(timeless).collect::<Vec<_>>();
+    let (shown, printed) = (lines(shown.trim_end()), lines(printed.trim_end()));
+    let mut from = 0;
+    for run in shown.split(|line| line.trim() == "…").filter(|run| !run.is_empty()) {
+        let found = printed[from..].windows(run.len()).position(|window| window == run);
+        match found {
+            Some(at) => from += at + run.len(),
+            None => return Some(run.join("\n")),
+        }
+    }
+    None
+}
+
+/// A line without its trailing blanks and without how long the machine took.
+fn timeless(line: &str) -> String {
+    let line = line.trim_end();
+    const BEFORE: &str = "simulated in ";
+    match line.split_once(BEFORE).and_then(|(start, rest)| Some((start, rest.split_once(" ms")?.1))) {
+        Some((start, rest)) => format!("{start}{BEFORE}… ms{rest}"),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_must_be_printed_in_that_order() {
+        let printed = "one\ntwo  \n3 s simulated in 26 ms · seed 1\nfour\n";
+        for shown in ["one\ntwo", "two\n3 s simulated in 9999 ms · seed 1", "one\n…\nfour", "…\nfour", ""] {
+            assert_eq!(first_missing(shown, printed), None, "{shown}");
+        }
+        for shown in ["two\none", "one\nfour", "two\n…\none", "3 s simulated in 26 ms · seed 2", "on"] {
+            assert!(first_missing(shown, printed).is_some(), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_followed_to_its_end_or_to_what_fails() {
+        let text = |last: &str| {
+            format!(
+                "```sh\nx=41\necho $((x + 1))\n```\n\n```text\n42\n```\n\n```sh\n{last}\necho $x\n```\n\n```text\n41\n```\n"
+            )
+        };
+        let follow = |last: &str| {
+            let page = Page::parse(format!("test-{}.md", last.len()).into(), &text(last));
+            follow(&page, Path::new("")).unwrap()
+        };
+        assert_eq!(follow("true"), Vec::<String>::new());
+        let [failed] = &follow("ls no-such-file-here")[..] else { panic!("one complaint") };
+        assert!(failed.contains("no-such-file-here\necho $x") && failed.contains("test-20.md:10"), "{failed}");
+        let [differs] = &follow("x=40; echo off")[..] else { panic!("one complaint") };
+        assert!(differs.contains("not printed there now:\n41\n") && differs.contains("off\n40"), "{differs}");
+    }
+}

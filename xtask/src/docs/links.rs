@@ -1,0 +1,141 @@
+//! Links that lead nowhere, and pages that no reader of the book would find.
+
+use super::pages::{Page, files};
+use crate::steps::root;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// The book's table of contents.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// Every complaint.
+pub fn wrong(pages: &[Page]) -> Result<Vec<String>, String> {
+    let exists = |path: &Path| root().join(path).exists();
+    let mut wrong: Vec<String> = pages.iter().flat_map(|page| of_page(page, pages, &exists)).collect();
+    wrong.extend(not_in_the_book(pages));
+    wrong.extend(of_sources(&exists)?);
+    Ok(wrong)
+}
+
+fn of_page(page: &Page, pages: &[Page], exists: &dyn Fn(&Path) -> bool) -> Vec<String> {
+    let outside = |link: &str| ["http://", "https://", "mailto:"].iter().any(|scheme| link.starts_with(scheme));
+    let relative = page.links.iter().filter(|(link, _)| !outside(link));
+    let complaint = |(link, line): &(String, usize)| {
+        let why = complaint(page, link, pages, exists)?;
+        Some(format!("{}: the link to {link} {why}", page.place(*line)))
+    };
+    relative.filter_map(complaint).collect()
+}
+
+fn complaint(page: &Page, link: &str, pages: &[Page], exists: &dyn Fn(&Path) -> bool) -> Option<String> {
+    let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
+    let path = match file {
+        "" => page.path.clone(),
+        file => plain(&page.path.with_file_name("").join(file))?,
+    };
+    if !exists(&path) {
+        return Some(format!("leads to {}, which is not there", path.display()));
+    }
+    if page.path.starts_with("docs") && !path.starts_with("docs") {
+        return Some("leads out of docs/, where the book does not reach".to_owned());
+    }
+    let anchor = anchor?;
+    let target = pages.iter().find(|page| page.path == path);
+    let found = target.is_some_and(|page| page.anchors.iter().any(|a| a == anchor));
+    (!found).then(|| format!("wants a heading that {} does not have", path.display()))
+}
+
+/// The path without `.` and `..`; none above the root.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(part) => plain.push(part),
+            Component::ParentDir => plain.pop().then_some(())?,
+            _ => {}
+        }
+    }
+    Some(plain)
+}
+
+fn not_in_the_book(pages: &[Page]) -> Vec<String> {
+    let summary = pages.iter().find(|page| page.path == Path::new(SUMMARY));
+    let listed: BTreeSet<PathBuf> = summary
+        .iter()
+        .flat_map(|page| &page.links)
+        .filter_map(|(link, _)| plain(&Path::new("docs").join(link)))
+        .collect();
+    let in_docs = pages.iter().filter(|page| page.path.starts_with("docs") && page.path != Path::new(SUMMARY));
+    let missing = in_docs.filter(|page| !listed.contains(&page.path));
+    missing.map(|page| format!("{}: {SUMMARY} does not list it", page.path.display())).collect()
+}
+
+/// Pages that comments in the code name.
+fn of_sources(exists: &dyn Fn(&Path) -> bool) -> Result<Vec<String>, String> {
+    let mut wrong = Vec::new();
+    for (folder, extension) in [("crates", "rs"), ("benches", "rs"), ("examples", "rs"), ("scenarios", "toml")] {
+        for path in files(&root().join(folder), extension, true)? {
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let missing = named(&text).filter(|page| !exists(page));
+            let shown = path.strip_prefix(root()).unwrap_or(&path).display();
+            wrong.extend(missing.map(|page| format!("{shown}: names {}, which is not there", page.display())));
+        }
+    }
+    Ok(wrong)
+}
+
+/// Every `docs/….md` in a text.
+fn named(text: &str) -> impl Iterator<Item = &Path> {
+    let within = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
+    text.split(move |c| !within(c)).filter(|word| word.starts_with("docs/") && word.ends_with(".md")).map(Path::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaints(link: &str) -> Vec<String> {
+        let parse = |path: &str, text: &str| Page::parse(path.into(), text);
+        let pages = [
+            parse("docs/a/one.md", &format!("[x]({link})")),
+            parse("docs/two.md", "# Here it is"),
+            parse("README.md", "# Top"),
+        ];
+        let paths: Vec<PathBuf> = pages.iter().map(|p| p.path.clone()).collect();
+        of_page(&pages[0], &pages, &|path| paths.iter().any(|p| p == path))
+    }
+
+    #[test]
+    fn good_links_are_let_through() {
+        for link in ["../two.md", "../two.md#here-it-is", "one.md", "https://example.org/none.md#x"] {
+            assert_eq!(complaints(link), Vec::<String>::new(), "{link}");
+        }
+    }
+
+    #[test]
+    fn bad_links_are_named_with_their_place() {
+        for (link, why) in [
+            ("two.md", "docs/a/two.md, which is not there"),
+            ("../two.md#there", "a heading that docs/two.md does not have"),
+            ("#here-it-is", "a heading that docs/a/one.md does not have"),
+            ("../../README.md", "out of docs/"),
+        ] {
+            let [complaint] = &complaints(link)[..] else { panic!("{link}: {:?}", complaints(link)) };
+            assert!(complaint.starts_with("docs/a/one.md:1: ") && complaint.contains(why), "{complaint}");
+        }
+    }
+
+    #[test]
+    fn a_page_outside_the_table_of_contents_is_named() {
+        let parse = |path: &str, text: &str| Page::parse(path.into(), text);
+        let pages = [parse(SUMMARY, "[one](one.md)"), parse("docs/one.md", ""), parse("docs/two.md", "")];
+        assert_eq!(not_in_the_book(&pages), ["docs/two.md: docs/SUMMARY.md does not list it"]);
+    }
+
+    #[test]
+    fn pages_named_in_comments_are_found() {
+        let text = "//! see `docs/tcp.md`, or (docs/a/b-c.md): not mydocs/x.md, docs/x.rs";
+        assert_eq!(named(text).collect::<Vec<_>>(), [Path::new("docs/tcp.md"), Path::new("docs/a/b-c.md")]);
+    }
+}

@@ -1,0 +1,200 @@
+//! `cargo xtask reference`: the pages below `docs/reference`, written from what the program says of itself.
+//!
+//! ```text
+//! paceline list --json ─┬─▶ controllers, metrics, scenarios, registries
+//! paceline schema ──────┴─▶ scenario-keys          paceline … --help ─▶ commands
+//! ```
+
+mod keys;
+mod markdown;
+
+use crate::steps::{Problem, command, output, program, root, run, target};
+use markdown::{Table, linked, plain};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Writes the pages, or compares them with `--check`.
+pub fn reference(arguments: &[String]) -> Result<(), Problem> {
+    let check = match arguments {
+        [] => false,
+        [flag] if flag == "--check" => true,
+        _ => return Err(Problem::Usage("takes `--check` or nothing".into())),
+    };
+    run(command("cargo build --quiet"))?;
+    Ok(with(&target().join("debug/paceline"), check)?)
+}
+
+/// Compares the pages with what this program says.
+pub fn check(paceline: &Path) -> Result<(), String> {
+    with(paceline, true)
+}
+
+fn with(paceline: &Path, check: bool) -> Result<(), String> {
+    let folder = root().join("docs/reference");
+    let mut different = Vec::new();
+    for (name, text) in pages(paceline)? {
+        let path = folder.join(name);
+        if fs::read_to_string(&path).ok().as_deref() == Some(&*text) {
+            continue;
+        }
+        if check {
+            different.push(name);
+        } else {
+            let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, text));
+            written.map_err(|error| format!("{}: {error}", path.display()))?;
+            eprintln!("wrote docs/reference/{name}");
+        }
+    }
+    match different.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "docs/reference: {} not as the program has it; run `cargo xtask reference`",
+            different.join(", ")
+        )),
+    }
+}
+
+/// Every page: its file name and its text.
+fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
+    let said = |arguments: &str| output(program(paceline.to_owned(), arguments)).map(|(text, _)| text);
+    let json = |arguments: &str| -> Result<Value, String> {
+        serde_json::from_str(&said(arguments)?).map_err(|error| format!("`paceline {arguments}`: {error}"))
+    };
+    let list = json("list --json")?;
+    Ok(vec![
+        ("commands.md", commands(&said)?),
+        ("controllers.md", controllers(&list)),
+        ("metrics.md", metrics(&list)),
+        ("scenarios.md", scenarios(&list)),
+        ("registries.md", registries(&list)),
+        ("scenario-keys.md", keys::page(&json("schema")?)?),
+    ])
+}
+
+const MADE: &str = "<!-- Made by `cargo xtask reference`: change what the program says, not this page. -->\n\n";
+
+fn commands(said: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
+    let all = said("--help")?;
+    let names = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    let mut text = format!("{MADE}# Commands\n\n```text\n{}\n```\n", all.trim_end());
+    for name in names {
+        let help = said(&format!("{name} --help"))?;
+        text += &format!("\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+    }
+    Ok(text)
+}
+
+fn controllers(list: &Value) -> String {
+    let mut text = format!(
+        "{MADE}# Controllers\n\nA scenario names one by `controller`, and changes its parameters in `config`; on the command \
+         line it is `--controller NAME` and `--set flow.ID.config.PARAMETER=VALUE`.\n"
+    );
+    let mut overview = Table::new(&["controller", "what it is", "source"]);
+    for entry in entries(list, "controllers") {
+        overview.row(&[linked(plain(&entry["name"])), plain(&entry["summary"]), plain(&entry["source"])]);
+    }
+    text += &format!("\n{overview}");
+    for entry in entries(list, "controllers") {
+        text += &format!("\n## {}\n\n{}.\n", plain(&entry["name"]), plain(&entry["summary"]));
+        let mut parameters = Table::new(&["parameter", "default", "range", "what it is, and whence"]);
+        for p in entries(entry, "parameters") {
+            let default = format!("{} {}", number(&p["default"]), plain(&p["unit"]));
+            let range = format!("{} to {}", number(&p["range"][0]), number(&p["range"][1]));
+            let name = format!("`{}`", plain(&p["name"]));
+            parameters.row(&[name, default.trim_end().to_owned(), range, plain(&p["source"])]);
+        }
+        text += &format!("\n{parameters}");
+        let mut signals = Table::new(&["signal", "half", "unit or states"]);
+        for half in ["send", "receive"] {
+            for s in entries(&entry["signals"], half) {
+                let states = s["states"].as_array().map(|names| names.iter().map(plain).collect::<Vec<_>>().join(", "));
+                signals.row(&[
+                    format!("`{}`", plain(&s["name"])),
+                    half.to_owned(),
+                    states.unwrap_or(plain(&s["unit"])),
+                ]);
+            }
+        }
+        if !signals.is_empty() {
+            text += &format!("\n{signals}");
+        }
+    }
+    text
+}
+
+fn metrics(list: &Value) -> String {
+    let mut table = Table::new(&["metric", "what it is", "kind", "unit", "tolerance"]);
+    for m in entries(list, "metrics") {
+        let (name, kind) = (format!("`{}`", plain(&m["name"])), plain(&m["kind"]));
+        let (what, unit) = bracketed(&plain(&m["summary"]));
+        table.row(&[name, what, kind, unit, tolerance(m)]);
+    }
+    format!(
+        "{MADE}# Metrics\n\nHow each is taken: [metrics](../metrics.md). The tolerance is how far a measured value may lie from \
+         a published one; of a part of that one and a fixed amount, the larger. A ratio of two values has that of a share.\n\n{table}"
+    )
+}
+
+fn tolerance(metric: &Value) -> String {
+    let (part, least) = (&metric["tolerance"]["part"], &metric["tolerance"]["least"]);
+    let unit = plain(&metric["unit"]);
+    let part = part.as_f64().filter(|x| *x > 0.0).map(|x| format!("{:.0} %", x * 100.0));
+    let least = least.as_f64().filter(|x| *x > 0.0).map(|x| format!("{x} {unit}").trim_end().to_owned());
+    [part, least].into_iter().flatten().collect::<Vec<_>>().join(" or ")
+}
+
+fn scenarios(list: &Value) -> String {
+    let mut table = Table::new(&["scenario", "what it is", "flows", "time", "source"]);
+    for s in entries(list, "scenarios") {
+        let name = format!("`{}`", plain(&s["name"]));
+        let time = format!("{} s", number(&s["duration_s"]));
+        table.row(&[name, plain(&s["summary"]), number(&s["flows"]), time, plain(&s["source"])]);
+    }
+    let mut sweeps = Table::new(&["sweep", "what it is", "source"]);
+    for s in entries(list, "sweeps") {
+        sweeps.row(&[format!("`{}`", plain(&s["name"])), plain(&s["summary"]), plain(&s["source"])]);
+    }
+    format!(
+        "{MADE}# Scenarios\n\nWhat `paceline run`, `compare` and `reproduce` take by name; the files lie under `scenarios/`. In \
+         brackets: the cases of an experiment, for `--case`.\n\n{table}\n## Sweeps\n\n{sweeps}"
+    )
+}
+
+/// Every kind of thing that has no page of its own.
+fn registries(list: &Value) -> String {
+    const ELSEWHERE: [&str; 4] = ["controllers", "metrics", "scenarios", "sweeps"];
+    let mut text =
+        format!("{MADE}# Queues, losses, sources, TCP, traces\n\nThe names that scenarios take for these.\n");
+    let kinds = list.as_object().into_iter().flatten().map(|(kind, _)| kind.as_str());
+    for kind in kinds.filter(|kind| !ELSEWHERE.contains(kind)) {
+        let mut table = Table::new(&["name", "what it is", "written"]);
+        for entry in entries(list, kind) {
+            let (what, how) = bracketed(&plain(&entry["summary"]));
+            let how = if how.is_empty() { how } else { format!("`{how}`") };
+            table.row(&[format!("`{}`", plain(&entry["name"])), what, how]);
+        }
+        text += &format!("\n## {kind}\n\n{table}");
+    }
+    text
+}
+
+/// A summary, and what stands in brackets at its end: a unit, or how it is written.
+fn bracketed(summary: &str) -> (String, String) {
+    let parts = summary.strip_suffix(']').and_then(|s| s.rsplit_once(" ["));
+    let (what, bracket) = parts.unwrap_or((summary, ""));
+    (what.to_owned(), bracket.to_owned())
+}
+
+fn entries<'a>(of: &'a Value, name: &str) -> &'a [Value] {
+    of[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A number as people write it. JSON has no infinity and says null.
+fn number(value: &Value) -> String {
+    match value {
+        Value::Null => "∞".to_owned(),
+        value => value.to_string().trim_end_matches(".0").to_owned(),
+    }
+}
