@@ -8,7 +8,7 @@
 //!     frames.parquet                    frames rendered and frames refused at the sender
 //!     signals.parquet                   what the controllers emitted
 //!     run.json                          the result, as `run --json` prints it
-//!     about.json                        what the run was made from: scenario text, changes, version
+//!     about.json                        what the run was made from: scenario text, changes, version, path and signals
 //! ```
 //!
 //! Any tool that reads Parquet reads the tables. Strings are UTF-8 with dictionary encoding; a column name ends in the
@@ -29,13 +29,15 @@
 
 mod files;
 mod manifest;
+mod setting;
 mod table;
 mod tables;
 
 use crate::rows::{Row, RowSink, RunHeader};
 use files::Temporary;
-use manifest::{About, MANIFEST_FILE};
-pub use manifest::{Manifest, StoredFile, StoredRun};
+pub use manifest::{About, Manifest, StoredFile, StoredRun};
+use manifest::MANIFEST_FILE;
+pub use setting::{FlowSetting, HopSetting, Setting, SignalSetting};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -48,7 +50,7 @@ use tables::Tables;
 static MANIFESTS: Mutex<()> = Mutex::new(());
 
 /// Name of the folder of runs.
-const RUNS: &str = "runs";
+pub const RUNS: &str = "runs";
 
 /// A folder of results, as `--out DIR` makes it.
 #[derive(Debug)]
@@ -69,6 +71,9 @@ pub struct RunManifest {
     /// Changes to it, each as `dotted.key=value`, in order.
     #[serde(default)]
     pub changes: Vec<String>,
+    /// What rows do not say and plots need: title, capacity, propagation, what signals there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<Setting>,
     /// Whatever else the caller wants to keep.
     #[serde(default)]
     pub more: BTreeMap<String, serde_json::Value>,

@@ -8,7 +8,7 @@ use paceline::Registry;
 use paceline_lab::metrics::{self, Kind};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{self, Assertion, Runner, RunsResult};
-use paceline_lab::store::{RunManifest, Store};
+use paceline_lab::store::{RunManifest, Setting, Store};
 use serde_json::{Map, Value, json};
 use std::ops::{Add, Range};
 use std::path::PathBuf;
@@ -113,6 +113,7 @@ fn run_into(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         scenario_text: selection.text()?,
         changes: case.chain(selection.changes()).collect(),
+        setting: Some(Setting::of(plan, runner.registry)),
         more: [("assumed".to_owned(), Value::Object(assumed))].into(),
         ..RunManifest::default()
     };
