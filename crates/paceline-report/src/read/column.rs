@@ -114,9 +114,8 @@ impl Group<'_> {
     ) -> Result<Vec<Option<u16>>, ReportError> {
         let names = self.optional::<ByteArrayType>(column)?;
         let mut last = None;
-        let index = |name: &Option<ByteArray>| {
-            name.as_ref().map(|name| self.index(column, known, name, &mut last)).transpose()
-        };
+        let index =
+            |name: &Option<ByteArray>| name.as_ref().map(|name| self.index(column, known, name, &mut last)).transpose();
         names.iter().map(index).collect()
     }
 

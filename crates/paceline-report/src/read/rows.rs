@@ -41,8 +41,6 @@ pub struct PacketRow {
     pub flow: u16,
     /// Whether it travels with the flow's data, and not against.
     pub forth: bool,
-    /// Whether it is one of the sender's control packets.
-    pub control: bool,
     /// Size on the network.
     pub size_bytes: i32,
 }
@@ -117,16 +115,16 @@ const FLOW_KINDS: [(&str, FlowKind); 6] = [
     ("remb", FlowKind::Remb),
     ("read", FlowKind::Read),
 ];
-/// Each class of packets: its name, whether it travels with the data, whether it is control.
-const CLASSES: [(&str, bool, bool); 8] = [
-    ("media", true, false),
-    ("retransmission", true, false),
-    ("padding", true, false),
-    ("sender_control", true, true),
-    ("receiver_control", false, true),
-    ("tcp_data", true, false),
-    ("tcp_retransmission", true, false),
-    ("tcp_ack", false, false),
+/// Each class of packets, and whether it travels with the flow's data.
+const CLASSES: [(&str, bool); 8] = [
+    ("media", true),
+    ("retransmission", true),
+    ("padding", true),
+    ("sender_control", true),
+    ("receiver_control", false),
+    ("tcp_data", true),
+    ("tcp_retransmission", true),
+    ("tcp_ack", false),
 ];
 
 impl Run {
@@ -136,7 +134,7 @@ impl Run {
     /// The file cannot be read, or is not such a table.
     pub fn packets(&self, mut each: impl FnMut(&PacketRow)) -> Result<(), ReportError> {
         let events = owned(EVENTS);
-        let classes = owned(CLASSES.map(|(name, ..)| name));
+        let classes = owned(CLASSES.map(|(name, _)| name));
         self.table("packets.parquet")?.groups(|group| {
             let time = group.required::<Int64Type>("time_ns")?;
             let event = group.names("event", &events)?;
@@ -156,9 +154,9 @@ impl Run {
                     2 => Event::Dropped { hop },
                     _ => Event::Arrived { delay_ns: or_zero(delay[row]) },
                 };
-                let (_, forth, control) = CLASSES[usize::from(class[row])];
+                let (_, forth) = CLASSES[usize::from(class[row])];
                 let (time_ns, flow, size_bytes) = (time[row], flow[row], size[row]);
-                each(&PacketRow { time_ns, event, flow, forth, control, size_bytes });
+                each(&PacketRow { time_ns, event, flow, forth, size_bytes });
             }
             Ok(())
         })
