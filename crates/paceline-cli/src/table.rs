@@ -51,16 +51,7 @@ impl Table {
 
 /// A number of its kind, for people: fractions as per cent, rates in Mbit/s.
 pub fn shown(value: f64, kind: Kind) -> String {
-    match kind {
-        Kind::Utilization | Kind::Share => format!("{:.1} %", value * 100.0),
-        Kind::Loss => format!("{:.3} %", value * 100.0),
-        Kind::Jain => format!("{value:.3}"),
-        Kind::Number => format!("{value:.2}"),
-        Kind::Count => format!("{value:.1}"),
-        Kind::Delay => format!("{value:.1} ms"),
-        Kind::Time => format!("{value:.1} s"),
-        Kind::Rate => format!("{:.3} Mbit/s", value / 1e6),
-    }
+    kind.show(value)
 }
 
 /// A number that may be missing.

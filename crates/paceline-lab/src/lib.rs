@@ -21,6 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod group;
+mod json;
 pub mod label;
 pub mod metrics;
 pub mod plan;

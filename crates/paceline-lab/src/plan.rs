@@ -389,6 +389,8 @@ pub struct Expect {
     pub claim: Option<String>,
     /// What to know where it is not reproduced.
     pub remark: Remark,
+    /// Its place among the values and bounds of the scenario file.
+    pub place: usize,
 }
 
 /// A bound that runs must keep.
@@ -404,6 +406,8 @@ pub struct Assert {
     pub bounds: (f64, f64),
     /// What to know where it does not hold.
     pub remark: Remark,
+    /// Its place among the values and bounds of the scenario file.
+    pub place: usize,
 }
 
 /// What to know of a value that is not reproduced.

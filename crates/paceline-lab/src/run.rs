@@ -9,7 +9,7 @@ use crate::world::{Outcome, World, WorldError};
 use paceline::Registry;
 use paceline_flow::tcp::TcpSender;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One run, as `run --json` prints it.
@@ -61,7 +61,7 @@ pub struct RunsResult {
 }
 
 /// A bound and what became of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
     /// Its name.
     pub id: String,
@@ -74,6 +74,7 @@ pub struct Assertion {
     /// Whether it is a ratio to a reference.
     pub ratio: bool,
     /// Lowest and highest mean allowed.
+    #[serde(deserialize_with = "crate::json::bounds")]
     pub bounds: (f64, f64),
     /// The mean, if the metric had a value in every run.
     pub measured: Option<f64>,
@@ -181,10 +182,11 @@ impl Runner<'_> {
 
 /// Runs of one plan to their summary.
 pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
+    let each: Vec<_> = runs.iter().map(|r| r.metrics(plan)).collect();
     let summary = METRICS
         .iter()
         .filter_map(|m| {
-            let values = runs.iter().map(|r| (m.value)(&r.whole, None, &plan.measure)).collect::<Option<Vec<_>>>()?;
+            let values = each.iter().map(|metrics| metrics.get(m.id).copied()).collect::<Option<Vec<_>>>()?;
             Some((m.id.to_owned(), Summary::of(&values)?))
         })
         .collect();
@@ -250,6 +252,12 @@ pub(crate) fn ratio(value: f64, over: f64) -> Option<f64> {
 }
 
 impl RunResult {
+    /// Every metric of the run as a whole that has a value, by id; `plan` is what ran.
+    pub fn metrics(&self, plan: &Plan) -> BTreeMap<String, f64> {
+        let value = |m: &crate::metrics::MetricSpec| (m.value)(&self.whole, None, &plan.measure);
+        METRICS.iter().filter_map(|m| Some((m.id.to_owned(), value(m)?))).collect()
+    }
+
     /// What a quantity came to in this run of `plan`, whose [`windows`] these are.
     pub(crate) fn value(&self, plan: &Plan, windows: &[Window], quantity: &Quantity) -> Option<f64> {
         let index = windows.iter().position(|w| *w == quantity.window)?;

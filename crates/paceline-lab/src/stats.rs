@@ -1,16 +1,17 @@
 //! Means with their uncertainty, over runs.
 
-use serde::Serialize;
+use crate::json::{finite_or_null, or_infinite};
+use serde::{Deserialize, Serialize};
 
 /// A mean over runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The mean.
     pub mean: f64,
     /// Standard deviation between runs (n - 1); 0 for one run.
     pub std: f64,
     /// Half-width of the 95 % confidence interval of the mean, by Student's t; infinite for one run, written as null.
-    #[serde(serialize_with = "finite_or_null")]
+    #[serde(serialize_with = "finite_or_null", deserialize_with = "or_infinite")]
     pub ci95: f64,
     /// How many runs.
     pub n: usize,
@@ -44,10 +45,6 @@ fn student_975(df: usize) -> f64 {
         1..=30 => TABLE[df - 1],
         _ => 1.960 + 2.372 / df as f64 + 2.822 / (df * df) as f64,
     }
-}
-
-fn finite_or_null<S: serde::Serializer>(x: &f64, s: S) -> Result<S::Ok, S::Error> {
-    if x.is_finite() { s.serialize_f64(*x) } else { s.serialize_none() }
 }
 
 /// Jain's fairness index of shares: `(sum x)^2 / (n sum x^2)`; `None` when nobody has anything.

@@ -2,6 +2,9 @@
 //!
 //! ```text
 //! DIR/manifest.json                     every run: directory, scenario, world, controllers, seed, hash, files, rows
+//!                                       every group: file, scenario, world, controllers, case, changes, seeds, runs
+//! DIR/results/<scenario>_<case>-<controllers>.json
+//!                                       a group: what several runs of one plan came to, a [`Group`]
 //! DIR/runs/<scenario>-<controllers>-seed<N>/
 //!     packets.parquet                   one row per datagram sent, across a hop, dropped, arrived
 //!     flows.parquet                     round-trip times, loss reports, targets, pacing rates, REMBs
@@ -28,15 +31,18 @@
 //! One process at a time should write to a folder; threads of one process may.
 
 mod files;
+mod groups;
 mod manifest;
 mod setting;
 mod table;
 mod tables;
 
+use crate::group::Group;
 use crate::rows::{Row, RowSink, RunHeader};
 use files::Temporary;
-pub use manifest::{About, Manifest, StoredFile, StoredRun};
+pub use groups::StoredGroup;
 use manifest::MANIFEST_FILE;
+pub use manifest::{About, Manifest, StoredFile, StoredRun};
 pub use setting::{FlowSetting, HopSetting, Setting, SignalSetting};
 use std::collections::BTreeMap;
 use std::fs;
@@ -51,6 +57,8 @@ static MANIFESTS: Mutex<()> = Mutex::new(());
 
 /// Name of the folder of runs.
 pub const RUNS: &str = "runs";
+/// Name of the folder of groups.
+const RESULTS: &str = "results";
 
 /// A folder of results, as `--out DIR` makes it.
 #[derive(Debug)]
@@ -157,8 +165,13 @@ impl Store {
         fs::create_dir_all(&runs).map_err(files::io("create the folder", &runs))?;
         files::clean(dir, |base| base == MANIFEST_FILE)?;
         files::clean(&runs, |_| true)?;
+        let results = dir.join(RESULTS);
+        if results.is_dir() {
+            files::clean(&results, |_| true)?;
+        }
         let mut manifest = known.clone().unwrap_or_default();
         manifest.reconcile(&runs)?;
+        manifest.reconcile_groups(&results)?;
         if known.as_ref() != Some(&manifest) {
             manifest.prepare(dir)?.commit()?;
         }
@@ -179,6 +192,36 @@ impl Store {
         let temporary = Temporary::directory(&self.dir.join(RUNS), &base)?;
         let tables = Tables::create(temporary.path(), header, &manifest.version)?;
         Ok(RunStore { tables, failed: None, temporary, dir: self.dir.clone(), header: header.clone(), manifest, base })
+    }
+
+    /// Writes what several runs of one plan came to, replacing an earlier group of the same scenario, world, controllers,
+    /// case and changes, and answers the file.
+    ///
+    /// # Errors
+    /// The operating system refuses. The earlier group is then still in place.
+    pub fn group(&self, group: &Group) -> Result<PathBuf, StoreError> {
+        let results = self.dir.join(RESULTS);
+        fs::create_dir_all(&results).map_err(files::io("create the folder", &results))?;
+        let _lock = MANIFESTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stored = Manifest::read(&self.dir)?;
+        let listed = stored.place_group(StoredGroup::of(group), &results);
+        let place = results.join(&listed.file);
+        let file = Temporary::file(&results, &listed.file, &files::json(group))?;
+        stored.insert_group(listed);
+        // All that needs space on the disk is there before the first rename.
+        let stored = stored.prepare(&self.dir)?;
+        file.replace(&place)?;
+        stored.commit()?;
+        Ok(place)
+    }
+
+    /// Every group of a folder of results, in the order of the manifest. Reads only.
+    ///
+    /// # Errors
+    /// The folder holds no manifest, or what stands in it is damaged or cannot be read.
+    pub fn groups(dir: &Path) -> Result<Vec<Group>, StoreError> {
+        let read = |listed: &StoredGroup| groups::read(&dir.join(RESULTS).join(&listed.file));
+        Manifest::read(dir)?.groups.iter().map(read).collect()
     }
 }
 

@@ -4,7 +4,7 @@ mod columns;
 pub(crate) mod tables;
 
 use crate::error::ReportError;
-use crate::figure::{Figure, Kind, Panel, Role, Series};
+use crate::figure::{Figure, Kind, Panel, Role, Series, Subject};
 use crate::panels;
 use crate::read::Results;
 use askama::Template;
@@ -82,8 +82,15 @@ struct Told<'a> {
 struct ToldFigure<'a> {
     id: &'a str,
     scenario: &'a str,
-    subjects: Vec<&'a str>,
+    subjects: Vec<ToldSubject<'a>>,
     panels: Vec<ToldPanel<'a>>,
+}
+
+#[derive(Serialize)]
+struct ToldSubject<'a> {
+    label: &'a str,
+    run: &'a str,
+    flow: &'a str,
 }
 
 #[derive(Serialize)]
@@ -119,7 +126,11 @@ impl<'a> ToldFigure<'a> {
         Self {
             id: &figure.id,
             scenario: &figure.scenario,
-            subjects: figure.subjects.iter().map(|subject| subject.label.as_str()).collect(),
+            subjects: figure
+                .subjects
+                .iter()
+                .map(|Subject { label, run, flow, .. }| ToldSubject { label, run, flow })
+                .collect(),
             panels: figure.panels.iter().map(|panel| ToldPanel::of(panel, columns)).collect(),
         }
     }

@@ -9,10 +9,9 @@ mod rows;
 pub use rows::{Event, FlowKind, FlowRow, FrameRow, PacketRow, SignalRow};
 
 use crate::error::ReportError;
-use paceline_lab::store::{About, Manifest, RUNS, Setting, StoredRun};
-use serde::Deserialize;
+use paceline_lab::group::Group;
+use paceline_lab::store::{About, Manifest, RUNS, Setting, Store, StoreError, StoredRun};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,96 +39,6 @@ pub struct Run {
     place: PathBuf,
 }
 
-/// Runs of one scenario under the same controllers and changes, on several seeds, and what they came to.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Group {
-    /// Scenario id.
-    pub scenario: String,
-    /// A line on it.
-    pub title: String,
-    /// Where it comes from.
-    pub source: String,
-    /// The case, as its label.
-    pub case: Value,
-    /// Controller of each flow, or the one asked for.
-    pub controllers: Value,
-    /// What `--set` changed.
-    pub changes: Vec<String>,
-    /// Version of the program that ran.
-    pub version: String,
-    /// The command that makes the group again.
-    pub command: String,
-    /// The seeds.
-    pub seeds: Vec<u64>,
-    /// Folders of its runs.
-    pub runs: Vec<String>,
-    /// Every metric over the runs.
-    pub summary: BTreeMap<String, Interval>,
-    /// Published values and claims, as `reproduce --json` prints them.
-    pub cells: Vec<Cell>,
-    /// Bounds, as `run --json` prints them.
-    pub assertions: Vec<Value>,
-    /// What was assumed because no source gives it.
-    pub assumed: Vec<Assumed>,
-    /// What a reader should know.
-    pub notes: Vec<String>,
-}
-
-/// A mean and how well it is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Interval {
-    /// Over the runs.
-    pub mean: f64,
-    /// Standard deviation.
-    pub std: f64,
-    /// Half the 95 % interval of the mean.
-    pub ci95: f64,
-    /// Runs.
-    pub n: u64,
-}
-
-/// A published value or a claim, and what became of it.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Cell {
-    /// Metric id.
-    pub metric: String,
-    /// Flow, if it is taken of one.
-    pub flow: Option<String>,
-    /// The span it is taken over, s.
-    pub window_s: Option<(f64, f64)>,
-    /// What was published; none for a claim.
-    pub published: Option<f64>,
-    /// How far the mean may lie from it.
-    pub tolerance: Option<f64>,
-    /// The mean.
-    pub measured: Option<f64>,
-    /// Half its 95 % interval.
-    pub ci95: Option<f64>,
-    /// The claim's id.
-    pub claim: Option<Value>,
-    /// Lowest and highest that a claim allows.
-    pub bounds: Option<(Option<f64>, Option<f64>)>,
-    /// `reproduced`, `direction` or `not`.
-    pub verdict: String,
-    /// The cause, or what else to know.
-    pub note: Option<String>,
-}
-
-/// An assumed constant.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Assumed {
-    /// Dotted key.
-    pub key: String,
-    /// What it was set to.
-    pub value: Value,
-    /// Why that.
-    pub why: String,
-}
-
 impl Results {
     /// Opens a folder.
     ///
@@ -141,7 +50,7 @@ impl Results {
             return Err(ReportError::Empty { path: dir.to_path_buf() });
         }
         let runs = manifest.runs.into_iter().map(|stored| Run::open(dir, stored)).collect::<Result<_, _>>()?;
-        Ok(Self { dir: dir.to_path_buf(), runs, groups: groups(dir)? })
+        Ok(Self { dir: dir.to_path_buf(), runs, groups: Store::groups(dir)? })
     }
 
     /// The scenarios of its runs, each once, in order.
@@ -187,26 +96,6 @@ impl Run {
 
 fn json(path: &Path) -> Result<Value, ReportError> {
     let text = fs::read(path).map_err(|source| ReportError::Io { action: "read", path: path.to_path_buf(), source })?;
-    serde_json::from_slice(&text).map_err(|error| damaged(path, &error))
-}
-
-fn damaged(path: &Path, error: &serde_json::Error) -> ReportError {
-    paceline_lab::store::StoreError::Damaged { path: path.to_path_buf(), cause: error.to_string() }.into()
-}
-
-/// Reads the groups that the manifest lists. Their list may be newer than [`Manifest`]'s version of this crate knows,
-/// so it is looked up by name.
-fn groups(dir: &Path) -> Result<Vec<Group>, ReportError> {
-    let manifest = json(&dir.join("manifest.json"))?;
-    let listed = manifest["groups"].as_array().map_or(&[][..], Vec::as_slice);
-    let read = |entry: &Value| -> Result<Option<Group>, ReportError> {
-        let Some(file) = entry["file"].as_str().filter(|file| !file.contains("..")) else { return Ok(None) };
-        let path = dir.join(file);
-        let mut group: Group = serde_json::from_value(json(&path)?).map_err(|error| damaged(&path, &error))?;
-        if group.runs.is_empty() {
-            group.runs = serde_json::from_value(entry["runs"].clone()).unwrap_or_default();
-        }
-        Ok(Some(group))
-    };
-    listed.iter().filter_map(|entry| read(entry).transpose()).collect()
+    serde_json::from_slice(&text)
+        .map_err(|error| StoreError::Damaged { path: path.to_path_buf(), cause: error.to_string() }.into())
 }

@@ -1,13 +1,17 @@
 //! `paceline compare`.
 
+use super::report::report_within;
 use super::run::describe_assertion;
+use super::stored::run_into;
 use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
 use crate::table::{Table, kind_of, shown};
-use miette::Result;
+use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
 use paceline_lab::run::RunsResult;
+use paceline_lab::store::Store;
 use serde_json::json;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `compare`.
@@ -21,6 +25,9 @@ pub struct Arguments {
     /// How many runs of each, on the same consecutive seeds; the scenario's own number if absent.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: Option<u32>,
+    /// Writes rows, results and manifest into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 const SHOWN: [&str; 10] = [
@@ -47,8 +54,15 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let names = controllers(&arguments.controllers, &registry)?;
     let plans = names.iter().map(|n| selection.plan(Some(n), &registry)).collect::<Result<Vec<_>>>()?;
     let seeds = selection.seeds(arguments.repeats.unwrap_or(plans[0].repeats));
-    let results =
-        with_runner(&*world, &registry, &plans, &seeds, |runner, plan| runner.run_all(plan, &seeds).map_err(refused))?;
+    let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
+    let results = with_runner(&*world, &registry, &plans, &seeds, |runner, index, plan| match &store {
+        None => runner.run_all(plan, &seeds).map_err(refused),
+        Some(store) => run_into(store, selection, Some(&names[index]), runner, plan, &seeds),
+    })?;
+    if let Some(dir) = &arguments.out {
+        eprintln!("rows and results are in {}", dir.display());
+        report_within(dir)?;
+    }
 
     if selection.json {
         let each: Vec<_> =

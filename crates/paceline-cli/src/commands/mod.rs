@@ -2,8 +2,10 @@
 
 pub mod compare;
 pub mod list;
+pub mod report;
 pub mod reproduce;
 pub mod run;
+mod stored;
 pub mod sweep;
 
 use crate::output;
@@ -98,13 +100,13 @@ pub fn world(name: &str) -> Result<std::result::Result<Box<dyn World>, ExitCode>
     }
 }
 
-/// Does `each` plan with a runner, under one progress bar.
+/// Does `each` plan, by its number, with a runner, under one progress bar.
 pub fn with_runner(
     world: &dyn World,
     registry: &Registry,
     plans: &[Plan],
     seeds: &[u64],
-    each: impl Fn(&Runner<'_>, &Plan) -> Result<RunsResult>,
+    each: impl Fn(&Runner<'_>, usize, &Plan) -> Result<RunsResult>,
 ) -> Result<Vec<RunsResult>> {
     let seconds: f64 = plans.iter().map(|p| p.duration.as_secs_f64() * seeds.len() as f64).sum();
     let progress = Progress::new(seconds as u64);
@@ -112,7 +114,7 @@ pub fn with_runner(
     let clock = || began.elapsed().as_secs_f64();
     let ticked = || progress.tick();
     let runner = Runner { world, registry, clock: &clock, ticked: &ticked };
-    plans.iter().map(|plan| each(&runner, plan)).collect()
+    plans.iter().enumerate().map(|(index, plan)| each(&runner, index, plan)).collect()
 }
 
 /// Success if every assertion holds.

@@ -1,5 +1,7 @@
 //! `paceline run`.
 
+use super::report::report_within;
+use super::stored::run_into;
 use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
 use crate::table::{Table, kind_of, maybe, shown, sparkline};
@@ -7,8 +9,8 @@ use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
 use paceline_lab::metrics::{self, Kind};
 use paceline_lab::plan::Plan;
-use paceline_lab::run::{self, Assertion, Runner, RunsResult};
-use paceline_lab::store::{RunManifest, Setting, Store};
+use paceline_lab::run::{self, Assertion, RunsResult};
+use paceline_lab::store::Store;
 use serde_json::{Map, Value, json};
 use std::ops::{Add, Range};
 use std::path::PathBuf;
@@ -25,7 +27,7 @@ pub struct Arguments {
     /// How many runs, on consecutive seeds.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: u32,
-    /// Writes rows, manifest and results into this folder.
+    /// Writes rows, results and manifest into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -46,12 +48,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let seeds = selection.seeds(arguments.repeats);
 
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let results = with_runner(&*world, &registry, &plans, &seeds, |runner, plan| match &store {
+    let results = with_runner(&*world, &registry, &plans, &seeds, |runner, index, plan| match &store {
         None => runner.run_all(plan, &seeds).map_err(refused),
-        Some(store) => run_into(store, selection, runner, plan, &seeds),
+        Some(store) => run_into(store, selection, chosen[index].as_deref(), runner, plan, &seeds),
     })?;
     if let Some(dir) = &arguments.out {
         eprintln!("rows and results are in {}", dir.display());
+        report_within(dir)?;
     }
 
     if selection.json {
@@ -94,37 +97,6 @@ fn together(names: &[String], results: &[RunsResult]) -> serde_json::Result<Valu
         "assertions": assertions,
         "expectations": expectations,
     }))
-}
-
-/// One run after the other, each into files of its own as it goes.
-fn run_into(
-    store: &Store,
-    selection: &Selection,
-    runner: &Runner<'_>,
-    plan: &Plan,
-    seeds: &[u64],
-) -> Result<RunsResult> {
-    let mut runs = Vec::new();
-    // The case is a change like any other; what is assumed stands apart, for it is not the user's.
-    let case = plan.case.pairs().map(|(key, value)| format!("case.{key}={value}"));
-    let assumed: Map<String, Value> =
-        plan.constants.iter().filter(|c| c.applied).map(|c| (c.key.clone(), json!(c.value))).collect();
-    let manifest = RunManifest {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        scenario_text: selection.text()?,
-        changes: case.chain(selection.changes()).collect(),
-        setting: Some(Setting::of(plan, runner.registry)),
-        more: [("assumed".to_owned(), Value::Object(assumed))].into(),
-        ..RunManifest::default()
-    };
-    for seed in seeds {
-        let header = run::header(plan, runner.registry, runner.world.name(), *seed);
-        let mut rows = store.run(&header, manifest.clone()).into_diagnostic()?;
-        let result = runner.run(plan, *seed, Some(&mut rows)).map_err(refused)?;
-        rows.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
-        runs.push(result);
-    }
-    Ok(run::summarise(plan, runs))
 }
 
 /// A result for people.

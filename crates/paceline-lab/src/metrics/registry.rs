@@ -49,6 +49,20 @@ impl Kind {
         }
     }
 
+    /// A value for people: fractions as per cent, rates in Mbit/s, no more digits than mean something.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Utilization | Self::Share => format!("{:.1} %", value * 100.0),
+            Self::Loss => format!("{:.3} %", value * 100.0),
+            Self::Jain => format!("{value:.3}"),
+            Self::Number => format!("{value:.2}"),
+            Self::Count => format!("{value:.1}"),
+            Self::Delay => format!("{value:.1} ms"),
+            Self::Time => format!("{value:.1} s"),
+            Self::Rate => format!("{:.3} Mbit/s", value / 1e6),
+        }
+    }
+
     /// Whether its values lie between 0 and 1.
     pub fn is_fraction(self) -> bool {
         matches!(self, Self::Utilization | Self::Share | Self::Loss | Self::Jain)

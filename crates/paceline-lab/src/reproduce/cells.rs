@@ -1,13 +1,13 @@
 //! From what runs came to, to a cell for every published value and bound.
 
-use super::report::{Assumed, Cell, ExperimentReport, Moved, OverCell};
-use super::runs::{Measured, Values};
+use super::report::{Assumed, CaseRuns, Cell, ExperimentReport, Moved, OverCell};
+use super::runs::{Measured, Run, Values};
 use super::verdict::{comes_close, keeps, of_value};
 use super::{Experiment, Verdict, tolerance};
 use crate::label::Label;
-use crate::metrics;
+use crate::metrics::{self, Kind};
 use crate::plan::{Assert, Expect, Plan, Quantity, Reference, Remark};
-use crate::run::ratio;
+use crate::run::{RunResult, ratio, windows};
 use crate::stats::Summary;
 use std::collections::BTreeSet;
 
@@ -18,6 +18,43 @@ struct Asked<'a> {
     of: &'a Quantity,
     over: Option<&'a Reference>,
     remark: &'a Remark,
+    place: usize,
+}
+
+impl<'a> Asked<'a> {
+    fn value(case: usize, e: &'a Expect) -> Self {
+        Self { case, of: &e.of, over: e.over.as_ref(), remark: &e.remark, place: e.place }
+    }
+
+    fn bound(case: usize, a: &'a Assert) -> Self {
+        Self { case, of: &a.of, over: a.over.as_ref(), remark: &a.remark, place: a.place }
+    }
+}
+
+/// A cell for every published value and bound that runs of one plan decide alone: no null sender, no ratio to another
+/// case. A value whose claim rests on other cases gets no verdict from it.
+pub fn cells_of(plan: &Plan, runs: &[RunResult]) -> Vec<Cell> {
+    let (Some(first), windows) = (runs.first(), windows(plan)) else { return Vec::new() };
+    let alone = |over: &Option<Reference>| !matches!(over, Some(Reference::Elsewhere { .. }));
+    let mut kept = plan.clone();
+    kept.expects.retain(|e| alone(&e.over));
+    kept.asserts.retain(|a| alone(&a.over));
+    let of_run = |run: &RunResult| {
+        let values = kept.quantities().map(|quantity| run.value(plan, &windows, quantity)).collect();
+        (run.seed, Run { trace_hash: run.trace_hash.clone(), values })
+    };
+    let measured = Measured { runs: [vec![runs.iter().map(of_run).collect()], Vec::new()] };
+    let mut cells = Experiment::of(vec![kept]).report(&measured, &first.world).cells;
+    for cell in cells.iter_mut().filter(|c| c.published.is_some() && c.verdict != Verdict::Reproduced) {
+        let Some(claim) = &cell.claim else { continue };
+        let bounds = || plan.asserts.iter().filter(|a| a.id == *claim);
+        if bounds().next().is_none() || !bounds().all(|a| alone(&a.over)) {
+            let told = format!("the claim `{claim}` rests on other cases: `paceline reproduce {}` judges it", plan.id);
+            cell.verdict = Verdict::Not;
+            cell.note = Some(cell.note.iter().cloned().chain([told]).collect::<Vec<_>>().join("; "));
+        }
+    }
+    cells
 }
 
 impl Experiment {
@@ -27,8 +64,7 @@ impl Experiment {
         let bounds: Vec<(usize, &Assert)> =
             self.cases.iter().enumerate().flat_map(|(c, plan)| plan.asserts.iter().map(move |a| (c, a))).collect();
         let holds = |case: usize, a: &Assert, null: bool| {
-            let asked = Asked { case, of: &a.of, over: a.over.as_ref(), remark: &a.remark };
-            keeps(a.bounds, self.value(measured, &asked, null).as_ref())
+            keeps(a.bounds, self.value(measured, &Asked::bound(case, a), null).as_ref())
         };
         // A claim that has bounds in the value's own case is judged by those, else by all that it has.
         let claim_holds = |case: usize, id: &str| {
@@ -41,9 +77,8 @@ impl Experiment {
                 cells.push(self.published(measured, world, case, e, &claim_holds));
             }
             for a in &plan.asserts {
-                let asked = Asked { case, of: &a.of, over: a.over.as_ref(), remark: &a.remark };
                 let verdict = if holds(case, a, false) { Verdict::Reproduced } else { Verdict::Not };
-                let mut cell = self.cell(measured, world, &asked, verdict);
+                let mut cell = self.cell(measured, world, &Asked::bound(case, a), verdict);
                 cell.bounds = Some(a.bounds);
                 cell.claim = Some(a.id.clone());
                 cell.null_reproduces = holds(case, a, true);
@@ -51,13 +86,18 @@ impl Experiment {
             }
         }
         let plan = &self.cases[0];
-        let assumed = self.assumed().map(|c| Assumed {
-            id: c.id.clone(),
-            key: c.key.clone(),
-            value: c.value.clone(),
-            why: c.why.clone(),
-        });
-        ExperimentReport { id: plan.id.clone(), title: plan.title.clone(), assumed: assumed.collect(), cells }
+        ExperimentReport {
+            id: plan.id.clone(),
+            title: plan.title.clone(),
+            assumed: self.assumed().map(Assumed::of).collect(),
+            runs: self
+                .cases
+                .iter()
+                .zip(measured.of(false))
+                .map(|(plan, runs)| CaseRuns::of(&plan.case, runs))
+                .collect(),
+            cells,
+        }
     }
 
     fn published(
@@ -68,7 +108,7 @@ impl Experiment {
         e: &Expect,
         claim_holds: &dyn Fn(usize, &str) -> bool,
     ) -> Cell {
-        let asked = Asked { case, of: &e.of, over: e.over.as_ref(), remark: &e.remark };
+        let asked = Asked::value(case, e);
         let usual = || {
             let metric = metrics::find(&e.of.metric).expect("it was resolved");
             tolerance(metric, e.over.is_some(), e.published)
@@ -82,6 +122,11 @@ impl Experiment {
         cell.tolerance = Some(tolerance);
         cell.claim = e.claim.clone();
         cell.null_reproduces = comes_close(e.published, tolerance, value(true).as_ref());
+        // The mean is where it should be: there is no cause to be shown, only runs to be added.
+        if verdict != Verdict::Reproduced && comes_close(e.published, tolerance, value(false).as_ref()) {
+            cell.note = Some(too_few_runs(&cell));
+            cell.moved = None;
+        }
         cell
     }
 
@@ -124,8 +169,9 @@ impl Experiment {
             claim: None,
             verdict,
             note: self.note(measured, asked).filter(|_| verdict != Verdict::Reproduced),
-            moved: Some(Moved { by: asked.remark.moved_by.clone(), measured: None, ci95: None, verdict })
+            moved: Some(Moved { by: asked.remark.moved_by.clone(), measured: None, ci95: None, verdict: None })
                 .filter(|moved| verdict != Verdict::Reproduced && !moved.by.is_empty()),
+            place: asked.place,
         }
     }
 
@@ -170,11 +216,23 @@ impl Experiment {
                 Some(of(case, &self.cases[case].references[key])?)
             }
         };
-        let value = |(seed, values): (&u64, &Values)| match over {
-            None => values[index],
-            Some((other, reference)) => ratio(values[index]?, other.get(seed)?[reference]?),
+        let value = |(seed, run): (&u64, &Run)| match over {
+            None => run.values[index],
+            Some((other, reference)) => ratio(run.values[index]?, other.get(seed)?.values[reference]?),
         };
         Some(own.iter().map(value).collect())
+    }
+}
+
+/// The interval of a mean that lies within the tolerance is too wide.
+fn too_few_runs(cell: &Cell) -> String {
+    let kind = match (&cell.over, metrics::find(&cell.metric)) {
+        (None, Some(metric)) => metric.kind,
+        _ => Kind::Number,
+    };
+    match cell.ci95 {
+        Some(ci95) => format!("too few runs: ± {}", kind.show(ci95)),
+        None => "too few runs: one has no interval".to_owned(),
     }
 }
 

@@ -16,9 +16,10 @@ mod sensitivity;
 mod tolerance;
 mod verdict;
 
+pub use cells::cells_of;
 pub use experiment::Experiment;
 pub use null_sender::null_sender;
-pub use report::{Assumed, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
+pub use report::{Assumed, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
 pub use sensitivity::{ConstantEnd, ConstantReport, Flip, SensitivityReport, SensitivitySummary, sensitivity};
 pub use tolerance::tolerance;
 pub use verdict::Verdict;
@@ -102,7 +103,7 @@ fn try_changes(
         for cell in &mut reports[index].cells {
             let same = then.cells.iter().find(|other| other.is_of_the_same(cell));
             if let (Some(moved), Some(same)) = (cell.moved.as_mut().filter(|m| m.by == *by), same) {
-                (moved.measured, moved.ci95, moved.verdict) = (same.measured, same.ci95, same.verdict);
+                (moved.measured, moved.ci95, moved.verdict) = (same.measured, same.ci95, Some(same.verdict));
             }
         }
     }
@@ -134,6 +135,7 @@ fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, core::ops::RangeInclu
 
 #[cfg(test)]
 mod tests {
+    use super::runs::Run;
     use super::*;
     use crate::plan::Plan;
     use crate::scenario::Origin;
@@ -190,7 +192,8 @@ bounds = [0.5, 1]
         let runs = [false, true].map(|null| {
             let of = |plan: &Plan| {
                 let case = plan.case.to_string();
-                let run = |seed| plan.quantities().map(|q| value(&q.metric, &case, seed, null)).collect();
+                let values = |seed| plan.quantities().map(|q| value(&q.metric, &case, seed, null)).collect();
+                let run = |seed| Run { trace_hash: format!("{seed:016x}"), values: values(seed) };
                 (1..=seeds).map(|seed| (seed, run(seed))).collect()
             };
             experiment.plans(null).iter().map(of).collect()
@@ -251,6 +254,8 @@ bounds = [0.5, 1]
         let tail = cell(&report, "static", "rtt_p95_ms", true);
         assert_eq!((tail.verdict, tail.tolerance, tail.n), (Verdict::Direction, Some(25.0), 4));
         let mut tail = tail.clone();
+        assert_eq!(tail.moved.as_ref().unwrap().verdict, None, "it has not been run");
+        tail.moved.as_mut().unwrap().verdict = Some(Verdict::Direction);
         assert_eq!(
             (tail.note.as_deref(), tail.moved.as_ref().unwrap().by.as_slice()),
             (Some("the encoder"), &["path.rtt=50ms".to_owned()][..])

@@ -1,13 +1,15 @@
 //! What a reproduction says: cells, experiments, tallies.
 
 use super::Verdict;
+use super::runs::Run;
 use crate::label::Label;
+use crate::plan::Constant;
 use crate::stats::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One experiment's verdicts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentReport {
     /// Scenario id.
     pub id: String,
@@ -15,12 +17,25 @@ pub struct ExperimentReport {
     pub title: String,
     /// What is assumed in it because no source gives it.
     pub assumed: Vec<Assumed>,
+    /// The runs of each case.
+    pub runs: Vec<CaseRuns>,
     /// A cell for each published value and bound of each case.
     pub cells: Vec<Cell>,
 }
 
+/// The runs of one case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaseRuns {
+    /// Which case.
+    pub case: Label,
+    /// How many, on seeds from 1.
+    pub n: usize,
+    /// One hash over the trace hashes of all, 16 hexadecimal digits.
+    pub trace_hash: String,
+}
+
 /// An assumed constant.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
     /// Its name.
     pub id: String,
@@ -33,7 +48,7 @@ pub struct Assumed {
 }
 
 /// A published value or a bound, and what became of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Metric id.
     pub metric: String,
@@ -52,6 +67,7 @@ pub struct Cell {
     /// What was published; none: it is a bound.
     pub published: Option<f64>,
     /// Lowest and highest mean allowed, of a bound.
+    #[serde(deserialize_with = "crate::json::some_bounds")]
     pub bounds: Option<(f64, f64)>,
     /// How far the measured mean may lie from the published value.
     pub tolerance: Option<f64>,
@@ -73,10 +89,13 @@ pub struct Cell {
     pub note: Option<String>,
     /// What it comes to under the changes that are said to move it into tolerance, where it is not reproduced.
     pub moved: Option<Moved>,
+    /// Its place among the values and bounds of the scenario file, to find it again where a change moved its window.
+    #[serde(skip)]
+    pub(super) place: usize,
 }
 
 /// A cell under changes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moved {
     /// The `--set` changes.
     pub by: Vec<String>,
@@ -84,12 +103,12 @@ pub struct Moved {
     pub measured: Option<f64>,
     /// Half-width of its 95 % interval.
     pub ci95: Option<f64>,
-    /// The verdict that this would be.
-    pub verdict: Verdict,
+    /// The verdict that this would be; none: it was not run.
+    pub verdict: Option<Verdict>,
 }
 
 /// What a cell's value is divided by.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverCell {
     /// Metric id.
     pub metric: String,
@@ -102,7 +121,7 @@ pub struct OverCell {
 }
 
 /// Every experiment's verdicts, and how many of which.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The experiments.
     pub experiments: Vec<ExperimentReport>,
@@ -111,7 +130,7 @@ pub struct Report {
 }
 
 /// Cells by verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// All.
     pub cells: usize,
@@ -124,7 +143,7 @@ pub struct Tally {
 }
 
 /// Cells by verdict, with and without those that the null sender reproduces too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tallies {
     /// Every cell, bounds included.
     #[serde(flatten)]
@@ -145,11 +164,26 @@ pub struct Tallies {
     pub claims_held_without_null: usize,
 }
 
+impl CaseRuns {
+    pub(super) fn of(case: &Label, runs: &BTreeMap<u64, Run>) -> Self {
+        let hashes: String = runs.iter().map(|(seed, run)| format!("{seed} {}\n", run.trace_hash)).collect();
+        let trace_hash = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(hashes.as_bytes()));
+        Self { case: case.clone(), n: runs.len(), trace_hash }
+    }
+}
+
+impl Assumed {
+    /// What is told of a constant.
+    pub(crate) fn of(constant: &Constant) -> Self {
+        let Constant { id, key, value, why, .. } = constant.clone();
+        Self { id, key, value, why }
+    }
+}
+
 impl Cell {
-    /// Whether another is of the same value or bound.
+    /// Whether another is of the same value or bound of the same case.
     pub(super) fn is_of_the_same(&self, other: &Self) -> bool {
-        let what = |c: &Self| (c.metric.clone(), c.case.clone(), c.flow.clone(), c.window_s, c.published, c.bounds);
-        what(self) == what(other) && self.claim == other.claim && self.over == other.over
+        (&self.case, self.place) == (&other.case, other.place)
     }
 
     /// Says which command moves it into tolerance, or does not.
@@ -157,13 +191,17 @@ impl Cell {
         let Some(moved) = &self.moved else { return };
         let case: String = self.case.pairs().map(|(name, value)| format!(" --case '{name}={value}'")).collect();
         let sets: String = moved.by.iter().map(|change| format!(" --set '{change}'")).collect();
-        let does = if moved.verdict == Verdict::Reproduced { "moved" } else { "not moved" };
+        let does = match moved.verdict {
+            Some(Verdict::Reproduced) => "moved",
+            Some(_) => "not moved",
+            None => "has no value any more, so it is not moved",
+        };
         let command = format!("`paceline run {experiment}{case} --repeats {}{sets}`", self.n);
         let note = self.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
         self.note = Some(format!("{note}{does} into tolerance by {command}"));
     }
 
-    /// What was measured.
+    /// What was measured, as far as a verdict asks.
     pub(super) fn summary(&self) -> Option<Summary> {
         let ci95 = self.ci95.unwrap_or(f64::INFINITY);
         Some(Summary { mean: self.measured?, std: 0.0, ci95, n: self.n })

@@ -18,11 +18,18 @@ pub(super) struct Job {
 /// Everything that a run was asked for, in the order of [`Plan::quantities`].
 pub(super) type Values = Vec<Option<f64>>;
 
+/// What one run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Run {
+    pub(super) trace_hash: String,
+    pub(super) values: Values,
+}
+
 /// What runs of an experiment came to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// Of each case, and of each under the null sender: by seed.
-    pub(super) runs: [Vec<BTreeMap<u64, Values>>; 2],
+    pub(super) runs: [Vec<BTreeMap<u64, Run>>; 2],
 }
 
 impl Measured {
@@ -30,7 +37,7 @@ impl Measured {
         Self { runs: [false, true].map(|null| vec![BTreeMap::new(); experiment.plans(null).len()]) }
     }
 
-    pub(super) fn of(&self, null: bool) -> &[BTreeMap<u64, Values>] {
+    pub(super) fn of(&self, null: bool) -> &[BTreeMap<u64, Run>] {
         &self.runs[usize::from(null)]
     }
 }
@@ -74,7 +81,7 @@ pub(super) fn run_jobs(
     announce(jobs.iter().map(|j| plan(j).duration.as_secs_f64()).sum());
     jobs.sort_by_cached_key(|j| core::cmp::Reverse(traffic(plan(j))));
     // `par_bridge` hands out one after the other, in order.
-    let done: Vec<(Job, Values)> = jobs
+    let done: Vec<(Job, Run)> = jobs
         .into_iter()
         .par_bridge()
         .map(|job| {
@@ -82,11 +89,11 @@ pub(super) fn run_jobs(
             let run = runner.run(plan, job.seed, None)?;
             let windows = windows(plan);
             let values = plan.quantities().map(|quantity| run.value(plan, &windows, quantity)).collect();
-            Ok((job, values))
+            Ok((job, Run { trace_hash: run.trace_hash, values }))
         })
         .collect::<Result<_, WorldError>>()?;
-    for (job, values) in done {
-        measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, values);
+    for (job, run) in done {
+        measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);
     }
     Ok(())
 }

@@ -2,10 +2,10 @@
 
 use super::tolerance::within;
 use crate::stats::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What became of a published value or a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Of a published value: the measured mean lies within the tolerance of it, and the half-width of the 95 % interval

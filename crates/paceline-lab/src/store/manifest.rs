@@ -1,7 +1,7 @@
 //! The list of runs of a folder, and what each run's own folder says of it.
 
 use super::files::{self, Prepared, Temporary};
-use super::{RunManifest, StoreError};
+use super::{RunManifest, StoreError, StoredGroup};
 use crate::rows::RunHeader;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -26,6 +26,9 @@ pub struct Manifest {
     format_version: u32,
     /// The runs, by scenario, controllers and seed.
     pub runs: Vec<StoredRun>,
+    /// What several runs of one plan came to, by scenario, controllers and case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<StoredGroup>,
 }
 
 /// A run, as the manifest lists it.
@@ -92,7 +95,7 @@ impl About {
 
 impl Default for Manifest {
     fn default() -> Self {
-        Self { format: FORMAT.to_owned(), format_version: FORMAT_VERSION, runs: Vec::new() }
+        Self { format: FORMAT.to_owned(), format_version: FORMAT_VERSION, runs: Vec::new(), groups: Vec::new() }
     }
 }
 
@@ -125,9 +128,12 @@ impl Manifest {
             _ => return Err(damaged("`format_version` is not a number from 1".to_owned())),
         }
         let manifest: Self = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
-        // Folders are renamed and removed by these names.
-        match manifest.runs.iter().find(|run| !is_plain_name(&run.directory)) {
-            Some(run) => Err(damaged(format!("`{}` is not the name of a folder", run.directory))),
+        // Folders and files are renamed and removed by these names.
+        if let Some(run) = manifest.runs.iter().find(|run| !is_plain_name(&run.directory)) {
+            return Err(damaged(format!("`{}` is not the name of a folder", run.directory)));
+        }
+        match manifest.groups.iter().find(|group| !is_plain_name(&group.file)) {
+            Some(group) => Err(damaged(format!("`{}` is not the name of a file", group.file))),
             None => Ok(manifest),
         }
     }
@@ -156,15 +162,8 @@ impl Manifest {
         if let Some(same) = self.runs.iter().find(|other| other.key() == run.key()) {
             return same.directory.clone();
         }
-        // Some file systems do not tell upper from lower case.
-        let taken = |name: &str| {
-            runs.join(name).exists() || self.runs.iter().any(|other| other.directory.eq_ignore_ascii_case(name))
-        };
-        let numbered = (2_u64..).map(|n| format!("{}-{n}", run.directory));
-        std::iter::once(run.directory.clone())
-            .chain(numbered)
-            .find(|name| !taken(name))
-            .expect("there is no last number")
+        let taken = |name: &str| self.runs.iter().any(|other| other.directory.eq_ignore_ascii_case(name));
+        free_name(runs, &run.directory, "", taken)
     }
 
     /// Puts `run` on the list, in the place of one with the same key. The order does not depend on which came first.
@@ -184,9 +183,22 @@ impl Manifest {
 /// Name of the folder for a run: scenario, controllers, seed. Ends in the seed, so it is never a temporary name. Two
 /// keys may have one name; [`Manifest::place`] tells them apart.
 pub(super) fn directory_name(header: &RunHeader) -> String {
-    let controllers: Vec<&str> = header.controllers.iter().flatten().map(String::as_str).collect();
+    format!("{}-seed{}", plain_name(&header.scenario, &header.controllers), header.seed)
+}
+
+/// The first of `name`, `name-2`, `name-3`, each with `ending`, that nothing in the folder has and that is not `taken`.
+pub(super) fn free_name(folder: &Path, name: &str, ending: &str, taken: impl Fn(&str) -> bool) -> String {
+    // Some file systems do not tell upper from lower case: `taken` should not either.
+    let numbered = (2_u64..).map(|n| format!("{name}-{n}{ending}"));
+    let mut names = std::iter::once(format!("{name}{ending}")).chain(numbered);
+    names.find(|name| !taken(name) && !folder.join(name).exists()).expect("there is no last number")
+}
+
+/// Scenario and controllers as the beginning of a file name.
+pub(super) fn plain_name(scenario: &str, controllers: &[Option<String>]) -> String {
+    let controllers: Vec<&str> = controllers.iter().flatten().map(String::as_str).collect();
     let controllers = if controllers.is_empty() { "none".to_owned() } else { controllers.join("+") };
-    let mut name: String = format!("{}-{controllers}", header.scenario)
+    let mut name: String = format!("{scenario}-{controllers}")
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "-_.+".contains(c) { c } else { '_' })
         .collect();
@@ -198,7 +210,7 @@ pub(super) fn directory_name(header: &RunHeader) -> String {
         name.truncate(LONGEST_NAME - 9);
         name = format!("{name}-{}", &hash[..8]);
     }
-    format!("{name}-seed{}", header.seed)
+    name
 }
 
 fn is_plain_name(name: &str) -> bool {

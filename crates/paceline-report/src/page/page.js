@@ -116,13 +116,13 @@
       resize.observe(this.root);
       const dark = matchMedia("(prefers-color-scheme: dark)");
       dark.addEventListener("change", () => this.redraw());
-      addEventListener("beforeprint", () => { printing = true; this.redraw(); });
-      addEventListener("afterprint", () => { printing = false; this.redraw(); });
+      addEventListener("beforeprint", () => this.print(true));
+      addEventListener("afterprint", () => this.print(false));
     }
 
     legend(subjects) {
       const group = this.root.querySelector(".subjects");
-      const boxes = subjects.map((label, index) => {
+      const boxes = subjects.map(({ label }, index) => {
         const box = make("input", { type: "checkbox" });
         box.checked = true;
         box.addEventListener("change", () => {
@@ -151,6 +151,13 @@
 
     redraw() {
       this.plots.forEach((plot) => plot.refresh());
+    }
+
+    // Paper has another width and other colours.
+    print(begins) {
+      printing = begins;
+      document.documentElement.classList.toggle("printing", begins);
+      this.redraw();
     }
 
     // All plots over time show what `from` shows.
@@ -506,7 +513,7 @@
           ctx.fillStyle = colour("--ink-2");
           ctx.font = `${10 * ratio}px system-ui, sans-serif`;
           ctx.textBaseline = "top";
-          ctx.fillText(`${this.subjects[series.subject]} · ${series.label}`, left + 3 * ratio, from);
+          ctx.fillText(`${this.subjects[series.subject].label} · ${series.label}`, left + 3 * ratio, from);
         }
       });
       ctx.restore();
@@ -533,7 +540,7 @@
         if (text === null) continue;
         const dot = make("i");
         dot.style.background = this.colourOf(series);
-        const who = series.subject === null || this.subjects.length === 1 ? "" : `${this.subjects[series.subject]} · `;
+        const who = series.subject === null || this.subjects.length === 1 ? "" : `${this.subjects[series.subject].label} · `;
         rows.push(make("div", {}, dot, `${who}${series.label}`, make("b", {}, text)));
       }
       const more = rows.length - SHOWN_IN_TIP;
@@ -596,8 +603,7 @@
   }
 
   function colour(name) {
-    const where = printing ? document.querySelector("footer") : document.body;
-    return getComputedStyle(where).getPropertyValue(name).trim() || "#000";
+    return getComputedStyle(document.body).getPropertyValue(name).trim() || "#000";
   }
 
   function copyable(commands) {

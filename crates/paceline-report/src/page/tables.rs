@@ -2,10 +2,13 @@
 
 use crate::figure::{Figure, Kind, Panel, Series};
 use crate::panels;
-use crate::read::{Cell, Group, Results, Run};
+use crate::read::{Results, Run};
+use paceline_lab::group::Group;
 use paceline_lab::metrics;
 use paceline_lab::metrics::Kind as MetricKind;
+use paceline_lab::reproduce::{Cell, Verdict};
 use serde_json::Value;
+use std::path::Path;
 
 /// Rows of a run's flows that the table shows.
 const FLOWS_LISTED: usize = panels::FLOWS_SHOWN;
@@ -34,7 +37,7 @@ pub(super) struct GroupView {
     pub(super) name: String,
     pub(super) cells: Vec<CellView>,
     /// Metric, mean with interval, n.
-    pub(super) summary: Vec<(String, String, u64)>,
+    pub(super) summary: Vec<(String, String, usize)>,
 }
 
 /// A published value or a claim.
@@ -43,7 +46,7 @@ pub(super) struct CellView {
     pub(super) published: String,
     pub(super) measured: String,
     pub(super) tolerance: String,
-    pub(super) verdict: String,
+    pub(super) verdict: &'static str,
     pub(super) note: String,
 }
 
@@ -90,7 +93,7 @@ impl<'a> Section<'a> {
             title: told(|g| &g.title, setting.map(|s| &s.title)),
             source: told(|g| &g.source, setting.map(|s| &s.source)),
             facts: facts(&runs),
-            commands: commands(&groups, &runs, &results.dir.display().to_string()),
+            commands: commands(&groups, &runs, &folder(&results.dir)),
             groups: groups.iter().map(|group| GroupView::of(group)).collect(),
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
             assumed: assumed(&groups, &runs),
@@ -162,10 +165,15 @@ fn commands(groups: &[&Group], runs: &[&Run], dir: &str) -> Vec<String> {
             add(command_of(run, &seeds, dir));
         }
     } else {
-        groups.iter().for_each(|group| add(group.command.clone()));
+        groups.iter().for_each(|group| add(format!("{} --out {}", group.command, quoted(dir))));
     }
     add(format!("paceline report {}", quoted(dir)));
     commands
+}
+
+/// What the commands call the folder: where it stands is no one else's business.
+fn folder(dir: &Path) -> String {
+    dir.file_name().map_or_else(|| "results".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 fn command_of(run: &Run, seeds: &[u64], dir: &str) -> String {
@@ -212,7 +220,7 @@ fn assumed(groups: &[&Group], runs: &[&Run]) -> Vec<(String, String, String)> {
         }
     };
     for one in groups.iter().flat_map(|group| &group.assumed) {
-        add((one.key.clone(), plain(&one.value), one.why.clone()));
+        add((one.key.clone(), one.value.to_string(), one.why.clone()));
     }
     if groups.is_empty() {
         let kept = runs.iter().filter_map(|run| run.about.inputs.more.get("assumed")?.as_object());
@@ -250,18 +258,20 @@ fn kind_of(metric: &str) -> MetricKind {
 }
 
 fn or_dash(value: Option<f64>, kind: MetricKind) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| kind.shown(value))
+    value.map_or_else(|| "–".to_owned(), |value| kind.show(value))
 }
 
 impl GroupView {
     fn of(group: &Group) -> Self {
-        let mut name: Vec<String> = vec![plain(&group.controllers), plain(&group.case), group.changes.join(", ")];
+        let mut controllers: Vec<&str> = group.controllers.iter().flatten().map(String::as_str).collect();
+        controllers.dedup();
+        let mut name = vec![controllers.join(", "), group.case.to_string(), group.changes.join(", ")];
         name.retain(|part| !part.is_empty());
         let summary = group.summary.iter().map(|(metric, interval)| {
             let kind = kind_of(metric);
-            let mut value = kind.shown(interval.mean);
+            let mut value = kind.show(interval.mean);
             if interval.n > 1 {
-                value += &format!(" ± {}", kind.shown(interval.ci95));
+                value += &format!(" ± {}", kind.show(interval.ci95));
             }
             (metric.clone(), value, interval.n)
         });
@@ -275,20 +285,20 @@ impl GroupView {
 
 impl CellView {
     fn of(cell: &Cell) -> Self {
-        let kind = kind_of(&cell.metric);
+        let kind = if cell.over.is_some() { MetricKind::Number } else { kind_of(&cell.metric) };
         let mut what = cell.metric.clone();
         if let Some(flow) = &cell.flow {
             what += &format!(" of {flow}");
         }
-        if let Some((from, to)) = cell.window_s {
-            what += &format!(", {from} to {to} s");
+        if let Some(over) = &cell.over {
+            what += &format!(" over {}", over.metric);
         }
-        let claim = cell.claim.as_ref().map(plain).filter(|claim| !claim.is_empty());
-        if let (None, Some(claim)) = (cell.published, claim) {
+        what += &format!(", {} to {} s", cell.window_s.0, cell.window_s.1);
+        if let (None, Some(claim)) = (cell.published, &cell.claim) {
             what = format!("{claim}: {what}");
         }
-        let bound = |bounds: (Option<f64>, Option<f64>)| {
-            let end = |end: Option<f64>| end.filter(|end| end.is_finite()).map(|end| kind.shown(end));
+        let bound = |bounds: (f64, f64)| {
+            let end = |end: f64| Some(end).filter(|end| end.is_finite()).map(|end| kind.show(end));
             match (end(bounds.0), end(bounds.1)) {
                 (Some(low), Some(high)) => format!("{low} to {high}"),
                 (Some(low), None) => format!("at least {low}"),
@@ -297,19 +307,23 @@ impl CellView {
             }
         };
         let mut measured = or_dash(cell.measured, kind);
-        if let Some(ci95) = cell.ci95 {
-            measured += &format!(" ± {}", kind.shown(ci95));
+        if let Some(ci95) = cell.ci95.filter(|ci95| ci95.is_finite()) {
+            measured += &format!(" ± {}", kind.show(ci95));
         }
         Self {
             what,
             published: or_dash(cell.published, kind),
             measured,
             tolerance: match (cell.tolerance, cell.bounds) {
-                (Some(tolerance), _) => format!("± {}", kind.shown(tolerance)),
+                (Some(tolerance), _) => format!("± {}", kind.show(tolerance)),
                 (None, Some(bounds)) => bound(bounds),
                 (None, None) => "–".to_owned(),
             },
-            verdict: cell.verdict.clone(),
+            verdict: match cell.verdict {
+                Verdict::Reproduced => "reproduced",
+                Verdict::Direction => "direction",
+                Verdict::Not => "not",
+            },
             note: cell.note.clone().unwrap_or_default(),
         }
     }
@@ -406,8 +420,10 @@ mod tests {
     #[test]
     fn cells_are_told_in_the_metrics_own_unit() {
         let cell: Cell = serde_json::from_str(
-            r#"{"metric": "utilization", "flow": "video", "window_s": [0, 200], "published": 0.84, "tolerance": 0.05,
-                "measured": 0.8, "ci95": 0.01, "n": 10, "null_sender": null, "claim": null, "verdict": "reproduced"}"#,
+            r#"{"metric": "utilization", "controller": "gcc-2016", "world": "sim", "case": {}, "flow": "video",
+                "window_s": [0, 200], "over": null, "published": 0.84, "bounds": null, "tolerance": 0.05,
+                "measured": 0.8, "ci95": 0.01, "n": 10, "null_sender": null, "null_reproduces": false, "claim": null,
+                "verdict": "reproduced", "note": null, "moved": null}"#,
         )
         .unwrap();
         let view = CellView::of(&cell);

@@ -87,6 +87,7 @@ impl Resolver<'_> {
                 tolerance,
                 claim: e.claim.as_ref().map(|c| c.get().clone()),
                 remark,
+                place: key,
             });
         }
         for (index, a) in scope.file.assert.iter().enumerate() {
@@ -105,7 +106,7 @@ impl Resolver<'_> {
                 continue;
             };
             let of = self.quantity(scope, of)?;
-            found.asserts.push(Assert { id: a.id.clone(), of, over, bounds, remark });
+            found.asserts.push(Assert { id: a.id.clone(), of, over, bounds, remark, place: key });
         }
         Ok(found)
     }
