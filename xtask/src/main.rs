@@ -4,6 +4,7 @@ mod check;
 mod make_traces;
 mod measure;
 mod outside;
+mod screenshots;
 mod steps;
 
 use std::process::ExitCode;
@@ -34,6 +35,11 @@ const TASKS: &[Task] = &[
         run: outside::fuzz,
     },
     Task { name: "deny", help: "licences and sources of the dependencies (needs cargo-deny)", run: outside::deny },
+    Task {
+        name: "screenshots",
+        help: "write the README's picture, docs/images (needs chromium)",
+        run: screenshots::screenshots,
+    },
     Task {
         name: "make-traces",
         help: "write the synthetic traces and frame sizes under scenarios/real (--check: only compare)",

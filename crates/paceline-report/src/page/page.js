@@ -7,7 +7,7 @@
 (() => {
   const COLOURS = 7;                                   // --c0 to --c6 of page.css
   const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];  // one for each round of colours, and for each line of a subject
-  const LANE = 24, AXES = 50, HEIGHT = 230;            // px
+  const LANE = 26, AXES = 50, HEIGHT = 230, PAPER = 670; // px
   const SPIKE = 0.995;      // the first range holds this share of each series' values ...
   const SPIKE_FACTOR = 1.5; // ... if its largest is this much larger
   const SAMPLES = 5000;     // values that a share is estimated from
@@ -210,7 +210,7 @@
         labels.get(series.label).push(series);
       }
       for (const [label, all] of labels) {
-        if (labels.size === 1 && !all[0].states.length) break;
+        if (all[0].kind === "cdf") break;
         const first = all[0];
         const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
         swatch.innerHTML =
@@ -254,7 +254,7 @@
     }
 
     width() {
-      return printing ? 660 : Math.max(240, this.element.clientWidth);
+      return printing ? PAPER : Math.max(240, this.element.clientWidth);
     }
 
     begin() {
@@ -513,6 +513,7 @@
           ctx.fillStyle = colour("--ink-2");
           ctx.font = `${10 * ratio}px system-ui, sans-serif`;
           ctx.textBaseline = "top";
+          ctx.textAlign = "left";
           ctx.fillText(`${this.subjects[series.subject].label} · ${series.label}`, left + 3 * ratio, from);
         }
       });

@@ -91,7 +91,10 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
     let (flows, controllers) = (differ(|s| s.flow.clone()), differ(|s| s.controller.clone()));
     let seeds = differ(|s| s.seed.to_string());
     let changes = |name: &str| match runs.iter().find(|run| run.stored.directory == name) {
-        Some(run) if !run.stored.changes.is_empty() => run.stored.changes.join(", "),
+        Some(run) if !run.stored.changes.is_empty() => {
+            let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
+            changes.collect::<Vec<_>>().join(", ")
+        }
         _ => "as written".to_owned(),
     };
     let changed = runs.iter().any(|run| run.stored.changes != runs[0].stored.changes);

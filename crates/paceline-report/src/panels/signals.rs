@@ -10,8 +10,8 @@ use crate::read::{FlowKind, FlowRow, SignalRow};
 const UNITS: &[(&str, &str, &str, &str, &str, f64)] = &[
     ("bit/s", "control", "Rates inside the controllers", "rate", "Mbit/s", 1e-6),
     ("B", "window", "Windows", "window", "kB", 1e-3),
-    ("ms", "signals-ms", "Other signals", "signal", "ms", 1.0),
-    ("", "signals", "Other signals", "signal", "", 1.0),
+    ("ms", "signals-ms", "Other signals, in ms", "signal", "ms", 1.0),
+    ("", "signals", "Other signals, plain numbers", "signal", "", 1.0),
 ];
 
 struct Signals<'a> {
