@@ -8,6 +8,7 @@ mod measure;
 mod outside;
 mod reference;
 mod scoreboard;
+mod screenshots;
 mod steps;
 
 use std::process::ExitCode;
@@ -42,6 +43,11 @@ const TASKS: &[Task] = &[
         name: "scoreboard",
         help: "write the verdicts under scoreboard (--check: only say what moved)",
         run: scoreboard::scoreboard,
+    },
+    Task {
+        name: "screenshots",
+        help: "write the README's picture, docs/images (needs chromium)",
+        run: screenshots::screenshots,
     },
     Task {
         name: "make-traces",

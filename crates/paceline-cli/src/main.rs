@@ -34,6 +34,8 @@ enum Command {
     Run(commands::run::Arguments),
     /// Runs a scenario under several controllers, on the same seeds.
     Compare(commands::compare::Arguments),
+    /// Draws a folder of results as one HTML page.
+    Report(commands::report::Arguments),
     /// Gives a verdict on each published value and each claim of a paper's experiments.
     Reproduce(commands::reproduce::Arguments),
     /// Measures at each point of a grid of settings.
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Some(Command::List(arguments)) => commands::list::list(&arguments),
         Some(Command::Run(arguments)) => commands::run::run(&arguments),
         Some(Command::Compare(arguments)) => commands::compare::compare(&arguments),
+        Some(Command::Report(arguments)) => commands::report::report(&arguments),
         Some(Command::Reproduce(arguments)) => commands::reproduce::reproduce(&arguments),
         Some(Command::Sweep(arguments)) => commands::sweep::sweep(&arguments),
         Some(Command::Diff(arguments)) => commands::diff::diff(&arguments),

@@ -11,7 +11,7 @@
 //!     frames.parquet                    frames rendered and frames refused at the sender
 //!     signals.parquet                   what the controllers emitted
 //!     run.json                          the result, as `run --json` prints it
-//!     about.json                        what the run was made from: scenario text, changes, version
+//!     about.json                        what the run was made from: scenario text, changes, version, path and signals
 //! ```
 //!
 //! Any tool that reads Parquet reads the tables. Strings are UTF-8 with dictionary encoding; a column name ends in the
@@ -33,6 +33,7 @@
 pub(crate) mod files;
 mod groups;
 mod manifest;
+mod setting;
 mod table;
 mod tables;
 
@@ -40,8 +41,9 @@ use crate::group::Group;
 use crate::rows::{Row, RowSink, RunHeader};
 use files::Temporary;
 pub use groups::StoredGroup;
-use manifest::{About, MANIFEST_FILE};
-pub use manifest::{Manifest, StoredFile, StoredRun};
+use manifest::MANIFEST_FILE;
+pub use manifest::{About, Manifest, StoredFile, StoredRun};
+pub use setting::{FlowSetting, HopSetting, Setting, SignalSetting};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -54,7 +56,7 @@ use tables::Tables;
 static MANIFESTS: Mutex<()> = Mutex::new(());
 
 /// Name of the folder of runs.
-const RUNS: &str = "runs";
+pub const RUNS: &str = "runs";
 /// Name of the folder of groups.
 const RESULTS: &str = "results";
 
@@ -77,6 +79,9 @@ pub struct RunManifest {
     /// Changes to it, each as `dotted.key=value`, in order.
     #[serde(default)]
     pub changes: Vec<String>,
+    /// What rows do not say and plots need: title, capacity, propagation, what signals there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<Setting>,
     /// Whatever else the caller wants to keep.
     #[serde(default)]
     pub more: BTreeMap<String, serde_json::Value>,

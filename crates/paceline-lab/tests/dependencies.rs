@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Each crate and the crates of the workspace that it may use: `cli -> lab -> flow -> {paceline, wire} -> units` and
+/// Each crate and the crates of the workspace that it may use: `cli -> report -> lab -> flow -> {paceline, wire} -> units` and
 /// `lab -> link -> units`. `paceline` never sees `wire`, `wire` never an algorithm, `link` neither.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-units", &[]),
@@ -13,6 +13,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-link", &["paceline-units"]),
     ("paceline-flow", &["paceline", "paceline-wire", "paceline-units"]),
     ("paceline-lab", &["paceline-flow", "paceline-link", "paceline-wire", "paceline", "paceline-units"]),
+    // It reads what the laboratory stored, and could not run anything if it would.
+    ("paceline-report", &["paceline-lab"]),
 ];
 
 /// Crates above the laboratory: anything goes but being used from below, which the table rules out.

@@ -149,6 +149,27 @@ impl Capacity {
         }
     }
 
+    /// The rate over time from 0 to `until`, for plots: each rate and when it begins; of opportunities, their mean over
+    /// each `bin`. Equal neighbours are one.
+    pub fn steps(&self, until: Time, bin: TimeDelta) -> Vec<(Time, Rate)> {
+        let mut steps: Vec<(Time, Rate)> = Vec::new();
+        let mut t = Time::ZERO;
+        while t < until {
+            let (rate, next) = match &self.0 {
+                Shape::Rates { .. } => self.segment(t),
+                Shape::Opportunities(_) => {
+                    let next = (t + bin).min(until);
+                    (Rate::of(self.volume(t, next), next - t), next)
+                }
+            };
+            if steps.last().is_none_or(|(_, last)| *last != rate) {
+                steps.push((t, rate));
+            }
+            t = next;
+        }
+        steps
+    }
+
     /// The rate in force at `t` and when the next begins.
     fn segment(&self, t: Time) -> (Rate, Time) {
         match &self.0 {
@@ -298,6 +319,23 @@ mod tests {
         assert_eq!(c.finish(ms(40), bytes(250)), ms(41));
         assert_eq!(c.volume(ms(0), ms(40)), bytes((10_000 + 20_000) / 8));
         assert_eq!(c.rate_at(ms(20)), Rate::ZERO);
+    }
+
+    #[test]
+    fn steps_are_each_rate_once_and_opportunities_in_bins() {
+        let bin = TimeDelta::from_millis(100);
+        let kbps = |points: &[(i64, u64)]| -> Vec<(Time, Rate)> {
+            points.iter().map(|(t, kbps)| (ms(*t), Rate::from_kbps(*kbps))).collect()
+        };
+        let held = steps(&[(0, 1000), (10, 1000), (30, 2000)], End::Hold);
+        assert_eq!(held.steps(ms(40), bin), kbps(&[(0, 1000), (30, 2000)]));
+        assert_eq!(held.steps(ms(30), bin), kbps(&[(0, 1000)]));
+        let looped = steps(&[(0, 1000), (10, 0)], End::Loop(TimeDelta::from_millis(20)));
+        assert_eq!(looped.steps(ms(35), bin), kbps(&[(0, 1000), (10, 0), (20, 1000), (30, 0)]));
+        // Two opportunities of 1250 B in the first 100 ms, one in the second, none in the third and half a fourth.
+        let at = [0, 50, 150].map(TimeDelta::from_millis).to_vec();
+        let trace = Capacity::opportunities(at, bytes(1250), End::Hold).unwrap();
+        assert_eq!(trace.steps(ms(350), bin), kbps(&[(0, 200), (100, 100), (200, 0)]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `paceline compare`.
 
+use super::report::report_within;
 use super::run::describe_assertion;
 use super::stored::{Into, run_into};
 use super::{Selection, controllers, refused, verdict, with_runner};
@@ -66,6 +67,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     })?;
     if let Some(dir) = &arguments.out {
         eprintln!("rows and results are in {}", dir.display());
+        report_within(dir)?;
     }
 
     let each: Vec<Vec<RunMetrics>> = plans.iter().zip(&results).map(|(plan, result)| metrics(plan, result)).collect();

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod diff;
 pub mod list;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 mod scoreboard;

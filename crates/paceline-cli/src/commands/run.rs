@@ -1,5 +1,6 @@
 //! `paceline run`.
 
+use super::report::report_within;
 use super::stored::{Into, run_into};
 use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
@@ -62,6 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     })?;
     if let Some(dir) = &arguments.out {
         eprintln!("rows and results are in {}", dir.display());
+        report_within(dir)?;
     }
     if let Some(file) = into.pcap {
         eprintln!("packets are in {}", file.display());

@@ -6,7 +6,7 @@ use paceline_lab::capture::Capture;
 use paceline_lab::group::{Group, Making};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{self, Runner, RunsResult};
-use paceline_lab::store::{RunManifest, Store};
+use paceline_lab::store::{RunManifest, Setting, Store};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -44,6 +44,7 @@ pub fn run_into(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         scenario_text: selection.text()?,
         changes: case.chain(selection.changes()).collect(),
+        setting: Some(Setting::of(plan, runner.registry)),
         more: [("assumed".to_owned(), Value::Object(assumed))].into(),
         ..RunManifest::default()
     };

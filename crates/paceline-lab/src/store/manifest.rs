@@ -69,12 +69,28 @@ pub struct StoredFile {
 }
 
 /// What `about.json` in a run's folder says. The manifest can be made anew from these.
-#[derive(Serialize, Deserialize)]
-pub(super) struct About {
-    pub(super) run: StoredRun,
-    pub(super) inputs: RunManifest,
-    pub(super) flows: Vec<String>,
-    pub(super) hops: Vec<String>,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// The run, as the manifest lists it.
+    pub run: StoredRun,
+    /// What it was made from.
+    pub inputs: RunManifest,
+    /// Name of each flow.
+    pub flows: Vec<String>,
+    /// Name of each hop, forward path first.
+    pub hops: Vec<String>,
+}
+
+impl About {
+    /// Reads it from a run's folder.
+    ///
+    /// # Errors
+    /// There is none, or it is damaged.
+    pub fn read(run: &Path) -> Result<Self, StoreError> {
+        let path = run.join(ABOUT_FILE);
+        let text = fs::read(&path).map_err(files::io("read", &path))?;
+        serde_json::from_slice(&text).map_err(|error| StoreError::Damaged { path, cause: error.to_string() })
+    }
 }
 
 impl Default for Manifest {

@@ -53,6 +53,7 @@ fn about() -> RunManifest {
         scenario_text: "id = \"x\"\n".to_owned(),
         changes: vec!["path.rtt=80ms".to_owned()],
         more: [("revision".to_owned(), json!("abc"))].into(),
+        setting: None,
     }
 }
 

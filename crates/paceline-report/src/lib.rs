@@ -1,0 +1,19 @@
+//! Stored results to figures, and figures to one HTML page.
+//!
+//! ```text
+//! DIR --read--> rows, column by column --panels--> Figure --page--> report.html
+//!               (never a simulator)                   '----------> other pictures
+//! ```
+//!
+//! What stands in a figure is all that a picture shows: nobody downstream of [`figure`] sees a row. A report needs only
+//! the files of `--out DIR`, so one that was made years ago is drawn by whoever has the folder.
+
+pub mod error;
+pub mod figure;
+pub mod page;
+pub mod panels;
+pub mod read;
+
+pub use error::ReportError;
+pub use figure::Figure;
+pub use read::Results;

@@ -1,0 +1,623 @@
+// Draws the page's plots from its columns. Reads nothing but the page itself.
+//
+// uPlot gives axes, cursor and zoom. Lines are drawn here, because each series has its own times, and because of a
+// million points a plot shows what differs: in each column of pixels the first, least, largest and last value, taken
+// from all points of the span in view at each zoom.
+"use strict";
+(() => {
+  const COLOURS = 7;                                   // --c0 to --c6 of page.css
+  const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];  // one for each round of colours, and for each line of a subject
+  const LANE = 26, AXES = 50, HEIGHT = 230, PAPER = 670; // px
+  const SPIKE = 0.995;      // the first range holds this share of each series' values ...
+  const SPIKE_FACTOR = 1.5; // ... if its largest is this much larger
+  const SAMPLES = 5000;     // values that a share is estimated from
+  const SHOWN_IN_TIP = 14;
+
+  const $ = (id) => document.getElementById(id);
+  const make = (tag, attributes = {}, ...children) => {
+    const element = document.createElement(tag);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.append(...children);
+    return element;
+  };
+
+  // What tests and the browser's console see of the page.
+  const page = (window.paceline = { ready: false, error: null, points: 0, openedMs: null, figures: [] });
+
+  let printing = false;
+
+  main().catch((error) => {
+    page.error = String(error);
+    say(`The plots cannot be drawn: ${error}`);
+    throw error;
+  });
+
+  async function main() {
+    if (typeof DecompressionStream === "undefined") {
+      page.error = "no DecompressionStream";
+      say("The plots need a browser of 2023 or later: this one has no DecompressionStream. The tables are complete.");
+      return;
+    }
+    const told = JSON.parse($("told").textContent);
+    const bytes = await inflate($("columns").textContent);
+    page.points = told.points;
+    const scenarios = new Map();
+    for (const figure of told.figures) {
+      for (const panel of figure.panels)
+        for (const series of panel.series) decode(series, bytes, told.time_quantum_s);
+      page.figures.push(figure);
+      if (!scenarios.has(figure.scenario)) scenarios.set(figure.scenario, []);
+      scenarios.get(figure.scenario).push(figure);
+    }
+    for (const [name, figures] of scenarios) new Scenario(name, figures);
+    document.querySelectorAll(".commands").forEach(copyable);
+    $("message").remove();
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    page.openedMs = performance.now();
+    page.ready = true;
+  }
+
+  function say(text) {
+    const message = $("message");
+    if (message) message.textContent = text;
+  }
+
+  // Columns: base64 of a zlib stream of bytes; see columns.rs.
+  async function inflate(text) {
+    const packed = atob(text.trim());
+    const bytes = new Uint8Array(packed.length);
+    for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+
+  function decode(series, bytes, quantum) {
+    const column = ({ at, code }) => {
+      if (code === "floats") {
+        const planes = new Uint8Array(4 * series.n);
+        for (let byte = 0; byte < 4; byte++)
+          for (let i = 0, from = at + byte * series.n; i < series.n; i++) planes[4 * i + byte] = bytes[from + i];
+        return new Float32Array(planes.buffer);
+      }
+      const times = new Float64Array(series.n);
+      const perSecond = Math.round(1 / quantum); // dividing by it is exact where multiplying by the quantum is not
+      for (let i = 0, now = 0; i < series.n; i++) {
+        let zigzag = 0, scale = 1, byte;
+        do {
+          byte = bytes[at++];
+          zigzag += (byte & 0x7f) * scale;
+          scale *= 128;
+        } while (byte >= 0x80);
+        now += zigzag % 2 ? -(zigzag + 1) / 2 : zigzag / 2;
+        times[i] = now / perSecond;
+      }
+      return times;
+    };
+    series.x = column(series.x);
+    series.y = column(series.y);
+    series.hidden = false;
+  }
+
+  // The plots of one scenario: they share subjects, span and cursor.
+  class Scenario {
+    constructor(name, figures) {
+      this.root = [...document.querySelectorAll(".scenario")].find((main) => main.dataset.scenario === name);
+      this.hidden = new Set();
+      this.plots = [];
+      this.legend(figures[0]?.subjects ?? []);
+      for (const figure of figures) {
+        const section = [...this.root.querySelectorAll("[data-figure]")].find((s) => s.dataset.figure === figure.id);
+        for (const panel of figure.panels) {
+          const place = section.querySelector(`[data-panel="${panel.id}"]`);
+          this.plots.push((panel.plot = new Plot(this, panel, place, figure.subjects)));
+        }
+      }
+      const resize = new ResizeObserver(() => this.plots.forEach((plot) => plot.resize()));
+      resize.observe(this.root);
+      const dark = matchMedia("(prefers-color-scheme: dark)");
+      dark.addEventListener("change", () => this.redraw());
+      addEventListener("beforeprint", () => this.print(true));
+      addEventListener("afterprint", () => this.print(false));
+    }
+
+    legend(subjects) {
+      const group = this.root.querySelector(".subjects");
+      const boxes = subjects.map(({ label }, index) => {
+        const box = make("input", { type: "checkbox" });
+        box.checked = true;
+        box.addEventListener("change", () => {
+          if (box.checked) this.hidden.delete(index); else this.hidden.add(index);
+          this.redraw();
+        });
+        const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
+        swatch.innerHTML = line(DASHES[round(index)], 2);
+        swatch.style.color = `var(--c${index % COLOURS})`;
+        group.append(make("label", {}, box, swatch, label));
+        return box;
+      });
+      if (boxes.length > 2) {
+        const all = make("button", { type: "button" }, "all / none");
+        all.addEventListener("click", () => {
+          const checked = this.hidden.size > 0;
+          boxes.forEach((box, index) => {
+            box.checked = checked;
+            if (checked) this.hidden.delete(index); else this.hidden.add(index);
+          });
+          this.redraw();
+        });
+        group.append(all);
+      }
+    }
+
+    redraw() {
+      this.plots.forEach((plot) => plot.refresh());
+    }
+
+    // Paper has another width and other colours.
+    print(begins) {
+      printing = begins;
+      document.documentElement.classList.toggle("printing", begins);
+      this.redraw();
+    }
+
+    // All plots over time show what `from` shows.
+    zoomed(from) {
+      if (this.zooming || !from.overTime) return;
+      this.zooming = true;
+      const { min, max } = from.u.scales.x;
+      for (const plot of this.plots) {
+        if (plot !== from && plot.overTime) plot.u.setScale("x", { min, max });
+      }
+      this.zooming = false;
+    }
+  }
+
+  const round = (subject) => Math.floor(subject / COLOURS) % DASHES.length;
+  const line = (dash, width) =>
+    `<svg width="26" height="10"><path d="M1 5H25" stroke="currentColor" stroke-width="${width}" stroke-dasharray="${dash}"/></svg>`;
+
+  class Plot {
+    constructor(scenario, panel, place, subjects) {
+      Object.assign(this, { scenario, panel, place, subjects });
+      this.element = place.querySelector(".plot");
+      this.overTime = panel.series.every((s) => s.kind !== "cdf");
+      this.lanes = panel.series.every((s) => s.kind === "band");
+      this.whole = false;
+      this.styles();
+      this.key();
+      this.begin();
+    }
+
+    // How each series looks: its subject's colour, and a dash for each further line that the subject has here.
+    styles() {
+      const lines = new Map();
+      for (const series of this.panel.series) {
+        if (series.role === "limit" || series.kind === "points" || series.kind === "band") continue;
+        const key = `${series.subject} ${series.role}`;
+        const nth = lines.get(key) ?? 0;
+        lines.set(key, nth + 1);
+        series.dash = series.role === "second" ? [4, 3] : DASHES[(nth + round(series.subject)) % DASHES.length];
+        series.nth = nth;
+      }
+    }
+
+    // A button for each kind of series, which hides it.
+    key() {
+      const key = this.place.querySelector(".key");
+      const labels = new Map();
+      for (const series of this.panel.series) {
+        if (!labels.has(series.label)) labels.set(series.label, []);
+        labels.get(series.label).push(series);
+      }
+      for (const [label, all] of labels) {
+        if (all[0].kind === "cdf") break;
+        const first = all[0];
+        const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
+        swatch.innerHTML =
+          first.kind === "points" ? '<svg width="12" height="10"><rect x="4" y="3" width="4" height="4" fill="currentColor"/></svg>'
+          : first.kind === "band" ? ""
+          : line(first.role === "limit" ? [] : first.dash, first.role === "limit" ? 4 : 1.5);
+        const button = make("button", { type: "button", "aria-pressed": "true" }, swatch, label);
+        if (first.kind === "band") {
+          first.states.forEach((state, index) => {
+            const box = make("i", { class: "state" });
+            box.style.opacity = strength(first, index);
+            button.append(make("span", { class: "named" }, box, first.states.length > 1 ? state : ""));
+          });
+        }
+        button.addEventListener("click", () => {
+          const hide = button.getAttribute("aria-pressed") === "true";
+          button.setAttribute("aria-pressed", String(!hide));
+          all.forEach((series) => (series.hidden = hide));
+          this.refresh();
+        });
+        key.append(button);
+      }
+      this.button = make("button", { type: "button", class: "whole", "aria-pressed": "false", hidden: "" }, "all values");
+      this.button.title = "Show the largest values, too";
+      this.button.addEventListener("click", () => {
+        this.whole = !this.whole;
+        this.button.setAttribute("aria-pressed", String(this.whole));
+        this.refresh();
+      });
+      key.append(this.button);
+    }
+
+    visible(series) {
+      return !series.hidden && !(series.subject !== null && this.scenario.hidden.has(series.subject));
+    }
+
+    height() {
+      if (!this.lanes) return innerWidth < 600 ? 190 : HEIGHT;
+      const lanes = this.panel.series.filter((series) => this.visible(series)).length;
+      return Math.max(1, lanes) * LANE + AXES;
+    }
+
+    width() {
+      return printing ? PAPER : Math.max(240, this.element.clientWidth);
+    }
+
+    begin() {
+      const { x, y } = this.panel;
+      const self = this;
+      const narrow = this.width() < 480;
+      const named = ({ label, unit }) => (unit ? `${label} (${unit})` : label);
+      const axis = { stroke: () => colour("--ink-2"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif" };
+      const grid = { stroke: () => colour("--grid"), width: 1 };
+      const ticks = { stroke: () => colour("--grid"), width: 1, size: 5 };
+      this.u = new uPlot({
+        width: this.width(),
+        height: this.height(),
+        legend: { show: false },
+        pxAlign: 0,
+        padding: [8, 12, 0, 0],
+        scales: {
+          x: { time: false },
+          y: { range: () => this.yRange() },
+        },
+        axes: [
+          { ...axis, grid, ticks, label: named(x), labelSize: 18, size: 30, space: narrow ? 50 : 70 },
+          this.lanes
+            ? { ...axis, size: 58, grid: { show: false }, ticks: { show: false }, splits: [], values: [], label: named(y), labelSize: 18 }
+            : { ...axis, grid, ticks, label: named(y), labelSize: 18, size: 58, space: 32 },
+        ],
+        cursor: {
+          points: { show: false },
+          y: false,
+          drag: { x: true, y: false, dist: 4 },
+          sync: this.overTime ? { key: this.scenario.root.dataset.scenario, setSeries: false } : undefined,
+        },
+        series: [{}, ...this.panel.series.map((series, index) => ({
+          scale: "y",
+          show: true,
+          auto: false,
+          stroke: () => this.colourOf(series),
+          fill: series.kind === "points" ? () => this.colourOf(series) : undefined,
+          width: series.role === "limit" ? 4 : series.role === "second" ? 1.25 : 1.5,
+          alpha: series.role === "limit" ? 0.55 : series.role === "second" ? 0.85 : 1,
+          dash: series.dash?.length ? series.dash : undefined,
+          points: { show: false },
+          paths: (u) => self.path(u, index),
+        }))],
+        hooks: {
+          setScale: [(u, key) => { if (key === "x" && this.u) { this.scenario.zoomed(this); this.hint(); } }],
+          drawAxes: [() => this.bands()],
+          setCursor: [(u) => this.tip(u)],
+        },
+      }, this.frame(), this.element);
+      this.tipBox = make("div", { class: "tip", hidden: "" });
+      this.u.over.append(this.tipBox);
+      this.u.over.addEventListener("mouseenter", () => (this.hovered = true));
+      this.u.over.addEventListener("mouseleave", () => { this.hovered = false; this.tipBox.hidden = true; });
+      this.element.addEventListener("keydown", (event) => this.pressed(event));
+      this.hint();
+    }
+
+    // uPlot's own data: nothing but the span, to which a double click returns.
+    frame() {
+      const [min, max] = this.span();
+      return [[min, max], ...this.panel.series.map(() => [null, null])];
+    }
+
+    span() {
+      if (this.panel.x.range) return this.panel.x.range;
+      let most = 0, share = 0;
+      for (const series of this.panel.series) {
+        if (!series.n || !this.visible(series)) continue;
+        most = Math.max(most, series.x[series.n - 1]);
+        share = Math.max(share, series.x[Math.floor((series.n - 1) * SPIKE)]);
+      }
+      const max = this.whole || most <= SPIKE_FACTOR * share ? most : share;
+      this.clipped = max < most;
+      return [0, max * 1.02 || 1];
+    }
+
+    refresh() {
+      this.u.setSize({ width: this.width(), height: this.height() });
+      if (this.overTime) {
+        const { min, max } = this.u.scales.x;
+        this.u.setData(this.frame(), false);
+        this.u.setScale("x", { min, max });
+      } else {
+        this.u.setData(this.frame(), true);
+      }
+      this.hint();
+    }
+
+    resize() {
+      if (!printing && Math.abs(this.u.width - this.width()) > 1) this.refresh();
+    }
+
+    hint() {
+      this.button.hidden = !(this.clipped || this.whole);
+    }
+
+    colourOf(series) {
+      return series.subject === null ? colour("--ink") : colour(`--c${series.subject % COLOURS}`);
+    }
+
+    // First and last index of the points of `series` that the span in view needs.
+    inView(series) {
+      const { min, max } = this.u.scales.x;
+      const first = Math.max(0, bisect(series.x, min) - 1);
+      const last = Math.min(series.n - 1, bisect(series.x, max));
+      return [first, last];
+    }
+
+    yRange() {
+      const { y, series: all } = this.panel;
+      if (this.lanes) return [0, 1];
+      if (y.range) return y.range.map((end, index) => (index ? end * 1.02 : end));
+      let least = Infinity, most = -Infinity, top = -Infinity, bottom = Infinity, limit = -Infinity;
+      const zoomed = this.u && this.isZoomed();
+      for (const series of all) {
+        if (!this.visible(series) || series.kind === "band" || !series.n) continue;
+        const extremes = zoomed ? this.extremes(series, ...this.inView(series)) : (series.all ??= this.extremes(series, 0, series.n - 1));
+        if (series.role === "limit") { limit = Math.max(limit, extremes.most); continue; }
+        least = Math.min(least, extremes.least);
+        most = Math.max(most, extremes.most);
+        if (zoomed) continue;
+        const [low, high] = (series.shares ??= shares(series));
+        bottom = Math.min(bottom, low);
+        top = Math.max(top, high);
+      }
+      this.clipped = false;
+      if (!zoomed && !this.whole && most > -Infinity) {
+        if (most > SPIKE_FACTOR * top && top > 0) { most = SPIKE_FACTOR * top; this.clipped = true; }
+        if (least < SPIKE_FACTOR * bottom && bottom < 0) { least = SPIKE_FACTOR * bottom; this.clipped = true; }
+      }
+      // A capacity far above what is used would flatten the rest.
+      if (limit <= 4 * most || most === -Infinity) most = Math.max(most, limit);
+      if (!(most > -Infinity)) return [0, 1];
+      if (least > 0) least = 0;
+      if (most < 0) most = 0;
+      if (least === most) most = least + 1;
+      const room = (most - least) * 0.06;
+      return [least < 0 ? least - room : 0, most + room];
+    }
+
+    isZoomed() {
+      const { min, max } = this.u.scales.x;
+      const [from, to] = this.span();
+      return min > from + 1e-9 || max < to - 1e-9;
+    }
+
+    extremes(series, first, last) {
+      let least = Infinity, most = -Infinity;
+      for (let i = first; i <= last; i++) {
+        const y = series.y[i];
+        if (y < least) least = y;
+        if (y > most) most = y;
+      }
+      return { least, most };
+    }
+
+    // What uPlot strokes and fills for a series, in canvas pixels.
+    path(u, index) {
+      const series = this.panel.series[index];
+      if (!series.n || series.kind === "band" || !this.visible(series)) return null;
+      const { left, top, width, height } = u.bbox;
+      const sx = u.scales.x, sy = u.scales.y;
+      const toX = (x) => left + ((x - sx.min) / (sx.max - sx.min)) * width;
+      const toY = (y) => top + height - ((y - sy.min) / (sy.max - sy.min)) * height;
+      const [first, last] = this.inView(series);
+      const path = new Path2D();
+      series.drawn = 0;
+      if (series.kind === "points") {
+        const size = 4 * devicePixelRatio;
+        let seen = new Set(), column = -1;
+        for (let i = first; i <= last; i++) {
+          if (Number.isNaN(series.y[i])) continue;
+          const x = toX(series.x[i]), y = toY(series.y[i]);
+          if (Math.round(x) !== column) { seen.clear(); column = Math.round(x); }
+          if (seen.has(Math.round(y))) continue;
+          seen.add(Math.round(y));
+          path.rect(x - size / 2, y - size / 2, size, size);
+          series.drawn++;
+        }
+        return { stroke: null, fill: path, clip: null, band: null, gaps: null, flags: 3 };
+      }
+      const steps = series.kind === "steps";
+      let pen = false, before = 0;
+      const to = (x, y) => {
+        if (Number.isNaN(y)) { if (steps && pen) path.lineTo(x, before); pen = false; return; }
+        if (!pen) path.moveTo(x, y);
+        else { if (steps) path.lineTo(x, before); path.lineTo(x, y); }
+        pen = true;
+        before = y;
+        series.drawn++;
+      };
+      if (last - first <= 4 * width) {
+        for (let i = first; i <= last; i++) to(toX(series.x[i]), toY(series.y[i]));
+      } else {
+        // Level of detail: a column of pixels has its first, least, largest and last value.
+        for (let i = first; i <= last;) {
+          const column = Math.floor(toX(series.x[i]));
+          const begin = series.y[i];
+          let least = begin, most = begin, end = begin;
+          for (i++; i <= last && Math.floor(toX(series.x[i])) === column; i++) {
+            end = series.y[i];
+            if (!(end >= least)) least = end;
+            if (!(end <= most)) most = end;
+          }
+          to(column, toY(begin));
+          if (least < begin || most > begin) {
+            path.lineTo(column, toY(least));
+            path.lineTo(column, toY(most));
+            path.lineTo(column, (before = toY(end)));
+            series.drawn += 3;
+          }
+        }
+      }
+      return { stroke: path, fill: null, clip: null, band: null, gaps: null, flags: 3 };
+    }
+
+    // States and freezes: each in a lane, or, beside lines, over the whole height.
+    bands() {
+      const u = this.u;
+      if (!u) return requestAnimationFrame(() => this.u.redraw(false));
+      const { ctx } = u;
+      const { left, top, width, height } = u.bbox;
+      const shown = this.panel.series.filter((series) => series.kind === "band" && this.visible(series));
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(left, top, width, height);
+      ctx.clip();
+      const ratio = devicePixelRatio;
+      shown.forEach((series, lane) => {
+        const high = this.lanes ? height / shown.length : height;
+        const from = this.lanes ? top + lane * high : top;
+        const [first, last] = this.inView(series);
+        ctx.fillStyle = this.colourOf(series);
+        series.drawn = 0;
+        let until = -1;
+        for (let i = first; i <= last; i++) {
+          if (Number.isNaN(series.y[i])) continue;
+          const x = u.valToPos(series.x[i], "x", true);
+          const end = i + 1 < series.n ? u.valToPos(series.x[i + 1], "x", true) : left + width;
+          if (end <= until) continue; // nothing of it would be seen
+          until = Math.max(end, x + 1);
+          if (this.lanes) {
+            ctx.globalAlpha = strength(series, series.y[i]);
+            ctx.fillRect(x, from + 10 * ratio, Math.max(end - x, 1), high - 11 * ratio);
+          } else {
+            ctx.globalAlpha = 0.22;
+            ctx.fillRect(x, from, Math.max(end - x, 1), high);
+            ctx.globalAlpha = 1;
+            ctx.fillRect(x, from, Math.max(end - x, 1), 4 * ratio);
+          }
+          series.drawn++;
+        }
+        if (this.lanes) {
+          ctx.globalAlpha = 1;
+          ctx.fillStyle = colour("--ink-2");
+          ctx.font = `${10 * ratio}px system-ui, sans-serif`;
+          ctx.textBaseline = "top";
+          ctx.textAlign = "left";
+          ctx.fillText(`${this.subjects[series.subject].label} · ${series.label}`, left + 3 * ratio, from);
+        }
+      });
+      ctx.restore();
+    }
+
+    // The values under the cursor, beside it.
+    tip(u) {
+      const box = this.tipBox;
+      if (!box) return;
+      const { left } = u.cursor;
+      if (!this.hovered || left == null || left < 0) { box.hidden = true; return; }
+      const at = u.posToVal(left, "x");
+      const { x, y } = this.panel;
+      const rows = [];
+      for (const series of this.panel.series) {
+        if (!this.visible(series) || !series.n) continue;
+        const i = bisect(series.x, at) - 1;
+        let text = null;
+        if (series.kind === "cdf") text = `${(100 * (i < 0 ? 0 : series.y[i])).toFixed(1)} %`;
+        else if (i >= 0 && !Number.isNaN(series.y[i])) {
+          if (series.kind === "points" && at - series.x[i] > (u.scales.x.max - u.scales.x.min) / 50) continue;
+          text = series.states.length ? series.states[series.y[i]] ?? String(series.y[i]) : `${number(series.y[i])} ${y.unit}`;
+        }
+        if (text === null) continue;
+        const dot = make("i");
+        dot.style.background = this.colourOf(series);
+        const who = series.subject === null || this.subjects.length === 1 ? "" : `${this.subjects[series.subject].label} · `;
+        rows.push(make("div", {}, dot, `${who}${series.label}`, make("b", {}, text)));
+      }
+      const more = rows.length - SHOWN_IN_TIP;
+      if (more > 0) rows.splice(SHOWN_IN_TIP, more, make("div", {}, `and ${more} more`));
+      box.replaceChildren(make("div", { class: "at" }, `${number(at)} ${x.unit}`), ...rows);
+      box.hidden = false;
+      const right = left > u.over.clientWidth / 2;
+      box.style.left = right ? "" : `${left + 12}px`;
+      box.style.right = right ? `${u.over.clientWidth - left + 12}px` : "";
+    }
+
+    pressed(event) {
+      const { min, max } = this.u.scales.x;
+      const [from, to] = this.span();
+      const length = max - min;
+      const show = {
+        "+": [min + length / 4, max - length / 4],
+        "=": [min + length / 4, max - length / 4],
+        "-": [min - length / 2, max + length / 2],
+        "ArrowLeft": [min - length / 4, max - length / 4],
+        "ArrowRight": [min + length / 4, max + length / 4],
+        "0": [from, to],
+      }[event.key];
+      if (!show || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      const wanted = Math.min(show[1] - show[0], to - from);
+      const begin = Math.min(Math.max(show[0], from), to - wanted);
+      this.u.setScale("x", { min: begin, max: begin + wanted });
+    }
+  }
+
+  // How strong a state's colour is: the first faint, the last full.
+  function strength(series, state) {
+    return series.states.length < 2 ? 0.7 : 0.12 + (0.88 * state) / (series.states.length - 1);
+  }
+
+  // Index of the first element above `value`.
+  function bisect(sorted, value) {
+    let low = 0, high = sorted.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (sorted[middle] <= value) low = middle + 1; else high = middle;
+    }
+    return low;
+  }
+
+  // The values that all but few of a series' lie between.
+  function shares(series) {
+    const stride = Math.max(1, Math.floor(series.n / SAMPLES));
+    const values = [];
+    for (let i = 0; i < series.n; i += stride) if (!Number.isNaN(series.y[i])) values.push(series.y[i]);
+    values.sort((a, b) => a - b);
+    const at = (share) => values[Math.round((values.length - 1) * share)] ?? 0;
+    return [at(1 - SPIKE), at(SPIKE)];
+  }
+
+  function number(value) {
+    const size = Math.abs(value);
+    return size >= 1000 ? value.toFixed(0) : size >= 100 ? value.toFixed(1) : size >= 1 ? value.toFixed(2) : value.toFixed(3);
+  }
+
+  function colour(name) {
+    return getComputedStyle(document.body).getPropertyValue(name).trim() || "#000";
+  }
+
+  function copyable(commands) {
+    const button = commands.querySelector(".copy");
+    const text = commands.querySelector("pre");
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(text.textContent.trim());
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(text); // no clipboard in a page from a file: ready for Ctrl-C
+        button.textContent = "Selected";
+      }
+    });
+  }
+})();

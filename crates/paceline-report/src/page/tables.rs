@@ -1,0 +1,440 @@
+//! What stands in words on the page: a section for each scenario.
+
+use crate::figure::{Figure, Kind, Panel, Series};
+use crate::panels;
+use crate::read::{Results, Run};
+use paceline_lab::group::Group;
+use paceline_lab::metrics;
+use paceline_lab::metrics::Kind as MetricKind;
+use paceline_lab::reproduce::{Cell, Verdict};
+use serde_json::Value;
+use std::path::Path;
+
+/// Rows of a run's flows that the table shows.
+const FLOWS_LISTED: usize = panels::FLOWS_SHOWN;
+
+/// A scenario's part of the page.
+pub(super) struct Section<'a> {
+    pub(super) scenario: &'a str,
+    pub(super) title: String,
+    pub(super) source: String,
+    /// Name and value of what a reader asks first.
+    pub(super) facts: Vec<(&'static str, String)>,
+    /// Commands that make the page again.
+    pub(super) commands: Vec<String>,
+    pub(super) groups: Vec<GroupView>,
+    pub(super) flows: Vec<FlowView>,
+    /// What is assumed: key, value, why.
+    pub(super) assumed: Vec<(String, String, String)>,
+    pub(super) notes: Vec<String>,
+    /// What of the data is not drawn; empty if all of it is.
+    pub(super) left_out: String,
+    pub(super) figures: Vec<FigureView<'a>>,
+}
+
+/// What runs of one kind came to.
+pub(super) struct GroupView {
+    pub(super) name: String,
+    pub(super) cells: Vec<CellView>,
+    /// Metric, mean with interval, n.
+    pub(super) summary: Vec<(String, String, usize)>,
+}
+
+/// A published value or a claim.
+pub(super) struct CellView {
+    pub(super) what: String,
+    pub(super) published: String,
+    pub(super) measured: String,
+    pub(super) tolerance: String,
+    pub(super) verdict: &'static str,
+    pub(super) note: String,
+}
+
+/// A flow of a run.
+pub(super) struct FlowView {
+    pub(super) run: String,
+    pub(super) flow: String,
+    pub(super) controller: String,
+    pub(super) numbers: Vec<String>,
+    pub(super) hash: String,
+}
+
+/// Headings of [`FlowView::numbers`].
+pub(super) const FLOW_NUMBERS: [&str; 7] =
+    ["throughput", "target", "loss", "one-way p50", "one-way p95", "frame p95", "freezes"];
+
+/// A figure, without its numbers.
+pub(super) struct FigureView<'a> {
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    pub(super) panels: Vec<PanelView<'a>>,
+}
+
+/// A plot, without its numbers.
+pub(super) struct PanelView<'a> {
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    pub(super) caption: &'a str,
+    /// The plot in words.
+    pub(super) spoken: String,
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn of(results: &'a Results, scenario: &'a str, figures: &'a [Figure]) -> Self {
+        let runs: Vec<&Run> = results.runs.iter().filter(|run| run.stored.scenario == scenario).collect();
+        let groups: Vec<&Group> = results.groups.iter().filter(|group| group.scenario == scenario).collect();
+        let drawn = panels::drawn(results, scenario).len();
+        let setting = runs.iter().find_map(|run| run.setting());
+        let told = |of: fn(&Group) -> &String, or: Option<&String>| {
+            groups.iter().map(|group| of(group)).find(|text| !text.is_empty()).or(or).cloned().unwrap_or_default()
+        };
+        Self {
+            scenario,
+            title: told(|g| &g.title, setting.map(|s| &s.title)),
+            source: told(|g| &g.source, setting.map(|s| &s.source)),
+            facts: facts(&runs),
+            commands: commands(&groups, &runs, &folder(&results.dir)),
+            groups: groups.iter().map(|group| GroupView::of(group)).collect(),
+            flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
+            assumed: assumed(&groups, &runs),
+            notes: notes(&groups),
+            left_out: match runs.len() - drawn {
+                0 => String::new(),
+                left => format!(
+                    "The plots show {drawn} of {} runs: {left} would make the page too large. Tables are of all runs.",
+                    runs.len()
+                ),
+            },
+            figures: figures.iter().filter(|figure| figure.scenario == scenario).map(FigureView::of).collect(),
+        }
+    }
+}
+
+fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
+    let each_once = |values: Vec<String>| {
+        let mut seen: Vec<String> = Vec::new();
+        for value in values {
+            if !value.is_empty() && !seen.contains(&value) {
+                seen.push(value);
+            }
+        }
+        seen
+    };
+    let list = |of: &dyn Fn(&Run) -> Vec<String>| each_once(runs.iter().flat_map(|run| of(run)).collect()).join(", ");
+    let seeds: Vec<u64> = {
+        let mut seeds: Vec<u64> = runs.iter().map(|run| run.stored.seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        seeds
+    };
+    let consecutive = seeds.len() > 2 && seeds.windows(2).all(|pair| pair[1] - pair[0] == 1);
+    let seeds = match (consecutive, seeds.first(), seeds.last()) {
+        (true, Some(first), Some(last)) => format!("{first} to {last}"),
+        _ => seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+    };
+    let all = [
+        ("runs", runs.len().to_string()),
+        ("seeds", seeds),
+        ("controllers", list(&|run| run.stored.controllers.iter().flatten().cloned().collect())),
+        ("changes", list(&|run| run.stored.changes.clone())),
+        ("length", list(&|run| vec![format!("{} s", run.duration_s())])),
+        ("world", list(&|run| vec![run.stored.world.clone()])),
+        ("version", list(&|run| vec![run.stored.version.clone()])),
+        ("made", list(&|run| run.stored.created.iter().cloned().collect())),
+    ];
+    all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// The commands of the groups or, in a folder without groups, what must have made each kind of run.
+fn commands(groups: &[&Group], runs: &[&Run], dir: &str) -> Vec<String> {
+    let mut commands: Vec<String> = Vec::new();
+    let mut add = |command: String| {
+        if !command.is_empty() && !commands.contains(&command) {
+            commands.push(command);
+        }
+    };
+    if groups.is_empty() {
+        let key = |run: &Run| (run.stored.controllers.clone(), run.stored.changes.clone());
+        let mut done = Vec::new();
+        for run in runs.iter().filter(|run| run.stored.world == "sim") {
+            if done.contains(&key(run)) {
+                continue;
+            }
+            done.push(key(run));
+            let seeds: Vec<u64> = runs.iter().filter(|r| key(r) == key(run)).map(|r| r.stored.seed).collect();
+            add(command_of(run, &seeds, dir));
+        }
+    } else {
+        groups.iter().for_each(|group| add(format!("{} --out {}", group.command, quoted(dir))));
+    }
+    add(format!("paceline report {}", quoted(dir)));
+    commands
+}
+
+/// What the commands call the folder: where it stands is no one else's business.
+fn folder(dir: &Path) -> String {
+    dir.file_name().map_or_else(|| "results".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn command_of(run: &Run, seeds: &[u64], dir: &str) -> String {
+    let mut command = format!("paceline run {}", quoted(&run.stored.scenario));
+    let media =
+        |flow: usize| run.setting().and_then(|setting| setting.flows.get(flow)).is_none_or(|flow| flow.kind == "media");
+    let mut controllers: Vec<&str> =
+        (0..run.stored.controllers.len()).filter(|flow| media(*flow)).map(|flow| run.controller(flow)).collect();
+    controllers.dedup();
+    if let [one] = controllers[..] {
+        command += &format!(" --controller {one}");
+    }
+    for change in &run.stored.changes {
+        command += &match change.strip_prefix("case.") {
+            Some(case) => format!(" --case {}", quoted(case)),
+            None => format!(" --set {}", quoted(change)),
+        };
+    }
+    let first = seeds.iter().min().copied().unwrap_or(1);
+    if first != 1 {
+        command += &format!(" --seed {first}");
+    }
+    if seeds.len() > 1 {
+        command += &format!(" --repeats {}", seeds.len());
+    }
+    command + &format!(" --out {}", quoted(dir))
+}
+
+/// As a shell takes it.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+fn assumed(groups: &[&Group], runs: &[&Run]) -> Vec<(String, String, String)> {
+    let mut all: Vec<(String, String, String)> = Vec::new();
+    let mut add = |row: (String, String, String)| {
+        if !all.contains(&row) {
+            all.push(row);
+        }
+    };
+    for one in groups.iter().flat_map(|group| &group.assumed) {
+        add((one.key.clone(), one.value.to_string(), one.why.clone()));
+    }
+    if groups.is_empty() {
+        let kept = runs.iter().filter_map(|run| run.about.inputs.more.get("assumed")?.as_object());
+        kept.flatten().for_each(|(key, value)| add((key.clone(), plain(value), String::new())));
+    }
+    all
+}
+
+fn notes(groups: &[&Group]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for note in groups.iter().flat_map(|group| &group.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes
+}
+
+/// A JSON value for people.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Object(pairs) => {
+            let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect();
+            pairs.join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn kind_of(metric: &str) -> MetricKind {
+    metrics::find(metric).map_or(MetricKind::Number, |metric| metric.kind)
+}
+
+fn or_dash(value: Option<f64>, kind: MetricKind) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| kind.show(value))
+}
+
+impl GroupView {
+    fn of(group: &Group) -> Self {
+        let mut controllers: Vec<&str> = group.controllers.iter().flatten().map(String::as_str).collect();
+        controllers.dedup();
+        let mut name = vec![controllers.join(", "), group.case.to_string(), group.changes.join(", ")];
+        name.retain(|part| !part.is_empty());
+        let summary = group.summary.iter().map(|(metric, interval)| {
+            let kind = kind_of(metric);
+            let mut value = kind.show(interval.mean);
+            if interval.n > 1 {
+                value += &format!(" ± {}", kind.show(interval.ci95));
+            }
+            (metric.clone(), value, interval.n)
+        });
+        Self {
+            name: name.join(" · "),
+            cells: group.cells.iter().map(CellView::of).collect(),
+            summary: summary.collect(),
+        }
+    }
+}
+
+impl CellView {
+    fn of(cell: &Cell) -> Self {
+        let kind = if cell.over.is_some() { MetricKind::Number } else { kind_of(&cell.metric) };
+        let mut what = cell.metric.clone();
+        if let Some(flow) = &cell.flow {
+            what += &format!(" of {flow}");
+        }
+        if let Some(over) = &cell.over {
+            what += &format!(" over {}", over.metric);
+        }
+        what += &format!(", {} to {} s", cell.window_s.0, cell.window_s.1);
+        if let (None, Some(claim)) = (cell.published, &cell.claim) {
+            what = format!("{claim}: {what}");
+        }
+        let bound = |bounds: (f64, f64)| {
+            let end = |end: f64| Some(end).filter(|end| end.is_finite()).map(|end| kind.show(end));
+            match (end(bounds.0), end(bounds.1)) {
+                (Some(low), Some(high)) => format!("{low} to {high}"),
+                (Some(low), None) => format!("at least {low}"),
+                (None, Some(high)) => format!("at most {high}"),
+                (None, None) => "–".to_owned(),
+            }
+        };
+        let mut measured = or_dash(cell.measured, kind);
+        if let Some(ci95) = cell.ci95.filter(|ci95| ci95.is_finite()) {
+            measured += &format!(" ± {}", kind.show(ci95));
+        }
+        Self {
+            what,
+            published: or_dash(cell.published, kind),
+            measured,
+            tolerance: match (cell.tolerance, cell.bounds) {
+                (Some(tolerance), _) => format!("± {}", kind.show(tolerance)),
+                (None, Some(bounds)) => bound(bounds),
+                (None, None) => "–".to_owned(),
+            },
+            verdict: match cell.verdict {
+                Verdict::Reproduced => "reproduced",
+                Verdict::Direction => "direction",
+                Verdict::Not => "not",
+            },
+            note: cell.note.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl FlowView {
+    fn of(run: &Run) -> Vec<Self> {
+        let flows = run.result["flows"].as_array().map_or(&[][..], Vec::as_slice);
+        let hash = run.stored.trace_hash.clone().unwrap_or_default();
+        let of = |(index, flow): (usize, &Value)| {
+            let streams = flow["streams"].as_array().map_or(&[][..], Vec::as_slice);
+            let sum = |key: &str| streams.iter().map(|s| s[key].as_f64()).sum::<Option<f64>>();
+            let freezes = sum("freezes").zip(sum("freeze_s")).filter(|_| !streams.is_empty());
+            let number = |value: &Value, kind| or_dash(value.as_f64(), kind);
+            Self {
+                run: run.stored.directory.clone(),
+                flow: flow["id"].as_str().unwrap_or_default().to_owned(),
+                controller: run.controller(index).to_owned(),
+                numbers: vec![
+                    number(&flow["throughput_bps"], MetricKind::Rate),
+                    number(&flow["target_bps"], MetricKind::Rate),
+                    number(&flow["loss_ratio"], MetricKind::Loss),
+                    number(&flow["owd_ms"]["p50"], MetricKind::Delay),
+                    number(&flow["owd_ms"]["p95"], MetricKind::Delay),
+                    streams
+                        .first()
+                        .map_or("–".to_owned(), |s| number(&s["frame_delay_ms"]["p95"], MetricKind::Delay)),
+                    freezes.map_or("–".to_owned(), |(count, s)| format!("{count}, {s:.1} s")),
+                ],
+                hash: hash.clone(),
+            }
+        };
+        flows.iter().enumerate().take(FLOWS_LISTED).map(of).collect()
+    }
+}
+
+impl<'a> FigureView<'a> {
+    fn of(figure: &'a Figure) -> Self {
+        let panels = figure.panels.iter().map(|panel| PanelView {
+            id: &panel.id,
+            title: &panel.title,
+            caption: &panel.caption,
+            spoken: spoken(panel, figure),
+        });
+        Self { id: &figure.id, title: &figure.title, panels: panels.collect() }
+    }
+}
+
+/// Series of a plot that its words go into.
+const SPOKEN: usize = 24;
+
+/// A plot in words: least, mean and largest of each series.
+fn spoken(panel: &Panel, figure: &Figure) -> String {
+    let unit = |unit: &str| if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let of = |series: &Series| {
+        let label =
+            series.subject.map_or_else(String::new, |subject| format!(" of {}", figure.subjects[subject].label));
+        let numbers = match series.kind {
+            Kind::Band if series.states.len() == 1 => {
+                format!("{} times", series.y.iter().filter(|y| !y.is_nan()).count())
+            }
+            Kind::Band => format!("{} changes", series.len().saturating_sub(2)),
+            Kind::Cdf => {
+                let half = series.y.partition_point(|share| *share < 0.5).min(series.len() - 1);
+                let unit = unit(&panel.x.unit);
+                format!("half up to {:.3}{unit}, all up to {:.3}{unit}", series.x[half], series.x[series.len() - 1])
+            }
+            Kind::Line | Kind::Steps | Kind::Points => {
+                let values: Vec<f64> = series.y.iter().copied().filter(|y| y.is_finite()).collect();
+                let (least, most) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
+                match (least, most) {
+                    (Some(least), Some(most)) => {
+                        let mean = values.iter().sum::<f64>() / values.len() as f64;
+                        let unit = unit(&panel.y.unit);
+                        format!("least {least:.3}, mean {mean:.3}, largest {most:.3}{unit}")
+                    }
+                    _ => "no value".to_owned(),
+                }
+            }
+        };
+        format!("{}{label}: {numbers}", series.label)
+    };
+    let mut text: Vec<String> = panel.series.iter().take(SPOKEN).map(of).collect();
+    if panel.series.len() > SPOKEN {
+        text.push(format!("and {} more series", panel.series.len() - SPOKEN));
+    }
+    format!("{}. {}.", panel.title, text.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_told_in_the_metrics_own_unit() {
+        let cell: Cell = serde_json::from_str(
+            r#"{"metric": "utilization", "controller": "gcc-2016", "world": "sim", "case": {}, "flow": "video",
+                "window_s": [0, 200], "over": null, "published": 0.84, "bounds": null, "tolerance": 0.05,
+                "measured": 0.8, "ci95": 0.01, "n": 10, "null_sender": null, "null_reproduces": false, "claim": null,
+                "verdict": "reproduced", "note": null, "moved": null}"#,
+        )
+        .unwrap();
+        let view = CellView::of(&cell);
+        assert_eq!(view.what, "utilization of video, 0 to 200 s");
+        assert_eq!([view.published, view.measured, view.tolerance], ["84.0 %", "80.0 % ± 1.0 %", "± 5.0 %"]);
+    }
+
+    #[test]
+    fn shells_take_what_is_quoted() {
+        assert_eq!(quoted("path.rtt=80ms"), "path.rtt=80ms");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

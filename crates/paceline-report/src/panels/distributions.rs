@@ -1,0 +1,108 @@
+//! Distributions: what share of packets, frames, samples had at most which delay.
+
+use super::{Draw, Scene, millis};
+use crate::figure::{Axis, Kind, Panel, Role, Series};
+use crate::read::{Event, FlowKind, FlowRow, FrameRow, PacketRow};
+
+/// Steps of a distribution; fewer where there are fewer values.
+pub const STEPS: usize = 1000;
+
+/// Its panels: id, title, what is counted.
+const KINDS: [(&str, &str, &str); 4] = [
+    ("cdf-queue", "Queuing delay", "packets that crossed a hop with a capacity"),
+    ("cdf-owd", "One-way delay", "packets that arrived, since they were sent"),
+    ("cdf-frames", "Frame delay", "rendered frames, since they were captured"),
+    ("cdf-rtt", "Round-trip time", "measured round-trip times"),
+];
+
+struct Distributions<'a> {
+    scene: &'a Scene<'a>,
+    /// Of each kind: subject and values.
+    values: [Vec<(usize, Vec<f32>)>; 4],
+}
+
+pub(super) fn begin<'a>(scene: &'a Scene<'a>) -> Box<dyn Draw + 'a> {
+    Box::new(Distributions { scene, values: Default::default() })
+}
+
+impl Distributions<'_> {
+    fn add(&mut self, kind: usize, flow: u16, value: f64) {
+        let Some(subject) = self.scene.subject(flow) else { return };
+        let known = &mut self.values[kind];
+        let at = known.iter().position(|(of, _)| *of == subject).unwrap_or_else(|| {
+            known.push((subject, Vec::new()));
+            known.len() - 1
+        });
+        known[at].1.push(value as f32);
+    }
+}
+
+impl Draw for Distributions<'_> {
+    fn packet(&mut self, row: &PacketRow) {
+        match row.event {
+            _ if !row.forth => {}
+            Event::Crossed { hop, waited_ns, .. } if self.scene.is_limited(hop) => {
+                self.add(0, row.flow, millis(waited_ns));
+            }
+            Event::Arrived { delay_ns } => self.add(1, row.flow, millis(delay_ns)),
+            _ => {}
+        }
+    }
+
+    fn frame(&mut self, row: &FrameRow) {
+        if let Some(captured) = row.captured_ns {
+            self.add(2, row.flow, millis(row.time_ns - captured));
+        }
+    }
+
+    fn flow(&mut self, row: &FlowRow) {
+        if row.kind == FlowKind::RoundTrip {
+            self.add(3, row.flow, row.value);
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Panel> {
+        let panel = |((id, title, counted), subjects): ((&str, &str, &str), Vec<(usize, Vec<f32>)>)| {
+            let series = |(subject, values): (usize, Vec<f32>)| {
+                let mut series = Series::new("cdf", "share", subject, Role::Main, Kind::Cdf);
+                (series.x, series.y) = steps(values).into_iter().unzip();
+                series
+            };
+            let mut series: Vec<Series> = subjects.into_iter().map(series).collect();
+            series.sort_by_key(|series| series.subject);
+            Panel {
+                id: id.to_owned(),
+                title: title.to_owned(),
+                caption: format!("Share of {counted} with at most this value, in up to {STEPS} steps of equal share."),
+                x: Axis::new(&title.to_lowercase(), "ms"),
+                y: Axis { range: Some((0.0, 1.0)), ..Axis::new("share", "") },
+                series,
+            }
+        };
+        KINDS.into_iter().zip(self.values).map(panel).collect()
+    }
+}
+
+/// The distribution's steps: for k of n steps, the smallest value that k / n of all values do not exceed.
+fn steps(mut values: Vec<f32>) -> Vec<(f64, f64)> {
+    values.sort_unstable_by(f32::total_cmp);
+    let n = values.len().min(STEPS);
+    let step = |k: usize| {
+        let rank = (k * values.len()).div_ceil(n).max(1);
+        (f64::from(values[rank - 1]), k as f64 / n as f64)
+    };
+    if n == 0 { Vec::new() } else { (0..=n).map(step).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_of_equal_share() {
+        assert_eq!(steps(vec![4.0, 1.0, 2.0]), [(1.0, 0.0), (1.0, 1.0 / 3.0), (2.0, 2.0 / 3.0), (4.0, 1.0)]);
+        let many = steps((0..5000u16).rev().map(f32::from).collect());
+        assert_eq!((many.len(), many[0], many[1], many[1000]), (1001, (0.0, 0.0), (4.0, 0.001), (4999.0, 1.0)));
+        assert!(steps(Vec::new()).is_empty());
+    }
+}

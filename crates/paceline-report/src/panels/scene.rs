@@ -1,0 +1,121 @@
+//! Who is in a run, and what they are called.
+
+use super::FLOWS_SHOWN;
+use crate::figure::{Series, Subject};
+use crate::read::{Run, SignalRow};
+use paceline_lab::store::{FlowSetting, HopSetting};
+
+/// A run, for those who draw it.
+pub(super) struct Scene<'a> {
+    pub(super) run: &'a Run,
+    pub(super) duration_s: f64,
+    /// The subject of its first flow.
+    first: usize,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(run: &'a Run, first: usize) -> Self {
+        Self { run, duration_s: run.duration_s(), first }
+    }
+
+    /// The flow's subject, if it is shown by itself.
+    pub(super) fn subject(&self, flow: u16) -> Option<usize> {
+        let flow = usize::from(flow);
+        (flow < FLOWS_SHOWN).then_some(self.first + flow)
+    }
+
+    /// The flow's subject, which may stand for several.
+    pub(super) fn any_subject(&self, flow: u16) -> usize {
+        self.first + usize::from(flow).min(FLOWS_SHOWN)
+    }
+
+    /// What the plan says of a flow.
+    pub(super) fn flow(&self, flow: u16) -> Option<&'a FlowSetting> {
+        self.run.setting()?.flows.get(usize::from(flow))
+    }
+
+    /// What the plan says of the flow that a series belongs to.
+    pub(super) fn shown_flow(&self, series: &Series) -> Option<&'a FlowSetting> {
+        self.run.setting()?.flows.get(series.subject?.checked_sub(self.first)?)
+    }
+
+    /// What a stream is called.
+    pub(super) fn stream(&self, flow: u16, stream: usize) -> String {
+        let name = self.flow(flow).and_then(|flow| flow.streams.get(stream));
+        name.cloned().unwrap_or_else(|| format!("stream {stream}"))
+    }
+
+    /// If the signal is a state: its number among its flow's signals, and what its values are called.
+    pub(super) fn states(&self, row: &SignalRow<'_>) -> Option<(usize, &'a [String])> {
+        let [send, receive] = &self.flow(row.flow)?.signals;
+        let (signals, before) = if row.receive { (receive, send.len()) } else { (send, 0) };
+        let at = signals.iter().position(|signal| signal.name == row.name)?;
+        Some((before + at, signals[at].states.as_slice())).filter(|(_, states)| !states.is_empty())
+    }
+
+    /// Whether a hop has a capacity; in a folder of an older version that is not known, and all of them count.
+    pub(super) fn is_limited(&self, hop: u16) -> bool {
+        self.run.setting().is_none_or(|s| s.hops.get(usize::from(hop)).is_some_and(|h| h.capacity.is_some()))
+    }
+
+    /// The hops of the forward path with a capacity.
+    pub(super) fn limits(&self) -> impl Iterator<Item = (&'a HopSetting, &'a [(f64, f64)])> + use<'a> {
+        let hops = self.run.setting().map_or(&[][..], |setting| &setting.hops);
+        hops.iter().filter(|hop| hop.forward).filter_map(|hop| Some((hop, hop.capacity.as_deref()?)))
+    }
+
+    /// Its subjects, in order, not yet labelled.
+    pub(super) fn subjects(&self) -> Vec<Subject> {
+        let flows = &self.run.about.flows;
+        let subject = |flow: String, controller: &str| Subject {
+            run: self.run.stored.directory.clone(),
+            seed: self.run.stored.seed,
+            flow,
+            controller: controller.to_owned(),
+            label: String::new(),
+        };
+        let shown = flows.iter().enumerate().take(FLOWS_SHOWN);
+        let mut subjects: Vec<Subject> =
+            shown.map(|(index, flow)| subject(flow.clone(), self.run.controller(index))).collect();
+        if flows.len() > FLOWS_SHOWN {
+            let more = format!("{} more flows", flows.len() - FLOWS_SHOWN);
+            subjects.push(subject(more, self.run.controller(FLOWS_SHOWN)));
+        }
+        subjects
+    }
+}
+
+/// Names each subject by what tells it from others: flow, controller, changes, seed.
+pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
+    let differ = |of: fn(&Subject) -> String| subjects.iter().any(|s| of(s) != of(&subjects[0]));
+    let (flows, controllers) = (differ(|s| s.flow.clone()), differ(|s| s.controller.clone()));
+    let seeds = differ(|s| s.seed.to_string());
+    let changes = |name: &str| match runs.iter().find(|run| run.stored.directory == name) {
+        Some(run) if !run.stored.changes.is_empty() => {
+            let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
+            changes.collect::<Vec<_>>().join(", ")
+        }
+        _ => "as written".to_owned(),
+    };
+    let changed = runs.iter().any(|run| run.stored.changes != runs[0].stored.changes);
+    let labels: Vec<String> = subjects
+        .iter()
+        .map(|s| {
+            let mut parts = Vec::new();
+            if flows || !controllers {
+                parts.push(s.flow.clone());
+            }
+            if controllers || runs.len() == 1 {
+                parts.push(s.controller.clone());
+            }
+            if changed {
+                parts.push(changes(&s.run));
+            }
+            if seeds {
+                parts.push(format!("seed {}", s.seed));
+            }
+            parts.join(" · ")
+        })
+        .collect();
+    subjects.iter_mut().zip(labels).for_each(|(subject, label)| subject.label = label);
+}
