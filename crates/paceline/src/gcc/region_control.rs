@@ -313,7 +313,7 @@ mod tests {
     const Y2013: RegionConfig = RegionConfig { growth: Growth::Response, recovery: true, ..AIMD };
     const MIN: Rate = Rate::from_kbps(30);
 
-    /// A controller at 1000 kbit/s in a second of its life.
+    /// A controller whose estimate is 1000 kbit/s.
     fn at_1000(config: RegionConfig) -> RegionControl {
         let mut c = RegionControl::new(config, MIN);
         (c.rate, c.valid) = (Rate::from_kbps(1000), true);
