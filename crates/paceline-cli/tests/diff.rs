@@ -124,17 +124,21 @@ fn a_result_does_not_differ_from_itself() {
 #[test]
 fn one_constant_changed_is_named_with_what_it_moves() {
     let folder = folder("changed");
+    let grown = "[[assert]]\nid = \"grows\"\nmetric = \"utilization\"\nbounds = [0.42, inf]\n";
+    fs::write(folder.join("own.toml"), format!("{SCENARIO}{grown}")).unwrap();
     document(&paceline(&folder, &[&RUN[..], &["before"]].concat()), 0);
-    let set = ["after", "--set", "flow.video.config.alpha=0.5"];
-    document(&paceline(&folder, &[&RUN[..], &set].concat()), 0);
+    let set = ["after", "--set", "flow.video.config.eta=1.03"];
+    document(&paceline(&folder, &[&RUN[..], &set].concat()), 1);
     let output = paceline(&folder, &["diff", "before", "after"]);
     let said = text(&output, 1);
     let parts = [
         "test/diff  [link=1 Mbit/s]  gcc-2016",
-        "change flow.video.config.alpha: – → 0.5",
+        "change flow.video.config.eta: – → 1.03",
         "0 of 2 hashes equal; moved: seed 1, 2",
         "throughput_bps",
-        "moved: 2 runs, 0 hashes equal",
+        "grows: utilization",
+        "reproduced → not",
+        "moved: 2 runs, 0 hashes equal; 1 of 3 moved values change verdict",
     ];
     for part in parts {
         assert!(said.contains(part), "`{part}` is not in\n{said}");
@@ -145,7 +149,7 @@ fn one_constant_changed_is_named_with_what_it_moves() {
     assert_eq!((&found["moved"], &group["moved_seeds"]), (&json!(true), &json!([1, 2])));
     let used = group["metrics"].as_array().unwrap().iter().find(|m| m["metric"] == "utilization").unwrap();
     let number = |value: &Value| value.as_f64().unwrap();
-    // Backing off further leaves more of the link unused.
+    // Growing more slowly leaves more of the link unused.
     assert!(number(&used["after"]) < number(&used["before"]), "{used}");
     let difference = number(&used["after"]) - number(&used["before"]);
     assert!((number(&used["difference"]["mean"]) - difference).abs() < 1e-12 && used["difference"]["n"] == 2, "{used}");
@@ -223,10 +227,10 @@ fn compare_pairs_seeds_and_says_what_is_told_apart() {
     let said = text(&output, 0);
     assert!(said.contains("fixed against gcc-2016, seed by seed") && said.contains("told apart from 0"), "{said}");
     assert!(said.lines().all(|line| line.chars().count() <= 120), "{said}");
-    // One seed has no interval; a controller that never has to choose does the same as another of its kind.
+    // One seed has no interval; before its first report a controller decides as another of its kind.
     let output = compare("gcc-2016,fixed", &["--repeats", "1"]);
     assert!(text(&output, 0).contains("one seed says nothing of how sure a difference is"), "{}", text(&output, 0));
-    let wide = ["--repeats", "2", "--set", "path.forward.capacity=1Gbps"];
+    let wide = ["--repeats", "2", "--set", "duration=1s"];
     let output = compare("gcc-2016-static,gcc-2016", &wide);
     let same =
         "gcc-2016 against gcc-2016-static, seed by seed: no difference, all 2 runs are the same decision for decision";

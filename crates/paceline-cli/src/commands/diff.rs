@@ -1,7 +1,7 @@
 //! `paceline diff`.
 
 use crate::output;
-use crate::table::{Table, kind_of, maybe, shown};
+use crate::table::{Table, kind_of, maybe};
 use miette::{Result, miette};
 use paceline_lab::diff::{self, Asked, CellDiff, CellSide, Diff, GroupDiff, MetricDiff, Name};
 use std::path::PathBuf;
@@ -131,11 +131,16 @@ fn cells(moved: &[CellDiff]) -> String {
     let mut table = Table::new(&["value or claim", "flow", "window", "before", "after", "verdict"], 3).with_prose();
     let (first, rest): (Vec<&CellDiff>, Vec<&CellDiff>) = moved.iter().partition(|cell| cell.verdict_moved());
     for cell in first.into_iter().chain(rest) {
-        let claim = cell.claim.as_ref().map_or(String::new(), |claim| format!(" ({claim})"));
+        let ratio = if cell.ratio { " over its reference" } else { "" };
+        let published = [&cell.before, &cell.after].into_iter().flatten().find_map(|side| side.published);
+        let what = match (published, &cell.claim) {
+            (None, Some(claim)) => format!("{claim}: {}{ratio}", cell.metric),
+            (published, _) => format!("{}{ratio}, published {}", cell.metric, value(published, cell)),
+        };
         let verdict = |side: &Option<CellSide>| side.as_ref().map_or("–", |s| s.verdict.name());
         let (before, after) = (verdict(&cell.before), verdict(&cell.after));
         table.row(vec![
-            format!("{}{}{claim}", cell.metric, if cell.ratio { " over" } else { "" }),
+            what,
             cell.flow.clone().unwrap_or_default(),
             format!("{} to {} s", cell.window_s.0, cell.window_s.1),
             measured(&cell.before, cell),
@@ -147,10 +152,17 @@ fn cells(moved: &[CellDiff]) -> String {
 }
 
 fn measured(side: &Option<CellSide>, cell: &CellDiff) -> String {
-    let value = |v: f64| if cell.ratio { format!("× {v:.3}") } else { shown(v, kind_of(&cell.metric)) };
-    match side.as_ref().map(|s| (s.measured, s.ci95)) {
-        Some((Some(mean), Some(ci))) => format!("{} ± {}", value(mean), value(ci).trim_start_matches("× ")),
-        Some((Some(mean), None)) => value(mean),
-        _ => "–".to_owned(),
+    let side = side.as_ref().map(|s| (s.measured, s.ci95));
+    let (mean, ci95) = side.unwrap_or_default();
+    match ci95 {
+        Some(_) => format!("{} ± {}", value(mean, cell), value(ci95, cell).trim_start_matches("× ")),
+        None => value(mean, cell),
+    }
+}
+
+fn value(value: Option<f64>, cell: &CellDiff) -> String {
+    match (value, cell.ratio) {
+        (Some(ratio), true) => format!("× {ratio:.3}"),
+        _ => maybe(value, kind_of(&cell.metric)),
     }
 }

@@ -60,7 +60,7 @@ fn table(report: &Report) -> String {
                 wanted(cell),
                 measured(cell),
                 cell.n.to_string(),
-                null(cell).trim_end().to_owned(),
+                null(cell).trim_end().replace('*', "\\*"),
                 cell.verdict.name().to_owned(),
                 note(cell),
             ]);
@@ -70,7 +70,7 @@ fn table(report: &Report) -> String {
 }
 
 fn row(cells: &[String]) -> String {
-    let escaped = cells.iter().map(|cell| cell.replace('|', "\\|").replace('*', "\\*"));
+    let escaped = cells.iter().map(|cell| cell.replace('|', "\\|"));
     format!("| {} |\n", escaped.collect::<Vec<_>>().join(" | "))
 }
 

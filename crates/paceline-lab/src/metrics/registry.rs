@@ -89,7 +89,11 @@ impl Kind {
 
     /// A difference for people, with its sign.
     pub fn show_difference(self, value: f64) -> String {
-        let sign = if value < 0.0 { "-" } else { "+" };
+        let sign = match value {
+            0.0 => "",
+            below if below < 0.0 => "-",
+            _ => "+",
+        };
         format!("{sign}{}", self.show_size(value.abs()))
     }
 

@@ -359,7 +359,7 @@ bounds = [0.5, 1]
         let experiment = experiment(TWO_CASES);
         let note = |seeds: u64, spread: f64| {
             let value = |metric: &str, seed: u64| match metric {
-                "utilization" => 0.87 + if seed % 2 == 0 { spread } else { -spread },
+                "utilization" => 0.87 + if seed.is_multiple_of(2) { spread } else { -spread },
                 _ => 100.0,
             };
             let measured = runs(&experiment, seeds, |metric, _, seed, _| Some(value(metric, seed)));
