@@ -499,7 +499,7 @@ pub struct AssertTable {
     pub id: String,
     /// Metric id.
     pub metric: Placed<String>,
-    /// Which number of several runs is bounded: their `mean` (the default), the `lowest` or the `highest`.
+    /// Which number of several runs is bounded, their `mean`, the `lowest` or the `highest`; `mean` if absent.
     pub runs: Option<Placed<String>>,
     /// The lowest and the highest that it may be, in the metric's unit.
     pub bounds: Placed<(f64, f64)>,
