@@ -150,6 +150,7 @@
     }
 
     redraw() {
+      colours.clear();
       this.plots.forEach((plot) => plot.refresh());
     }
 
@@ -162,13 +163,12 @@
 
     // All plots over time show what `from` shows.
     zoomed(from) {
-      if (this.zooming || !from.overTime) return;
-      this.zooming = true;
+      if (!from.overTime) return;
       const { min, max } = from.u.scales.x;
       for (const plot of this.plots) {
-        if (plot !== from && plot.overTime) plot.u.setScale("x", { min, max });
+        const x = plot.u.scales.x;
+        if (plot.overTime && (x.min !== min || x.max !== max)) plot.u.setScale("x", { min, max });
       }
-      this.zooming = false;
     }
   }
 
@@ -603,8 +603,11 @@
     return size >= 1000 ? value.toFixed(0) : size >= 100 ? value.toFixed(1) : size >= 1 ? value.toFixed(2) : value.toFixed(3);
   }
 
+  // Asked for at every stroke: known until the theme may have changed.
+  const colours = new Map();
   function colour(name) {
-    return getComputedStyle(document.body).getPropertyValue(name).trim() || "#000";
+    if (!colours.has(name)) colours.set(name, getComputedStyle(document.body).getPropertyValue(name).trim() || "#000");
+    return colours.get(name);
   }
 
   function copyable(commands) {

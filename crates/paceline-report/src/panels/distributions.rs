@@ -7,6 +7,9 @@ use crate::read::{Event, FlowKind, FlowRow, FrameRow, PacketRow};
 /// Steps of a distribution; fewer where there are fewer values.
 pub const STEPS: usize = 1000;
 
+/// Values of a subject.
+type Values = (usize, Vec<f32>);
+
 /// Its panels: id, title, what is counted.
 const KINDS: [(&str, &str, &str); 4] = [
     ("cdf-queue", "Queuing delay", "packets that crossed a hop with a capacity"),
@@ -18,7 +21,7 @@ const KINDS: [(&str, &str, &str); 4] = [
 struct Distributions<'a> {
     scene: &'a Scene<'a>,
     /// Of each kind: subject and values.
-    values: [Vec<(usize, Vec<f32>)>; 4],
+    values: [Vec<Values>; 4],
 }
 
 pub(super) fn begin<'a>(scene: &'a Scene<'a>) -> Box<dyn Draw + 'a> {
@@ -62,8 +65,8 @@ impl Draw for Distributions<'_> {
     }
 
     fn finish(self: Box<Self>) -> Vec<Panel> {
-        let panel = |((id, title, counted), subjects): ((&str, &str, &str), Vec<(usize, Vec<f32>)>)| {
-            let series = |(subject, values): (usize, Vec<f32>)| {
+        let panel = |((id, title, counted), subjects): ((&str, &str, &str), Vec<Values>)| {
+            let series = |(subject, values): Values| {
                 let mut series = Series::new("cdf", "share", subject, Role::Main, Kind::Cdf);
                 (series.x, series.y) = steps(values).into_iter().unzip();
                 series

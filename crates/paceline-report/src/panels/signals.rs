@@ -1,6 +1,6 @@
 //! Every other number that a controller or TCP tells, by unit: rates it works with, windows, the rest.
 
-use super::bank::{Bank, step};
+use super::bank::{Bank, hold, step};
 use super::gradient::{GRADIENTS, THRESHOLDS};
 use super::{Draw, Scene, over_time, seconds};
 use crate::figure::{Axis, Kind, Panel, Role, Series};
@@ -70,7 +70,10 @@ impl Draw for Signals<'_> {
             let id = known.map_or_else(|| format!("signals-{unit}"), |known| known.1.to_owned());
             let (title, label) = known.map_or(("Other signals", "signal"), |known| (known.2, known.3));
             let shown = known.map_or(unit.as_str(), |known| known.4);
-            let series = bank.finish();
+            let mut series = bank.finish();
+            for series in series.iter_mut().filter(|series| series.kind == Kind::Steps) {
+                hold(series, scene.shown_flow(series).map_or(scene.duration_s, |flow| flow.lives_s.1));
+            }
             let mut caption =
                 "Each as the controller or TCP tells it; a value holds until the next. See the controller's page for \
                  what its signals are."

@@ -86,6 +86,15 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
+    /// A picture of the page below `top` and above `bottom`, px, as PNG.
+    pub fn picture(&mut self, (width, top, bottom): (f64, f64, f64)) -> Vec<u8> {
+        use base64::Engine;
+        let clip = json!({"x": 0, "y": top, "width": width, "height": bottom - top, "scale": 1});
+        let wanted = json!({"format": "png", "clip": clip, "captureBeyondViewport": true});
+        let answer = self.call("Page.captureScreenshot", wanted);
+        base64::engine::general_purpose::STANDARD.decode(answer["data"].as_str().expect("a picture")).expect("base64")
+    }
+
     /// Calls a method of the protocol.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.id += 1;

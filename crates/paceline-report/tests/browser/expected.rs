@@ -206,8 +206,6 @@ pub fn of_run(run: &Path) -> Expected {
     for (key, points) in &mut all {
         if holding.iter().any(|begin| key.starts_with(begin)) && !key.starts_with("control/REMB") {
             points.dedup_by(|later, earlier| later.1 == earlier.1);
-        }
-        if key.starts_with("rate/target/") || key.starts_with("states/") {
             let end = stop(key.rsplit('/').next().unwrap());
             if points.last().unwrap().0 < end {
                 points.push((end, points.last().unwrap().1));

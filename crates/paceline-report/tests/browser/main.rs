@@ -7,7 +7,7 @@ mod folder;
 
 use chromium::Browser;
 use folder::{Scratch, Wanted, run_into};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -145,7 +145,7 @@ fn a_million_points_of_many_runs_are_one_small_page() {
     let count = |value: Value| value.as_u64().unwrap();
     let all = count(browser.evaluate(&format!("{drawn}.n")));
     let of_all = count(browser.evaluate(&format!("{drawn}.drawn")));
-    assert!(of_all > 1000 && of_all < all / 2, "{of_all} of {all} drawn");
+    assert!(of_all > 500 && of_all < all / 2, "{of_all} of {all} drawn");
     browser.evaluate(
         "paceline.figures[0].panels[0].plot.u.setScale('x', { min: 60, max: 61 }), \
          new Promise((done) => setTimeout(done, 100))",
@@ -168,4 +168,25 @@ fn a_million_points_of_many_runs_are_one_small_page() {
     browser.evaluate(toggle);
     assert!(count(browser.evaluate(drawn_of_first)) > 0);
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+}
+
+/// Not a test: `cargo xtask screenshots` asks for it, and names the file.
+#[test]
+#[ignore = "writes the README's picture"]
+fn picture() {
+    let to = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names the file");
+    let program = chromium::installed().expect("a picture needs a browser");
+    let scratch = Scratch::new("picture");
+    let dir = scratch.0.join("results");
+    for controller in ["gcc-2016", "fixed"] {
+        run_into(&dir, Wanted { controller: Some(controller), ..TABLE_1 });
+    }
+    let mut browser = Browser::start(&program, &scratch.0.join("profile"));
+    let (width, height) = (1100.0, 900.0);
+    let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", screen);
+    open(&mut browser, &dir);
+    let top =
+        browser.evaluate("document.querySelector('.legend').getBoundingClientRect().top + scrollY").as_f64().unwrap();
+    fs::write(to, browser.picture((width, top, top + height))).unwrap();
 }

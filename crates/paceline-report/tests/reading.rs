@@ -1,0 +1,100 @@
+//! Folders that are damaged name the file; folders of older versions open.
+
+use paceline::Registry;
+use paceline_lab::run::{self, Runner};
+use paceline_lab::scenario::{self, Catalogue, Changes};
+use paceline_lab::sim::Simulator;
+use paceline_lab::store::{RunManifest, Setting, Store};
+use paceline_report::{ReportError, Results, page, panels};
+use serde_json::Value;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A folder with one short run, and the run's own folder.
+fn folder(name: &str) -> (Scratch, PathBuf) {
+    let scratch = Scratch(std::env::temp_dir().join(format!("paceline-reading-{name}-{}", std::process::id())));
+    let _ = fs::remove_dir_all(&scratch.0);
+    let registry = Registry::standard();
+    let changes = Changes { settings: vec!["duration=5s".parse().unwrap()], ..Changes::default() };
+    let plan = scenario::load(&Catalogue.find("mmsys16/table1").unwrap(), &changes, &registry).unwrap();
+    let store = Store::create(&scratch.0).unwrap();
+    let setting = Some(Setting::of(&plan, &registry));
+    let manifest = RunManifest { version: "0".to_owned(), setting, ..RunManifest::default() };
+    let mut rows = store.run(&run::header(&plan, &registry, "sim", 1), manifest).unwrap();
+    let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+    let result = runner.run(&plan, 1, Some(&mut rows)).unwrap();
+    let place = rows.finish(&serde_json::to_value(&result).unwrap()).unwrap();
+    (scratch, place)
+}
+
+fn complaint(dir: &Path) -> String {
+    let error: ReportError = page::write(dir, &dir.join("page.html")).unwrap_err();
+    assert!(!dir.join("page.html").exists(), "nothing is written");
+    format!("{error}: {:?}", error.source().map(ToString::to_string))
+}
+
+#[test]
+fn damaged_folders_name_the_file() {
+    let (scratch, place) = folder("damaged");
+    let dir = &scratch.0;
+    page::write(dir, &dir.join("whole.html")).unwrap();
+
+    let packets = fs::read(place.join("packets.parquet")).unwrap();
+    fs::write(place.join("packets.parquet"), &packets[..packets.len() / 2]).unwrap();
+    let told = complaint(dir);
+    assert!(told.contains("packets.parquet` cannot be read as a table"), "{told}");
+    // Another table in its place.
+    fs::copy(place.join("flows.parquet"), place.join("packets.parquet")).unwrap();
+    let told = complaint(dir);
+    assert!(told.contains("packets.parquet`: column `event` is missing"), "{told}");
+    fs::remove_file(place.join("packets.parquet")).unwrap();
+    let told = complaint(dir);
+    assert!(told.contains("cannot open") && told.contains("packets.parquet"), "{told}");
+    fs::write(place.join("packets.parquet"), packets).unwrap();
+
+    fs::write(place.join("about.json"), "{").unwrap();
+    let told = complaint(dir);
+    assert!(told.contains("about.json` is damaged"), "{told}");
+}
+
+#[test]
+fn folders_without_results_are_refused() {
+    let (scratch, _) = folder("empty");
+    let empty = scratch.0.join("other");
+    Store::create(&empty).unwrap();
+    let told = complaint(&empty);
+    assert!(told.contains("holds no run") && told.contains("--out"), "{told}");
+    let told = complaint(&scratch.0.join("runs"));
+    assert!(told.contains("manifest.json"), "{told}");
+}
+
+#[test]
+fn folders_of_older_versions_open() {
+    let (scratch, place) = folder("older");
+    let ids = |dir: &Path| -> Vec<String> {
+        let figures = panels::figures(&Results::open(dir).unwrap()).unwrap();
+        figures.iter().flat_map(|figure| &figure.panels).map(|panel| panel.id.clone()).collect()
+    };
+    let now = ids(&scratch.0);
+    let path = place.join("about.json");
+    let mut about: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert!(about["inputs"].as_object_mut().unwrap().remove("setting").is_some());
+    fs::write(&path, about.to_string()).unwrap();
+    let then = ids(&scratch.0);
+    // What states are called is not known, so they are numbers; all else is as it was.
+    let known = ["rate", "queue", "loss", "gradient", "control", "frames", "cdf-queue", "cdf-owd", "cdf-frames"];
+    for id in known {
+        assert!(now.iter().any(|n| n == id) && then.iter().any(|n| n == id), "{id}: {now:?}, {then:?}");
+    }
+    assert!(now.iter().any(|n| n == "states") && !then.iter().any(|n| n == "states"), "{now:?}, {then:?}");
+    page::write(&scratch.0, &scratch.0.join("page.html")).unwrap();
+}
