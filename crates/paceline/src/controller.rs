@@ -151,6 +151,11 @@ pub trait SendHalf: Send {
     fn handle_remb(&mut self, now: Time, rate: Rate, signals: &mut Signals) {
         let _ = (now, rate, signals);
     }
+    /// News of packets that were sent, too little of it to be told in a report of its own. The guard that every
+    /// registered half runs under wants to know: whoever drives a half and withholds small reports tells it here.
+    fn handle_heard(&mut self, now: Time) {
+        let _ = now;
+    }
     /// How the streams are doing; told before each of their frames.
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         let _ = (now, stream);
