@@ -44,6 +44,11 @@ impl Convergence {
         self.average = Some(average);
     }
 
+    /// Where over-use was last found, unless the path has changed since.
+    pub fn average(&self) -> Option<Rate> {
+        self.average.map(|kbps| Rate::from_bps_f64(kbps * 1e3))
+    }
+
     /// Whether the rate is near to where over-use was last found.
     pub fn is_near(&self) -> bool {
         self.average.is_some()

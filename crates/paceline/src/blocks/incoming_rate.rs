@@ -13,15 +13,16 @@ pub struct IncomingRate {
     /// Start of the newest bucket, and its index.
     newest: Option<RemoteTime>,
     index: usize,
-    /// First arrival ever.
+    /// First arrival, and how many there were, of the window that is being filled.
     first: RemoteTime,
+    packets: u32,
 }
 
 impl IncomingRate {
     /// An empty window of this length.
     pub fn new(window: TimeDelta) -> Self {
         let bucket = TimeDelta::from_nanos((window.as_nanos() / BUCKETS as i64).max(1));
-        Self { bucket, bytes: [0; BUCKETS], total: 0, newest: None, index: 0, first: RemoteTime::ZERO }
+        Self { bucket, bytes: [0; BUCKETS], total: 0, newest: None, index: 0, first: RemoteTime::ZERO, packets: 0 }
     }
 
     /// A packet arrived. Times never go back.
@@ -33,6 +34,7 @@ impl IncomingRate {
         self.advance(now);
         self.bytes[self.index] = self.bytes[self.index].saturating_add(size.as_bytes() as u32);
         self.total += size.as_bytes();
+        self.packets = self.packets.saturating_add(1);
     }
 
     /// The rate over the window that ends at `now`; `None` until a whole window has passed since the first arrival.
@@ -43,9 +45,34 @@ impl IncomingRate {
         if now - self.first < window {
             return None;
         }
-        // 99 whole buckets and the part of the newest that has passed.
-        let covered = self.bucket * (BUCKETS as i64 - 1) + (now - newest);
-        Some(Rate::of(DataSize::from_bytes(self.total), covered))
+        Some(self.over(self.whole(now, newest)))
+    }
+
+    /// The rate over as much of the window as has been filled (libwebrtc's `RateStatistics`); `None` before the second
+    /// packet.
+    pub fn rate_so_far(&mut self, now: RemoteTime) -> Option<Rate> {
+        self.advance(now);
+        let newest = self.newest.filter(|_| self.packets > 1 && self.total > 0)?;
+        // A millisecond more, as libwebrtc counts both ends of the window.
+        let filled = now - self.first + TimeDelta::from_millis(1);
+        Some(self.over(filled.min(self.whole(now, newest))))
+    }
+
+    /// Begins anew if nothing came for a whole window: what comes then fills a window of its own.
+    pub fn restart_if_empty(&mut self, now: RemoteTime) {
+        self.advance(now);
+        if self.total == 0 {
+            (self.newest, self.packets) = (None, 0);
+        }
+    }
+
+    /// 99 whole buckets and the part of the newest that has passed.
+    fn whole(&self, now: RemoteTime, newest: RemoteTime) -> TimeDelta {
+        self.bucket * (BUCKETS as i64 - 1) + (now - newest)
+    }
+
+    fn over(&self, covered: TimeDelta) -> Rate {
+        Rate::of(DataSize::from_bytes(self.total), covered)
     }
 
     #[inline]

@@ -2,7 +2,8 @@
 //!
 //! Output equation `d_m(i) = dL(i)/C + m(i) + n(i)` (mmsys16, eq. 7; fhmn13, section 3.1), `dL` the difference of
 //! frame sizes. mmsys16's proposition 1 says why it went: with constant `dL` the two states cannot be told apart
-//! (a test below shows it, and is what this filter serves so far: the generations before 2016 need it). Follows libwebrtc's `overuse_estimator` in the order of its steps.
+//! (a test below shows it); libwebrtc's receiver-side estimator kept it all the same. Follows libwebrtc's
+//! `overuse_estimator` in the order of its steps.
 
 use libm::{pow, sqrt};
 
@@ -32,6 +33,8 @@ impl TwoStateConfig {
 
 /// Frame periods remembered to find the shortest.
 const PERIODS: usize = 60;
+/// Frames beyond which counting stops.
+const COUNT_MAX: u32 = 1000;
 /// Period of 30 frames a second, ms: the time constants are given for it.
 const NOMINAL_PERIOD_MS: f64 = 1000.0 / 30.0;
 
@@ -50,6 +53,7 @@ pub struct TwoStateKalman {
     variance: f64,
     count: u32,
     periods: [f64; PERIODS],
+    oldest: usize,
 }
 
 impl TwoStateKalman {
@@ -65,6 +69,7 @@ impl TwoStateKalman {
             variance: 50.0,
             count: 0,
             periods: [f64::INFINITY; PERIODS],
+            oldest: 0,
         }
     }
 
@@ -73,9 +78,10 @@ impl TwoStateKalman {
     /// noise when the offset moves against it. Answers the offset `m` in ms.
     pub fn update(&mut self, arrival_ms: f64, departure_ms: f64, size_delta: f64, stable: bool, opposes: i8) -> f64 {
         let c = self.config;
-        let period = self.periods.iter().copied().fold(departure_ms, f64::min);
-        self.periods[self.count as usize % PERIODS] = departure_ms;
-        self.count = (self.count + 1).min(PERIODS as u32 * 1000);
+        let period = self.periods.iter().copied().fold(departure_ms, f64::min).max(0.0);
+        self.periods[self.oldest] = departure_ms;
+        self.oldest = (self.oldest + 1) % PERIODS;
+        self.count = (self.count + 1).min(COUNT_MAX);
         let scale = if c.scale_noise { period / NOMINAL_PERIOD_MS } else { 1.0 };
 
         self.e[0][0] += c.q_slope * scale;
@@ -91,7 +97,8 @@ impl TwoStateKalman {
         if stable {
             self.learn_noise(residual, period);
         }
-        let denominator = self.variance + h[0] * eh[0] + eh[1];
+        // What rounding leaves of E may be a little below zero where forged sizes are huge.
+        let denominator = (self.variance + h[0] * eh[0] + eh[1]).max(self.variance);
         let k = [eh[0] / denominator, eh[1] / denominator];
         // (I - K h^T) E; E stays symmetric, so h^T E is Eh.
         for (row, gain) in self.e.iter_mut().zip(k) {
@@ -144,6 +151,22 @@ mod tests {
             filter.update(33.0 + dl / c + mu, 33.0, dl, true, 0);
         }
         filter
+    }
+
+    /// A period leaves the memory after sixty frames, also late in a call.
+    #[test]
+    fn the_shortest_period_is_forgotten() {
+        let mut filter = TwoStateKalman::new(TwoStateConfig::Y2015);
+        let mut after = |frames, departure| {
+            for _ in 0..frames {
+                filter.update(departure, departure, 0.0, true, 0);
+            }
+            filter.periods.iter().copied().fold(f64::INFINITY, f64::min)
+        };
+        assert_eq!(after(70_000, 33.0), 33.0);
+        assert_eq!(after(1, 5.0), 5.0);
+        assert_eq!(after(59, 33.0), 5.0);
+        assert_eq!(after(1, 33.0), 33.0);
     }
 
     /// mmsys16, proposition 1: with constant `dL` the system is not observable.

@@ -1,6 +1,7 @@
 //! The blocks that generations of controllers share: one idea a file, named by the papers' word.
 
 mod adaptive_threshold;
+mod burst_groups;
 mod convergence;
 mod frame_groups;
 mod incoming_rate;
@@ -8,8 +9,10 @@ mod kalman;
 mod kalman_two_state;
 mod loss_controller;
 mod overuse_detector;
+mod send_side_estimate;
 
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
+pub use burst_groups::{BurstConfig, BurstGroups};
 pub use convergence::Convergence;
 pub use frame_groups::{Departure, FrameGroups, GroupDelta};
 pub use incoming_rate::IncomingRate;
@@ -17,3 +20,4 @@ pub use kalman::{KalmanConfig, ScalarKalman};
 pub use kalman_two_state::{TwoStateConfig, TwoStateKalman};
 pub use loss_controller::{LossConfig, LossController};
 pub use overuse_detector::{OveruseDetector, Usage};
+pub use send_side_estimate::{SendSideConfig, SendSideEstimate};

@@ -23,6 +23,10 @@ impl Usage {
     pub fn index(self) -> f64 {
         self as u8 as f64
     }
+    /// Which way the queue goes: -1, 0 or 1.
+    pub fn sign(self) -> i8 {
+        self as i8 - Self::Normal as i8
+    }
 }
 
 /// Deltas beyond which the scaling of `m` stays (libwebrtc's `kMinNumDeltas`).
@@ -51,6 +55,11 @@ impl OveruseDetector {
     pub fn scale(&mut self, m: f64) -> f64 {
         self.deltas = (self.deltas + 1).min(SCALE_MAX);
         self.deltas as f64 * m
+    }
+
+    /// Begins to count deltas anew: the filter before it did.
+    pub fn recount(&mut self) {
+        self.deltas = 0;
     }
 
     /// Takes a frame's gradient `m`, its scaled value `t`, the threshold, and the time since the frame before it was

@@ -151,7 +151,7 @@ fn decrease(incoming: Rate, alpha: f64) -> Rate {
 
 /// gcc-02, section 5.5: near convergence, half a packet per response time; answers the growth per second. At 30 frames a
 /// second of packets of at most 1200 bytes, and never less than 4 kbit/s (libwebrtc).
-fn near_growth(rate: Rate, rtt: TimeDelta) -> Rate {
+pub(super) fn near_growth(rate: Rate, rtt: TimeDelta) -> Rate {
     const FRAMES_PER_SECOND: f64 = 30.0;
     const PACKET_BITS: f64 = 1200.0 * 8.0;
     const RESPONSE: TimeDelta = TimeDelta::from_millis(100);

@@ -1,0 +1,429 @@
+//! GCC as libwebrtc's receiver ran it until the sender took over: its estimator from abs-send-time, of 2018. This is
+//! what Chromium did when mmsys16 was measured, give or take two years, and what rmcat-ns3 calls REMB-GCC.
+//!
+//! ```text
+//! receiver:  packets -> BurstGroups -> TwoStateKalman -> OveruseDetector -> Aimd -> REMB, each 200 ms
+//!                        5 ms           1/C and m          T, 10 ms  ^        ^
+//!                                              '--> AdaptiveThreshold     IncomingRate R, 1 s
+//! sender:    REMB, receiver reports -> SendSideEstimate
+//! ```
+//!
+//! What differs from the code, and why, stands in `docs/algorithms/gcc-remb-2018.md`.
+
+use super::{Aimd, AimdConfig, RateState, RembTimer};
+use crate::blocks::{
+    AdaptiveThreshold, BurstConfig, BurstGroups, GroupDelta, IncomingRate, OveruseDetector, SendSideConfig,
+    SendSideEstimate, ThresholdConfig, TwoStateConfig, TwoStateKalman, Usage,
+};
+use crate::{
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, Message, ReceiveHalf, ReceiverReport, SendHalf,
+    Setup, SignalSpec, Signals,
+};
+use paceline_units::{Ecn, Rate, RemoteTime, Time, TimeDelta};
+
+/// The registry's line.
+pub(crate) fn entry() -> Entry {
+    Entry::new(
+        "gcc-remb-2018",
+        "GCC as libwebrtc's receiver had it in 2018: two-state Kalman filter, adaptive threshold, AIMD, REMB",
+        "libwebrtc of 2018: remote_bitrate_estimator_abs_send_time, send_side_bandwidth_estimation",
+        GccRemb2018Config::default(),
+    )
+}
+
+/// Every number of GCC with REMB of 2018. `Default` is libwebrtc's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GccRemb2018Config {
+    /// Grouping of packets.
+    pub groups: BurstConfig,
+    /// The arrival-time filter.
+    pub kalman: TwoStateConfig,
+    /// The adaptive threshold.
+    pub threshold: ThresholdConfig,
+    /// How long over-use must last, ms.
+    pub overuse_ms: f64,
+    /// The rate control.
+    pub rate: AimdConfig,
+    /// Window of the incoming rate, ms.
+    pub window_ms: f64,
+    /// Least interval of REMBs, ms, unless the rate falls.
+    pub remb_ms: f64,
+    /// The loss-based controller.
+    pub loss: SendSideConfig,
+    /// Pacing rate over target.
+    pub pacing_factor: f64,
+}
+
+impl Default for GccRemb2018Config {
+    fn default() -> Self {
+        Self {
+            groups: BurstConfig {
+                group: TimeDelta::from_millis(5),
+                burst: TimeDelta::from_millis(5),
+                resolution: TimeDelta::from_millis(1),
+            },
+            kalman: TwoStateConfig::Y2015,
+            threshold: ThresholdConfig { gamma_0: 12.5, k_u: 0.0087, k_d: 0.039, range: (6.0, 600.0), guard: 15.0 },
+            overuse_ms: 10.0,
+            rate: AimdConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) },
+            window_ms: 1000.0,
+            remb_ms: 200.0,
+            loss: SendSideConfig { low: 0.02, high: 0.1, increase: 1.08, decrease: 0.5 },
+            pacing_factor: 2.5,
+        }
+    }
+}
+
+impl Config for GccRemb2018Config {
+    const FIELDS: &'static [Field<Self>] = &[
+        field(
+            "group_ms",
+            "ms",
+            "packets sent within this of a group's first belong to it (kTimestampGroupLengthMs)",
+            (0.0, 1000.0),
+            |c| c.groups.group.as_millis_f64(),
+            |c, v| c.groups.group = TimeDelta::from_millis_f64(v),
+        ),
+        field(
+            "burst_ms",
+            "ms",
+            "packets that arrive within this of the one before may be a burst (kBurstDeltaThresholdMs)",
+            (0.0, 1000.0),
+            |c| c.groups.burst.as_millis_f64(),
+            |c, v| c.groups.burst = TimeDelta::from_millis_f64(v),
+        ),
+        field(
+            "clock_ms",
+            "ms",
+            "arrivals are rounded to this: libwebrtc counts whole milliseconds; 0: as they are",
+            (0.0, 100.0),
+            |c| c.groups.resolution.as_millis_f64(),
+            |c, v| c.groups.resolution = TimeDelta::from_millis_f64(v),
+        ),
+        field(
+            "q_slope",
+            "(ms/B)²",
+            "state noise of 1/C per group (OverUseDetectorOptions)",
+            (0.0, 1e-3),
+            |c| c.kalman.q_slope,
+            |c, v| c.kalman.q_slope = v,
+        ),
+        field(
+            "q_offset",
+            "ms²",
+            "state noise of m per group (OverUseDetectorOptions)",
+            (0.0, 1e3),
+            |c| c.kalman.q_offset,
+            |c, v| c.kalman.q_offset = v,
+        ),
+        field(
+            "variance_min",
+            "ms²",
+            "lowest noise variance (UpdateNoiseEstimate)",
+            (1e-7, 1e3),
+            |c| c.kalman.variance_min,
+            |c, v| c.kalman.variance_min = v,
+        ),
+        field(
+            "gamma_0",
+            "ms",
+            "first threshold, on min(n, 60)·m (overuse_detector.cc)",
+            (0.0, 1e4),
+            |c| c.threshold.gamma_0,
+            |c, v| c.threshold.gamma_0 = v,
+        ),
+        field("k_u", "1/ms", "threshold gain up (k_up_)", (0.0, 0.1), |c| c.threshold.k_u, |c, v| c.threshold.k_u = v),
+        field(
+            "k_d",
+            "1/ms",
+            "threshold gain down (k_down_)",
+            (0.0, 0.1),
+            |c| c.threshold.k_d,
+            |c, v| c.threshold.k_d = v,
+        ),
+        field(
+            "gamma_min",
+            "ms",
+            "lowest threshold (UpdateThreshold)",
+            (0.0, 100.0),
+            |c| c.threshold.range.0,
+            |c, v| c.threshold.range.0 = v,
+        ),
+        field(
+            "gamma_max",
+            "ms",
+            "highest threshold (UpdateThreshold)",
+            (100.0, 1e5),
+            |c| c.threshold.range.1,
+            |c, v| c.threshold.range.1 = v,
+        ),
+        field(
+            "guard_ms",
+            "ms",
+            "no threshold update while |T| exceeds gamma by more (kMaxAdaptOffsetMs)",
+            (0.0, f64::INFINITY),
+            |c| c.threshold.guard,
+            |c, v| c.threshold.guard = v,
+        ),
+        field(
+            "overuse_ms",
+            "ms",
+            "how long over-use must last (kOverUsingTimeThreshold)",
+            (0.0, 1e4),
+            |c| c.overuse_ms,
+            |c, v| c.overuse_ms = v,
+        ),
+        field(
+            "eta",
+            "per s",
+            "growth far from convergence (MultiplicativeRateIncrease)",
+            (1.0, 10.0),
+            |c| c.rate.eta,
+            |c, v| c.rate.eta = v,
+        ),
+        field(
+            "alpha",
+            "",
+            "share of R kept in a decrease (kDefaultBackoffFactor)",
+            (0.1, 1.0),
+            |c| c.rate.alpha,
+            |c, v| c.rate.alpha = v,
+        ),
+        field(
+            "headroom",
+            "",
+            "above this many times R the rate does not grow (ClampBitrate)",
+            (1.0, 100.0),
+            |c| c.rate.headroom,
+            |c, v| c.rate.headroom = v,
+        ),
+        field(
+            "rtt_ms",
+            "ms",
+            "round-trip time that a receiver assumes (kDefaultRttMs)",
+            (0.0, 1e4),
+            |c| c.rate.rtt.as_millis_f64(),
+            |c, v| c.rate.rtt = TimeDelta::from_millis_f64(v),
+        ),
+        field(
+            "window_ms",
+            "ms",
+            "window of R (kBitrateWindowMs)",
+            (10.0, 1e4),
+            |c| c.window_ms,
+            |c, v| c.window_ms = v,
+        ),
+        field(
+            "remb_ms",
+            "ms",
+            "least interval of REMBs but for a fall of 3 % (kRembSendIntervalMs)",
+            (10.0, 1e5),
+            |c| c.remb_ms,
+            |c, v| c.remb_ms = v,
+        ),
+        field(
+            "loss_low",
+            "",
+            "up to this loss the sender's rate grows (kDefaultLowLossThreshold)",
+            (0.0, 1.0),
+            |c| c.loss.low,
+            |c, v| c.loss.low = v,
+        ),
+        field(
+            "loss_high",
+            "",
+            "above this loss the sender's rate falls (kDefaultHighLossThreshold)",
+            (0.0, 1.0),
+            |c| c.loss.high,
+            |c, v| c.loss.high = v,
+        ),
+        field(
+            "loss_increase",
+            "",
+            "growth over the least rate of the last second (UpdateEstimate)",
+            (1.0, 10.0),
+            |c| c.loss.increase,
+            |c, v| c.loss.increase = v,
+        ),
+        field(
+            "loss_decrease",
+            "",
+            "fall per fraction lost (UpdateEstimate)",
+            (0.0, 1.0),
+            |c| c.loss.decrease,
+            |c, v| c.loss.decrease = v,
+        ),
+        field(
+            "pacing_factor",
+            "",
+            "pacing rate over target (kDefaultPaceMultiplier)",
+            (1.0, 10.0),
+            |c| c.pacing_factor,
+            |c, v| c.pacing_factor = v,
+        ),
+    ];
+
+    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
+        &[SignalSpec::series("A", "bit/s"), SignalSpec::series("A_r received", "bit/s"), SignalSpec::series("f_l", "")],
+        &[
+            SignalSpec::series("d_m", "ms"),
+            SignalSpec::series("m scaled", "ms"),
+            SignalSpec::series("gamma", "ms"),
+            SignalSpec::state("usage", Usage::NAMES),
+            SignalSpec::state("sigma", RateState::NAMES),
+            SignalSpec::series("R", "bit/s"),
+            SignalSpec::series("A_r", "bit/s"),
+        ],
+    );
+
+    fn build(&self, setup: &Setup) -> Controller {
+        Controller {
+            send: Some(Box::new(Sender {
+                estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
+                pacing_factor: self.pacing_factor,
+            })),
+            receive: Some(Box::new(Receiver {
+                groups: BurstGroups::new(self.groups),
+                filter: self.kalman,
+                kalman: TwoStateKalman::new(self.kalman),
+                threshold: AdaptiveThreshold::new(self.threshold),
+                detector: OveruseDetector::new(self.overuse_ms),
+                incoming: IncomingRate::new(TimeDelta::from_millis_f64(self.window_ms)),
+                rate: Aimd::new(self.rate, setup.min),
+                remb: RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms)),
+                pending: None,
+                heard: None,
+                updated: None,
+            })),
+            feedback: FeedbackKind::None,
+            ecn: Ecn::NotEct,
+        }
+    }
+}
+
+/// One line of the table above.
+const fn field(
+    name: &'static str,
+    unit: &'static str,
+    source: &'static str,
+    range: (f64, f64),
+    get: fn(&GccRemb2018Config) -> f64,
+    set: fn(&mut GccRemb2018Config, f64),
+) -> Field<GccRemb2018Config> {
+    Field { name, unit, source, range, get, set }
+}
+
+/// After this much silence filter and groups begin anew (kStreamTimeOutMs).
+const SILENCE: TimeDelta = TimeDelta::from_secs(2);
+
+struct Receiver {
+    groups: BurstGroups,
+    filter: TwoStateConfig,
+    kalman: TwoStateKalman,
+    threshold: AdaptiveThreshold,
+    detector: OveruseDetector,
+    incoming: IncomingRate,
+    rate: Aimd,
+    remb: RembTimer,
+    pending: Option<Rate>,
+    /// When the last packet arrived.
+    heard: Option<RemoteTime>,
+    /// When the estimate was last updated.
+    updated: Option<RemoteTime>,
+}
+
+impl ReceiveHalf for Receiver {
+    #[inline]
+    fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
+        let Some(sent) = arrival.sent else { return };
+        self.incoming.restart_if_empty(now);
+        self.incoming.handle_arrival(now, arrival.size);
+        if self.heard.replace(now).is_none_or(|heard| now - heard > SILENCE) {
+            self.groups.restart();
+            self.kalman = TwoStateKalman::new(self.filter);
+            self.detector.recount();
+        }
+        if let Some(delta) = self.groups.handle_arrival(now, sent, arrival.size) {
+            self.handle_group(now, &delta, signals);
+        }
+        if self.is_due(now) {
+            self.update(now, signals);
+        }
+    }
+
+    #[inline]
+    fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
+        self.pending.take().map(Message::Remb)
+    }
+}
+
+impl Receiver {
+    fn handle_group(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
+        let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
+        let usage = self.detector.usage();
+        let m = self.kalman.update(arrival, departure, delta.size as f64, usage == Usage::Normal, usage.sign());
+        let scaled = self.detector.scale(m);
+        let usage = self.detector.update(m, scaled, self.threshold.gamma_ms(), departure);
+        self.threshold.update(now, scaled);
+        signals.emit(0, delta.gradient_ms());
+        signals.emit(1, scaled);
+        signals.emit(2, self.threshold.gamma_ms());
+        signals.emit(3, usage.index());
+    }
+
+    /// Regularly, and while over-use goes on as often as another decrease is allowed.
+    fn is_due(&mut self, now: RemoteTime) -> bool {
+        self.updated.is_none_or(|updated| now - updated > self.rate.interval())
+            || (self.detector.usage() == Usage::Over
+                && self.incoming.rate_so_far(now).is_some_and(|r| self.rate.may_decrease_again(now, r)))
+    }
+
+    fn update(&mut self, now: RemoteTime, signals: &mut Signals) {
+        let incoming = self.incoming.rate_so_far(now);
+        let Some(rate) = self.rate.update(now, self.detector.usage(), incoming) else { return };
+        self.updated = Some(now);
+        if self.remb.poll(now, rate) {
+            self.pending = Some(rate);
+        }
+        signals.emit(4, self.rate.state().index());
+        signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(6, rate.as_bps_f64());
+    }
+}
+
+struct Sender {
+    estimate: SendSideEstimate,
+    pacing_factor: f64,
+}
+
+impl SendHalf for Sender {
+    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
+        self.estimate.handle_report(now, report.fraction_lost, report.rtt);
+        signals.emit(0, self.estimate.rate().as_bps_f64());
+        signals.emit(2, report.fraction_lost.get());
+    }
+
+    fn handle_remb(&mut self, _: Time, rate: Rate, signals: &mut Signals) {
+        self.estimate.handle_remb(rate);
+        signals.emit(0, self.estimate.rate().as_bps_f64());
+        signals.emit(1, rate.as_bps_f64());
+    }
+
+    fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
+        let before = self.estimate.rate();
+        self.estimate.handle_timeout(now);
+        if self.estimate.rate() != before {
+            signals.emit(0, self.estimate.rate().as_bps_f64());
+        }
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.estimate.poll_timeout()
+    }
+
+    /// One video stream gets no padding from libwebrtc.
+    fn decision(&self) -> Decision {
+        let target = self.estimate.rate();
+        Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: Rate::ZERO }
+    }
+}
