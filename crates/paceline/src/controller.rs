@@ -24,10 +24,13 @@ pub struct Controller {
 pub enum FeedbackKind {
     /// None: sender and receiver reports only, and what the receive half emits.
     None,
-    /// Transport-wide feedback at this interval.
+    /// Transport-wide feedback.
     TransportWide {
         /// Time between two reports.
         interval: TimeDelta,
+        /// Reports are further apart, up to this, where they would take more than a twentieth of the rate that they
+        /// report on.
+        longest: TimeDelta,
     },
 }
 

@@ -165,6 +165,7 @@ impl Registry {
         registry.add(gcc::gcc2016::static_threshold());
         registry.add(gcc::gcc2016::guarded());
         registry.add(gcc::gcc_remb_2018::entry());
+        registry.add(gcc::gcc_tfb::entry());
         registry.add(fixed::entry());
         registry
     }

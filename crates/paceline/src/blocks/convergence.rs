@@ -28,20 +28,35 @@ impl Convergence {
 
     /// The incoming rate while the controller grows: far above the average, the path has more than it had.
     pub fn handle_growth(&mut self, incoming: Rate) {
-        if self.average.is_some_and(|average| kbps(incoming) > average + FAR * self.deviation(average)) {
+        if self.bounds().is_some_and(|(_, upper)| incoming > upper) {
             self.average = None;
         }
     }
 
     /// The incoming rate at a decrease: far below the average, the path has less than it had.
     pub fn handle_decrease(&mut self, incoming: Rate) {
+        if self.bounds().is_some_and(|(lower, _)| incoming < lower) {
+            self.average = None;
+        }
+        self.take(incoming);
+    }
+
+    /// Average and spread take a sample, however far away.
+    pub fn take(&mut self, incoming: Rate) {
         let sample = kbps(incoming);
-        let known = self.average.filter(|average| sample >= average - FAR * self.deviation(*average));
-        let average = known.map_or(sample, |average| MEMORY * average + (1.0 - MEMORY) * sample);
+        let average = self.average.map_or(sample, |average| MEMORY * average + (1.0 - MEMORY) * sample);
         let error = average - sample;
         let variance = MEMORY * self.variance + (1.0 - MEMORY) * error * error / average.max(1.0);
         self.variance = variance.clamp(VARIANCE.0, VARIANCE.1);
         self.average = Some(average);
+    }
+
+    /// Between these the rate is near.
+    pub fn bounds(&self) -> Option<(Rate, Rate)> {
+        let average = self.average?;
+        let far = FAR * (self.variance * average).sqrt();
+        let rate = |kbps: f64| Rate::from_bps_f64(kbps * 1e3);
+        Some((rate(average - far), rate(average + far)))
     }
 
     /// Where over-use was last found, unless the path has changed since.
@@ -52,10 +67,6 @@ impl Convergence {
     /// Whether the rate is near to where over-use was last found.
     pub fn is_near(&self) -> bool {
         self.average.is_some()
-    }
-
-    fn deviation(&self, average: f64) -> f64 {
-        (self.variance * average).sqrt()
     }
 }
 

@@ -3,6 +3,7 @@
 mod aimd;
 pub mod gcc2016;
 pub mod gcc_remb_2018;
+pub mod gcc_tfb;
 mod rate_controller;
 mod remb;
 
