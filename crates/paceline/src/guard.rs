@@ -115,6 +115,9 @@ impl SendHalf for Guard {
     }
     #[inline]
     fn decision(&self) -> Decision {
+        if self.cap.is_none() {
+            return self.half.decision();
+        }
         let d = self.half.decision();
         let Some((target, share)) = self.share(d.target) else { return d };
         Decision { target, pacing: d.pacing.scale(share).max(target), window: d.window, padding: d.padding.min(target) }

@@ -160,3 +160,28 @@ impl MediaSender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_ordered_by_what_they_name_then_by_when_they_were_written() {
+        let written = |sent, last_sr, delay| Written { sent, last_sr, delay };
+        let ordered = [
+            Written::default(),
+            written(1, 0, 0),
+            written(5, 0, 0), // before the first sender report came
+            written(5, 0xFFFF_0000, 0),
+            written(5, 0xFFFF_0000, 700),
+            written(5, 3, 100), // 18 hours, and the stamp begins anew
+            written(6, 2, 0),   // sender reports overtook each other
+            written(7, 0, 0),
+        ];
+        for (i, earlier) in ordered.iter().enumerate() {
+            for (j, later) in ordered.iter().enumerate() {
+                assert_eq!(later.is_after(earlier), j > i, "{later:?} after {earlier:?}");
+            }
+        }
+    }
+}

@@ -29,14 +29,15 @@ impl TrendlineConfig {
 #[derive(Clone, Debug)]
 pub struct Trendline {
     config: TrendlineConfig,
-    /// Arrival of the first group.
-    origin: Option<RemoteTime>,
     accumulated: f64,
     smoothed: f64,
-    /// Arrival since the first, and smoothed delay, ms: a ring, once it is full.
+    /// Where the points are counted from: an arrival and a smoothed delay, once in a window those of the newest group.
+    origin: (RemoteTime, f64),
+    /// Arrival and smoothed delay, ms: a ring, once it is full.
     points: [(f64, f64); TrendlineConfig::WINDOW_MAX],
-    /// Groups so far.
-    count: usize,
+    next: usize,
+    full: bool,
+    sums: Sums,
     trend: f64,
 }
 
@@ -44,20 +45,39 @@ impl Trendline {
     /// No group yet. Panics for a window of less than 2 or more than [`TrendlineConfig::WINDOW_MAX`] groups.
     pub fn new(config: TrendlineConfig) -> Self {
         assert!((2..=TrendlineConfig::WINDOW_MAX).contains(&config.window), "a window of {} groups", config.window);
-        let points = [(0.0, 0.0); TrendlineConfig::WINDOW_MAX];
-        Self { config, origin: None, accumulated: 0.0, smoothed: 0.0, points, count: 0, trend: 0.0 }
+        Self {
+            config,
+            accumulated: 0.0,
+            smoothed: 0.0,
+            origin: (RemoteTime::ZERO, 0.0),
+            points: [(0.0, 0.0); TrendlineConfig::WINDOW_MAX],
+            next: 0,
+            full: false,
+            sums: Sums::default(),
+            trend: 0.0,
+        }
     }
 
     /// Takes a group's delay gradient; `now` is the receiver's time. Answers the trend.
     pub fn update(&mut self, now: RemoteTime, gradient: TimeDelta) -> f64 {
-        let since = (now - *self.origin.get_or_insert(now)).as_millis_f64();
         self.accumulated += gradient.as_millis_f64();
         self.smoothed = smooth(self.smoothed, self.accumulated, self.config.smoothing);
-        self.points[self.count % self.config.window] = (since, self.smoothed);
-        self.count += 1;
-        if self.count >= self.config.window {
+        if self.next == 0 {
+            self.count_from(now, self.smoothed);
+        }
+        let point = ((now - self.origin.0).as_millis_f64(), self.smoothed - self.origin.1);
+        let oldest = core::mem::replace(&mut self.points[self.next], point);
+        if self.full {
+            self.sums.take(oldest, -1.0);
+        }
+        self.sums.take(point, 1.0);
+        self.next += 1;
+        if self.next == self.config.window {
+            (self.next, self.full) = (0, true);
+        }
+        if self.full {
             // Groups that came all at once have no line: the last one stands.
-            self.trend = slope(&self.points[..self.config.window]).unwrap_or(self.trend);
+            self.trend = self.sums.slope(self.config.window as f64).unwrap_or(self.trend);
         }
         self.trend
     }
@@ -66,23 +86,47 @@ impl Trendline {
     pub fn smoothed_ms(&self) -> f64 {
         self.smoothed
     }
+
+    /// Counts the points from here on, and adds them up anew: sums that are only ever changed would drift.
+    fn count_from(&mut self, now: RemoteTime, smoothed: f64) {
+        let (x, y) = ((now - self.origin.0).as_millis_f64(), smoothed - self.origin.1);
+        self.origin = (now, smoothed);
+        self.sums = Sums::default();
+        if self.full {
+            for point in &mut self.points[..self.config.window] {
+                *point = (point.0 - x, point.1 - y);
+                self.sums.take(*point, 1.0);
+            }
+        }
+    }
 }
 
 fn smooth(smoothed: f64, accumulated: f64, memory: f64) -> f64 {
     memory * smoothed + (1.0 - memory) * accumulated
 }
 
-/// Eq. 5. The order of the points does not matter.
-fn slope(points: &[(f64, f64)]) -> Option<f64> {
-    let n = points.len() as f64;
-    let (sum_x, sum_y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0, y + p.1));
-    let (mean_x, mean_y) = (sum_x / n, sum_y / n);
-    let (mut above, mut below) = (0.0, 0.0);
-    for (x, y) in points {
-        above += (x - mean_x) * (y - mean_y);
-        below += (x - mean_x) * (x - mean_x);
+/// What eq. 5 needs of the points; with sums its two differences are `(n xy - x y) / n` and `(n xx - x²) / n`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    x: f64,
+    y: f64,
+    xx: f64,
+    xy: f64,
+}
+
+impl Sums {
+    fn take(&mut self, (x, y): (f64, f64), sign: f64) {
+        self.x += sign * x;
+        self.y += sign * y;
+        self.xx += sign * x * x;
+        self.xy += sign * x * y;
     }
-    (below != 0.0).then(|| above / below)
+
+    /// Eq. 5; `None` for arrivals that lie, to the microsecond, at one time.
+    fn slope(&self, n: f64) -> Option<f64> {
+        let below = n * self.xx - self.x * self.x;
+        (below > 1e-6).then(|| (n * self.xy - self.x * self.y) / below)
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +144,29 @@ mod tests {
         // The queue stands: the slope goes, at the pace of smoothing and window.
         let standing: Vec<f64> = (200..300).map(|i| at(i, 0)).collect();
         assert!(standing[5] > 0.05 && standing[99].abs() < 1e-3, "{standing:?}");
+    }
+
+    /// Against eq. 5 as it is printed, over an hour in which the receiver's clock drifts by a thousandth.
+    #[test]
+    fn sums_stay_what_the_points_say() {
+        let mut line = Trendline::new(TrendlineConfig { window: 20, smoothing: 0.9 });
+        let (mut now, mut accumulated, mut smoothed, mut points) = (0, 0.0, 0.0, Vec::new());
+        for i in 0..300_000i64 {
+            let gradient = (i * 7919 % 4000 - 1990) * 1000;
+            now += 10_000_000 + gradient;
+            let trend = line.update(RemoteTime::from_nanos(now), TimeDelta::from_nanos(gradient));
+            accumulated += gradient as f64 / 1e6;
+            smoothed = 0.9 * smoothed + 0.1 * accumulated;
+            points.push((now as f64 / 1e6, smoothed));
+            if i % 9973 == 0 && i > 20 {
+                let last = &points[points.len() - 20..];
+                let mean = |f: fn(&(f64, f64)) -> f64| last.iter().map(f).sum::<f64>() / 20.0;
+                let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+                let above: f64 = last.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+                let below: f64 = last.iter().map(|p| (p.0 - x) * (p.0 - x)).sum();
+                assert!((trend - above / below).abs() < 1e-9, "{i}: {trend}, printed {}", above / below);
+            }
+        }
     }
 
     #[test]

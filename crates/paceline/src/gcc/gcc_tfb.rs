@@ -289,6 +289,7 @@ impl Config for GccTfbConfig {
                 rate: Aimd::starting_at(self.rate, setup.start, setup.min),
                 estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
                 pacing_factor: self.pacing_factor,
+                decision: decision(setup.start, self.pacing_factor),
                 heard: None,
                 completed: None,
                 backwards: 0,
@@ -339,6 +340,7 @@ struct Sender {
     rate: Aimd<Time>,
     estimate: SendSideEstimate,
     pacing_factor: f64,
+    decision: Decision,
     /// When feedback last came.
     heard: Option<Time>,
     /// When the last group was known to be complete.
@@ -373,29 +375,40 @@ impl SendHalf for Sender {
             self.rate.set_rtt(rtt);
         }
         self.estimate.handle_report(now, report.fraction_lost, report.rtt);
-        signals.emit(9, self.estimate.rate().as_bps_f64());
+        self.decide(signals);
         signals.emit(10, report.fraction_lost.get());
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        let before = self.estimate.rate();
         self.estimate.handle_timeout(now);
-        if self.estimate.rate() != before {
-            signals.emit(9, self.estimate.rate().as_bps_f64());
-        }
+        self.decide(signals);
     }
 
     fn poll_timeout(&self) -> Time {
         self.estimate.poll_timeout()
     }
 
+    #[inline]
     fn decision(&self) -> Decision {
-        let target = self.estimate.rate();
-        Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: target }
+        self.decision
     }
 }
 
+/// What is sent at this target.
+fn decision(target: Rate, pacing_factor: f64) -> Decision {
+    Decision { target, pacing: target.scale(pacing_factor), window: None, padding: target }
+}
+
 impl Sender {
+    /// The estimate may have changed.
+    fn decide(&mut self, signals: &mut Signals) {
+        let rate = self.estimate.rate();
+        if rate != self.decision.target {
+            self.decision = decision(rate, self.pacing_factor);
+            signals.emit(9, rate.as_bps_f64());
+        }
+    }
+
     /// The packets of one message, in order of arrival. Answers whether any of them showed over-use; `None` if none
     /// arrived.
     fn handle_arrived(
@@ -471,6 +484,6 @@ impl Sender {
         signals.emit(6, acked.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(7, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(8, rate.as_bps_f64());
-        signals.emit(9, self.estimate.rate().as_bps_f64());
+        self.decide(signals);
     }
 }
