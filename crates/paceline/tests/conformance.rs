@@ -342,3 +342,62 @@ fn a_day_of_silence() {
         assert!(last > Time::from_secs(86_400), "{}", entry.name());
     }
 }
+
+/// A queue that grows by 8 ms a frame is seen within four seconds, and one that stays is not.
+#[test]
+fn over_use_lowers_the_rate() {
+    let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    for entry in Registry::standard().iter() {
+        let Some(mut half) = built(entry, &setup).receive else { continue };
+        let mut signals = Signals::unheard();
+        let mut told = Vec::new();
+        for frame in 0..420i64 {
+            let queue = 8 * (frame - 300).max(0);
+            for part in 0..3 {
+                let sent = 33 * frame + 4 * part;
+                let now = RemoteTime::from_millis(70_000 + sent + queue);
+                let arrival = Arrival {
+                    sent: Some(Time::from_millis(sent)),
+                    timestamp: 2970 * frame as u32,
+                    sequence: (3 * frame + part) as u16,
+                    stream: StreamId(0),
+                    media: paceline::MediaKind::Video,
+                    kind: PacketKind::Media,
+                    size: DataSize::from_bytes(1200),
+                    ecn: Ecn::NotEct,
+                };
+                half.handle_arrival(now, &arrival, &mut signals);
+                while let Some(Message::Remb(rate)) = half.poll_message(now) {
+                    told.push((frame, rate));
+                }
+            }
+        }
+        let (steady, growing): (Vec<_>, Vec<_>) = told.into_iter().partition(|(frame, _)| *frame <= 300);
+        assert!(steady.is_sorted_by_key(|(_, rate)| *rate) && steady.len() >= 5, "{}: {steady:?}", entry.name());
+        let least = growing.iter().map(|(_, rate)| *rate).min().expect("seconds passed");
+        // 3600 bytes in 33 + 8 ms: 702 kbit/s come in.
+        assert!((500..=860).contains(&(least.as_bps() / 1000)), "{}: {steady:?}, {growing:?}", entry.name());
+    }
+}
+
+/// A tenth is taken for a fifth lost, a little added for nothing lost, and a REMB caps.
+#[test]
+fn loss_and_remb_steer_the_sender() {
+    let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    for entry in Registry::standard().iter().filter(|e| e.name() != "fixed") {
+        let after = |fraction_lost: f64| {
+            let mut half = built(entry, &setup).send.unwrap();
+            let report = ReceiverReport {
+                fraction_lost: Fraction::new(fraction_lost).unwrap(),
+                rtt: Some(TimeDelta::from_millis(50)),
+            };
+            half.handle_report(Time::from_secs(1), &report, &mut Signals::unheard());
+            half.decision().target.as_bps() / 1000
+        };
+        assert_eq!([after(0.05), after(0.2)], [900, 810], "{}", entry.name());
+        assert!((945..=975).contains(&after(0.0)), "{}: {}", entry.name(), after(0.0));
+        let mut half = built(entry, &setup).send.unwrap();
+        half.handle_remb(Time::from_secs(1), Rate::from_kbps(400), &mut Signals::unheard());
+        assert_eq!(half.decision().target, Rate::from_kbps(400), "{}", entry.name());
+    }
+}

@@ -2,11 +2,14 @@
 //! equations give for them, computed apart from this code.
 
 use paceline::blocks::{
-    AckedRate, AckedRateConfig, AdaptiveThreshold, Convergence, KalmanConfig, OveruseDetector, ScalarKalman,
-    ThresholdConfig, Trendline, TrendlineConfig, TwoStateConfig, TwoStateKalman, Usage,
+    AckedRate, AckedRateConfig, AdaptiveThreshold, Convergence, KalmanConfig, LossConfig, LossController,
+    OveruseDetector, ScalarKalman, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig,
+    TwoStateConfig, TwoStateKalman, Usage, tfrc,
 };
-use paceline::gcc::{Aimd, AimdConfig, RateConfig, RateController, RembTimer};
-use paceline_units::{Rate, RemoteTime, TimeDelta};
+use paceline::gcc::{
+    Aimd, AimdConfig, Branch, RateConfig, RateController, Region, RembTimer, dynamic_alpha, eta, table_2,
+};
+use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
 use serde_json::Value;
 
 const PAPER: ThresholdConfig =
@@ -43,6 +46,87 @@ fn static_detector() {
         })
         .collect();
     assert_eq!(states, strings(&v["expected"]["state"]));
+}
+
+/// V1.3: the factor of growth of 2013.
+#[test]
+fn growth_by_response() {
+    for n in 1..=6 {
+        let v = vector(&format!("V1.3/{n}"));
+        let input = &v["input"];
+        let ms = |name: &str| input[name].as_i64().map(TimeDelta::from_millis);
+        let got = eta(ms("response_ms").unwrap(), number(&input["var_noise"]), ms("dt_ms"), region(&input["region"]));
+        near(got, &v["expected"]["eta"], || format!("V1.3/{n}"));
+    }
+}
+
+/// V1.5: the loss laws of 2013, as printed and as coded. The code counts loss in 256ths.
+#[test]
+fn loss_laws() {
+    let v = vector("V1.5/paper");
+    for (case, expected) in list(&v["input"]["cases"]).iter().zip(list(&v["expected"]["rate"])) {
+        let [rate, loss, rtt] = numbers(case)[..] else { panic!("three numbers a case") };
+        let config = LossConfig {
+            low: 0.02,
+            high: 0.1,
+            increase: 1.05,
+            step: Rate::from_kbps(1),
+            decrease: 0.5,
+            tfrc: Some(DataSize::from_bytes(1000)),
+        };
+        let mut c = LossController::new(config, Rate::from_bps_f64(rate * 1e3));
+        c.handle_report(Fraction::new(loss).unwrap(), Some(TimeDelta::from_secs_f64(rtt)));
+        near(c.rate().as_bps_f64() / 1e3, expected, || format!("{case}"));
+    }
+    let v = vector("V1.5/code");
+    for (q8, name) in [(0, "inc_0"), (51, "dec_51")] {
+        let config = SendSideConfig { low: 0.02, high: 0.1, increase: 1.08, decrease: 0.5 };
+        let mut e = SendSideEstimate::new(config, Rate::from_bps_f64(number(&v["input"]["rate"])), Rate::ZERO);
+        e.handle_report(Time::from_secs(1), Fraction::from_q8(q8), None);
+        let expected = number(&v["expected"][name]);
+        assert!((e.rate().as_bps_f64() - expected).abs() <= 0.5, "{name}: {}", e.rate());
+    }
+    // The code's 51 are 51 of 255.
+    let x = tfrc(DataSize::from_bytes(1000), TimeDelta::from_millis(100), Fraction::new(0.2).unwrap());
+    assert!((x.as_bps_f64() - number(&v["expected"]["tfrc"])).abs() <= 1.0, "{x}");
+}
+
+/// V7.1: what TCP would get (RFC 5348, section 3.1).
+#[test]
+fn tcp_throughput() {
+    let v = vector("V7.1");
+    for (case, expected) in list(&v["input"]["cases"]).iter().zip(numbers(&v["expected"]["bps"])) {
+        let [s, r, p] = numbers(case)[..] else { panic!("three numbers a case") };
+        let x = tfrc(DataSize::from_bytes(s as u64), TimeDelta::from_secs_f64(r), Fraction::new(p).unwrap());
+        assert!((x.as_bps_f64() - expected).abs() <= 0.5, "{case}: {x}");
+    }
+}
+
+/// 3.2 and 3.3: the thesis's decrease factor, by equation and in its table 2.
+#[test]
+fn dynamic_decrease_factor() {
+    for id in
+        ["30/25/AboveMax", "50/25/AboveMax", "200/25/AboveMax", "15/12.5/NearMax", "25/12.5/NearMax", "60/12.5/NearMax"]
+    {
+        let v = vector(&format!("3.3/{id}"));
+        let input = &v["input"];
+        let branch = if region(&input["region"]) == Region::NearMax { Branch::NearMax } else { Branch::Elsewhere };
+        near(dynamic_alpha(number(&input["T"]), number(&input["gamma"]), branch), &v["expected"]["alpha"], || {
+            id.into()
+        });
+    }
+    for cell in table_2() {
+        let v = vector(&format!("3.2/{}/{}", cell.gamma, cell.t));
+        assert_eq!(cell.tabulated, number(&v["input"]["thesis"]));
+        let expected = &v["expected"];
+        if cell.branch() == Branch::Elsewhere {
+            near(cell.elsewhere, &expected["alpha"], || format!("{cell:?}"));
+            assert_eq!(!cell.is_contradicted(), expected["rounds_to_thesis"].as_bool().unwrap(), "{cell:?}");
+        } else {
+            near(cell.near_max, &expected["near_max_1_14"], || format!("{cell:?}"));
+            near(cell.elsewhere, &expected["printed_099_1_3"], || format!("{cell:?}"));
+        }
+    }
 }
 
 /// V2.1: the scalar filter, as printed with two first variances, and with the draft's floor and cap.
@@ -233,6 +317,15 @@ fn seen_59(hold_ms: f64) -> OveruseDetector {
         detector.scale(0.0);
     }
     detector
+}
+
+fn region(name: &Value) -> Region {
+    match name.as_str().unwrap() {
+        "NearMax" => Region::NearMax,
+        "AboveMax" => Region::AboveMax,
+        "MaxUnknown" => Region::MaxUnknown,
+        other => panic!("no region {other}"),
+    }
 }
 
 fn vector(id: &str) -> Value {

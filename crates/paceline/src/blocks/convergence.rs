@@ -28,7 +28,7 @@ impl Convergence {
 
     /// The incoming rate while the controller grows: far above the average, the path has more than it had.
     pub fn handle_growth(&mut self, incoming: Rate) {
-        if self.bounds().is_some_and(|(_, upper)| incoming > upper) {
+        if self.is_above(incoming, FAR) {
             self.average = None;
         }
     }
@@ -43,20 +43,26 @@ impl Convergence {
 
     /// Average and spread take a sample, however far away.
     pub fn take(&mut self, incoming: Rate) {
-        let sample = kbps(incoming);
-        let average = self.average.map_or(sample, |average| MEMORY * average + (1.0 - MEMORY) * sample);
-        let error = average - sample;
-        let variance = MEMORY * self.variance + (1.0 - MEMORY) * error * error / average.max(1.0);
-        self.variance = variance.clamp(VARIANCE.0, VARIANCE.1);
-        self.average = Some(average);
+        let (average, variance) = learnt(self.average, self.variance, kbps(incoming));
+        (self.average, self.variance) = (Some(average), variance);
     }
 
-    /// Between these the rate is near.
+    /// Between these a rate is near the average.
     pub fn bounds(&self) -> Option<(Rate, Rate)> {
         let average = self.average?;
-        let far = FAR * (self.variance * average).sqrt();
+        let far = FAR * self.deviation(average);
         let rate = |kbps: f64| Rate::from_bps_f64(kbps * 1e3);
         Some((rate(average - far), rate(average + far)))
+    }
+
+    /// Whether the incoming rate is more than this many standard deviations above the average.
+    pub fn is_above(&self, incoming: Rate, deviations: f64) -> bool {
+        self.average.is_some_and(|average| kbps(incoming) > average + deviations * self.deviation(average))
+    }
+
+    /// Puts the average where the path is known to carry this rate.
+    pub fn move_to(&mut self, rate: Rate) {
+        self.average = Some(kbps(rate));
     }
 
     /// Where over-use was last found, unless the path has changed since.
@@ -68,12 +74,24 @@ impl Convergence {
     pub fn is_near(&self) -> bool {
         self.average.is_some()
     }
+
+    fn deviation(&self, average: f64) -> f64 {
+        (self.variance * average).sqrt()
+    }
 }
 
 impl Default for Convergence {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Average and normalised variance after one more sample, kbit/s.
+fn learnt(average: Option<f64>, variance: f64, sample: f64) -> (f64, f64) {
+    let average = average.map_or(sample, |average| MEMORY * average + (1.0 - MEMORY) * sample);
+    let error = average - sample;
+    let variance = MEMORY * variance + (1.0 - MEMORY) * error * error / average.max(1.0);
+    (average, variance.clamp(VARIANCE.0, VARIANCE.1))
 }
 
 fn kbps(rate: Rate) -> f64 {
@@ -83,6 +101,15 @@ fn kbps(rate: Rate) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Vector V1.4. By hand: 0.95 · 0.4 + 0.05 · 95² / 995 = 0.83352; sqrt(0.83352 · 995) = 28.798.
+    #[test]
+    fn a_sample() {
+        let (average, variance) = learnt(Some(1000.0), 0.4, 900.0);
+        assert!((average - 995.0).abs() < 1e-9 && (variance - 0.833_517_587_94).abs() < 1e-9, "{average} {variance}");
+        let c = Convergence { average: Some(average), variance };
+        assert!((c.deviation(average) - 28.798_437_457_6).abs() < 1e-9);
+    }
 
     #[test]
     fn near_until_three_deviations_away() {

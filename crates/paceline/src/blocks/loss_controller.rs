@@ -6,9 +6,11 @@
 //!            A_s               otherwise
 //! ```
 //!
-//! Applied once per receiver report.
+//! Applied once per receiver report. In 2013 it grew by `1.05 (A_s + 1 kbit/s)` and did not fall below what TCP would get
+//! (fhmn13, eq. 1).
 
-use paceline_units::{Fraction, Rate};
+use super::tfrc;
+use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
 /// Numbers of the controller, all from eq. 5.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,8 +21,12 @@ pub struct LossConfig {
     pub high: f64,
     /// Growth factor per report.
     pub increase: f64,
+    /// Added before growth; nothing in eq. 5.
+    pub step: Rate,
     /// Share of the fraction lost by which the rate falls.
     pub decrease: f64,
+    /// The packet size of the TCP throughput below which the rate does not fall; none in eq. 5.
+    pub tfrc: Option<DataSize>,
 }
 
 /// The controller.
@@ -28,12 +34,14 @@ pub struct LossConfig {
 pub struct LossController {
     config: LossConfig,
     rate: Rate,
+    /// The last round-trip time that a report gave.
+    rtt: Option<TimeDelta>,
 }
 
 impl LossController {
     /// At its first rate.
     pub fn new(config: LossConfig, start: Rate) -> Self {
-        Self { config, rate: start }
+        Self { config, rate: start, rtt: None }
     }
 
     /// `A_s`.
@@ -42,12 +50,14 @@ impl LossController {
     }
 
     /// A receiver report: eq. 5.
-    pub fn handle_report(&mut self, fraction_lost: Fraction) {
+    pub fn handle_report(&mut self, fraction_lost: Fraction, rtt: Option<TimeDelta>) {
+        self.rtt = rtt.or(self.rtt);
         let (f, c) = (fraction_lost.get(), &self.config);
         if f > c.high {
-            self.rate = self.rate.scale(1.0 - c.decrease * f);
+            let tcp = c.tfrc.zip(self.rtt).map_or(Rate::ZERO, |(segment, rtt)| tfrc(segment, rtt, fraction_lost));
+            self.rate = self.rate.scale(1.0 - c.decrease * f).max(tcp);
         } else if f < c.low {
-            self.rate = self.rate.scale(c.increase);
+            self.rate = (self.rate + c.step).scale(c.increase);
         }
     }
 
@@ -63,10 +73,10 @@ mod tests {
 
     #[test]
     fn equation_5() {
-        let config = LossConfig { low: 0.02, high: 0.1, increase: 1.05, decrease: 0.5 };
+        let config = LossConfig { low: 0.02, high: 0.1, increase: 1.05, step: Rate::ZERO, decrease: 0.5, tfrc: None };
         let after = |f| {
             let mut c = LossController::new(config, Rate::from_kbps(1000));
-            c.handle_report(Fraction::new(f).unwrap());
+            c.handle_report(Fraction::new(f).unwrap(), None);
             c.rate().as_bps()
         };
         assert_eq!(

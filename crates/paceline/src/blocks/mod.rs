@@ -11,6 +11,7 @@ mod kalman_two_state;
 mod loss_controller;
 mod overuse_detector;
 mod send_side_estimate;
+mod tfrc;
 mod trendline;
 
 pub use acked_rate::{AckedRate, AckedRateConfig};
@@ -24,4 +25,5 @@ pub use kalman_two_state::{TwoStateConfig, TwoStateKalman};
 pub use loss_controller::{LossConfig, LossController};
 pub use overuse_detector::{OveruseDetector, Usage};
 pub use send_side_estimate::{SendSideConfig, SendSideEstimate};
+pub use tfrc::tfrc;
 pub use trendline::{Trendline, TrendlineConfig};

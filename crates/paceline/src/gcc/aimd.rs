@@ -141,12 +141,9 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
             || (self.valid && incoming < self.rate.scale(FAR_TOO_HIGH))
     }
 
-    /// How long to wait until the next regular update: 80 bytes of RTCP take a twentieth of the rate.
+    /// How long to wait until the next regular update.
     pub fn interval(&self) -> TimeDelta {
-        const REPORT_BITS: f64 = 80.0 * 8.0;
-        const SHARE: f64 = 0.05;
-        let interval = TimeDelta::from_secs_f64(REPORT_BITS / (SHARE * self.rate.as_bps_f64().max(1.0)));
-        interval.clamp(TimeDelta::from_millis(200), TimeDelta::from_millis(1000))
+        feedback_interval(self.rate)
     }
 
     fn initialise(&mut self, now: T, incoming: Option<Rate>) {
@@ -174,6 +171,14 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
         }
         self.convergence.average().map_or(rate, |average| average.scale(alpha)).min(self.rate)
     }
+}
+
+/// 80 bytes of RTCP take a twentieth of the rate, 200 ms to a second.
+pub(super) fn feedback_interval(rate: Rate) -> TimeDelta {
+    const REPORT_BITS: f64 = 80.0 * 8.0;
+    const SHARE: f64 = 0.05;
+    let interval = TimeDelta::from_secs_f64(REPORT_BITS / (SHARE * rate.as_bps_f64().max(1.0)));
+    interval.clamp(TimeDelta::from_millis(200), TimeDelta::from_millis(1000))
 }
 
 /// Growth stops at the headroom; a rate that is above it already stays.

@@ -101,7 +101,7 @@ impl Default for Gcc2016Config {
             },
             window_ms: 500.0,
             remb_ms: 1000.0,
-            loss: LossConfig { low: 0.02, high: 0.1, increase: 1.05, decrease: 0.5 },
+            loss: LossConfig { low: 0.02, high: 0.1, increase: 1.05, step: Rate::ZERO, decrease: 0.5, tfrc: None },
             pacing_factor: 1.5,
         }
     }
@@ -404,7 +404,7 @@ struct Sender {
 
 impl SendHalf for Sender {
     fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
-        self.loss.handle_report(report.fraction_lost);
+        self.loss.handle_report(report.fraction_lost, report.rtt);
         self.loss.bound(self.min, self.remb.unwrap_or(Rate::MAX));
         signals.emit(0, self.loss.rate().as_bps_f64());
         signals.emit(2, report.fraction_lost.get());

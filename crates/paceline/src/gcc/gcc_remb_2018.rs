@@ -427,3 +427,74 @@ impl SendHalf for Sender {
         Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: Rate::ZERO }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MediaKind, PacketKind};
+    use paceline_units::{DataSize, StreamId};
+
+    const SETUP: Setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+
+    fn receiver() -> Box<dyn ReceiveHalf> {
+        GccRemb2018Config::default().build(&SETUP).receive.expect("it has one")
+    }
+
+    /// A packet of 1250 bytes; answers REMBs.
+    fn arrive(half: &mut dyn ReceiveHalf, sent_ms: i64, arrived_ms: i64, signals: &mut Signals) -> Option<Rate> {
+        let arrival = Arrival {
+            sent: Some(Time::from_millis(sent_ms)),
+            timestamp: 0,
+            sequence: 0,
+            stream: StreamId(0),
+            media: MediaKind::Video,
+            kind: PacketKind::Media,
+            size: DataSize::from_bytes(1250),
+            ecn: Ecn::NotEct,
+        };
+        let now = RemoteTime::from_millis(arrived_ms);
+        half.handle_arrival(now, &arrival, signals);
+        let Message::Remb(rate) = half.poll_message(now)?;
+        Some(rate)
+    }
+
+    /// 500 kbit/s on a path that stays: nothing for five seconds, then 500 kbit/s and 8 % more each second, every 200 ms and
+    /// a packet; never above 1.5 R + 10.
+    #[test]
+    fn a_call_without_over_use() {
+        let (mut half, mut signals) = (receiver(), Signals::unheard());
+        let told: Vec<(i64, Rate)> = (0..1000)
+            .filter_map(|i| Some((20 * i, arrive(&mut *half, 20 * i, 90_000 + 20 * i, &mut signals)?)))
+            .collect();
+        let (first, rate) = told[0];
+        assert!((5000..=5100).contains(&first), "{first}");
+        assert!((495..=510).contains(&(rate.as_bps() / 1000)), "{rate}");
+        assert!((50..=75).contains(&told.len()), "15 s at 220 ms: {}", told.len());
+        let (_, after) = told[told.iter().position(|(ms, _)| *ms >= first + 3000).unwrap()];
+        // 1.08^3 = 1.26, a step more or less.
+        assert!((610..=650).contains(&(after.as_bps() / 1000)), "{after}");
+        let last = told[told.len() - 1].1.as_bps() / 1000;
+        assert!((750..=775).contains(&last), "{last}");
+    }
+
+    /// After two seconds of silence the filter begins anew: what the gradient was no longer counts.
+    #[test]
+    fn silence_is_forgotten() {
+        let gradient_after = |pause_ms: i64| {
+            let (mut half, mut signals) = (receiver(), Signals::heard());
+            for i in 0..200 {
+                // The queue grows by 2 ms each 20 ms.
+                arrive(&mut *half, 20 * i, 90_000 + 22 * i, &mut signals);
+            }
+            let pause = 4000 + pause_ms;
+            signals.drain().for_each(drop);
+            for i in 0..4 {
+                arrive(&mut *half, pause + 20 * i, 90_400 + pause + 20 * i, &mut signals);
+            }
+            let last = signals.drain().filter(|(signal, _)| *signal == 1).last();
+            last.expect("two groups").1
+        };
+        assert!(gradient_after(1900) > 6.0, "{}", gradient_after(1900));
+        assert!(gradient_after(2100).abs() < 0.01, "{}", gradient_after(2100));
+    }
+}

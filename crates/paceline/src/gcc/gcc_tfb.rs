@@ -288,6 +288,7 @@ impl Config for GccTfbConfig {
                 acked: AckedRate::new(self.acked),
                 rate: Aimd::starting_at(self.rate, setup.start, setup.min),
                 estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
+                remb: Rate::MAX,
                 pacing_factor: self.pacing_factor,
                 decision: decision(setup.start, self.pacing_factor),
                 heard: None,
@@ -339,6 +340,8 @@ struct Sender {
     acked: AckedRate,
     rate: Aimd<Time>,
     estimate: SendSideEstimate,
+    /// What a receiver asked for; not every one is ours.
+    remb: Rate,
     pacing_factor: f64,
     decision: Decision,
     /// When feedback last came.
@@ -377,6 +380,11 @@ impl SendHalf for Sender {
         self.estimate.handle_report(now, report.fraction_lost, report.rtt);
         self.decide(signals);
         signals.emit(10, report.fraction_lost.get());
+    }
+
+    fn handle_remb(&mut self, _: Time, rate: Rate, signals: &mut Signals) {
+        self.remb = rate;
+        self.bound(signals);
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
@@ -478,12 +486,18 @@ impl Sender {
             (true, Some(_)) => {}
             (true, None) => self.rate.halve(now),
         }
-        let Some(rate) = self.rate.estimate() else { return };
-        self.estimate.handle_remb(rate);
         signals.emit(5, self.rate.state().index());
         signals.emit(6, acked.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(7, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(8, rate.as_bps_f64());
+        self.bound(signals);
+    }
+
+    /// The rate stays below what delay says, and below a REMB, should one come.
+    fn bound(&mut self, signals: &mut Signals) {
+        if let Some(rate) = self.rate.estimate() {
+            signals.emit(8, rate.as_bps_f64());
+            self.estimate.handle_remb(rate.min(self.remb));
+        }
         self.decide(signals);
     }
 }

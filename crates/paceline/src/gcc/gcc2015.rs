@@ -1,0 +1,573 @@
+//! GCC as libwebrtc's receiver ran it in March 2015, the baseline of uottawa15 and what its dynamic alpha changes: a
+//! threshold by region and a decrease factor by region.
+//!
+//! ```text
+//! receiver:  packets -> BurstGroups -> TwoStateKalman -> OveruseDetector -> RegionControl -> REMB
+//!                        5 ms           1/C and m          T, 100 ms  ^      |    ^
+//!                                                    25 or 12.5 ms    '------'    IncomingRate R, 1 s
+//! sender:    REMB A_r, receiver reports -> LossController with TFRC -> A = min(A_s, A_r)
+//! ```
+//!
+//! The thesis changes `aimd_rate_control.cc`, so growth is that file's; `docs/algorithms/gcc-2015.md` says what else is
+//! taken from where.
+
+use super::{Alpha, Growth, Observation, RateState, Reading, Region, RegionConfig, RegionControl, RembTimer};
+use crate::blocks::{
+    BurstConfig, BurstGroups, GroupDelta, IncomingRate, LossConfig, LossController, OveruseDetector, TwoStateConfig,
+    TwoStateKalman, Usage,
+};
+use crate::{
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, Message, ReceiveHalf, ReceiverReport, SendHalf,
+    Setup, SignalSpec, Signals,
+};
+use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
+
+const SOURCE: &str = "Atwah: Dynamic Alpha Congestion Controller for WebRTC (thesis, Ottawa 2015), chapters 3 and 4; libwebrtc of 2014 and 2015";
+
+/// `gcc-2015`: a constant decrease factor in each region.
+pub(crate) fn fixed_alpha() -> Entry {
+    let summary = "GCC of 2015: two-state Kalman filter, threshold and decrease factor by region, REMB";
+    Entry::new("gcc-2015", summary, SOURCE, Gcc2015Config::default())
+}
+
+/// `gcc-dynamic-alpha`: the decrease factor follows from gradient and threshold.
+pub(crate) fn dynamic_alpha() -> Entry {
+    let config = Gcc2015Config { dynamic: Some(Reading::Printed), ..Gcc2015Config::default() };
+    Entry::new("gcc-dynamic-alpha", "gcc-2015 with the thesis's dynamic decrease factor", SOURCE, config)
+}
+
+/// Every number of GCC 2015. `Default` is libwebrtc's of March 2015, as far as the thesis shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gcc2015Config {
+    /// Grouping of packets.
+    pub groups: BurstConfig,
+    /// The arrival-time filter.
+    pub kalman: TwoStateConfig,
+    /// The threshold where the maximum is unknown, ms; half of it elsewhere.
+    pub threshold_ms: f64,
+    /// How long over-use must last, ms.
+    pub overuse_ms: f64,
+    /// The law of growth.
+    pub growth: Growth,
+    /// The decrease factor near the maximum, and elsewhere.
+    pub alpha: (f64, f64),
+    /// The decrease factor by equation 4.1 instead.
+    pub dynamic: Option<Reading>,
+    /// Whether growth after Hold begins where the incoming rate was.
+    pub recovery: bool,
+    /// No step ends above this many times the incoming rate.
+    pub headroom: f64,
+    /// Round-trip time that the receiver assumes.
+    pub rtt: TimeDelta,
+    /// Window of the incoming rate, ms.
+    pub window_ms: f64,
+    /// Least interval of REMBs, ms, unless the rate falls.
+    pub remb_ms: f64,
+    /// The loss-based controller.
+    pub loss: LossConfig,
+    /// Pacing rate over target.
+    pub pacing_factor: f64,
+}
+
+/// Packet size that TFRC counts with (libwebrtc of 2013).
+const SEGMENT: DataSize = DataSize::from_bytes(1000);
+
+impl Default for Gcc2015Config {
+    fn default() -> Self {
+        Self {
+            groups: BurstConfig {
+                group: TimeDelta::from_millis(5),
+                burst: TimeDelta::from_millis(5),
+                resolution: TimeDelta::from_millis(1),
+            },
+            kalman: TwoStateConfig::Y2015,
+            threshold_ms: 25.0,
+            overuse_ms: 100.0,
+            growth: Growth::Aimd,
+            alpha: (0.95, 0.9),
+            dynamic: None,
+            recovery: false,
+            headroom: 1.5,
+            rtt: TimeDelta::from_millis(200),
+            window_ms: 1000.0,
+            remb_ms: 200.0,
+            loss: LossConfig {
+                low: 0.02,
+                high: 0.1,
+                increase: 1.05,
+                step: Rate::from_kbps(1),
+                decrease: 0.5,
+                tfrc: Some(SEGMENT),
+            },
+            pacing_factor: 2.5,
+        }
+    }
+}
+
+impl Config for Gcc2015Config {
+    const FIELDS: &'static [Field<Self>] = &[
+        field(
+            "group_ms",
+            "ms",
+            "packets sent within this of a group's first belong to it (kTimestampGroupLengthMs)",
+            (0.0, 1000.0),
+            |c| c.groups.group.as_millis_f64(),
+            |c, v| c.groups.group = TimeDelta::from_millis_f64(v),
+        ),
+        field(
+            "burst_ms",
+            "ms",
+            "packets that arrive within this of the one before may be a burst (kBurstDeltaThresholdMs)",
+            (0.0, 1000.0),
+            |c| c.groups.burst.as_millis_f64(),
+            |c, v| c.groups.burst = TimeDelta::from_millis_f64(v),
+        ),
+        field(
+            "clock_ms",
+            "ms",
+            "arrivals are rounded to this: libwebrtc counts whole milliseconds; 0: as they are",
+            (0.0, 100.0),
+            |c| c.groups.resolution.as_millis_f64(),
+            |c, v| c.groups.resolution = TimeDelta::from_millis_f64(v),
+        ),
+        field(
+            "q_slope",
+            "(ms/B)²",
+            "state noise of 1/C per group (OverUseDetectorOptions)",
+            (0.0, 1e-3),
+            |c| c.kalman.q_slope,
+            |c, v| c.kalman.q_slope = v,
+        ),
+        field(
+            "q_offset",
+            "ms²",
+            "state noise of m per group (OverUseDetectorOptions)",
+            (0.0, 1e3),
+            |c| c.kalman.q_offset,
+            |c, v| c.kalman.q_offset = v,
+        ),
+        field(
+            "variance_min",
+            "ms²",
+            "lowest noise variance (UpdateNoiseEstimate)",
+            (1e-7, 1e3),
+            |c| c.kalman.variance_min,
+            |c, v| c.kalman.variance_min = v,
+        ),
+        field(
+            "threshold_ms",
+            "ms",
+            "threshold on min(n, 60)·m where the maximum is unknown, section 4.1; half of it elsewhere, algorithm 2",
+            (0.0, 1e4),
+            |c| c.threshold_ms,
+            |c, v| c.threshold_ms = v,
+        ),
+        field(
+            "overuse_ms",
+            "ms",
+            "how long over-use must last (overusing_time_threshold)",
+            (0.0, 1e4),
+            |c| c.overuse_ms,
+            |c, v| c.overuse_ms = v,
+        ),
+        field(
+            "growth",
+            "",
+            "law of growth: 0: additive near the maximum, 8 % a second elsewhere (aimd_rate_control.cc, which the thesis changes); 1: the eta of 2013",
+            (0.0, 1.0),
+            |c| f64::from(u8::from(c.growth == Growth::Response)),
+            |c, v| c.growth = if v >= 0.5 { Growth::Response } else { Growth::Aimd },
+        ),
+        field(
+            "alpha_near",
+            "",
+            "share of R kept in a decrease near the maximum, section 4.3",
+            (0.1, 1.0),
+            |c| c.alpha.0,
+            |c, v| c.alpha.0 = v,
+        ),
+        field(
+            "alpha_far",
+            "",
+            "share of R kept in a decrease elsewhere, section 4.3",
+            (0.1, 1.0),
+            |c| c.alpha.1,
+            |c, v| c.alpha.1 = v,
+        ),
+        field(
+            "dynamic_alpha",
+            "",
+            "0: alpha by region; 1: by equation 4.1 as printed; 2: by equation 4.1 with the line of 4.2 that table 2 comes nearest to, (0.99 - b) / 1.3, everywhere",
+            (0.0, 2.0),
+            |c| reading_index(c.dynamic),
+            |c, v| c.dynamic = reading(v),
+        ),
+        field(
+            "recovery",
+            "",
+            "growth after Hold begins at alpha times the highest R of that time: 1 in 2013 and 2014; the thesis shows no such line (0)",
+            (0.0, 1.0),
+            |c| f64::from(u8::from(c.recovery)),
+            |c, v| c.recovery = v >= 0.5,
+        ),
+        field(
+            "headroom",
+            "",
+            "no step ends above this many times R, section 3.2.2",
+            (1.0, 100.0),
+            |c| c.headroom,
+            |c, v| c.headroom = v,
+        ),
+        field(
+            "rtt_ms",
+            "ms",
+            "round-trip time that a receiver assumes (kDefaultRttMs)",
+            (0.0, 1e4),
+            |c| c.rtt.as_millis_f64(),
+            |c, v| c.rtt = TimeDelta::from_millis_f64(v),
+        ),
+        field(
+            "window_ms",
+            "ms",
+            "window of R (incoming_bitrate_)",
+            (10.0, 1e4),
+            |c| c.window_ms,
+            |c, v| c.window_ms = v,
+        ),
+        field(
+            "remb_ms",
+            "ms",
+            "least interval of REMBs but for a fall of 3 % (kRembSendIntervalMs)",
+            (10.0, 1e5),
+            |c| c.remb_ms,
+            |c, v| c.remb_ms = v,
+        ),
+        field("loss_low", "", "below this loss A_s grows, eq. 3.1", (0.0, 1.0), |c| c.loss.low, |c, v| c.loss.low = v),
+        field(
+            "loss_high",
+            "",
+            "above this loss A_s falls, eq. 3.1",
+            (0.0, 1.0),
+            |c| c.loss.high,
+            |c, v| c.loss.high = v,
+        ),
+        field(
+            "loss_increase",
+            "",
+            "growth of A_s per report, eq. 3.1",
+            (1.0, 10.0),
+            |c| c.loss.increase,
+            |c, v| c.loss.increase = v,
+        ),
+        field(
+            "loss_step",
+            "bit/s",
+            "added before growth, eq. 3.1",
+            (0.0, 1e6),
+            |c| c.loss.step.as_bps_f64(),
+            |c, v| c.loss.step = Rate::from_bps_f64(v),
+        ),
+        field(
+            "loss_decrease",
+            "",
+            "fall of A_s per fraction lost, eq. 3.1",
+            (0.0, 1.0),
+            |c| c.loss.decrease,
+            |c, v| c.loss.decrease = v,
+        ),
+        field(
+            "tfrc",
+            "",
+            "A_s does not fall below what TCP would get, eq. 3.1: 1; without that: 0",
+            (0.0, 1.0),
+            |c| f64::from(u8::from(c.loss.tfrc.is_some())),
+            |c, v| c.loss.tfrc = (v >= 0.5).then_some(SEGMENT),
+        ),
+        field(
+            "pacing_factor",
+            "",
+            "pacing rate over target (kDefaultPaceMultiplier)",
+            (1.0, 10.0),
+            |c| c.pacing_factor,
+            |c, v| c.pacing_factor = v,
+        ),
+    ];
+
+    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
+        &[
+            SignalSpec::series("A_s", "bit/s"),
+            SignalSpec::series("A_r received", "bit/s"),
+            SignalSpec::series("f_l", ""),
+        ],
+        &[
+            SignalSpec::series("d_m", "ms"),
+            SignalSpec::series("m scaled", "ms"),
+            SignalSpec::series("gamma", "ms"),
+            SignalSpec::state("usage", Usage::NAMES),
+            SignalSpec::state("sigma", RateState::NAMES),
+            SignalSpec::series("R", "bit/s"),
+            SignalSpec::series("A_r", "bit/s"),
+            SignalSpec::state("region", Region::NAMES),
+            SignalSpec::series("alpha", ""),
+        ],
+    );
+
+    fn build(&self, setup: &Setup) -> Controller {
+        let (near, far) = self.alpha;
+        let alpha = match self.dynamic {
+            None => Alpha::ByRegion { near, far },
+            Some(reading) => Alpha::Dynamic { reading, last: far },
+        };
+        let rate = RegionConfig {
+            growth: self.growth,
+            alpha,
+            recovery: self.recovery,
+            headroom: self.headroom,
+            rtt: self.rtt,
+        };
+        Controller {
+            send: Some(Box::new(Sender {
+                loss: LossController::new(self.loss, setup.start),
+                remb: None,
+                min: setup.min,
+                pacing_factor: self.pacing_factor,
+            })),
+            receive: Some(Box::new(Receiver {
+                groups: BurstGroups::new(self.groups),
+                filter: self.kalman,
+                kalman: TwoStateKalman::new(self.kalman),
+                detector: OveruseDetector::new(self.overuse_ms),
+                threshold_ms: self.threshold_ms,
+                t: 0.0,
+                gamma: self.threshold_ms,
+                incoming: IncomingRate::new(TimeDelta::from_millis_f64(self.window_ms)),
+                rate: RegionControl::new(rate, setup.min),
+                remb: RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms)),
+                pending: None,
+                heard: None,
+                updated: None,
+            })),
+            feedback: FeedbackKind::None,
+            ecn: Ecn::NotEct,
+        }
+    }
+}
+
+/// One line of the table above.
+const fn field(
+    name: &'static str,
+    unit: &'static str,
+    source: &'static str,
+    range: (f64, f64),
+    get: fn(&Gcc2015Config) -> f64,
+    set: fn(&mut Gcc2015Config, f64),
+) -> Field<Gcc2015Config> {
+    Field { name, unit, source, range, get, set }
+}
+
+fn reading(index: f64) -> Option<Reading> {
+    match index {
+        v if v >= 1.5 => Some(Reading::Tabulated),
+        v if v >= 0.5 => Some(Reading::Printed),
+        _ => None,
+    }
+}
+
+fn reading_index(reading: Option<Reading>) -> f64 {
+    match reading {
+        None => 0.0,
+        Some(Reading::Printed) => 1.0,
+        Some(Reading::Tabulated) => 2.0,
+    }
+}
+
+/// After this much silence filter and groups begin anew (kStreamTimeOutMs).
+const SILENCE: TimeDelta = TimeDelta::from_secs(2);
+
+struct Receiver {
+    groups: BurstGroups,
+    filter: TwoStateConfig,
+    kalman: TwoStateKalman,
+    detector: OveruseDetector,
+    threshold_ms: f64,
+    /// The scaled gradient `T` of the last group, ms.
+    t: f64,
+    /// The threshold in force, ms.
+    gamma: f64,
+    incoming: IncomingRate,
+    rate: RegionControl,
+    remb: RembTimer,
+    pending: Option<Rate>,
+    /// When the last packet arrived.
+    heard: Option<RemoteTime>,
+    /// When the estimate was last updated.
+    updated: Option<RemoteTime>,
+}
+
+impl ReceiveHalf for Receiver {
+    #[inline]
+    fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
+        let Some(sent) = arrival.sent else { return };
+        self.incoming.restart_if_empty(now);
+        self.incoming.handle_arrival(now, arrival.size);
+        if self.heard.replace(now).is_none_or(|heard| now - heard > SILENCE) {
+            self.groups.restart();
+            self.kalman = TwoStateKalman::new(self.filter);
+            self.detector.recount();
+        }
+        let before = self.detector.usage();
+        if let Some(delta) = self.groups.handle_arrival(now, sent, arrival.size) {
+            self.handle_group(&delta, signals);
+        }
+        if self.is_due(now, before) {
+            self.update(now, signals);
+        }
+    }
+
+    #[inline]
+    fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
+        self.pending.take().map(Message::Remb)
+    }
+}
+
+impl Receiver {
+    fn handle_group(&mut self, delta: &GroupDelta, signals: &mut Signals) {
+        let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
+        let usage = self.detector.usage();
+        let m = self.kalman.update(arrival, departure, delta.size as f64, usage == Usage::Normal, usage.sign());
+        self.t = self.detector.scale(m);
+        let usage = self.detector.update(m, self.t, self.gamma, departure);
+        signals.emit(0, delta.gradient_ms());
+        signals.emit(1, self.t);
+        signals.emit(2, self.gamma);
+        signals.emit(3, usage.index());
+    }
+
+    /// At once when over-use begins, while it goes on as often as another decrease is allowed, and regularly.
+    fn is_due(&mut self, now: RemoteTime, before: Usage) -> bool {
+        if self.updated.is_none_or(|updated| now - updated > self.rate.interval()) {
+            return true;
+        }
+        self.detector.usage() == Usage::Over
+            && (before != Usage::Over
+                || self.incoming.rate_so_far(now).is_some_and(|r| self.rate.may_decrease_again(now, r)))
+    }
+
+    fn update(&mut self, now: RemoteTime, signals: &mut Signals) {
+        let incoming = self.incoming.rate_so_far(now);
+        let (usage, variance) = (self.detector.usage(), self.kalman.variance());
+        let seen = Observation { usage, incoming, variance, t: self.t, gamma: self.gamma };
+        let Some(rate) = self.rate.update(now, &seen) else { return };
+        self.updated = Some(now);
+        self.gamma = self.rate.region().threshold(self.threshold_ms);
+        if self.remb.poll(now, rate) {
+            self.pending = Some(rate);
+        }
+        signals.emit(4, self.rate.state().index());
+        signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(6, rate.as_bps_f64());
+        signals.emit(7, self.rate.region().index());
+        signals.emit(8, self.rate.alpha());
+    }
+}
+
+struct Sender {
+    loss: LossController,
+    remb: Option<Rate>,
+    min: Rate,
+    pacing_factor: f64,
+}
+
+/// The most that the sender asks for, whatever a REMB says.
+const MAX: Rate = Rate::from_kbps(1_000_000);
+
+impl Sender {
+    fn bound(&mut self) {
+        self.loss.bound(self.min, self.remb.unwrap_or(MAX).min(MAX));
+    }
+}
+
+impl SendHalf for Sender {
+    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
+        self.loss.handle_report(report.fraction_lost, report.rtt);
+        self.bound();
+        signals.emit(0, self.loss.rate().as_bps_f64());
+        signals.emit(2, report.fraction_lost.get());
+    }
+
+    fn handle_remb(&mut self, _: Time, rate: Rate, signals: &mut Signals) {
+        self.remb = Some(rate);
+        self.bound();
+        signals.emit(0, self.loss.rate().as_bps_f64());
+        signals.emit(1, rate.as_bps_f64());
+    }
+
+    fn decision(&self) -> Decision {
+        let target = self.loss.rate();
+        Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: Rate::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MediaKind, PacketKind};
+    use paceline_units::StreamId;
+
+    /// The signals (threshold, alpha, region) that differ from those before, over a queue that grows from 10 s on.
+    fn steps(config: &Gcc2015Config) -> Vec<(f64, f64, f64)> {
+        let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+        let mut half = config.build(&setup).receive.expect("it has one");
+        let mut signals = Signals::heard();
+        let (mut now, mut steps) = ((0.0, 0.0, 0.0), Vec::new());
+        for i in 0..600 {
+            let arrival = Arrival {
+                sent: Some(Time::from_millis(20 * i)),
+                timestamp: 0,
+                sequence: 0,
+                stream: StreamId(0),
+                media: MediaKind::Video,
+                kind: PacketKind::Media,
+                size: DataSize::from_bytes(1250),
+                ecn: Ecn::NotEct,
+            };
+            let at = RemoteTime::from_millis(90_000 + 20 * i + 4 * (i - 500).max(0));
+            half.handle_arrival(at, &arrival, &mut signals);
+            for (signal, value) in signals.drain() {
+                match signal {
+                    2 => now.0 = value,
+                    7 => now.2 = value,
+                    8 => now.1 = value,
+                    _ => {}
+                }
+            }
+            if steps.last() != Some(&now) {
+                steps.push(now);
+            }
+        }
+        steps.retain(|(gamma, alpha, _)| *gamma > 0.0 && *alpha > 0.0);
+        steps
+    }
+
+    /// Over-use halves the threshold and, with constants, raises alpha from 0.9 to 0.95.
+    #[test]
+    fn threshold_and_alpha_follow_the_region() {
+        let (near, unknown) = (Region::NearMax.index(), Region::MaxUnknown.index());
+        let fixed = steps(&Gcc2015Config::default());
+        // The threshold is told with the next group.
+        assert_eq!(fixed, [(25.0, 0.9, unknown), (25.0, 0.95, near), (12.5, 0.95, near)]);
+    }
+
+    /// By equation 4.1 the first over-use, just above the threshold, gives nearly 0.99; those that follow near the maximum
+    /// lie between 0.95 and 1, and between 0.90 and 0.99 where all regions take the first line of 4.2.
+    #[test]
+    fn dynamic_alpha_follows_the_gradient() {
+        for (reading, low, high) in [(Reading::Printed, 0.9517, 1.0), (Reading::Tabulated, 0.9015, 0.9923)] {
+            let all = steps(&Gcc2015Config { dynamic: Some(reading), ..Gcc2015Config::default() });
+            assert_eq!(all[0].1, 0.9, "before over-use: section 4.3");
+            assert!((0.94..0.9923).contains(&all[1].1), "{all:?}");
+            let later: Vec<f64> = all[3..].iter().map(|(_, alpha, _)| *alpha).collect();
+            assert!(!later.is_empty() && later.iter().all(|alpha| (low..=high).contains(alpha)), "{all:?}");
+        }
+    }
+}
