@@ -55,7 +55,7 @@ fn target(world: &World, at: Time) -> Rate {
 fn decision(world: &World, at: Time) -> Decision {
     let decisions =
         world.events.iter().filter_map(|(t, e)| if let SenderEvent::Decision(d) = e { Some((t, d)) } else { None });
-    *decisions.filter(|(t, _)| **t <= at).last().expect("there is a first decision").1
+    *decisions.rev().find(|(t, _)| **t <= at).expect("there is a first decision").1
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Convergence {
 
     /// The incoming rate at a decrease: far below the average, the path has less than it had.
     pub fn handle_decrease(&mut self, incoming: Rate) {
-        if self.bounds().is_some_and(|(lower, _)| incoming < lower) {
+        if self.average.is_some_and(|average| kbps(incoming) < average - FAR * self.deviation(average)) {
             self.average = None;
         }
         self.take(incoming);
