@@ -18,7 +18,11 @@ fn main() -> ExitCode {
             (0..packets).for_each(|_| half.step());
         }
         (Some("theirs"), Some(packets)) => theirs(packets),
-        (Some("script"), Some(packets)) => (0..packets).for_each(|number| drop(black_box(Scripted::new(number)))),
+        (Some("script"), Some(packets)) => {
+            for number in 0..packets {
+                black_box(Scripted::new(number));
+            }
+        }
         _ => {
             eprintln!("usage: senders ours|theirs|script [packets]");
             return ExitCode::from(2);
