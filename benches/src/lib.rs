@@ -1,5 +1,9 @@
 //! The work that is measured, shared by the divan benches and by `speed`, so that both time the same thing.
 
+mod send_loop;
+
+pub use send_loop::{PACKET, Scripted, SendLoop};
+
 use paceline::{Arrival, PacketKind, ReceiveHalf, Registry, Setup, Signals};
 use paceline_lab::metrics::Collector;
 use paceline_lab::plan::Plan;

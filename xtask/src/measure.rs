@@ -40,29 +40,38 @@ pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
         return Err(Problem::Usage("takes no arguments".into()));
     }
     need("valgrind --version", "Get it with the system's packages: `apt-get install valgrind`.")?;
-    run(command("cargo build --quiet --release --package paceline-benches"))?;
-    let simulator = per_packet("simulate", [1, 6])?;
-    let receiver = per_packet("receive", [100_000, 600_000])?;
+    run(command("cargo build --quiet --release --package paceline-benches --bins --example senders"))?;
+    const PACKETS: [u64; 2] = [100_000, 600_000];
+    let senders = |what| per_packet("examples/senders", what, PACKETS);
+    let script = senders("script")?;
+    let rows = [
+        ("one GCC flow, per delivered packet", per_packet("speed", "simulate", [1, 6])?),
+        ("receive half of gcc-2016", per_packet("speed", "receive", PACKETS)?),
+        ("send half of gcc-tfb", senders("ours")? - script),
+        ("rtc-interceptor's GCC, as it", senders("theirs")? - script),
+    ];
     println!("| what                                   | instructions per packet |");
     println!("|:---------------------------------------|------------------------:|");
-    println!("| {:<38} | {simulator:>23.0} |", "one GCC flow, per delivered packet");
-    println!("| {:<38} | {receiver:>23.0} |", "receive half of gcc-2016");
+    for (what, instructions) in rows {
+        println!("| {what:<38} | {instructions:>23.0} |");
+    }
     eprintln!("\nby function: callgrind_annotate target/callgrind/simulate.out");
     Ok(())
 }
 
-fn per_packet(what: &str, sizes: [u64; 2]) -> Result<f64, String> {
-    let [(few, fewer_instructions), (many, more_instructions)] = [counted(what, sizes[0])?, counted(what, sizes[1])?];
+fn per_packet(program: &str, what: &str, sizes: [u64; 2]) -> Result<f64, String> {
+    let [(few, fewer_instructions), (many, more_instructions)] =
+        [counted(program, what, sizes[0])?, counted(program, what, sizes[1])?];
     Ok((more_instructions - fewer_instructions) / (many - few))
 }
 
 /// Packets handled, and instructions executed.
-fn counted(what: &str, size: u64) -> Result<(f64, f64), String> {
+fn counted(program: &str, what: &str, size: u64) -> Result<(f64, f64), String> {
     let folder = target().join("callgrind");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut valgrind = command("valgrind --tool=callgrind");
     valgrind.arg(format!("--callgrind-out-file={}", folder.join(what).with_extension("out").display()));
-    valgrind.arg(target().join("release/speed")).args([what, &size.to_string()]);
+    valgrind.arg(target().join("release").join(program)).args([what, &size.to_string()]);
     let (packets, talk) = output(valgrind)?;
     let collected = talk.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
     packets.trim().parse().ok().zip(collected).ok_or_else(|| format!("valgrind says no count:\n{talk}"))

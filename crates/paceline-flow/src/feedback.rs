@@ -3,8 +3,11 @@
 //! Reports follow each other without a hole: each begins where the one before ended, so that every packet up to the
 //! highest that came is reported once, as arrived or as missing. A packet that comes after it was reported missing is
 //! reported again, on its own. The first arrival of a number counts.
+//!
+//! Reports take at most a twentieth of the rate that they report on, as far as their longest interval allows
+//! (libwebrtc's `RemoteEstimatorProxy`).
 
-use paceline_units::{RemoteTime, TimeDelta};
+use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 use paceline_wire::TICK;
 use std::collections::VecDeque;
 
@@ -13,12 +16,20 @@ const REPORT_EARLY: usize = 150;
 /// How far behind the highest a number may be: 16 bits wrap, so anything further back is taken for one ahead, after
 /// an outage.
 const LATE_MAX: u64 = 1024;
+/// A report as libwebrtc reckons it: headers of IP, UDP and SRTP, and 30 bytes.
+const REPORT_SIZE: DataSize = DataSize::from_bytes(20 + 8 + 10 + 30);
+/// How much of the rate reports may take.
+const REPORT_SHARE: f64 = 0.05;
 
 /// Gathers arrivals and cuts them into reports.
 #[derive(Debug)]
 pub(crate) struct FeedbackRecord {
-    interval: TimeDelta,
+    /// Shortest and longest interval.
+    interval: (TimeDelta, TimeDelta),
     next: RemoteTime,
+    /// What came since the last report was complete, and when that was.
+    bytes: DataSize,
+    since: RemoteTime,
     /// Unwrapped number of `arrivals[0]`: all below were reported. `None` before the first packet.
     base: Option<u64>,
     /// In ticks, from `base` to the highest number that came.
@@ -31,10 +42,12 @@ pub(crate) struct FeedbackRecord {
 }
 
 impl FeedbackRecord {
-    pub fn new(interval: TimeDelta) -> Self {
+    pub fn new(interval: TimeDelta, longest: TimeDelta) -> Self {
         Self {
-            interval,
+            interval: (interval, longest),
             next: RemoteTime::MAX,
+            bytes: DataSize::ZERO,
+            since: RemoteTime::ZERO,
             base: None,
             arrivals: Vec::with_capacity(2 * REPORT_EARLY),
             late: VecDeque::new(),
@@ -44,7 +57,8 @@ impl FeedbackRecord {
     }
 
     /// A packet with this transport-wide number came.
-    pub fn handle_packet(&mut self, now: RemoteTime, number: u16) {
+    pub fn handle_packet(&mut self, now: RemoteTime, number: u16, size: DataSize) {
+        self.bytes += size;
         // One lap up, so that packets reordered before the first have a place.
         let base = *self.base.get_or_insert(number as u64 + (1 << 16));
         let end = base + self.arrivals.len() as u64;
@@ -56,7 +70,7 @@ impl FeedbackRecord {
             return;
         }
         if self.is_empty() && (self.next == RemoteTime::MAX || self.next < now) {
-            self.next = now + self.interval;
+            self.next = now + self.interval.0;
         }
         let ticks = Some(now.as_nanos().div_euclid(TICK.as_nanos()));
         match sequence.checked_sub(base) {
@@ -92,7 +106,9 @@ impl FeedbackRecord {
             self.base = self.base.map(|base| base + covered as u64);
         }
         if self.is_empty() {
-            self.next = now + self.interval;
+            let rate = Rate::of(self.bytes, now - self.since);
+            self.next = now + interval(rate, self.interval);
+            (self.bytes, self.since) = (DataSize::ZERO, now);
         }
     }
 
@@ -103,6 +119,12 @@ impl FeedbackRecord {
     fn is_empty(&self) -> bool {
         self.arrivals.is_empty() && self.late.is_empty()
     }
+}
+
+/// The shortest interval at which reports take no more than their share of `rate`.
+fn interval(rate: Rate, (shortest, longest): (TimeDelta, TimeDelta)) -> TimeDelta {
+    let spare = rate.scale(REPORT_SHARE).max(Rate::from_bps(1));
+    (REPORT_SIZE / spare).min(longest).max(shortest)
 }
 
 /// The number at most `late` below `end` (one past the highest so far) whose low 16 bits are these, or the next one
@@ -117,9 +139,10 @@ mod tests {
     use super::*;
 
     const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+    const SIZE: DataSize = DataSize::from_bytes(1000);
 
     fn record() -> FeedbackRecord {
-        FeedbackRecord::new(INTERVAL)
+        FeedbackRecord::new(INTERVAL, INTERVAL)
     }
     fn at(ms: i64) -> RemoteTime {
         RemoteTime::from_millis(ms)
@@ -141,25 +164,47 @@ mod tests {
         let mut r = record();
         assert_eq!(r.poll_timeout(), RemoteTime::MAX);
         for (ms, number) in [(0, 10), (1, 11), (2, 13), (3, 11), (4, 12)] {
-            r.handle_packet(at(ms), number);
+            r.handle_packet(at(ms), number, SIZE);
         }
         assert_eq!(r.poll_timeout(), at(50));
         assert_eq!(reports(&mut r, at(49)), []);
         assert_eq!(reports(&mut r, at(50)), [(10, 0, vec![Some(0), Some(1), Some(4), Some(2)])]);
-        r.handle_packet(at(60), 16);
+        r.handle_packet(at(60), 16, SIZE);
         assert_eq!(reports(&mut r, at(100)), [(14, 1, vec![None, None, Some(60)])], "from where the last ended");
         for (ms, number) in [(110, 15), (111, 15), (112, 16), (113, 10), (114, 17)] {
-            r.handle_packet(at(ms), number);
+            r.handle_packet(at(ms), number, SIZE);
         }
         assert_eq!(reports(&mut r, at(150)), [(15, 2, vec![Some(110)]), (17, 3, vec![Some(114)])]);
         assert_eq!(r.poll_timeout(), RemoteTime::MAX);
     }
 
+    /// V4.5, which rounds to the millisecond.
+    #[test]
+    fn reports_take_a_twentieth_at_most() {
+        let limits = (INTERVAL, TimeDelta::from_millis(250));
+        let ms = |kbps| (interval(Rate::from_kbps(kbps), limits).as_millis_f64() + 0.5).floor();
+        assert_eq!([300, 150, 100, 30, 0].map(ms), [50.0, 73.0, 109.0, 250.0, 250.0]);
+        // 1000 bytes each 80 ms are 100 kbit/s. A report waits for the first packet after it is due.
+        let mut r = FeedbackRecord::new(limits.0, limits.1);
+        let mut due = Vec::new();
+        for n in 0..1000 {
+            r.handle_packet(at(80 * n), n as u16, SIZE);
+            while r.poll_timeout() < at(80 * (n + 1)) {
+                let now = r.poll_timeout();
+                due.push(now);
+                let covered = r.poll(now).unwrap().2.len();
+                r.reported(now, covered);
+            }
+        }
+        let mean = (due[500] - due[100]).as_millis_f64() / 400.0;
+        assert!((105.0..=125.0).contains(&mean), "{mean} ms");
+    }
+
     #[test]
     fn a_packet_that_the_first_overtook_is_reported_on_its_own() {
         let mut r = record();
-        r.handle_packet(at(0), 1);
-        r.handle_packet(at(1), 0);
+        r.handle_packet(at(0), 1, SIZE);
+        r.handle_packet(at(1), 0, SIZE);
         assert_eq!(reports(&mut r, at(50)), [(0, 0, vec![Some(1)]), (1, 1, vec![Some(0)])]);
     }
 
@@ -167,14 +212,14 @@ mod tests {
     fn a_wide_gap_loses_nothing_that_came() {
         for gap in [199, 200, 201, 5000, 40_000, 60_000u16] {
             let mut r = record();
-            r.handle_packet(at(0), 65_000);
-            r.handle_packet(at(1), 65_000u16.wrapping_add(gap));
+            r.handle_packet(at(0), 65_000, SIZE);
+            r.handle_packet(at(1), 65_000u16.wrapping_add(gap), SIZE);
             let reports = reports(&mut r, at(50));
             let [(65_000, 0, arrivals)] = &reports[..] else { panic!("{gap}: {} reports", reports.len()) };
             assert_eq!(arrivals.len(), gap as usize + 1);
             assert_eq!((arrivals[0], arrivals[gap as usize]), (Some(0), Some(1)));
             assert!(arrivals[1..gap as usize].iter().all(Option::is_none));
-            r.handle_packet(at(60), 65_001u16.wrapping_add(gap));
+            r.handle_packet(at(60), 65_001u16.wrapping_add(gap), SIZE);
             assert_eq!(r.poll(at(100)).unwrap().0, 65_001u16.wrapping_add(gap));
         }
     }
@@ -183,7 +228,7 @@ mod tests {
     fn what_did_not_fit_follows_at_once() {
         let mut r = record();
         for n in 0..20 {
-            r.handle_packet(at(n), n as u16);
+            r.handle_packet(at(n), n as u16, SIZE);
         }
         assert_eq!(r.poll(at(50)).unwrap().2.len(), 20);
         r.reported(at(50), 12);
@@ -196,7 +241,7 @@ mod tests {
         let mut r = record();
         let (mut seen, mut early) = (0u32, 0);
         for n in 0..200_000u32 {
-            r.handle_packet(RemoteTime::from_nanos(n as i64 * 100_000), n as u16); // 10,000 a second
+            r.handle_packet(RemoteTime::from_nanos(n as i64 * 100_000), n as u16, SIZE); // 10,000 a second
             for (base, _, arrivals) in reports(&mut r, RemoteTime::from_nanos(n as i64 * 100_000)) {
                 assert_eq!(base, seen as u16);
                 assert!(arrivals.iter().all(Option::is_some));

@@ -102,7 +102,7 @@ impl MediaReceiver {
         };
         let record = match controller.feedback {
             FeedbackKind::None => None,
-            FeedbackKind::TransportWide { interval } => Some(FeedbackRecord::new(interval)),
+            FeedbackKind::TransportWide { interval, longest } => Some(FeedbackRecord::new(interval, longest)),
         };
         Self {
             extensions: config.extensions,
@@ -232,7 +232,7 @@ impl MediaReceiver {
         stats.on_packet(header.sequence, header.timestamp, in_clock_units(now, names.clock_rate));
         let sent = header.abs_send_time.map(|stamp| unwrap_send_time(&mut self.sent, now, stamp));
         if let (Some(record), Some(number)) = (&mut self.record, header.transport_sequence) {
-            record.handle_packet(now, number);
+            record.handle_packet(now, number, size);
         }
         if let Some(half) = &mut self.half {
             let arrival = Arrival {

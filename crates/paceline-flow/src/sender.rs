@@ -104,8 +104,8 @@ struct Stream {
     overhead: f64,
     allotted: Rate,
     store: ResendStore,
-    /// Of the media packets sent, how many had been when the highest that a report named was.
-    reported: u64,
+    /// When the last report that counted was written.
+    reported: hear::Written,
 }
 
 impl Stream {
@@ -196,7 +196,7 @@ impl MediaSender {
             overhead: HEADERS as f64 / MAX_RTP_PACKET as f64,
             allotted: Rate::ZERO,
             store: ResendStore::new(),
-            reported: 0,
+            reported: hear::Written::default(),
             config,
         };
         let per_packet = !matches!(controller.feedback, FeedbackKind::None);
@@ -240,11 +240,7 @@ impl MediaSender {
     pub fn handle_packet(&mut self, now: Time, bytes: &[u8]) {
         match parse_compound(bytes) {
             Err(error) => self.malformed[error.index()] += 1,
-            Ok(compound) => {
-                for packet in compound {
-                    self.handle_rtcp(now, packet);
-                }
-            }
+            Ok(compound) => self.handle_compound(now, compound.into_iter()),
         }
         self.ask(now);
         self.reckon_timeout();

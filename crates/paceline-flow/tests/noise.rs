@@ -18,7 +18,10 @@ fn endpoints() -> (MediaSender, MediaReceiver) {
     let setup = Setup { start: kbps(300), min: kbps(50), max: kbps(1000) };
     let registry = Registry::standard();
     let mut controller = registry.get("gcc-2016").unwrap().build(&setup, &[]).unwrap();
-    controller.feedback = paceline::FeedbackKind::TransportWide { interval: TimeDelta::from_millis(50) };
+    controller.feedback = paceline::FeedbackKind::TransportWide {
+        interval: TimeDelta::from_millis(50),
+        longest: TimeDelta::from_millis(50),
+    };
     let config = IdealConfig { fps: 30.0, min: kbps(50), max: kbps(1000), start: kbps(300) };
     let source: Box<dyn Source> = Box::new(Ideal::new(config, Time::ZERO).unwrap());
     let stream = StreamConfig { names: NAMES, source, priority: 1.0, first_sequence: 65_500, timestamp_offset: 9 };

@@ -32,7 +32,7 @@ const MAX_STATUSES: usize = u16::MAX as usize;
 pub struct TransportFeedback<'a> {
     /// Who reports.
     pub sender_ssrc: u32,
-    /// A stream of the transport; means nothing.
+    /// A stream of the transport, any of them.
     pub media_ssrc: u32,
     /// Transport-wide sequence number of the first status; may go back after reordering.
     pub base_sequence: u16,

@@ -24,10 +24,13 @@ pub struct Controller {
 pub enum FeedbackKind {
     /// None: sender and receiver reports only, and what the receive half emits.
     None,
-    /// Transport-wide feedback at this interval.
+    /// Transport-wide feedback.
     TransportWide {
         /// Time between two reports.
         interval: TimeDelta,
+        /// Reports are further apart, up to this, where they would take more than a twentieth of the rate that they
+        /// report on.
+        longest: TimeDelta,
     },
 }
 
@@ -150,6 +153,11 @@ pub trait SendHalf: Send {
     /// A REMB came.
     fn handle_remb(&mut self, now: Time, rate: Rate, signals: &mut Signals) {
         let _ = (now, rate, signals);
+    }
+    /// News of packets that were sent, too little of it to be told in a report of its own. The guard that every
+    /// registered half runs under wants to know: whoever drives a half and withholds small reports tells it here.
+    fn handle_heard(&mut self, now: Time) {
+        let _ = now;
     }
     /// How the streams are doing; told before each of their frames.
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {

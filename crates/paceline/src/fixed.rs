@@ -37,6 +37,7 @@ impl Config for FixedConfig {
         },
     ];
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (&[], &[]);
+    const CONTROLS: bool = false;
 
     fn build(&self, setup: &Setup) -> Controller {
         let target = if self.rate_bps == 0.0 { setup.max } else { Rate::from_bps_f64(self.rate_bps) };

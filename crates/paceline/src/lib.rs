@@ -25,6 +25,7 @@ pub mod blocks;
 mod controller;
 mod fixed;
 pub mod gcc;
+mod guard;
 mod history;
 mod pacer;
 mod protection;

@@ -3,7 +3,8 @@
 //! A controller's config is a plain struct; its table of [`Field`]s gives each number a name, a unit, a range and a
 //! source, and everything else derives from that table: `--set`, the docs, sensitivity runs, sweeps.
 
-use crate::{Controller, SignalSpec, fixed, gcc};
+use crate::guard::Guard;
+use crate::{Controller, SendHalf, SignalSpec, fixed, gcc};
 use paceline_units::Rate;
 
 /// What the flow tells a controller at birth.
@@ -54,6 +55,9 @@ pub trait Config: Clone + Send + Sync + 'static {
     const FIELDS: &'static [Field<Self>];
     /// Signals of the send half, then those of the receive half.
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]);
+    /// Whether what the receiver says steers it. A yardstick without congestion control says `false`, and does not run
+    /// under the guard against silence.
+    const CONTROLS: bool = true;
     /// Makes the pair.
     fn build(&self, setup: &Setup) -> Controller;
 }
@@ -129,12 +133,22 @@ impl Entry {
     pub fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
         self.factory.signals()
     }
-    /// A fresh pair of halves, with some numbers changed.
+    /// Whether what the receiver says steers it.
+    pub fn controls(&self) -> bool {
+        self.factory.controls()
+    }
+    /// A fresh pair of halves, with some numbers changed. The send half of a controller that controls runs under the
+    /// guard: it slows down when nothing is heard.
     pub fn build(&self, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
         if setup.min > setup.start || setup.min > setup.max {
             return Err(ConfigError::Setup { controller: self.name.to_owned(), setup: *setup });
         }
-        self.factory.build(self.name, setup, changes)
+        let mut controller = self.factory.build(self.name, setup, changes)?;
+        if self.controls() {
+            let guarded = |half| -> Box<dyn SendHalf> { Box::new(Guard::new(half, setup.min)) };
+            controller.send = controller.send.map(guarded);
+        }
+        Ok(controller)
     }
 }
 
@@ -153,6 +167,7 @@ impl Registry {
         registry.add(gcc::gcc2015::fixed_alpha());
         registry.add(gcc::gcc2015::dynamic_alpha());
         registry.add(gcc::gcc_remb_2018::entry());
+        registry.add(gcc::gcc_tfb::entry());
         registry.add(fixed::entry());
         registry
     }
@@ -178,6 +193,7 @@ impl Registry {
 trait Factory: Send + Sync {
     fn fields(&self) -> Vec<FieldInfo>;
     fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]);
+    fn controls(&self) -> bool;
     fn build(&self, name: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError>;
 }
 
@@ -194,6 +210,9 @@ impl<C: Config> Factory for C {
     }
     fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
         C::SIGNALS
+    }
+    fn controls(&self) -> bool {
+        C::CONTROLS
     }
     fn build(&self, controller: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
         let mut config = self.clone();

@@ -2,10 +2,13 @@
 //! equations give for them, computed apart from this code.
 
 use paceline::blocks::{
-    AdaptiveThreshold, KalmanConfig, LossConfig, LossController, OveruseDetector, ScalarKalman, SendSideConfig,
-    SendSideEstimate, ThresholdConfig, TwoStateConfig, TwoStateKalman, tfrc,
+    AckedRate, AckedRateConfig, AdaptiveThreshold, Convergence, KalmanConfig, LossConfig, LossController,
+    OveruseDetector, ScalarKalman, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig,
+    TwoStateConfig, TwoStateKalman, Usage, tfrc,
 };
-use paceline::gcc::{Branch, RateConfig, RateController, Region, RembTimer, dynamic_alpha, eta, table_2};
+use paceline::gcc::{
+    Aimd, AimdConfig, Branch, RateConfig, RateController, Region, RembTimer, dynamic_alpha, eta, table_2,
+};
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
 use serde_json::Value;
 
@@ -183,7 +186,6 @@ fn detector_with_adaptive_threshold() {
 /// V2.4: the rate laws over one second, and which fall is told at once.
 #[test]
 fn rate_laws() {
-    use paceline::blocks::Usage;
     let v = vector("V2.4");
     let kbps = |name: &str| Rate::from_bps_f64(number(&v["input"][name]) * 1e3);
     let after = |usage, incoming| {
@@ -200,6 +202,111 @@ fn rate_laws() {
         assert!(timer.poll(RemoteTime::ZERO, kbps("last_remb")));
         let sent = timer.poll(RemoteTime::from_millis(100), Rate::from_kbps(next));
         assert_eq!(Some(sent), v["expected"][name].as_bool(), "{name}");
+    }
+}
+
+/// V4.1: trendline, threshold and detector together, on a link that is saturated (+1) and one that drains (-1): groups
+/// sent each 10 ms arrive 1 ms more, or less, than that apart.
+#[test]
+fn trendline() {
+    for (prefix, received) in [("V4.1/+1/", 11), ("V4.1/-1", 9)] {
+        let mut line = Trendline::new(TrendlineConfig { window: 20, smoothing: 0.9 });
+        let (mut detector, mut threshold) = (OveruseDetector::new(10.0), AdaptiveThreshold::new(LIBWEBRTC));
+        let (mut seen, mut over) = (0, false);
+        let down = (received == 9).then(|| vector("V4.1/-1"));
+        for i in 1..=40 {
+            let at = RemoteTime::from_millis(received * i);
+            let slope = line.update(at, TimeDelta::from_millis(received - 10));
+            let (m, before) = (4.0 * slope, threshold.gamma_ms());
+            let t = detector.scale(m);
+            let usage = detector.update(m, t, before, 10.0);
+            if detector.is_ready() {
+                threshold.update(at, t);
+            }
+            over |= usage == Usage::Over;
+            if let Some(v) = &down {
+                match i {
+                    20 => {
+                        near(slope, &v["expected"]["slope20"], || "slope".into());
+                        near(t, &v["expected"]["T20"], || "T".into());
+                        assert_eq!(Some(format!("{usage:?}").as_str()), v["expected"]["state20"].as_str());
+                    }
+                    21 => {
+                        near(t, &v["expected"]["T21"], || "T".into());
+                        assert_eq!(Some(format!("{usage:?}").as_str()), v["expected"]["state21"].as_str());
+                    }
+                    _ => {}
+                }
+            } else if let Some(v) = find(&format!("{prefix}{i}")) {
+                seen += 1;
+                near(line.smoothed_ms(), &v["expected"]["smooth"], || format!("smoothed {i}"));
+                near(slope, &v["expected"]["slope"], || format!("slope {i}"));
+                near(t, &v["expected"]["T"], || format!("T {i}"));
+                near(before, &v["expected"]["thr_before"], || format!("threshold before {i}"));
+                near(threshold.gamma_ms(), &v["expected"]["thr_after"], || format!("threshold after {i}"));
+                assert_eq!(Some(format!("{usage:?}").as_str()), v["expected"]["state"].as_str(), "{i}");
+            }
+        }
+        assert_eq!((seen, over), if received == 11 { (8, true) } else { (0, false) });
+    }
+}
+
+/// V4.2: where over-use was last found, to the bit per second.
+#[test]
+fn link_capacity() {
+    let v = vector("V4.2");
+    let mut capacity = Convergence::new();
+    for (i, sample) in numbers(&v["input"]["samples"]).into_iter().enumerate() {
+        capacity.take(Rate::from_bps_f64(sample * 1e3));
+        let (lower, upper) = capacity.bounds().unwrap();
+        for (name, rate) in [("est", capacity.average().unwrap()), ("lower", lower), ("upper", upper)] {
+            let expected = number(&v["expected"][name][i]) * 1e3;
+            assert!((rate.as_bps_f64() - expected).abs() <= 0.51, "{name} {i}: {rate}, expected {expected}");
+        }
+    }
+}
+
+/// V4.3: increment, decrease, limit and growth near convergence of libwebrtc's rate control, to the bit per second.
+#[test]
+fn aimd() {
+    let v = vector("V4.3");
+    let config = |rtt_s| AimdConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_secs_f64(rtt_s) };
+    let at = RemoteTime::from_millis;
+    let start = |kbps, rtt_s| Aimd::starting_at(config(rtt_s), Rate::from_kbps(kbps), Rate::from_kbps(5));
+    let close = |got: Rate, expected: &Value, what: &str| {
+        assert!((got.as_bps_f64() - number(expected)).abs() <= 1.0, "{what}: {got}, expected {expected}");
+    };
+    let grow = |aimd: &mut Aimd<RemoteTime>, ms, r: Rate| {
+        let before = aimd.update(at(0), Usage::Normal, Some(r)).unwrap();
+        aimd.update(at(ms), Usage::Normal, Some(r)).unwrap().saturating_sub(before)
+    };
+    // The step into Increase adds the least growth, 1 kbit/s.
+    let grown = grow(&mut start(999, 0.2), 200, Rate::from_kbps(2000));
+    close(grown, &v["expected"]["mult"], "increase");
+    let fallen = start(2000, 0.2).update(at(0), Usage::Over, Some(Rate::from_kbps(1000))).unwrap();
+    close(fallen, &v["expected"]["dec_2020"], "decrease");
+    let mut limited = start(609, 0.2);
+    grow(&mut limited, 1000, Rate::from_kbps(400));
+    close(limited.estimate().unwrap(), &v["expected"]["limit"], "limit");
+    for (case, expected) in list(&v["input"]["near_max_cases"]).iter().zip(list(&v["expected"]["near_max"])) {
+        let [rate, rtt_s] = numbers(case)[..] else { panic!("rate and round-trip time") };
+        // Over-use at that rate over alpha takes it there, and it is near.
+        let (mut aimd, r) = (start(10_000, rtt_s), Rate::from_bps_f64(rate / 0.85));
+        close(aimd.update(at(0), Usage::Over, Some(r)).unwrap(), &case[0], "rate");
+        close(grow(&mut aimd, 1000, r), expected, &format!("near growth at {case}"));
+    }
+}
+
+/// V4.4: the acknowledged rate, rises and falls thought equally certain.
+#[test]
+fn acked_rate() {
+    let v = vector("V4.4");
+    for (i, sample) in numbers(&v["input"]["samples"]).into_iter().enumerate() {
+        let mut acked = AckedRate::new(AckedRateConfig { symmetry_cap: Rate::MAX, ..AckedRateConfig::Y2018 });
+        acked.take(Rate::from_kbps(1000));
+        acked.take(Rate::from_bps_f64(sample * 1e3));
+        let (got, expected) = (acked.rate().unwrap().as_bps_f64(), number(&v["expected"]["est"][i]) * 1e3);
+        assert!((got - expected).abs() <= 0.51, "{i}: {got}, expected {expected}");
     }
 }
 
@@ -222,8 +329,11 @@ fn region(name: &Value) -> Region {
 }
 
 fn vector(id: &str) -> Value {
+    find(id).unwrap_or_else(|| panic!("no vector {id}"))
+}
+fn find(id: &str) -> Option<Value> {
     let all: Value = serde_json::from_str(include_str!("vectors/algorithms.json")).unwrap();
-    list(&all["vectors"]).iter().find(|v| v["id"] == id).unwrap_or_else(|| panic!("no vector {id}")).clone()
+    list(&all["vectors"]).iter().find(|v| v["id"] == id).cloned()
 }
 
 /// The vectors are printed with twelve digits.

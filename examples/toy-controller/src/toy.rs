@@ -36,11 +36,14 @@ impl Config for Toy {
         Controller {
             send: Some(Box::new(half)),
             receive: None,
-            feedback: FeedbackKind::TransportWide { interval: TimeDelta::from_millis(50) },
+            feedback: FeedbackKind::TransportWide { interval: INTERVAL, longest: INTERVAL },
             ecn: Ecn::NotEct,
         }
     }
 }
+
+/// Of feedback.
+const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
 struct Half {
     config: Toy,

@@ -1,17 +1,51 @@
 //! What comes back: reports, REMB, NACK, key frame requests, per-packet feedback. Each is checked against what was sent
-//! before it may move anything.
+//! before it may move anything: it must name a stream of ours and packets that were sent, and it must be news. A report
+//! is news if it is later than the last one that counted; a REMB has no number of its own, so it is as new as the report
+//! in its compound.
 
-use super::{HEADERS, MediaSender, Queued, REPORT_PACKETS_MIN, RTT_DEFAULT, SenderEvent};
+use super::{HEADERS, MediaSender, Queued, REPORT_PACKETS_MIN, RTT_DEFAULT, SenderEvent, Stream};
+use core::cmp::Ordering;
 use paceline::{Class, Feedback, ReceiverReport};
 use paceline_units::{DataSize, Ecn, Fraction, RemoteTime, Time};
 use paceline_wire::{ReportBlock, Rtcp, TICK, TransportFeedback, ntp, rtx, unwrap_ticks};
 
+/// When a report was written, as far as it tells: how many packets had been sent with the highest that it names, then
+/// the last sender report that it had seen and the delay since.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Written {
+    sent: u64,
+    last_sr: u32,
+    delay: u32,
+}
+
+impl Written {
+    fn is_after(&self, other: &Self) -> bool {
+        // The stamp is the middle of an NTP time and wraps each 18 hours; zero means that there was none.
+        let later = self.last_sr.wrapping_sub(other.last_sr) as i32;
+        match self.sent.cmp(&other.sent) {
+            Ordering::Equal if self.last_sr == other.last_sr => self.delay > other.delay,
+            Ordering::Equal => other.last_sr == 0 || (self.last_sr != 0 && later > 0),
+            order => order.is_gt(),
+        }
+    }
+}
+
 impl MediaSender {
-    pub(super) fn handle_rtcp(&mut self, now: Time, packet: Rtcp<'_>) {
+    /// All of a compound. `stale` once a report in it turned out to be no news.
+    pub(super) fn handle_compound<'a>(&mut self, now: Time, packets: impl Iterator<Item = Rtcp<'a>>) {
+        let mut stale = false;
+        for packet in packets {
+            self.handle_rtcp(now, packet, &mut stale);
+        }
+    }
+
+    fn handle_rtcp(&mut self, now: Time, packet: Rtcp<'_>, stale: &mut bool) {
         match packet {
-            Rtcp::ReceiverReport { blocks, .. } | Rtcp::SenderReport { blocks, .. } => self.handle_blocks(now, blocks),
+            Rtcp::ReceiverReport { blocks, .. } | Rtcp::SenderReport { blocks, .. } => {
+                *stale |= self.handle_blocks(now, blocks);
+            }
             Rtcp::Remb { rate, mut ssrcs, .. } => {
-                let ours = ssrcs.any(|ssrc| self.streams.iter().any(|s| s.config.names.ssrc == ssrc));
+                let ours = !*stale && ssrcs.any(|ssrc| self.streams.iter().any(|s| s.config.names.ssrc == ssrc));
                 match (&mut self.half, ours) {
                     (Some(half), true) => half.handle_remb(now, rate, &mut self.signals),
                     _ => self.ignored += 1,
@@ -27,9 +61,11 @@ impl MediaSender {
         }
     }
 
-    /// One report on the flow: losses of its streams' media, weighted by the packets that each block covers.
-    pub(super) fn handle_blocks(&mut self, now: Time, blocks: impl Iterator<Item = ReportBlock>) {
+    /// One report on the flow: losses of its streams' media, weighted by the packets that each block covers. Answers
+    /// whether it is stale: it speaks of our media, and none of that is later than what is known.
+    fn handle_blocks(&mut self, now: Time, blocks: impl Iterator<Item = ReportBlock>) -> bool {
         let (mut expected, mut lost, mut rtt) = (0u64, 0u64, None);
+        let (mut old, mut new) = (false, false);
         let stamp = ntp::middle(self.ntp(now));
         for block in blocks {
             let Some(stream) = self.streams.iter_mut().find(|s| s.config.names.ssrc == block.ssrc) else {
@@ -37,26 +73,32 @@ impl MediaSender {
                 self.ignored += u32::from(!known);
                 continue;
             };
-            let Some(count) = stream.sent_up_to(block.highest_sequence).filter(|count| *count >= stream.reported)
-            else {
+            let (last_sr, delay) = (block.last_sr, block.delay_since_last_sr);
+            let written = stream.sent_up_to(block.highest_sequence).map(|sent| Written { sent, last_sr, delay });
+            let Some(written) = written.filter(|written| written.is_after(&stream.reported)) else {
                 self.ignored += 1;
+                old = true;
                 continue;
             };
-            let news = count - stream.reported;
-            stream.reported = count;
+            new = true;
+            let news = written.sent - stream.reported.sent;
+            stream.reported = written;
             expected += news;
             lost += news * block.fraction_lost as u64;
-            let sample = ntp::round_trip(stamp, block.last_sr, block.delay_since_last_sr);
+            let sample = ntp::round_trip(stamp, last_sr, delay);
             rtt = rtt.or(sample);
         }
         if let Some(rtt) = rtt.filter(|_| expected > 0) {
             self.rtt = Some(rtt);
             self.events.push_back(SenderEvent::RoundTrip(rtt));
         }
+        if let Some(half) = self.half.as_mut().filter(|_| expected > 0) {
+            half.handle_heard(now);
+        }
         self.untold.0 += expected;
         self.untold.1 += lost;
         if self.untold.0 < REPORT_PACKETS_MIN {
-            return;
+            return old && !new;
         }
         let (expected, lost) = core::mem::take(&mut self.untold);
         let fraction_lost = Fraction::from_q8((lost / expected).min(255) as u8);
@@ -64,6 +106,7 @@ impl MediaSender {
         if let Some(half) = &mut self.half {
             half.handle_report(now, &ReceiverReport { fraction_lost, rtt }, &mut self.signals);
         }
+        old && !new
     }
 
     pub(super) fn handle_nack(&mut self, now: Time, media_ssrc: u32, lost: impl Iterator<Item = u16>) {
@@ -87,7 +130,9 @@ impl MediaSender {
     }
 
     pub(super) fn handle_feedback(&mut self, now: Time, feedback: &TransportFeedback<'_>) {
-        let Some(history) = &mut self.history else {
+        let ours = |s: &Stream| [s.config.names.ssrc, s.config.names.rtx_ssrc].contains(&feedback.media_ssrc);
+        let history = self.history.as_mut().filter(|_| self.streams.iter().any(ours));
+        let Some(history) = history else {
             self.ignored += 1;
             return;
         };
@@ -112,6 +157,31 @@ impl MediaSender {
             let (outstanding, after_highest) = (flight.outstanding, flight.after_highest);
             let joined = Feedback { packets: &self.reports, outstanding, after_highest };
             half.handle_feedback(now, &joined, &mut self.signals);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_ordered_by_what_they_name_then_by_when_they_were_written() {
+        let written = |sent, last_sr, delay| Written { sent, last_sr, delay };
+        let ordered = [
+            Written::default(),
+            written(1, 0, 0),
+            written(5, 0, 0), // before the first sender report came
+            written(5, 0xFFFF_0000, 0),
+            written(5, 0xFFFF_0000, 700),
+            written(5, 3, 100), // 18 hours, and the stamp begins anew
+            written(6, 2, 0),   // sender reports overtook each other
+            written(7, 0, 0),
+        ];
+        for (i, earlier) in ordered.iter().enumerate() {
+            for (j, later) in ordered.iter().enumerate() {
+                assert_eq!(later.is_after(earlier), j > i, "{later:?} after {earlier:?}");
+            }
         }
     }
 }

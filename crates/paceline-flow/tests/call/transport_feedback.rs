@@ -66,7 +66,7 @@ fn call(rate: Rate, seconds: i64, forward: Impair, back: Impair) -> (World, Log)
     let controller = Controller {
         send: Some(Box::new(Recorder(rate, log.clone()))),
         receive: None,
-        feedback: FeedbackKind::TransportWide { interval: ms(50) },
+        feedback: FeedbackKind::TransportWide { interval: ms(50), longest: ms(50) },
         ecn: Ecn::NotEct,
     };
     let config = IdealConfig { fps: FPS, min: Rate::from_kbps(30), max: rate, start: Rate::from_kbps(300) };
@@ -248,7 +248,7 @@ fn a_window_bounds_what_is_in_flight() {
     let controller = Controller {
         send: Some(Box::new(Windowed(log.clone()))),
         receive: None,
-        feedback: FeedbackKind::TransportWide { interval: ms(50) },
+        feedback: FeedbackKind::TransportWide { interval: ms(50), longest: ms(50) },
         ecn: Ecn::NotEct,
     };
     let most = Rate::from_kbps(2000);

@@ -35,10 +35,24 @@ impl Convergence {
 
     /// The incoming rate at a decrease: far below the average, the path has less than it had.
     pub fn handle_decrease(&mut self, incoming: Rate) {
-        let sample = kbps(incoming);
-        let known = self.average.filter(|average| sample >= average - FAR * self.deviation(*average));
-        let (average, variance) = learnt(known, self.variance, sample);
+        if self.average.is_some_and(|average| kbps(incoming) < average - FAR * self.deviation(average)) {
+            self.average = None;
+        }
+        self.take(incoming);
+    }
+
+    /// Average and spread take a sample, however far away.
+    pub fn take(&mut self, incoming: Rate) {
+        let (average, variance) = learnt(self.average, self.variance, kbps(incoming));
         (self.average, self.variance) = (Some(average), variance);
+    }
+
+    /// Between these a rate is near the average.
+    pub fn bounds(&self) -> Option<(Rate, Rate)> {
+        let average = self.average?;
+        let far = FAR * self.deviation(average);
+        let rate = |kbps: f64| Rate::from_bps_f64(kbps * 1e3);
+        Some((rate(average - far), rate(average + far)))
     }
 
     /// Whether the incoming rate is more than this many standard deviations above the average.

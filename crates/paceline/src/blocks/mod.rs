@@ -1,5 +1,6 @@
 //! The blocks that generations of controllers share: one idea a file, named by the papers' word.
 
+mod acked_rate;
 mod adaptive_threshold;
 mod burst_groups;
 mod convergence;
@@ -11,7 +12,9 @@ mod loss_controller;
 mod overuse_detector;
 mod send_side_estimate;
 mod tfrc;
+mod trendline;
 
+pub use acked_rate::{AckedRate, AckedRateConfig};
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
 pub use burst_groups::{BurstConfig, BurstGroups};
 pub use convergence::Convergence;
@@ -23,3 +26,4 @@ pub use loss_controller::{LossConfig, LossController};
 pub use overuse_detector::{OveruseDetector, Usage};
 pub use send_side_estimate::{SendSideConfig, SendSideEstimate};
 pub use tfrc::tfrc;
+pub use trendline::{Trendline, TrendlineConfig};

@@ -57,6 +57,11 @@ impl OveruseDetector {
         self.deltas as f64 * m
     }
 
+    /// Whether it has counted enough deltas, two, to compare anything.
+    pub fn is_ready(&self) -> bool {
+        self.deltas >= 2
+    }
+
     /// Begins to count deltas anew: the filter before it did.
     pub fn recount(&mut self) {
         self.deltas = 0;
@@ -65,7 +70,7 @@ impl OveruseDetector {
     /// Takes a frame's gradient `m`, its scaled value `t`, the threshold, and the time since the frame before it was
     /// sent; all in ms.
     pub fn update(&mut self, m: f64, t: f64, gamma: f64, departure_ms: f64) -> Usage {
-        if self.deltas < 2 {
+        if !self.is_ready() {
             self.usage = Usage::Normal;
         } else if t > gamma {
             // The first frame over the threshold crossed it somewhere in its interval: half of it counts.

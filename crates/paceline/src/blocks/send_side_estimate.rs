@@ -75,8 +75,8 @@ impl SendSideEstimate {
             decreased: None,
             acted: false,
             next: Time::ZERO + PROCESS,
-            // Each entry is 8 % above the one before it and a second grows by no more than that: two or three.
-            least: VecDeque::with_capacity(8),
+            // One for each run of the last second, if a cap that rises slowly is all that holds the rate down.
+            least: VecDeque::with_capacity(64),
         }
     }
 
@@ -94,7 +94,7 @@ impl SendSideEstimate {
         self.update(now);
     }
 
-    /// A REMB came: a cap from now on.
+    /// A REMB came, or what the sender estimates from delay: a cap from now on.
     pub fn handle_remb(&mut self, rate: Rate) {
         self.remb = Some(rate);
         self.rate = self.capped(self.rate);

@@ -8,14 +8,16 @@
 //! and a rate above 1.5 R + 10 kbit/s does not grow
 //! ```
 //!
-//! It has no first rate of its own: until over-use is found, or `R` has been known for five seconds, there is no
-//! estimate and nothing is told to the sender.
+//! At a receiver it has no first rate of its own: until over-use is found, or `R` has been known for five seconds, there
+//! is no estimate and nothing is told to the sender. At a sender it begins with the start rate. `T` is the clock of
+//! whichever end it lives at.
 
 use super::RateState;
 use super::rate_controller::near_growth;
 use crate::blocks::{Convergence, Usage};
+use core::ops::Sub;
 use libm::pow;
-use paceline_units::{Rate, RemoteTime, TimeDelta};
+use paceline_units::{Rate, TimeDelta};
 
 /// Numbers of the rate control.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,8 +28,8 @@ pub struct AimdConfig {
     pub alpha: f64,
     /// Above this many times the incoming rate (and 10 kbit/s more) the rate does not grow.
     pub headroom: f64,
-    /// Round-trip time that growth near convergence and the pace of decreases assume: a receiver that sends no media
-    /// does not know it.
+    /// Round-trip time that growth near convergence and the pace of decreases assume until it is told: a receiver that
+    /// sends no media never knows it.
     pub rtt: TimeDelta,
 }
 
@@ -48,7 +50,7 @@ const FAR_TOO_HIGH: f64 = 0.5;
 
 /// The rate control.
 #[derive(Clone, Debug)]
-pub struct Aimd {
+pub struct Aimd<T> {
     config: AimdConfig,
     min: Rate,
     rate: Rate,
@@ -56,17 +58,37 @@ pub struct Aimd {
     valid: bool,
     state: RateState,
     /// When `R` was first known.
-    known: Option<RemoteTime>,
+    known: Option<T>,
     /// When the rate last grew or fell.
-    changed: Option<RemoteTime>,
+    changed: Option<T>,
     convergence: Convergence,
 }
 
-impl Aimd {
+impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
     /// Without an estimate, in Hold; never below `min`.
     pub fn new(config: AimdConfig, min: Rate) -> Self {
         let (state, convergence) = (RateState::Hold, Convergence::new());
         Self { config, min, rate: UNKNOWN, valid: false, state, known: None, changed: None, convergence }
+    }
+
+    /// With `start` as its first estimate.
+    pub fn starting_at(config: AimdConfig, start: Rate, min: Rate) -> Self {
+        Self { rate: start.max(min), valid: true, ..Self::new(config, min) }
+    }
+
+    /// The round-trip time is known to be this.
+    pub fn set_rtt(&mut self, rtt: TimeDelta) {
+        self.config.rtt = rtt;
+    }
+
+    /// Takes half of the estimate away: over-use was found before the incoming rate was known.
+    pub fn halve(&mut self, now: T) {
+        (self.rate, self.changed) = (self.rate.scale(0.5).max(self.min), Some(now));
+    }
+
+    /// Where over-use was last found (libwebrtc's link capacity estimate), unless the path has changed since.
+    pub fn capacity(&self) -> Option<Rate> {
+        self.convergence.average()
     }
 
     /// The estimate `A_r`, once there is one.
@@ -80,7 +102,7 @@ impl Aimd {
     }
 
     /// Takes what the detector says and the incoming rate, if it is known. Answers the estimate.
-    pub fn update(&mut self, now: RemoteTime, usage: Usage, incoming: Option<Rate>) -> Option<Rate> {
+    pub fn update(&mut self, now: T, usage: Usage, incoming: Option<Rate>) -> Option<Rate> {
         self.initialise(now, incoming);
         if !self.valid && usage != Usage::Over {
             return None;
@@ -113,7 +135,7 @@ impl Aimd {
     }
 
     /// Whether over-use that goes on is reason for another decrease.
-    pub fn may_decrease_again(&self, now: RemoteTime, incoming: Rate) -> bool {
+    pub fn may_decrease_again(&self, now: T, incoming: Rate) -> bool {
         let interval = self.config.rtt.clamp(AGAIN.0, AGAIN.1);
         self.changed.is_none_or(|changed| now - changed >= interval)
             || (self.valid && incoming < self.rate.scale(FAR_TOO_HIGH))
@@ -124,7 +146,7 @@ impl Aimd {
         feedback_interval(self.rate)
     }
 
-    fn initialise(&mut self, now: RemoteTime, incoming: Option<Rate>) {
+    fn initialise(&mut self, now: T, incoming: Option<Rate>) {
         let Some(incoming) = incoming.filter(|_| !self.valid) else { return };
         if now - *self.known.get_or_insert(now) > INITIALISATION {
             (self.rate, self.valid) = (incoming, true);
@@ -168,6 +190,7 @@ fn bounded(rate: Rate, before: Rate, incoming: Rate, headroom: f64) -> Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_units::RemoteTime;
 
     const CONFIG: AimdConfig = AimdConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) };
     const MIN: Rate = Rate::from_kbps(30);
@@ -242,7 +265,7 @@ mod tests {
     /// 640 bits over a twentieth of the rate: 400 ms at 32 kbit/s.
     #[test]
     fn updates_take_a_twentieth_of_the_rate() {
-        let mut aimd = Aimd::new(CONFIG, Rate::ZERO);
+        let mut aimd = Aimd::<RemoteTime>::new(CONFIG, Rate::ZERO);
         let mut after = |kbps| {
             aimd.rate = Rate::from_kbps(kbps);
             aimd.interval().as_millis_f64()

@@ -323,7 +323,7 @@ struct Receiver {
     threshold: AdaptiveThreshold,
     detector: OveruseDetector,
     incoming: IncomingRate,
-    rate: Aimd,
+    rate: Aimd<RemoteTime>,
     remb: RembTimer,
     pending: Option<Rate>,
     /// When the last packet arrived.
