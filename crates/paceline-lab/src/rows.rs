@@ -10,6 +10,8 @@ pub enum PacketClass {
     Media,
     /// Retransmission.
     Retransmission,
+    /// Forward error correction.
+    Fec,
     /// Padding.
     Padding,
     /// RTCP from the sender of the flow.
@@ -26,9 +28,10 @@ pub enum PacketClass {
 
 impl PacketClass {
     /// Every class, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Media,
         Self::Retransmission,
+        Self::Fec,
         Self::Padding,
         Self::SenderControl,
         Self::ReceiverControl,

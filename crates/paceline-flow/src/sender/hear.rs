@@ -1,7 +1,7 @@
 //! What comes back: reports, REMB, NACK, key frame requests, per-packet feedback. Each is checked against what was sent
 //! before it may move anything.
 
-use super::{HEADERS, MediaSender, Queued, REPORT_PACKETS_MIN, RTT_DEFAULT, SenderEvent};
+use super::{MediaSender, Queued, QueuedKind, REPORT_PACKETS_MIN, RTT_DEFAULT, SenderEvent, Stream};
 use paceline::{Class, Feedback, ReceiverReport};
 use paceline_units::{DataSize, Ecn, Fraction, RemoteTime, Time};
 use paceline_wire::{ReportBlock, Rtcp, TICK, TransportFeedback, ntp, rtx, unwrap_ticks};
@@ -61,6 +61,9 @@ impl MediaSender {
         let (expected, lost) = core::mem::take(&mut self.untold);
         let fraction_lost = Fraction::from_q8((lost / expected).min(255) as u8);
         self.events.push_back(SenderEvent::FractionLost(fraction_lost));
+        if let Some(demand) = &mut self.fec {
+            demand.handle_report(now, fraction_lost);
+        }
         if let Some(half) = &mut self.half {
             half.handle_report(now, &ReceiverReport { fraction_lost, rtt }, &mut self.signals);
         }
@@ -75,13 +78,18 @@ impl MediaSender {
             return;
         }
         let rtt = self.rtt.unwrap_or(RTT_DEFAULT);
+        self.budget.handle_nack(self.decision.target, rtt);
+        let Stream { store, headers, .. } = &mut self.streams[index];
         for sequence in lost {
-            let store = &mut self.streams[index].store;
             let Some(packet) = store.find(now, sequence, rtt) else { continue };
-            let size = DataSize::from_bytes(packet.payload as u64 + HEADERS + rtx::LEN as u64);
+            let size = DataSize::from_bytes(packet.payload as u64 + *headers + rtx::LEN as u64);
             if self.pacer.has_room(size) && self.budget.spend(now, size, self.decision.target, rtt) {
                 store.mark_resent(now, sequence);
-                self.pacer.push(Class::Retransmission, Queued { stream: index as u8, resend: true, packet }, size);
+                self.pacer.push(
+                    Class::Retransmission,
+                    Queued { stream: index as u8, kind: QueuedKind::Retransmission, packet },
+                    size,
+                );
             }
         }
     }

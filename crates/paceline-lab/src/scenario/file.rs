@@ -256,6 +256,8 @@ pub struct Flow {
     pub pacer_limit: Option<Placed<TimeDelta>>,
     /// Ask for lost packets and send them again; true if absent.
     pub retransmit: Option<Placed<bool>>,
+    /// Forward error correction and the budget for retransmissions; none, and half of the target, if absent.
+    pub protection: Option<Placed<ProtectionTable>>,
     /// TCP: its congestion control; `cubic` if absent.
     pub congestion: Option<Placed<String>>,
     /// TCP: `rfc` (to the letter) or `linux` (as the kernel does); `linux` if absent.
@@ -292,6 +294,7 @@ impl Flow {
             of("media", "rtcp_interval", &self.rtcp_interval),
             of("media", "pacer_limit", &self.pacer_limit),
             of("media", "retransmit", &self.retransmit),
+            of("media", "protection", &self.protection),
             of("tcp", "congestion", &self.congestion),
             of("tcp", "profile", &self.profile),
             of("tcp", "segment", &self.segment),
@@ -300,6 +303,17 @@ impl Flow {
         ];
         written.into_iter().flatten().collect()
     }
+}
+
+/// How a media flow protects its video.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProtectionTable {
+    /// Forward error correction: `none` (if absent) or `ulpfec` (RFC 5109), switched by the losses that reports tell, at
+    /// most half of the target.
+    pub fec: Option<Placed<String>>,
+    /// Bytes that may be sent again: `half` of the target (if absent), or for each NACK what the target sends in one `rtt`.
+    pub resend_budget: Option<Placed<String>>,
 }
 
 /// What a TCP flow has to send, and when. Which keys make sense depends on `kind`.

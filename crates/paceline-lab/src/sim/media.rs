@@ -79,6 +79,7 @@ impl MediaEnds {
                 Sent::Control => PacketClass::SenderControl,
                 Sent::Media { kind: PacketKind::Media, .. } => PacketClass::Media,
                 Sent::Media { kind: PacketKind::Retransmission, .. } => PacketClass::Retransmission,
+                Sent::Media { kind: PacketKind::Fec, .. } => PacketClass::Fec,
                 Sent::Media { kind: PacketKind::Padding, .. } => PacketClass::Padding,
             };
             net.launch(now, self.id, End::Sender, class, size, handle);
@@ -195,6 +196,7 @@ pub(super) fn build(
         rtcp,
         pacer_limit: media.pacer_limit,
         retransmit: media.retransmit,
+        protection: media.protection,
         ntp_origin: 3_900_000_000_000_000_000, // 2023, any day will do
     };
     let receiver = ReceiverConfig {

@@ -16,9 +16,10 @@ const UNITS: &str = "time_ns, captured_ns and left_ns: ns since the start of the
 /// In the order of [`PacketEvent`].
 const EVENTS: [&str; 4] = ["sent", "crossed", "dropped", "arrived"];
 /// In the order of [`PacketClass`].
-const CLASSES: [&str; 8] = [
+const CLASSES: [&str; 9] = [
     "media",
     "retransmission",
+    "fec",
     "padding",
     "sender_control",
     "receiver_control",
@@ -306,12 +307,13 @@ fn class_name(class: PacketClass) -> Cell {
     Cell::Name(match class {
         PacketClass::Media => 0,
         PacketClass::Retransmission => 1,
-        PacketClass::Padding => 2,
-        PacketClass::SenderControl => 3,
-        PacketClass::ReceiverControl => 4,
-        PacketClass::TcpData => 5,
-        PacketClass::TcpRetransmission => 6,
-        PacketClass::TcpAck => 7,
+        PacketClass::Fec => 2,
+        PacketClass::Padding => 3,
+        PacketClass::SenderControl => 4,
+        PacketClass::ReceiverControl => 5,
+        PacketClass::TcpData => 6,
+        PacketClass::TcpRetransmission => 7,
+        PacketClass::TcpAck => 8,
     })
 }
 
