@@ -1,5 +1,5 @@
-//! RTP headers, padding, RTX, RED, ULPFEC and VP8 descriptors: whatever parses survives being written and read again, and
-//! whatever a FEC packet restores is a packet.
+//! RTP headers, padding, RTX, RED, ULPFEC and VP8 descriptors: whatever parses survives being written and read again,
+//! and whatever a FEC packet restores is a packet.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -17,8 +17,8 @@ pub(crate) struct NackList {
     /// Missing packets, lowest first.
     missing: Vec<Missing>,
     highest: Option<u64>,
-    /// With forward error correction, only packets below this are asked for: what would restore those above may still be on
-    /// its way.
+    /// With forward error correction, only packets below this are asked for: what would restore those above may still
+    /// be on its way.
     released: Option<u64>,
 }
 

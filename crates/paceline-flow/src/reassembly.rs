@@ -2,8 +2,8 @@
 //!
 //! A frame is whole when every packet from its start to its marker is there, and rendered when all before it were. A
 //! hole that stays open longer than [`PATIENCE`] is given up: rendering goes on at the next key frame, and what lies
-//! between is dropped, because nothing there can be decoded. Between the end of a frame and the start of the next, as the
-//! picture numbers say, only FEC can be missing, and nobody waits for that.
+//! between is dropped, because nothing there can be decoded. Between the end of a frame and the start of the next, as
+//! the picture numbers say, only FEC can be missing, and nobody waits for that.
 
 use paceline_units::{DataSize, RemoteTime, TimeDelta};
 

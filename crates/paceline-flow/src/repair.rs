@@ -1,8 +1,8 @@
 //! The receiver's forward error correction: media packets and FEC packets in, lost media packets out.
 //!
 //! A packet is restored once all others under one mask are there, be it on the first way, by retransmission or restored
-//! themselves. What is handed in is the bytes of a packet that exist and its length; what comes out is the same of the lost
-//! one, so payloads may be lengths or real.
+//! themselves. What is handed in is the bytes of a packet that exist and its length; what comes out is the same of the
+//! lost one, so payloads may be lengths or real.
 
 use paceline_wire::WireError;
 use paceline_wire::ulpfec::{FecPacket, Protects};
@@ -65,8 +65,8 @@ impl Repair {
         }
     }
 
-    /// A media packet came, first or again: its bytes in two parts, its whole length, and what makes it the packet that was
-    /// protected.
+    /// A media packet came, first or again: its bytes in two parts, its whole length, and what makes it the packet that
+    /// was protected.
     pub fn keep(&mut self, sequence: u64, head: &[u8], payload: &[u8], len: usize, rewrite: impl FnOnce(&mut [u8])) {
         let kept = &mut self.kept[(sequence % KEPT) as usize];
         if kept.sequence.is_some_and(|s| s >= sequence) {
@@ -97,8 +97,8 @@ impl Repair {
         Ok(())
     }
 
-    /// Restores the next packet that can be: its sequence, the bytes of it that exist, its length. It is kept. Call until
-    /// `None`.
+    /// Restores the next packet that can be: its sequence, the bytes of it that exist, its length. It is kept. Call
+    /// until `None`.
     pub fn poll(&mut self) -> Option<Result<(u64, &[u8], usize), WireError>> {
         let mut index = 0;
         let (sequence, waiting) = loop {

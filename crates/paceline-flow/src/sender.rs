@@ -1,5 +1,5 @@
-//! The sending endpoint: sources, packets, pacer, padding, retransmissions, forward error correction, sender reports, and
-//! the send half that steers them.
+//! The sending endpoint: sources, packets, pacer, padding, retransmissions, forward error correction, sender reports,
+//! and the send half that steers them.
 
 mod hear;
 mod obey;

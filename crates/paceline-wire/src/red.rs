@@ -1,7 +1,7 @@
 //! Redundant coding (RFC 2198, section 3): one payload that carries several, each behind its payload type.
 //!
-//! Video uses it as an envelope: one block, which is a media packet's payload or a FEC packet's. What is written here has
-//! that form; what is read may carry redundant blocks before the primary one, as audio does.
+//! Video uses it as an envelope: one block, which is a media packet's payload or a FEC packet's. What is written here
+//! has that form; what is read may carry redundant blocks before the primary one, as audio does.
 
 use crate::WireError;
 use crate::bytes::be32;

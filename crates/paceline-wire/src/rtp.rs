@@ -96,8 +96,8 @@ const ONE_BYTE_PROFILE: u16 = 0xBEDE;
 const TWO_BYTE_PROFILE: u16 = 0x1000; // the low 4 bits are "appbits", ignored
 
 impl RtpHeader {
-    /// The longest header that [`write`](Self::write) produces, in bytes: 12 fixed, 4 for the extension block, 8 for both
-    /// elements with their zero padding.
+    /// The longest header that [`write`](Self::write) produces, in bytes: 12 fixed, 4 for the extension block, 8 for
+    /// both elements with their zero padding.
     pub const MAX_LEN: usize = FIXED_LEN + 4 + 8;
 
     /// Writes the header, without CSRCs, and returns its length in bytes. Extension elements take the one-byte form.
@@ -189,8 +189,8 @@ impl RtpHeader {
     }
 }
 
-/// Tells `visit` the id of each element of an extension block and where its data lies; an element's own header has `FORM`
-/// bytes.
+/// Tells `visit` the id of each element of an extension block and where its data lies; an element's own header has
+/// `FORM` bytes.
 #[inline]
 fn each_element<const FORM: usize>(block: &[u8], mut visit: impl FnMut(u8, Range<usize>)) -> Result<(), WireError> {
     let mut at = 0;

@@ -21,7 +21,8 @@ pub fn read(payload: &[u8]) -> Result<u16, WireError> {
     payload.first_chunk().map(|&b| u16::from_be_bytes(b)).ok_or(WireError::RtxTruncated)
 }
 
-/// Makes the header of a retransmission the original packet's again; extension elements stay those of the retransmission.
+/// Makes the header of a retransmission the original packet's again; extension elements stay those of the
+/// retransmission.
 ///
 /// # Panics
 /// When there is no whole fixed header.

@@ -6,13 +6,13 @@
 //! |. . . . ....|. .......|................|................|................|................|16 or 48 bits| parity
 //! ```
 //!
-//! One level: a packet is protected as far as the protection length says, which here is the longest packet's. P, X, CC, M,
-//! PT, timestamp and length are the exclusive or of the packets' own (sections 7.3 and 8.1), the parity that of what stands
-//! behind their fixed headers (section 8.2). Higher levels are left unread; a packet that level 0 covers only in part is
-//! not restored.
+//! One level: a packet is protected as far as the protection length says, which here is the longest packet's. P, X, CC,
+//! M, PT, timestamp and length are the exclusive or of the packets' own (sections 7.3 and 8.1), the parity that of what
+//! stands behind their fixed headers (section 8.2). Higher levels are left unread; a packet that level 0 covers only in
+//! part is not restored.
 //!
-//! Bytes may be fewer than a packet's length: those that are not there count as zeros, as in the simulator, whose payloads
-//! are lengths. On a real path all are there.
+//! Bytes may be fewer than a packet's length: those that are not there count as zeros, as in the simulator, whose
+//! payloads are lengths. On a real path all are there.
 
 use crate::bytes::{be16, put};
 use crate::{WireError, WriteError};
@@ -263,8 +263,8 @@ mod tests {
         Ok(out)
     }
 
-    /// RFC 5109, section 10.1: packets A (SN 8, PT 11, TS 3, 200 bytes), B (9, PT 18, TS 5, 140), C (10, PT 11, TS 7, 100)
-    /// and D (11, PT 18, TS 9, 340, M set in A and C), all under one mask.
+    /// RFC 5109, section 10.1: packets A (SN 8, PT 11, TS 3, 200 bytes), B (9, PT 18, TS 5, 140), C (10, PT 11, TS 7,
+    /// 100) and D (11, PT 18, TS 9, 340, M set in A and C), all under one mask.
     #[test]
     fn the_example_of_the_rfc() {
         let of = |marker: u8, payload_type: u8, timestamp: u32, len: usize| {
@@ -369,12 +369,18 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_parse_or_fail(bytes in vec(any::<u8>(), 0..40), more in 0usize..70_000, other in vec(any::<u8>(), 0..40)) {
+        fn any_bytes_parse_or_fail(
+            bytes in vec(any::<u8>(), 0..40),
+            more in 0usize..70_000,
+            other in vec(any::<u8>(), 0..40),
+        ) {
             if let Ok(fec) = FecPacket::parse(&bytes, bytes.len() + more) {
                 prop_assert!(fec.protects().offsets().next().is_some());
                 let mut out = [0; 64];
                 if let Ok(mut recovery) = fec.recovery(&mut out) {
-                    if recovery.add(&other, other.len() + more).is_ok() && let Ok((written, len)) = recovery.finish(1, 2) {
+                    if recovery.add(&other, other.len() + more).is_ok()
+                        && let Ok((written, len)) = recovery.finish(1, 2)
+                    {
                         prop_assert!((RTP_FIXED_LEN..=len).contains(&written) && written <= 64);
                         prop_assert_eq!(out[0] >> 6, 2);
                     }

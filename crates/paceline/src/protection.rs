@@ -4,8 +4,8 @@
 //! v = A_s - r_RTX - r_FEC,   r_FEC <= A_s / 2                                     (fhmn13, section 2.3)
 //! ```
 //!
-//! * [`ResendBudget`] bounds retransmissions: repair must not starve the media that it repairs. What does not fit is not
-//!   sent; the receiver will ask again.
+//! * [`ResendBudget`] bounds retransmissions: repair must not starve the media that it repairs. What does not fit is
+//!   not sent; the receiver will ask again.
 //! * [`FecDemand`] says how much forward error correction the losses of late ask for, [`divide`] what comes of it.
 
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
@@ -20,8 +20,9 @@ pub const FEC_SHARE_MAX: f64 = 0.5;
 /// And at least this once there were losses: libwebrtc protects the first partition of a frame, taken for a fifth of it
 /// (`media_opt_util.cc` of 2013, `VCMFecMethod::ProtectionFactor`).
 const FEC_SHARE_MIN: f64 = 0.2;
-/// Between them the share grows with the fraction lost: four times it, and 0.13. That is libwebrtc's table for 2 Mbit/s at
-/// 30 frames a second of 352 x 240 (`fec_tables_xor.h` of 2013) to within 0.02; it reaches a half at a loss of 9 %.
+/// Between them the share grows with the fraction lost: four times it, and 0.13. That is libwebrtc's table for 2 Mbit/s
+/// at 30 frames a second of 352 x 240 (`fec_tables_xor.h` of 2013) without its steps, to within 0.05; it reaches a half
+/// at a loss of 9 %.
 const FEC_SHARE_SLOPE: f64 = 4.0;
 const FEC_SHARE_OFFSET: f64 = 0.13;
 /// The largest loss of this span counts (libwebrtc: `kMaxFilter` over 10 samples, one a second).

@@ -22,9 +22,9 @@ impl MediaSender {
         self.direct_sources(now);
     }
 
-    /// Tells each source its share of what the target leaves after retransmissions and FEC, and the video streams how much
-    /// FEC goes with it. Shares are divided as they are on the network: a stream pays for its own headers, which are half
-    /// of an audio stream and a twentieth of video.
+    /// Tells each source its share of what the target leaves after retransmissions and FEC, and the video streams how
+    /// much FEC goes with it. Shares are divided as they are on the network: a stream pays for its own headers, which
+    /// are half of an audio stream and a twentieth of video.
     pub(super) fn direct_sources(&mut self, now: Time) {
         let target = self.decision.target;
         let rtt = self.rtt.unwrap_or(RTT_DEFAULT);

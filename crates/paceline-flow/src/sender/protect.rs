@@ -1,9 +1,9 @@
 //! Forward error correction of a frame: how many packets, over which media packets, and their bytes.
 //!
-//! A frame's packets are cut into runs that a mask can span, and the FEC packets of a run take turns: of `k` of them, FEC
-//! packet `j` protects the media packets `j`, `j + k`, `j + 2k` ... of the run. A burst of up to `k` losses hits each mask
-//! once, so it is repaired; so is any single loss. Two losses under one mask are not, and are asked for again.
-//! libwebrtc's masks are tables, for losses at random (`fec_private_tables_random.h`).
+//! A frame's packets are cut into runs that a mask can span, and the FEC packets of a run take turns: of `k` of them,
+//! FEC packet `j` protects the media packets `j`, `j + k`, `j + 2k` ... of the run. A burst of up to `k` losses hits
+//! each mask once, so it is repaired; so is any single loss. Two losses under one mask are not, and are asked for
+//! again. libwebrtc's masks are tables, for losses at random (`fec_private_tables_random.h`).
 
 use super::HEADERS;
 use crate::resend::MediaPacket;
@@ -59,8 +59,8 @@ impl StreamFec {
         self.ratio = ratio;
     }
 
-    /// How many FEC packets of at most this size a frame of so many bytes and packets gets: what is due, whole packets only,
-    /// and no more than one for each media packet.
+    /// How many FEC packets of at most this size a frame of so many bytes and packets gets: what is due, whole packets
+    /// only, and no more than one for each media packet.
     pub fn packets_for(&self, media: DataSize, count: u64, size: DataSize) -> u64 {
         if self.ratio == 0.0 {
             return 0;
@@ -84,7 +84,8 @@ impl StreamFec {
             self.owed -= payload.size().as_bytes() as f64;
             self.waiting.push_back(payload);
         }
-        // Less than a packet stays due: what a frame had too few packets for is not made up for later, nor after a pause.
+        // Less than a packet stays due: what a frame had too few packets for is not made up for later, nor after a
+        // pause.
         let largest = (HEADERS + FEC_HEADERS) as f64 + cut.size.as_bytes() as f64 / cut.count as f64;
         self.owed = if self.ratio == 0.0 { 0.0 } else { self.owed.min(largest) };
         self.waiting.range(before..).map(FecPayload::size)
@@ -184,8 +185,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Each media packet is protected once, if there is a FEC packet for its run, by masks that reach it; and any burst
-        /// of as many packets as its run has FEC packets hits each of them once at most.
+        /// Each media packet is protected once, if there is a FEC packet for its run, by masks that reach it; and any
+        /// burst of as many packets as its run has FEC packets hits each of them once at most.
         #[test]
         fn every_packet_has_its_turn(media in 1u64..300, part in 0.0..=1.0) {
             let fec = (media as f64 * part) as u64;

@@ -74,7 +74,7 @@ impl MediaSender {
             self.pacer.push(class, Queued { stream: index as u8, kind: QueuedKind::Media, packet }, size);
         }
         stream.sequence = first.wrapping_add(count as u16);
-        // Behind the frame, so that a receiver needs no more than the next frame's begin to know that all of it went by.
+        // Behind the frame: when the next one begins, a receiver knows that all of it went by.
         for size in stream.fec.protect(&cut, fec, &names, &self.extensions) {
             let packet = MediaPacket { sequence: stream.sequence, ..(cut.packet)(0) };
             stream.sequence = stream.sequence.wrapping_add(1);

@@ -105,8 +105,8 @@ pub struct FlowResult {
     pub fec_share: Option<f64>,
     /// Bytes of retransmissions over bytes sent; none but for media.
     pub rtx_share: Option<f64>,
-    /// Largest of the 5 s means of forward error correction that was sent over the target; none as above, or no whole 5 s
-    /// with a target.
+    /// Largest of the 5 s means of forward error correction that was sent over the target; none as above, or no whole 5
+    /// s with a target.
     pub fec_over_target_max: Option<f64>,
     /// Target times the time it was in force, bit.
     pub target_bits: f64,

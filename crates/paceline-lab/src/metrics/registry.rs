@@ -75,8 +75,8 @@ pub const METRICS: &[MetricSpec] = &[
     metric(
         "good_utilization",
         Kind::Utilization,
-        "bits of media packets that arrived on their first way and of what TCP's applications read, of the flows that cross \
-         the forward bottleneck, over bits that it could have passed; of a flow: over the same as its utilization",
+        "bits of media packets that arrived on their first way and of what TCP's applications read, of the flows that \
+         cross the forward bottleneck, over bits that it could have passed; of a flow: over the same as its utilization",
         |r, flow, _| over_capacity(r, flow, |f| Some(f.good_bytes)),
     ),
     metric(
@@ -106,8 +106,8 @@ pub const METRICS: &[MetricSpec] = &[
     metric(
         "fec_over_target_max",
         Kind::Number,
-        "largest of the 5 s means of forward error correction that a flow sent over its target; of the first flow, if none \
-         is named",
+        "largest of the 5 s means of forward error correction that a flow sent over its target; of the first flow, if \
+         none is named",
         |r, flow, _| r.flows[flow.unwrap_or(0)].fec_over_target_max,
     ),
     metric(

@@ -309,10 +309,11 @@ impl Flow {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProtectionTable {
-    /// Forward error correction: `none` (if absent) or `ulpfec` (RFC 5109), switched by the losses that reports tell, at
-    /// most half of the target.
+    /// Forward error correction: `none` (if absent) or `ulpfec` (RFC 5109), switched by the losses that reports tell,
+    /// at most half of the target.
     pub fec: Option<Placed<String>>,
-    /// Bytes that may be sent again: `half` of the target (if absent), or for each NACK what the target sends in one `rtt`.
+    /// Bytes that may be sent again: `half` of the target (if absent), or for each NACK what the target sends in one
+    /// `rtt`.
     pub resend_budget: Option<Placed<String>>,
 }
 

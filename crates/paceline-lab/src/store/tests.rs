@@ -273,7 +273,7 @@ fn a_run_replaces_the_one_like_it_and_no_other() {
             ("b-nada-seed9", "other controller"),
         ]
     );
-    assert_eq!(read(&place.join("packets.parquet")).len(), 10);
+    assert_eq!(read(&place.join("packets.parquet")).len(), 11);
     assert_eq!(files::names(&scratch.dir().join("runs")).unwrap().len(), 4, "nothing temporary is left");
 }
 
