@@ -5,7 +5,7 @@ use crate::datagram::{Datagram, IP_UDP_HEADERS};
 use crate::feedback::{FeedbackRecord, unwrap_after};
 use crate::nack::{NackList, REQUEST_MAX};
 use crate::reassembly::{Piece, Reassembly};
-use crate::repair::Repair;
+use crate::repair::{Repair, Restored};
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::streams::{MediaKind, StreamNames};
 use paceline::{Arrival, Controller, FeedbackKind, Message, PacketKind, ReceiveHalf, Signals};
@@ -323,13 +323,13 @@ impl MediaReceiver {
     /// Takes the packets that FEC restores for what they are. The receive half never sees them: they did not arrive.
     fn restore(&mut self, now: RemoteTime, index: usize) {
         while let Some(restored) = self.streams[index].repair().poll() {
-            let piece = restored.and_then(|(place, bytes, len)| {
+            let piece = restored.and_then(|Restored { sequence, bytes, len }| {
                 let (header, offset) = RtpHeader::parse(bytes, &self.extensions)?;
                 let payload = &bytes[offset..];
                 let media = Red::parse(payload)?.primary();
                 let vp8 = Vp8Descriptor::parse(media)?;
                 let head = bytes.len() - media.len();
-                Ok((place, Piece::of(&header, &vp8, len.saturating_sub(head))))
+                Ok((sequence, Piece::of(&header, &vp8, len.saturating_sub(head))))
             });
             match piece {
                 Ok((place, piece)) => self.handle_piece(now, index, place, piece),

@@ -36,6 +36,14 @@ struct Kept {
     len: usize,
 }
 
+/// A packet that was lost: its place in the sequence, the bytes of it that exist, its length.
+#[derive(Debug)]
+pub(crate) struct Restored<'a> {
+    pub sequence: u64,
+    pub bytes: &'a [u8],
+    pub len: usize,
+}
+
 /// A FEC packet.
 #[derive(Debug)]
 struct Waiting {
@@ -97,9 +105,8 @@ impl Repair {
         Ok(())
     }
 
-    /// Restores the next packet that can be: its sequence, the bytes of it that exist, its length. It is kept. Call
-    /// until `None`.
-    pub fn poll(&mut self) -> Option<Result<(u64, &[u8], usize), WireError>> {
+    /// Restores the next packet that can be, and keeps it. Call until `None`.
+    pub fn poll(&mut self) -> Option<Result<Restored<'_>, WireError>> {
         let mut index = 0;
         let (sequence, waiting) = loop {
             let waiting = self.waiting.get(index)?;
@@ -118,7 +125,7 @@ impl Repair {
         match restored {
             Ok(len) => {
                 let kept = &self.kept[(sequence % KEPT) as usize];
-                Some(Ok((sequence, &kept.bytes, len)))
+                Some(Ok(Restored { sequence, bytes: &kept.bytes, len }))
             }
             Err(error) => Some(Err(error)),
         }
@@ -174,6 +181,7 @@ mod tests {
     use paceline_wire::ulpfec::FecWriter;
 
     const SSRC: u32 = 7;
+    const NONE: [u64; 0] = [];
 
     fn packet(sequence: u64, payload: &[u8]) -> Vec<u8> {
         let mut packet = vec![0x80, 118];
@@ -218,7 +226,7 @@ mod tests {
     fn restored(repair: &mut Repair) -> Vec<u64> {
         let mut out = Vec::new();
         while let Some(one) = repair.poll() {
-            let (sequence, bytes, len) = one.unwrap();
+            let Restored { sequence, bytes, len } = one.unwrap();
             assert_eq!((bytes, len), (&packet(sequence, &media(sequence))[..], bytes.len()));
             out.push(sequence);
         }
@@ -228,14 +236,14 @@ mod tests {
     #[test]
     fn one_loss_under_a_mask_is_restored_and_two_are_not() {
         let mut repair = Repair::new(SSRC);
-        assert_eq!(came(&mut repair, 65_535), []);
-        assert_eq!(came(&mut repair, 65_537), []);
+        assert_eq!(came(&mut repair, 65_535), NONE);
+        assert_eq!(came(&mut repair, 65_537), NONE);
         assert_eq!(add(&mut repair, 65_539, &[65_535, 65_536, 65_537]), [65_536], "across the wrap");
-        assert_eq!(add(&mut repair, 65_540, &[65_535, 65_536]), [], "both are there");
+        assert_eq!(add(&mut repair, 65_540, &[65_535, 65_536]), NONE, "both are there");
         for s in [65_541, 65_542] {
             came(&mut repair, s);
         }
-        assert_eq!(add(&mut repair, 65_545, &[65_541, 65_543, 65_544]), [], "two are missing");
+        assert_eq!(add(&mut repair, 65_545, &[65_541, 65_543, 65_544]), NONE, "two are missing");
         assert_eq!(came(&mut repair, 65_544), [65_543], "one of them came again");
         assert!(repair.waiting.is_empty());
     }
@@ -244,8 +252,8 @@ mod tests {
     fn what_is_restored_helps_to_restore_more() {
         let mut repair = Repair::new(SSRC);
         came(&mut repair, 100);
-        assert_eq!(add(&mut repair, 105, &[101, 102]), []);
-        assert_eq!(add(&mut repair, 106, &[102, 103]), []);
+        assert_eq!(add(&mut repair, 105, &[101, 102]), NONE);
+        assert_eq!(add(&mut repair, 106, &[102, 103]), NONE);
         assert_eq!(add(&mut repair, 107, &[100, 101]), [101, 102, 103]);
     }
 
@@ -253,12 +261,12 @@ mod tests {
     fn fec_waits_as_long_as_what_it_protects_is_kept() {
         let mut repair = Repair::new(SSRC);
         came(&mut repair, 10);
-        assert_eq!(add(&mut repair, 13, &[10, 11, 12]), []);
+        assert_eq!(add(&mut repair, 13, &[10, 11, 12]), NONE);
         came(&mut repair, 10 + KEPT - 1);
         assert_eq!(repair.waiting.len(), 1);
-        assert_eq!(came(&mut repair, 10 + KEPT), [], "10 is overwritten");
+        assert_eq!(came(&mut repair, 10 + KEPT), NONE, "10 is overwritten");
         assert!(repair.waiting.is_empty());
-        assert_eq!(came(&mut repair, 12), [], "too late");
+        assert_eq!(came(&mut repair, 12), NONE, "too late");
         for place in 0..2 * WAITING_MAX as u64 {
             add(&mut repair, 5000, &[4000 + 2 * place, 4001 + 2 * place]);
         }

@@ -377,13 +377,12 @@ mod tests {
             if let Ok(fec) = FecPacket::parse(&bytes, bytes.len() + more) {
                 prop_assert!(fec.protects().offsets().next().is_some());
                 let mut out = [0; 64];
-                if let Ok(mut recovery) = fec.recovery(&mut out) {
-                    if recovery.add(&other, other.len() + more).is_ok()
-                        && let Ok((written, len)) = recovery.finish(1, 2)
-                    {
-                        prop_assert!((RTP_FIXED_LEN..=len).contains(&written) && written <= 64);
-                        prop_assert_eq!(out[0] >> 6, 2);
-                    }
+                if let Ok(mut recovery) = fec.recovery(&mut out)
+                    && recovery.add(&other, other.len() + more).is_ok()
+                    && let Ok((written, len)) = recovery.finish(1, 2)
+                {
+                    prop_assert!((RTP_FIXED_LEN..=len).contains(&written) && written <= 64);
+                    prop_assert_eq!(out[0] >> 6, 2);
                 }
             }
         }

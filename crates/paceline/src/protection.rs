@@ -234,7 +234,7 @@ mod tests {
         let (mut demand, rtt) = (FecDemand::new(), TimeDelta::from_millis(50));
         let at = Time::from_millis;
         let lost = |part: f64| Fraction::new(part).unwrap();
-        let mut share = |demand: &mut FecDemand, ms| (demand.share(at(ms), rtt) * 1000.0).round() as u32;
+        let share = |demand: &mut FecDemand, ms| (demand.share(at(ms), rtt) * 1000.0).round() as u32;
         assert_eq!(share(&mut demand, 0), 0);
         demand.handle_report(at(1000), lost(0.0));
         assert_eq!(share(&mut demand, 1000), 0, "no loss, no FEC");
