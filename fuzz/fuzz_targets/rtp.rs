@@ -1,8 +1,11 @@
-//! RTP headers, padding, RTX and VP8 descriptors: whatever parses survives being written and read again.
+//! RTP headers, padding, RTX, RED, ULPFEC and VP8 descriptors: whatever parses survives being written and read again,
+//! and whatever a FEC packet restores is a packet.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use paceline_wire::{ExtensionIds, RtpHeader, Vp8Descriptor, is_rtcp, padding_len, rtx};
+use paceline_wire::red::Red;
+use paceline_wire::ulpfec::FecPacket;
+use paceline_wire::{ExtensionIds, RtpHeader, Vp8Descriptor, clear_stamps, is_rtcp, padding_len, rtx};
 
 fuzz_target!(|bytes: &[u8]| {
     let ids = ExtensionIds::default();
@@ -24,4 +27,23 @@ fuzz_target!(|bytes: &[u8]| {
         let len = descriptor.write(&mut out);
         assert_eq!(Vp8Descriptor::parse(&out[..len]), Ok(descriptor));
     }
+    if let Ok(red) = Red::parse(payload) {
+        let older: usize = red.redundant().map(|block| 4 + block.data.len()).sum();
+        assert_eq!(older + 1 + red.primary().len(), payload.len());
+        if let Ok(fec) = FecPacket::parse(red.primary(), red.primary().len()) {
+            let mut restored = vec![0xEE; 2000];
+            if let Ok(mut recovery) = fec.recovery(&mut restored)
+                && recovery.add(bytes, bytes.len()).is_ok()
+                && let Ok((written, len)) = recovery.finish(header.sequence, header.ssrc)
+            {
+                assert!((12..=len).contains(&written));
+                assert_eq!(restored[0] >> 6, 2);
+            }
+        }
+    }
+    let mut packet = bytes.to_vec();
+    clear_stamps(&mut packet, &ids).expect("it was read before");
+    let (cleared, again) = RtpHeader::parse(&packet, &ids).expect("the same header");
+    assert_eq!((cleared.sequence, cleared.ssrc, again), (header.sequence, header.ssrc, offset));
+    assert_eq!(packet.len(), bytes.len());
 });

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  Source -> packets -> Pacer -> RTP bytes --network--> RTP bytes -> ReceiveHalf
-//!     ^                   ^                                       -> Reassembly -> frames
+//!     ^       and FEC     ^                                       -> Repair -> Reassembly -> frames
 //!     '---- Decision ----'                                        -> NackList
 //!              ^                                                      |
 //!          SendHalf <- History <- RTCP bytes <--network-- RTCP bytes <-'
@@ -21,6 +21,7 @@ mod nack;
 mod padding;
 mod reassembly;
 mod receiver;
+mod repair;
 mod resend;
 mod rtcp_timer;
 mod sender;

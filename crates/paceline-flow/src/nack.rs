@@ -17,6 +17,9 @@ pub(crate) struct NackList {
     /// Missing packets, lowest first.
     missing: Vec<Missing>,
     highest: Option<u64>,
+    /// With forward error correction, only packets below this are asked for: what would restore those above may still
+    /// be on its way.
+    released: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +31,7 @@ struct Missing {
 
 impl NackList {
     pub fn new() -> Self {
-        Self { missing: Vec::new(), highest: None }
+        Self { missing: Vec::new(), highest: None, released: None }
     }
 
     /// A packet came, first or again: `sequence` is unwrapped.
@@ -51,6 +54,11 @@ impl NackList {
         self.highest = Some(sequence);
     }
 
+    /// Packets from here on wait for forward error correction; those below have waited for all that there was.
+    pub fn release_below(&mut self, sequence: u64) {
+        self.released = Some(self.released.unwrap_or(0).max(sequence));
+    }
+
     /// Nobody waits for packets below this any more.
     pub fn give_up_below(&mut self, sequence: u64) {
         self.missing.retain(|m| m.sequence >= sequence);
@@ -59,7 +67,8 @@ impl NackList {
     /// Requests that are due, into `out`; answers how many.
     pub fn poll(&mut self, now: RemoteTime, out: &mut [u16; REQUEST_MAX]) -> usize {
         let mut n = 0;
-        for m in self.missing.iter_mut().filter(|m| m.next <= now).take(REQUEST_MAX) {
+        let end = self.released.unwrap_or(u64::MAX);
+        for m in self.missing.iter_mut().filter(|m| m.next <= now && m.sequence < end).take(REQUEST_MAX) {
             out[n] = m.sequence as u16;
             n += 1;
             m.tries += 1;
@@ -69,7 +78,8 @@ impl NackList {
     }
 
     pub fn poll_timeout(&self) -> RemoteTime {
-        self.missing.iter().map(|m| m.next).min().unwrap_or(RemoteTime::MAX)
+        let end = self.released.unwrap_or(u64::MAX);
+        self.missing.iter().filter(|m| m.sequence < end).map(|m| m.next).min().unwrap_or(RemoteTime::MAX)
     }
 }
 
@@ -92,6 +102,22 @@ mod tests {
         }
         assert_eq!(asked.len(), 10);
         assert_eq!((asked[0].clone(), asked[9].0), ((0, vec![101, 103]), 900));
+    }
+
+    #[test]
+    fn what_may_be_restored_is_not_asked_for_yet() {
+        let mut list = NackList::new();
+        let mut out = [0; REQUEST_MAX];
+        list.release_below(0);
+        list.handle_packet(RemoteTime::ZERO, 10);
+        list.handle_packet(RemoteTime::ZERO, 13);
+        list.handle_packet(RemoteTime::ZERO, 20);
+        assert_eq!((list.poll_timeout(), list.poll(RemoteTime::ZERO, &mut out)), (RemoteTime::MAX, 0));
+        list.handle_packet(RemoteTime::from_millis(1), 11); // restored
+        list.release_below(13);
+        assert_eq!(list.poll_timeout(), RemoteTime::ZERO);
+        assert_eq!((list.poll(RemoteTime::from_millis(1), &mut out), out[0]), (1, 12));
+        assert_eq!(list.poll(RemoteTime::from_millis(1), &mut out), 0, "14 to 19 are not released");
     }
 
     #[test]

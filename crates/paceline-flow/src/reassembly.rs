@@ -2,7 +2,8 @@
 //!
 //! A frame is whole when every packet from its start to its marker is there, and rendered when all before it were. A
 //! hole that stays open longer than [`PATIENCE`] is given up: rendering goes on at the next key frame, and what lies
-//! between is dropped, because nothing there can be decoded.
+//! between is dropped, because nothing there can be decoded. Between the end of a frame and the start of the next, as
+//! the picture numbers say, only FEC can be missing, and nobody waits for that.
 
 use paceline_units::{DataSize, RemoteTime, TimeDelta};
 
@@ -20,6 +21,8 @@ pub(crate) struct Piece {
     pub start: bool,
     pub marker: bool,
     pub key: bool,
+    /// No piece of a frame, but FEC, which has a place in the sequence all the same.
+    pub fec: bool,
 }
 
 /// A frame that is rendered.
@@ -104,6 +107,10 @@ impl Reassembly {
                     self.gathering = None;
                     continue;
                 }
+                if let Some(start) = self.next_start(next) {
+                    self.next = Some(start);
+                    continue;
+                }
                 return None;
             };
             self.pieces[(next % WINDOW) as usize] = None;
@@ -161,6 +168,14 @@ impl Reassembly {
         self.pieces[(sequence % WINDOW) as usize].filter(|(s, _)| *s == sequence).map(|(_, p)| p)
     }
 
+    /// Where the next frame begins, if nothing of a frame is missing at `next`.
+    fn next_start(&self, next: u64) -> Option<u64> {
+        let (last, None) = (self.last_picture?, self.gathering) else { return None };
+        let there = |s| self.get(s).filter(|piece| !piece.fec).map(|piece| (s, piece));
+        let (sequence, piece) = (next + 1..self.end).find_map(there)?;
+        (piece.start && piece.picture == last.wrapping_add(1) & 0x7FFF).then_some(sequence)
+    }
+
     /// Jumps to the first key frame start that is there.
     fn seek_key(&mut self) -> bool {
         let from = self.next.unwrap_or(self.end.saturating_sub(WINDOW));
@@ -196,6 +211,7 @@ mod tests {
             start: sequence.is_multiple_of(2),
             marker: sequence % 2 == 1,
             key: sequence.is_multiple_of(2) && key,
+            fec: false,
         }
     }
 
@@ -251,6 +267,33 @@ mod tests {
         assert_eq!(feed(&mut r, 66, 4, true), []);
         assert_eq!(feed(&mut r, 67, 5, true), [(2, 0)]);
         assert_eq!(r.poll_timeout(), RemoteTime::MAX);
+    }
+
+    #[test]
+    fn lost_fec_holds_nothing_up() {
+        let mut r = Reassembly::new();
+        let mut at = 0;
+        // Frames of two packets and two of FEC: frame n has sequences 4n and 4n + 1.
+        let mut feed = |r: &mut Reassembly, sequence: u64| {
+            let (frame, place) = (sequence / 4, sequence % 4);
+            let media = piece(2 * frame + place, frame == 0);
+            let fec = Piece { payload: 0, start: false, marker: false, key: false, picture: 0, fec: true, ..media };
+            at += 1;
+            let now = RemoteTime::from_millis(at);
+            r.insert(now, sequence, if place < 2 { media } else { fec });
+            core::iter::from_fn(|| r.poll(now)).map(|f| (f.timestamp / 3000, f.size.as_bytes())).collect::<Vec<_>>()
+        };
+        for s in [0, 1, 2, 3] {
+            assert_eq!(feed(&mut r, s), if s == 1 { vec![(0, 200)] } else { vec![] });
+        }
+        assert_eq!([4, 5, 7].map(|s| feed(&mut r, s).len()), [0, 1, 0], "7 came, 6 did not");
+        assert_eq!([8, 9].map(|s| feed(&mut r, s).len()), [0, 1], "nobody waits for 6");
+        assert_eq!(r.poll_timeout(), RemoteTime::MAX);
+        assert_eq!([12, 13].map(|s| feed(&mut r, s).len()), [0, 1], "nor for 10 and 11");
+        assert_eq!([17, 20, 21].map(|s| feed(&mut r, s).len()), [0, 0, 0], "16 is of a frame");
+        assert_eq!(feed(&mut r, 16), [(4, 200), (5, 200)]);
+        assert_eq!([28, 29].map(|s| feed(&mut r, s).len()), [0, 0], "frame 6 is missing");
+        assert!(r.poll_timeout() < RemoteTime::MAX);
     }
 
     #[test]

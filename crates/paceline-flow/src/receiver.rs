@@ -5,13 +5,16 @@ use crate::datagram::{Datagram, IP_UDP_HEADERS};
 use crate::feedback::{FeedbackRecord, unwrap_after};
 use crate::nack::{NackList, REQUEST_MAX};
 use crate::reassembly::{Piece, Reassembly};
+use crate::repair::{Repair, Restored};
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::streams::{MediaKind, StreamNames};
 use paceline::{Arrival, Controller, FeedbackKind, Message, PacketKind, ReceiveHalf, Signals};
 use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use paceline_wire::red::Red;
+use paceline_wire::ulpfec::FecPacket;
 use paceline_wire::{
     AbsSendTime, CompoundWriter, ExtensionIds, ReceptionStats, ReportBlock, Rtcp, RtpHeader, Vp8Descriptor, WireError,
-    is_rtcp, ntp, parse_compound, rtx,
+    clear_stamps, is_rtcp, ntp, parse_compound, rtx,
 };
 use std::collections::VecDeque;
 
@@ -61,9 +64,26 @@ struct Stream {
     rtx: ReceptionStats,
     highest: Option<u64>,
     nack: NackList,
+    /// Once a packet came in an envelope: the stream is protected by FEC.
+    repair: Option<Repair>,
     reassembly: Reassembly,
     /// Middle of the last sender report's stamp, and when it came.
     last_sr: Option<(u32, RemoteTime)>,
+}
+
+impl Stream {
+    /// The place in the sequence that a packet's 16 bits mean.
+    fn place(&self, number: u16) -> u64 {
+        match self.highest {
+            // One lap up, so that packets reordered before the first have a place.
+            None => number as u64 + (1 << 16),
+            Some(highest) => unwrap_after(number, highest + 1, LATE_MAX),
+        }
+    }
+
+    fn repair(&mut self) -> &mut Repair {
+        self.repair.get_or_insert_with(|| Repair::new(self.names.ssrc))
+    }
 }
 
 /// The receiving endpoint.
@@ -97,6 +117,7 @@ impl MediaReceiver {
             rtx: ReceptionStats::default(),
             highest: None,
             nack: NackList::new(),
+            repair: None,
             reassembly: Reassembly::new(),
             last_sr: None,
         };
@@ -210,16 +231,30 @@ impl MediaReceiver {
         };
         let names = self.streams[index].names;
         let payload = &bytes[offset.min(bytes.len())..];
-        let kind = match (ssrc == names.ssrc, header.padding) {
+        let mut kind = match (ssrc == names.ssrc, header.padding) {
             (true, _) => PacketKind::Media,
             (false, true) => PacketKind::Padding,
             (false, false) => PacketKind::Retransmission,
         };
         // Everything that can be malformed is read before anything is changed.
-        let (sequence, skip) = match kind {
+        let (sequence, mut skip) = match kind {
             PacketKind::Retransmission => (rtx::read(payload)?, rtx::LEN),
-            PacketKind::Media | PacketKind::Padding => (header.sequence, 0),
+            _ => (header.sequence, 0),
         };
+        let rtx_len = skip;
+        let enveloped = kind != PacketKind::Padding && is_enveloped(&names, &header);
+        let whole = (size.saturating_sub(IP_UDP_HEADERS)).as_bytes() as usize;
+        if enveloped {
+            let red = Red::parse(&payload[skip..])?;
+            skip = payload.len() - red.primary().len();
+            if red.payload_type() == names.ulpfec_payload_type() && kind == PacketKind::Media {
+                FecPacket::parse(red.primary(), whole.saturating_sub(offset + skip))?;
+                kind = PacketKind::Fec;
+            } else if red.payload_type() != names.payload_type() {
+                self.ignored += 1;
+                return Ok(());
+            }
+        }
         let vp8 = match (names.kind, kind) {
             (MediaKind::Video, PacketKind::Media | PacketKind::Retransmission) => {
                 Some(Vp8Descriptor::parse(&payload[skip..])?)
@@ -228,7 +263,9 @@ impl MediaReceiver {
         };
 
         let stream = &mut self.streams[index];
-        let stats = if kind == PacketKind::Media { &mut stream.media } else { &mut stream.rtx };
+        // FEC has a place in the media's sequence: its loss is a loss of media to whoever counts.
+        let in_sequence = matches!(kind, PacketKind::Media | PacketKind::Fec);
+        let stats = if in_sequence { &mut stream.media } else { &mut stream.rtx };
         stats.on_packet(header.sequence, header.timestamp, in_clock_units(now, names.clock_rate));
         let sent = header.abs_send_time.map(|stamp| unwrap_send_time(&mut self.sent, now, stamp));
         if let (Some(record), Some(number)) = (&mut self.record, header.transport_sequence) {
@@ -249,42 +286,70 @@ impl MediaReceiver {
             self.listen(now);
         }
 
-        let headers = IP_UDP_HEADERS + DataSize::from_bytes((offset + skip) as u64);
-        let media = size.saturating_sub(headers);
+        let media = whole.saturating_sub(offset + skip);
         match vp8 {
             Some(vp8) => {
-                let descriptor = if vp8.start { Vp8Descriptor::MAX_LEN } else { Vp8Descriptor::MAX_LEN - 1 };
-                let piece = Piece {
-                    timestamp: header.timestamp,
-                    picture: vp8.picture_id,
-                    payload: media.as_bytes().saturating_sub(descriptor as u64) as u16,
-                    start: vp8.start,
-                    marker: header.marker,
-                    key: vp8.key,
-                };
-                self.handle_piece(now, index, sequence, piece);
+                let place = self.streams[index].place(sequence);
+                if enveloped {
+                    let (head, rest) = (&bytes[..offset], &payload[rtx_len..]);
+                    let len = whole.saturating_sub(rtx_len);
+                    self.streams[index].repair().keep(place, head, rest, len, |packet| {
+                        if kind == PacketKind::Retransmission {
+                            rtx::restore_header(packet, names.red_payload_type(), sequence, names.ssrc);
+                        }
+                        clear_stamps(packet, &self.extensions).expect("it was read before");
+                    });
+                }
+                self.handle_piece(now, index, place, Piece::of(&header, &vp8, media));
+            }
+            None if kind == PacketKind::Fec => {
+                let place = self.streams[index].place(sequence);
+                self.streams[index].repair().add(place, &payload[skip..], media)?;
+                self.handle_piece(now, index, place, Piece::fec(&header));
             }
             None if kind == PacketKind::Media => {
                 let (stream, timestamp) = (names.id, header.timestamp);
-                self.events.push_back(ReceiverEvent::Frame { stream, timestamp, size: media, dropped: 0 });
+                let size = DataSize::from_bytes(media as u64);
+                self.events.push_back(ReceiverEvent::Frame { stream, timestamp, size, dropped: 0 });
             }
             None => {}
+        }
+        if enveloped {
+            self.restore(now, index);
         }
         Ok(())
     }
 
-    fn handle_piece(&mut self, now: RemoteTime, index: usize, number: u16, piece: Piece) {
-        let stream = &mut self.streams[index];
-        let sequence = match stream.highest {
-            // One lap up, so that packets reordered before the first have a place.
-            None => number as u64 + (1 << 16),
-            Some(highest) => unwrap_after(number, highest + 1, LATE_MAX),
-        };
-        stream.highest = Some(stream.highest.map_or(sequence, |h| h.max(sequence)));
-        if self.nack {
-            stream.nack.handle_packet(now, sequence);
+    /// Takes the packets that FEC restores for what they are. The receive half never sees them: they did not arrive.
+    fn restore(&mut self, now: RemoteTime, index: usize) {
+        while let Some(restored) = self.streams[index].repair().poll() {
+            let piece = restored.and_then(|Restored { sequence, bytes, len }| {
+                let (header, offset) = RtpHeader::parse(bytes, &self.extensions)?;
+                let payload = &bytes[offset..];
+                let media = Red::parse(payload)?.primary();
+                let vp8 = Vp8Descriptor::parse(media)?;
+                let head = bytes.len() - media.len();
+                Ok((sequence, Piece::of(&header, &vp8, len.saturating_sub(head))))
+            });
+            match piece {
+                Ok((place, piece)) => self.handle_piece(now, index, place, piece),
+                Err(error) => self.malformed[error.index()] += 1,
+            }
         }
-        if stream.reassembly.insert(now, sequence, piece) {
+    }
+
+    /// A packet of a video stream, at its place in the sequence.
+    fn handle_piece(&mut self, now: RemoteTime, index: usize, place: u64, piece: Piece) {
+        let stream = &mut self.streams[index];
+        stream.highest = Some(stream.highest.map_or(place, |h| h.max(place)));
+        if self.nack {
+            stream.nack.handle_packet(now, place);
+            if stream.repair.is_some() {
+                // The FEC of a frame has gone by when the next frame begins.
+                stream.nack.release_below(if piece.start { place } else { 0 });
+            }
+        }
+        if stream.reassembly.insert(now, place, piece) {
             self.render(now, index);
         }
     }
@@ -401,6 +466,35 @@ impl MediaReceiver {
         // The name goes where room is left; the other end knows it from the reports before.
         let _ = writer.sdes_cname(self.ssrc, "paceline");
         writer.finish()
+    }
+}
+
+/// Whether a packet's payload, behind a retransmission's number, is in an envelope (RED).
+#[inline]
+fn is_enveloped(names: &StreamNames, header: &RtpHeader) -> bool {
+    let red = if header.ssrc == names.ssrc { names.red_payload_type() } else { names.red_rtx_payload_type() };
+    names.kind == MediaKind::Video && header.payload_type == red
+}
+
+impl Piece {
+    /// A packet with so many bytes from the payload descriptor on.
+    fn of(header: &RtpHeader, vp8: &Vp8Descriptor, bytes: usize) -> Self {
+        let descriptor = if vp8.start { Vp8Descriptor::MAX_LEN } else { Vp8Descriptor::MAX_LEN - 1 };
+        Self {
+            timestamp: header.timestamp,
+            picture: vp8.picture_id,
+            payload: bytes.saturating_sub(descriptor) as u16,
+            start: vp8.start,
+            marker: header.marker,
+            key: vp8.key,
+            fec: false,
+        }
+    }
+
+    /// A place in the sequence that no frame has.
+    fn fec(header: &RtpHeader) -> Self {
+        let timestamp = header.timestamp;
+        Self { timestamp, picture: 0, payload: 0, start: false, marker: false, key: false, fec: true }
     }
 }
 

@@ -1,8 +1,9 @@
-//! The sending endpoint: sources, packets, pacer, padding, retransmissions, sender reports, and the send half that
-//! steers them.
+//! The sending endpoint: sources, packets, pacer, padding, retransmissions, forward error correction, sender reports,
+//! and the send half that steers them.
 
 mod hear;
 mod obey;
+mod protect;
 mod send;
 
 use crate::allocation::Claim;
@@ -11,13 +12,14 @@ use crate::padding::{PADDING_PAYLOAD, Padding};
 use crate::resend::{MediaPacket, ResendStore};
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::source::Source;
-use crate::streams::StreamNames;
+use crate::streams::{MediaKind, StreamNames};
 use paceline::{
-    Controller, Decision, FeedbackKind, History, Pacer, PacketKind, PacketReport, ResendBudget, SendHalf, Signals,
-    Window,
+    Controller, Decision, FecDemand, FecScheme, FeedbackKind, History, Pacer, PacketKind, PacketReport, Protection,
+    ResendBudget, SendHalf, Signals, Window,
 };
 use paceline_units::{DataSize, Ecn, Fraction, RandomStream, Rate, StreamId, Time, TimeDelta};
-use paceline_wire::{ExtensionIds, RtpHeader, Vp8Descriptor, WireError, parse_compound};
+use paceline_wire::{ExtensionIds, RtpHeader, Vp8Descriptor, WireError, parse_compound, red};
+use protect::{FEC_HEADERS, StreamFec};
 use std::collections::VecDeque;
 
 /// A stream as the sender makes it.
@@ -48,6 +50,8 @@ pub struct SenderConfig {
     pub pacer_limit: TimeDelta,
     /// Answer NACKs.
     pub retransmit: bool,
+    /// Forward error correction, and what bounds the answers to NACKs.
+    pub protection: Protection,
     /// NTP time of the world's time zero, nanoseconds since 1900.
     pub ntp_origin: u64,
 }
@@ -85,8 +89,17 @@ pub enum Sent {
 #[derive(Clone, Copy, Debug)]
 struct Queued {
     stream: u8,
-    resend: bool,
+    kind: QueuedKind,
     packet: MediaPacket,
+}
+
+/// What a packet in the pacer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum QueuedKind {
+    Media,
+    Retransmission,
+    /// The next of its stream's FEC packets; of `packet` only sequence and timestamp mean anything.
+    Fec,
 }
 
 struct Stream {
@@ -103,6 +116,12 @@ struct Stream {
     /// Share of what it sends that is headers, smoothed over frames.
     overhead: f64,
     allotted: Rate,
+    /// Bytes of headers on a media packet, IP and UDP included, and most bytes of media behind them.
+    headers: u64,
+    payload_max: u64,
+    /// Whether media and FEC travel in envelopes.
+    red: bool,
+    fec: StreamFec,
     store: ResendStore,
     /// When the last report that counted was written.
     reported: hear::Written,
@@ -148,6 +167,8 @@ pub struct MediaSender {
     resent: (Time, DataSize),
     resend_rate: Rate,
     budget: ResendBudget,
+    /// What FEC is wanted; none without.
+    fec: Option<FecDemand>,
     /// Packets that reports have covered since the half was told of loss, and how many of them were lost, in 256ths.
     untold: (u64, u64),
     signals: Signals,
@@ -184,20 +205,33 @@ impl MediaSender {
         let decision = half.as_ref().map_or(free, |h| h.decision());
         let mut rtcp = RtcpTimer::new(config.rtcp, random);
         let next_report = start + rtcp.next(None);
-        let stream = |config: StreamConfig| Stream {
-            next_frame: config.source.poll_timeout(),
-            sequence: config.first_sequence,
-            rtx_sequence: config.first_sequence ^ 0x5555,
-            picture: config.first_sequence & 0x7FFF,
-            last_timestamp: config.timestamp_offset,
-            packets: 0,
-            octets: 0,
-            queued: DataSize::ZERO,
-            overhead: HEADERS as f64 / MAX_RTP_PACKET as f64,
-            allotted: Rate::ZERO,
-            store: ResendStore::new(),
-            reported: hear::Written::default(),
-            config,
+        let fec = config.protection.fec == FecScheme::Ulpfec;
+        let stream = |config: StreamConfig| {
+            let red = fec && config.names.kind == MediaKind::Video;
+            let (headers, payload_max) = match red {
+                // What a FEC packet has before the parity of the media must fit too.
+                true => (HEADERS + red::LEN as u64, PAYLOAD_MAX + MEDIA_HEADERS.as_bytes() - FEC_HEADERS),
+                false => (HEADERS, PAYLOAD_MAX),
+            };
+            Stream {
+                next_frame: config.source.poll_timeout(),
+                sequence: config.first_sequence,
+                rtx_sequence: config.first_sequence ^ 0x5555,
+                picture: config.first_sequence & 0x7FFF,
+                last_timestamp: config.timestamp_offset,
+                packets: 0,
+                octets: 0,
+                queued: DataSize::ZERO,
+                overhead: HEADERS as f64 / MAX_RTP_PACKET as f64,
+                allotted: Rate::ZERO,
+                headers,
+                payload_max,
+                red,
+                fec: StreamFec::new(),
+                store: ResendStore::new(),
+                reported: hear::Written::default(),
+                config,
+            }
         };
         let per_packet = !matches!(controller.feedback, FeedbackKind::None);
         let mut sender = Self {
@@ -220,7 +254,8 @@ impl MediaSender {
             ntp_origin: config.ntp_origin,
             resent: (start, DataSize::ZERO),
             resend_rate: Rate::ZERO,
-            budget: ResendBudget::new(start),
+            budget: ResendBudget::new(config.protection.resend, start),
+            fec: fec.then(FecDemand::new),
             untold: (0, 0),
             signals,
             // The first decision is told like every other: a constant controller makes no second.

@@ -30,4 +30,16 @@ impl StreamNames {
     pub fn rtx_payload_type(&self) -> u8 {
         97
     }
+    /// Payload type of the envelope (RED, RFC 2198) around media and FEC of a video stream that is protected by FEC.
+    pub fn red_payload_type(&self) -> u8 {
+        118
+    }
+    /// Payload type of retransmissions of what was in an envelope.
+    pub fn red_rtx_payload_type(&self) -> u8 {
+        119
+    }
+    /// Payload type of FEC (ULPFEC, RFC 5109), inside the envelope.
+    pub fn ulpfec_payload_type(&self) -> u8 {
+        120
+    }
 }

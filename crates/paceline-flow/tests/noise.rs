@@ -1,6 +1,6 @@
 //! Endpoints and bytes that nobody meant: no panic, no loop without end, everything counted or harmless.
 
-use paceline::{Registry, Setup, Signals};
+use paceline::{FecScheme, Protection, Registry, ResendRule, Setup, Signals};
 use paceline_flow::source::{Ideal, IdealConfig, Source};
 use paceline_flow::{
     Datagram, MediaKind, MediaReceiver, MediaSender, ReceiverConfig, RtcpTiming, SenderConfig, StreamConfig,
@@ -13,7 +13,7 @@ const RTCP: RtcpTiming = RtcpTiming { min_interval: TimeDelta::from_secs(1), ses
 const NAMES: StreamNames =
     StreamNames { id: StreamId(0), kind: MediaKind::Video, ssrc: 1, rtx_ssrc: 2, clock_rate: 90_000 };
 
-fn endpoints() -> (MediaSender, MediaReceiver) {
+fn endpoints(fec: FecScheme) -> (MediaSender, MediaReceiver) {
     let kbps = Rate::from_kbps;
     let setup = Setup { start: kbps(300), min: kbps(50), max: kbps(1000) };
     let registry = Registry::standard();
@@ -40,6 +40,7 @@ fn endpoints() -> (MediaSender, MediaReceiver) {
         rtcp: RTCP,
         pacer_limit: TimeDelta::from_secs(2),
         retransmit: true,
+        protection: Protection { fec, resend: ResendRule::RoundTrip },
         ntp_origin: 3_900_000_000_000_000_000,
     };
     let random = Streams::new(1);
@@ -47,6 +48,10 @@ fn endpoints() -> (MediaSender, MediaReceiver) {
         MediaSender::new(sender, &mut controller, random.stream("s"), Signals::heard()),
         MediaReceiver::new(receiver, &mut controller, random.stream("r"), Signals::heard()),
     )
+}
+
+fn fec() -> impl Strategy<Value = FecScheme> {
+    prop_oneof![Just(FecScheme::None), Just(FecScheme::Ulpfec)]
 }
 
 /// What happens to a datagram on the way: bytes changed, cut short, dropped or repeated.
@@ -70,8 +75,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn damaged_datagrams_are_survived(harms in proptest::collection::vec(harm(), 50..400)) {
-        let (mut sender, mut receiver) = endpoints();
+    fn damaged_datagrams_are_survived(harms in proptest::collection::vec(harm(), 50..400), fec in fec()) {
+        let (mut sender, mut receiver) = endpoints(fec);
         let mut now = Time::ZERO;
         let mut out = Datagram::new();
         let mut harms = harms.into_iter();
@@ -114,7 +119,7 @@ proptest! {
 
     #[test]
     fn random_bytes_are_survived(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..100), 1..100)) {
-        let (mut sender, mut receiver) = endpoints();
+        let (mut sender, mut receiver) = endpoints(FecScheme::Ulpfec);
         for (n, bytes) in datagrams.iter().enumerate() {
             let size = DataSize::from_bytes(bytes.len() as u64 + 28);
             sender.handle_packet(Time::from_millis(n as i64), bytes);

@@ -3,6 +3,7 @@
 use crate::label::Label;
 use crate::rows::HalfName;
 use crate::stats::Statistic;
+use paceline::Protection;
 use paceline_flow::source::{AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
@@ -183,6 +184,8 @@ pub struct MediaPlan {
     pub pacer_limit: TimeDelta,
     /// Ask for lost packets and send them again.
     pub retransmit: bool,
+    /// Forward error correction, and what bounds retransmissions.
+    pub protection: Protection,
 }
 
 impl MediaPlan {

@@ -11,6 +11,8 @@ pub enum PacketClass {
     Media,
     /// Retransmission.
     Retransmission,
+    /// Forward error correction.
+    Fec,
     /// Padding.
     Padding,
     /// RTCP from the sender of the flow.
@@ -27,9 +29,10 @@ pub enum PacketClass {
 
 impl PacketClass {
     /// Every class, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Media,
         Self::Retransmission,
+        Self::Fec,
         Self::Padding,
         Self::SenderControl,
         Self::ReceiverControl,
@@ -38,9 +41,10 @@ impl PacketClass {
         Self::TcpAck,
     ];
     /// What each is called in files.
-    pub const NAMES: [&'static str; 8] = [
+    pub const NAMES: [&'static str; 9] = [
         "media",
         "retransmission",
+        "fec",
         "padding",
         "sender_control",
         "receiver_control",

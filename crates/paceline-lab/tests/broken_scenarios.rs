@@ -239,6 +239,9 @@ const FLOWS: &[Case] = &[
     case("an unknown workload", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nworkload = { kind = \"onoff\" }\n[[flow]]", "\"onoff\"", "no workload `onoff`", "did you mean `on-off`").below(3),
     case("a workload without its times", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nworkload = { kind = \"on-off\", on = \"3s\" }\n[[flow]]", "\"on-off\"", "needs `off`", "add `off = ").below(3),
     case("a workload with another's keys", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nworkload = { kind = \"bulk\", on = \"3s\" }\n[[flow]]", "\"3s\"", "has no `on`", "known").below(3),
+    case("an unknown FEC", 19, "encoder = { max = \"2Mbps\" }\nprotection = { fec = \"ulpfecc\" }", "\"ulpfecc\"", "no forward error correction `ulpfecc`", "did you mean `ulpfec`").below(1),
+    case("an unknown budget", 19, "encoder = { max = \"2Mbps\" }\nprotection = { resend_budget = \"third\" }", "\"third\"", "no budget for retransmissions `third`", "rtt").below(1),
+    case("protection of TCP", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nprotection = {}\n[[flow]]", "{}", "has no `protection`", "media").below(3),
     case("sizes the wrong way round", 14, "[[flow]]\nid = \"t\"\nkind = \"tcp\"\nworkload = { kind = \"short\", size = [\"2 MB\", \"1 MB\"], pause = \"1s\" }\n[[flow]]", "[\"2 MB\", \"1 MB\"]", "smallest, largest", "100 KB").below(3),
     case("unknown source", 19, "encoder = { source = \"encodr\" }", "\"encodr\"", "no source `encodr`", "`encoder`"),
     case(

@@ -39,6 +39,14 @@ wire_errors! {
     RtpPadding, "rtp_padding", "the RTP padding count does not fit the packet";
     /// A retransmission is too short for its original sequence number.
     RtxTruncated, "rtx_truncated", "the RTX payload is shorter than 2 bytes";
+    /// A redundant payload ends inside its headers or before the blocks that they announce.
+    RedTruncated, "red_truncated", "the redundant payload is shorter than its headers say";
+    /// A FEC packet ends inside its headers or before the end of what it protects.
+    FecTruncated, "fec_truncated", "the FEC packet is shorter than its headers say";
+    /// A FEC packet that protects no packet.
+    FecEmpty, "fec_empty", "the FEC packet protects nothing";
+    /// What a FEC packet restores is longer than what it protects, or than there is room for.
+    FecRecovery, "fec_recovery", "the FEC packet does not fit the packets that it protects";
     /// The VP8 payload ends inside its descriptor or before the first octet of its frame.
     Vp8Truncated, "vp8_truncated", "the payload ends inside the VP8 descriptor";
     /// An RTCP packet is shorter than its header or its length field says.

@@ -9,6 +9,7 @@
 
 use crate::WireError;
 use crate::bytes::{be16, be24, be32};
+use core::ops::Range;
 use paceline_units::{Time, TimeDelta};
 
 /// The ids that negotiation gave to the extension elements; 0 means "not negotiated".
@@ -95,8 +96,8 @@ const ONE_BYTE_PROFILE: u16 = 0xBEDE;
 const TWO_BYTE_PROFILE: u16 = 0x1000; // the low 4 bits are "appbits", ignored
 
 impl RtpHeader {
-    /// The longest header that [`write`](Self::write) produces, in bytes: 12 fixed, 4 for the extension block, 8 for both
-    /// elements with their zero padding.
+    /// The longest header that [`write`](Self::write) produces, in bytes: 12 fixed, 4 for the extension block, 8 for
+    /// both elements with their zero padding.
     pub const MAX_LEN: usize = FIXED_LEN + 4 + 8;
 
     /// Writes the header, without CSRCs, and returns its length in bytes. Extension elements take the one-byte form.
@@ -175,32 +176,74 @@ impl RtpHeader {
 
     /// Reads elements whose own header has `FORM` bytes.
     #[inline]
-    fn read_elements<const FORM: usize>(&mut self, mut rest: &[u8], ids: &ExtensionIds) -> Result<(), WireError> {
-        while let Some((&first, after)) = rest.split_first() {
-            if first == 0 {
-                rest = after; // padding between elements
-                continue;
-            }
-            let (id, len) = if FORM == 1 {
-                let id = first >> 4;
-                if id == 0 || id == 15 {
-                    return Ok(()); // RFC 8285, section 4.2: stop, keep what came before
-                }
-                (id, usize::from(first & 0x0F) + 1)
-            } else {
-                (first, usize::from(*after.first().ok_or(WireError::ExtensionOverrun)?))
-            };
-            let data = rest.get(FORM..FORM + len).ok_or(WireError::ExtensionOverrun)?;
-            if id == ids.abs_send_time && len == 3 {
+    fn read_elements<const FORM: usize>(&mut self, elements: &[u8], ids: &ExtensionIds) -> Result<(), WireError> {
+        each_element::<FORM>(elements, |id, place| {
+            let data = &elements[place];
+            if id == ids.abs_send_time && data.len() == 3 {
                 self.abs_send_time = Some(AbsSendTime(be24(data, 0)));
-            } else if id == ids.transport_sequence && (len == 2 || len == 4) {
+            } else if id == ids.transport_sequence && (data.len() == 2 || data.len() == 4) {
                 // Length 4 is version 2 of the element: the same number, then a feedback request.
                 self.transport_sequence = Some(be16(data, 0));
             }
-            rest = &rest[FORM + len..];
-        }
-        Ok(())
+        })
     }
+}
+
+/// Tells `visit` the id of each element of an extension block and where its data lies; an element's own header has
+/// `FORM` bytes.
+#[inline]
+fn each_element<const FORM: usize>(block: &[u8], mut visit: impl FnMut(u8, Range<usize>)) -> Result<(), WireError> {
+    let mut at = 0;
+    while let Some(&first) = block.get(at) {
+        if first == 0 {
+            at += 1; // padding between elements
+            continue;
+        }
+        let (id, len) = if FORM == 1 {
+            let id = first >> 4;
+            if id == 0 || id == 15 {
+                return Ok(()); // RFC 8285, section 4.2: stop, keep what came before
+            }
+            (id, usize::from(first & 0x0F) + 1)
+        } else {
+            (first, usize::from(*block.get(at + 1).ok_or(WireError::ExtensionOverrun)?))
+        };
+        let place = at + FORM..at + FORM + len;
+        if place.end > block.len() {
+            return Err(WireError::ExtensionOverrun);
+        }
+        at = place.end;
+        visit(id, place);
+    }
+    Ok(())
+}
+
+/// Sets to zero what a sender writes as the packet leaves: send time and transport-wide number. A FEC packet is made
+/// before they are known, so both ends take the packets that it protects without them, as libwebrtc does.
+pub fn clear_stamps(packet: &mut [u8], ids: &ExtensionIds) -> Result<(), WireError> {
+    RtpHeader::parse(packet, ids)?;
+    if packet[0] & 0x10 == 0 {
+        return Ok(());
+    }
+    let after_csrcs = FIXED_LEN + 4 * usize::from(packet[0] & 0x0F);
+    let (profile, block) = packet[after_csrcs..].split_at_mut(4);
+    let len = 4 * usize::from(be16(profile, 2));
+    let block = &mut block[..len];
+    let mut stamps = [0..0, 0..0];
+    let note = |id: u8, place: Range<usize>| {
+        if id == ids.abs_send_time && place.len() == 3 {
+            stamps[0] = place;
+        } else if id == ids.transport_sequence && (place.len() == 2 || place.len() == 4) {
+            stamps[1] = place.start..place.start + 2;
+        }
+    };
+    match be16(profile, 0) {
+        ONE_BYTE_PROFILE => each_element::<1>(block, note)?,
+        profile if profile & 0xFFF0 == TWO_BYTE_PROFILE => each_element::<2>(block, note)?,
+        _ => {}
+    }
+    stamps.into_iter().for_each(|place| block[place].fill(0));
+    Ok(())
 }
 
 /// The number of padding octets at the end of a whole packet whose P bit is set, itself included.
@@ -250,6 +293,27 @@ mod tests {
         assert_eq!(at(0).since(at(1 << 23)), TimeDelta::from_secs(32), "exactly half way counts as later");
         assert_eq!(at((1 << 23) + 1).since(at(0)), TimeDelta::from_nanos(-31_999_996_185));
         assert_eq!(at(256).since(at(0)), -at(0).since(at(256)), "ties are symmetric");
+    }
+
+    #[test]
+    fn stamps_are_cleared_and_nothing_else() {
+        let at_zero = RtpHeader {
+            abs_send_time: Some(AbsSendTime::default()),
+            transport_sequence: Some(0),
+            sequence: 9,
+            ..RtpHeader::default()
+        };
+        let left =
+            RtpHeader { abs_send_time: Some(AbsSendTime(0xABCDEF)), transport_sequence: Some(0x1234), ..at_zero };
+        let (mut cleared, mut stamped) = ([7; RtpHeader::MAX_LEN + 3], [7; RtpHeader::MAX_LEN + 3]);
+        assert_eq!((at_zero.write(&IDS, &mut cleared), left.write(&IDS, &mut stamped)), (24, 24));
+        assert_ne!(stamped, cleared);
+        assert_eq!(clear_stamps(&mut stamped, &IDS), Ok(()));
+        assert_eq!(stamped, cleared);
+        let plain = [0x80, 0x60, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0x32, 1];
+        let mut same = plain;
+        assert_eq!((clear_stamps(&mut same, &IDS), same), (Ok(()), plain), "no extension");
+        assert_eq!(clear_stamps(&mut same[..5], &IDS), Err(WireError::RtpTruncated));
     }
 
     #[test]

@@ -21,9 +21,34 @@ pub fn read(payload: &[u8]) -> Result<u16, WireError> {
     payload.first_chunk().map(|&b| u16::from_be_bytes(b)).ok_or(WireError::RtxTruncated)
 }
 
+/// Makes the header of a retransmission the original packet's again; extension elements stay those of the
+/// retransmission.
+///
+/// # Panics
+/// When there is no whole fixed header.
+pub fn restore_header(header: &mut [u8], payload_type: u8, original_sequence: u16, ssrc: u32) {
+    header[1] = header[1] & 0x80 | payload_type & 0x7F;
+    header[2..4].copy_from_slice(&original_sequence.to_be_bytes());
+    header[8..12].copy_from_slice(&ssrc.to_be_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ExtensionIds, RtpHeader};
+
+    #[test]
+    fn a_header_is_the_original_again() {
+        let ids = ExtensionIds::default();
+        let original =
+            RtpHeader { marker: true, payload_type: 96, sequence: 7, ssrc: 9, timestamp: 5, ..Default::default() };
+        let again = RtpHeader { payload_type: 97, sequence: 700, ssrc: 10, ..original };
+        let mut out = [0; RtpHeader::MAX_LEN];
+        let len = again.write(&ids, &mut out);
+        assert_ne!(RtpHeader::parse(&out[..len], &ids), Ok((original, len)));
+        restore_header(&mut out, 96, 7, 9);
+        assert_eq!(RtpHeader::parse(&out[..len], &ids), Ok((original, len)));
+    }
 
     #[test]
     fn both_ways() {

@@ -158,7 +158,17 @@ fn each_way_to_be_malformed() {
     for (bytes, error) in cases {
         assert_eq!(parse_compound(bytes).err(), Some(*error), "{bytes:x?}");
     }
-    let rtp_kinds = [RtpTruncated, ExtensionOverrun, RtpPadding, RtxTruncated, Vp8Truncated];
+    let rtp_kinds = [
+        RtpTruncated,
+        ExtensionOverrun,
+        RtpPadding,
+        RtxTruncated,
+        Vp8Truncated,
+        RedTruncated,
+        FecTruncated,
+        FecEmpty,
+        FecRecovery,
+    ];
     for kind in WireError::ALL {
         assert!(rtp_kinds.contains(kind) || cases.iter().any(|c| c.1 == *kind), "{kind:?} has no case");
     }

@@ -50,6 +50,8 @@ pub enum PacketKind {
     Media,
     /// A retransmission.
     Retransmission,
+    /// Forward error correction of media, in the media's sequence space.
+    Fec,
     /// Nothing but padding.
     Padding,
 }

@@ -38,7 +38,9 @@ pub use controller::{
 };
 pub use history::{Flight, History};
 pub use pacer::{Class, Pacer};
-pub use protection::{RESEND_SHARE, ResendBudget};
+pub use protection::{
+    Division, FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, divide,
+};
 pub use registry::{Config, ConfigError, Entry, Field, FieldInfo, Registry, Setup};
 pub use signals::{SignalShape, SignalSpec, Signals};
 

@@ -56,7 +56,7 @@ fn ecn() -> impl Strategy<Value = Ecn> {
 }
 
 fn frame() -> impl Strategy<Value = What> {
-    let kind = prop_oneof![9 => Just(PacketKind::Media), 1 => Just(PacketKind::Retransmission), 1 => Just(PacketKind::Padding)];
+    let kind = prop_oneof![9 => Just(PacketKind::Media), 1 => Just(PacketKind::Retransmission), 1 => Just(PacketKind::Fec), 1 => Just(PacketKind::Padding)];
     let size = prop_oneof![8 => 100u64..1300, 1 => Just(0), 1 => Just(65_535)];
     let sent = prop_oneof![
         8 => (0i64..60_000_000).prop_map(|ns| Some(TimeDelta::from_nanos(ns))),

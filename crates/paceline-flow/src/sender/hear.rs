@@ -3,7 +3,7 @@
 //! is news if it is later than the last one that counted; a REMB has no number of its own, so it is as new as the report
 //! in its compound.
 
-use super::{HEADERS, MediaSender, Queued, REPORT_PACKETS_MIN, RTT_DEFAULT, SenderEvent, Stream};
+use super::{MediaSender, Queued, QueuedKind, REPORT_PACKETS_MIN, RTT_DEFAULT, SenderEvent, Stream};
 use core::cmp::Ordering;
 use paceline::{Class, Feedback, ReceiverReport};
 use paceline_units::{DataSize, Ecn, Fraction, RemoteTime, Time};
@@ -103,6 +103,9 @@ impl MediaSender {
         let (expected, lost) = core::mem::take(&mut self.untold);
         let fraction_lost = Fraction::from_q8((lost / expected).min(255) as u8);
         self.events.push_back(SenderEvent::FractionLost(fraction_lost));
+        if let Some(demand) = &mut self.fec {
+            demand.handle_report(now, fraction_lost);
+        }
         if let Some(half) = &mut self.half {
             half.handle_report(now, &ReceiverReport { fraction_lost, rtt }, &mut self.signals);
         }
@@ -118,13 +121,18 @@ impl MediaSender {
             return;
         }
         let rtt = self.rtt.unwrap_or(RTT_DEFAULT);
+        self.budget.handle_nack(self.decision.target, rtt);
+        let Stream { store, headers, .. } = &mut self.streams[index];
         for sequence in lost {
-            let store = &mut self.streams[index].store;
             let Some(packet) = store.find(now, sequence, rtt) else { continue };
-            let size = DataSize::from_bytes(packet.payload as u64 + HEADERS + rtx::LEN as u64);
+            let size = DataSize::from_bytes(packet.payload as u64 + *headers + rtx::LEN as u64);
             if self.pacer.has_room(size) && self.budget.spend(now, size, self.decision.target, rtt) {
                 store.mark_resent(now, sequence);
-                self.pacer.push(Class::Retransmission, Queued { stream: index as u8, resend: true, packet }, size);
+                self.pacer.push(
+                    Class::Retransmission,
+                    Queued { stream: index as u8, kind: QueuedKind::Retransmission, packet },
+                    size,
+                );
             }
         }
     }

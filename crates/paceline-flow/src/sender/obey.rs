@@ -1,8 +1,8 @@
 //! From the controller's decision to what pacer, padding and sources do.
 
-use super::{MediaSender, SenderEvent};
+use super::{MediaSender, RTT_DEFAULT, SenderEvent};
 use crate::allocation::{self, Claim};
-use paceline::MediaKind;
+use paceline::{Division, MediaKind, divide};
 use paceline_units::{Rate, Time};
 
 impl MediaSender {
@@ -22,10 +22,14 @@ impl MediaSender {
         self.direct_sources(now);
     }
 
-    /// Tells each source its share of what the target leaves after retransmissions. Shares are divided as they are on
-    /// the network: a stream pays for its own headers, which are half of an audio stream and a twentieth of video.
+    /// Tells each source its share of what the target leaves after retransmissions and FEC, and the video streams how
+    /// much FEC goes with it. Shares are divided as they are on the network: a stream pays for its own headers, which
+    /// are half of an audio stream and a twentieth of video.
     pub(super) fn direct_sources(&mut self, now: Time) {
-        let media = self.decision.target.saturating_sub(self.resend_rate);
+        let target = self.decision.target;
+        let rtt = self.rtt.unwrap_or(RTT_DEFAULT);
+        let wanted = self.fec.as_mut().map_or(Rate::ZERO, |demand| target.scale(demand.share(now, rtt)));
+        let Division { fec, media } = divide(target, wanted, self.resend_rate);
         self.claims.clear();
         self.claims.extend(self.streams.iter().map(|s| {
             let (min, max) = s.config.source.range();
@@ -41,6 +45,12 @@ impl MediaSender {
             let half = self.half.as_ref().and_then(|h| h.stream_rate(stream.config.names.id));
             stream.allotted = half.unwrap_or(*share).scale(1.0 - stream.overhead);
             stream.config.source.set_target(now, stream.allotted);
+        }
+        if self.fec.is_some() {
+            let video =
+                self.streams.iter().zip(&self.shares).filter(|(s, _)| s.red).map(|(_, share)| *share).sum::<Rate>();
+            let ratio = if video.is_zero() { 0.0 } else { fec.as_bps_f64() / video.as_bps_f64() };
+            self.streams.iter_mut().filter(|s| s.red).for_each(|s| s.fec.set_ratio(ratio));
         }
     }
 }

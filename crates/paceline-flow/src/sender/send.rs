@@ -1,13 +1,14 @@
 //! What leaves: frames cut into packets, packets written as bytes, padding, sender reports.
 
-use super::{HEADERS, MediaSender, OVERHEAD_MEMORY, PAYLOAD_MAX, Queued, SenderEvent, Sent, rtp_timestamp};
-use crate::datagram::Datagram;
+use super::protect::{Cut, FEC_HEADERS, write_payload_head};
+use super::{MediaSender, OVERHEAD_MEMORY, Queued, QueuedKind, SenderEvent, Sent, rtp_timestamp};
+use crate::datagram::{Datagram, IP_UDP_HEADERS};
 use crate::padding::PADDING_PAYLOAD;
 use crate::resend::MediaPacket;
 use crate::source::Frame;
 use paceline::{Class, MediaKind, PacketKind, SentPacket, StreamState};
 use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta};
-use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, Vp8Descriptor, ntp, rtx};
+use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, ntp, red, rtx};
 
 impl MediaSender {
     pub(super) fn handle_frame_due(&mut self, now: Time, index: usize) {
@@ -33,10 +34,14 @@ impl MediaSender {
         let stream = &mut self.streams[index];
         let names = stream.config.names;
         let bytes = frame.size.as_bytes().max(1);
-        let count = bytes.div_ceil(PAYLOAD_MAX);
-        let total = DataSize::from_bytes(bytes + count * HEADERS);
-        stream.overhead = OVERHEAD_MEMORY * stream.overhead
-            + (1.0 - OVERHEAD_MEMORY) * (count * HEADERS) as f64 / total.as_bytes() as f64;
+        let count = bytes.div_ceil(stream.payload_max);
+        let headers = count * stream.headers;
+        let media = DataSize::from_bytes(bytes + headers);
+        stream.overhead =
+            OVERHEAD_MEMORY * stream.overhead + (1.0 - OVERHEAD_MEMORY) * headers as f64 / media.as_bytes() as f64;
+        let fec_size = DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + FEC_HEADERS + bytes.div_ceil(count));
+        let fec = stream.fec.packets_for(media, count, fec_size);
+        let total = media + DataSize::from_bytes(fec * fec_size.as_bytes());
         // After a leap of the clock a source hands out what it missed: too old before it is queued.
         if now - frame.captured > self.pacer_limit || !self.pacer.has_room(total) {
             // The picture number is spent: the receiver sees that a frame is missing.
@@ -51,21 +56,30 @@ impl MediaSender {
             MediaKind::Audio => Class::Audio,
             MediaKind::Video => Class::Video,
         };
+        let (first, picture) = (stream.sequence, stream.picture);
+        let packet = |i: u64| MediaPacket {
+            sequence: first.wrapping_add(i as u16),
+            timestamp,
+            payload: (bytes / count + u64::from(i < bytes % count)) as u16,
+            picture,
+            start: i == 0,
+            marker: i + 1 == count,
+            key: frame.key,
+        };
+        let cut = Cut { size: media, count, packet };
         for i in 0..count {
-            let payload = bytes / count + u64::from(i < bytes % count);
-            let packet = MediaPacket {
-                sequence: stream.sequence,
-                timestamp,
-                payload: payload as u16,
-                picture: stream.picture,
-                start: i == 0,
-                marker: i + 1 == count,
-                key: frame.key,
-            };
-            stream.sequence = stream.sequence.wrapping_add(1);
-            let size = DataSize::from_bytes(payload + HEADERS);
+            let packet = (cut.packet)(i);
+            let size = DataSize::from_bytes(packet.payload as u64 + stream.headers);
             stream.queued += size;
-            self.pacer.push(class, Queued { stream: index as u8, resend: false, packet }, size);
+            self.pacer.push(class, Queued { stream: index as u8, kind: QueuedKind::Media, packet }, size);
+        }
+        stream.sequence = first.wrapping_add(count as u16);
+        // Behind the frame: when the next one begins, a receiver knows that all of it went by.
+        for size in stream.fec.protect(&cut, fec, &names, &self.extensions) {
+            let packet = MediaPacket { sequence: stream.sequence, ..(cut.packet)(0) };
+            stream.sequence = stream.sequence.wrapping_add(1);
+            stream.queued += size;
+            self.pacer.push(class, Queued { stream: index as u8, kind: QueuedKind::Fec, packet }, size);
         }
         stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
     }
@@ -88,12 +102,15 @@ impl MediaSender {
     }
 
     pub(super) fn write_media(&mut self, now: Time, queued: Queued, out: &mut Datagram) -> Sent {
-        let Queued { stream: index, resend, packet } = queued;
+        let Queued { stream: index, kind, packet } = queued;
         let stream = &mut self.streams[index as usize];
         let names = stream.config.names;
-        let (payload_type, sequence, ssrc) = match resend {
-            false => (names.payload_type(), packet.sequence, names.ssrc),
-            true => (names.rtx_payload_type(), stream.rtx_sequence, names.rtx_ssrc),
+        let (payload_type, sequence, ssrc) = match (kind, stream.red) {
+            (QueuedKind::Media, false) => (names.payload_type(), packet.sequence, names.ssrc),
+            (QueuedKind::Media, true) => (names.red_payload_type(), packet.sequence, names.ssrc),
+            (QueuedKind::Retransmission, false) => (names.rtx_payload_type(), stream.rtx_sequence, names.rtx_ssrc),
+            (QueuedKind::Retransmission, true) => (names.red_rtx_payload_type(), stream.rtx_sequence, names.rtx_ssrc),
+            (QueuedKind::Fec, _) => return self.write_fec(now, index, &packet, out),
         };
         let header = RtpHeader {
             marker: packet.marker,
@@ -107,12 +124,13 @@ impl MediaSender {
         };
         let buffer = out.buffer();
         let mut len = header.write(&self.extensions, buffer);
-        let kind = if resend {
+        let kind = if kind == QueuedKind::Retransmission {
             stream.rtx_sequence = stream.rtx_sequence.wrapping_add(1);
             len += rtx::write(packet.sequence, &mut buffer[len..]);
             PacketKind::Retransmission
         } else {
-            stream.queued = stream.queued.saturating_sub(DataSize::from_bytes(packet.payload as u64 + HEADERS));
+            let size = DataSize::from_bytes(packet.payload as u64 + stream.headers);
+            stream.queued = stream.queued.saturating_sub(size);
             stream.packets += 1;
             stream.octets = stream.octets.wrapping_add(packet.payload as u32);
             if self.retransmit && names.kind == MediaKind::Video {
@@ -120,12 +138,34 @@ impl MediaSender {
             }
             PacketKind::Media
         };
-        if names.kind == MediaKind::Video {
-            let vp8 = Vp8Descriptor { start: packet.start, picture_id: packet.picture, key: packet.key };
-            len += vp8.write(&mut buffer[len..]);
-        }
+        len += write_payload_head(&packet, &names, stream.red, &mut buffer[len..]);
         out.set_len(len, packet.payload as u64, self.ecn);
         self.count_sent(now, out.size(), names.id, kind)
+    }
+
+    /// The stream's next FEC packet, in the place that it has in the media's sequence.
+    fn write_fec(&mut self, now: Time, index: u8, place: &MediaPacket, out: &mut Datagram) -> Sent {
+        let stream = &mut self.streams[index as usize];
+        let names = stream.config.names;
+        let header = RtpHeader {
+            marker: false,
+            payload_type: names.red_payload_type(),
+            sequence: place.sequence,
+            timestamp: place.timestamp,
+            ssrc: names.ssrc,
+            abs_send_time: Some(AbsSendTime::from_time(now)),
+            transport_sequence: Some(self.sent as u16),
+            padding: false,
+        };
+        let buffer = out.buffer();
+        let mut len = header.write(&self.extensions, buffer);
+        len += red::write(names.ulpfec_payload_type(), &mut buffer[len..]);
+        let (written, rest) = stream.fec.pop(&mut buffer[len..]);
+        out.set_len(len + written, rest, self.ecn);
+        stream.queued = stream.queued.saturating_sub(out.size());
+        stream.packets += 1;
+        stream.octets = stream.octets.wrapping_add((red::LEN + written) as u32 + rest as u32);
+        self.count_sent(now, out.size(), names.id, PacketKind::Fec)
     }
 
     pub(super) fn write_padding(&mut self, now: Time, out: &mut Datagram) -> Sent {

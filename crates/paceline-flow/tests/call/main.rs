@@ -1,5 +1,6 @@
 //! Calls between the two endpoints over small worlds, each with bounds on both sides.
 
+mod fec;
 mod guarded;
 mod transport_feedback;
 mod world;

@@ -1,7 +1,7 @@
 //! A world of two endpoints: virtual time, a path with a delay, a rate and whatever a test does to single packets.
 //! It drives the endpoints by their contract and writes down all that happens.
 
-use paceline::{Controller, Registry, Setup, Signals};
+use paceline::{Controller, Protection, Registry, Setup, Signals};
 use paceline_flow::source::{Ideal, IdealConfig, Source};
 use paceline_flow::{
     Datagram, MediaKind, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig,
@@ -29,6 +29,7 @@ pub struct Setting {
     pub controller: Controller,
     pub streams: Vec<StreamConfig>,
     pub retransmit: bool,
+    pub protection: Protection,
     pub forward_delay: TimeDelta,
     pub back_delay: TimeDelta,
     pub capacity: Rate,
@@ -48,6 +49,7 @@ impl Setting {
             controller,
             streams: vec![video(0, most)],
             retransmit: true,
+            protection: Protection::default(),
             forward_delay: TimeDelta::from_millis(20),
             back_delay: TimeDelta::from_millis(20),
             capacity: Rate::from_kbps(100_000),
@@ -149,6 +151,7 @@ impl World {
             rtcp,
             pacer_limit: setting.pacer_limit,
             retransmit: setting.retransmit,
+            protection: setting.protection,
             ntp_origin: 3_900_000_000_000_000_000,
         };
         let c = &mut setting.controller;

@@ -5,6 +5,7 @@ use super::taps::{Taps, Way};
 use super::waiting::Record;
 use crate::plan::{MediaPlan, Plan};
 use etherparse::{IpNumber, Ipv4Header, UdpHeader};
+use paceline::FecScheme;
 use paceline_flow::{MediaKind, StreamNames};
 use paceline_units::{StreamId, Time};
 use paceline_wire::ExtensionIds;
@@ -50,6 +51,11 @@ fn description(name: &str, media: &MediaPlan, sender: [u8; 4], (address, port): 
             MediaKind::Video => {
                 add(names.payload_type(), "VP8/90000");
                 add(names.rtx_payload_type(), "rtx/90000");
+                if media.protection.fec != FecScheme::None {
+                    add(names.red_payload_type(), "red/90000");
+                    add(names.red_rtx_payload_type(), "rtx/90000");
+                    add(names.ulpfec_payload_type(), "ulpfec/90000");
+                }
             }
             MediaKind::Audio => add(names.payload_type(), "opus/48000/2"),
         }

@@ -12,11 +12,12 @@ pub use histogram::Distribution;
 pub use registry::{Kind, METRICS, MetricSpec, find};
 
 use crate::plan::{FlowPlan, Measure, Plan, Window};
-use crate::rows::{PacketRow, Row, RowSink};
+use crate::rows::{PacketClass, PacketRow, Row, RowSink};
 use crate::stats::jain;
 use actuation::Actuation;
 use freezes::Freezes;
 use histogram::Times;
+use paceline::FecScheme;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use serde::Serialize;
 
@@ -94,6 +95,19 @@ pub struct FlowResult {
     pub received_bytes: u64,
     /// Bytes of rendered frames, or that TCP's application read.
     pub useful_bytes: u64,
+    /// Bytes of media packets that arrived on their first way, headers included, or that TCP's application read.
+    pub good_bytes: u64,
+    /// Bytes of forward error correction that arrived; none: the flow has none.
+    pub fec_bytes: Option<u64>,
+    /// Bytes of retransmissions that arrived; none but for media.
+    pub rtx_bytes: Option<u64>,
+    /// Bytes of forward error correction over bytes sent; none: the flow has none.
+    pub fec_share: Option<f64>,
+    /// Bytes of retransmissions over bytes sent; none but for media.
+    pub rtx_share: Option<f64>,
+    /// Largest of the 5 s means of forward error correction that was sent over the target; none as above, or no whole 5
+    /// s with a target.
+    pub fec_over_target_max: Option<f64>,
     /// Target times the time it was in force, bit.
     pub target_bits: f64,
     /// Bytes that the slowest hop of its route could have passed while it lived; none: no hop has a capacity.
@@ -199,6 +213,10 @@ struct Hop {
 struct Flow {
     sent: u64,
     received: u64,
+    /// Bytes of media, of forward error correction and of retransmissions that arrived.
+    media: u64,
+    fec: Repair,
+    rtx: Repair,
     lost: u64,
     owd: Times,
     rtt: Times,
@@ -214,6 +232,13 @@ struct Flow {
     target_bits: f64,
     target_time: TimeDelta,
     streams: Vec<Stream>,
+}
+
+/// Bytes of one kind of repair.
+#[derive(Clone, Copy, Default)]
+struct Repair {
+    sent: u64,
+    received: u64,
 }
 
 struct Stream {
@@ -328,6 +353,11 @@ impl<'a> Collector<'a> {
         });
         let useful_bytes = flow.read + flow.streams.iter().map(|s| s.bytes).sum::<u64>();
         let attainable = self.attainable(index, from, to);
+        let media = plan.media();
+        let resends = media.map(|_| flow.rtx);
+        let corrects = media.filter(|m| m.protection.fec != FecScheme::None).map(|_| flow.fec);
+        let of_sent = |repair: Repair| (flow.sent > 0).then(|| repair.sent as f64 / flow.sent as f64);
+        let actuation = self.actuation[index].as_ref();
         FlowResult {
             id: plan.id.clone(),
             kind: plan.kind.name(),
@@ -339,13 +369,19 @@ impl<'a> Collector<'a> {
             target_bps,
             received_bytes: flow.received,
             useful_bytes,
+            good_bytes: flow.read + flow.media,
+            fec_bytes: corrects.map(|fec| fec.received),
+            rtx_bytes: resends.map(|rtx| rtx.received),
+            fec_share: corrects.and_then(of_sent),
+            rtx_share: resends.and_then(of_sent),
+            fec_over_target_max: corrects.and_then(|_| actuation?.fec_range(from, to)).map(|(_, most)| most),
             target_bits: flow.target_bits,
             capacity_bytes: self.slowest(index, from, to).map(|(_, volume)| volume.as_bytes()),
             crosses_link: plan.route.contains(&self.plan.bottleneck),
             attained: attainable.filter(|a| *a > 0.0).map(|a| flow.received as f64 * 8.0 / a),
             share: (all_received > 0).then(|| flow.received as f64 / all_received as f64),
             converge_s: self.converged(index, from, to),
-            sent_over_target: self.actuation[index].as_ref().and_then(|a| a.range(from, to)),
+            sent_over_target: actuation.and_then(|a| a.sent_range(from, to)),
             loss_ratio: if denominator > 0 { flow.lost as f64 / denominator as f64 } else { 0.0 },
             lost_bytes: flow.lost,
             sent_bytes: flow.sent,
@@ -424,10 +460,16 @@ impl RowSink for Collector<'_> {
             Row::Sent { at, packet } if !packet.class.goes_back() => {
                 let index = packet.flow.0 as usize;
                 if let Some(actuation) = &mut self.actuation[index] {
-                    actuation.sent(at, packet.size);
+                    actuation.sent(at, packet.size, packet.class == PacketClass::Fec);
                 }
                 for span in holding(&mut self.spans, at) {
-                    span.flows[index].sent += packet.size.as_bytes();
+                    let flow = &mut span.flows[index];
+                    flow.sent += packet.size.as_bytes();
+                    match packet.class {
+                        PacketClass::Fec => flow.fec.sent += packet.size.as_bytes(),
+                        PacketClass::Retransmission => flow.rtx.sent += packet.size.as_bytes(),
+                        _ => {}
+                    }
                 }
             }
             Row::Crossed { hop, packet, waited, left, .. } => {
@@ -532,6 +574,12 @@ impl Collector<'_> {
         for span in holding(&mut self.spans, at) {
             let flow = &mut span.flows[index];
             flow.received += bytes;
+            match packet.class {
+                PacketClass::Media => flow.media += bytes,
+                PacketClass::Fec => flow.fec.received += bytes,
+                PacketClass::Retransmission => flow.rtx.received += bytes,
+                _ => {}
+            }
             flow.owd.add(delay);
             if let Some(queued) = queued {
                 span.one_way.add(queued);
@@ -553,6 +601,9 @@ impl Span {
         let flow = |f: &FlowPlan| Flow {
             sent: 0,
             received: 0,
+            media: 0,
+            fec: Repair::default(),
+            rtx: Repair::default(),
             lost: 0,
             owd: Times::new(),
             rtt: Times::new(),

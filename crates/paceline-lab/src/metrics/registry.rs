@@ -117,22 +117,46 @@ pub const METRICS: &[MetricSpec] = &[
          that the slowest hop of its route could have passed while it lived",
         |r, flow, _| match flow {
             None => r.link.utilization,
-            Some(f) => of_capacity(&r.flows[f], |f| f.received_bytes),
+            f => over_capacity(r, f, |f| Some(f.received_bytes)),
         },
     ),
     metric(
         "good_utilization",
         Kind::Utilization,
-        "bits of rendered frames and of what TCP's applications read, of the flows that cross the forward bottleneck, \
-         over bits that it could have passed; of a flow: over the same as its utilization",
-        |r, flow, _| match flow {
-            None => {
-                let crossing = r.flows.iter().filter(|f| f.crosses_link);
-                let useful: u64 = crossing.map(|f| f.useful_bytes).sum();
-                Some(useful as f64 * 8.0 / span(r) / r.link.capacity_bps.filter(|c| *c > 0.0)?)
-            }
-            Some(f) => of_capacity(&r.flows[f], |f| f.useful_bytes),
-        },
+        "bits of media packets that arrived on their first way and of what TCP's applications read, of the flows that \
+         cross the forward bottleneck, over bits that it could have passed; of a flow: over the same as its utilization",
+        |r, flow, _| over_capacity(r, flow, |f| Some(f.good_bytes)),
+    ),
+    metric(
+        "fec_utilization",
+        Kind::Utilization,
+        "bits of forward error correction that arrived, over the same as good_utilization",
+        |r, flow, _| over_capacity(r, flow, |f| f.fec_bytes),
+    ),
+    metric(
+        "rtx_utilization",
+        Kind::Utilization,
+        "bits of retransmissions of media that arrived, over the same as good_utilization",
+        |r, flow, _| over_capacity(r, flow, |f| f.rtx_bytes),
+    ),
+    metric(
+        "fec_share",
+        Kind::Share,
+        "bytes of forward error correction over bytes sent; of the first flow, if none is named",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].fec_share,
+    ),
+    metric(
+        "rtx_share",
+        Kind::Share,
+        "bytes of retransmissions of media over bytes sent; of the first flow, if none is named",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].rtx_share,
+    ),
+    metric(
+        "fec_over_target_max",
+        Kind::Number,
+        "largest of the 5 s means of forward error correction that a flow sent over its target; of the first flow, if \
+         none is named",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].fec_over_target_max,
     ),
     metric(
         "loss_ratio",
@@ -384,10 +408,20 @@ fn objective(mbps: f64, queue_ms: f64) -> Option<f64> {
     (mbps > 0.0).then(|| -1.0 / mbps - 0.15 * libm::log(queue_ms.max(1.0)))
 }
 
-/// Bytes over those that the slowest hop of the flow's own route could have passed.
-fn of_capacity(flow: &FlowResult, bytes: fn(&FlowResult) -> u64) -> Option<f64> {
-    let capacity = flow.capacity_bytes.filter(|c| *c > 0)?;
-    Some(bytes(flow) as f64 / capacity as f64)
+/// Of a flow, over what the slowest hop of its route could have passed; of the run, over what the forward bottleneck
+/// could have, of the flows that cross it. None, where no flow has a value.
+fn over_capacity(result: &WindowResult, flow: Option<usize>, bytes: fn(&FlowResult) -> Option<u64>) -> Option<f64> {
+    match flow {
+        Some(f) => {
+            let flow = &result.flows[f];
+            let capacity = flow.capacity_bytes.filter(|c| *c > 0)?;
+            Some(bytes(flow)? as f64 / capacity as f64)
+        }
+        None => {
+            let bytes = result.flows.iter().filter(|f| f.crosses_link).filter_map(bytes).reduce(|a, b| a + b)?;
+            Some(bytes as f64 * 8.0 / span(result) / result.link.capacity_bps.filter(|c| *c > 0.0)?)
+        }
+    }
 }
 
 fn queue(

@@ -259,6 +259,8 @@ pub struct Flow {
     pub pacer_limit: Option<Placed<TimeDelta>>,
     /// Media: ask for lost packets and send them again; true if absent.
     pub retransmit: Option<Placed<bool>>,
+    /// Media: forward error correction and the budget for retransmissions; as its keys say if absent.
+    pub protection: Option<Placed<ProtectionTable>>,
     /// TCP: its congestion control; `cubic` if absent.
     pub congestion: Option<Placed<String>>,
     /// TCP: `rfc`, to the letter, or `linux`, as the kernel does; `linux` if absent.
@@ -295,6 +297,7 @@ impl Flow {
             of("media", "rtcp_interval", &self.rtcp_interval),
             of("media", "pacer_limit", &self.pacer_limit),
             of("media", "retransmit", &self.retransmit),
+            of("media", "protection", &self.protection),
             of("tcp", "congestion", &self.congestion),
             of("tcp", "profile", &self.profile),
             of("tcp", "segment", &self.segment),
@@ -316,6 +319,18 @@ pub struct HostTable {
     /// Mean length of a stall, in which nothing passes; each lasts between half and one and a half times as
     /// long; with `stall_every` an error if absent.
     pub stall: Option<Placed<TimeDelta>>,
+}
+
+/// How a media flow protects its video.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProtectionTable {
+    /// Forward error correction: `none`, or `ulpfec` (RFC 5109), switched by the losses that reports tell, at most half of
+    /// the target; `none` if absent.
+    pub fec: Option<Placed<String>>,
+    /// Bytes that may be sent again: `half` of the target, or for each NACK what the target sends in one `rtt`; `half` if
+    /// absent.
+    pub resend_budget: Option<Placed<String>>,
 }
 
 /// What a TCP flow has to send, and when. Which keys make sense depends on `kind`.

@@ -82,6 +82,7 @@ impl MediaEnds {
                 Sent::Control => PacketClass::SenderControl,
                 Sent::Media { kind: PacketKind::Media, .. } => PacketClass::Media,
                 Sent::Media { kind: PacketKind::Retransmission, .. } => PacketClass::Retransmission,
+                Sent::Media { kind: PacketKind::Fec, .. } => PacketClass::Fec,
                 Sent::Media { kind: PacketKind::Padding, .. } => PacketClass::Padding,
             };
             net.launch(now, self.id, End::Sender, class, size, handle);
@@ -198,6 +199,7 @@ pub(super) fn build(
         rtcp,
         pacer_limit: media.pacer_limit,
         retransmit: media.retransmit,
+        protection: media.protection,
         ntp_origin: NTP_ORIGIN,
     };
     let receiver = ReceiverConfig {

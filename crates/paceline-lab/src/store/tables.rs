@@ -137,7 +137,7 @@ impl Tables {
                 self.packet(at, PacketEvent::Crossed, packet, [hop, span(waited), time(left), Null, Null])
             }
             Row::Dropped { at, hop, packet, reason, left } => {
-                let (hop, reason) = (self.hop(hop)?, reason_name(reason));
+                let (hop, reason) = (self.hop(hop)?, Cell::Name(reason as u32));
                 let left = left.map_or(Null, time);
                 self.packet(at, PacketEvent::Dropped, packet, [hop, Null, left, Null, reason])
             }
@@ -179,7 +179,7 @@ impl Tables {
             Cell::Name(event as u32),
             Cell::Int64(i64::try_from(packet.packet).unwrap_or(i64::MAX)),
             flow,
-            class_name(packet.class),
+            Cell::Name(packet.class as u32),
             bytes(packet.size),
             hop,
             waited,
@@ -287,25 +287,4 @@ fn named(what: &'static str, index: u16, count: usize) -> Result<Cell, StoreErro
     } else {
         Err(StoreError::Unnamed { what, index: index.into() })
     }
-}
-
-fn class_name(class: PacketClass) -> Cell {
-    Cell::Name(match class {
-        PacketClass::Media => 0,
-        PacketClass::Retransmission => 1,
-        PacketClass::Padding => 2,
-        PacketClass::SenderControl => 3,
-        PacketClass::ReceiverControl => 4,
-        PacketClass::TcpData => 5,
-        PacketClass::TcpRetransmission => 6,
-        PacketClass::TcpAck => 7,
-    })
-}
-
-fn reason_name(reason: DropReason) -> Cell {
-    Cell::Name(match reason {
-        DropReason::Overflow => 0,
-        DropReason::Loss => 1,
-        DropReason::Early => 2,
-    })
 }

@@ -73,6 +73,7 @@ fn one_of_each() -> Vec<Row> {
         Row::Sent { at: at(2), packet: packet(1, PacketClass::Retransmission) },
         Row::Sent { at: at(3), packet: packet(2, PacketClass::Padding) },
         Row::Sent { at: at(4), packet: packet(3, PacketClass::SenderControl) },
+        Row::Sent { at: at(4), packet: packet(4, PacketClass::Fec) },
         Row::Sent {
             at: at(5),
             packet: PacketRow { flow: FlowId(1), ..packet(u64::MAX, PacketClass::ReceiverControl) },
@@ -144,6 +145,7 @@ fn each_kind_of_row_comes_back() {
             "time_ns=2 event=sent packet=1 flow=video class=retransmission size_bytes=1228",
             "time_ns=3 event=sent packet=2 flow=video class=padding size_bytes=1228",
             "time_ns=4 event=sent packet=3 flow=video class=sender_control size_bytes=1228",
+            "time_ns=4 event=sent packet=4 flow=video class=fec size_bytes=1228",
             "time_ns=5 event=sent packet=9223372036854775807 flow=tcp class=receiver_control size_bytes=1228",
             "time_ns=9 event=crossed packet=0 flow=video class=media size_bytes=1228 hop=back waited_ns=3 left_ns=7",
             "time_ns=10 event=arrived packet=0 flow=video class=media size_bytes=1228 delay_ns=9",
@@ -272,7 +274,7 @@ fn a_run_replaces_the_one_like_it_and_no_other() {
             ("b-nada-seed9", "other controller"),
         ]
     );
-    assert_eq!(read(&place.join("packets.parquet")).len(), 10);
+    assert_eq!(read(&place.join("packets.parquet")).len(), 11);
     assert_eq!(files::names(&scratch.dir().join("runs")).unwrap().len(), 4, "nothing temporary is left");
 }
 

@@ -46,7 +46,10 @@ impl Config for Wide {
         Controller {
             send: Some(Box::new(WideHalf(setup.start))),
             receive: None,
-            feedback: FeedbackKind::TransportWide { interval: TimeDelta::from_millis(50) },
+            feedback: FeedbackKind::TransportWide {
+                interval: TimeDelta::from_millis(50),
+                longest: TimeDelta::from_millis(50),
+            },
             ecn: Ecn::Ect0,
         }
     }

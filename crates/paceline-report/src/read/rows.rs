@@ -2,6 +2,7 @@
 
 use super::Run;
 use crate::error::ReportError;
+use paceline_lab::rows::PacketClass;
 use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
 
 /// What happened to a packet.
@@ -115,17 +116,6 @@ const FLOW_KINDS: [(&str, FlowKind); 6] = [
     ("remb", FlowKind::Remb),
     ("read", FlowKind::Read),
 ];
-/// Each class of packets, and whether it travels with the flow's data.
-const CLASSES: [(&str, bool); 8] = [
-    ("media", true),
-    ("retransmission", true),
-    ("padding", true),
-    ("sender_control", true),
-    ("receiver_control", false),
-    ("tcp_data", true),
-    ("tcp_retransmission", true),
-    ("tcp_ack", false),
-];
 
 impl Run {
     /// Calls `each` with every row of `packets`, in order.
@@ -134,7 +124,7 @@ impl Run {
     /// The file cannot be read, or is not such a table.
     pub fn packets(&self, mut each: impl FnMut(&PacketRow)) -> Result<(), ReportError> {
         let events = owned(EVENTS);
-        let classes = owned(CLASSES.map(|(name, _)| name));
+        let classes = owned(PacketClass::NAMES);
         self.table("packets.parquet")?.groups(|group| {
             let time = group.required::<Int64Type>("time_ns")?;
             let event = group.names("event", &events)?;
@@ -154,7 +144,7 @@ impl Run {
                     2 => Event::Dropped { hop },
                     _ => Event::Arrived { delay_ns: or_zero(delay[row]) },
                 };
-                let (_, forth) = CLASSES[usize::from(class[row])];
+                let forth = !PacketClass::ALL[usize::from(class[row])].goes_back();
                 let (time_ns, flow, size_bytes) = (time[row], flow[row], size[row]);
                 each(&PacketRow { time_ns, event, flow, forth, size_bytes });
             }

@@ -5,9 +5,9 @@ use crate::plan::{
     ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
 };
 use crate::rows::HalfName;
-use crate::scenario::file::{Flow, FlowDirection, HostTable, Placed};
+use crate::scenario::file::{Flow, FlowDirection, HostTable, Placed, ProtectionTable};
 use crate::scenario::problem::{Problem, suggestion};
-use paceline::{ConfigError, Entry, Setup, SignalShape};
+use paceline::{ConfigError, Entry, FecScheme, Protection, ResendRule, Setup, SignalShape};
 use paceline_units::{Rate, Time, TimeDelta};
 
 /// Flows that one table may stand for.
@@ -139,6 +139,24 @@ impl Resolver<'_> {
             rtcp_interval: self.positive(&flow.rtcp_interval, RTCP_INTERVAL)?,
             pacer_limit: self.positive(&flow.pacer_limit, PACER_LIMIT)?,
             retransmit: get(&flow.retransmit, true),
+            protection: flow.protection.as_ref().map_or(Ok(Protection::default()), |p| self.protection(p.get()))?,
+        })
+    }
+
+    fn protection(&self, table: &ProtectionTable) -> Checked<Protection> {
+        Ok(Protection {
+            fec: self.named(&table.fec, "forward error correction", &FecScheme::NAMES)?,
+            resend: self.named(&table.resend_budget, "budget for retransmissions", &ResendRule::NAMES)?,
+        })
+    }
+
+    /// The value of this name, or the default.
+    fn named<T: Copy + Default>(&self, place: &Option<Placed<String>>, what: &str, known: &[(&str, T)]) -> Checked<T> {
+        let Some(place) = place else { return Ok(T::default()) };
+        known.iter().find(|(name, _)| name == place.get()).map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            let problem = self.complain(place, format!("no {what} `{}`", place.get()));
+            problem.help(suggestion(place.get(), &names))
         })
     }
 
