@@ -63,7 +63,8 @@ const ACCEPT: &str = "if that is meant, `cargo xtask scoreboard` accepts it; say
 fn compare(kept: &Path, made: &Path) -> Result<(), String> {
     let mut diff = paceline("diff");
     diff.args([kept, made]);
-    run(diff).map_err(|_| format!("{} is not what this version comes to; {ACCEPT}", kept.display()))?;
+    let here = kept.strip_prefix(root()).unwrap_or(kept);
+    run(diff).map_err(|_| format!("{} is not what this version comes to; {ACCEPT}", here.display()))?;
     for name in FILES {
         let read = |folder: &Path| {
             let path: PathBuf = folder.join(name);
@@ -74,7 +75,7 @@ fn compare(kept: &Path, made: &Path) -> Result<(), String> {
             let same = old.lines().zip(new.lines()).take_while(|(o, n)| o == n).count();
             let line = |text: &str| text.lines().nth(same).unwrap_or("").to_owned();
             let (old, new) = (line(&old), line(&new));
-            let at = format!("{}:{}", kept.join(name).display(), same + 1);
+            let at = format!("{}:{}", here.join(name).display(), same + 1);
             return Err(format!("no number moved, but {at} says\n  {old}\nand this version\n  {new}\n{ACCEPT}"));
         }
     }

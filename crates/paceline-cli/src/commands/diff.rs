@@ -4,6 +4,7 @@ use crate::output;
 use crate::table::{Table, kind_of, maybe};
 use miette::{Result, miette};
 use paceline_lab::diff::{self, Asked, CellDiff, CellSide, Diff, GroupDiff, MetricDiff, Name};
+use paceline_lab::reproduce::Moved;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -145,10 +146,25 @@ fn cells(moved: &[CellDiff]) -> String {
             format!("{} to {} s", cell.window_s.0, cell.window_s.1),
             measured(&cell.before, cell),
             measured(&cell.after, cell),
-            if before == after { before.to_owned() } else { format!("{before} → {after}") },
+            from_to(before, after) + &under_its_changes(cell),
         ]);
     }
     table.render()
+}
+
+fn from_to(before: &str, after: &str) -> String {
+    if before == after { before.to_owned() } else { format!("{before} → {after}") }
+}
+
+/// Whether the changes that are said to move it move it as before.
+fn under_its_changes(cell: &CellDiff) -> String {
+    let moved = |side: &Option<CellSide>| side.as_ref().and_then(|s| s.moved.clone());
+    let (Some(before), Some(after)) = (moved(&cell.before), moved(&cell.after)) else { return String::new() };
+    if before == after {
+        return String::new();
+    }
+    let said = |m: &Moved| format!("{}, {}", value(m.measured, cell), m.verdict.map_or("not run", |v| v.name()));
+    format!("; under its changes {}", from_to(&said(&before), &said(&after)))
 }
 
 fn measured(side: &Option<CellSide>, cell: &CellDiff) -> String {

@@ -11,7 +11,7 @@ mod results;
 
 use crate::group::RunMetrics;
 use crate::label::Label;
-use crate::reproduce::{Cell, OverCell, Verdict};
+use crate::reproduce::{Cell, Moved, OverCell, Verdict};
 use crate::stats::Paired;
 pub use results::DiffError;
 use results::{Entry, read};
@@ -149,6 +149,8 @@ pub struct CellSide {
     pub null_reproduces: bool,
     /// What became of it.
     pub verdict: Verdict,
+    /// What it comes to under the changes that are said to move it.
+    pub moved: Option<Moved>,
 }
 
 /// What moved from the results at one path to those at another: folders of results, or scoreboards.
@@ -325,7 +327,8 @@ fn what(cell: &Cell) -> What<'_> {
 impl CellSide {
     fn of(cell: &Cell) -> Self {
         let Cell { published, bounds, tolerance, measured, ci95, n, null_sender, null_reproduces, verdict, .. } = *cell;
-        Self { published, bounds, tolerance, measured, ci95, n, null_sender, null_reproduces, verdict }
+        let moved = cell.moved.clone();
+        Self { published, bounds, tolerance, measured, ci95, n, null_sender, null_reproduces, verdict, moved }
     }
 }
 

@@ -108,6 +108,11 @@ fn verdicts_and_values_of_cells_move() {
     // Another note is no move; another measured value, verdict, or a cell that is gone is.
     after.cells[0].note = Some("a word".to_owned());
     assert!(!between(&[before.clone()], &[after.clone()]).moved);
+    let moved = |verdict| Some(Moved { by: vec!["a=1".to_owned()], measured: Some(0.8), ci95: None, verdict });
+    (before.cells[0].moved, after.cells[0].moved) = (moved(Some(Verdict::Reproduced)), moved(Some(Verdict::Not)));
+    assert_eq!(between(&[before.clone()], &[after.clone()]).groups[0].cells.len(), 1);
+    after.cells[0].moved = before.cells[0].moved.clone();
+    assert!(!between(&[before.clone()], &[after.clone()]).moved);
     (after.cells[1].measured, after.cells[1].verdict) = (Some(0.75), Verdict::Not);
     after.cells.remove(2);
     (after.cells[0].n, after.together) = (3, runs(3, "b"));
