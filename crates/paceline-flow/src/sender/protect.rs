@@ -124,8 +124,11 @@ impl Turn {
 fn turns(media: u64, fec: u64) -> impl Iterator<Item = Turn> {
     let runs = media.div_ceil(ulpfec::SPAN as u64);
     (0..runs).flat_map(move |run| {
-        let part = |of: u64| (of * run / runs, of * (run + 1) / runs);
-        let ((from, end), (a, b)) = (part(media), part(fec));
+        // Rounded up, so that as many FEC packets as runs are one for each; in proportion, so that a run never has more of
+        // them than of media.
+        let cut = |run: u64| (media * run).div_ceil(runs);
+        let (from, end) = (cut(run), cut(run + 1));
+        let (a, b) = (fec * from / media, fec * end / media);
         (0..b - a).map(move |turn| Turn { first: from + turn, step: b - a, end })
     })
 }
@@ -194,7 +197,7 @@ mod tests {
             prop_assert_eq!(all.len() as u64, fec);
             let mut times = vec![0; media as usize];
             for turn in &all {
-                prop_assert!(turn.packets().count() >= 1);
+                prop_assert!(turn.packets().count() >= 1 && turn.end <= media);
                 prop_assert!(turn.packets().all(|i| i - turn.first < ulpfec::SPAN as u64));
                 turn.packets().for_each(|i| times[i as usize] += 1);
                 let burst = turn.first..turn.first + turn.step;
