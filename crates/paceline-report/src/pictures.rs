@@ -22,7 +22,7 @@ pub struct Choice {
     /// A panel for each case, and not all cases in one.
     #[serde(default)]
     pub apart: bool,
-    /// Ids of panels, from top to bottom.
+    /// Ids of panels, from top to bottom; `panel:series` is of its series only that one.
     pub panels: Vec<String>,
     /// Flows; all if there are none.
     #[serde(default)]
@@ -118,11 +118,16 @@ fn of_paper(choice: &Choice, runs: &[Run], figures: &[&Figure]) -> Option<Figure
         panels: Vec::new(),
     };
     for (name, part) in &parts {
+        part.iter().for_each(|subject| _ = known(&mut picture.subjects, &subjects[*subject], choice.apart));
         for id in &choice.panels {
+            let (id, only) = id.split_once(':').map_or((id.as_str(), None), |(id, only)| (id, Some(only)));
             let panel = figures.iter().find_map(|figure| figure.panel(id));
             let Some(mut panel) = panel.cloned() else { continue };
             panel.title.clone_from(name);
-            panel.series.retain(|series| series.subject.is_none_or(|subject| part.contains(&subject)));
+            panel.series.retain(|series| match series.subject {
+                Some(subject) => part.contains(&subject) && only.is_none_or(|only| only == series.id),
+                None => true,
+            });
             for series in &mut panel.series {
                 series.subject = series.subject.map(|s| known(&mut picture.subjects, &subjects[s], choice.apart));
             }
@@ -177,8 +182,8 @@ mod tests {
         for (index, choice) in papers.iter().enumerate() {
             assert!(papers[..index].iter().all(|other| other.id != choice.id), "{} twice", choice.id);
             assert!(!choice.panels.is_empty() && (!choice.apart || choice.cases.len() > 1), "{}", choice.id);
-            for panel in &choice.panels {
-                assert!(GROUPS.iter().any(|(_, ids)| ids.contains(&panel.as_str())), "{}: {panel}", choice.id);
+            for panel in choice.panels.iter().map(|panel| panel.split(':').next().unwrap()) {
+                assert!(GROUPS.iter().any(|(_, ids)| ids.contains(&panel)), "{}: {panel}", choice.id);
             }
         }
     }

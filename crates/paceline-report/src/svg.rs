@@ -1,7 +1,7 @@
 //! Pictures as vector files, for papers and pages: one column wide, white, of thin lines and few words.
 //!
-//! Panels stand above each other and share the time axis where they have one. A flow has the colours that it has on the
-//! page; where there is only one flow, colours tell its series apart. Drawn through plotters, whose coordinates are whole
+//! Panels stand above each other and share the time axis where they have one; what is drawn apart stands side by side,
+//! on the same scales. A flow has the colour that it has on the page; where there is only one flow, colours tell its series apart. Drawn through plotters, whose coordinates are whole
 //! numbers: a unit is a twentieth of a millimetre.
 
 mod ink;
@@ -56,7 +56,7 @@ pub fn file_name(id: &str) -> String {
 pub fn draw(figure: &Figure) -> String {
     let looks = Looks::of(figure);
     let layout = Layout::of(figure, &looks);
-    let (mut text, size) = (String::new(), (WIDTH, layout.height));
+    let (mut text, size) = (String::new(), layout.size);
     let mut ink = Ink::new(&mut text, size);
     layout.subjects.iter().for_each(|key| ink.key(key));
     for (panel, frame) in figure.panels.iter().zip(&layout.frames) {
@@ -101,11 +101,11 @@ impl Looks {
 
 fn panel_into(ink: &mut Ink<'_>, panel: &Panel, frame: &Frame, looks: &Looks) {
     frame.keys.iter().for_each(|key| ink.key(key));
-    if !panel.title.is_empty() {
-        ink.tag((frame.left, frame.tag), &panel.title);
+    if let Some(at) = frame.tag {
+        ink.tag((frame.left, at), &panel.title);
     }
     let y_ticks = if frame.lanes.is_empty() { ticks(frame.y, frame.y_ticks) } else { Vec::new() };
-    let x_ticks = ticks(frame.x, 6);
+    let x_ticks = ticks(frame.x, 9);
     y_ticks.iter().for_each(|(value, _)| ink.grid((frame.left, frame.down(*value)), (frame.right, frame.down(*value))));
 
     let place = |x: f64, y: f64| -> Place { (frame.across(x), frame.down(y)) };
@@ -131,7 +131,7 @@ fn panel_into(ink: &mut Ink<'_>, panel: &Panel, frame: &Frame, looks: &Looks) {
         ink.tick_left((frame.left, frame.down(*value)), text);
     }
     for lane in &frame.lanes {
-        ink.label_left((frame.left, lane.middle), &lane.name);
+        ink.label_left((frame.left, (lane.top + lane.bottom) / 2), &lane.name);
     }
     for (value, text) in &x_ticks {
         let text = if frame.shows_x { text } else { "" };
@@ -140,7 +140,9 @@ fn panel_into(ink: &mut Ink<'_>, panel: &Panel, frame: &Frame, looks: &Looks) {
     if frame.shows_x {
         ink.name_below(((frame.left + frame.right) / 2, frame.bottom), &named(&panel.x));
     }
-    ink.name_left((frame.top + frame.bottom) / 2, &named(&panel.y));
+    if frame.lanes.is_empty() {
+        ink.name_left((frame.edge, (frame.top + frame.bottom) / 2), &named(&panel.y));
+    }
 }
 
 fn named(axis: &Axis) -> String {

@@ -25,16 +25,16 @@ const GRID: RGBColor = RGBColor(0xe6, 0xe6, 0xe6);
 
 /// Widths of lines, in units, and their dashes. The library's files know no dashes, so each pattern has a width of its own,
 /// and [`finished`] writes the pattern beside it.
-const STROKES: [(u32, &str); 5] = [(8, ""), (9, "26 14"), (10, "6 14"), (11, "40 12 6 12"), (16, "")];
+const STROKES: [(u32, &str); 5] = [(6, ""), (7, "22 12"), (8, "5 12"), (9, "36 10 5 10"), (14, "")];
 const LIMIT_STROKE: usize = 4;
-const HAIR: u32 = 4;
+const HAIR: u32 = 3;
 /// Length of a tick.
 const TICK: i32 = MM;
 /// Strength of a shade.
 pub(super) const SHADE: f64 = 0.2;
 
-/// 7.5 pt, in units.
-const LETTER: i32 = 53;
+/// 7 pt, in units.
+const LETTER: i32 = 49;
 const SAMPLE: i32 = 5 * MM;
 const FONT: &str = "Helvetica, Arial, sans-serif";
 
@@ -85,7 +85,7 @@ impl Look {
 
 /// About how wide a text is: letters of the font are half as wide as high.
 pub(super) fn text_width(text: &str) -> i32 {
-    text.chars().count() as i32 * LETTER * 27 / 50
+    text.chars().count() as i32 * LETTER / 2
 }
 
 /// The sheet.
@@ -166,12 +166,12 @@ impl<'a> Ink<'a> {
     }
 
     pub(super) fn name_below(&mut self, (x, y): Place, text: &str) {
-        self.words((x, y + 4 * MM), text, (HPos::Center, VPos::Top), FontTransform::None);
+        self.words((x, y + 9 * MM / 2), text, (HPos::Center, VPos::Top), FontTransform::None);
     }
 
-    /// The name of a y axis, from bottom to top at the sheet's left edge.
-    pub(super) fn name_left(&mut self, y: i32, text: &str) {
-        self.words((MM / 2, y), text, (HPos::Center, VPos::Top), FontTransform::Rotate270);
+    /// The name of a y axis, from bottom to top at the edge of its column.
+    pub(super) fn name_left(&mut self, (x, y): Place, text: &str) {
+        self.words((x + MM / 2, y), text, (HPos::Center, VPos::Top), FontTransform::Rotate270);
     }
 
     fn words(&mut self, at: Place, text: &str, (h, v): (HPos, VPos), turned: FontTransform) {

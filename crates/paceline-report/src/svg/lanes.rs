@@ -14,7 +14,6 @@ pub(super) struct Lane {
     /// What it is called.
     pub(super) name: String,
     pub(super) top: i32,
-    pub(super) middle: i32,
     pub(super) bottom: i32,
 }
 
@@ -28,7 +27,7 @@ pub(super) fn lanes(panel: &Panel) -> Vec<Lane> {
         for (state, name) in series.states.iter().enumerate() {
             if !lanes.iter().any(|lane| lane.of == series.id && lane.state == state) {
                 let (of, name) = (series.id.clone(), name.clone());
-                lanes.push(Lane { of, state, name, top: 0, middle: 0, bottom: 0 });
+                lanes.push(Lane { of, state, name, top: 0, bottom: 0 });
             }
         }
     }

@@ -9,6 +9,8 @@ use crate::figure::{Figure, Kind, Panel, Role, Series};
 pub const MM: i32 = 20;
 /// Width of a picture, in units: a column of a paper.
 pub const WIDTH: i32 = 90 * MM;
+/// Most columns: a page of a paper has two.
+const COLUMNS: usize = 2;
 
 const LEFT: i32 = 13 * MM;
 const RIGHT: i32 = WIDTH - 3 * MM;
@@ -21,7 +23,7 @@ const LANE: i32 = 16 * MM / 5;
 /// Between a panel and the next, where no axis is named.
 const GAP: i32 = 2 * MM;
 /// For the numbers and the name of an x axis.
-const AXIS: i32 = 9 * MM;
+const AXIS: i32 = 10 * MM;
 
 /// A sample of a look and what it stands for.
 pub(super) struct Key {
@@ -32,6 +34,8 @@ pub(super) struct Key {
 
 /// Where a panel stands.
 pub(super) struct Frame {
+    /// Left end of the column.
+    pub(super) edge: i32,
     pub(super) left: i32,
     pub(super) right: i32,
     pub(super) top: i32,
@@ -40,8 +44,8 @@ pub(super) struct Frame {
     pub(super) y: (f64, f64),
     pub(super) y_ticks: usize,
     pub(super) keys: Vec<Key>,
-    /// Height of the panel's title.
-    pub(super) tag: i32,
+    /// Where the title stands; none if the panel above says it.
+    pub(super) tag: Option<i32>,
     /// Rows of states; none if y is a number.
     pub(super) lanes: Vec<Lane>,
     /// Whether the x axis has its numbers and its name here.
@@ -49,13 +53,16 @@ pub(super) struct Frame {
 }
 
 pub(super) struct Layout {
-    pub(super) height: i32,
+    pub(super) size: Place,
     pub(super) subjects: Vec<Key>,
+    /// Of each panel of the figure, in its order.
     pub(super) frames: Vec<Frame>,
 }
 
 impl Layout {
     pub(super) fn of(figure: &Figure, looks: &Looks) -> Self {
+        let parts: Vec<&[Panel]> = figure.panels.chunk_by(|a, b| a.title == b.title).collect();
+        let columns = parts.len().clamp(1, COLUMNS);
         let mut subjects = Vec::new();
         let mut y = MM;
         if looks.several {
@@ -63,47 +70,56 @@ impl Layout {
                 let mut series = figure.panels.iter().flat_map(|panel| &panel.series);
                 series.any(|series| series.subject == Some(*subject))
             };
-            let samples = (0..figure.subjects.len()).filter(shown).map(|subject| {
-                (Look::new(subject, 0, Kind::Line, false), figure.subjects[subject].label.clone())
-            });
-            (subjects, y) = rows(samples.collect(), LEFT, y);
+            let sample = |s| (Look::new(s, 0, Kind::Line, false), figure.subjects[s].label.clone());
+            (subjects, y) = rows((0..figure.subjects.len()).filter(shown).map(sample).collect(), 0, y);
         }
         let mut frames = Vec::new();
-        for (index, panel) in figure.panels.iter().enumerate() {
-            let lanes = super::lanes::lanes(panel);
-            let tag = y + ROW / 2;
-            let from = if panel.title.is_empty() { LEFT } else { LEFT + text_width(&panel.title) + 3 * MM };
-            let (keys, below) = rows(samples(panel, looks), from, y);
-            let top = if keys.is_empty() && !panel.title.is_empty() { y + ROW } else { below.max(y + GAP / 2) };
-            let height = match (lanes.len(), figure.panels.len()) {
-                (0, 1) => ALONE,
-                (0, _) => STACKED,
-                (n, _) => LANE * n as i32,
-            };
-            let next = figure.panels.get(index + 1);
-            let shows_x = next.is_none_or(|next| next.x.label != panel.x.label || next.title != panel.title);
-            let mut frame = Frame {
-                left: LEFT,
-                right: RIGHT,
-                top,
-                bottom: top + height,
-                x: panel.x.range.unwrap_or_else(|| covered(panel, |series| &series.x)),
-                y: panel.y.range.unwrap_or_else(|| covered(panel, |series| &series.y)),
-                y_ticks: if figure.panels.len() == 1 { 8 } else { 5 },
-                keys,
-                tag,
-                lanes,
-                shows_x,
-            };
-            for (row, lane) in frame.lanes.iter_mut().enumerate() {
-                (lane.top, lane.middle) = (top + LANE * row as i32, top + LANE * row as i32 + LANE / 2);
-                lane.bottom = lane.top + LANE;
+        for row in parts.chunks(columns) {
+            let mut below = y;
+            for (column, part) in row.iter().enumerate() {
+                below = below.max(stand(figure, part, looks, (WIDTH * column as i32, y), &mut frames));
             }
-            y = frame.bottom + if shows_x { AXIS } else { GAP };
-            frames.push(frame);
+            y = below;
         }
-        Self { height: y, subjects, frames }
+        Self { size: (WIDTH * columns as i32, y), subjects, frames }
     }
+}
+
+/// Puts panels below each other, and answers where they end.
+fn stand(figure: &Figure, part: &[Panel], looks: &Looks, (edge, mut y): Place, frames: &mut Vec<Frame>) -> i32 {
+    for (index, panel) in part.iter().enumerate() {
+        let tag = (index == 0 && !panel.title.is_empty()).then_some(y + ROW / 2);
+        let (keys, below) = rows(samples(panel, looks), edge, y + if tag.is_some() { ROW } else { 0 });
+        let lanes = super::lanes::lanes(panel);
+        let height = match (lanes.len(), figure.panels.len()) {
+            (0, 1) => ALONE,
+            (0, _) => STACKED,
+            (n, _) => LANE * n as i32,
+        };
+        let top = below.max(y + GAP / 2);
+        let shows_x = part.get(index + 1).is_none_or(|next| next.x.label != panel.x.label);
+        let like: Vec<&Panel> = figure.panels.iter().filter(|other| other.id == panel.id).collect();
+        let mut frame = Frame {
+            edge,
+            left: edge + LEFT,
+            right: edge + RIGHT,
+            top,
+            bottom: top + height,
+            x: panel.x.range.unwrap_or_else(|| covered(&like, |series| &series.x)),
+            y: panel.y.range.unwrap_or_else(|| covered(&like, |series| &series.y)),
+            y_ticks: if figure.panels.len() == 1 { 8 } else { 5 },
+            keys,
+            tag,
+            lanes,
+            shows_x,
+        };
+        for (row, lane) in frame.lanes.iter_mut().enumerate() {
+            (lane.top, lane.bottom) = (top + LANE * row as i32, top + LANE * (row as i32 + 1));
+        }
+        y = frame.bottom + if shows_x { AXIS } else { GAP };
+        frames.push(frame);
+    }
+    y
 }
 
 impl Frame {
@@ -125,16 +141,17 @@ fn within((from, to): (i32, i32), value: f64, axis: (f64, f64)) -> i32 {
 }
 
 /// Samples in rows from left to right, and where the next row would stand.
-fn rows(samples: Vec<(Look, String)>, from: i32, top: i32) -> (Vec<Key>, i32) {
+fn rows(samples: Vec<(Look, String)>, edge: i32, top: i32) -> (Vec<Key>, i32) {
+    let from = edge + LEFT;
     let (mut x, mut y) = (from, top);
     let mut keys = Vec::new();
     for (look, text) in samples {
         let width = look.sample_width() + MM + text_width(&text);
-        if x > from && x + width > RIGHT {
+        if x > from && x + width > edge + RIGHT {
             (x, y) = (from, y + ROW);
         }
         keys.push(Key { at: (x, y + ROW / 2), look, text });
-        x += width + 3 * MM;
+        x += width + 2 * MM;
     }
     let next = if keys.is_empty() { top } else { y + ROW };
     (keys, next)
@@ -165,9 +182,10 @@ pub(super) fn is_near(panel: &Panel, limit: &Series) -> bool {
     largest(limit) <= 3.0 * drawn
 }
 
-/// What an axis covers: from zero, if nothing is below it, to a little more than the largest value.
-fn covered(panel: &Panel, of: impl Fn(&Series) -> &Vec<f64>) -> (f64, f64) {
-    let shown = panel.series.iter().filter(|s| s.kind != Kind::Band && (s.role != Role::Limit || is_near(panel, s)));
+/// What an axis of panels alike covers: from zero, if nothing is below it, to a little more than the largest value.
+fn covered(panels: &[&Panel], of: impl Fn(&Series) -> &Vec<f64>) -> (f64, f64) {
+    let is_shown = |panel, s: &Series| s.kind != Kind::Band && (s.role != Role::Limit || is_near(panel, s));
+    let shown = panels.iter().flat_map(|panel| panel.series.iter().filter(|series| is_shown(panel, series)));
     let values = shown.flat_map(of).copied().filter(|value| value.is_finite());
     let (least, largest) = values.fold((0.0, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
     match largest - least {
