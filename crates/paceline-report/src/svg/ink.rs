@@ -83,9 +83,9 @@ impl Look {
     }
 }
 
-/// About how wide a text is: letters of the font are half as wide as high.
+/// About how wide a text is: letters of the font are half as wide as high, capitals more.
 pub(super) fn text_width(text: &str) -> i32 {
-    text.chars().count() as i32 * LETTER / 2
+    text.chars().map(|letter| if letter.is_uppercase() { LETTER * 3 / 4 } else { LETTER / 2 }).sum()
 }
 
 /// The sheet.
