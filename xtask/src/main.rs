@@ -3,6 +3,7 @@
 mod book;
 mod check;
 mod docs;
+mod figures;
 mod make_traces;
 mod measure;
 mod outside;
@@ -48,6 +49,11 @@ const TASKS: &[Task] = &[
         name: "screenshots",
         help: "write the README's picture, docs/images (needs chromium)",
         run: screenshots::screenshots,
+    },
+    Task {
+        name: "figures",
+        help: "draw the pages' pictures, docs/figures, from runs (--check: only compare)",
+        run: figures::figures,
     },
     Task {
         name: "make-traces",

@@ -493,3 +493,29 @@ fn a_capture_is_of_one_run() {
     assert!(bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && bytes.len() > 100_000, "{}", bytes.len());
     assert!(folder.join("rows/manifest.json").exists());
 }
+
+#[test]
+fn report_draws_vector_files() {
+    let folder = folder("svg");
+    let run = ["run", "mmsys16/table1", "--set", "duration=5s", "--out", "results"];
+    paceline_in(&folder, &run);
+    let report = |arguments: &[&str]| paceline_in(&folder, &[&["report", "results"], arguments].concat());
+    let within = report(&["--svg"]);
+    assert_eq!((within.status.code(), out(&within)), (Some(0), ""), "{}", talk(&within));
+    let elsewhere = report(&["--svg", "pictures"]);
+    assert_eq!(elsewhere.status.code(), Some(0), "{}", talk(&elsewhere));
+    let files = |place: &str| -> BTreeSet<_> {
+        fs::read_dir(folder.join(place)).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    };
+    let names = files("results/figures");
+    assert_eq!(names, files("pictures"));
+    assert!(names.contains(std::ffi::OsStr::new("mmsys16-fig13.svg")), "{names:?}");
+    assert!(talk(&elsewhere).contains(&format!("{} pictures are in pictures", names.len())), "{}", talk(&elsewhere));
+    for name in &names {
+        let text = fs::read_to_string(folder.join("pictures").join(name)).unwrap();
+        assert!(text.starts_with("<svg ") && text.trim_end().ends_with("</svg>"), "{name:?}");
+    }
+    refused(&report(&["--svg", "--out", "page.html"]), &["--svg", "--out"]);
+    refused(&paceline_in(&folder, &["report", "nowhere", "--svg"]), &["nowhere"]);
+    assert!(!folder.join("nowhere").exists());
+}

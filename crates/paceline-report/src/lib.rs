@@ -1,8 +1,8 @@
-//! Stored results to figures, and figures to one HTML page.
+//! Stored results to figures, and figures to one HTML page or to vector files.
 //!
 //! ```text
-//! DIR --read--> rows, column by column --panels--> Figure --page--> report.html
-//!               (never a simulator)                   '----------> other pictures
+//! DIR --read--> rows, column by column --panels--> Figure --page----------> report.html
+//!               (never a simulator)                   '-----pictures, svg--> figures/*.svg
 //! ```
 //!
 //! What stands in a figure is all that a picture shows: nobody downstream of [`figure`] sees a row. A report needs only
@@ -12,7 +12,9 @@ pub mod error;
 pub mod figure;
 pub mod page;
 pub mod panels;
+pub mod pictures;
 pub mod read;
+pub mod svg;
 
 pub use error::ReportError;
 pub use figure::Figure;

@@ -1,6 +1,7 @@
 //! `paceline report`.
 
 use miette::{IntoDiagnostic, Result};
+use paceline_report::{page, svg};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,11 +13,21 @@ pub struct Arguments {
     /// Where the page goes; into the folder, as report.html, if absent.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Writes pictures as SVG in place of the page, into this folder; into figures in the folder of results, if none is named.
+    #[arg(long, value_name = "OUTDIR", num_args = 0..=1, conflicts_with = "out")]
+    svg: Option<Option<PathBuf>>,
 }
 
 /// Draws what is in a folder of results.
 pub fn report(arguments: &Arguments) -> Result<ExitCode> {
-    let within = || arguments.dir.join(paceline_report::page::REPORT_FILE);
+    if let Some(into) = &arguments.svg {
+        let within = || arguments.dir.join(svg::FIGURES_FOLDER);
+        let into = into.clone().unwrap_or_else(within);
+        let files = svg::write(&arguments.dir, &into).into_diagnostic()?;
+        eprintln!("{} pictures are in {}", files.len(), into.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let within = || arguments.dir.join(page::REPORT_FILE);
     let to = arguments.out.clone().unwrap_or_else(within);
     write(&arguments.dir, &to)?;
     Ok(ExitCode::SUCCESS)
@@ -24,11 +35,11 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Draws a folder into the folder.
 pub fn report_within(dir: &Path) -> Result<()> {
-    write(dir, &dir.join(paceline_report::page::REPORT_FILE))
+    write(dir, &dir.join(page::REPORT_FILE))
 }
 
 fn write(dir: &Path, to: &Path) -> Result<()> {
-    paceline_report::page::write(dir, to).into_diagnostic()?;
+    page::write(dir, to).into_diagnostic()?;
     eprintln!("the report is {}", to.display());
     Ok(())
 }

@@ -1,0 +1,202 @@
+//! Which panels stand together in a picture: of every report the same groups, and the figures of papers whose runs a
+//! folder holds.
+
+use crate::figure::{Figure, Kind, Panel, Series, Subject};
+use crate::read::{Results, Run};
+use serde::Deserialize;
+
+/// The figures of papers, as TOML.
+pub const PAPERS: &str = include_str!("../figures.toml");
+
+/// What a paper's figure shows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// Paper and figure, such as `mmsys16/fig13`.
+    pub id: String,
+    /// Whose runs.
+    pub scenario: String,
+    /// Cases of the scenario, each as `name=value`; all runs if there are none.
+    #[serde(default)]
+    pub cases: Vec<String>,
+    /// A panel for each case, and not all cases in one.
+    #[serde(default)]
+    pub apart: bool,
+    /// Ids of panels, from top to bottom; `panel:series` is of its series only that one.
+    pub panels: Vec<String>,
+    /// Flows; all if there are none.
+    #[serde(default)]
+    pub flows: Vec<String>,
+    /// Part of the time, s.
+    pub window_s: Option<(f64, f64)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    figure: Vec<Choice>,
+}
+
+/// Groups of panels that every scenario gets; what is in none of them is in [`OTHERS`].
+const GROUPS: &[(&str, &[&str])] = &[
+    ("network", &["rate", "queue", "loss"]),
+    ("control", &["gradient", "states", "control", "window"]),
+    ("frames", &["frames", "rtt"]),
+    ("distribution", &["cdf-queue", "cdf-owd", "cdf-frames", "cdf-rtt"]),
+];
+const OTHERS: &str = "signals";
+
+/// The figures of papers.
+pub fn papers() -> Vec<Choice> {
+    let file: File = toml::from_str(PAPERS).expect("a test reads the same text");
+    file.figure
+}
+
+/// All pictures of a folder, made of its figures.
+pub fn pictures(results: &Results, figures: &[Figure]) -> Vec<Figure> {
+    let mut pictures = Vec::new();
+    for scenario in results.scenarios() {
+        let figures: Vec<&Figure> = figures.iter().filter(|figure| figure.scenario == scenario).collect();
+        pictures.extend(groups(scenario, &figures));
+        let papers = papers().into_iter().filter(|choice| choice.scenario == scenario);
+        pictures.extend(papers.filter_map(|choice| of_paper(&choice, &results.runs, &figures)));
+    }
+    pictures.retain(|picture| !picture.panels.is_empty());
+    pictures
+}
+
+fn groups(scenario: &str, figures: &[&Figure]) -> Vec<Figure> {
+    let Some(first) = figures.first() else { return Vec::new() };
+    let panels = || figures.iter().flat_map(|figure| &figure.panels);
+    let group = |name: &str, panels: Vec<Panel>| Figure {
+        id: format!("{scenario}/{name}"),
+        scenario: scenario.to_owned(),
+        title: String::new(),
+        subjects: first.subjects.clone(),
+        panels: panels.into_iter().map(untitled).collect(),
+    };
+    let known = |id: &str| GROUPS.iter().any(|(_, ids)| ids.contains(&id));
+    let mut groups: Vec<Figure> = GROUPS
+        .iter()
+        .map(|(name, ids)| group(name, ids.iter().filter_map(|id| panels().find(|p| p.id == *id)).cloned().collect()))
+        .collect();
+    groups.push(group(OTHERS, panels().filter(|panel| !known(&panel.id)).cloned().collect()));
+    groups
+}
+
+/// What stands beside a panel says what it shows.
+fn untitled(panel: Panel) -> Panel {
+    Panel { title: String::new(), ..panel }
+}
+
+/// A paper's figure, if there are runs of each of its cases.
+fn of_paper(choice: &Choice, runs: &[Run], figures: &[&Figure]) -> Option<Figure> {
+    let subjects = &figures.first()?.subjects;
+    let is_of = |subject: &Subject, case: &str| {
+        let change = format!("case.{case}");
+        runs.iter().any(|run| run.stored.directory == subject.run && run.stored.changes.contains(&change))
+    };
+    let of_case = |case: &str| -> Vec<usize> { (0..subjects.len()).filter(|s| is_of(&subjects[*s], case)).collect() };
+    let cases: Vec<Vec<usize>> = choice.cases.iter().map(|case| of_case(case)).collect();
+    if cases.iter().any(Vec::is_empty) {
+        return None;
+    }
+    // The subjects of each part, and what the part is called.
+    let mut parts: Vec<(String, Vec<usize>)> = match (cases.is_empty(), choice.apart) {
+        (true, _) => vec![(String::new(), (0..subjects.len()).collect())],
+        (false, false) => vec![(String::new(), cases.concat())],
+        (false, true) => choice.cases.iter().cloned().zip(cases).collect(),
+    };
+    let is_shown = |subject: usize| choice.flows.is_empty() || choice.flows.contains(&subjects[subject].flow);
+    parts.iter_mut().for_each(|(_, part)| part.retain(|subject| is_shown(*subject)));
+
+    let mut picture = Figure {
+        id: choice.id.clone(),
+        scenario: choice.scenario.clone(),
+        title: String::new(),
+        subjects: Vec::new(),
+        panels: Vec::new(),
+    };
+    for (name, part) in &parts {
+        part.iter().for_each(|subject| _ = known(&mut picture.subjects, &subjects[*subject], choice.apart));
+        for id in &choice.panels {
+            let (id, only) = id.split_once(':').map_or((id.as_str(), None), |(id, only)| (id, Some(only)));
+            let panel = figures.iter().find_map(|figure| figure.panel(id));
+            let Some(mut panel) = panel.cloned() else { continue };
+            panel.title.clone_from(name);
+            panel.series.retain(|series| match series.subject {
+                Some(subject) => part.contains(&subject) && only.is_none_or(|only| only == series.id),
+                None => true,
+            });
+            for series in &mut panel.series {
+                series.subject = series.subject.map(|s| known(&mut picture.subjects, &subjects[s], choice.apart));
+            }
+            if let Some(window) = choice.window_s.filter(|_| panel.series.iter().all(|s| s.kind != Kind::Cdf)) {
+                panel.x.range = Some(window);
+                panel.series.iter_mut().for_each(|series| cut(series, window));
+            }
+            if panel.series.iter().any(|series| series.subject.is_some()) {
+                picture.panels.push(panel);
+            }
+        }
+    }
+    Some(picture)
+}
+
+/// The place of a subject in a picture; where cases stand apart, a flow is the same in all of them.
+fn known(subjects: &mut Vec<Subject>, subject: &Subject, apart: bool) -> usize {
+    let same = |known: &Subject| if apart { known.flow == subject.flow } else { known == subject };
+    subjects.iter().position(same).unwrap_or_else(|| {
+        let label = if apart { subject.flow.clone() } else { subject.label.clone() };
+        subjects.push(Subject { label, ..subject.clone() });
+        subjects.len() - 1
+    })
+}
+
+/// Leaves what lies in the window; a value that holds until the next is carried to its ends.
+fn cut(series: &mut Series, (from, to): (f64, f64)) {
+    let first = series.x.partition_point(|x| *x < from);
+    let end = series.x.partition_point(|x| *x <= to);
+    let holds = matches!(series.kind, Kind::Steps | Kind::Band);
+    let before = (holds && first > 0).then(|| series.y[first - 1]);
+    let goes_on = holds && end < series.x.len();
+    (series.x, series.y) = (series.x[first..end].to_vec(), series.y[first..end].to_vec());
+    if let Some(y) = before {
+        series.x.insert(0, from);
+        series.y.insert(0, y);
+    }
+    if let Some(y) = series.y.last().copied().filter(|_| goes_on) {
+        series.push(to, y);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Role;
+
+    #[test]
+    fn the_figures_of_papers_are_read_and_unlike() {
+        let papers = papers();
+        assert!(papers.len() > 10, "{}", papers.len());
+        for (index, choice) in papers.iter().enumerate() {
+            assert!(papers[..index].iter().all(|other| other.id != choice.id), "{} twice", choice.id);
+            assert!(!choice.panels.is_empty() && (!choice.apart || choice.cases.len() > 1), "{}", choice.id);
+            for panel in choice.panels.iter().map(|panel| panel.split(':').next().unwrap()) {
+                assert!(GROUPS.iter().any(|(_, ids)| ids.contains(&panel)), "{}: {panel}", choice.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_carries_what_holds() {
+        let of = |kind| {
+            let mut series = Series::new("s", "s", 0, Role::Main, kind);
+            [(0.0, 1.0), (4.0, 2.0), (9.0, 3.0)].into_iter().for_each(|(x, y)| series.push(x, y));
+            cut(&mut series, (2.0, 6.0));
+            (series.x, series.y)
+        };
+        assert_eq!(of(Kind::Steps), (vec![2.0, 4.0, 6.0], vec![1.0, 2.0, 2.0]));
+        assert_eq!(of(Kind::Points), (vec![4.0], vec![2.0]));
+    }
+}

@@ -1,0 +1,91 @@
+//! `cargo xtask figures`: the pictures of the pages, `docs/figures`, drawn by the command from runs of its own.
+
+use crate::steps::{Problem, command, program, root, run, shown, target};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use toml::{Table, Value};
+
+/// Which figures there are; the report reads the same file.
+const CHOICES: &str = include_str!("../../crates/paceline-report/figures.toml");
+
+/// What the pages' pictures may have in all.
+const MOST_BYTES: u64 = 1_500_000;
+
+/// Draws every figure of a paper; `--check`: elsewhere, and fails if one is not as it is kept.
+pub fn figures(arguments: &[String]) -> Result<(), Problem> {
+    let check = match arguments {
+        [] => false,
+        [flag] if flag == "--check" => true,
+        _ => return Err(Problem::Usage("takes `--check` or nothing".into())),
+    };
+    // Debug and release come to the same bytes; this profile is built sooner.
+    run(command("cargo build --quiet --profile test --package paceline-cli"))?;
+    let kept = root().join("docs/figures");
+    let place = if check { target().join("figures") } else { kept.clone() };
+    let (mut total, mut moved) = (0, Vec::new());
+    for (scenario, choices) in by_scenario()? {
+        let results = target().join("figure-runs").join(scenario.replace('/', "-"));
+        if results.exists() {
+            fs::remove_dir_all(&results).map_err(failed(&results))?;
+        }
+        simulate(&scenario, &choices, &results)?;
+        let mut report = paceline("report");
+        report.arg(&results).arg("--svg");
+        run(report)?;
+        for id in choices.iter().map(|choice| choice["id"].as_str().unwrap_or_default()) {
+            let made = results.join("figures").join(format!("{}.svg", id.replace('/', "-")));
+            let to = place.join(format!("{id}.svg"));
+            fs::create_dir_all(to.parent().unwrap_or(&place)).map_err(failed(&to))?;
+            total += fs::copy(&made, &to).map_err(failed(&made))?;
+            if check && fs::read(&to).ok() != fs::read(kept.join(format!("{id}.svg"))).ok() {
+                moved.push(id.to_owned());
+            }
+        }
+    }
+    match (moved.as_slice(), total) {
+        ([], 0..=MOST_BYTES) => Ok(()),
+        ([], _) => Err(Problem::Failed(format!("they have {total} bytes, more than {MOST_BYTES}"))),
+        (moved, _) => Err(Problem::Failed(format!("no longer as kept: {}; `cargo xtask figures`", moved.join(", ")))),
+    }
+}
+
+fn by_scenario() -> Result<BTreeMap<String, Vec<Table>>, String> {
+    let file: Table = CHOICES.parse().map_err(|error| format!("figures.toml: {error}"))?;
+    let mut scenarios: BTreeMap<String, Vec<Table>> = BTreeMap::new();
+    for choice in file["figure"].as_array().into_iter().flatten().filter_map(Value::as_table) {
+        let scenario = choice["scenario"].as_str().unwrap_or_default().to_owned();
+        scenarios.entry(scenario).or_default().push(choice.clone());
+    }
+    Ok(scenarios)
+}
+
+/// Runs a scenario into a folder, once for each case that a figure shows.
+fn simulate(scenario: &str, choices: &[Table], into: &Path) -> Result<(), String> {
+    let lists = choices.iter().filter_map(|choice| choice.get("cases")).filter_map(Value::as_array);
+    let mut cases: Vec<&str> = lists.flatten().filter_map(Value::as_str).collect();
+    cases.sort_unstable();
+    cases.dedup();
+    let cases = if cases.is_empty() { vec![None] } else { cases.into_iter().map(Some).collect() };
+    for case in cases {
+        let mut run = paceline(&format!("run {scenario}"));
+        run.args(case.iter().flat_map(|case| ["--case", case])).arg("--out").arg(into).stdout(Stdio::null());
+        eprintln!("\n==> {}", shown(&run));
+        let status = run.status().map_err(|error| format!("`{}` did not start: {error}", shown(&run)))?;
+        // 1 is a claim that does not hold, which the pages say.
+        if !matches!(status.code(), Some(0 | 1)) {
+            return Err(format!("`{}` failed: {status}", shown(&run)));
+        }
+    }
+    Ok(())
+}
+
+fn paceline(arguments: &str) -> Command {
+    program(target().join("debug/paceline"), arguments)
+}
+
+fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> String + use<> {
+    let path = path.display().to_string();
+    move |error| format!("{path}: {error}")
+}
