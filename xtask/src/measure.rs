@@ -48,7 +48,7 @@ pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
         ("one GCC flow, per delivered packet", per_packet("speed", "simulate", [1, 6])?),
         ("receive half of gcc-2016", per_packet("speed", "receive", PACKETS)?),
         ("send half of gcc-tfb", senders("ours")? - script),
-        ("rtc-interceptor's GCC, as it", senders("theirs")? - script),
+        ("rtc-interceptor's GCC, same script", senders("theirs")? - script),
     ];
     println!("| what                                   | instructions per packet |");
     println!("|:---------------------------------------|------------------------:|");

@@ -2,32 +2,11 @@
 
 use crate::table::{kind_of, shown};
 use paceline_lab::reproduce::Cell;
-use paceline_lab::stats::Statistic;
 
 /// What a cell is about: metric, case, flow, window.
 pub fn place(cell: &Cell) -> [String; 4] {
-    let metric = match &cell.over {
-        None if cell.runs != Statistic::Mean => format!("{} {}", cell.runs.name(), cell.metric),
-        None => cell.metric.clone(),
-        Some(over) => {
-            let mut other = Vec::new();
-            if over.metric != cell.metric {
-                other.push(over.metric.clone());
-            }
-            if over.case != cell.case {
-                other.push(over.case.to_string());
-            }
-            if over.flow != cell.flow {
-                other.extend(over.flow.clone());
-            }
-            if over.window_s != cell.window_s {
-                other.push(format!("{} to {} s", over.window_s.0, over.window_s.1));
-            }
-            format!("{} over {}", cell.metric, other.join(" "))
-        }
-    };
     let window = format!("{} to {} s", cell.window_s.0, cell.window_s.1);
-    [metric, cell.case.to_string(), cell.flow.clone().unwrap_or_default(), window]
+    [cell.quantity(), cell.case.to_string(), cell.flow.clone().unwrap_or_default(), window]
 }
 
 /// A value of a cell: in its metric's unit or, of a ratio, times.

@@ -29,7 +29,7 @@ pub(crate) struct FeedbackRecord {
     next: RemoteTime,
     /// What came since the last report was complete, and when that was.
     bytes: DataSize,
-    since: RemoteTime,
+    since: Option<RemoteTime>,
     /// Unwrapped number of `arrivals[0]`: all below were reported. `None` before the first packet.
     base: Option<u64>,
     /// In ticks, from `base` to the highest number that came.
@@ -47,7 +47,7 @@ impl FeedbackRecord {
             interval: (interval, longest),
             next: RemoteTime::MAX,
             bytes: DataSize::ZERO,
-            since: RemoteTime::ZERO,
+            since: None,
             base: None,
             arrivals: Vec::with_capacity(2 * REPORT_EARLY),
             late: VecDeque::new(),
@@ -59,6 +59,7 @@ impl FeedbackRecord {
     /// A packet with this transport-wide number came.
     pub fn handle_packet(&mut self, now: RemoteTime, number: u16, size: DataSize) {
         self.bytes += size;
+        self.since.get_or_insert(now);
         // One lap up, so that packets reordered before the first have a place.
         let base = *self.base.get_or_insert(number as u64 + (1 << 16));
         let end = base + self.arrivals.len() as u64;
@@ -106,9 +107,9 @@ impl FeedbackRecord {
             self.base = self.base.map(|base| base + covered as u64);
         }
         if self.is_empty() {
-            let rate = Rate::of(self.bytes, now - self.since);
+            let rate = Rate::of(self.bytes, now - self.since.unwrap_or(now));
             self.next = now + interval(rate, self.interval);
-            (self.bytes, self.since) = (DataSize::ZERO, now);
+            (self.bytes, self.since) = (DataSize::ZERO, Some(now));
         }
     }
 

@@ -9,6 +9,7 @@ use crate::panels;
 use crate::read::Results;
 use askama::Template;
 use columns::{Columns, Place};
+use paceline_lab::store::write_whole;
 use serde::Serialize;
 use std::fs;
 use std::path::Path;
@@ -26,7 +27,16 @@ pub const TIME_QUANTUM_S: f64 = 1e-6;
 /// The folder is not one of results, or a file of it is damaged, or the page cannot be written.
 pub fn write(dir: &Path, to: &Path) -> Result<(), ReportError> {
     let page = render(&Results::open(dir)?)?;
-    fs::write(to, page).map_err(|source| ReportError::Io { action: "write", path: to.to_path_buf(), source })
+    let is_pipe = fs::metadata(to).is_ok_and(|at| !at.is_file());
+    if is_pipe {
+        return fs::write(to, page).map_err(|source| ReportError::Io {
+            action: "write",
+            path: to.to_path_buf(),
+            source,
+        });
+    }
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    Ok(write_whole(to.parent().unwrap_or(Path::new("")), &name, page.as_bytes())?)
 }
 
 /// The page of a folder of results.

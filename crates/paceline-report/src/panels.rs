@@ -18,6 +18,7 @@ use crate::error::ReportError;
 use crate::figure::{Axis, Figure, Panel, Subject};
 use crate::read::{FlowRow, FrameRow, PacketRow, Results, Run, SignalRow};
 use scene::Scene;
+pub(crate) use scene::shown;
 
 /// Flows of a run that have series of their own; the others are drawn as their sum.
 pub const FLOWS_SHOWN: usize = 8;

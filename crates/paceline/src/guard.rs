@@ -11,11 +11,12 @@
 //! controller's 8 % a second; here the controller has kept its own rate, and the cap's way back to it takes the fall's
 //! number of seconds, or fewer.
 //!
-//! What counts as heard is news of packets that were sent: per-packet feedback, a report on new packets. What is
-//! doubled, forged or too old is no news; the flow drops it before it comes here. While feedback comes the guard
-//! changes nothing.
+//! What counts as sent is media, of which every receiver reports; padding and retransmissions have no report of their own
+//! without per-packet feedback. What counts as heard is news of packets that were sent: per-packet feedback, a report on
+//! new packets. What is doubled, forged or too old is no news; the flow drops it before it comes here. While feedback
+//! comes the guard changes nothing. Reports must come more often than every 3 s.
 
-use crate::{Decision, Feedback, ReceiverReport, SendHalf, SentPacket, Signals, StreamState};
+use crate::{Decision, Feedback, PacketKind, ReceiverReport, SendHalf, SentPacket, Signals, StreamState};
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
 
@@ -32,6 +33,8 @@ pub(crate) struct Guard {
     min: Rate,
     /// When the next fall is due if nothing is heard; [`Time::MAX`]: nothing was sent since something was.
     fall: Time,
+    /// Media was sent since the last fall, or since something was heard.
+    sent: bool,
     /// No more than this is sent; none: what the half says.
     cap: Option<Rate>,
     /// When the cap last changed.
@@ -40,11 +43,11 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub fn new(half: Box<dyn SendHalf>, min: Rate) -> Self {
-        Self { half, min, fall: Time::MAX, cap: None, changed: Time::ZERO }
+        Self { half, min, fall: Time::MAX, sent: false, cap: None, changed: Time::ZERO }
     }
 
     fn hear(&mut self, now: Time) {
-        self.fall = Time::MAX;
+        (self.fall, self.sent) = (Time::MAX, false);
         if let Some(cap) = self.cap {
             let dt = (now - self.changed).min(INTERVAL);
             let cap = grown(cap, dt);
@@ -76,8 +79,11 @@ fn grown(cap: Rate, dt: TimeDelta) -> Rate {
 impl SendHalf for Guard {
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        if self.fall == Time::MAX {
-            self.fall = now + PATIENCE;
+        if packet.kind == PacketKind::Media {
+            self.sent = true;
+            if self.fall == Time::MAX {
+                self.fall = now + PATIENCE;
+            }
         }
         self.half.handle_sent(now, packet);
     }
@@ -106,7 +112,11 @@ impl SendHalf for Guard {
             self.half.handle_timeout(now, signals);
         }
         if self.fall <= now {
-            self.fall(now);
+            match core::mem::take(&mut self.sent) {
+                true => self.fall(now),
+                // Who is silent is not answered.
+                false => self.fall = Time::MAX,
+            }
         }
     }
     #[inline]
@@ -217,6 +227,23 @@ mod tests {
         assert_eq!(guard.poll_timeout(), Time::MAX);
         assert_eq!(send(&mut guard, 118_000, 120_900), []);
         assert_eq!(send(&mut guard, 121_000, 121_100), [(121_000, 800_000)]);
+    }
+
+    /// A camera that pauses leaves padding, of which receiver reports say nothing; and whoever sent one packet before a
+    /// pause, and lost it, falls once and not to the minimum.
+    #[test]
+    fn neither_padding_nor_the_silent_are_waited_for() {
+        let mut guard = guard();
+        let padding =
+            SentPacket { sequence: 0, size: DataSize::from_bytes(250), stream: StreamId(0), kind: PacketKind::Padding };
+        guard.handle_sent(at(0), &padding);
+        assert_eq!(guard.fall, Time::MAX);
+        send(&mut guard, 100, 200);
+        for ms in [3100, 4100, 5100] {
+            guard.handle_timeout(at(ms), &mut Signals::unheard());
+        }
+        assert_eq!((guard.decision().target.as_bps(), guard.fall), (800_000, Time::MAX));
+        assert_eq!(send(&mut guard, 6000, 9100), [(9000, 640_000)], "sending again, and unheard again");
     }
 
     #[test]

@@ -67,7 +67,6 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     })?;
     if let Some(dir) = &arguments.out {
         eprintln!("rows and results are in {}", dir.display());
-        report_within(dir)?;
     }
 
     let each: Vec<Vec<RunMetrics>> = plans.iter().zip(&results).map(|(plan, result)| metrics(plan, result)).collect();
@@ -105,6 +104,9 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
             }
         }
         output::print(text.trim_end())?;
+    }
+    if let Some(dir) = &arguments.out {
+        report_within(dir);
     }
     Ok(verdict(&results))
 }

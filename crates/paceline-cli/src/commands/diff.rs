@@ -82,7 +82,10 @@ fn describe_group(group: &GroupDiff) -> String {
     let both = group.name.runs - group.runs_only_before;
     let seeds: Vec<String> = group.moved_seeds.iter().map(u64::to_string).collect();
     let seeds = if seeds.is_empty() { String::new() } else { format!("; moved: seed {}", seeds.join(", ")) };
-    text += &format!("  {} of {both} hashes equal{seeds}\n", group.hashes_equal);
+    text += &match group.hashes_equal {
+        Some(equal) => format!("  {equal} of {both} hashes equal{seeds}\n"),
+        None => format!("  the hash over {both} runs differs, or is over another number\n"),
+    };
     for (more, which) in [(group.runs_only_before, "first"), (group.runs_only_after, "second")] {
         if more > 0 {
             text += &format!("  {} only in the {which}\n", runs(more));

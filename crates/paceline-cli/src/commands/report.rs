@@ -33,9 +33,11 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Draws a folder into the folder.
-pub fn report_within(dir: &Path) -> Result<()> {
-    write(dir, &dir.join(page::REPORT_FILE))
+/// Draws a folder into the folder. The page is a copy of what is there: a run is no worse without it.
+pub fn report_within(dir: &Path) {
+    if let Err(problem) = write(dir, &dir.join(page::REPORT_FILE)) {
+        eprintln!("no report was written: {problem:?}");
+    }
 }
 
 fn write(dir: &Path, to: &Path) -> Result<()> {

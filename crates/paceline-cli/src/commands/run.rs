@@ -63,7 +63,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     })?;
     if let Some(dir) = &arguments.out {
         eprintln!("rows and results are in {}", dir.display());
-        report_within(dir)?;
     }
     if let Some(file) = into.pcap {
         eprintln!("packets are in {}", file.display());
@@ -78,6 +77,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         for (plan, result) in plans.iter().zip(&results) {
             output::print(&describe(plan, result, &selection.changes()))?;
         }
+    }
+    if let Some(dir) = &arguments.out {
+        report_within(dir);
     }
     Ok(verdict(&results))
 }

@@ -70,7 +70,7 @@ fn table(report: &Report) -> String {
 }
 
 fn row(cells: &[String]) -> String {
-    let escaped = cells.iter().map(|cell| cell.replace('|', "\\|"));
+    let escaped = cells.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " "));
     format!("| {} |\n", escaped.collect::<Vec<_>>().join(" | "))
 }
 

@@ -95,16 +95,25 @@ impl Capture {
     /// Writes the last packets and gives the file its name.
     ///
     /// # Errors
-    /// What went wrong first, now or while packets came. An earlier file is then still in place.
+    /// What went wrong first, now or while packets came. An earlier file is then still in place. Whoever reads a pipe
+    /// may leave when they have seen enough: that is no error.
     pub fn finish(mut self) -> Result<(), CaptureError> {
         self.waiting.close();
         self.drain();
         // In this order, so that on an error the file is closed before it is removed.
         let Self { writer, temporary, path, failed, .. } = self;
+        let left = |error: &StoreError| {
+            let broken = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+            temporary.is_none() && matches!(error, StoreError::Io { source, .. } if broken(source))
+        };
         if let Some(failed) = failed {
-            return Err(failed.into());
+            return if left(&failed) { Ok(()) } else { Err(failed.into()) };
         }
-        let file = writer.into_inner().into_inner().map_err(|e| files::io("write", &path)(e.into_error()))?;
+        let file = match writer.into_inner().into_inner().map_err(|e| files::io("write", &path)(e.into_error())) {
+            Ok(file) => file,
+            Err(error) if left(&error) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
         if let Some(temporary) = temporary {
             file.sync_all().map_err(files::io("write", &path))?;
             temporary.replace(&path)?;

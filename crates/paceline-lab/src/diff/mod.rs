@@ -12,7 +12,7 @@ mod results;
 use crate::group::RunMetrics;
 use crate::label::Label;
 use crate::reproduce::{Cell, Moved, OverCell, Verdict};
-use crate::stats::Paired;
+use crate::stats::{Paired, Statistic};
 pub use results::DiffError;
 use results::{Entry, read};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct Diff {
     pub moved: bool,
     /// Runs that both have.
     pub runs: usize,
-    /// Those of them whose trace hashes are equal.
+    /// Those of them whose trace hashes are known to be equal.
     pub hashes_equal: usize,
     /// Every group that both have and that moved, or of which something else was asked.
     pub groups: Vec<GroupDiff>,
@@ -63,8 +63,9 @@ pub struct GroupDiff {
     pub moved: bool,
     /// What was asked differently.
     pub asked: Vec<Asked>,
-    /// Those of the shared runs whose trace hashes are equal.
-    pub hashes_equal: usize,
+    /// Those of the shared runs whose trace hashes are equal; none: a scoreboard's one hash over all differs, or is over
+    /// another number of runs.
+    pub hashes_equal: Option<usize>,
     /// Seeds whose trace hashes differ; nothing where a scoreboard has one hash for all.
     pub moved_seeds: Vec<u64>,
     /// Runs that only the first has.
@@ -174,7 +175,7 @@ fn between(before: &[Entry], after: &[Entry]) -> Diff {
     Diff {
         moved: all.iter().any(|g| g.moved) || !only_before.is_empty() || !only_after.is_empty(),
         runs: all.iter().map(|g| g.name.runs - g.runs_only_before).sum(),
-        hashes_equal: all.iter().map(|g| g.hashes_equal).sum(),
+        hashes_equal: all.iter().filter_map(|g| g.hashes_equal).sum(),
         groups: all.into_iter().filter(|g| g.moved || !g.asked.is_empty()).collect(),
         only_before,
         only_after,
@@ -225,14 +226,17 @@ fn group(before: &Entry, after: &Entry) -> GroupDiff {
     let moved_seeds: Vec<u64> =
         shared.iter().filter(|(b, a)| a.trace_hash != b.trace_hash).map(|(b, _)| b.seed).collect();
     let (both, hashes_equal) = match (&before.together, &after.together) {
-        (Some(b), Some(a)) if a == b => (b.n, b.n),
-        (Some(b), Some(a)) => (b.n.min(a.n), 0),
-        _ => (shared.len(), shared.len() - moved_seeds.len()),
+        (Some(b), Some(a)) if a == b => (b.n, Some(b.n)),
+        // One hash over all runs: that it differs does not say of how many.
+        (Some(b), Some(a)) => (b.n.min(a.n), None),
+        _ => (shared.len(), Some(shared.len() - moved_seeds.len())),
     };
     let (runs_only_before, runs_only_after) = (before.count().saturating_sub(both), after.count().saturating_sub(both));
     let (metrics, cells) = (metrics(&shared), cells(&before.cells, &after.cells));
-    let moved =
-        hashes_equal < both || runs_only_before + runs_only_after > 0 || !metrics.is_empty() || !cells.is_empty();
+    let moved = hashes_equal.is_none_or(|equal| equal < both)
+        || runs_only_before + runs_only_after > 0
+        || !metrics.is_empty()
+        || !cells.is_empty();
     let asked = asked(before, after);
     let name = before.name();
     GroupDiff { name, moved, asked, hashes_equal, moved_seeds, runs_only_before, runs_only_after, metrics, cells }
@@ -291,7 +295,7 @@ fn metrics(shared: &[(&RunMetrics, &RunMetrics)]) -> Vec<MetricDiff> {
 }
 
 /// What tells cells of one case apart.
-type What<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Option<&'a OverCell>, bool, (f64, f64));
+type What<'a> = (&'a str, Statistic, Option<&'a str>, Option<&'a str>, Option<&'a OverCell>, bool, (f64, f64));
 
 fn cells(before: &[Cell], after: &[Cell]) -> Vec<CellDiff> {
     let mut left: Vec<&Cell> = after.iter().collect();
@@ -321,7 +325,7 @@ fn cells(before: &[Cell], after: &[Cell]) -> Vec<CellDiff> {
 
 fn what(cell: &Cell) -> What<'_> {
     let (flow, claim) = (cell.flow.as_deref(), cell.claim.as_deref());
-    (&cell.metric, flow, claim, cell.over.as_ref(), cell.published.is_some(), cell.window_s)
+    (&cell.metric, cell.runs, flow, claim, cell.over.as_ref(), cell.published.is_some(), cell.window_s)
 }
 
 impl CellSide {

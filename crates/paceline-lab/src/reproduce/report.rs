@@ -184,6 +184,29 @@ impl Assumed {
 }
 
 impl Cell {
+    /// What is measured: the metric, which number of several runs, and what it is divided by.
+    pub fn quantity(&self) -> String {
+        let metric = match self.runs {
+            Statistic::Mean => self.metric.clone(),
+            extreme => format!("{} {}", extreme.name(), self.metric),
+        };
+        let Some(over) = &self.over else { return metric };
+        let mut other = Vec::new();
+        if over.metric != self.metric {
+            other.push(over.metric.clone());
+        }
+        if over.case != self.case {
+            other.push(over.case.to_string());
+        }
+        if over.flow != self.flow {
+            other.extend(over.flow.clone());
+        }
+        if over.window_s != self.window_s {
+            other.push(format!("{} to {} s", over.window_s.0, over.window_s.1));
+        }
+        format!("{metric} over {}", other.join(" "))
+    }
+
     /// Whether another is of the same value or bound of the same case.
     pub(super) fn is_of_the_same(&self, other: &Self) -> bool {
         (&self.case, self.place) == (&other.case, other.place)

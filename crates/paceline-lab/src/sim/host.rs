@@ -40,6 +40,7 @@ impl Host {
             self.draw_stall();
         }
         let due = (now + self.exponential(self.plan.jitter)).max(self.passed[way as usize]);
+        // A wait so long that it reaches beyond the next stall is not held by the one after it.
         let due = if self.stall.0 <= due && due < self.stall.1 { self.stall.1 } else { due };
         self.passed[way as usize] = due;
         due

@@ -10,9 +10,6 @@ use paceline_lab::reproduce::{Cell, Verdict};
 use serde_json::Value;
 use std::path::Path;
 
-/// Rows of a run's flows that the table shows.
-const FLOWS_LISTED: usize = panels::FLOWS_SHOWN;
-
 /// A scenario's part of the page.
 pub(super) struct Section<'a> {
     pub(super) scenario: &'a str,
@@ -98,16 +95,25 @@ impl<'a> Section<'a> {
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
             assumed: assumed(&groups, &runs),
             notes: notes(&groups),
-            left_out: match runs.len() - drawn {
-                0 => String::new(),
-                left => format!(
-                    "The plots show {drawn} of {} runs: {left} would make the page too large. Tables are of all runs.",
-                    runs.len()
-                ),
-            },
+            left_out: left_out(&runs, drawn),
             figures: figures.iter().filter(|figure| figure.scenario == scenario).map(FigureView::of).collect(),
         }
     }
+}
+
+/// What of the runs is not drawn by itself.
+fn left_out(runs: &[&Run], drawn: usize) -> String {
+    let mut said = Vec::new();
+    if runs.len() > drawn {
+        let left = runs.len() - drawn;
+        said.push(format!("The plots show {drawn} of {} runs: {left} would make the page too large.", runs.len()));
+    }
+    let others = |run: &&&Run| run.about.flows.len() > panels::shown(run).len();
+    if let Some(run) = runs.iter().find(others) {
+        let (shown, all) = (panels::shown(run).len(), run.about.flows.len());
+        said.push(format!("{shown} of a run's {all} flows have lines and rows of their own, media first; the rates of the others are drawn as one sum."));
+    }
+    said.join(" ")
 }
 
 fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
@@ -286,12 +292,9 @@ impl GroupView {
 impl CellView {
     fn of(cell: &Cell) -> Self {
         let kind = if cell.over.is_some() { MetricKind::Number } else { kind_of(&cell.metric) };
-        let mut what = cell.metric.clone();
+        let mut what = cell.quantity();
         if let Some(flow) = &cell.flow {
             what += &format!(" of {flow}");
-        }
-        if let Some(over) = &cell.over {
-            what += &format!(" over {}", over.metric);
         }
         what += &format!(", {} to {} s", cell.window_s.0, cell.window_s.1);
         if let (None, Some(claim)) = (cell.published, &cell.claim) {
@@ -356,7 +359,7 @@ impl FlowView {
                 hash: hash.clone(),
             }
         };
-        flows.iter().enumerate().take(FLOWS_LISTED).map(of).collect()
+        panels::shown(run).into_iter().filter_map(|index| Some((index, flows.get(index)?))).map(of).collect()
     }
 }
 
@@ -376,6 +379,16 @@ impl<'a> FigureView<'a> {
 const SPOKEN: usize = 24;
 
 /// A plot in words: least, mean and largest of each series.
+/// The mean over time of a value that holds until the next, of any other the mean of the points.
+fn mean(series: &Series, values: &[f64]) -> f64 {
+    let spans = series.x.windows(2).zip(&series.y).map(|(x, y)| (x[1] - x[0], *y)).filter(|(_, y)| y.is_finite());
+    let (time, sum) = spans.fold((0.0, 0.0), |(time, sum), (span, y)| (time + span, sum + span * y));
+    match series.kind {
+        Kind::Steps if time > 0.0 => sum / time,
+        _ => values.iter().sum::<f64>() / values.len() as f64,
+    }
+}
+
 fn spoken(panel: &Panel, figure: &Figure) -> String {
     let unit = |unit: &str| if unit.is_empty() { String::new() } else { format!(" {unit}") };
     let of = |series: &Series| {
@@ -396,7 +409,7 @@ fn spoken(panel: &Panel, figure: &Figure) -> String {
                 let (least, most) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
                 match (least, most) {
                     (Some(least), Some(most)) => {
-                        let mean = values.iter().sum::<f64>() / values.len() as f64;
+                        let mean = mean(series, &values);
                         let unit = unit(&panel.y.unit);
                         format!("least {least:.3}, mean {mean:.3}, largest {most:.3}{unit}")
                     }

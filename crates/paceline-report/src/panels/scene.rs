@@ -9,24 +9,36 @@ use paceline_lab::store::{FlowSetting, HopSetting};
 pub(super) struct Scene<'a> {
     pub(super) run: &'a Run,
     pub(super) duration_s: f64,
-    /// The subject of its first flow.
+    /// The subject of its first flow that is shown.
     first: usize,
+    /// Flows that are shown by themselves.
+    shown: Vec<usize>,
+}
+
+/// The flows of a run that have series and lines of their own: media first, as many as there is room for, in the run's
+/// order.
+pub(crate) fn shown(run: &Run) -> Vec<usize> {
+    let is_media = |flow: &usize| run.setting().and_then(|s| s.flows.get(*flow)).is_some_and(|f| f.kind == "media");
+    let (mut shown, others): (Vec<usize>, Vec<usize>) = (0..run.about.flows.len()).partition(is_media);
+    shown.extend(others);
+    shown.truncate(FLOWS_SHOWN);
+    shown.sort_unstable();
+    shown
 }
 
 impl<'a> Scene<'a> {
     pub(super) fn new(run: &'a Run, first: usize) -> Self {
-        Self { run, duration_s: run.duration_s(), first }
+        Self { run, duration_s: run.duration_s(), first, shown: shown(run) }
     }
 
     /// The flow's subject, if it is shown by itself.
     pub(super) fn subject(&self, flow: u16) -> Option<usize> {
-        let flow = usize::from(flow);
-        (flow < FLOWS_SHOWN).then_some(self.first + flow)
+        Some(self.first + self.shown.binary_search(&usize::from(flow)).ok()?)
     }
 
     /// The flow's subject, which may stand for several.
     pub(super) fn any_subject(&self, flow: u16) -> usize {
-        self.first + usize::from(flow).min(FLOWS_SHOWN)
+        self.subject(flow).unwrap_or(self.first + self.shown.len())
     }
 
     /// What the plan says of a flow.
@@ -36,7 +48,7 @@ impl<'a> Scene<'a> {
 
     /// What the plan says of the flow that a series belongs to.
     pub(super) fn shown_flow(&self, series: &Series) -> Option<&'a FlowSetting> {
-        self.run.setting()?.flows.get(series.subject?.checked_sub(self.first)?)
+        self.run.setting()?.flows.get(*self.shown.get(series.subject?.checked_sub(self.first)?)?)
     }
 
     /// What a stream is called.
@@ -74,12 +86,16 @@ impl<'a> Scene<'a> {
             controller: controller.to_owned(),
             label: String::new(),
         };
-        let shown = flows.iter().enumerate().take(FLOWS_SHOWN);
+        let shown = self.shown.iter();
         let mut subjects: Vec<Subject> =
-            shown.map(|(index, flow)| subject(flow.clone(), self.run.controller(index))).collect();
-        if flows.len() > FLOWS_SHOWN {
-            let more = format!("{} more flows", flows.len() - FLOWS_SHOWN);
-            subjects.push(subject(more, self.run.controller(FLOWS_SHOWN)));
+            shown.map(|flow| subject(flows[*flow].clone(), self.run.controller(*flow))).collect();
+        let others = (0..flows.len()).filter(|flow| !self.shown.contains(flow));
+        let mut controllers: Vec<&str> = others.map(|flow| self.run.controller(flow)).collect();
+        if !controllers.is_empty() {
+            let more = format!("{} more flows", controllers.len());
+            controllers.sort_unstable();
+            controllers.dedup();
+            subjects.push(subject(more, &controllers.join(", ")));
         }
         subjects
     }

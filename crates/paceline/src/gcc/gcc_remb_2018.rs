@@ -364,7 +364,9 @@ impl Receiver {
         let m = self.kalman.update(arrival, departure, delta.size as f64, usage == Usage::Normal, usage.sign());
         let scaled = self.detector.scale(m);
         let usage = self.detector.update(m, scaled, self.threshold.gamma_ms(), departure);
-        self.threshold.update(now, scaled);
+        if self.detector.is_ready() {
+            self.threshold.update(now, scaled);
+        }
         signals.emit(0, delta.gradient_ms());
         signals.emit(1, scaled);
         signals.emit(2, self.threshold.gamma_ms());

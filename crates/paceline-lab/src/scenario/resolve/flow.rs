@@ -10,6 +10,10 @@ use crate::scenario::problem::{Problem, suggestion};
 use paceline::{ConfigError, Entry, FecScheme, Protection, ResendRule, Setup, SignalShape};
 use paceline_units::{Rate, Time, TimeDelta};
 
+/// Up to here no drawn interval of reports, at most 1.5 / 1.218 of it, exceeds the 3 s after which a sender slows down.
+const RTCP_INTERVAL_CALM: TimeDelta = TimeDelta::from_millis(2400);
+/// Longest name of a flow, a hop or a stream, in bytes.
+const NAME_MAX: usize = 100;
 /// Flows that one table may stand for.
 const COUNT_MAX: u32 = 10_000;
 
@@ -39,6 +43,7 @@ impl Resolver<'_> {
 
     fn flow(&mut self, place: &Placed<Flow>, hops: &[HopPlan], forward_hops: usize, end: Time) -> Checked<FlowPlan> {
         let flow = place.get();
+        self.name(&flow.id)?;
         let kind = flow.kind.as_ref().map_or("media", |k| k.get());
         if let Some(place) = flow.kind.as_ref().filter(|k| FlowKind::NAMES.iter().all(|(n, _)| n != k.get())) {
             let known: Vec<&str> = FlowKind::NAMES.iter().map(|(n, _)| *n).collect();
@@ -94,6 +99,16 @@ impl Resolver<'_> {
         })
     }
 
+    /// Names stand in tables, files and captures.
+    pub(super) fn name(&self, place: &Placed<String>) -> Checked<()> {
+        let name = place.get();
+        if !name.trim().is_empty() && name.len() <= NAME_MAX && !name.contains(char::is_control) {
+            return Ok(());
+        }
+        let problem = self.complain(place, "a name is a line of text");
+        Err(problem.help(format!("write 1 to {NAME_MAX} bytes, such as \"video\"")))
+    }
+
     fn host(&self, place: &Placed<HostTable>) -> Checked<HostPlan> {
         let host = place.get();
         if host.stall_every.is_some() != host.stall.is_some() {
@@ -121,6 +136,11 @@ impl Resolver<'_> {
             let id = flow.id.get();
             self.notes.push(format!("{id}: below {least} its sources send more than its controller allows ({floor})"));
         }
+        let rtcp_interval = self.positive(&flow.rtcp_interval, RTCP_INTERVAL)?;
+        if rtcp_interval > RTCP_INTERVAL_CALM {
+            let id = flow.id.get();
+            self.notes.push(format!("{id}: RFC 3550 draws intervals around {rtcp_interval}, so that more than 3 s may pass without a report; a controller without feedback of its own then slows down as in an outage"));
+        }
         let clock = flow.clock.as_ref().map(Placed::get);
         let drift = clock.and_then(|c| c.drift_ppm.as_ref());
         if let Some(place) = drift.filter(|d| !(-100_000.0..=100_000.0).contains(d.get())) {
@@ -136,7 +156,7 @@ impl Resolver<'_> {
                 drift_ppb: drift.map_or(0, |d| (d.get() * 1000.0) as i64),
             },
             streams,
-            rtcp_interval: self.positive(&flow.rtcp_interval, RTCP_INTERVAL)?,
+            rtcp_interval,
             pacer_limit: self.positive(&flow.pacer_limit, PACER_LIMIT)?,
             retransmit: get(&flow.retransmit, true),
             protection: flow.protection.as_ref().map_or(Ok(Protection::default()), |p| self.protection(p.get()))?,

@@ -51,6 +51,7 @@ impl Resolver<'_> {
         let claimed = hops.iter().any(|h| h.delay.is_some());
         let mut plans = Vec::new();
         for (index, hop) in hops.iter().enumerate() {
+            hop.id.iter().try_for_each(|id| self.name(id))?;
             let id = hop.id.as_ref().map_or_else(|| format!("{name}/{index}"), |id| id.get().clone());
             let delay = half_rtt.filter(|_| index == 0 && !claimed);
             plans.push(self.hop(hop, id, delay)?);

@@ -35,6 +35,7 @@ impl Resolver<'_> {
             if let Some(place) = s.priority.as_ref().filter(|p| !(p.get().is_finite() && *p.get() > 0.0)) {
                 return Err(self.complain(place, "a priority is a number above 0").help("1 is the usual weight"));
             }
+            self.name(&s.id)?;
             if streams.iter().any(|other| other.id == *s.id.get()) {
                 let problem = self.complain(&s.id, format!("two streams are called `{}`", s.id.get()));
                 return Err(problem.help("give each a name of its own"));
