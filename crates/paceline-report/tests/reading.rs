@@ -2,7 +2,7 @@
 
 use paceline::Registry;
 use paceline_lab::run::{self, Runner};
-use paceline_lab::scenario::{self, Catalogue, Changes};
+use paceline_lab::scenario::{self, Catalogue, Changes, Origin};
 use paceline_lab::sim::Simulator;
 use paceline_lab::store::{RunManifest, Setting, Store};
 use paceline_report::{ReportError, Results, page, panels};
@@ -19,13 +19,18 @@ impl Drop for Scratch {
     }
 }
 
-/// A folder with one short run, and the run's own folder.
+/// A folder with one short run of table 1, and the run's own folder.
 fn folder(name: &str) -> (Scratch, PathBuf) {
+    folder_of(name, &Catalogue.find("mmsys16/table1").unwrap())
+}
+
+/// A folder with one run of 5 s, and the run's own folder.
+fn folder_of(name: &str, origin: &Origin) -> (Scratch, PathBuf) {
     let scratch = Scratch(std::env::temp_dir().join(format!("paceline-reading-{name}-{}", std::process::id())));
     let _ = fs::remove_dir_all(&scratch.0);
     let registry = Registry::standard();
     let changes = Changes { settings: vec!["duration=5s".parse().unwrap()], ..Changes::default() };
-    let plan = scenario::load(&Catalogue.find("mmsys16/table1").unwrap(), &changes, &registry).unwrap();
+    let plan = scenario::load(origin, &changes, &registry).unwrap();
     let store = Store::create(&scratch.0).unwrap();
     let setting = Some(Setting::of(&plan, &registry));
     let manifest = RunManifest { version: "0".to_owned(), setting, ..RunManifest::default() };
@@ -40,6 +45,33 @@ fn complaint(dir: &Path) -> String {
     let error: ReportError = page::write(dir, &dir.join("page.html")).unwrap_err();
     assert!(!dir.join("page.html").exists(), "nothing is written");
     format!("{error}: {:?}", error.source().map(ToString::to_string))
+}
+
+/// Of many flows the media are shown, wherever the file names them, and the page says what is not.
+#[test]
+fn media_come_before_the_crowd() {
+    let crowd = r#"id = "test/crowd"
+title = "A call behind nine transfers"
+duration = "10s"
+[path.forward]
+capacity = "5Mbps"
+[[flow]]
+id = "tcp"
+kind = "tcp"
+count = 9
+[[flow]]
+id = "video"
+controller = "gcc-2016"
+"#;
+    let (scratch, _) = folder_of("crowd", &Origin::from_text("crowd.toml", crowd));
+    let figures = panels::figures(&Results::open(&scratch.0).unwrap()).unwrap();
+    let flows: Vec<&str> = figures[0].subjects.iter().map(|subject| subject.flow.as_str()).collect();
+    assert_eq!(flows, ["tcp-1", "tcp-2", "tcp-3", "tcp-4", "tcp-5", "tcp-6", "tcp-7", "video", "2 more flows"]);
+    let gradient = figures[0].panel("gradient").expect("the call has one");
+    assert!(gradient.series.iter().all(|series| series.subject == Some(7)), "{:?}", gradient.series.len());
+    page::write(&scratch.0, &scratch.0.join("page.html")).unwrap();
+    let page = fs::read_to_string(scratch.0.join("page.html")).unwrap();
+    assert!(page.contains("8 of a run&#39;s 10 flows have lines") || page.contains("8 of a run's 10 flows have lines"));
 }
 
 #[test]
