@@ -1,6 +1,6 @@
 //! From rows to figures: a file for each kind of panel, each listening to the rows of one run at a time.
 //!
-//! To add one: a file here, a line in [`PANELS`].
+//! To add one: a file here, a line in `PANELS`.
 
 mod bank;
 mod distributions;
