@@ -49,16 +49,16 @@ impl Ends for MediaEnds {
     }
 
     fn handle(&mut self, now: Time, end: End, handle: u32, net: &mut Network<'_>) {
-        let packet = net.packet(handle);
         match end {
             End::Sender => {
-                self.sender.handle_packet(now, packet.datagram.bytes());
+                self.sender.handle_packet(now, net.datagram_mut(handle).bytes());
                 net.give_back(handle);
                 self.drain_sender(now, net);
             }
             End::Receiver => {
                 let reading = self.clock.at(now);
-                self.receiver.handle_packet(reading, packet.datagram.bytes(), packet.row.size, packet.ecn);
+                let (size, ecn) = (net.packet(handle).row.size, net.packet(handle).ecn);
+                self.receiver.handle_packet(reading, net.datagram_mut(handle).bytes(), size, ecn);
                 net.give_back(handle);
                 self.drain_receiver(now, reading, net);
             }
@@ -71,13 +71,13 @@ impl MediaEnds {
         let flow = FlowId(self.id as u16);
         loop {
             let handle = net.blank();
-            let packet = net.packet_mut(handle);
-            let Some(sent) = self.sender.poll_transmit(now, &mut packet.datagram) else {
+            let datagram = net.datagram_mut(handle);
+            let Some(sent) = self.sender.poll_transmit(now, datagram) else {
                 net.give_back(handle);
                 break;
             };
-            packet.ecn = packet.datagram.ecn;
-            let size = packet.datagram.size();
+            let (size, ecn) = (datagram.size(), datagram.ecn);
+            net.packet_mut(handle).ecn = ecn;
             let class = match sent {
                 Sent::Control => PacketClass::SenderControl,
                 Sent::Media { kind: PacketKind::Media, .. } => PacketClass::Media,
@@ -111,13 +111,13 @@ impl MediaEnds {
         if self.receiver.poll_timeout() <= reading {
             loop {
                 let handle = net.blank();
-                let packet = net.packet_mut(handle);
-                if !self.receiver.poll_transmit(reading, &mut packet.datagram) {
+                let datagram = net.datagram_mut(handle);
+                if !self.receiver.poll_transmit(reading, datagram) {
                     net.give_back(handle);
                     break;
                 }
-                packet.ecn = packet.datagram.ecn;
-                let size = packet.datagram.size();
+                let (size, ecn) = (datagram.size(), datagram.ecn);
+                net.packet_mut(handle).ecn = ecn;
                 net.launch(now, self.id, End::Receiver, PacketClass::ReceiverControl, size, handle);
             }
         }

@@ -8,6 +8,8 @@ use super::trace_hash::{Kind, TraceHash};
 use crate::plan::{HopPlan, Plan, QueuePlan};
 use crate::rows::{DropReason, PacketClass, PacketRow, Row, RowSink};
 use crate::sight::Place;
+use paceline_flow::Datagram;
+use paceline_flow::tcp::Segment;
 use paceline_link::queue::DropTail;
 use paceline_link::{Descriptor, DropCause, Link, LinkConfig, Output};
 use paceline_units::{DataSize, Ecn, FlowId, Streams, Time, TimeDelta};
@@ -151,7 +153,7 @@ impl<'a> Network<'a> {
     #[inline]
     fn show(&mut self, at: Time, place: Place, handle: u32) {
         if self.watched {
-            self.rows.sight(&self.packets.get(handle).seen(at, place));
+            self.rows.sight(&self.packets.seen(handle, at, place));
         }
     }
 
@@ -175,6 +177,18 @@ impl<'a> Network<'a> {
     #[inline]
     pub fn packet_mut(&mut self, handle: u32) -> &mut Packet {
         self.packets.get_mut(handle)
+    }
+
+    /// What a TCP packet carries.
+    #[inline]
+    pub fn segment_mut(&mut self, handle: u32) -> &mut Segment {
+        self.packets.segment_mut(handle)
+    }
+
+    /// What any other packet carries.
+    #[inline]
+    pub fn datagram_mut(&mut self, handle: u32) -> &mut Datagram {
+        self.packets.datagram_mut(handle)
     }
 
     #[inline]

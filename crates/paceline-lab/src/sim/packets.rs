@@ -1,4 +1,7 @@
-//! The packet slab: every packet under way, header bytes inline, slots used again and again.
+//! The packet slab: every packet under way, slots used again and again.
+//!
+//! Thousands wait in a long queue, and each is looked at again when it has come to the front: what hops and rows ask of it
+//! lies apart from what only its ends read, or the cache would hold few of them.
 
 use crate::rows::PacketRow;
 use crate::sight::{Content, Place, Sight};
@@ -6,7 +9,7 @@ use paceline_flow::Datagram;
 use paceline_flow::tcp::Segment;
 use paceline_units::{Ecn, Time};
 
-/// A packet under way. Which of `datagram` and `segment` it carries is known to the ends of its flow, and its class says.
+/// A packet under way, without what it carries.
 #[derive(Debug)]
 pub(crate) struct Packet {
     pub row: PacketRow,
@@ -15,25 +18,14 @@ pub(crate) struct Packet {
     pub hop: u16,
     /// ECN field, as the last hop left it.
     pub ecn: Ecn,
-    pub segment: Segment,
-    pub datagram: Datagram,
 }
 
-impl Packet {
-    /// How it looks at `place`.
-    pub fn seen(&self, at: Time, place: Place) -> Sight<'_> {
-        let content = match self.row.class.is_tcp() {
-            true => Content::Segment(&self.segment),
-            false => Content::Datagram(&self.datagram),
-        };
-        Sight { at, place, packet: self.row, sent: self.sent, ecn: self.ecn, content }
-    }
-}
-
-/// Slots by handle.
+/// Slots by handle. Whether a packet carries a segment or a datagram is known to the ends of its flow, and its class says.
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
-    slots: Vec<Packet>,
+    packets: Vec<Packet>,
+    segments: Vec<Segment>,
+    datagrams: Vec<Datagram>,
     free: Vec<u32>,
 }
 
@@ -42,9 +34,10 @@ impl Packets {
     #[inline]
     pub fn take(&mut self, row: PacketRow) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            let (segment, datagram) = (Segment::default(), Datagram::new());
-            self.slots.push(Packet { row, sent: Time::ZERO, hop: 0, ecn: Ecn::NotEct, segment, datagram });
-            self.slots.len() as u32 - 1
+            self.packets.push(Packet { row, sent: Time::ZERO, hop: 0, ecn: Ecn::NotEct });
+            self.segments.push(Segment::default());
+            self.datagrams.push(Datagram::new());
+            self.packets.len() as u32 - 1
         })
     }
 
@@ -56,11 +49,31 @@ impl Packets {
 
     #[inline]
     pub fn get(&self, handle: u32) -> &Packet {
-        &self.slots[handle as usize]
+        &self.packets[handle as usize]
     }
 
     #[inline]
     pub fn get_mut(&mut self, handle: u32) -> &mut Packet {
-        &mut self.slots[handle as usize]
+        &mut self.packets[handle as usize]
+    }
+
+    #[inline]
+    pub fn segment_mut(&mut self, handle: u32) -> &mut Segment {
+        &mut self.segments[handle as usize]
+    }
+
+    #[inline]
+    pub fn datagram_mut(&mut self, handle: u32) -> &mut Datagram {
+        &mut self.datagrams[handle as usize]
+    }
+
+    /// How a packet looks at `place`.
+    pub fn seen(&self, handle: u32, at: Time, place: Place) -> Sight<'_> {
+        let packet = self.get(handle);
+        let content = match packet.row.class.is_tcp() {
+            true => Content::Segment(&self.segments[handle as usize]),
+            false => Content::Datagram(&self.datagrams[handle as usize]),
+        };
+        Sight { at, place, packet: packet.row, sent: packet.sent, ecn: packet.ecn, content }
     }
 }

@@ -35,7 +35,7 @@ impl Ends for TcpEnds {
     }
 
     fn handle(&mut self, now: Time, end: End, handle: u32, net: &mut Network<'_>) {
-        let segment = net.packet(handle).segment;
+        let segment = *net.segment_mut(handle);
         net.give_back(handle);
         match end {
             End::Sender => {
@@ -89,9 +89,8 @@ impl TcpEnds {
         net: &mut Network<'_>,
     ) {
         let handle = net.blank();
-        let packet = net.packet_mut(handle);
-        packet.segment = segment;
-        packet.ecn = Ecn::NotEct;
+        *net.segment_mut(handle) = segment;
+        net.packet_mut(handle).ecn = Ecn::NotEct;
         net.launch(now, self.id, from, class, segment.size(), handle);
     }
 }
