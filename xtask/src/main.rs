@@ -6,6 +6,7 @@ mod docs;
 mod figures;
 mod make_traces;
 mod measure;
+mod mutations;
 mod outside;
 mod reference;
 mod scoreboard;
@@ -34,6 +35,11 @@ const TASKS: &[Task] = &[
         run: measure::bench,
     },
     Task { name: "callgrind", help: "instructions per packet (needs valgrind)", run: measure::callgrind },
+    Task {
+        name: "mutations",
+        help: "change constants by a percent or two and see which test notices",
+        run: mutations::mutations,
+    },
     Task {
         name: "fuzz",
         help: "every fuzz target for [seconds] each, 60 unless told (needs cargo-fuzz)",

@@ -213,6 +213,12 @@ mod tests {
         }
         e.handle_report(Time::from_millis(4000), lost(26), rtt);
         assert!(e.rate().as_bps() < 729_950);
+        for (ms, rate) in [(1399, 900_391), (1400, 810_704)] {
+            let mut e = estimate(1000);
+            e.handle_report(Time::from_millis(1000), lost(51), rtt);
+            e.handle_report(Time::from_millis(ms), lost(51), rtt);
+            assert_eq!(e.rate().as_bps(), rate, "a report after {} ms", ms - 1000);
+        }
     }
 
     #[test]

@@ -186,11 +186,13 @@ mod tests {
     }
 
     /// libwebrtc's own tests: 90 kbit/s at 200 ms and 60 kbit/s at 100 ms grow by 5 kbit/s a second. At 1 Mbit/s a frame is
-    /// four packets of 8333 bits: half of one in 150 ms is 27.8 kbit/s a second. Never below 4 kbit/s.
+    /// four packets of 8333 bits: half of one in 150 ms is 27.8 kbit/s a second. At 288 kbit/s a frame just fills a packet of
+    /// 1200 bytes, at 289 kbit/s it takes two. Never below 4 kbit/s.
     #[test]
     fn near_convergence() {
         let growth = |kbps, rtt| near_growth(Rate::from_kbps(kbps), TimeDelta::from_millis(rtt)).as_bps();
         assert_eq!([growth(90, 200), growth(60, 100), growth(1000, 50), growth(30, 200)], [5000, 5000, 27_778, 4000]);
+        assert_eq!([growth(288, 50), growth(289, 50)], [32_000, 16_056]);
         let config = RateConfig { additive: Some(TimeDelta::from_millis(50)), ..PAPER };
         let mut c = RateController::new(config, Rate::from_kbps(1000), MIN);
         let mut at = |ms, usage, r| {
