@@ -10,7 +10,7 @@
 //!
 //! What the paper leaves open is taken from libwebrtc of March 2013; `docs/algorithms/gcc-2013.md` says what.
 
-use super::{Alpha, Growth, RegionConfig, RegionEstimator, RembTimer};
+use super::{Alpha, Growth, RateState, RegionConfig, RegionEstimator, RembTimer};
 use crate::blocks::{Departure, FrameGroups, IncomingRate, LossConfig, LossController, TwoStateConfig, rounded};
 use crate::{
     Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, MediaKind, Message, PacketKind, ReceiveHalf,
@@ -49,8 +49,8 @@ pub struct Gcc2013Config {
     pub window_ms: f64,
     /// Least interval of REMBs, ms, unless the rate falls by more than 3 %.
     pub remb_ms: f64,
-    /// Whether REMBs also tell that the rate rests or rises.
-    pub remb_rises: bool,
+    /// What REMBs tell.
+    pub remb_rule: RembRule,
     /// Whether a REMB bounds `A_s` until the next.
     pub remb_lasts: bool,
     /// The loss-based controller.
@@ -75,7 +75,7 @@ impl Default for Gcc2013Config {
             rtt: TimeDelta::from_millis(200),
             window_ms: 500.0,
             remb_ms: 1000.0,
-            remb_rises: false,
+            remb_rule: RembRule::Decrease,
             remb_lasts: false,
             loss: LossConfig {
                 low: 0.02,
@@ -214,12 +214,12 @@ impl Config for Gcc2013Config {
             |c, v| c.remb_ms = v,
         ),
         field(
-            "remb_rises",
+            "remb_rule",
             "",
-            "REMBs only while A_r decreases, section 2.2: 0; in any case, as in libwebrtc: 1",
-            (0.0, 1.0),
-            |c| flag(c.remb_rises),
-            |c, v| c.remb_rises = v >= 0.5,
+            "REMBs go out while A_r decreases, section 2.2, that is, in the state of that name or when it is lower: 1; only when it is lower: 0; in any case, as in libwebrtc: 2",
+            (0.0, 2.0),
+            |c| f64::from(c.remb_rule as u8),
+            |c, v| c.remb_rule = RembRule::of(v),
         ),
         field(
             "remb_lasts",
@@ -292,7 +292,6 @@ impl Config for Gcc2013Config {
             rtt: self.rtt,
         };
         let estimator = RegionEstimator::new(self.kalman, self.overuse_ms, self.threshold_ms, rate, setup.min);
-        let interval = TimeDelta::from_millis_f64(self.remb_ms);
         Controller {
             send: Some(Box::new(Sender {
                 loss: LossController::new(self.loss, setup.start),
@@ -308,13 +307,44 @@ impl Config for Gcc2013Config {
                 incoming: IncomingRate::new(TimeDelta::from_millis_f64(self.window_ms)),
                 fresh: estimator.clone(),
                 estimator,
-                remb: if self.remb_rises { RembTimer::new(interval) } else { RembTimer::of_falls(interval) },
+                remb: RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms)),
+                rule: self.remb_rule,
                 pending: None,
                 steering: None,
                 heard: None,
             })),
             feedback: FeedbackKind::None,
             ecn: Ecn::NotEct,
+        }
+    }
+}
+
+/// When a REMB that is due goes out: "every 1s, if A_r is decreasing" (section 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RembRule {
+    /// If it says less than the one before.
+    Fall,
+    /// Also while the rate controller decreases: eq. 3 may come to the same value again and again.
+    Decrease,
+    /// Always (libwebrtc).
+    Always,
+}
+
+impl RembRule {
+    fn of(index: f64) -> Self {
+        match index {
+            v if v >= 1.5 => Self::Always,
+            v if v >= 0.5 => Self::Decrease,
+            _ => Self::Fall,
+        }
+    }
+
+    fn tells(self, before: Option<Rate>, rate: Rate, state: RateState) -> bool {
+        let falls = before.is_some_and(|before| rate < before);
+        match self {
+            Self::Fall => falls,
+            Self::Decrease => falls || state == RateState::Decrease,
+            Self::Always => true,
         }
     }
 }
@@ -346,6 +376,7 @@ struct Receiver {
     /// One that has seen nothing.
     fresh: RegionEstimator,
     remb: RembTimer,
+    rule: RembRule,
     pending: Option<Rate>,
     /// The stream whose frames are grouped: the first video stream that came. Everything counts towards R.
     steering: Option<StreamId>,
@@ -371,7 +402,8 @@ impl ReceiveHalf for Receiver {
         if self.estimator.is_due(now, before, || incoming.rate(now))
             && let Some(received) = incoming.rate(now)
             && let Some(rate) = self.estimator.update(now, Some(received), signals)
-            && self.remb.poll(now, rate)
+            && let Some(before) = self.remb.turn(now, rate)
+            && self.rule.tells(before, rate, self.estimator.state())
         {
             self.pending = Some(rate);
         }
@@ -469,7 +501,7 @@ mod tests {
     fn growth_is_not_told() {
         let config = Gcc2013Config::default();
         assert_eq!(rembs(&config, (0, 0), PacketKind::Media), []);
-        let all = rembs(&Gcc2013Config { remb_rises: true, ..config }, (0, 0), PacketKind::Media);
+        let all = rembs(&Gcc2013Config { remb_rule: RembRule::Always, ..config }, (0, 0), PacketKind::Media);
         assert!((17..=20).contains(&all.len()), "{all:?}");
         assert!(all.windows(2).all(|pair| pair[0].1 <= pair[1].1) && all[0].1 < all[5].1, "{all:?}");
     }

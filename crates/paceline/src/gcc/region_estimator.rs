@@ -65,6 +65,11 @@ impl RegionEstimator {
         self.detector.usage()
     }
 
+    /// What the rate controller did last.
+    pub fn state(&self) -> RateState {
+        self.rate.state()
+    }
+
     /// The filter begins anew; the rate stays.
     pub fn restart_filter(&mut self) {
         self.kalman = TwoStateKalman::new(self.filter);
