@@ -164,6 +164,7 @@ impl Registry {
         registry.add(gcc::gcc2016::adaptive());
         registry.add(gcc::gcc2016::static_threshold());
         registry.add(gcc::gcc2016::guarded());
+        registry.add(gcc::gcc2013::entry());
         registry.add(gcc::gcc2015::fixed_alpha());
         registry.add(gcc::gcc2015::dynamic_alpha());
         registry.add(gcc::gcc_remb_2018::entry());

@@ -78,8 +78,9 @@ fn receive_halves_allocate_nothing_and_are_small() {
             told += u64::from(half.poll_message(now).is_some());
         }
         assert_eq!(ALLOCATIONS.get() - before, 0, "{}", entry.name());
-        // 101,000 packets are 833 s: a message a second, and more for falls.
-        assert!((700..10_000).contains(&told), "{}: {told} messages", entry.name());
+        // 101,000 packets are 833 s: a message a second, and more for falls; of 2013, falls alone.
+        let least = if entry.name() == "gcc-2013" { 20 } else { 700 };
+        assert!((least..10_000).contains(&told), "{}: {told} messages", entry.name());
     }
 }
 

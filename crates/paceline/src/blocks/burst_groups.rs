@@ -90,7 +90,8 @@ fn is_burst(group: &Group, now: RemoteTime, sent: Time, c: &BurstConfig) -> bool
     departure == TimeDelta::ZERO || (arrival < departure && arrival <= c.burst)
 }
 
-fn rounded(now: RemoteTime, resolution: TimeDelta) -> RemoteTime {
+/// An arrival on a clock of this resolution; zero: as it is.
+pub(crate) fn rounded(now: RemoteTime, resolution: TimeDelta) -> RemoteTime {
     if !resolution.is_positive() {
         return now;
     }

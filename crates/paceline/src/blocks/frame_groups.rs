@@ -6,7 +6,7 @@
 //! ```
 //!
 //! with `t_i` the arrival of the frame's last packet and `T_i` the departure of its first (the paper) or last (the
-//! draft, libwebrtc). A frame is known to be complete when a packet of the next one arrives, so a delta comes one
+//! draft, libwebrtc), or what its RTP timestamp says (fhmn13). A frame is known to be complete when a packet of the next one arrives, so a delta comes one
 //! frame late. Packets of an earlier frame than the current one are ignored. Only differences within one clock are
 //! formed, so neither clock's origin nor a constant offset between them matters.
 
@@ -20,6 +20,8 @@ pub enum Departure {
     First,
     /// The last packet's (draft-ietf-rmcat-gcc-02, section 5.2).
     Last,
+    /// The frame's own, by its RTP timestamp of 90 kHz: when it was captured (fhmn13, section 2.2).
+    Timestamp,
 }
 
 /// The step from one complete frame to the next.
@@ -65,7 +67,10 @@ impl FrameGroups {
     /// A packet of the stream arrived. Answers a delta when it completes the second of two frames.
     #[inline]
     pub fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival) -> Option<GroupDelta> {
-        let sent = arrival.sent?;
+        let sent = match self.departure {
+            Departure::First | Departure::Last => arrival.sent?,
+            Departure::Timestamp => Time::ZERO, // not asked for
+        };
         let bytes = arrival.size.as_bytes() as i64;
         let fresh = Group { timestamp: arrival.timestamp, departure: sent, arrival: now, bytes };
         let Some(current) = &mut self.current else {
@@ -79,6 +84,7 @@ impl FrameGroups {
             current.departure = match self.departure {
                 Departure::First => current.departure.min(sent), // the first sent, also when it was overtaken
                 Departure::Last => current.departure.max(sent),
+                Departure::Timestamp => sent,
             };
             return None;
         }
@@ -90,10 +96,23 @@ impl FrameGroups {
         let previous = self.previous.replace(complete)?;
         Some(GroupDelta {
             arrival: complete.arrival - previous.arrival,
-            departure: complete.departure - previous.departure,
+            departure: match self.departure {
+                Departure::First | Departure::Last => complete.departure - previous.departure,
+                Departure::Timestamp => ticks(complete.timestamp.wrapping_sub(previous.timestamp)),
+            },
             size: complete.bytes - previous.bytes,
         })
     }
+
+    /// Forgets both frames: the next delta comes after two new ones.
+    pub fn restart(&mut self) {
+        (self.current, self.previous) = (None, None);
+    }
+}
+
+/// A difference of RTP timestamps of video, 90 kHz.
+fn ticks(difference: u32) -> TimeDelta {
+    TimeDelta::from_nanos(i64::from(difference) * 100_000 / 9)
 }
 
 #[cfg(test)]
@@ -140,11 +159,16 @@ mod tests {
         assert_eq!(deltas(Departure::First, &packets), [(43, 33, 200), (11, 33, -300)]);
         // Last: T 10, 41, 66.
         assert_eq!(deltas(Departure::Last, &packets), [(43, 31, 200), (11, 25, -300)]);
+        // By timestamp: 3000 ticks are 33.3 ms, whenever packets left.
+        assert_eq!(deltas(Departure::Timestamp, &packets), [(43, 33, 200), (11, 33, -300)]);
+        let packets = [(0, 0, 0, 1), (9000, 1, 50, 1), (9090, 2, 60, 1), (18_000, 3, 90, 1)];
+        assert_eq!(deltas(Departure::Timestamp, &packets), [(50, 100, 0), (10, 1, 0)]);
     }
 
     #[test]
     fn timestamps_wrap() {
         let packets = [(u32::MAX - 1000, 0, 0, 1), (2000, 33, 33, 1), (5000, 66, 70, 1)];
         assert_eq!(deltas(Departure::First, &packets), [(33, 33, 0)]);
+        assert_eq!(deltas(Departure::Timestamp, &packets), [(33, 33, 0)], "3001 ticks across the wrap");
     }
 }

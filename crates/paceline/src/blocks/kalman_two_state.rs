@@ -20,15 +20,30 @@ pub struct TwoStateConfig {
     pub cap_keeps_sign: bool,
     /// Lowest noise variance, ms².
     pub variance_min: f64,
+    /// Noise is learnt while the scaled offset is within the threshold (2013), or while the detector says normal (2015).
+    /// For whoever runs the filter: it is told `stable`.
+    pub learns_within: bool,
 }
 
 impl TwoStateConfig {
     /// libwebrtc of 2015 and the drafts: Q = diag(1e-13, 1e-3), signed cap, floor 1.
-    pub const Y2015: Self =
-        Self { q_slope: 1e-13, q_offset: 1e-3, scale_noise: false, cap_keeps_sign: true, variance_min: 1.0 };
+    pub const Y2015: Self = Self {
+        q_slope: 1e-13,
+        q_offset: 1e-3,
+        scale_noise: false,
+        cap_keeps_sign: true,
+        variance_min: 1.0,
+        learns_within: false,
+    };
     /// libwebrtc of 2013: Q = diag(1e-10, 1e-2) per 33.3 ms, sign-losing cap, floor 1e-7.
-    pub const Y2013: Self =
-        Self { q_slope: 1e-10, q_offset: 1e-2, scale_noise: true, cap_keeps_sign: false, variance_min: 1e-7 };
+    pub const Y2013: Self = Self {
+        q_slope: 1e-10,
+        q_offset: 1e-2,
+        scale_noise: true,
+        cap_keeps_sign: false,
+        variance_min: 1e-7,
+        learns_within: true,
+    };
 }
 
 /// Frame periods remembered to find the shortest.

@@ -16,6 +16,7 @@ mod trendline;
 
 pub use acked_rate::{AckedRate, AckedRateConfig};
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
+pub(crate) use burst_groups::rounded;
 pub use burst_groups::{BurstConfig, BurstGroups};
 pub use convergence::Convergence;
 pub use frame_groups::{Departure, FrameGroups, GroupDelta};

@@ -53,8 +53,14 @@ impl OveruseDetector {
 
     /// Counts one more delta and answers the value that will be compared: `T = min(n, 60)·m`, ms.
     pub fn scale(&mut self, m: f64) -> f64 {
+        let scaled = self.next_scaled(m);
         self.deltas = (self.deltas + 1).min(SCALE_MAX);
-        self.deltas as f64 * m
+        scaled
+    }
+
+    /// What [`scale`](Self::scale) would answer, without counting.
+    pub fn next_scaled(&self, m: f64) -> f64 {
+        (self.deltas + 1).min(SCALE_MAX) as f64 * m
     }
 
     /// Whether it has counted enough deltas, two, to compare anything.

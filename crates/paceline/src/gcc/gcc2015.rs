@@ -11,11 +11,8 @@
 //! The thesis changes `aimd_rate_control.cc`, so growth is that file's; `docs/algorithms/gcc-2015.md` says what else is
 //! taken from where.
 
-use super::{Alpha, Growth, Observation, RateState, Reading, Region, RegionConfig, RegionControl, RembTimer};
-use crate::blocks::{
-    BurstConfig, BurstGroups, GroupDelta, IncomingRate, LossConfig, LossController, OveruseDetector, TwoStateConfig,
-    TwoStateKalman, Usage,
-};
+use super::{Alpha, Growth, Reading, RegionConfig, RegionEstimator, RembTimer};
+use crate::blocks::{BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, TwoStateConfig};
 use crate::{
     Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, Message, ReceiveHalf, ReceiverReport, SendHalf,
     Setup, SignalSpec, Signals,
@@ -299,17 +296,7 @@ impl Config for Gcc2015Config {
             SignalSpec::series("A_r received", "bit/s"),
             SignalSpec::series("f_l", ""),
         ],
-        &[
-            SignalSpec::series("d_m", "ms"),
-            SignalSpec::series("m scaled", "ms"),
-            SignalSpec::series("gamma", "ms"),
-            SignalSpec::state("usage", Usage::NAMES),
-            SignalSpec::state("sigma", RateState::NAMES),
-            SignalSpec::series("R", "bit/s"),
-            SignalSpec::series("A_r", "bit/s"),
-            SignalSpec::state("region", Region::NAMES),
-            SignalSpec::series("alpha", ""),
-        ],
+        RegionEstimator::SIGNALS,
     );
 
     fn build(&self, setup: &Setup) -> Controller {
@@ -334,18 +321,11 @@ impl Config for Gcc2015Config {
             })),
             receive: Some(Box::new(Receiver {
                 groups: BurstGroups::new(self.groups),
-                filter: self.kalman,
-                kalman: TwoStateKalman::new(self.kalman),
-                detector: OveruseDetector::new(self.overuse_ms),
-                threshold_ms: self.threshold_ms,
-                t: 0.0,
-                gamma: self.threshold_ms,
                 incoming: IncomingRate::new(TimeDelta::from_millis_f64(self.window_ms)),
-                rate: RegionControl::new(rate, setup.min),
+                estimator: RegionEstimator::new(self.kalman, self.overuse_ms, self.threshold_ms, rate, setup.min),
                 remb: RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms)),
                 pending: None,
                 heard: None,
-                updated: None,
             })),
             feedback: FeedbackKind::None,
             ecn: Ecn::NotEct,
@@ -386,22 +366,12 @@ const SILENCE: TimeDelta = TimeDelta::from_secs(2);
 
 struct Receiver {
     groups: BurstGroups,
-    filter: TwoStateConfig,
-    kalman: TwoStateKalman,
-    detector: OveruseDetector,
-    threshold_ms: f64,
-    /// The scaled gradient `T` of the last group, ms.
-    t: f64,
-    /// The threshold in force, ms.
-    gamma: f64,
     incoming: IncomingRate,
-    rate: RegionControl,
+    estimator: RegionEstimator,
     remb: RembTimer,
     pending: Option<Rate>,
     /// When the last packet arrived.
     heard: Option<RemoteTime>,
-    /// When the estimate was last updated.
-    updated: Option<RemoteTime>,
 }
 
 impl ReceiveHalf for Receiver {
@@ -412,62 +382,24 @@ impl ReceiveHalf for Receiver {
         self.incoming.handle_arrival(now, arrival.size);
         if self.heard.replace(now).is_none_or(|heard| now - heard > SILENCE) {
             self.groups.restart();
-            self.kalman = TwoStateKalman::new(self.filter);
-            self.detector.recount();
+            self.estimator.restart_filter();
         }
-        let before = self.detector.usage();
+        let before = self.estimator.usage();
         if let Some(delta) = self.groups.handle_arrival(now, sent, arrival.size) {
-            self.handle_group(&delta, signals);
+            self.estimator.handle_group(&delta, signals);
         }
-        if self.is_due(now, before) {
-            self.update(now, signals);
+        let incoming = &mut self.incoming;
+        if self.estimator.is_due(now, before, || incoming.rate_so_far(now))
+            && let Some(rate) = self.estimator.update(now, incoming.rate_so_far(now), signals)
+            && self.remb.poll(now, rate)
+        {
+            self.pending = Some(rate);
         }
     }
 
     #[inline]
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         self.pending.take().map(Message::Remb)
-    }
-}
-
-impl Receiver {
-    fn handle_group(&mut self, delta: &GroupDelta, signals: &mut Signals) {
-        let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
-        let usage = self.detector.usage();
-        let m = self.kalman.update(arrival, departure, delta.size as f64, usage == Usage::Normal, usage.sign());
-        self.t = self.detector.scale(m);
-        let usage = self.detector.update(m, self.t, self.gamma, departure);
-        signals.emit(0, delta.gradient_ms());
-        signals.emit(1, self.t);
-        signals.emit(2, self.gamma);
-        signals.emit(3, usage.index());
-    }
-
-    /// At once when over-use begins, while it goes on as often as another decrease is allowed, and regularly.
-    fn is_due(&mut self, now: RemoteTime, before: Usage) -> bool {
-        if self.updated.is_none_or(|updated| now - updated > self.rate.interval()) {
-            return true;
-        }
-        self.detector.usage() == Usage::Over
-            && (before != Usage::Over
-                || self.incoming.rate_so_far(now).is_some_and(|r| self.rate.may_decrease_again(now, r)))
-    }
-
-    fn update(&mut self, now: RemoteTime, signals: &mut Signals) {
-        let incoming = self.incoming.rate_so_far(now);
-        let (usage, variance) = (self.detector.usage(), self.kalman.variance());
-        let seen = Observation { usage, incoming, variance, t: self.t, gamma: self.gamma };
-        let Some(rate) = self.rate.update(now, &seen) else { return };
-        self.updated = Some(now);
-        self.gamma = self.rate.region().threshold(self.threshold_ms);
-        if self.remb.poll(now, rate) {
-            self.pending = Some(rate);
-        }
-        signals.emit(4, self.rate.state().index());
-        signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(6, rate.as_bps_f64());
-        signals.emit(7, self.rate.region().index());
-        signals.emit(8, self.rate.alpha());
     }
 }
 
@@ -511,6 +443,7 @@ impl SendHalf for Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gcc::Region;
     use crate::{MediaKind, PacketKind};
     use paceline_units::StreamId;
 

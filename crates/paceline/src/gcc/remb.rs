@@ -10,7 +10,8 @@ use paceline_units::{Rate, RemoteTime, TimeDelta};
 #[derive(Clone, Debug)]
 pub struct RembTimer {
     interval: TimeDelta,
-    sent: Option<(RemoteTime, Rate)>,
+    /// The last that was due.
+    last: Option<(RemoteTime, Rate)>,
 }
 
 /// A fall below this share of the last value sent is told at once.
@@ -19,24 +20,27 @@ const TOLD_AT_ONCE: f64 = 0.97;
 impl RembTimer {
     /// Nothing sent yet; the first goes out as soon as there is a rate.
     pub fn new(interval: TimeDelta) -> Self {
-        Self { interval, sent: None }
+        Self { interval, last: None }
     }
 
     /// Whether `rate` is to be sent now; if so it counts as sent.
     pub fn poll(&mut self, now: RemoteTime, rate: Rate) -> bool {
-        let due = match self.sent {
+        self.turn(now, rate).is_some()
+    }
+
+    /// For whom it may be due and yet withheld. If it is due, answers what was due before, nothing at first, and counts as
+    /// due: what comes next is compared with it, sent or not.
+    pub fn turn(&mut self, now: RemoteTime, rate: Rate) -> Option<Option<Rate>> {
+        let due = match self.last {
             None => true,
             Some((at, last)) => now - at >= self.interval || rate.as_bps_f64() < TOLD_AT_ONCE * last.as_bps_f64(),
         };
-        if due {
-            self.sent = Some((now, rate));
-        }
-        due
+        due.then(|| self.last.replace((now, rate)).map(|(_, before)| before))
     }
 
     /// When the next regular one is due; `None` before the first.
     pub fn next(&self) -> Option<RemoteTime> {
-        self.sent.map(|(at, _)| at + self.interval)
+        self.last.map(|(at, _)| at + self.interval)
     }
 }
 
