@@ -9,6 +9,7 @@
 
 mod cells;
 mod experiment;
+mod formula;
 mod null_sender;
 mod report;
 mod runs;
@@ -19,6 +20,7 @@ mod verdict;
 
 pub use cells::cells_of;
 pub use experiment::Experiment;
+pub use formula::{FORMULAS, Formula, FormulaTable};
 pub use null_sender::null_sender;
 pub use report::{Assumed, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
 pub use scoreboard::{SCOREBOARD_FILE, Scoreboard};
@@ -52,8 +54,7 @@ pub fn reproduce(
 ) -> Result<Report, WorldError> {
     let mut reports = verdicts(runner, experiments, seeds, announce)?;
     try_changes(runner, experiments, &mut reports, announce)?;
-    let summary = tally(&reports);
-    Ok(Report { experiments: reports, summary })
+    Ok(Report::of(reports))
 }
 
 /// Every experiment on as many seeds as its verdicts want.

@@ -167,7 +167,21 @@ pub struct Tallies {
     pub claims_held_without_null: usize,
 }
 
+impl Report {
+    /// Of these, in this order.
+    pub fn of(experiments: Vec<ExperimentReport>) -> Self {
+        let summary = tally(&experiments);
+        Self { experiments, summary }
+    }
+}
+
 impl CaseRuns {
+    /// Of a value that takes no run.
+    pub(super) fn of_value(case: &Label, value: Option<f64>) -> Self {
+        let bits = value.map_or(0, f64::to_bits).to_le_bytes();
+        Self { case: case.clone(), n: 0, trace_hash: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bits)) }
+    }
+
     pub(super) fn of(case: &Label, runs: &BTreeMap<u64, Run>) -> Self {
         let hashes: String = runs.iter().map(|(seed, run)| format!("{seed} {}\n", run.trace_hash)).collect();
         let trace_hash = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(hashes.as_bytes()));
