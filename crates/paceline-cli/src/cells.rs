@@ -30,6 +30,11 @@ pub fn measured(cell: &Cell) -> String {
     }
 }
 
+/// How many runs, of how many where some do not count.
+pub fn runs(cell: &Cell) -> String {
+    cell.left_out.map_or_else(|| cell.n.to_string(), |left_out| format!("{} of {}", cell.n, cell.n + left_out))
+}
+
 /// What the null sender comes to, with a star where that reproduces the cell too.
 pub fn null(cell: &Cell) -> String {
     format!("{}{}", value(cell.null_sender, cell), if cell.null_reproduces { "*" } else { " " })

@@ -1,7 +1,7 @@
 //! `paceline reproduce`.
 
 use super::{refused, scoreboard, world};
-use crate::cells::{measured, null, place, value};
+use crate::cells::{measured, null, place, runs, value};
 use crate::output;
 use crate::progress::Progress;
 use crate::table::{Table, kind_of, maybe};
@@ -156,14 +156,19 @@ fn describe_assumed(experiments: &[ExperimentReport]) -> String {
 
 fn describe_experiment(experiment: &ExperimentReport) -> String {
     let mut text = format!("{}  {}\n\n", experiment.id, experiment.title);
+    let keeps = experiment.cells.iter().any(|cell| cell.left_out.is_some());
     let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());
     if !published.is_empty() {
-        let headings = ["metric", "case", "flow", "window", "published", "measured", "±", "null", "verdict"];
+        let mut headings = vec!["metric", "case", "flow", "window", "published", "measured", "±", "null", "verdict"];
+        if keeps {
+            headings.insert(6, "kept");
+        }
         let mut table = Table::new(&headings, 4).with_prose();
         for cell in published {
             let mut row = place(cell).to_vec();
             row.push(value(cell.published, cell));
             row.push(measured(cell));
+            row.extend(keeps.then(|| runs(cell)));
             row.push(value(cell.tolerance, cell));
             row.push(null(cell));
             row.push(cell.verdict.name().to_owned());
@@ -173,14 +178,18 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text.push('\n');
     }
     if !claims.is_empty() {
-        let mut table = Table::new(&["claim", "metric", "case", "flow", "window", "wanted", "measured", "null", ""], 5)
-            .with_prose();
+        let mut headings = vec!["claim", "metric", "case", "flow", "window", "wanted", "measured", "null", ""];
+        if keeps {
+            headings.insert(7, "kept");
+        }
+        let mut table = Table::new(&headings, 5).with_prose();
         for cell in claims {
             let (from, to) = cell.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
             let mut row = vec![cell.claim.clone().unwrap_or_default()];
             row.extend(place(cell));
             row.push(format!("{} to {}", value(Some(from), cell), value(Some(to), cell)));
             row.push(measured(cell));
+            row.extend(keeps.then(|| runs(cell)));
             row.push(null(cell));
             row.push(if cell.verdict == Verdict::Reproduced { "holds" } else { "FAILS" }.to_owned());
             table.row(row);

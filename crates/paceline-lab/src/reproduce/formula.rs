@@ -122,6 +122,7 @@ fn cell(origin: &Origin, formula: &Formula, digits: u32, value: &ValueTable, pla
         measured: Some(measured),
         ci95: None,
         n: 0,
+        left_out: None,
         null_sender: None,
         null_reproduces: false,
         claim: None,

@@ -97,7 +97,7 @@ fn try_changes(
             changed.push(Experiment::of(cases.clone()));
         }
     }
-    let runs = |(index, _): &(usize, &Vec<String>)| reports[*index].cells.first().map_or(0, |cell| cell.n as u64);
+    let runs = |(index, _): &(usize, &Vec<String>)| reports[*index].cells.first().map_or(0, |cell| cell.made() as u64);
     let again: Vec<Job> = (0..changed.len()).flat_map(|i| jobs(&changed, i, 1..=runs(&tried[i]))).collect();
     let mut measured: Vec<Measured> = changed.iter().map(Measured::none).collect();
     run_jobs(runner, &changed, again, &mut measured, announce)?;
@@ -118,10 +118,11 @@ fn try_changes(
     Ok(())
 }
 
-/// The experiments that have a cell whose interval is too wide for a verdict, and the seeds that they get.
+/// The experiments that have a cell whose interval is too wide for a verdict, and the seeds that they get. Of more runs about
+/// as large a part will count.
 fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, core::ops::RangeInclusive<u64>)> {
     let wanted = |report: &ExperimentReport| {
-        let n = report.cells.first()?.n as u64;
+        let n = report.cells.first()?.made() as u64;
         let counts = report.cells.iter().filter_map(|cell| {
             let (tolerance, measured) = (cell.tolerance?, cell.summary()?);
             too_wide(tolerance, Some(&measured)).then(|| {

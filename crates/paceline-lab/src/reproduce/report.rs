@@ -78,8 +78,11 @@ pub struct Cell {
     pub measured: Option<f64>,
     /// Half-width of its 95 % interval; none for one run.
     pub ci95: Option<f64>,
-    /// How many runs.
+    /// How many runs, or pairs of runs, of a ratio between cases.
     pub n: usize,
+    /// How many more there were that do not count by what the scenario keeps; none: it keeps all.
+    #[serde(default)]
+    pub left_out: Option<usize>,
     /// The mean under the null sender.
     pub null_sender: Option<f64>,
     /// Whether the null sender's mean is within the tolerance or bounds too; then it proves nothing.
@@ -236,9 +239,14 @@ impl Cell {
             Some(_) => "not moved",
             None => "has no value any more, so it is not moved",
         };
-        let command = format!("`paceline run {experiment}{case} --repeats {}{sets}`", self.n);
+        let command = format!("`paceline run {experiment}{case} --repeats {}{sets}`", self.made());
         let note = self.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
         self.note = Some(format!("{note}{does} into tolerance by {command}"));
+    }
+
+    /// How many runs there were, those that do not count included.
+    pub(super) fn made(&self) -> usize {
+        self.n + self.left_out.unwrap_or(0)
     }
 
     /// What was measured, as far as a verdict asks.
