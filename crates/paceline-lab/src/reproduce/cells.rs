@@ -192,7 +192,8 @@ impl Experiment {
         let unknown = || asked.remark.moved_by.is_empty().then(|| "cause not found".to_owned());
         let too_few = self.keeps_too_few(measured, asked).then(|| {
             let keep = self.cases[asked.case].keep.as_ref().expect("only that leaves out runs");
-            let asks = format!("fewer than half of the runs have {} of {} or more", keep.of.metric, keep.at_least);
+            let made = measured.of(false)[asked.case].len();
+            let asks = format!("kept {n} of {made}, those with {} of {} or more", keep.of.metric, keep.at_least);
             keep.note.as_ref().map_or(asks.clone(), |note| format!("{asks}: {note}"))
         });
         let cause = too_few.or_else(|| asked.remark.note.clone()).or_else(unknown);
