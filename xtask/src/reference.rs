@@ -156,15 +156,20 @@ fn scenarios(list: &Value) -> String {
     for s in entries(list, "sweeps") {
         sweeps.row(&[format!("`{}`", plain(&s["name"])), plain(&s["summary"]), plain(&s["source"])]);
     }
+    let mut tables = Table::new(&["table", "what it is", "source"]);
+    for t in entries(list, "tables") {
+        tables.row(&[format!("`{}`", plain(&t["name"])), plain(&t["summary"]), plain(&t["source"])]);
+    }
     format!(
         "{MADE}# Scenarios\n\nWhat `paceline run`, `compare` and `reproduce` take by name; the files lie under `scenarios/`. In \
-         brackets: the cases of an experiment, for `--case`.\n\n{table}\n## Sweeps\n\n{sweeps}"
+         brackets: the cases of an experiment, for `--case`.\n\n{table}\n## Sweeps\n\n{sweeps}\n## Tables that a \
+         formula gives\n\n`paceline reproduce` takes these, too; nothing is run.\n\n{tables}"
     )
 }
 
 /// Every kind of thing that has no page of its own.
 fn registries(list: &Value) -> String {
-    const ELSEWHERE: [&str; 4] = ["controllers", "metrics", "scenarios", "sweeps"];
+    const ELSEWHERE: [&str; 5] = ["controllers", "metrics", "scenarios", "sweeps", "tables"];
     let mut text =
         format!("{MADE}# Queues, losses, sources, TCP, traces\n\nThe names that scenarios take for these.\n");
     let kinds = list.as_object().into_iter().flatten().map(|(kind, _)| kind.as_str());

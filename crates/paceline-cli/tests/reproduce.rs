@@ -374,3 +374,19 @@ fn the_scoreboard_is_the_same_text_each_time_and_diff_names_what_moved() {
     let refused = paceline(&folder, &["reproduce", "rates.toml", "--out", "five", "--sensitivity"]);
     assert_eq!(refused.status.code(), Some(2), "{}", talk(&refused));
 }
+
+/// Ten values, of which the formula contradicts six; no run is made, and no claim fails.
+#[test]
+fn a_table_that_a_formula_gives_takes_no_run() {
+    let folder = folder("formula");
+    let report = document(&paceline(&folder, &["reproduce", "uottawa15/table2", "--json", "--out", "board"]), 0);
+    let experiment = &report["experiments"][0];
+    assert_eq!((&experiment["id"], &experiment["cells"][0]["n"]), (&json!("uottawa15/table2"), &json!(0)));
+    let published = &report["summary"]["published"];
+    assert_eq!((&published["cells"], &published["reproduced"], &published["not"]), (&json!(10), &json!(4), &json!(6)));
+    let board = fs::read_to_string(folder.join("board/scoreboard.md")).unwrap();
+    assert!(board.contains("0.9100 ± 0.0050 | 0.9033"), "{board}");
+    let run = paceline(&folder, &["run", "uottawa15/table2"]);
+    assert_eq!(run.status.code(), Some(2));
+    assert!(talk(&run).contains("paceline reproduce uottawa15/table2"), "{}", talk(&run));
+}

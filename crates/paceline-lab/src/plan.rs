@@ -37,6 +37,8 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// How metrics are taken.
     pub measure: Measure,
+    /// Which runs count; none: all.
+    pub keep: Option<Keep>,
     /// Which case of the experiment this is; empty: none, or the scenario as written.
     pub case: Label,
     /// Every case of the experiment.
@@ -65,7 +67,7 @@ impl Plan {
             };
             core::iter::once(of).chain(here)
         });
-        own.chain(self.references.values())
+        own.chain(self.references.values()).chain(self.keep.iter().map(|keep| &keep.of))
     }
 }
 
@@ -378,6 +380,24 @@ pub struct Quantity {
     pub flow: Option<usize>,
     /// The span it is taken over.
     pub window: Window,
+}
+
+/// Which runs count, where a paper left out the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Keep {
+    /// What is asked of a run.
+    pub of: Quantity,
+    /// What it comes to at least.
+    pub at_least: f64,
+    /// What to know of a case that keeps fewer than half of its runs.
+    pub note: Option<String>,
+}
+
+impl Keep {
+    /// Whether a run with this value counts; without a value it does not.
+    pub fn keeps(&self, value: Option<f64>) -> bool {
+        value.is_some_and(|value| value >= self.at_least)
+    }
 }
 
 /// What a quantity is divided by, run by run of the same seed.

@@ -231,7 +231,7 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
     RunsResult { scenario, case, runs, summary, assertions, expectations, notes }
 }
 
-/// A quantity, or its ratio to another of the same run, over runs; none if any run has no value.
+/// A quantity, or its ratio to another of the same run, over the runs that count; none if any of them has no value.
 fn measured(
     plan: &Plan,
     windows: &[Window],
@@ -248,7 +248,8 @@ fn measured(
             Some(Reference::Elsewhere { .. }) => None,
         }
     };
-    statistic.of(&runs.iter().map(value).collect::<Option<Vec<_>>>()?)
+    let counts = |run: &&RunResult| plan.keep.as_ref().is_none_or(|k| k.keeps(run.value(plan, windows, &k.of)));
+    statistic.of(&runs.iter().filter(counts).map(value).collect::<Option<Vec<_>>>()?)
 }
 
 /// One number over another, if that is a number.

@@ -342,6 +342,33 @@ const MEASURES: &[Case] = &[
     case("window outside the run", 28, "window = [\"10s\", \"70s\"]", "[\"10s\", \"70s\"]", "within the run", "60 s"),
     case("window the wrong way round", 28, "window = [\"9s\", \"3s\"]", "[\"9s\", \"3s\"]", "within the run", "60 s"),
     case("a metric of an unknown flow", 28, "flow = \"vidio\"", "\"vidio\"", "no flow `vidio`", "`video`"),
+    case(
+        "runs kept by an unknown metric",
+        23,
+        "[measure]\nkeep = { metric = \"overuse\", at_least = 1 }\n",
+        "\"overuse\"",
+        "no metric",
+        "`overuses`",
+    )
+    .below(1),
+    case(
+        "runs kept by an unknown flow",
+        23,
+        "[measure]\nkeep = { metric = \"overuses\", flow = \"nobody\", at_least = 1 }\n",
+        "\"nobody\"",
+        "no flow",
+        "video",
+    )
+    .below(1),
+    case(
+        "runs kept by no number",
+        23,
+        "[measure]\nkeep = { metric = \"overuses\", at_least = inf }\n",
+        "inf",
+        "a number",
+        "like 1",
+    )
+    .below(1),
     case("unknown way to measure", 23, "[measure]\nqueue = \"rtp\"\n", "\"rtp\"", "`rtp`", "`rtcp`").below(1),
     case(
         "a bound of an unknown case",

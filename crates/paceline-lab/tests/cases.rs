@@ -258,8 +258,9 @@ fn every_shipped_case_and_every_change_that_moves_a_value_can_be_run() {
 }
 
 #[test]
-fn a_file_of_constants_is_no_scenario() {
+fn constants_sweeps_and_formulas_are_no_scenarios() {
     assert!(is_scenario("mmsys16/table1.toml") && !is_scenario("mmsys16/constants.toml"));
+    assert!(!is_scenario("mmsys16/fig8.sweep.toml") && !is_scenario("uottawa15/table2.formula.toml"));
     assert!(Catalogue.ids().all(|id| !id.ends_with("constants")));
 }
 

@@ -41,6 +41,7 @@ const PLACES: &[(&str, &str, &[&str])] = &[
     ("Stream", "flow.video.stream.0", &["flow.video.stream=[{ id = \"s\", encoder = {} }]"]),
     ("ClockTable", "flow.video.clock", &["flow.video.clock={}"]),
     ("MeasureTable", "measure", &["measure={}"]),
+    ("KeepTable", "measure.keep", &["measure={ keep = { metric = \"overuses\", at_least = 1 } }"]),
 ];
 
 /// The plan as text, or the complaint.

@@ -9,7 +9,7 @@ use paceline::{Registry, SignalShape};
 use paceline_flow::tcp::{CONGESTION, Profile, Workload};
 use paceline_lab::metrics::{METRICS, MetricSpec};
 use paceline_lab::plan::{FlowKind, SourcePlan};
-use paceline_lab::reproduce::Tolerance;
+use paceline_lab::reproduce::{FormulaTable, Tolerance};
 use paceline_lab::scenario::{Catalogue, Changes, Label, load};
 use paceline_lab::sweep::Sweep;
 use paceline_lab::trace::Format;
@@ -35,6 +35,7 @@ enum Kind {
     Controllers,
     Scenarios,
     Sweeps,
+    Tables,
     Queues,
     Metrics,
     Flows,
@@ -45,10 +46,11 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Controllers,
         Self::Scenarios,
         Self::Sweeps,
+        Self::Tables,
         Self::Queues,
         Self::Metrics,
         Self::Flows,
@@ -63,6 +65,7 @@ impl Kind {
             Self::Controllers => "controllers",
             Self::Scenarios => "scenarios",
             Self::Sweeps => "sweeps",
+            Self::Tables => "tables",
             Self::Queues => "queues",
             Self::Metrics => "metrics",
             Self::Flows => "flows",
@@ -81,6 +84,7 @@ impl Kind {
             Self::Controllers => registry.iter().map(controller).collect(),
             Self::Scenarios => Catalogue.ids().map(|id| scenario(id, &registry)).collect(),
             Self::Sweeps => Catalogue.sweeps().map(|id| sweep(id, &registry)).collect(),
+            Self::Tables => Catalogue.formula_tables().map(table).collect(),
             Self::Queues => DISCIPLINES.iter().copied().map(plain).collect(),
             Self::Metrics => METRICS.iter().map(metric).collect(),
             Self::Flows => FlowKind::NAMES.iter().copied().map(plain).collect(),
@@ -184,6 +188,16 @@ fn scenario(id: &'static str, registry: &Registry) -> (String, String, Value) {
 fn sweep(id: &'static str, registry: &Registry) -> (String, String, Value) {
     match Catalogue.find_sweep(id).and_then(|origin| Sweep::load(&origin, registry)) {
         Ok(sweep) => (id.to_owned(), sweep.title, json!({ "source": sweep.source, "axes": sweep.axes })),
+        Err(problem) => (id.to_owned(), format!("broken: {problem}"), json!({})),
+    }
+}
+
+fn table(id: &'static str) -> (String, String, Value) {
+    match Catalogue.find_formula_table(id).and_then(|origin| FormulaTable::load(&origin)) {
+        Ok(table) => {
+            let more = json!({ "source": table.source, "values": table.report.cells.len() });
+            (id.to_owned(), table.report.title, more)
+        }
         Err(problem) => (id.to_owned(), format!("broken: {problem}"), json!({})),
     }
 }

@@ -1,18 +1,18 @@
 //! `paceline reproduce`.
 
 use super::{refused, scoreboard, world};
-use crate::cells::{measured, null, place, value};
+use crate::cells::{measured, null, place, runs, value};
 use crate::output;
 use crate::progress::Progress;
 use crate::table::{Table, kind_of, maybe};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::reproduce::{
-    Cell, ConstantEnd, Experiment, ExperimentReport, Report, Seeds, SensitivityReport, Tallies, Tally, Verdict,
-    reproduce as reproduce_all, sensitivity,
+    Cell, ConstantEnd, Experiment, ExperimentReport, FormulaTable, Report, Seeds, SensitivityReport, Tallies, Tally,
+    Verdict, reproduce as reproduce_all, sensitivity,
 };
 use paceline_lab::run::Runner;
-use paceline_lab::scenario::{Catalogue, Origin, is_scenario, suggestion};
+use paceline_lab::scenario::{Catalogue, Origin, is_formula_table, is_scenario, suggestion};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,15 +48,19 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
         Ok(world) => world,
         Err(code) => return Ok(code),
     };
-    let (mut origins, mut experiments) = (Vec::new(), Vec::new());
+    let (mut origins, mut experiments, mut tables) = (Vec::new(), Vec::new(), Vec::new());
     for origin in origins_of(&arguments.target)? {
+        if is_formula_table(&origin.name) {
+            tables.push(FormulaTable::load(&origin)?.report);
+            continue;
+        }
         let experiment = Experiment::load(&origin, &[], &registry)?;
         if experiment.says_something() {
             experiments.push(experiment.beside_null_sender().with_changes(&origin, &registry)?);
             origins.push(origin);
         }
     }
-    if experiments.is_empty() {
+    if experiments.is_empty() && tables.is_empty() {
         let help = "a scenario says them in [[expect]] and [[assert]]; `paceline run` runs it without";
         return Err(miette!(help = help, "{} has no published value and no bound", arguments.target));
     }
@@ -77,7 +81,8 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let seeds = arguments.seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-    let report = reproduce_all(&runner, &experiments, seeds, &announce).map_err(refused)?;
+    let run = reproduce_all(&runner, &experiments, seeds, &announce).map_err(refused)?;
+    let report = Report::of(run.experiments.into_iter().chain(tables).collect());
     drop(progress);
     if let Some(folder) = &arguments.out {
         scoreboard::write(folder, &report)?;
@@ -97,19 +102,19 @@ fn origins_of(target: &str) -> Result<Vec<Origin>> {
         let mut files = Vec::new();
         for entry in folder.read_dir().into_diagnostic()? {
             let path = entry.into_diagnostic()?.path().display().to_string();
-            files.extend(is_scenario(&path.replace('\\', "/")).then_some(path));
+            let name = path.replace('\\', "/");
+            files.extend((is_scenario(&name) || is_formula_table(&name)).then_some(path));
         }
         files.sort();
         return Ok(files.iter().map(|file| Catalogue.find(file)).collect::<std::result::Result<_, _>>()?);
     }
-    let ids: Vec<&str> = match target {
-        "all" => Catalogue.ids().collect(),
-        paper => {
-            Catalogue.ids().filter(|id| id.strip_prefix(paper).is_some_and(|rest| rest.starts_with('/'))).collect()
-        }
-    };
-    if !ids.is_empty() {
-        return Ok(ids.into_iter().map(|id| Catalogue.find(id)).collect::<std::result::Result<_, _>>()?);
+    let is_meant =
+        |id: &str| target == "all" || id == target || id.strip_prefix(target).is_some_and(|rest| rest.starts_with('/'));
+    let scenarios = Catalogue.ids().filter(|id| is_meant(id)).map(|id| Catalogue.find(id));
+    let tables = Catalogue.formula_tables().filter(|id| is_meant(id)).map(|id| Catalogue.find_formula_table(id));
+    let meant: Vec<Origin> = scenarios.chain(tables).collect::<std::result::Result<_, _>>()?;
+    if !meant.is_empty() {
+        return Ok(meant);
     }
     let papers: BTreeSet<&str> = Catalogue.ids().filter_map(|id| Some(id.split_once('/')?.0)).collect();
     if target.contains(['/', '.']) {
@@ -151,14 +156,19 @@ fn describe_assumed(experiments: &[ExperimentReport]) -> String {
 
 fn describe_experiment(experiment: &ExperimentReport) -> String {
     let mut text = format!("{}  {}\n\n", experiment.id, experiment.title);
+    let keeps = experiment.cells.iter().any(|cell| cell.left_out.is_some());
     let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());
     if !published.is_empty() {
-        let headings = ["metric", "case", "flow", "window", "published", "measured", "±", "null", "verdict"];
+        let mut headings = vec!["metric", "case", "flow", "window", "published", "measured", "±", "null", "verdict"];
+        if keeps {
+            headings.insert(6, "kept");
+        }
         let mut table = Table::new(&headings, 4).with_prose();
         for cell in published {
             let mut row = place(cell).to_vec();
             row.push(value(cell.published, cell));
             row.push(measured(cell));
+            row.extend(keeps.then(|| runs(cell)));
             row.push(value(cell.tolerance, cell));
             row.push(null(cell));
             row.push(cell.verdict.name().to_owned());
@@ -168,14 +178,18 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text.push('\n');
     }
     if !claims.is_empty() {
-        let mut table = Table::new(&["claim", "metric", "case", "flow", "window", "wanted", "measured", "null", ""], 5)
-            .with_prose();
+        let mut headings = vec!["claim", "metric", "case", "flow", "window", "wanted", "measured", "null", ""];
+        if keeps {
+            headings.insert(7, "kept");
+        }
+        let mut table = Table::new(&headings, 5).with_prose();
         for cell in claims {
             let (from, to) = cell.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
             let mut row = vec![cell.claim.clone().unwrap_or_default()];
             row.extend(place(cell));
             row.push(format!("{} to {}", value(Some(from), cell), value(Some(to), cell)));
             row.push(measured(cell));
+            row.extend(keeps.then(|| runs(cell)));
             row.push(null(cell));
             row.push(if cell.verdict == Verdict::Reproduced { "holds" } else { "FAILS" }.to_owned());
             table.row(row);

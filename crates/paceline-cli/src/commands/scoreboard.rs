@@ -1,7 +1,7 @@
 //! The scoreboard that `reproduce --out DIR` writes: JSON for `paceline diff`, a table for review. Nothing in it depends on
 //! when or where it was made.
 
-use crate::cells::{measured, null, place, value};
+use crate::cells::{measured, null, place, runs, value};
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::reproduce::{Cell, Report, SCOREBOARD_FILE, Scoreboard};
 use paceline_lab::store::write_whole;
@@ -59,7 +59,7 @@ fn table(report: &Report) -> String {
                 window,
                 wanted(cell),
                 measured(cell),
-                cell.n.to_string(),
+                runs(cell),
                 null(cell).trim_end().replace('*', "\\*"),
                 cell.verdict.name().to_owned(),
                 note(cell),

@@ -65,7 +65,9 @@ impl Experiment {
         let bounds: Vec<(usize, &Assert)> =
             self.cases.iter().enumerate().flat_map(|(c, plan)| plan.asserts.iter().map(move |a| (c, a))).collect();
         let holds = |case: usize, a: &Assert, null: bool| {
-            keeps(a.bounds, self.value(measured, &Asked::bound(case, a), null).as_ref())
+            let asked = Asked::bound(case, a);
+            (null || !self.keeps_too_few(measured, &asked))
+                && keeps(a.bounds, self.value(measured, &asked, null).as_ref())
         };
         // A claim that has bounds in the value's own case is judged by those, else by all that it has.
         let claim_holds = |case: usize, id: &str| {
@@ -117,14 +119,19 @@ impl Experiment {
         let tolerance = e.tolerance.unwrap_or_else(usual);
         let claim = e.claim.as_ref().is_some_and(|id| claim_holds(case, id));
         let value = |null| self.value(measured, &asked, null);
-        let verdict = of_value(e.published, tolerance, value(false).as_ref(), claim);
+        let too_few = self.keeps_too_few(measured, &asked);
+        let verdict = match too_few {
+            true => Verdict::Not,
+            false => of_value(e.published, tolerance, value(false).as_ref(), claim),
+        };
         let mut cell = self.cell(measured, world, &asked, verdict);
         cell.published = Some(e.published);
         cell.tolerance = Some(tolerance);
         cell.claim = e.claim.clone();
         cell.null_reproduces = comes_close(e.published, tolerance, value(true).as_ref());
         // The mean is where it should be: there is no cause to be shown, only runs to be added.
-        if verdict != Verdict::Reproduced && comes_close(e.published, tolerance, value(false).as_ref()) {
+        let close = comes_close(e.published, tolerance, value(false).as_ref());
+        if verdict != Verdict::Reproduced && close && !too_few {
             cell.note = Some(too_few_runs(&cell));
             cell.moved = None;
         }
@@ -165,7 +172,8 @@ impl Experiment {
             tolerance: None,
             measured: value.map(|v| v.mean),
             ci95: value.map(|v| v.ci95).filter(|c| c.is_finite()),
-            n: measured.of(false)[asked.case].len(),
+            n: self.counting(measured, asked),
+            left_out: plan.keep.as_ref().map(|_| measured.of(false)[asked.case].len() - self.counting(measured, asked)),
             null_sender: self.value(measured, asked, true).map(|v| v.mean),
             null_reproduces: false,
             claim: None,
@@ -179,10 +187,17 @@ impl Experiment {
 
     /// Why a value is not reproduced, as far as it is known; where a change moves it, that is said later.
     fn note(&self, measured: &Measured, asked: &Asked<'_>) -> Option<String> {
-        let (n, none) = (measured.of(false)[asked.case].len(), self.without_value(measured, asked));
+        let (n, none) = (self.counting(measured, asked), self.without_value(measured, asked));
         let missing = (none > 0).then(|| format!("no value in {none} of {n} runs"));
         let unknown = || asked.remark.moved_by.is_empty().then(|| "cause not found".to_owned());
-        let parts: Vec<String> = missing.into_iter().chain(asked.remark.note.clone().or_else(unknown)).collect();
+        let too_few = self.keeps_too_few(measured, asked).then(|| {
+            let keep = self.cases[asked.case].keep.as_ref().expect("only that leaves out runs");
+            let made = measured.of(false)[asked.case].len();
+            let asks = format!("kept {n} of {made}, those with {} of {} or more", keep.of.metric, keep.at_least);
+            keep.note.as_ref().map_or(asks.clone(), |note| format!("{asks}: {note}"))
+        });
+        let cause = too_few.or_else(|| asked.remark.note.clone()).or_else(unknown);
+        let parts: Vec<String> = missing.into_iter().chain(cause).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
@@ -190,7 +205,25 @@ impl Experiment {
         self.cases.iter().position(|p| p.case == *case).expect("references are to cases that there are")
     }
 
-    /// What was asked for, over seeds; of a ratio, the ratio of each seed. None if any run has no value.
+    /// How many runs count, or pairs of runs.
+    fn counting(&self, measured: &Measured, asked: &Asked<'_>) -> usize {
+        self.values(measured, asked, false).map_or(0, |values| values.len())
+    }
+
+    /// Fewer than half of the runs count: what a case shows that way is not what it is about.
+    fn keeps_too_few(&self, measured: &Measured, asked: &Asked<'_>) -> bool {
+        2 * self.counting(measured, asked) < measured.of(false)[asked.case].len()
+    }
+
+    /// Whether this run of a case counts. Of the null sender all do: it has nothing that it could be asked for.
+    fn counts(&self, case: usize, run: &Run, null: bool) -> bool {
+        let plan = &self.cases[case];
+        let Some(keep) = plan.keep.as_ref().filter(|_| !null) else { return true };
+        let index = plan.quantities().position(|q| *q == keep.of).expect("it is asked for");
+        keep.keeps(run.values[index])
+    }
+
+    /// What was asked for, over seeds; of a ratio, the ratio of each seed. None if any run that counts has no value.
     fn value(&self, measured: &Measured, asked: &Asked<'_>, null: bool) -> Option<Summary> {
         let values = self.values(measured, asked, null)?;
         asked.runs.of(&values.into_iter().collect::<Option<Vec<f64>>>()?)
@@ -202,27 +235,32 @@ impl Experiment {
         values.iter().filter(|value| value.is_none()).count()
     }
 
-    /// The value of each seed.
+    /// The value of each seed whose runs count.
     fn values(&self, measured: &Measured, asked: &Asked<'_>, null: bool) -> Option<Values> {
         let of = |case: usize, quantity: &Quantity| {
             let case = if null { *self.null_of.get(case)? } else { case };
             let index = self.plans(null)[case].quantities().position(|q| q == quantity)?;
             Some((&measured.of(null)[case], index))
         };
+        let counts = |case: usize, run: &Run| self.counts(case, run, null);
         let (own, index) = of(asked.case, asked.of)?;
         let over = match asked.over {
             None => None,
-            Some(Reference::Here(quantity)) => Some(of(asked.case, quantity)?),
+            Some(Reference::Here(quantity)) => Some((asked.case, of(asked.case, quantity)?)),
             Some(Reference::Elsewhere { case, key }) => {
                 let case = self.index(case);
-                Some(of(case, &self.cases[case].references[key])?)
+                Some((case, of(case, &self.cases[case].references[key])?))
             }
+        };
+        let pair_counts = |(seed, run): &(&u64, &Run)| {
+            let other = over.and_then(|(case, (runs, _))| Some((case, runs.get(*seed)?)));
+            counts(asked.case, run) && other.is_none_or(|(case, run)| counts(case, run))
         };
         let value = |(seed, run): (&u64, &Run)| match over {
             None => run.values[index],
-            Some((other, reference)) => ratio(run.values[index]?, other.get(seed)?.values[reference]?),
+            Some((_, (other, reference))) => ratio(run.values[index]?, other.get(seed)?.values[reference]?),
         };
-        Some(own.iter().map(value).collect())
+        Some(own.iter().filter(pair_counts).map(value).collect())
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod cells;
 mod experiment;
+mod formula;
 mod null_sender;
 mod report;
 mod runs;
@@ -19,6 +20,7 @@ mod verdict;
 
 pub use cells::cells_of;
 pub use experiment::Experiment;
+pub use formula::{FORMULAS, Formula, FormulaTable};
 pub use null_sender::null_sender;
 pub use report::{Assumed, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
 pub use scoreboard::{SCOREBOARD_FILE, Scoreboard};
@@ -52,8 +54,7 @@ pub fn reproduce(
 ) -> Result<Report, WorldError> {
     let mut reports = verdicts(runner, experiments, seeds, announce)?;
     try_changes(runner, experiments, &mut reports, announce)?;
-    let summary = tally(&reports);
-    Ok(Report { experiments: reports, summary })
+    Ok(Report::of(reports))
 }
 
 /// Every experiment on as many seeds as its verdicts want.
@@ -96,7 +97,7 @@ fn try_changes(
             changed.push(Experiment::of(cases.clone()));
         }
     }
-    let runs = |(index, _): &(usize, &Vec<String>)| reports[*index].cells.first().map_or(0, |cell| cell.n as u64);
+    let runs = |(index, _): &(usize, &Vec<String>)| reports[*index].cells.first().map_or(0, |cell| cell.made() as u64);
     let again: Vec<Job> = (0..changed.len()).flat_map(|i| jobs(&changed, i, 1..=runs(&tried[i]))).collect();
     let mut measured: Vec<Measured> = changed.iter().map(Measured::none).collect();
     run_jobs(runner, &changed, again, &mut measured, announce)?;
@@ -117,10 +118,11 @@ fn try_changes(
     Ok(())
 }
 
-/// The experiments that have a cell whose interval is too wide for a verdict, and the seeds that they get.
+/// The experiments that have a cell whose interval is too wide for a verdict, and the seeds that they get. Of more runs about
+/// as large a part will count.
 fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, core::ops::RangeInclusive<u64>)> {
     let wanted = |report: &ExperimentReport| {
-        let n = report.cells.first()?.n as u64;
+        let n = report.cells.first()?.made() as u64;
         let counts = report.cells.iter().filter_map(|cell| {
             let (tolerance, measured) = (cell.tolerance?, cell.summary()?);
             too_wide(tolerance, Some(&measured)).then(|| {
@@ -352,6 +354,81 @@ bounds = [0.5, 1]
         let tail = cell(&report.experiments[0], "static", "rtt_p95_ms", true);
         assert_eq!(tail.moved.as_ref().unwrap().verdict, None);
         assert!(tail.note.as_ref().unwrap().contains("has no value any more"), "{:?}", tail.note);
+    }
+
+    /// The same, of which only runs with over-use of the flow count.
+    fn keeping() -> Experiment {
+        let keep =
+            "[measure]\nkeep = { metric = \"overuses\", flow = \"video\", at_least = 1, note = \"alpha rested\" }\n";
+        experiment(&TWO_CASES.replace("[[flow]]", &format!("{keep}[[flow]]")))
+    }
+
+    #[test]
+    fn runs_that_do_not_count_are_left_out_and_of_ratios_the_pair() {
+        let experiment = keeping();
+        // The static case lacks over-use on seed 1, the adaptive one on seed 2, where the values are wild, and both on 3.
+        let measured = runs(&experiment, 6, |metric, case, seed, null| match (metric, case, seed) {
+            ("overuses", ..) if null => None,
+            ("overuses", "threshold=static", 1 | 3) | ("overuses", "threshold=adaptive", 2 | 3) => Some(0.0),
+            ("overuses", "threshold=static", 6) => Some(1.0),
+            ("overuses", ..) => Some(7.0),
+            ("utilization", _, 1..=3) => Some(100.0),
+            ("utilization", ..) => Some(if null { 0.5 } else { 0.9 }),
+            (_, _, 1..=3) => None,
+            (_, "threshold=static", _) => Some(100.0),
+            _ => Some(50.0),
+        });
+        let report = experiment.report(&measured, "sim");
+        let busy = |case| cell(&report, case, "utilization", false);
+        assert_eq!(
+            (busy("static").n, busy("static").left_out, busy("static").measured),
+            (4, Some(2), Some((100.0 + 3.0 * 0.9) / 4.0))
+        );
+        let cuts = cell(&report, "adaptive", "rtt_p95_ms", false);
+        assert_eq!((cuts.n, cuts.left_out, cuts.measured, cuts.verdict), (3, Some(3), Some(0.5), Verdict::Reproduced));
+        // The null sender has no detector, and all its runs count.
+        assert_eq!(busy("static").null_sender, Some((3.0 * 100.0 + 3.0 * 0.5) / 6.0));
+        assert!(report.runs.iter().all(|runs| runs.n == 6), "all were made");
+        // Without the key nothing is left out, and nothing is said of it.
+        let all =
+            self::experiment(TWO_CASES).report(&runs(&self::experiment(TWO_CASES), 6, |_, _, _, _| Some(0.9)), "sim");
+        assert!(all.cells.iter().all(|c| (c.n, c.left_out) == (6, None)));
+    }
+
+    #[test]
+    fn a_case_that_keeps_fewer_than_half_of_its_runs_shows_nothing() {
+        let experiment = keeping();
+        let with = |kept: u64| {
+            let measured = runs(&experiment, 6, |metric, _, seed, _| {
+                Some(if metric == "overuses" { f64::from(u8::from(seed <= kept)) } else { 0.9 + seed as f64 * 1e-4 })
+            });
+            experiment.report(&measured, "sim")
+        };
+        let (half, fewer, none) = (with(3), with(2), with(0));
+        let busy = |report: &ExperimentReport, published| cell(report, "static", "utilization", published).clone();
+        assert_eq!((busy(&half, true).verdict, busy(&half, false).verdict), (Verdict::Reproduced, Verdict::Reproduced));
+        for (report, kept) in [(&fewer, 2), (&none, 0)] {
+            for published in [true, false] {
+                let cell = busy(report, published);
+                assert_eq!((cell.verdict, cell.n, cell.left_out), (Verdict::Not, kept, Some(6 - kept)));
+                let told = format!("kept {kept} of 6, those with overuses of 1 or more: alpha rested");
+                assert_eq!(cell.note, Some(told));
+            }
+        }
+        assert!(busy(&fewer, true).measured.is_some() && busy(&none, true).measured.is_none());
+    }
+
+    #[test]
+    fn more_seeds_follow_those_that_were_run_and_not_those_that_count() {
+        let experiment = keeping();
+        let measured = runs(&experiment, 8, |metric, _, seed, _| {
+            Some(if metric == "overuses" { f64::from(u8::from(seed != 8)) } else { 0.9 })
+        });
+        let mut report = experiment.report(&measured, "sim");
+        let cell = report.cells.iter_mut().find(|c| c.metric == "utilization" && c.published.is_some()).unwrap();
+        assert_eq!((cell.n, cell.made()), (7, 8));
+        cell.ci95 = Some(0.06);
+        assert_eq!(more_seeds(&[report]), [(0, 9..=12)]); // 8 x 1.44 = 11.52
     }
 
     #[test]

@@ -78,8 +78,11 @@ pub struct Cell {
     pub measured: Option<f64>,
     /// Half-width of its 95 % interval; none for one run.
     pub ci95: Option<f64>,
-    /// How many runs.
+    /// How many runs, or pairs of runs, of a ratio between cases.
     pub n: usize,
+    /// How many more there were that do not count by what the scenario keeps; none: it keeps all.
+    #[serde(default)]
+    pub left_out: Option<usize>,
     /// The mean under the null sender.
     pub null_sender: Option<f64>,
     /// Whether the null sender's mean is within the tolerance or bounds too; then it proves nothing.
@@ -167,7 +170,21 @@ pub struct Tallies {
     pub claims_held_without_null: usize,
 }
 
+impl Report {
+    /// Of these, in this order.
+    pub fn of(experiments: Vec<ExperimentReport>) -> Self {
+        let summary = tally(&experiments);
+        Self { experiments, summary }
+    }
+}
+
 impl CaseRuns {
+    /// Of a value that takes no run.
+    pub(super) fn of_value(case: &Label, value: Option<f64>) -> Self {
+        let bits = value.map_or(0, f64::to_bits).to_le_bytes();
+        Self { case: case.clone(), n: 0, trace_hash: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bits)) }
+    }
+
     pub(super) fn of(case: &Label, runs: &BTreeMap<u64, Run>) -> Self {
         let hashes: String = runs.iter().map(|(seed, run)| format!("{seed} {}\n", run.trace_hash)).collect();
         let trace_hash = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(hashes.as_bytes()));
@@ -222,9 +239,14 @@ impl Cell {
             Some(_) => "not moved",
             None => "has no value any more, so it is not moved",
         };
-        let command = format!("`paceline run {experiment}{case} --repeats {}{sets}`", self.n);
+        let command = format!("`paceline run {experiment}{case} --repeats {}{sets}`", self.made());
         let note = self.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
         self.note = Some(format!("{note}{does} into tolerance by {command}"));
+    }
+
+    /// How many runs there were, those that do not count included.
+    pub(super) fn made(&self) -> usize {
+        self.n + self.left_out.unwrap_or(0)
     }
 
     /// What was measured, as far as a verdict asks.

@@ -32,18 +32,38 @@ impl Catalogue {
         FILES.iter().filter_map(|(name, _)| name.strip_suffix(SWEEP))
     }
 
+    /// Ids of all tables that a formula gives, in order.
+    pub fn formula_tables(self) -> impl Iterator<Item = &'static str> {
+        FILES.iter().filter_map(|(name, _)| name.strip_suffix(FORMULA))
+    }
+
     /// The sweep of this id, or in this file.
     pub fn find_sweep(self, name: &str) -> Result<Origin, Problem> {
-        let file = format!("{name}{SWEEP}");
+        self.find_kind(name, SWEEP, "sweep", self.sweeps())
+    }
+
+    /// The table of this id, or in this file, that a formula gives.
+    pub fn find_formula_table(self, name: &str) -> Result<Origin, Problem> {
+        self.find_kind(name, FORMULA, "table", self.formula_tables())
+    }
+
+    fn find_kind(
+        self,
+        name: &str,
+        ending: &str,
+        kind: &str,
+        ids: impl Iterator<Item = &'static str>,
+    ) -> Result<Origin, Problem> {
+        let file = format!("{name}{ending}");
         match FILES.iter().find(|(known, _)| *known == file) {
             Some((known, text)) => {
                 Ok(Origin { name: format!("scenarios/{known}"), text: (*text).to_owned(), folder: None })
             }
             None if name.ends_with(".toml") => self.find(name),
             None => {
-                let near = nearest(name, self.sweeps()).map(|near| format!("did you mean `{near}`? "));
-                let list = "`paceline list sweeps` shows all; a file's name must end in .toml";
-                let problem = Problem::of(name, "", format!("there is no sweep `{name}`"));
+                let near = nearest(name, ids).map(|near| format!("did you mean `{near}`? "));
+                let list = format!("`paceline list {kind}s` shows all; a file's name must end in .toml");
+                let problem = Problem::of(name, "", format!("there is no {kind} `{name}`"));
                 Err(problem.help(format!("{}{list}", near.unwrap_or_default())))
             }
         }
@@ -67,6 +87,10 @@ impl Catalogue {
             }
             None => {
                 let problem = Problem::of(name, "", format!("there is no scenario `{name}`"));
+                if self.formula_tables().any(|id| id == name) {
+                    let command = format!("`paceline reproduce {name}`");
+                    return Err(problem.help(format!("a formula gives this table, without a run: {command}")));
+                }
                 let last = self.ids().find(|id| id.rsplit('/').next() == Some(name));
                 let near = last.or_else(|| nearest(name, self.ids())).map(|near| format!("did you mean `{near}`? "));
                 let list = "`paceline list scenarios` shows all; a file's name must end in .toml";
@@ -79,10 +103,19 @@ impl Catalogue {
 /// How names of sweep files end.
 const SWEEP: &str = ".sweep.toml";
 
-/// Whether a file of a folder of scenarios is one: any TOML file but `constants.toml`, which holds what they assume, and
-/// sweeps.
+/// How names of files end whose values a formula gives.
+const FORMULA: &str = ".formula.toml";
+
+/// Whether a file of a folder of scenarios is one: any TOML file but `constants.toml`, which holds what they assume, sweeps,
+/// and tables that a formula gives.
 pub fn is_scenario(file: &str) -> bool {
-    file.ends_with(".toml") && !file.ends_with(SWEEP) && file.rsplit('/').next() != Some("constants.toml")
+    let other = file.ends_with(SWEEP) || is_formula_table(file) || file.rsplit('/').next() == Some("constants.toml");
+    file.ends_with(".toml") && !other
+}
+
+/// Whether a file is a table that a formula gives.
+pub fn is_formula_table(file: &str) -> bool {
+    file.ends_with(FORMULA)
 }
 
 impl Origin {

@@ -450,6 +450,23 @@ pub struct MeasureTable {
     pub queue: Option<Placed<String>>,
     /// What losses are divided by, bytes `sent` or `received`; `sent` if absent.
     pub loss: Option<Placed<String>>,
+    /// Which runs count; all if absent.
+    pub keep: Option<Placed<KeepTable>>,
+}
+
+/// Which runs count, where a paper left out the others: those in which a metric is large enough. Of a ratio between cases
+/// both runs of a seed must be kept.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KeepTable {
+    /// Metric id.
+    pub metric: Placed<String>,
+    /// The flow it is taken of; the run as a whole if absent.
+    pub flow: Option<Placed<String>>,
+    /// What it comes to at least.
+    pub at_least: Placed<f64>,
+    /// What to know of a case that keeps fewer than half of its runs; nothing if absent.
+    pub note: Option<String>,
 }
 
 /// A variant of the experiment.
@@ -611,6 +628,7 @@ fn explain(message: &str) -> (String, Option<String>) {
             "duration" => ("\"60 s\"", ""),
             "limit" => ("\"300 ms\"", ""),
             "metric" => ("\"utilization\"", "; `paceline list metrics` shows all"),
+            "at_least" => ("1", ""),
             "bounds" => ("[0.8, 1.0]", ""),
             "controller" => ("\"gcc-2016\"", "; `paceline list controllers` shows all"),
             "model" => ("\"gilbert-elliott\"", "; `paceline list losses` shows all"),

@@ -14,7 +14,7 @@ mod resolve;
 mod values;
 
 pub use crate::label::Label;
-pub use catalogue::{Catalogue, Origin, is_scenario};
+pub use catalogue::{Catalogue, Origin, is_formula_table, is_scenario};
 pub(crate) use file::{Anything, Placed, parse};
 pub use file::{ScenarioFile, schema};
 pub use overrides::Setting;

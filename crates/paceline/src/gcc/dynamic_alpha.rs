@@ -8,11 +8,12 @@
 //! alpha = b + a                                                                    (4.1)
 //! ```
 //!
-//! The equations contradict the thesis's own table 2 ([`table_2`]). By them `alpha` lies between 0.9015 and 0.9923, near the
-//! maximum between 0.9517 and 1: it never falls to the constant that it replaces, and cannot take "even 0.85".
+//! The equations contradict the thesis's own table 2 (`paceline reproduce uottawa15/table2`). By them `alpha` lies between
+//! 0.9015 and 0.9923, near the maximum between 0.9517 and 1: it never falls to the constant that it replaces, and cannot take
+//! "even 0.85".
 
 use super::Region;
-use libm::{exp, round};
+use libm::exp;
 
 /// The decrease factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,88 +107,9 @@ fn a(b: f64, branch: Branch) -> f64 {
     }
 }
 
-/// A line of table 2 beside what the equations give.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TableCell {
-    /// The threshold, ms.
-    pub gamma: f64,
-    /// The scaled gradient, ms.
-    pub t: f64,
-    /// `alpha` as the thesis tabulates it.
-    pub tabulated: f64,
-    /// `alpha` by the line of equation 4.2 for above max and max unknown.
-    pub elsewhere: f64,
-    /// `alpha` by the line for near max.
-    pub near_max: f64,
-}
-
-impl TableCell {
-    /// The line of equation 4.2 that the threshold stands for: the whole threshold means that the maximum is unknown;
-    /// of the two regions with half of it, near max is the one with a line of its own.
-    pub fn branch(&self) -> Branch {
-        if self.gamma == THRESHOLD { Branch::Elsewhere } else { Branch::NearMax }
-    }
-    /// `alpha` by a line of equation 4.2.
-    pub fn alpha(&self, branch: Branch) -> f64 {
-        match branch {
-            Branch::NearMax => self.near_max,
-            Branch::Elsewhere => self.elsewhere,
-        }
-    }
-    /// Whether a line of equation 4.2, rounded as the table is, gives something else than it says.
-    pub fn is_contradicted_by(&self, branch: Branch) -> bool {
-        round(100.0 * self.alpha(branch)) != round(100.0 * self.tabulated)
-    }
-    /// Whether the line of equation 4.2 that the threshold stands for gives something else than the table says.
-    pub fn is_contradicted(&self) -> bool {
-        self.is_contradicted_by(self.branch())
-    }
-}
-
-/// The default threshold, ms.
-const THRESHOLD: f64 = 25.0;
-
-/// Table 2 of the thesis ("different assumed T values and the expected dynamic alpha"), each line with what equations
-/// 4.1 to 4.4 give.
-pub fn table_2() -> [TableCell; 10] {
-    const HALF: f64 = THRESHOLD / 2.0;
-    const TABULATED: [(f64, f64, f64); 10] = [
-        (THRESHOLD, 26.0, 0.99),
-        (THRESHOLD, 45.0, 0.95),
-        (THRESHOLD, 100.0, 0.92),
-        (THRESHOLD, 1000.0, 0.91),
-        (THRESHOLD, 5000.0, 0.90),
-        (HALF, 13.0, 0.99),
-        (HALF, 20.0, 0.96),
-        (HALF, 45.0, 0.93),
-        (HALF, 100.0, 0.91),
-        (HALF, 5000.0, 0.90),
-    ];
-    TABULATED.map(|(gamma, t, tabulated)| TableCell {
-        gamma,
-        t,
-        tabulated,
-        elsewhere: dynamic_alpha(t, gamma, Branch::Elsewhere),
-        near_max: dynamic_alpha(t, gamma, Branch::NearMax),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Six of ten lines contradict the equation; read as `(0.99 - b) / 1.3` throughout, three do.
-    #[test]
-    fn table_2_contradicts_the_equations() {
-        let table = table_2();
-        let contradicted = |by: &dyn Fn(&TableCell) -> bool| -> Vec<(f64, f64)> {
-            table.iter().filter(|c| by(c)).map(|c| (c.gamma, c.t)).collect()
-        };
-        let near = [(12.5, 13.0), (12.5, 20.0), (12.5, 45.0), (12.5, 100.0), (12.5, 5000.0)];
-        assert_eq!(contradicted(&TableCell::is_contradicted), [&[(25.0, 1000.0)][..], &near].concat());
-        let everywhere = |c: &TableCell| c.is_contradicted_by(Branch::Elsewhere);
-        assert_eq!(contradicted(&everywhere), [(25.0, 1000.0), (12.5, 20.0), (12.5, 45.0)]);
-    }
 
     /// 4.1 at `T = gamma` is b = 1; for ever greater `T` it nears b = exp(-1/2) = 0.60653.
     #[test]

@@ -13,7 +13,7 @@ mod region_estimator;
 mod remb;
 
 pub use aimd::{Aimd, AimdConfig};
-pub use dynamic_alpha::{Alpha, Branch, Reading, TableCell, dynamic_alpha, table_2};
+pub use dynamic_alpha::{Alpha, Branch, Reading, dynamic_alpha};
 pub use rate_controller::{RateConfig, RateController, RateState};
 pub use region_control::{Growth, Observation, Region, RegionConfig, RegionControl, eta};
 pub use region_estimator::RegionEstimator;

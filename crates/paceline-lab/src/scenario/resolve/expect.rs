@@ -3,10 +3,10 @@
 use super::{Checked, Resolver};
 use crate::label::Label;
 use crate::metrics::{self, METRICS};
-use crate::plan::{Assert, Expect, FlowPlan, Quantity, Reference, Remark, Window};
+use crate::plan::{Assert, Expect, FlowPlan, Keep, Quantity, Reference, Remark, Window};
 use crate::scenario::Setting;
 use crate::scenario::case::known;
-use crate::scenario::file::{OverTable, Placed, ScenarioFile};
+use crate::scenario::file::{KeepTable, OverTable, Placed, ScenarioFile};
 use crate::scenario::problem::suggestion;
 use crate::stats::Statistic;
 use paceline_units::Time;
@@ -209,11 +209,25 @@ impl Resolver<'_> {
         Ok(Remark { note: note.clone(), moved_by: moved_by.iter().map(|m| m.get().clone()).collect() })
     }
 
+    /// Which runs count.
+    pub(super) fn keep(&self, place: &Placed<KeepTable>, flows: &[FlowPlan], end: Time) -> Checked<Keep> {
+        let KeepTable { metric, flow, at_least, note } = place.get();
+        if !at_least.get().is_finite() {
+            return Err(self.complain(at_least, "what is asked of a run is a number").help("write it like 1"));
+        }
+        let of = self.quantity_of(Of { metric, flow, window: &None }, flows, end)?;
+        Ok(Keep { of, at_least: *at_least.get(), note: note.clone() })
+    }
+
     fn quantity(&self, scope: &Scope<'_>, of: Of<'_>) -> Checked<Quantity> {
+        self.quantity_of(of, scope.flows, scope.end)
+    }
+
+    fn quantity_of(&self, of: Of<'_>, flows: &[FlowPlan], end: Time) -> Checked<Quantity> {
         let metric = self.metric(of.metric)?;
-        let window = self.window(of.window, scope.end)?;
+        let window = self.window(of.window, end)?;
         let Some(place) = of.flow else { return Ok(Quantity { metric, flow: None, window }) };
-        let names: Vec<&str> = scope.flows.iter().map(|f| f.id.as_str()).collect();
+        let names: Vec<&str> = flows.iter().map(|f| f.id.as_str()).collect();
         match names.iter().position(|n| n == place.get()) {
             Some(index) => Ok(Quantity { metric, flow: Some(index), window }),
             None => {

@@ -147,6 +147,7 @@ impl Resolver<'_> {
 
         let bottleneck = bottleneck(&hops, &flows, end);
         let measure = self.measure(&file)?;
+        let keep = file.measure.keep.as_ref().map(|place| self.keep(place, &flows, end)).transpose()?;
         let scope = expect::Scope { file: &file, case: &case, flows: &flows, end, shortened };
         let Expectations { expects, asserts, references, elsewhere, beyond } = self.expectations(&scope)?;
         if elsewhere > 0 {
@@ -176,6 +177,7 @@ impl Resolver<'_> {
             bottleneck,
             flows,
             measure,
+            keep,
             case,
             cases: file.case.iter().map(|c| c.label.get().clone()).collect(),
             constants,
