@@ -33,8 +33,8 @@ mod registry;
 mod signals;
 
 pub use controller::{
-    Arrival, Controller, Decision, Feedback, FeedbackKind, MediaKind, Message, PacketKind, PacketReport, ReceiveHalf,
-    ReceiverReport, SendHalf, SentPacket, StreamState, Window,
+    Arrival, Controller, Decision, Feedback, FeedbackKind, GradientReport, MediaKind, Message, NadaMode, NadaReport,
+    PacketKind, PacketReport, ReceiveHalf, ReceiverReport, SendHalf, SentPacket, StreamState, Window,
 };
 pub use history::{Flight, History};
 pub use pacer::{Class, Pacer};
