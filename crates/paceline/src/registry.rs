@@ -166,6 +166,7 @@ impl Registry {
         registry.add(gcc::gcc2016::guarded());
         registry.add(gcc::gcc2015::fixed_alpha());
         registry.add(gcc::gcc2015::dynamic_alpha());
+        registry.add(gcc::gcc_med16::entry());
         registry.add(gcc::gcc_remb_2018::entry());
         registry.add(gcc::gcc_tfb::entry());
         registry.add(fixed::entry());
