@@ -27,6 +27,7 @@ mod fixed;
 pub mod gcc;
 mod guard;
 mod history;
+pub mod nada;
 mod pacer;
 mod protection;
 mod registry;
