@@ -49,7 +49,7 @@ fn exhaust(bytes: &[u8]) -> Option<usize> {
                 }
             }
             Rtcp::Remb { ssrcs, .. } => assert!(ssrcs.count() < 256),
-            Rtcp::App { subtype, data, .. } => assert!(subtype < 32 && data.len() % 4 == 0),
+            Rtcp::App { subtype, data, .. } => assert!(subtype < 32 && data.len().is_multiple_of(4)),
             Rtcp::Nada { ssrc, feedback } => again(&packet, |w| w.nada(ssrc, &feedback)),
             Rtcp::GroupStep { ssrc, step } => again(&packet, |w| w.group_step(ssrc, &step)),
             Rtcp::Nack { lost, .. } => assert!(lost.count() > 0),

@@ -127,7 +127,7 @@ fn messages(n: u64) -> [Message; 3] {
     let saw = TimeDelta::from_micros(100 * (n as i64 % 80 - 40).abs());
     let step =
         GroupDelta { arrival: TimeDelta::from_millis(31) + saw, departure: TimeDelta::from_millis(33), size: 300 };
-    let mode = if n % 7 == 0 { NadaMode::RampUp } else { NadaMode::Gradual };
+    let mode = if n.is_multiple_of(7) { NadaMode::RampUp } else { NadaMode::Gradual };
     [
         Message::Remb(incoming),
         Message::Gradient(GradientReport { step, incoming }),

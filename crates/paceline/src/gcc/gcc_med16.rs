@@ -49,6 +49,8 @@ pub struct GccMed16Config {
     pub window_ms: f64,
     /// The loss-based controller.
     pub loss: LossConfig,
+    /// Least time between two falls for loss, before the round-trip time.
+    pub loss_hold: TimeDelta,
     /// Pacing rate over target.
     pub pacing_factor: f64,
 }
@@ -67,6 +69,7 @@ impl Default for GccMed16Config {
             rate: AimdConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) },
             window_ms: 500.0,
             loss: LossConfig { low: 0.02, high: 0.1, increase: 1.05, step: Rate::ZERO, decrease: 0.5, tfrc: None },
+            loss_hold: TimeDelta::from_millis(300),
             pacing_factor: 2.5,
         }
     }
@@ -230,6 +233,14 @@ impl Config for GccMed16Config {
             |c, v| c.loss.decrease = v,
         ),
         field(
+            "loss_hold_ms",
+            "ms",
+            "A_s does not fall again for this and a round-trip time (kBweDecreaseIntervalMs); with 0 once a round-trip time",
+            (0.0, 1e4),
+            |c| c.loss_hold.as_millis_f64(),
+            |c, v| c.loss_hold = TimeDelta::from_millis_f64(v),
+        ),
+        field(
             "pacing_factor",
             "",
             "pacing rate over target (kDefaultPaceMultiplier)",
@@ -263,6 +274,10 @@ impl Config for GccMed16Config {
                 detector: OveruseDetector::new(self.overuse_ms),
                 rate: Aimd::starting_at(self.rate, setup.start, setup.min),
                 loss: LossController::new(self.loss, setup.start),
+                loss_high: self.loss.high,
+                loss_hold: self.loss_hold,
+                rtt: self.rate.rtt,
+                fell: None,
                 remb: Rate::MAX,
                 delay: None,
                 clock: RemoteTime::ZERO,
@@ -334,6 +349,13 @@ struct Sender {
     detector: OveruseDetector,
     rate: Aimd<Time>,
     loss: LossController,
+    /// Above this fraction lost `A_s` falls.
+    loss_high: f64,
+    /// Least time between two falls for loss, before the round-trip time.
+    loss_hold: TimeDelta,
+    rtt: TimeDelta,
+    /// When `A_s` last fell for loss.
+    fell: Option<Time>,
     /// A receiver that estimates may bound the rate, too.
     remb: Rate,
     /// `A_r`, once there was a gradient.
@@ -349,11 +371,17 @@ struct Sender {
 }
 
 impl SendHalf for Sender {
-    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
+    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         if let Some(rtt) = report.rtt {
+            self.rtt = rtt;
             self.rate.set_rtt(rtt);
         }
-        self.loss.handle_report(report.fraction_lost, report.rtt);
+        // Reports come several times a round trip, and a fall shows in them only after one.
+        let falls = report.fraction_lost.get() > self.loss_high;
+        if !falls || self.fell.is_none_or(|fell| now - fell >= self.loss_hold + self.rtt) {
+            self.loss.handle_report(report.fraction_lost, report.rtt);
+            self.fell = if falls { Some(now) } else { self.fell };
+        }
         self.bound(signals);
         signals.emit(8, report.fraction_lost.get());
     }
@@ -501,6 +529,20 @@ mod tests {
         // The step into Increase adds a kbit/s to A_r, a second later there is 8 % more: 325.08.
         assert_eq!([after(&[0.0]), after(&[0.05]), after(&[0.2])], [315_000, 300_000, 270_000]);
         assert_eq!(after(&[0.0, 0.0, 0.0]), 325_080, "A_r");
+    }
+
+    /// A fifth lost in each of ten reports within a second: 0.9 at once, and again each 300 ms and round trip.
+    #[test]
+    fn loss_is_answered_once_a_round_trip() {
+        let mut half = pair(|_| {}).0;
+        let report =
+            ReceiverReport { fraction_lost: Fraction::new(0.2).unwrap(), rtt: Some(TimeDelta::from_millis(100)) };
+        let mut targets = Vec::new();
+        for i in 0..10 {
+            half.handle_report(Time::from_millis(5000 + 100 * i), &report, &mut Signals::unheard());
+            targets.push(half.decision().target.as_bps());
+        }
+        assert_eq!(targets, [[270_000; 4].as_slice(), &[243_000; 4], &[218_700; 2]].concat());
     }
 
     /// The queue grows by 3 ms a group and the sender falls to 0.85 R; once, and again when a round-trip time has
