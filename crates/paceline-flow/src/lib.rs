@@ -17,6 +17,7 @@
 mod allocation;
 mod datagram;
 mod feedback;
+mod messages;
 mod nack;
 mod padding;
 mod reassembly;

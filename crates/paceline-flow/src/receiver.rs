@@ -3,6 +3,7 @@
 
 use crate::datagram::{Datagram, IP_UDP_HEADERS};
 use crate::feedback::{FeedbackRecord, unwrap_after};
+use crate::messages;
 use crate::nack::{NackList, REQUEST_MAX};
 use crate::reassembly::{Piece, Reassembly};
 use crate::repair::{Repair, Restored};
@@ -394,9 +395,8 @@ impl MediaReceiver {
 
     fn write_next(&mut self, now: RemoteTime, out: &mut Datagram) -> bool {
         let own = self.ssrc;
-        let message = self.messages.pop_front();
-        if message.is_some() || now >= self.next_report {
-            let len = self.write_report(now, message, out);
+        if !self.messages.is_empty() || now >= self.next_report {
+            let len = self.write_report(now, out);
             out.set_len(len, 0, Ecn::NotEct);
             self.next_report = now + self.rtcp.next(Some(out.size()));
             return true;
@@ -434,9 +434,10 @@ impl MediaReceiver {
         false
     }
 
-    /// RR with a block for every SSRC that was heard, media first, and a message of the receive half behind it: a
+    /// RR with a block for every SSRC that was heard, media first, and the messages of the receive half behind it: a
     /// compound begins with a report of what was received (RFC 3550, section 6.1), and counts as the regular one.
-    fn write_report(&mut self, now: RemoteTime, message: Option<Message>, out: &mut Datagram) -> usize {
+    /// Messages of one instant share a report, for a second one would be no news.
+    fn write_report(&mut self, now: RemoteTime, out: &mut Datagram) -> usize {
         const BLOCKS_MAX: usize = 8;
         let mut blocks = [ReportBlock::default(); BLOCKS_MAX];
         let mut count = 0;
@@ -454,14 +455,21 @@ impl MediaReceiver {
         let mut writer = CompoundWriter::new(out.buffer());
         let written = writer.receiver_report(self.ssrc, &blocks[..count]);
         debug_assert!(written.is_ok(), "eight blocks fit");
-        if let Some(Message::Remb(rate)) = message {
-            let mut ssrcs = [0; BLOCKS_MAX];
-            for (out, stream) in ssrcs.iter_mut().zip(&self.streams) {
-                *out = stream.names.ssrc;
+        let mut ssrcs = [0; BLOCKS_MAX];
+        for (out, stream) in ssrcs.iter_mut().zip(&self.streams) {
+            *out = stream.names.ssrc;
+        }
+        let ssrcs = &ssrcs[..self.streams.len().min(BLOCKS_MAX)];
+        let alone = writer.len();
+        while let Some(message) = self.messages.front() {
+            let written = messages::write(message, self.ssrc, ssrcs, &mut writer);
+            debug_assert!(written.is_ok() || writer.len() > alone, "one message of eight streams fits beside them");
+            if written.is_err() && writer.len() > alone {
+                break;
             }
-            let written = writer.remb(self.ssrc, rate, &ssrcs[..self.streams.len().min(BLOCKS_MAX)]);
-            debug_assert!(written.is_ok(), "a REMB of eight streams fits beside them");
-            self.events.push_back(ReceiverEvent::Remb(rate));
+            if let Some(Message::Remb(rate)) = self.messages.pop_front() {
+                self.events.push_back(ReceiverEvent::Remb(rate));
+            }
         }
         // The name goes where room is left; the other end knows it from the reports before.
         let _ = writer.sdes_cname(self.ssrc, "paceline");

@@ -65,6 +65,8 @@ wire_errors! {
     ByeMalformed, "bye_malformed", "the goodbye is shorter than its sources or its reason";
     /// An application packet without SSRC and name.
     AppTruncated, "app_truncated", "the application packet has no SSRC and name";
+    /// An application packet whose data does not have the length that its name asks for.
+    AppLength, "app_length", "the data of the application packet does not have the length of its kind";
     /// An extended report whose blocks run past its end or have an impossible length.
     XrMalformed, "xr_malformed", "a block of the extended report has an impossible length";
     /// A feedback packet without its two SSRCs.

@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod app;
 mod bytes;
 mod error;
 mod keyframe;
@@ -39,6 +40,7 @@ pub mod ulpfec;
 mod vp8;
 mod xr;
 
+pub use app::{GroupStep, NadaFeedback};
 pub use error::{WireError, WriteError};
 pub use keyframe::FirEntries;
 pub use nack::Lost;

@@ -7,6 +7,7 @@
 //! it), finds a bad transport feedback only while it is read, and allocates to read an SDES and to write reports.
 //! It serves as a second opinion in the tests, beside `rtc-rtcp`.
 
+use crate::app::{GroupStep, NadaFeedback};
 use crate::bytes::{be16, be32, put, records};
 use crate::keyframe::FirEntries;
 use crate::nack::Lost;
@@ -14,7 +15,7 @@ use crate::report::Blocks;
 use crate::sdes::SdesChunks;
 use crate::twcc::TransportFeedback;
 use crate::xr::XrBlocks;
-use crate::{WireError, WriteError, keyframe, nack, remb, report, sdes, xr};
+use crate::{WireError, WriteError, app, keyframe, nack, remb, report, sdes, xr};
 use paceline_units::Rate;
 
 pub(crate) const SENDER_REPORT: u8 = 200;
@@ -23,7 +24,7 @@ pub(crate) const SOURCE_DESCRIPTION: u8 = 202;
 /// The P bit beside the format in the first byte.
 pub(crate) const PADDED: u8 = 0x20;
 const GOODBYE: u8 = 203;
-const APPLICATION: u8 = 204;
+pub(crate) const APPLICATION: u8 = 204;
 pub(crate) const TRANSPORT_FEEDBACK: u8 = 205;
 pub(crate) const PAYLOAD_FEEDBACK: u8 = 206;
 pub(crate) const EXTENDED_REPORT: u8 = 207;
@@ -66,12 +67,30 @@ pub enum Rtcp<'a> {
         /// Why, if they say.
         reason: Option<&'a [u8]>,
     },
-    /// An application's own packet.
+    /// An application's own packet of a name that this crate does not read.
     App {
         /// The sender.
         ssrc: u32,
+        /// Five bits that the application may use.
+        subtype: u8,
         /// The application's name for the packet.
         name: [u8; 4],
+        /// Whole words of the application's own.
+        data: &'a [u8],
+    },
+    /// NADA's feedback (RFC 8698), in an application's packet.
+    Nada {
+        /// The receiver that reports.
+        ssrc: u32,
+        /// What it reports.
+        feedback: NadaFeedback,
+    },
+    /// The step between two groups of packets, in an application's packet.
+    GroupStep {
+        /// The receiver that reports.
+        ssrc: u32,
+        /// What it reports.
+        step: GroupStep,
     },
     /// Extended report: round-trip times for endpoints that do not send, and more.
     Xr {
@@ -218,10 +237,7 @@ impl<'a> RawPacket<'a> {
             RECEIVER_REPORT => report::read_receiver(self.format, body),
             SOURCE_DESCRIPTION => sdes::read(self.format, body),
             GOODBYE => read_bye(self.format, body),
-            APPLICATION => {
-                let fixed: &[u8; 8] = body.first_chunk().ok_or(WireError::AppTruncated)?;
-                Ok(Rtcp::App { ssrc: be32(fixed, 0), name: [fixed[4], fixed[5], fixed[6], fixed[7]] })
-            }
+            APPLICATION => app::read(self.format, body),
             EXTENDED_REPORT => xr::read(body),
             TRANSPORT_FEEDBACK | PAYLOAD_FEEDBACK => self.read_feedback(),
             _ => Ok(self.other()),

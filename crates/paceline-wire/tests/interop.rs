@@ -1,6 +1,6 @@
 //! Other implementations as second opinions: `rtc-rtcp` (a port of pion) both ways, `rtcp-types` as a reader.
 
-use paceline_units::Rate;
+use paceline_units::{Rate, TimeDelta};
 use paceline_wire::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -175,6 +175,24 @@ proptest! {
             prop_assert_eq!(rate.as_bps() as f32, report.bitrate);
             prop_assert_eq!(&marshal(report), &ours);
         }
+    }
+
+    /// `rtcp-types` finds the same fields in application packets; another name keeps its subtype and data.
+    #[test]
+    fn applications(ssrc in any::<u32>(), gradual in any::<bool>(), units in 0i64..0x8000, bps in any::<u32>(), subtype in 1u8..32) {
+        use rtcp_types::{RtcpPacketParser, RtcpPacketParserExt};
+        let (signal, rate) = (TimeDelta::from_micros(100 * units), Rate::from_bps(bps.into()));
+        let mut ours = written(|w| w.nada(ssrc, &NadaFeedback { gradual, signal, rate }));
+        let third = rtcp_types::App::parse(&ours).unwrap();
+        prop_assert_eq!((third.ssrc(), third.name(), third.subtype()), (ssrc, *b"NADA", 0));
+        let [a, b, 0, 0, r @ ..] = *<&[u8; 8]>::try_from(third.data()).unwrap() else { panic!() };
+        prop_assert_eq!(u16::from_be_bytes([a, b]), u16::from(gradual) << 15 | units as u16);
+        prop_assert_eq!(u32::from_be_bytes(r), bps);
+        ours[0] |= subtype;
+        let third = rtcp_types::App::parse(&ours).unwrap();
+        let (name, data) = (third.name(), third.data());
+        prop_assert_eq!(only(&ours), Rtcp::App { ssrc, subtype: third.subtype(), name, data });
+        prop_assert_eq!(third.subtype(), subtype);
     }
 
     #[test]

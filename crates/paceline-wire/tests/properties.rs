@@ -1,7 +1,7 @@
 //! What must hold for every packet: reports survive the wire, buffers and fields end where they say, and no bytes from
 //! the network cause more than an error.
 
-use paceline_units::Rate;
+use paceline_units::{Rate, TimeDelta};
 use paceline_wire::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,6 +20,10 @@ fn everything() -> Vec<u8> {
     w.nack(1, 2, &[5, 6, 30]).unwrap();
     w.pli(1, 2).unwrap();
     w.fir(1, &[(2, 3)]).unwrap();
+    let (signal, rate) = (TimeDelta::from_millis(52), Rate::from_kbps(900));
+    w.nada(1, &NadaFeedback { gradual: true, signal, rate }).unwrap();
+    let (gradient, departure) = (TimeDelta::from_micros(-1500), TimeDelta::from_millis(33));
+    w.group_step(1, &GroupStep { gradient, departure, size: -240, rate }).unwrap();
     let arrivals = [Some(1000), None, Some(1300), Some(1299), None, None, Some(1310), Some(1310), Some(1311)];
     assert_eq!(w.transport_feedback(1, 2, 65_530, 255, &arrivals), Ok(9));
     let len = w.finish();
@@ -45,6 +49,9 @@ fn exhaust(bytes: &[u8]) -> Option<usize> {
                 }
             }
             Rtcp::Remb { ssrcs, .. } => assert!(ssrcs.count() < 256),
+            Rtcp::App { subtype, data, .. } => assert!(subtype < 32 && data.len().is_multiple_of(4)),
+            Rtcp::Nada { ssrc, feedback } => again(&packet, |w| w.nada(ssrc, &feedback)),
+            Rtcp::GroupStep { ssrc, step } => again(&packet, |w| w.group_step(ssrc, &step)),
             Rtcp::Nack { lost, .. } => assert!(lost.count() > 0),
             Rtcp::Fir { entries, .. } => assert!(entries.count() > 0),
             Rtcp::TransportFeedback(f) => assert_eq!(f.packets().count(), usize::from(f.status_count)),
@@ -52,6 +59,15 @@ fn exhaust(bytes: &[u8]) -> Option<usize> {
         }
     }
     Some(n)
+}
+
+/// What was read is written, and read again the same.
+fn again(packet: &Rtcp<'_>, write: impl FnOnce(&mut CompoundWriter<'_>) -> Result<(), WriteError>) {
+    let mut out = [0xEE; 40];
+    let mut writer = CompoundWriter::new(&mut out);
+    write(&mut writer).unwrap();
+    let len = writer.finish();
+    assert!(parse_compound(&out[..len]).unwrap().into_iter().eq([*packet]));
 }
 
 fn feedback(bytes: &[u8]) -> TransportFeedback<'_> {
@@ -83,9 +99,9 @@ fn bits(groups: &str) -> u16 {
 #[test]
 fn one_of_everything() {
     let bytes = everything();
-    assert_eq!(exhaust(&bytes), Some(10));
+    assert_eq!(exhaust(&bytes), Some(12));
     let kinds: Vec<_> = parse_compound(&bytes).unwrap().into_iter().map(|p| core::mem::discriminant(&p)).collect();
-    assert_eq!(kinds.len(), 10);
+    assert_eq!(kinds.len(), 12);
     let Some(Rtcp::Sdes { mut chunks }) = parse_compound(&bytes).unwrap().into_iter().nth(2) else { panic!() };
     assert_eq!(chunks.next(), Some(SdesChunk { ssrc: 1, cname: Some(b"someone@example.org") }));
 }
@@ -100,7 +116,7 @@ fn a_bad_tail_spoils_the_whole() {
         at += 4 + 4 * usize::from(u16::from_be_bytes([bytes[at + 2], bytes[at + 3]]));
         ends.push(at);
     }
-    assert_eq!(ends.len(), 10);
+    assert_eq!(ends.len(), 12);
     for cut in 0..=bytes.len() {
         match ends.iter().position(|&e| e == cut) {
             Some(i) => assert_eq!(exhaust(&bytes[..cut]), Some(i + 1)),
@@ -132,6 +148,9 @@ fn each_way_to_be_malformed() {
         (&[0x82, 203, 0, 1, 0, 0, 0, 1], ByeMalformed),
         (&[0x81, 203, 0, 2, 0, 0, 0, 1, 4, 65, 66, 67], ByeMalformed),
         (&[0x80, 204, 0, 1, 0, 0, 0, 1], AppTruncated),
+        (b"\x80\xCC\0\x03\0\0\0\x01NADA\0\0\0\0", AppLength), // a word is missing
+        (b"\x80\xCC\0\x05\0\0\0\x01NADA\0\0\0\0\0\0\0\0\0\0\0\0", AppLength), // a word too many
+        (b"\x80\xCC\0\x02\0\0\0\x01GCCM", AppLength),
         (&[0x80, 207, 0, 0], XrMalformed),
         (&[0x80, 207, 0, 2, 0, 0, 0, 1, 9, 0, 0, 1], XrMalformed), // block too long
         (&[0x80, 207, 0, 2, 0, 0, 0, 1, 4, 0, 0, 0], XrMalformed), // reference time without its time
@@ -476,14 +495,34 @@ proptest! {
 
     /// Random content behind a plausible header.
     #[test]
-    fn random_packets_never_panic(packet_type in 200u8..208, first in any::<u8>(), mut body in vec(any::<u8>(), 0..160), remb in any::<bool>()) {
+    fn random_packets_never_panic(packet_type in 200u8..208, first in any::<u8>(), mut body in vec(any::<u8>(), 0..160), named in any::<bool>()) {
         body.truncate(body.len() & !3);
-        if remb && body.len() >= 12 {
+        if named && body.len() >= 12 {
             body[8..12].copy_from_slice(b"REMB");
+            body[4..8].copy_from_slice(if first & 1 == 0 { b"NADA" } else { b"GCCM" });
         }
         let mut bytes = vec![0x80 | first & 0x3F, packet_type];
         bytes.extend((body.len() as u16 / 4).to_be_bytes());
         bytes.extend(body);
+        exhaust(&bytes);
+    }
+
+    /// Application packets of the known names with as much data as they may have, and a little more or less.
+    #[test]
+    fn random_application_packets_never_panic(nada in any::<bool>(), subtype in 0u8..3, words in 0usize..6, data in vec(any::<u8>(), 20)) {
+        let mut bytes = vec![0x80 | subtype, 204, 0, 2 + words as u8, 0, 0, 0, 1];
+        bytes.extend(if nada { b"NADA" } else { b"GCCM" });
+        bytes.extend(&data[..4 * words.min(5)]);
+        bytes.resize(12 + 4 * words, 0);
+        let read = parse_compound(&bytes).map(|c| c.into_iter().next().unwrap());
+        let whole = words == if nada { 2 } else { 4 };
+        match read {
+            Ok(Rtcp::App { data, .. }) => prop_assert!(subtype > 0 && data.len() == 4 * words),
+            Ok(Rtcp::Nada { .. }) => prop_assert!(subtype == 0 && nada && whole),
+            Ok(Rtcp::GroupStep { .. }) => prop_assert!(subtype == 0 && !nada && whole),
+            Err(WireError::AppLength) => prop_assert!(subtype == 0 && !whole),
+            other => prop_assert!(false, "{other:?}"),
+        }
         exhaust(&bytes);
     }
 

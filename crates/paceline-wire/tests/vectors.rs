@@ -1,7 +1,7 @@
 //! The byte vectors of `tests/vectors`: made by hand, or captured from Chromium 156, and decoded there by two or three
 //! other implementations. They decode to the listed fields; what this crate writes comes out as the same bytes.
 
-use paceline_units::Rate;
+use paceline_units::{Rate, TimeDelta};
 use paceline_wire::*;
 use serde_json::Value;
 
@@ -206,6 +206,50 @@ fn remb() {
         let requested = Rate::from_bps(d["requested_bps"].as_u64().unwrap_or(rate.as_bps()));
         let ssrcs: Vec<u32> = ssrcs.collect();
         assert_eq!(written(|w| w.remb(sender_ssrc, requested, &ssrcs)), packet, "{name}");
+    }
+}
+
+/// By hand: RFC 8698, section 5.3, in two words; 5.5 ms is 55 units, 3.2767 s the largest.
+#[test]
+fn nada() {
+    let ms = TimeDelta::from_millis_f64;
+    let head = b"\x80\xCC\0\x04\x11\x22\x33\x44NADA";
+    // (mode, signal and rate as requested, signal and rate as read, data)
+    let cases: [(_, _, _, _, _, [u8; 8]); 5] = [
+        (false, 0.0, 0, 0.0, 0, [0; 8]),
+        (true, 5.5, 1_000_000, 5.5, 1_000_000, [0x80, 55, 0, 0, 0, 0x0F, 0x42, 0x40]),
+        (false, 52.04, 900_000, 52.0, 900_000, [0x02, 0x08, 0, 0, 0, 0x0D, 0xBB, 0xA0]),
+        (true, 52.06, 1, 52.1, 1, [0x82, 0x09, 0, 0, 0, 0, 0, 1]),
+        (true, 4000.0, u64::MAX, 3276.7, u32::MAX.into(), [0xFF, 0xFF, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]),
+    ];
+    for (gradual, asked, asked_bps, signal, bps, data) in cases {
+        let packet = [&head[..], &data].concat();
+        let of = |signal, bps| NadaFeedback { gradual, signal: ms(signal), rate: Rate::from_bps(bps) };
+        assert_eq!(written(|w| w.nada(0x1122_3344, &of(asked, asked_bps))), packet, "{asked} ms");
+        assert_eq!(only(&packet), Rtcp::Nada { ssrc: 0x1122_3344, feedback: of(signal, bps) }, "{asked} ms");
+    }
+    // A signal below zero is none, and reserved bits are not read.
+    let feedback = NadaFeedback { gradual: false, signal: ms(-5.0), rate: Rate::ZERO };
+    assert_eq!(written(|w| w.nada(0x1122_3344, &feedback)), [&head[..], &[0; 8]].concat());
+    let Rtcp::Nada { feedback, .. } = only(b"\x80\xCC\0\x04\0\0\0\x01NADA\0\x01\xFF\xFF\0\0\0\x02") else { panic!() };
+    assert_eq!(feedback, NadaFeedback { gradual: false, signal: ms(0.1), rate: Rate::from_bps(2) });
+}
+
+/// By hand: -1.5 ms, 33 ms, -240 bytes, 2.5 Mbit/s; then what does not fit its field.
+#[test]
+fn group_steps() {
+    let us = TimeDelta::from_micros;
+    let packet = b"\x80\xCC\0\x06\0\0\0\x07GCCM\xFF\xFF\xFA\x24\0\0\x80\xE8\xFF\xFF\xFF\x10\0\x26\x25\xA0";
+    let step = GroupStep { gradient: us(-1500), departure: us(33_000), size: -240, rate: Rate::from_kbps(2500) };
+    assert_eq!(written(|w| w.group_step(7, &step)), packet);
+    assert_eq!(only(packet), Rtcp::GroupStep { ssrc: 7, step });
+    for (sign, end) in [(1, i32::MAX), (-1, i32::MIN)] {
+        let far = us(sign * (1 << 40));
+        let step = GroupStep { gradient: far, departure: far, size: end, rate: Rate::MAX };
+        let packet = written(|w| w.group_step(7, &step));
+        let Rtcp::GroupStep { step, .. } = only(&packet) else { panic!() };
+        assert_eq!((step.gradient, step.size, step.rate.as_bps()), (us(end.into()), end, u32::MAX.into()));
+        assert_eq!(step.departure, us(if sign > 0 { u32::MAX.into() } else { 0 }));
     }
 }
 

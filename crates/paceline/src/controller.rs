@@ -5,6 +5,7 @@
 //! only wants one call per feedback implements that method alone: every other has an empty default.
 
 use crate::Signals;
+use crate::blocks::GroupDelta;
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
 /// A controller as a flow holds it: an optional half at each end, what joins them, and the ECN codepoint it sends.
@@ -152,9 +153,9 @@ pub trait SendHalf: Send {
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         let _ = (now, report, signals);
     }
-    /// A REMB came.
-    fn handle_remb(&mut self, now: Time, rate: Rate, signals: &mut Signals) {
-        let _ = (now, rate, signals);
+    /// A message of a receive half came, behind a report. It steers and is no news of packets: the report is.
+    fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
+        let _ = (now, message, signals);
     }
     /// News of packets that were sent, too little of it to be told in a report of its own. The guard that every
     /// registered half runs under wants to know: whoever drives a half and withholds small reports tells it here.
@@ -204,12 +205,54 @@ pub struct Arrival {
     pub ecn: Ecn,
 }
 
-/// What a receive half wants told to its other half.
+/// What a receive half wants told to its other half. A half ignores what is not meant for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Message {
     /// Receiver estimated maximum bitrate.
     Remb(Rate),
+    /// A measured gradient: the receiver leaves the estimate to the sender.
+    Gradient(GradientReport),
+    /// NADA's feedback.
+    Nada(NadaReport),
+}
+
+/// The step between two groups of packets and what comes in (med16, section II-B).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GradientReport {
+    /// The step, of which `d_m` is the gradient.
+    pub step: GroupDelta,
+    /// `R`; zero while it is not known.
+    pub incoming: Rate,
+}
+
+/// What a NADA receiver tells (RFC 8698, section 5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NadaReport {
+    /// `rmode`.
+    pub mode: NadaMode,
+    /// `x_curr`, the composite congestion signal; told in tenths of a millisecond.
+    pub signal: TimeDelta,
+    /// `r_recv`.
+    pub incoming: Rate,
+}
+
+/// How a NADA sender is to adapt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NadaMode {
+    /// The path has room: towards what is received, and more.
+    RampUp,
+    /// By the signal and its change.
+    Gradual,
+}
+
+impl NadaMode {
+    /// Names, in order of [`index`](Self::index).
+    pub const NAMES: &'static [&'static str] = &["ramp-up", "gradual"];
+    /// The mode as a signal value.
+    pub fn index(self) -> f64 {
+        self as u8 as f64
+    }
 }
 
 /// The half at the receiver, on the receiver's clock. Times never go back.

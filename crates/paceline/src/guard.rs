@@ -13,10 +13,12 @@
 //!
 //! What counts as sent is media, of which every receiver reports; padding and retransmissions have no report of their own
 //! without per-packet feedback. What counts as heard is news of packets that were sent: per-packet feedback, a report on
-//! new packets. What is doubled, forged or too old is no news; the flow drops it before it comes here. While feedback
-//! comes the guard changes nothing. Reports must come more often than every 3 s.
+//! new packets. A message of a receive half is no news by itself: the report in its compound is, if it names new packets,
+//! so a receiver that goes on telling while nothing arrives does not keep a sender going. What is doubled, forged or too
+//! old is no news; the flow drops it before it comes here. While feedback comes the guard changes nothing. Reports must
+//! come more often than every 3 s.
 
-use crate::{Decision, Feedback, PacketKind, ReceiverReport, SendHalf, SentPacket, Signals, StreamState};
+use crate::{Decision, Feedback, Message, PacketKind, ReceiverReport, SendHalf, SentPacket, Signals, StreamState};
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
 
@@ -101,8 +103,8 @@ impl SendHalf for Guard {
         self.half.handle_report(now, report, signals);
         self.hear(now);
     }
-    fn handle_remb(&mut self, now: Time, rate: Rate, signals: &mut Signals) {
-        self.half.handle_remb(now, rate, signals);
+    fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
+        self.half.handle_message(now, message, signals);
     }
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         self.half.handle_stream(now, stream);
@@ -227,6 +229,18 @@ mod tests {
         assert_eq!(guard.poll_timeout(), Time::MAX);
         assert_eq!(send(&mut guard, 118_000, 120_900), []);
         assert_eq!(send(&mut guard, 121_000, 121_100), [(121_000, 800_000)]);
+    }
+
+    /// A receiver to which nothing gets through may go on telling what it has told before.
+    #[test]
+    fn a_message_is_no_news() {
+        let mut guard = guard();
+        let mut targets = Vec::new();
+        for ms in (0..5000).step_by(100) {
+            targets.extend(send(&mut guard, ms, ms + 100));
+            guard.handle_message(at(ms), &Message::Remb(Rate::from_kbps(2000)), &mut Signals::unheard());
+        }
+        assert_eq!(targets, [(3000, 800_000), (4000, 640_000)]);
     }
 
     /// A camera that pauses leaves padding, of which receiver reports say nothing; and whoever sent one packet before a

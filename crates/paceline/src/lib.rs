@@ -27,14 +27,15 @@ mod fixed;
 pub mod gcc;
 mod guard;
 mod history;
+pub mod nada;
 mod pacer;
 mod protection;
 mod registry;
 mod signals;
 
 pub use controller::{
-    Arrival, Controller, Decision, Feedback, FeedbackKind, MediaKind, Message, PacketKind, PacketReport, ReceiveHalf,
-    ReceiverReport, SendHalf, SentPacket, StreamState, Window,
+    Arrival, Controller, Decision, Feedback, FeedbackKind, GradientReport, MediaKind, Message, NadaMode, NadaReport,
+    PacketKind, PacketReport, ReceiveHalf, ReceiverReport, SendHalf, SentPacket, StreamState, Window,
 };
 pub use history::{Flight, History};
 pub use pacer::{Class, Pacer};

@@ -4,7 +4,7 @@
 //! source, and everything else derives from that table: `--set`, the docs, sensitivity runs, sweeps.
 
 use crate::guard::Guard;
-use crate::{Controller, SendHalf, SignalSpec, fixed, gcc};
+use crate::{Controller, SendHalf, SignalSpec, fixed, gcc, nada};
 use paceline_units::Rate;
 
 /// What the flow tells a controller at birth.
@@ -167,8 +167,10 @@ impl Registry {
         registry.add(gcc::gcc2013::entry());
         registry.add(gcc::gcc2015::fixed_alpha());
         registry.add(gcc::gcc2015::dynamic_alpha());
+        registry.add(gcc::gcc_med16::entry());
         registry.add(gcc::gcc_remb_2018::entry());
         registry.add(gcc::gcc_tfb::entry());
+        registry.add(nada::nada2015::entry());
         registry.add(fixed::entry());
         registry
     }

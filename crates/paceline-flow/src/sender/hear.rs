@@ -1,9 +1,11 @@
-//! What comes back: reports, REMB, NACK, key frame requests, per-packet feedback. Each is checked against what was sent
-//! before it may move anything: it must name a stream of ours and packets that were sent, and it must be news. A report
-//! is news if it is later than the last one that counted; a REMB has no number of its own, so it is as new as the report
-//! in its compound.
+//! What comes back: reports, messages of the receive half, NACK, key frame requests, per-packet feedback. Each is checked
+//! against what was sent before it may move anything: it must name a stream of ours and packets that were sent, and it
+//! must be news. A report is news if it is later than the last one that counted. A message has no number of its own, so
+//! it is as new as the report in its compound; and where it names no stream either, as an application's packet does not,
+//! only a report before it that is news says that it is meant for this flow.
 
 use super::{MediaSender, Queued, QueuedKind, REPORT_PACKETS_MIN, RTT_DEFAULT, SenderEvent, Stream};
+use crate::messages;
 use core::cmp::Ordering;
 use paceline::{Class, Feedback, ReceiverReport};
 use paceline_units::{DataSize, Ecn, Fraction, RemoteTime, Time};
@@ -30,26 +32,37 @@ impl Written {
     }
 }
 
+/// What the reports of a compound came to, up to the packet that is being read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
+    /// One spoke of our media, and was later than what is known.
+    news: bool,
+    /// One spoke of our media, and none of that was.
+    stale: bool,
+}
+
 impl MediaSender {
-    /// All of a compound. `stale` once a report in it turned out to be no news.
+    /// All of a compound.
     pub(super) fn handle_compound<'a>(&mut self, now: Time, packets: impl Iterator<Item = Rtcp<'a>>) {
-        let mut stale = false;
+        let mut standing = Standing::default();
         for packet in packets {
-            self.handle_rtcp(now, packet, &mut stale);
+            self.handle_rtcp(now, packet, &mut standing);
         }
     }
 
-    fn handle_rtcp(&mut self, now: Time, packet: Rtcp<'_>, stale: &mut bool) {
+    fn handle_rtcp(&mut self, now: Time, packet: Rtcp<'_>, standing: &mut Standing) {
         match packet {
             Rtcp::ReceiverReport { blocks, .. } | Rtcp::SenderReport { blocks, .. } => {
-                *stale |= self.handle_blocks(now, blocks);
+                let Standing { news, stale } = self.handle_blocks(now, blocks);
+                standing.news |= news;
+                standing.stale |= stale;
             }
-            Rtcp::Remb { rate, mut ssrcs, .. } => {
-                let ours = !*stale && ssrcs.any(|ssrc| self.streams.iter().any(|s| s.config.names.ssrc == ssrc));
-                match (&mut self.half, ours) {
-                    (Some(half), true) => half.handle_remb(now, rate, &mut self.signals),
-                    _ => self.ignored += 1,
-                }
+            Rtcp::Remb { mut ssrcs, .. } => {
+                let ours = ssrcs.any(|ssrc| self.streams.iter().any(|s| s.config.names.ssrc == ssrc));
+                self.handle_message(now, &packet, ours && !standing.stale);
+            }
+            Rtcp::Nada { .. } | Rtcp::GroupStep { .. } => {
+                self.handle_message(now, &packet, standing.news && !standing.stale);
             }
             Rtcp::Nack { media_ssrc, lost, .. } => self.handle_nack(now, media_ssrc, lost),
             Rtcp::Pli { media_ssrc, .. } => match self.streams.iter_mut().find(|s| s.config.names.ssrc == media_ssrc) {
@@ -61,9 +74,16 @@ impl MediaSender {
         }
     }
 
-    /// One report on the flow: losses of its streams' media, weighted by the packets that each block covers. Answers
-    /// whether it is stale: it speaks of our media, and none of that is later than what is known.
-    fn handle_blocks(&mut self, now: Time, blocks: impl Iterator<Item = ReportBlock>) -> bool {
+    /// What a receive half told, if it is meant for this flow and new.
+    fn handle_message(&mut self, now: Time, packet: &Rtcp<'_>, counts: bool) {
+        match (&mut self.half, messages::read(packet)) {
+            (Some(half), Some(message)) if counts => half.handle_message(now, &message, &mut self.signals),
+            _ => self.ignored += 1,
+        }
+    }
+
+    /// One report on the flow: losses of its streams' media, weighted by the packets that each block covers.
+    fn handle_blocks(&mut self, now: Time, blocks: impl Iterator<Item = ReportBlock>) -> Standing {
         let (mut expected, mut lost, mut rtt) = (0u64, 0u64, None);
         let (mut old, mut new) = (false, false);
         let stamp = ntp::middle(self.ntp(now));
@@ -95,10 +115,11 @@ impl MediaSender {
         if let Some(half) = self.half.as_mut().filter(|_| expected > 0) {
             half.handle_heard(now);
         }
+        let standing = Standing { news: new, stale: old && !new };
         self.untold.0 += expected;
         self.untold.1 += lost;
         if self.untold.0 < REPORT_PACKETS_MIN {
-            return old && !new;
+            return standing;
         }
         let (expected, lost) = core::mem::take(&mut self.untold);
         let fraction_lost = Fraction::from_q8((lost / expected).min(255) as u8);
@@ -109,7 +130,7 @@ impl MediaSender {
         if let Some(half) = &mut self.half {
             half.handle_report(now, &ReceiverReport { fraction_lost, rtt }, &mut self.signals);
         }
-        old && !new
+        standing
     }
 
     pub(super) fn handle_nack(&mut self, now: Time, media_ssrc: u32, lost: impl Iterator<Item = u16>) {

@@ -6,7 +6,7 @@ use crate::{any_media, kbps, ms, within};
 use paceline::{Decision, Registry};
 use paceline_flow::SenderEvent;
 use paceline_units::{Rate, Streams, Time};
-use paceline_wire::{CompoundWriter, ReportBlock, Rtcp, parse_compound};
+use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, ReportBlock, Rtcp, parse_compound};
 
 fn controllers() -> Vec<&'static str> {
     let registry = Registry::standard();
@@ -92,6 +92,15 @@ fn forged_feedback_changes_nothing() {
             w.remb(1, kbps(60), &[named]).unwrap();
         })
     };
+    let nada = NadaFeedback { gradual: true, signal: ms(900), rate: kbps(60) };
+    let step = GroupStep { gradient: ms(400), departure: ms(33), size: 0, rate: kbps(60) };
+    let told = |w: &mut CompoundWriter<'_>| w.nada(1, &nada).and_then(|()| w.group_step(1, &step)).unwrap();
+    let told_after = |ssrc, highest| {
+        compound(&|w| {
+            w.receiver_report(1, &[block(ssrc, highest)]).unwrap();
+            told(w);
+        })
+    };
     let feedback = |ssrc, base| {
         compound(&|w| {
             w.transport_feedback(1, ssrc, base, 0, &[Some(1), None, None, Some(9000)]).unwrap();
@@ -105,6 +114,10 @@ fn forged_feedback_changes_nothing() {
         ("an old report", report(1000, 101)),
         ("an old report with a REMB", remb(1000, 101, 1000)),
         ("a REMB for another flow", remb(77, 120, 77)),
+        ("receiver's messages with an old report", told_after(1000, 101)),
+        ("receiver's messages with a report from the future", told_after(1000, 60_000)),
+        ("receiver's messages for another flow", told_after(77, 120)),
+        ("receiver's messages without a report", compound(&told)),
         ("another flow's feedback on packets that we have sent, too", feedback(77, 400)),
         ("feedback on packets not yet sent", feedback(1000, 20_000)),
         ("feedback on packets just ahead", feedback(1000, 5000)),

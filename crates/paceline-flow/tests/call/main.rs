@@ -2,6 +2,7 @@
 
 mod fec;
 mod guarded;
+mod messages;
 mod transport_feedback;
 mod world;
 

@@ -410,7 +410,8 @@ impl SendHalf for Sender {
         signals.emit(2, report.fraction_lost.get());
     }
 
-    fn handle_remb(&mut self, _: Time, rate: Rate, signals: &mut Signals) {
+    fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
+        let &Message::Remb(rate) = message else { return };
         self.remb = Some(rate);
         self.loss.bound(self.min, rate);
         signals.emit(0, self.loss.rate().as_bps_f64());

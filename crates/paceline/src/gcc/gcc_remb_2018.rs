@@ -405,7 +405,8 @@ impl SendHalf for Sender {
         signals.emit(2, report.fraction_lost.get());
     }
 
-    fn handle_remb(&mut self, _: Time, rate: Rate, signals: &mut Signals) {
+    fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
+        let &Message::Remb(rate) = message else { return };
         self.estimate.handle_remb(rate);
         signals.emit(0, self.estimate.rate().as_bps_f64());
         signals.emit(1, rate.as_bps_f64());
@@ -456,8 +457,8 @@ mod tests {
         };
         let now = RemoteTime::from_millis(arrived_ms);
         half.handle_arrival(now, &arrival, signals);
-        let Message::Remb(rate) = half.poll_message(now)?;
-        Some(rate)
+        half.poll_message(now)
+            .map(|message| if let Message::Remb(rate) = message { rate } else { panic!("{message:?}") })
     }
 
     /// 500 kbit/s on a path that stays: nothing for five seconds, then 500 kbit/s and 8 % more each second, every 200 ms and

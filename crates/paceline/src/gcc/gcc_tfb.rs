@@ -15,8 +15,8 @@ use crate::blocks::{
     SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Field, ReceiverReport, SendHalf, Setup, SignalSpec,
-    Signals,
+    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Field, Message, ReceiverReport, SendHalf, Setup,
+    SignalSpec, Signals,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 
@@ -382,7 +382,8 @@ impl SendHalf for Sender {
         signals.emit(10, report.fraction_lost.get());
     }
 
-    fn handle_remb(&mut self, _: Time, rate: Rate, signals: &mut Signals) {
+    fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
+        let &Message::Remb(rate) = message else { return };
         self.remb = rate;
         self.bound(signals);
     }

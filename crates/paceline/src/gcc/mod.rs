@@ -5,6 +5,7 @@ mod dynamic_alpha;
 pub mod gcc2013;
 pub mod gcc2015;
 pub mod gcc2016;
+pub mod gcc_med16;
 pub mod gcc_remb_2018;
 pub mod gcc_tfb;
 mod rate_controller;

@@ -1,0 +1,73 @@
+//! What a receive half tells the other half, as RTCP: a REMB, or an application's packet.
+
+use paceline::blocks::GroupDelta;
+use paceline::{GradientReport, Message, NadaMode, NadaReport};
+use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, Rtcp, WriteError};
+
+/// Writes a message about these media streams.
+pub(crate) fn write(
+    message: &Message,
+    own_ssrc: u32,
+    streams: &[u32],
+    writer: &mut CompoundWriter<'_>,
+) -> Result<(), WriteError> {
+    match *message {
+        Message::Remb(rate) => writer.remb(own_ssrc, rate, streams),
+        Message::Gradient(GradientReport { step, incoming }) => {
+            let GroupDelta { arrival, departure, size } = step;
+            let size = size.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+            writer.group_step(own_ssrc, &GroupStep { gradient: arrival - departure, departure, size, rate: incoming })
+        }
+        Message::Nada(NadaReport { mode, signal, incoming }) => {
+            writer.nada(own_ssrc, &NadaFeedback { gradual: mode == NadaMode::Gradual, signal, rate: incoming })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The message that a packet is, if it is one.
+pub(crate) fn read(packet: &Rtcp<'_>) -> Option<Message> {
+    match *packet {
+        Rtcp::Remb { rate, .. } => Some(Message::Remb(rate)),
+        Rtcp::GroupStep { step: GroupStep { gradient, departure, size, rate }, .. } => {
+            let step = GroupDelta { arrival: gradient + departure, departure, size: size.into() };
+            Some(Message::Gradient(GradientReport { step, incoming: rate }))
+        }
+        Rtcp::Nada { feedback: NadaFeedback { gradual, signal, rate }, .. } => {
+            let mode = if gradual { NadaMode::Gradual } else { NadaMode::RampUp };
+            Some(Message::Nada(NadaReport { mode, signal, incoming: rate }))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_units::{Rate, TimeDelta};
+    use paceline_wire::parse_compound;
+
+    /// To a microsecond, a tenth of a millisecond, a bit per second; a REMB to 18 bits.
+    #[test]
+    fn messages_come_as_they_went() {
+        let us = TimeDelta::from_micros;
+        let step = GroupDelta { arrival: us(34_567), departure: us(33_004), size: -1200 };
+        let messages = [
+            Message::Remb(Rate::from_kbps(1250)),
+            Message::Gradient(GradientReport { step, incoming: Rate::ZERO }),
+            Message::Nada(NadaReport { mode: NadaMode::RampUp, signal: us(9_900), incoming: Rate::from_bps(999_999) }),
+            Message::Nada(NadaReport { mode: NadaMode::Gradual, signal: us(3_276_700), incoming: Rate::ZERO }),
+        ];
+        let mut buffer = [0; 256];
+        let mut writer = CompoundWriter::new(&mut buffer);
+        for message in &messages {
+            write(message, 1, &[1000], &mut writer).unwrap();
+        }
+        let len = writer.finish();
+        let packets = parse_compound(&buffer[..len]).unwrap().into_iter();
+        assert!(packets.map(|packet| read(&packet)).eq(messages.map(Some)));
+        let mut writer = CompoundWriter::new(&mut buffer);
+        writer.pli(1, 1000).unwrap();
+        assert_eq!(read(&parse_compound(&buffer[..12]).unwrap().into_iter().next().unwrap()), None);
+    }
+}

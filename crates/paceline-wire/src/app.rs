@@ -1,0 +1,137 @@
+//! Applications' own packets (RFC 3550, section 6.7): a subtype, a name of four characters, and whole words of data. Two
+//! names are read here, both with subtype 0; data of any other is handed out as it came.
+//!
+//! `NADA` carries the feedback of RFC 8698, section 5.3, whose 48 bits two words hold:
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! |m|      x_curr, 0.1 ms         |           reserved            |
+//! |                       r_recv, bit/s                           |
+//! ```
+//!
+//! with `m` the mode (`rmode`: 0 accelerated ramp-up, 1 gradual update); the reserved bits are written as zero and not
+//! read.
+//!
+//! `GCCM` carries what a receiver measures that leaves the estimate to the sender, the step between two groups of packets
+//! and the incoming rate:
+//!
+//! ```text
+//! |       d_m = (t_i - t_{i-1}) - (T_i - T_{i-1}), signed, us     |
+//! |       T_i - T_{i-1}, us                                       |
+//! |       L_i - L_{i-1}, signed, bytes                            |
+//! |       R, bit/s; 0 while it is not known                       |
+//! ```
+//!
+//! Neither says when it was written: a receiver puts them behind a report. What a field cannot hold is written as the
+//! nearest that it can.
+
+use crate::bytes::{be16, be32, put};
+use crate::rtcp::{APPLICATION, CompoundWriter, Rtcp};
+use crate::{WireError, WriteError};
+use paceline_units::{Rate, TimeDelta};
+
+const NADA: [u8; 4] = *b"NADA";
+const NADA_LEN: usize = 8;
+const STEP: [u8; 4] = *b"GCCM";
+const STEP_LEN: usize = 16;
+
+/// The unit of `x_curr`.
+const SIGNAL_UNIT: TimeDelta = TimeDelta::from_micros(100);
+const GRADUAL: u16 = 0x8000;
+
+/// What a NADA receiver reports (RFC 8698, section 5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NadaFeedback {
+    /// `rmode`: gradual rate update; otherwise accelerated ramp-up.
+    pub gradual: bool,
+    /// `x_curr`, the composite congestion signal: 0 to 3.2767 s.
+    pub signal: TimeDelta,
+    /// `r_recv`, the receiving rate.
+    pub rate: Rate,
+}
+
+/// The step between two groups of packets, as a receiver saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupStep {
+    /// `d_m`, how much longer the step was on arrival than on departure.
+    pub gradient: TimeDelta,
+    /// `T_i - T_{i-1}`, the step on departure.
+    pub departure: TimeDelta,
+    /// `L_i - L_{i-1}`, difference of the groups' sizes in bytes.
+    pub size: i32,
+    /// `R`, the receiving rate; zero while it is not known.
+    pub rate: Rate,
+}
+
+/// `subtype` is the five bits that count elsewhere.
+pub(crate) fn read(subtype: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
+    let (fixed, data) = body.split_first_chunk::<8>().ok_or(WireError::AppTruncated)?;
+    let (ssrc, name) = (be32(fixed, 0), [fixed[4], fixed[5], fixed[6], fixed[7]]);
+    match (subtype, name) {
+        (0, NADA) => {
+            let b: &[u8; NADA_LEN] = data.try_into().map_err(|_| WireError::AppLength)?;
+            let first = be16(b, 0);
+            let signal = SIGNAL_UNIT * i64::from(first & !GRADUAL);
+            let feedback = NadaFeedback { gradual: first & GRADUAL != 0, signal, rate: rate(be32(b, 4)) };
+            Ok(Rtcp::Nada { ssrc, feedback })
+        }
+        (0, STEP) => {
+            let b: &[u8; STEP_LEN] = data.try_into().map_err(|_| WireError::AppLength)?;
+            let step = GroupStep {
+                gradient: TimeDelta::from_micros((be32(b, 0) as i32).into()),
+                departure: TimeDelta::from_micros(be32(b, 4).into()),
+                size: be32(b, 8) as i32,
+                rate: rate(be32(b, 12)),
+            };
+            Ok(Rtcp::GroupStep { ssrc, step })
+        }
+        _ => Ok(Rtcp::App { ssrc, subtype, name, data }),
+    }
+}
+
+impl CompoundWriter<'_> {
+    /// NADA's feedback.
+    pub fn nada(&mut self, ssrc: u32, feedback: &NadaFeedback) -> Result<(), WriteError> {
+        let data = self.application(ssrc, NADA, NADA_LEN)?;
+        let signal = in_units(feedback.signal, SIGNAL_UNIT).clamp(0, i64::from(!GRADUAL)) as u16;
+        put(data, 0, (signal | if feedback.gradual { GRADUAL } else { 0 }).to_be_bytes());
+        put(data, 2, [0; 2]);
+        put(data, 4, bps(feedback.rate).to_be_bytes());
+        Ok(())
+    }
+
+    /// A step between two groups of packets.
+    pub fn group_step(&mut self, ssrc: u32, step: &GroupStep) -> Result<(), WriteError> {
+        const MICROSECOND: TimeDelta = TimeDelta::from_micros(1);
+        let gradient = in_units(step.gradient, MICROSECOND).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+        let departure = in_units(step.departure, MICROSECOND).clamp(0, u32::MAX.into()) as u32;
+        let data = self.application(ssrc, STEP, STEP_LEN)?;
+        put(data, 0, gradient.to_be_bytes());
+        put(data, 4, departure.to_be_bytes());
+        put(data, 8, step.size.to_be_bytes());
+        put(data, 12, bps(step.rate).to_be_bytes());
+        Ok(())
+    }
+
+    /// Writes SSRC and name, subtype 0, and returns the data for the caller to fill.
+    fn application(&mut self, ssrc: u32, name: [u8; 4], len: usize) -> Result<&mut [u8], WriteError> {
+        let (head, data) = self.packet(APPLICATION, 0, 8 + len)?.split_at_mut(8);
+        put(head, 0, ssrc.to_be_bytes());
+        put(head, 4, name);
+        Ok(data)
+    }
+}
+
+/// To the nearest unit, halves up.
+fn in_units(span: TimeDelta, unit: TimeDelta) -> i64 {
+    (span + unit / 2).as_nanos().div_euclid(unit.as_nanos())
+}
+
+fn rate(bps: u32) -> Rate {
+    Rate::from_bps(bps.into())
+}
+
+fn bps(rate: Rate) -> u32 {
+    rate.as_bps().try_into().unwrap_or(u32::MAX)
+}

@@ -1,0 +1,32 @@
+//! Non-linear warping: beyond a knee a queuing delay counts less and less, so that a flow that meets a queue which others
+//! keep full turns to losses.
+
+/// The form of 2015 (med16, figure 2), all in ms: identity below the knee, `((max - d) / (max - knee))^4 knee` up to
+/// `max`, nothing from there on.
+pub fn quartic_warping(d: f64, knee: f64, max: f64) -> f64 {
+    if d < knee {
+        d
+    } else if d < max {
+        let share = (max - d) / (max - knee);
+        share * share * share * share * knee
+    } else {
+        0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// V5.2, with the knee of med16 and of the draft.
+    #[test]
+    fn quartic() {
+        for (d, knee_50, knee_100) in [(100.0, 26.988755, 100.0), (200.0, 5.331112, 19.753086), (400.0, 0.0, 0.0)] {
+            assert!((quartic_warping(d, 50.0, 400.0) - knee_50).abs() < 5e-7, "{d}");
+            assert!((quartic_warping(d, 100.0, 400.0) - knee_100).abs() < 5e-7, "{d}");
+        }
+        assert_eq!([0.0, 20.0, 50.0, 500.0].map(|d| quartic_warping(d, 50.0, 400.0)), [0.0, 20.0, 50.0, 0.0]);
+        assert_eq!(quartic_warping(80.0, 100.0, 100.0), 80.0, "a knee at the end cuts off");
+        assert_eq!(quartic_warping(100.0, 100.0, 100.0), 0.0);
+    }
+}
