@@ -30,6 +30,7 @@ mod history;
 mod pacer;
 mod protection;
 mod registry;
+pub mod scream;
 mod signals;
 
 pub use controller::{

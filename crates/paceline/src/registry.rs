@@ -4,7 +4,7 @@
 //! source, and everything else derives from that table: `--set`, the docs, sensitivity runs, sweeps.
 
 use crate::guard::Guard;
-use crate::{Controller, SendHalf, SignalSpec, fixed, gcc};
+use crate::{Controller, SendHalf, SignalSpec, fixed, gcc, scream};
 use paceline_units::Rate;
 
 /// What the flow tells a controller at birth.
@@ -168,6 +168,7 @@ impl Registry {
         registry.add(gcc::gcc2015::dynamic_alpha());
         registry.add(gcc::gcc_remb_2018::entry());
         registry.add(gcc::gcc_tfb::entry());
+        scream::v1::entries().into_iter().for_each(|entry| registry.add(entry));
         registry.add(fixed::entry());
         registry
     }

