@@ -26,7 +26,7 @@ use crate::{
     Controller, Decision, Entry, Feedback, FeedbackKind, PacketReport, SendHalf, SentPacket, Setup, SignalSpec,
     Signals, StreamState, Window,
 };
-use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 
 /// The registry's lines.
 pub(crate) fn entries() -> [Entry; 2] {
@@ -235,7 +235,7 @@ impl SendHalf for Sender {
 /// What a message said besides how much it acknowledged.
 struct Told {
     /// The highest packet, if it is higher than any before.
-    newest: Option<(PacketReport, paceline_units::RemoteTime)>,
+    newest: Option<(PacketReport, RemoteTime)>,
     /// Packets arrived with a mark (`n_ECN` increased).
     marked: bool,
 }
@@ -263,7 +263,7 @@ impl Sender {
     }
 
     /// Queuing delay and round-trip time, of the highest packet alone: its times are all that a report must carry.
-    fn measure(&mut self, now: Time, (packet, arrival): &(PacketReport, paceline_units::RemoteTime)) {
+    fn measure(&mut self, now: Time, (packet, arrival): &(PacketReport, RemoteTime)) {
         self.highest = Some(packet.sequence);
         self.heard = Some(now);
         self.given_up = DataSize::ZERO;
@@ -388,5 +388,166 @@ impl Sender {
             true => Time::MAX,
             false => now + STALL.max(self.s_rtt() * 2),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PacketKind;
+    use paceline_units::StreamId;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(100);
+    const PACKET: DataSize = DataSize::from_bytes(1200);
+
+    /// A sender over a path of [`RTT`] and no queue, whose encoder makes the target in a packet at a time.
+    struct Call {
+        half: Sender,
+        signals: Signals,
+        now: Time,
+        next_packet: Time,
+        next_feedback: Time,
+        /// Sent, by when; and the first of them that is not told of.
+        sent: Vec<Time>,
+        told: usize,
+    }
+
+    impl Call {
+        fn new(config: ScreamConfig) -> Self {
+            let setup = Setup { start: Rate::from_kbps(1000), min: Rate::from_kbps(100), max: Rate::from_kbps(2500) };
+            Self {
+                half: Sender::new(&config, &setup),
+                signals: Signals::unheard(),
+                now: Time::ZERO,
+                next_packet: Time::ZERO,
+                next_feedback: Time::ZERO + RTT,
+                sent: Vec::new(),
+                told: 0,
+            }
+        }
+
+        /// Goes on until then; of each packet `fate` says whether it arrives and with which mark.
+        fn run(&mut self, until_ms: i64, mut fate: impl FnMut(u64) -> Option<Ecn>) {
+            while self.now < Time::from_millis(until_ms) {
+                self.now += TimeDelta::from_millis(1);
+                if self.half.poll_timeout() <= self.now {
+                    self.half.handle_timeout(self.now, &mut self.signals);
+                    assert!(self.half.poll_timeout() > self.now);
+                }
+                if self.now >= self.next_feedback {
+                    self.feed_back(&mut fate);
+                    self.next_feedback = self.now + TimeDelta::from_millis(20);
+                }
+                let Decision { target, window, .. } = self.half.decision();
+                let Some(Window::AfterHighest(window)) = window else { panic!("it has a window") };
+                if self.now >= self.next_packet && self.half.in_flight < window {
+                    let queued = DataSize::ZERO;
+                    self.half.handle_stream(self.now, &StreamState { stream: StreamId(0), queued, unused: Rate::ZERO });
+                    let sequence = self.sent.len() as u64;
+                    let packet = SentPacket { sequence, size: PACKET, stream: StreamId(0), kind: PacketKind::Media };
+                    self.half.handle_sent(self.now, &packet);
+                    self.sent.push(self.now);
+                    self.next_packet = self.next_packet.max(self.now - RTT) + PACKET / target;
+                }
+            }
+        }
+
+        fn feed_back(&mut self, fate: &mut impl FnMut(u64) -> Option<Ecn>) {
+            let (now, first) = (self.now, self.told);
+            let known = self.sent[first..].iter().take_while(|sent| now - **sent >= RTT).count();
+            let report = |n: usize| {
+                let (sequence, sent) = (n as u64, self.sent[n]);
+                let ecn = fate(sequence);
+                let arrival = ecn.map(|_| RemoteTime::from_nanos(sent.as_nanos()) + RTT / 2);
+                PacketReport { sequence, sent, size: PACKET, arrival, ecn: ecn.unwrap_or(Ecn::NotEct) }
+            };
+            let packets: Vec<PacketReport> = (first..first + known).map(report).collect();
+            // A report ends with a packet that arrived.
+            let Some(last) = packets.iter().rposition(|p| p.arrival.is_some()) else { return };
+            self.told = first + last + 1;
+            let flight = DataSize::from_bytes(PACKET.as_bytes() * (self.sent.len() - self.told) as u64);
+            let feedback = Feedback { packets: &packets[..=last], outstanding: flight, after_highest: flight };
+            self.half.handle_feedback(now, &feedback, &mut self.signals);
+        }
+
+        fn kbps(&self) -> u64 {
+            self.half.decision().target.as_bps() / 1000
+        }
+        fn cwnd(&self) -> u64 {
+            self.half.window.get().as_bytes()
+        }
+    }
+
+    fn arrives(_: u64) -> Option<Ecn> {
+        Some(Ecn::NotEct)
+    }
+
+    /// 200 kbit/s a second from 1 to 2.5 Mbit/s, on a path that never fills, with a window that covers it.
+    #[test]
+    fn it_takes_what_a_wide_path_gives() {
+        for config in [ScreamConfig::default(), ScreamConfig::cpp()] {
+            let mut call = Call::new(config);
+            call.run(2000, arrives);
+            assert!((1150..=1450).contains(&call.kbps()), "{}", call.kbps());
+            call.run(12_000, arrives);
+            assert_eq!(call.kbps(), 2500);
+            assert!(call.cwnd() > 2_500_000 / 8 / 10, "{}", call.cwnd());
+            assert_eq!(call.half.s_rtt().as_nanos() / 10_000_000, 10, "with up to 20 ms until feedback");
+            assert!(call.half.trend.trend() < 0.01);
+        }
+    }
+
+    /// Losses in one round-trip time are one event, and in the next another; a mark takes less.
+    #[test]
+    fn losses_count_once_a_round_trip() {
+        let after = |struck: &[u64], fate: Option<Ecn>| {
+            let mut config = ScreamConfig::cpp();
+            config.window.head_room = 10.0; // what is left of the window is by the event alone
+            let mut call = Call::new(config);
+            call.run(5000, arrives);
+            let (cwnd, kbps, next) = (call.cwnd(), call.kbps(), call.sent.len() as u64);
+            call.run(5600, |n| if struck.iter().any(|s| next + s == n) { fate } else { arrives(n) });
+            assert_eq!(call.half.window.growth(), Growth::Delay);
+            (call.cwnd() as f64 / cwnd as f64, call.kbps() as f64 / kbps as f64)
+        };
+        let near = |(cwnd, rate): (f64, f64), cut: (f64, f64)| {
+            // Besides the events there are 0.6 s of growth.
+            assert!((cut.0..cut.0 + 0.1).contains(&cwnd), "{cwnd} for {}", cut.0);
+            assert!((cut.1 - 0.001..cut.1 + 0.1).contains(&rate), "{rate} for {}", cut.1);
+        };
+        near(after(&[0], None), (0.8, 0.9));
+        near(after(&[0, 2, 5], None), (0.8, 0.9));
+        near(after(&[0, 40], None), (0.64, 0.81));
+        near(after(&[0, 2, 5], Some(Ecn::Ce)), (0.9, 0.95));
+    }
+
+    /// Who hears nothing sends a window, then the least window each half second; heard again, all is as it was.
+    #[test]
+    fn a_window_that_is_shut_opens_a_little() {
+        let mut call = Call::new(ScreamConfig::default());
+        call.run(5000, arrives);
+        let (kbps, next) = (call.kbps(), call.sent.len() as u64);
+        call.run(6000, |_| None);
+        let sent = call.sent.len() as u64 - next;
+        call.run(16_000, |_| None);
+        let more = call.sent.len() as u64 - next - sent;
+        // 20 half seconds, each MIN_CWND of 2.5 packets, and the one that does not fit any more.
+        assert!((50..=63).contains(&more), "{more}");
+        assert!((5..=40).contains(&sent), "{sent} at first");
+        assert!(call.kbps() <= kbps + 200, "no growth unheard: {}", call.kbps());
+        assert!(call.half.given_up > DataSize::ZERO);
+        call.run(16_500, arrives);
+        assert_eq!(call.half.given_up, DataSize::ZERO);
+        call.run(30_000, arrives);
+        assert_eq!(call.kbps(), 2500);
+    }
+
+    /// Nothing is adjusted before the first feedback.
+    #[test]
+    fn it_does_not_grow_unheard() {
+        let mut call = Call::new(ScreamConfig::default());
+        call.run(10_000, |_| None);
+        assert_eq!(call.kbps(), 1000);
+        assert!((45..=65).contains(&call.sent.len()), "{}", call.sent.len());
     }
 }
