@@ -419,7 +419,7 @@ impl Config for ScreamConfig {
         field(
             "made_min",
             "",
-            "no fall, but by fast congestion, while encoders make less than this share of the target (RFC: 0; C++: 0.8)",
+            "by delay the target does not fall while encoders make less than this share of it (RFC: 0; C++: 0.8)",
             (0.0, 1.0),
             |c| c.media.made_min,
             |c, v| c.media.made_min = v,
