@@ -121,8 +121,9 @@ struct Sender {
     heard: Option<Time>,
     /// When the target is adjusted next; [`Time::MAX`] before anything was sent.
     adjust: Time,
-    /// When a shut window opens.
+    /// When a shut window opens, and when one last did.
     open: Time,
+    opened: Time,
     decision: Decision,
 }
 
@@ -157,6 +158,7 @@ impl Sender {
             heard: None,
             adjust: Time::MAX,
             open: Time::MAX,
+            opened: Time::ZERO,
             decision,
         };
         sender.decide();
@@ -216,8 +218,8 @@ impl SendHalf for Sender {
         }
         if self.open <= now {
             self.given_up = self.in_flight;
+            self.opened = now;
             self.decide();
-            self.open = Time::MAX;
             self.watch(now);
         }
     }
@@ -384,9 +386,11 @@ impl Sender {
     /// Looks when a window that is shut must open.
     fn watch(&mut self, now: Time) {
         let Some(Window::AfterHighest(allowed)) = self.decision.window else { return };
-        self.open = match self.in_flight < allowed {
-            true => Time::MAX,
-            false => now + STALL.max(self.s_rtt() * 2),
+        let wait = STALL.max(self.s_rtt() * 2);
+        self.open = match self.given_up {
+            _ if self.in_flight < allowed => Time::MAX,
+            DataSize::ZERO => now + wait,
+            _ => now.max(self.opened + wait),
         };
     }
 }
