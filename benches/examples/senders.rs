@@ -1,5 +1,6 @@
-//! Our GCC at the sender and that of another library, rtc-interceptor, under the same script: `senders ours [packets]`,
-//! `senders theirs [packets]`; `senders script [packets]` is the script alone. `cargo xtask callgrind` counts the instructions of both.
+//! Our controllers at the sender and GCC of another library, rtc-interceptor, under the same script: `senders gcc-tfb
+//! [packets]`, by any controller's name, `senders theirs [packets]`; `senders script [packets]` is the script alone.
+//! `cargo xtask callgrind` counts the instructions.
 
 use paceline::Registry;
 use paceline_benches::{PACKET, Scripted, SendLoop};
@@ -12,19 +13,20 @@ use std::time::{Duration, Instant};
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let packets = arguments.get(1).map_or(Some(1_000_000), |text| text.parse().ok());
+    let registry = Registry::standard();
     match (arguments.first().map(String::as_str), packets) {
-        (Some("ours"), Some(packets)) => {
-            let mut half = SendLoop::new(&Registry::standard(), "gcc-tfb");
-            (0..packets).for_each(|_| half.step());
-        }
         (Some("theirs"), Some(packets)) => theirs(packets),
         (Some("script"), Some(packets)) => {
             for number in 0..packets {
                 black_box(Scripted::new(number));
             }
         }
+        (Some(name), Some(packets)) if registry.get(name).is_some() => {
+            let mut half = SendLoop::new(&registry, name);
+            (0..packets).for_each(|_| half.step());
+        }
         _ => {
-            eprintln!("usage: senders ours|theirs|script [packets]");
+            eprintln!("usage: senders CONTROLLER|theirs|script [packets]");
             return ExitCode::from(2);
         }
     }

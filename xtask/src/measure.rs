@@ -47,7 +47,8 @@ pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
     let rows = [
         ("one GCC flow, per delivered packet", per_packet("speed", "simulate", [1, 6])?),
         ("receive half of gcc-2016", per_packet("speed", "receive", PACKETS)?),
-        ("send half of gcc-tfb", senders("ours")? - script),
+        ("send half of gcc-tfb", senders("gcc-tfb")? - script),
+        ("send half of scream", senders("scream")? - script),
         ("rtc-interceptor's GCC, same script", senders("theirs")? - script),
     ];
     println!("| what                                   | instructions per packet |");

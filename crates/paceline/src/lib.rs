@@ -31,6 +31,7 @@ pub mod nada;
 mod pacer;
 mod protection;
 mod registry;
+pub mod scream;
 mod signals;
 
 pub use controller::{

@@ -4,7 +4,7 @@
 //! source, and everything else derives from that table: `--set`, the docs, sensitivity runs, sweeps.
 
 use crate::guard::Guard;
-use crate::{Controller, SendHalf, SignalSpec, fixed, gcc, nada};
+use crate::{Controller, SendHalf, SignalSpec, fixed, gcc, nada, scream};
 use paceline_units::Rate;
 
 /// What the flow tells a controller at birth.
@@ -171,6 +171,7 @@ impl Registry {
         registry.add(gcc::gcc_remb_2018::entry());
         registry.add(gcc::gcc_tfb::entry());
         registry.add(nada::nada2015::entry());
+        scream::v1::entries().into_iter().for_each(|entry| registry.add(entry));
         registry.add(fixed::entry());
         registry
     }

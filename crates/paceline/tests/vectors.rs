@@ -7,6 +7,10 @@ use paceline::blocks::{
     TwoStateConfig, TwoStateKalman, Usage, tfrc,
 };
 use paceline::gcc::{Aimd, AimdConfig, Branch, RateConfig, RateController, Region, RembTimer, dynamic_alpha, eta};
+use paceline::scream::{
+    Acknowledged, Congestion, CongestionWindow, Growth, MediaRate, MediaRateConfig, Observed, ScreamConfig, Step,
+    prediction, qdelay_trend, scale,
+};
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
 use serde_json::Value;
 
@@ -309,6 +313,84 @@ fn acked_rate() {
         let (got, expected) = (acked.rate().unwrap().as_bps_f64(), number(&v["expected"]["est"][i]) * 1e3);
         assert!((got - expected).abs() <= 0.51, "{i}: {got}, expected {expected}");
     }
+}
+
+/// V6.1, V6.2: the window of RFC 8298 after an acknowledgement, a loss, a mark, and its pace.
+#[test]
+fn scream_window() {
+    let v = vector("V6.1");
+    let config = ScreamConfig::default().window;
+    let bytes = |x: f64| DataSize::from_bytes(x as u64);
+    for (i, case) in list(&v["input"]["cases"]).iter().enumerate() {
+        let x: Vec<f64> = list(case).iter().filter_map(Value::as_f64).collect();
+        let [cwnd, qdelay, target, acked, in_flight, max_in_flight, trend] = x[..] else { panic!("seven numbers") };
+        let growth = |fast: &Value| if fast.as_bool().unwrap() { Growth::Fast } else { Growth::Delay };
+        let mut window = CongestionWindow::starting_at(config, bytes(cwnd), growth(&case[7]));
+        window.handle_acknowledged(&Acknowledged {
+            newly: bytes(acked),
+            counted_max: bytes(acked),
+            in_flight: bytes(in_flight),
+            max_in_flight: bytes(max_in_flight),
+            qdelay: TimeDelta::from_secs_f64(qdelay),
+            target: TimeDelta::from_secs_f64(target),
+            trend,
+        });
+        near(window.get().as_bytes() as f64, &v["expected"]["cwnd"][i], || format!("{case}"));
+        assert_eq!(window.growth(), growth(&v["expected"]["fast_after"][i]), "{case}");
+    }
+    for (congestion, name) in [(Congestion::Loss, "loss"), (Congestion::Mark, "ecn")] {
+        let mut window = CongestionWindow::starting_at(config, bytes(1e4), Growth::Fast);
+        window.handle_congestion(Time::ZERO, congestion);
+        near(window.get().as_bytes() as f64, &v["expected"][name], || name.into());
+        assert_eq!(window.growth(), Growth::Delay);
+    }
+    let window = CongestionWindow::starting_at(config, bytes(1e4), Growth::Delay);
+    let t_pace = bytes(1000.0) / window.pacing(TimeDelta::from_millis(100));
+    near(t_pace.as_secs_f64(), &vector("V6.2")["expected"]["t_pace"], || "t_pace".into());
+}
+
+/// V6.3, V6.4: the media rate of RFC 8298, as printed and with what is missing in print.
+#[test]
+fn scream_media_rate() {
+    let v = vector("V6.3");
+    for (ratio, expected) in numbers(&v["input"]["ratio"]).into_iter().zip(list(&v["expected"]["scale"])) {
+        near(scale(ratio * 1e6, 1e6), expected, || format!("scale at {ratio}"));
+    }
+    let v = vector("V6.4");
+    let after = |growth, step, queued_bits: u64| {
+        // A loss at 2 Mbit/s that halves leaves the inflection there and the target at 1.
+        let config = MediaRateConfig { step, beta_loss: 0.5, ..ScreamConfig::default().media };
+        let mut rate = MediaRate::starting_at(config, Rate::from_kbps(2000), Rate::ZERO, Rate::from_kbps(3000));
+        rate.handle_congestion(Congestion::Loss);
+        rate.update(&Observed {
+            growth,
+            throughput: Rate::from_kbps(900),
+            media: Rate::ZERO,
+            media_median: Rate::ZERO,
+            queued: DataSize::from_bytes(queued_bits / 8),
+            trend: 0.2,
+            trend_memory: 0.0,
+        });
+        rate.get().as_bps_f64()
+    };
+    for (name, growth, step, queued_bits) in [
+        ("fast", Growth::Fast, Step::ToThroughput, 0),
+        ("slow_literal", Growth::Delay, Step::AsPrinted, 0),
+        ("slow_increment", Growth::Delay, Step::ToThroughput, 0),
+        ("queue_literal", Growth::Delay, Step::AsPrinted, 50_000),
+        ("queue_increment", Growth::Delay, Step::ToThroughput, 50_000),
+    ] {
+        near(after(growth, step, queued_bits), &v["expected"][name], || name.into());
+    }
+}
+
+/// V6.5: the trend of a queuing delay that grows.
+#[test]
+fn scream_trend() {
+    let v = vector("V6.5");
+    let a = prediction(&numbers(&v["input"]["history"]));
+    near(a, &v["expected"]["a"], || "a".into());
+    near(qdelay_trend(a, number(&v["input"]["fraction_avg"])), &v["expected"]["trend"], || "trend".into());
 }
 
 /// A detector that has counted 59 deltas, so that the next compares 60 m.

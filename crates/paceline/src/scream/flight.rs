@@ -1,0 +1,77 @@
+//! The most bytes in flight over the last seconds: what the window was really used for (RFC 8298, section 4.1.2.2,
+//! `max_bytes_in_flight`).
+
+use paceline_units::{DataSize, Time, TimeDelta};
+
+/// Seconds that are looked back (section 4.1.2.2). Each second's maximum is kept, so it is five to six.
+const SPANS: usize = 5;
+const SPAN: TimeDelta = TimeDelta::from_secs(1);
+
+/// A sliding maximum.
+#[derive(Clone, Debug)]
+pub struct MaxInFlight {
+    /// Maxima of the seconds before, in a ring, and of all of them.
+    before: [DataSize; SPANS],
+    oldest: usize,
+    past: DataSize,
+    current: DataSize,
+    roll: Option<Time>,
+}
+
+impl MaxInFlight {
+    /// Nothing in flight.
+    pub fn new() -> Self {
+        Self { before: [DataSize::ZERO; SPANS], oldest: 0, past: DataSize::ZERO, current: DataSize::ZERO, roll: None }
+    }
+
+    /// So much is in flight.
+    #[inline]
+    pub fn update(&mut self, now: Time, in_flight: DataSize) {
+        let mut roll = *self.roll.get_or_insert(now + SPAN);
+        if now >= roll {
+            for _ in 0..=SPANS {
+                if now < roll {
+                    break;
+                }
+                self.before[self.oldest] = core::mem::take(&mut self.current);
+                self.oldest = (self.oldest + 1) % SPANS;
+                roll += SPAN;
+            }
+            self.past = self.before.iter().copied().max().unwrap_or_default();
+            self.roll = Some(if roll > now { roll } else { now + SPAN });
+        }
+        self.current = self.current.max(in_flight);
+    }
+
+    /// The most.
+    pub fn get(&self) -> DataSize {
+        self.past.max(self.current)
+    }
+}
+
+impl Default for MaxInFlight {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_maximum_lasts_five_to_six_seconds() {
+        let mut most = MaxInFlight::new();
+        let size = DataSize::from_bytes;
+        most.update(Time::ZERO, size(100));
+        most.update(Time::from_millis(900), size(9000));
+        for ms in (1000..=5900).step_by(100) {
+            most.update(Time::from_millis(ms), size(50));
+            assert_eq!(most.get(), size(9000), "{ms}");
+        }
+        most.update(Time::from_millis(6900), size(50));
+        assert_eq!(most.get(), size(50));
+        most.update(Time::from_secs(100), size(20));
+        assert_eq!(most.get(), size(20), "after a pause only what is");
+    }
+}

@@ -1,0 +1,24 @@
+//! SCReAM, Self-Clocked Rate Adaptation for Multimedia: one idea a file, assembled in [`v1`].
+
+mod config;
+mod flight;
+mod media_rate;
+mod missing;
+mod qdelay;
+mod rates;
+mod rtp_queue;
+mod target;
+mod trend;
+pub mod v1;
+mod window;
+
+pub use config::ScreamConfig;
+pub use flight::MaxInFlight;
+pub use media_rate::{MediaRate, MediaRateConfig, Observed, RATE_ADJUST_INTERVAL, Step, scale};
+pub use missing::{MissingPackets, ReorderingConfig};
+pub use qdelay::{BaseDelayConfig, QueueDelay};
+pub use rates::{Rates, Throughput};
+pub use rtp_queue::RtpQueue;
+pub use target::{DelayTarget, TargetConfig};
+pub use trend::{Trend, TrendConfig, prediction, qdelay_trend};
+pub use window::{Acknowledged, Congestion, CongestionWindow, Growth, WindowConfig};

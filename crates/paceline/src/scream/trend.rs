@@ -1,0 +1,141 @@
+//! The trend of the queuing delay: a sign of congestion before the target is reached (RFC 8298, section 4.1.2,
+//! `update_variables`).
+//!
+//! ```text
+//! f            = qdelay / qdelay_target                         each 50 ms, the last 20 are kept
+//! fraction_avg = (1 - QDELAY_WEIGHT) fraction_avg + QDELAY_WEIGHT f
+//! a            = R(1) / R(0)      R(k) = sum of x(n) x(n + k), x the kept values without their mean
+//! trend        = a fraction_avg, within 0 and 1
+//! trend_mem    = max(0.99 trend_mem, trend)
+//! ```
+
+use paceline_units::{Time, TimeDelta};
+
+/// Numbers of the trend.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrendConfig {
+    /// `QDELAY_WEIGHT`, what a new value counts in the average.
+    pub weight: f64,
+    /// What is left of `trend_mem` after each sample.
+    pub memory: f64,
+}
+
+/// Time between two samples (RFC 8298, section 4.1.2).
+const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+/// How many samples are kept (section 4.1.1.2: `qdelay_fraction_hist`).
+const KEPT: usize = 20;
+/// After a pause of more samples the clock begins anew.
+const CAUGHT_UP_MAX: usize = 1000;
+/// Values that differ by less than this share of their size do not move: what is left is rounding.
+const STILL: f64 = 1e-9;
+
+/// The trend of one path.
+#[derive(Clone, Debug)]
+pub struct Trend {
+    config: TrendConfig,
+    fraction_avg: f64,
+    /// Oldest first.
+    history: [f64; KEPT],
+    trend: f64,
+    memory: f64,
+    next: Option<Time>,
+}
+
+impl Trend {
+    /// Nothing known.
+    pub fn new(config: TrendConfig) -> Self {
+        Self { config, fraction_avg: 0.0, history: [0.0; KEPT], trend: 0.0, memory: 0.0, next: None }
+    }
+
+    /// Takes the samples that were due by `now`: until now the queuing delay was this fraction of its target.
+    pub fn advance(&mut self, now: Time, fraction: f64) {
+        let mut next = self.next.unwrap_or(now);
+        for _ in 0..CAUGHT_UP_MAX {
+            if next > now {
+                break;
+            }
+            self.sample(fraction);
+            next += INTERVAL;
+        }
+        self.next = Some(if next > now { next } else { now + INTERVAL });
+    }
+
+    /// `qdelay_trend`, 0 to 1.
+    pub fn trend(&self) -> f64 {
+        self.trend
+    }
+
+    /// `qdelay_trend_mem`: the trend with its past, 0 to 1.
+    pub fn memory(&self) -> f64 {
+        self.memory
+    }
+
+    fn sample(&mut self, fraction: f64) {
+        let weight = self.config.weight;
+        self.fraction_avg = (1.0 - weight) * self.fraction_avg + weight * fraction;
+        self.history.copy_within(1.., 0);
+        self.history[KEPT - 1] = fraction;
+        self.trend = qdelay_trend(prediction(&self.history), self.fraction_avg);
+        self.memory = (self.config.memory * self.memory).max(self.trend);
+    }
+}
+
+/// `qdelay_trend` from `a` and `qdelay_fraction_avg`.
+pub fn qdelay_trend(a: f64, fraction_avg: f64) -> f64 {
+    (a * fraction_avg).clamp(0.0, 1.0)
+}
+
+/// The prediction coefficient `a`. The RFC leaves open what it is of values that do not move (0/0): nothing, here.
+pub fn prediction(history: &[f64]) -> f64 {
+    let mean = history.iter().sum::<f64>() / history.len() as f64;
+    let (mut r_0, mut r_1, mut before) = (0.0, 0.0, 0.0);
+    for value in history {
+        let x = value - mean;
+        r_0 += x * x;
+        r_1 += x * before;
+        before = x;
+    }
+    let still = STILL * mean;
+    if r_0 > still * still * history.len() as f64 { r_1 / r_0 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_that_does_not_move_has_no_trend() {
+        for value in [0.0, 0.1, 1.0 / 3.0, 1e6] {
+            assert_eq!(prediction(&[value; KEPT]), 0.0, "{value}");
+        }
+        // Up and down from sample to sample is noise: R(1) is negative.
+        let noise: Vec<f64> = (0..KEPT).map(|n| (n % 2) as f64).collect();
+        assert_eq!(qdelay_trend(prediction(&noise), 1.0), 0.0);
+    }
+
+    /// A queue that grows from nothing to its target within a second is noticed on its way; then the memory fades by
+    /// 0.99 a sample, 20 a second.
+    #[test]
+    fn a_growing_queue_shows_before_it_is_full() {
+        let mut trend = Trend::new(TrendConfig { weight: 0.1, memory: 0.99 });
+        let mut seen = None;
+        for n in 0..20 {
+            trend.advance(Time::from_millis(50 * n), n as f64 / 20.0);
+            seen = seen.or((trend.trend() >= 0.2).then_some(n));
+        }
+        assert!((10..18).contains(&seen.unwrap()), "{seen:?}");
+        let peak = trend.memory();
+        trend.advance(Time::from_millis(50 * 119), 0.0);
+        assert!((trend.memory() / peak - 0.366).abs() < 0.05, "{} of {peak}", trend.memory());
+        assert!(trend.trend() < 1e-3, "{}", trend.trend());
+    }
+
+    #[test]
+    fn a_leap_of_the_clock_ends() {
+        let mut trend = Trend::new(TrendConfig { weight: 0.1, memory: 0.99 });
+        trend.advance(Time::ZERO, 0.5);
+        trend.advance(Time::from_secs(86_400), 0.5);
+        assert_eq!(trend.next, Some(Time::from_secs(86_400) + INTERVAL));
+        assert!((trend.fraction_avg - 0.5).abs() < 1e-9, "{}", trend.fraction_avg);
+    }
+}
