@@ -22,6 +22,7 @@
 //! ```
 
 mod bytes;
+mod ccfb;
 mod error;
 mod keyframe;
 mod nack;
@@ -39,6 +40,7 @@ pub mod ulpfec;
 mod vp8;
 mod xr;
 
+pub use ccfb::{ArrivalOffset, CongestionBlock, CongestionBlocks, CongestionFeedback, Reception, Receptions};
 pub use error::{WireError, WriteError};
 pub use keyframe::FirEntries;
 pub use nack::Lost;
