@@ -2,6 +2,8 @@
 
 mod fec;
 mod guarded;
+mod rfc8888;
+mod told;
 mod transport_feedback;
 mod world;
 
