@@ -37,6 +37,12 @@ fn rewrite(packet: &Rtcp<'_>, w: &mut CompoundWriter<'_>) -> Result<bool, WriteE
             assert_eq!(arrivals.len(), usize::from(f.status_count));
             w.transport_feedback(f.sender_ssrc, f.media_ssrc, f.base_sequence, f.feedback_count, &arrivals)?;
         }
+        Rtcp::CongestionFeedback(f) => {
+            let blocks: Vec<(u32, u16, Vec<_>)> =
+                f.blocks().map(|b| (b.ssrc, b.begin_sequence, b.packets().map(|p| p.1).collect())).collect();
+            let blocks: Vec<_> = blocks.iter().map(|(ssrc, begin, packets)| (*ssrc, *begin, &packets[..])).collect();
+            w.congestion_feedback(f.sender_ssrc, f.timestamp, &blocks)?;
+        }
         Rtcp::Sdes { chunks } => {
             for chunk in chunks {
                 if let Some(Ok(name)) = chunk.cname.map(str::from_utf8) {
@@ -78,6 +84,13 @@ fn check_same(packet: &Rtcp<'_>, again: &Rtcp<'_>) {
             let of_a = a.packets().map(|(s, at)| (s, modulo(at)));
             let of_b = b.packets().map(|(s, at)| (s, modulo(at)));
             assert!(of_b.eq(of_a.take(usize::from(b.status_count))));
+        }
+        (Rtcp::CongestionFeedback(a), Rtcp::CongestionFeedback(b)) => {
+            assert_eq!((a.sender_ssrc, a.timestamp), (b.sender_ssrc, b.timestamp));
+            let packets = |f: paceline_wire::CongestionFeedback<'_>| -> Vec<_> {
+                f.blocks().flat_map(|b| b.packets().map(move |p| (b.ssrc, b.begin_sequence, p))).collect()
+            };
+            assert_eq!(packets(a), packets(b));
         }
         (Rtcp::Nack { lost: a, .. }, Rtcp::Nack { lost: b, .. }) => {
             // Overlapping entries may be joined.

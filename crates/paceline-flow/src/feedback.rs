@@ -3,11 +3,9 @@
 //! Reports follow each other without a hole: each begins where the one before ended, so that every packet up to the
 //! highest that came is reported once, as arrived or as missing. A packet that comes after it was reported missing is
 //! reported again, on its own. The first arrival of a number counts.
-//!
-//! Reports take at most a twentieth of the rate that they report on, as far as their longest interval allows
-//! (libwebrtc's `RemoteEstimatorProxy`).
 
-use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
+use crate::cadence::Cadence;
+use paceline_units::{DataSize, RemoteTime, TimeDelta};
 use paceline_wire::TICK;
 use std::collections::VecDeque;
 
@@ -18,18 +16,11 @@ const REPORT_EARLY: usize = 150;
 const LATE_MAX: u64 = 1024;
 /// A report as libwebrtc reckons it: headers of IP, UDP and SRTP, and 30 bytes.
 const REPORT_SIZE: DataSize = DataSize::from_bytes(20 + 8 + 10 + 30);
-/// How much of the rate reports may take.
-const REPORT_SHARE: f64 = 0.05;
 
 /// Gathers arrivals and cuts them into reports.
 #[derive(Debug)]
 pub(crate) struct FeedbackRecord {
-    /// Shortest and longest interval.
-    interval: (TimeDelta, TimeDelta),
-    next: RemoteTime,
-    /// What came since the last report was complete, and when that was.
-    bytes: DataSize,
-    since: Option<RemoteTime>,
+    cadence: Cadence,
     /// Unwrapped number of `arrivals[0]`: all below were reported. `None` before the first packet.
     base: Option<u64>,
     /// In ticks, from `base` to the highest number that came.
@@ -44,10 +35,7 @@ pub(crate) struct FeedbackRecord {
 impl FeedbackRecord {
     pub fn new(interval: TimeDelta, longest: TimeDelta) -> Self {
         Self {
-            interval: (interval, longest),
-            next: RemoteTime::MAX,
-            bytes: DataSize::ZERO,
-            since: None,
+            cadence: Cadence::new(interval, longest),
             base: None,
             arrivals: Vec::with_capacity(2 * REPORT_EARLY),
             late: VecDeque::new(),
@@ -58,8 +46,7 @@ impl FeedbackRecord {
 
     /// A packet with this transport-wide number came.
     pub fn handle_packet(&mut self, now: RemoteTime, number: u16, size: DataSize) {
-        self.bytes += size;
-        self.since.get_or_insert(now);
+        self.cadence.handle_packet(now, size);
         // One lap up, so that packets reordered before the first have a place.
         let base = *self.base.get_or_insert(number as u64 + (1 << 16));
         let end = base + self.arrivals.len() as u64;
@@ -70,8 +57,8 @@ impl FeedbackRecord {
         if core::mem::replace(&mut self.came[(sequence % LATE_MAX) as usize], true) {
             return;
         }
-        if self.is_empty() && (self.next == RemoteTime::MAX || self.next < now) {
-            self.next = now + self.interval.0;
+        if self.is_empty() {
+            self.cadence.begin(now);
         }
         let ticks = Some(now.as_nanos().div_euclid(TICK.as_nanos()));
         match sequence.checked_sub(base) {
@@ -83,14 +70,14 @@ impl FeedbackRecord {
             }
         }
         if self.arrivals.len() >= REPORT_EARLY {
-            self.next = now; // report early rather than much at once
+            self.cadence.hurry(now); // report early rather than much at once
         }
     }
 
     /// The report that is due: base number, count, and arrivals in ticks. Tell [`reported`](Self::reported) how far
     /// it went.
     pub fn poll(&mut self, now: RemoteTime) -> Option<(u16, u8, &[Option<i64>])> {
-        if self.is_empty() || now < self.next {
+        if self.is_empty() || now < self.cadence.next() {
             return None;
         }
         Some(match self.late.front() {
@@ -107,25 +94,17 @@ impl FeedbackRecord {
             self.base = self.base.map(|base| base + covered as u64);
         }
         if self.is_empty() {
-            let rate = Rate::of(self.bytes, now - self.since.unwrap_or(now));
-            self.next = now + interval(rate, self.interval);
-            (self.bytes, self.since) = (DataSize::ZERO, Some(now));
+            self.cadence.reported(now, REPORT_SIZE);
         }
     }
 
     pub fn poll_timeout(&self) -> RemoteTime {
-        if self.is_empty() { RemoteTime::MAX } else { self.next }
+        if self.is_empty() { RemoteTime::MAX } else { self.cadence.next() }
     }
 
     fn is_empty(&self) -> bool {
         self.arrivals.is_empty() && self.late.is_empty()
     }
-}
-
-/// The shortest interval at which reports take no more than their share of `rate`.
-fn interval(rate: Rate, (shortest, longest): (TimeDelta, TimeDelta)) -> TimeDelta {
-    let spare = rate.scale(REPORT_SHARE).max(Rate::from_bps(1));
-    (REPORT_SIZE / spare).min(longest).max(shortest)
 }
 
 /// The number at most `late` below `end` (one past the highest so far) whose low 16 bits are these, or the next one
@@ -179,14 +158,10 @@ mod tests {
         assert_eq!(r.poll_timeout(), RemoteTime::MAX);
     }
 
-    /// V4.5, which rounds to the millisecond.
     #[test]
     fn reports_take_a_twentieth_at_most() {
-        let limits = (INTERVAL, TimeDelta::from_millis(250));
-        let ms = |kbps| (interval(Rate::from_kbps(kbps), limits).as_millis_f64() + 0.5).floor();
-        assert_eq!([300, 150, 100, 30, 0].map(ms), [50.0, 73.0, 109.0, 250.0, 250.0]);
         // 1000 bytes each 80 ms are 100 kbit/s. A report waits for the first packet after it is due.
-        let mut r = FeedbackRecord::new(limits.0, limits.1);
+        let mut r = FeedbackRecord::new(INTERVAL, TimeDelta::from_millis(250));
         let mut due = Vec::new();
         for n in 0..1000 {
             r.handle_packet(at(80 * n), n as u16, SIZE);

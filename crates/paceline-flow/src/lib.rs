@@ -15,6 +15,8 @@
 //! `poll_timeout`. Times never go back.
 
 mod allocation;
+mod cadence;
+mod ccfb;
 mod datagram;
 mod feedback;
 mod messages;

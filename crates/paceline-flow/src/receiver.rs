@@ -1,6 +1,7 @@
 //! The receiving endpoint, on its own clock: arrivals to the receive half, packets back to frames, and the reports
 //! that go back.
 
+use crate::ccfb::CongestionRecord;
 use crate::datagram::{Datagram, IP_UDP_HEADERS};
 use crate::feedback::{FeedbackRecord, unwrap_after};
 use crate::messages;
@@ -87,13 +88,63 @@ impl Stream {
     }
 }
 
+/// What per-packet feedback is written from.
+enum Record {
+    TransportWide(FeedbackRecord),
+    Rfc8888(CongestionRecord),
+}
+
+impl Record {
+    fn new(kind: FeedbackKind, streams: &[StreamNames]) -> Option<Self> {
+        Some(match kind {
+            FeedbackKind::None => return None,
+            FeedbackKind::TransportWide { interval, longest } => {
+                Self::TransportWide(FeedbackRecord::new(interval, longest))
+            }
+            FeedbackKind::Rfc8888 { interval, longest } => {
+                let ssrcs = streams.iter().flat_map(|names| [names.ssrc, names.rtx_ssrc]);
+                Self::Rfc8888(CongestionRecord::new(interval, longest, ssrcs))
+            }
+        })
+    }
+
+    fn handle_packet(&mut self, now: RemoteTime, header: &RtpHeader, ecn: Ecn, size: DataSize) {
+        match (self, header.transport_sequence) {
+            (Self::TransportWide(record), Some(number)) => record.handle_packet(now, number, size),
+            (Self::TransportWide(_), None) => {}
+            (Self::Rfc8888(record), _) => record.handle_packet(now, header.ssrc, header.sequence, ecn, size),
+        }
+    }
+
+    /// Writes the next report that is due, on the flow that a media SSRC stands for; answers whether one was.
+    fn write(&mut self, now: RemoteTime, own: u32, media_ssrc: u32, writer: &mut CompoundWriter<'_>) -> bool {
+        match self {
+            Self::TransportWide(record) => {
+                let Some((base, count, arrivals)) = record.poll(now) else { return false };
+                let covered =
+                    writer.transport_feedback(own, media_ssrc, base, count, arrivals).unwrap_or(arrivals.len());
+                record.reported(now, covered);
+                !writer.is_empty()
+            }
+            Self::Rfc8888(record) => record.write(now, own, writer),
+        }
+    }
+
+    fn poll_timeout(&self) -> RemoteTime {
+        match self {
+            Self::TransportWide(record) => record.poll_timeout(),
+            Self::Rfc8888(record) => record.poll_timeout(),
+        }
+    }
+}
+
 /// The receiving endpoint.
 pub struct MediaReceiver {
     extensions: ExtensionIds,
     ssrc: u32,
     streams: Vec<Stream>,
     half: Option<Box<dyn ReceiveHalf>>,
-    record: Option<FeedbackRecord>,
+    record: Option<Record>,
     rtcp: RtcpTimer,
     next_report: RemoteTime,
     nack: bool,
@@ -122,10 +173,7 @@ impl MediaReceiver {
             reassembly: Reassembly::new(),
             last_sr: None,
         };
-        let record = match controller.feedback {
-            FeedbackKind::None => None,
-            FeedbackKind::TransportWide { interval, longest } => Some(FeedbackRecord::new(interval, longest)),
-        };
+        let record = Record::new(controller.feedback, &config.streams);
         Self {
             extensions: config.extensions,
             ssrc: config.ssrc,
@@ -269,8 +317,8 @@ impl MediaReceiver {
         let stats = if in_sequence { &mut stream.media } else { &mut stream.rtx };
         stats.on_packet(header.sequence, header.timestamp, in_clock_units(now, names.clock_rate));
         let sent = header.abs_send_time.map(|stamp| unwrap_send_time(&mut self.sent, now, stamp));
-        if let (Some(record), Some(number)) = (&mut self.record, header.transport_sequence) {
-            record.handle_packet(now, number, size);
+        if let Some(record) = &mut self.record {
+            record.handle_packet(now, &header, ecn, size);
         }
         if let Some(half) = &mut self.half {
             let arrival = Arrival {
@@ -422,13 +470,10 @@ impl MediaReceiver {
         }
         if let Some(record) = &mut self.record {
             let media_ssrc = self.streams[0].names.ssrc;
-            if let Some((base, count, arrivals)) = record.poll(now) {
-                let covered =
-                    writer.transport_feedback(own, media_ssrc, base, count, arrivals).unwrap_or(arrivals.len());
+            if record.write(now, own, media_ssrc, &mut writer) {
                 let len = writer.finish();
-                record.reported(now, covered);
                 out.set_len(len, 0, Ecn::NotEct);
-                return len > 0;
+                return true;
             }
         }
         false

@@ -2,6 +2,7 @@
 //! and the send half that steers them.
 
 mod hear;
+mod numbers;
 mod obey;
 mod protect;
 mod send;
@@ -13,6 +14,7 @@ use crate::resend::{MediaPacket, ResendStore};
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::source::Source;
 use crate::streams::{MediaKind, StreamNames};
+use numbers::Numbers;
 use paceline::{
     Controller, Decision, FecDemand, FecScheme, FeedbackKind, History, Pacer, PacketKind, PacketReport, Protection,
     ResendBudget, SendHalf, Signals, Window,
@@ -156,6 +158,9 @@ pub struct MediaSender {
     history: Option<History>,
     reports: Vec<PacketReport>,
     remote: Option<i64>,
+    /// With feedback by stream: the packets of each SSRC, and what the last report's clock showed when it came.
+    numbers: Vec<Numbers>,
+    remote_clock: Option<(i64, Time)>,
     /// Packets sent; its low 16 bits are the next transport-wide number.
     sent: u64,
     rtcp: RtcpTimer,
@@ -234,6 +239,9 @@ impl MediaSender {
             }
         };
         let per_packet = !matches!(controller.feedback, FeedbackKind::None);
+        let by_stream = matches!(controller.feedback, FeedbackKind::Rfc8888 { .. });
+        let ssrcs = config.streams.iter().flat_map(|s| [s.names.ssrc, s.names.rtx_ssrc]);
+        let numbers = ssrcs.filter(|_| by_stream).map(Numbers::new).collect();
         let mut sender = Self {
             extensions: config.extensions,
             streams: config.streams.into_iter().map(stream).collect(),
@@ -246,6 +254,8 @@ impl MediaSender {
             history: per_packet.then(History::new),
             reports: Vec::new(),
             remote: None,
+            numbers,
+            remote_clock: None,
             sent: 0,
             rtcp,
             next_report,

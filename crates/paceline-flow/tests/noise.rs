@@ -1,6 +1,6 @@
 //! Endpoints and bytes that nobody meant: no panic, no loop without end, everything counted or harmless.
 
-use paceline::{FecScheme, Protection, Registry, ResendRule, Setup, Signals};
+use paceline::{FecScheme, FeedbackKind, Protection, Registry, ResendRule, Setup, Signals};
 use paceline_flow::source::{Ideal, IdealConfig, Source};
 use paceline_flow::{
     Datagram, MediaKind, MediaReceiver, MediaSender, ReceiverConfig, RtcpTiming, SenderConfig, StreamConfig,
@@ -13,15 +13,12 @@ const RTCP: RtcpTiming = RtcpTiming { min_interval: TimeDelta::from_secs(1), ses
 const NAMES: StreamNames =
     StreamNames { id: StreamId(0), kind: MediaKind::Video, ssrc: 1, rtx_ssrc: 2, clock_rate: 90_000 };
 
-fn endpoints(fec: FecScheme) -> (MediaSender, MediaReceiver) {
+fn endpoints(fec: FecScheme, feedback: FeedbackKind) -> (MediaSender, MediaReceiver) {
     let kbps = Rate::from_kbps;
     let setup = Setup { start: kbps(300), min: kbps(50), max: kbps(1000) };
     let registry = Registry::standard();
     let mut controller = registry.get("gcc-2016").unwrap().build(&setup, &[]).unwrap();
-    controller.feedback = paceline::FeedbackKind::TransportWide {
-        interval: TimeDelta::from_millis(50),
-        longest: TimeDelta::from_millis(50),
-    };
+    controller.feedback = feedback;
     let config = IdealConfig { fps: 30.0, min: kbps(50), max: kbps(1000), start: kbps(300) };
     let source: Box<dyn Source> = Box::new(Ideal::new(config, Time::ZERO).unwrap());
     let stream = StreamConfig { names: NAMES, source, priority: 1.0, first_sequence: 65_500, timestamp_offset: 9 };
@@ -54,6 +51,14 @@ fn fec() -> impl Strategy<Value = FecScheme> {
     prop_oneof![Just(FecScheme::None), Just(FecScheme::Ulpfec)]
 }
 
+fn feedback() -> impl Strategy<Value = FeedbackKind> {
+    let (interval, longest) = (TimeDelta::from_millis(50), TimeDelta::from_millis(50));
+    prop_oneof![
+        Just(FeedbackKind::TransportWide { interval, longest }),
+        Just(FeedbackKind::Rfc8888 { interval, longest }),
+    ]
+}
+
 /// What happens to a datagram on the way: bytes changed, cut short, dropped or repeated.
 #[derive(Clone, Debug)]
 struct Harm {
@@ -72,11 +77,11 @@ fn harm() -> impl Strategy<Value = Harm> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn damaged_datagrams_are_survived(harms in proptest::collection::vec(harm(), 50..400), fec in fec()) {
-        let (mut sender, mut receiver) = endpoints(fec);
+    fn damaged_datagrams_are_survived(harms in proptest::collection::vec(harm(), 50..400), fec in fec(), feedback in feedback()) {
+        let (mut sender, mut receiver) = endpoints(fec, feedback);
         let mut now = Time::ZERO;
         let mut out = Datagram::new();
         let mut harms = harms.into_iter();
@@ -118,8 +123,8 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_survived(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..100), 1..100)) {
-        let (mut sender, mut receiver) = endpoints(FecScheme::Ulpfec);
+    fn random_bytes_are_survived(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..100), 1..100), feedback in feedback()) {
+        let (mut sender, mut receiver) = endpoints(FecScheme::Ulpfec, feedback);
         for (n, bytes) in datagrams.iter().enumerate() {
             let size = DataSize::from_bytes(bytes.len() as u64 + 28);
             sender.handle_packet(Time::from_millis(n as i64), bytes);

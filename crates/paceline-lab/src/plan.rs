@@ -94,7 +94,12 @@ pub struct HopPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePlan {
     /// `drop-tail`.
-    DropTail(DropTailLimit),
+    DropTail {
+        /// What may wait.
+        limit: DropTailLimit,
+        /// From where on ECN-capable packets are marked.
+        mark: Option<DropTailLimit>,
+    },
 }
 
 /// Which way a flow's data goes.

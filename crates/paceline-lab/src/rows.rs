@@ -1,7 +1,7 @@
 //! Rows: what a world tells while it runs. Metrics, files and plots are made from rows and from nothing else.
 
 use crate::sight::Sight;
-use paceline_units::{DataSize, FlowId, Rate, StreamId, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, FlowId, Rate, StreamId, Time, TimeDelta};
 
 /// What kind of datagram it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,6 +138,8 @@ pub enum Row {
         waited: TimeDelta,
         /// When its last bit left the server.
         left: Time,
+        /// The hop marked it: congestion experienced.
+        marked: bool,
     },
     /// A hop dropped a datagram.
     Dropped {
@@ -160,6 +162,8 @@ pub enum Row {
         packet: PacketRow,
         /// One-way delay since it was sent.
         delay: TimeDelta,
+        /// ECN field.
+        ecn: Ecn,
     },
     /// A receiver report gave the sender a round-trip time.
     RoundTrip {

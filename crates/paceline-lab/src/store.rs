@@ -19,7 +19,7 @@
 //!
 //! | table | columns |
 //! |---|---|
-//! | packets | `time_ns`, `event` (`sent`, `crossed`, `dropped`, `arrived`), `packet`, `flow`, `class` (`media`, `retransmission`, `fec`, `padding`, `sender_control`, `receiver_control`, `tcp_data`, `tcp_retransmission`, `tcp_ack`), `size_bytes`, `hop` (null at endpoints), `waited_ns` (`crossed` only), `left_ns` (`crossed`, and `dropped` on the wire), `delay_ns` (`arrived` only), `reason` (`dropped` only: `overflow`, `loss`, `early`) |
+//! | packets | `time_ns`, `event` (`sent`, `crossed`, `dropped`, `arrived`), `packet`, `flow`, `class` (`media`, `retransmission`, `fec`, `padding`, `sender_control`, `receiver_control`, `tcp_data`, `tcp_retransmission`, `tcp_ack`), `size_bytes`, `hop` (null at endpoints), `waited_ns` (`crossed` only), `left_ns` (`crossed`, and `dropped` on the wire), `delay_ns` (`arrived` only), `reason` (`dropped` only: `overflow`, `loss`, `early`), `marked` (`crossed` only: congestion experienced, by this hop), `ecn` (`arrived` only: `not_ect`, `ect1`, `ect0`, `ce`) |
 //! | flows | `time_ns`, `flow`, `kind` (`rtt`, `fraction_lost`, `target`, `pacing`, `remb`, `read`), `value`, `unit` |
 //! | frames | `time_ns`, `flow`, `stream`, `captured_ns`, `size_bytes`, `dropped` (these three null for a refused frame), `refused` |
 //! | signals | `time_ns`, `flow`, `half` (`send`, `receive`), `signal`, `unit`, `value` (for a state: its index) |

@@ -157,6 +157,30 @@ const VALUES: &[Case] = &[
     case("queue of zero", 10, "queue = { limit = \"0ms\" }", "\"0ms\"", "at least one packet", "1 packet"),
     case("queue of no packets", 10, "queue = { limit = \"0 packets\" }", "\"0 packets\"", "at least one", "1 packet"),
     case("queue of few bytes", 10, "queue = { limit = \"100 B\" }", "\"100 B\"", "at least one packet", "1 packet"),
+    case(
+        "a mark at the limit",
+        10,
+        "queue = { limit = \"60 KB\", mark = \"60 KB\" }",
+        "\"60 KB\"",
+        "never marked",
+        "below the limit",
+    ),
+    case(
+        "a mark above the limit",
+        10,
+        "queue = { limit = \"50 ms\", mark = \"51 ms\" }",
+        "\"51 ms\"",
+        "never marked",
+        "below the limit",
+    ),
+    case(
+        "a mark in a wrong unit",
+        10,
+        "queue = { limit = \"50 ms\", mark = \"5 pkt\" }",
+        "\"5 pkt\"",
+        "`5 pkt`",
+        "50 packets",
+    ),
     case("queue limit without unit", 10, "queue = { limit = 50 }", "50", "a queue limit", "\"50 packets\""),
     case("queue limit in a wrong unit", 10, "queue = { limit = \"50 pkt\" }", "\"50 pkt\"", "`50 pkt`", "50 packets"),
     case(
@@ -646,7 +670,7 @@ fn a_queue_that_does_not_follow_capacity_has_its_first_size() {
     ] {
         let text = GOOD.replace("capacity = \"1Mbps\"", &format!("capacity = {capacity}"));
         let text = text.replace("queue = { discipline = \"drop-tail\", limit = \"300ms\" }", queue);
-        let QueuePlan::DropTail(limit) = read(&text, &[], None).unwrap().hops[0].queue;
+        let QueuePlan::DropTail { limit, .. } = read(&text, &[], None).unwrap().hops[0].queue;
         assert_eq!(limit, DropTailLimit::Bytes(DataSize::from_bytes(bytes)), "{capacity}");
         let said = format!("forward: the queue's limit of 100 ms is {bytes} bytes, at {rate}, and stays so");
         assert!(notes(&text).contains(&said), "{said}: {:?}", notes(&text));

@@ -89,7 +89,7 @@ fn half_a_link_is_half_used_and_nothing_waits() {
 #[test]
 fn one_packet_takes_propagation_and_serialisation_exactly() {
     run_and_hear(&origin(ONE), &["duration=5s"], None, |row| {
-        if let Row::Crossed { at, hop: 0, packet, left, waited } = *row {
+        if let Row::Crossed { at, hop: 0, packet, left, waited, .. } = *row {
             let serial = packet.size.as_bytes() as i64 * 8_000; // ns at 1 Mbit/s
             assert_eq!((at - left).as_nanos(), 25_000_000, "25 ms of propagation");
             assert!(waited.as_nanos() >= 0 && left.as_nanos() >= serial);
@@ -286,7 +286,7 @@ fn every_packet_sent_arrives_or_is_dropped_or_is_under_way() {
                 last = at.as_nanos();
                 under_way.insert(packet.packet, (packet.size, at));
             }
-            Row::Arrived { at, packet, delay } => {
+            Row::Arrived { at, packet, delay, .. } => {
                 let (size, left) = under_way.remove(&packet.packet).expect("it was sent, and arrives once");
                 assert_eq!((size, at - left), (packet.size, delay));
             }

@@ -222,7 +222,7 @@ fn media_packets(text: &str, settings: &[&str]) -> Vec<(i64, u64, i64)> {
     let video = plan.flows.iter().position(|f| f.id == "video").unwrap() as u16;
     let mut packets = Vec::new();
     hear(&plan, 3, |row| {
-        if let Row::Arrived { at, packet, delay } = *row
+        if let Row::Arrived { at, packet, delay, .. } = *row
             && packet.flow.0 == video
         {
             packets.push((at.as_nanos(), packet.size.as_bytes(), delay.as_nanos()));

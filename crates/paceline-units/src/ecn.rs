@@ -14,3 +14,20 @@ pub enum Ecn {
     /// Congestion experienced: a router marked the packet instead of dropping it.
     Ce = 3,
 }
+
+impl Ecn {
+    /// The codepoint of the two lowest bits.
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// Whether a router may mark the packet in place of dropping it.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+}

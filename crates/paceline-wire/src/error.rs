@@ -91,6 +91,10 @@ wire_errors! {
     TwccReservedSymbol, "twcc_reserved_symbol", "the transport feedback uses the reserved status symbol";
     /// Fewer delta bytes than the statuses imply.
     TwccDeltasMissing, "twcc_deltas_missing", "the transport feedback has fewer deltas than its statuses imply";
+    /// A congestion control feedback packet that ends inside its fixed fields or before the packets that it announces.
+    CcfbTruncated, "ccfb_truncated", "the congestion control feedback is shorter than its counts need";
+    /// A block of congestion control feedback on more than a quarter of the sequence numbers.
+    CcfbTooMany, "ccfb_too_many", "a block of congestion control feedback is on more than 16384 packets";
 }
 
 /// Why a packet was not written; the writer is as it was before.

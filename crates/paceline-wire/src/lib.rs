@@ -23,6 +23,7 @@
 
 mod app;
 mod bytes;
+mod ccfb;
 mod error;
 mod keyframe;
 mod nack;
@@ -41,6 +42,7 @@ mod vp8;
 mod xr;
 
 pub use app::{GroupStep, NadaFeedback};
+pub use ccfb::{ArrivalOffset, CongestionBlock, CongestionBlocks, CongestionFeedback, Reception, Receptions};
 pub use error::{WireError, WriteError};
 pub use keyframe::FirEntries;
 pub use nack::Lost;

@@ -21,6 +21,18 @@ pub const fn middle(ntp: u64) -> u32 {
     (ntp >> 16) as u32
 }
 
+/// A clock reading in nanoseconds as units of 1/65536 s, rounded down; its low 32 bits are the middle of a stamp.
+#[inline]
+pub const fn units(ns: i64) -> i64 {
+    (ns as i128 * 65_536).div_euclid(NANOS as i128) as i64
+}
+
+/// Units of 1/65536 s in nanoseconds, rounded to nearest.
+#[inline]
+pub const fn nanos(units: i64) -> i64 {
+    ((units as i128 * NANOS as i128 + 32_768) >> 16) as i64
+}
+
 /// A delay in units of 1/65536 s, rounded to nearest; a negative one is 0, one that is too long the maximum (18.2 h).
 #[inline]
 pub const fn delay(span: TimeDelta) -> u32 {
@@ -70,6 +82,18 @@ mod tests {
         assert_eq!(round_trip(0x8000, 0xFFFF_8000, 0), Some(TimeDelta::from_secs(1)), "across the wrap");
         assert_eq!(round_trip(5, 5, 0), Some(TimeDelta::ZERO));
         assert_eq!(round_trip(6, 5, 0), Some(TimeDelta::from_nanos(15_259)), "one unit is 15.26 us");
+    }
+
+    #[test]
+    fn units_of_readings() {
+        assert_eq!([0, 15_258, 15_259, 500_000_000, -1].map(units), [0, 0, 1, 0x8000, -1]);
+        assert_eq!([0, 1, 0x8000, -0x8000].map(nanos), [0, 15_259, 500_000_000, -500_000_000]);
+        for ns in [0, 1, 15_259, 123_456_789_012, 1 << 60, -7, -(1 << 60)] {
+            let error = ns - nanos(units(ns));
+            assert!((-1..15_260).contains(&error), "{ns}: {error}");
+        }
+        // A stamp's middle, where the clock does not run behind 1900.
+        assert_eq!(units(0xEEAA_A047 * 1_000_000_000 + 114_844_000) as u32, 0xA047_1D66);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 use crate::app::{GroupStep, NadaFeedback};
 use crate::bytes::{be16, be32, put, records};
+use crate::ccfb::CongestionFeedback;
 use crate::keyframe::FirEntries;
 use crate::nack::Lost;
 use crate::report::Blocks;
@@ -133,6 +134,8 @@ pub enum Rtcp<'a> {
     },
     /// Transport-wide feedback: which packets arrived, and when.
     TransportFeedback(TransportFeedback<'a>),
+    /// Congestion control feedback: which packets of each stream arrived, when, and how they were marked.
+    CongestionFeedback(CongestionFeedback<'a>),
     /// A packet that this crate does not read.
     Other {
         /// Packet type, 192 to 223.
@@ -245,6 +248,9 @@ impl<'a> RawPacket<'a> {
     }
 
     fn read_feedback(&self) -> Result<Rtcp<'a>, WireError> {
+        if (self.packet_type, self.format) == (TRANSPORT_FEEDBACK, CongestionFeedback::FORMAT) {
+            return CongestionFeedback::read(self.body).map(Rtcp::CongestionFeedback);
+        }
         let (ssrcs, fci) = self.body.split_first_chunk::<8>().ok_or(WireError::FeedbackTruncated)?;
         let (sender, media) = (be32(ssrcs, 0), be32(ssrcs, 4));
         match (self.packet_type, self.format) {

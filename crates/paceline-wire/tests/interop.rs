@@ -1,6 +1,6 @@
 //! Other implementations as second opinions: `rtc-rtcp` (a port of pion) both ways, `rtcp-types` as a reader.
 
-use paceline_units::{Rate, TimeDelta};
+use paceline_units::{Ecn, Rate, TimeDelta};
 use paceline_wire::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,6 +10,7 @@ use rtc_rtcp::payload_feedbacks::receiver_estimated_maximum_bitrate::ReceiverEst
 use rtc_rtcp::receiver_report::ReceiverReport;
 use rtc_rtcp::reception_report::ReceptionReport;
 use rtc_rtcp::sender_report::SenderReport;
+use rtc_rtcp::transport_feedbacks::cc_feedback_report as cc;
 use rtc_rtcp::transport_feedbacks::transport_layer_cc::*;
 use rtc_rtcp::transport_feedbacks::transport_layer_nack::{TransportLayerNack, nack_pairs_from_sequence_numbers};
 
@@ -117,6 +118,33 @@ fn their_statuses(report: &TransportLayerCc) -> Vec<(u16, Option<i64>)> {
         (report.base_sequence_number.wrapping_add(i as u16), ticks)
     });
     statuses.collect()
+}
+
+/// Streams with what became of consecutive packets of each.
+fn receptions() -> impl Strategy<Value = Vec<(u32, u16, Vec<Option<Reception>>)>> {
+    let offset = prop_oneof![
+        8 => (0u16..8190).prop_map(ArrivalOffset::Units),
+        1 => Just(ArrivalOffset::OverRange),
+        1 => Just(ArrivalOffset::Unavailable),
+    ];
+    let reception = (any::<u8>(), offset).prop_map(|(bits, offset)| Reception { ecn: Ecn::from_bits(bits), offset });
+    vec((any::<u32>(), any::<u16>(), vec(prop::option::weighted(0.8, reception), 0..60)), 0..6)
+}
+
+fn their_metric(reception: Option<Reception>) -> cc::CcFeedbackMetricBlock {
+    let Some(Reception { ecn, offset }) = reception else { return cc::CcFeedbackMetricBlock::default() };
+    let ecn = match ecn {
+        Ecn::NotEct => cc::Ecn::NotEct,
+        Ecn::Ect1 => cc::Ecn::Ect1,
+        Ecn::Ect0 => cc::Ecn::Ect0,
+        Ecn::Ce => cc::Ecn::Ce,
+    };
+    let arrival_time_offset = match offset {
+        ArrivalOffset::Units(units) => units,
+        ArrivalOffset::OverRange => 0x1FFE,
+        ArrivalOffset::Unavailable => 0x1FFF,
+    };
+    cc::CcFeedbackMetricBlock { received: true, ecn, arrival_time_offset }
 }
 
 proptest! {
@@ -249,6 +277,38 @@ proptest! {
             (sequence, matches!(status, rtcp_types::TwccPacketStatus::Received { .. }))
         });
         prop_assert!(received.eq(expected.iter().map(|(s, a)| (*s, a.is_some()))));
+    }
+
+    /// Both ways: they read what we write and write the same bytes, which we read.
+    #[test]
+    fn congestion_feedback(sender in any::<u32>(), timestamp in any::<u32>(), streams in receptions()) {
+        let blocks: Vec<_> = streams.iter().map(|(ssrc, begin, packets)| (*ssrc, *begin, packets.as_slice())).collect();
+        let ours = written(|w| w.congestion_feedback(sender, timestamp, &blocks));
+        let report: cc::CcFeedbackReport = theirs(&ours);
+        let expected = cc::CcFeedbackReport {
+            sender_ssrc: sender,
+            report_timestamp: timestamp,
+            report_blocks: streams.iter().map(|(ssrc, begin, packets)| cc::CcFeedbackReportBlock {
+                media_ssrc: *ssrc,
+                begin_sequence: *begin,
+                metric_blocks: packets.iter().map(|p| their_metric(*p)).collect(),
+            }).collect(),
+        };
+        prop_assert_eq!(&report, &expected);
+        prop_assert_eq!(&marshal(report), &ours);
+
+        let Rtcp::CongestionFeedback(f) = only(&ours) else { panic!() };
+        prop_assert_eq!((f.sender_ssrc, f.timestamp), (sender, timestamp));
+        let read: Vec<_> = f
+            .blocks()
+            .map(|b| (b.ssrc, b.begin_sequence, b.packets().map(|p| p.1).collect::<Vec<_>>()))
+            .collect();
+        prop_assert_eq!(&read, &streams);
+        for block in f.blocks() {
+            let numbers: Vec<u16> = block.packets().map(|p| p.0).collect();
+            let from = block.begin_sequence;
+            prop_assert!(numbers.iter().copied().eq((0..numbers.len() as u16).map(|i| from.wrapping_add(i))));
+        }
     }
 
     /// Any mix of chunks, not only what an encoder would choose, with surplus symbols at the end.

@@ -1,7 +1,7 @@
 //! What must hold for every packet: reports survive the wire, buffers and fields end where they say, and no bytes from
 //! the network cause more than an error.
 
-use paceline_units::{Rate, TimeDelta};
+use paceline_units::{Ecn, Rate, TimeDelta};
 use paceline_wire::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 /// A compound with one of everything, the transport feedback last.
 fn everything() -> Vec<u8> {
     let block = ReportBlock { ssrc: 2, fraction_lost: 9, cumulative_lost: -5, ..ReportBlock::default() };
-    let mut out = [0xEE; 600];
+    let mut out = [0xEE; 700];
     let mut w = CompoundWriter::new(&mut out);
     w.sender_report(1, 0x1234_5678_9ABC_DEF0, 90_000, 10, 12_000, &[block; 2]).unwrap();
     w.receiver_report(1, &[block]).unwrap();
@@ -24,6 +24,8 @@ fn everything() -> Vec<u8> {
     w.nada(1, &NadaFeedback { gradual: true, signal, rate }).unwrap();
     let (gradient, departure) = (TimeDelta::from_micros(-1500), TimeDelta::from_millis(33));
     w.group_step(1, &GroupStep { gradient, departure, size: -240, rate }).unwrap();
+    let came = |units| Some(Reception { ecn: Ecn::Ect1, offset: ArrivalOffset::Units(units) });
+    w.congestion_feedback(1, 77, &[(2, 65_534, &[came(9), None, came(3)]), (3, 8, &[])]).unwrap();
     let arrivals = [Some(1000), None, Some(1300), Some(1299), None, None, Some(1310), Some(1310), Some(1311)];
     assert_eq!(w.transport_feedback(1, 2, 65_530, 255, &arrivals), Ok(9));
     let len = w.finish();
@@ -54,6 +56,11 @@ fn exhaust(bytes: &[u8]) -> Option<usize> {
             Rtcp::GroupStep { ssrc, step } => again(&packet, |w| w.group_step(ssrc, &step)),
             Rtcp::Nack { lost, .. } => assert!(lost.count() > 0),
             Rtcp::Fir { entries, .. } => assert!(entries.count() > 0),
+            Rtcp::CongestionFeedback(f) => {
+                for block in f.blocks() {
+                    assert_eq!(block.packets().len(), block.packets().count());
+                }
+            }
             Rtcp::TransportFeedback(f) => assert_eq!(f.packets().count(), usize::from(f.status_count)),
             _ => {}
         }
@@ -102,6 +109,9 @@ fn one_of_everything() {
     assert_eq!(exhaust(&bytes), Some(12));
     let kinds: Vec<_> = parse_compound(&bytes).unwrap().into_iter().map(|p| core::mem::discriminant(&p)).collect();
     assert_eq!(kinds.len(), 12);
+    assert_eq!(exhaust(&bytes), Some(11));
+    let kinds: Vec<_> = parse_compound(&bytes).unwrap().into_iter().map(|p| core::mem::discriminant(&p)).collect();
+    assert_eq!(kinds.len(), 11);
     let Some(Rtcp::Sdes { mut chunks }) = parse_compound(&bytes).unwrap().into_iter().nth(2) else { panic!() };
     assert_eq!(chunks.next(), Some(SdesChunk { ssrc: 1, cname: Some(b"someone@example.org") }));
 }
@@ -117,6 +127,7 @@ fn a_bad_tail_spoils_the_whole() {
         ends.push(at);
     }
     assert_eq!(ends.len(), 12);
+    assert_eq!(ends.len(), 11);
     for cut in 0..=bytes.len() {
         match ends.iter().position(|&e| e == cut) {
             Some(i) => assert_eq!(exhaust(&bytes[..cut]), Some(i + 1)),
@@ -173,6 +184,11 @@ fn each_way_to_be_malformed() {
         (&twcc(3, &[0xC7, 0, 0, 0]), TwccReservedSymbol), // 00 01 11
         (&twcc(3, &[0x20, 3, 9, 9]), TwccDeltasMissing),
         (&twcc(2, &[0x40, 2, 9, 9]), TwccDeltasMissing),
+        (&[0x8B, 205, 0, 1, 0, 0, 0, 1], CcfbTruncated),   // no timestamp
+        (&ccfb(&[0, 0, 0, 2]), CcfbTruncated),             // half a block's head
+        (&ccfb(&[0, 0, 0, 2, 0, 9, 0, 1]), CcfbTruncated), // one packet, and it is the timestamp
+        (&ccfb(&[0, 0, 0, 2, 0, 9, 0, 3, 0x80, 0, 0x80, 0]), CcfbTruncated), // three packets, room for two
+        (&ccfb(&[0, 0, 0, 2, 0, 9, 0x40, 1]), CcfbTooMany), // 16385
     ];
     for (bytes, error) in cases {
         assert_eq!(parse_compound(bytes).err(), Some(*error), "{bytes:x?}");
@@ -197,6 +213,14 @@ fn each_way_to_be_malformed() {
 fn twcc(count: u8, rest: &[u8]) -> Vec<u8> {
     let mut p = vec![0x8F, 205, 0, (4 + rest.len() / 4) as u8, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, count, 0, 0, 0, 0];
     p.extend(rest);
+    p
+}
+
+/// Congestion control feedback with these blocks.
+fn ccfb(blocks: &[u8]) -> Vec<u8> {
+    let mut p = vec![0x8B, 205, 0, (2 + blocks.len() / 4) as u8, 0, 0, 0, 1];
+    p.extend(blocks);
+    p.extend([0, 0, 0, 77]);
     p
 }
 
@@ -230,6 +254,13 @@ fn what_is_tolerated() {
         assert_eq!(ticks(bytes), [Some(8)]);
         assert_eq!(exhaust(&[bytes, &[0x80, 201, 0, 1, 0, 0, 0, 1]].concat()), Some(2));
     }
+    // Congestion feedback on no stream; bits beside a zero R; fill that is not zero.
+    assert_eq!(exhaust(&ccfb(&[])), Some(1));
+    let bytes = ccfb(&[0, 0, 0, 2, 255, 255, 0, 3, 0x7F, 0xFF, 0xE0, 2, 0x1F, 0xFF, 0xFF, 0xFF]);
+    let Some(Rtcp::CongestionFeedback(f)) = parse_compound(&bytes).unwrap().into_iter().next() else { panic!() };
+    let packets: Vec<_> = f.blocks().flat_map(|b| b.packets()).collect();
+    let marked = Reception { ecn: Ecn::Ce, offset: ArrivalOffset::Units(2) };
+    assert_eq!((f.timestamp, packets), (77, vec![(65_535, None), (0, Some(marked)), (1, None)]));
     // A reserved symbol after the counted ones.
     assert_eq!(ticks(&twcc(2, &[0xC7, 0, 8, 0])), [None, Some(8)]);
     // Nothing but padding, where a body may be empty.
@@ -274,6 +305,9 @@ fn a_packet_that_does_not_fit_leaves_the_writer_as_it_was() {
     assert_eq!(w.nack(1, 2, &[]), Err(WriteError::Empty));
     assert_eq!(w.fir(1, &[]), Err(WriteError::Empty));
     assert_eq!(w.transport_feedback(1, 2, 0, 0, &[None, None]), Err(WriteError::Empty));
+    let many = vec![None; 16_385];
+    assert_eq!(w.congestion_feedback(1, 2, &[(3, 4, &many)]), Err(WriteError::TooMany));
+    assert_eq!(w.congestion_feedback(1, 2, &[(3, 4, &many[1..])]), Err(WriteError::BufferFull));
     assert!(w.is_empty());
     w.receiver_report(1, &[ReportBlock::default(); 31]).unwrap();
     w.remb(1, Rate::ZERO, &[0; 255]).unwrap();
@@ -281,6 +315,35 @@ fn a_packet_that_does_not_fit_leaves_the_writer_as_it_was() {
     let len = w.finish();
     assert_eq!(exhaust(&out[..len]), Some(3));
     assert!(full.len() > 200);
+}
+
+/// The room for a further stream is exact: that many packets fit, one more does not.
+#[test]
+fn congestion_feedback_fills_its_buffer() {
+    let packets = vec![Some(Reception { ecn: Ecn::Ect0, offset: ArrivalOffset::Units(7) }); 200];
+    for (room, first, fits) in [(19, None, 0), (24, None, 2), (27, None, 2), (28, None, 4), (256, None, 118)]
+        .into_iter()
+        .chain([(256, Some(0), 114), (256, Some(1), 112), (256, Some(2), 112), (30, Some(3), 0)])
+    {
+        let mut out = vec![0xEE; room];
+        let mut w = CompoundWriter::new(&mut out);
+        assert_eq!(w.congestion_feedback_room(first), fits, "{room} bytes, {first:?}");
+        let mut report = |n| {
+            let blocks: Vec<_> = first.into_iter().chain([n]).map(|n| (1, 0, &packets[..n])).collect();
+            w.congestion_feedback(1, 2, &blocks)
+        };
+        assert_eq!(report(fits + 1), Err(WriteError::BufferFull));
+        if fits > 0 {
+            assert_eq!(report(fits), Ok(()));
+            assert_eq!(w.finish(), room & !3);
+        }
+    }
+    let mut out = vec![0; 40_000];
+    let mut w = CompoundWriter::new(&mut out);
+    assert_eq!(w.congestion_feedback_room([]), 16_384);
+    w.congestion_feedback(1, 2, &[(3, 4, &vec![None; 16_384])]).unwrap();
+    let len = w.finish();
+    assert_eq!((len, exhaust(&out[..len])), (20 + 2 * 16_384, Some(1)));
 }
 
 #[test]
@@ -524,6 +587,29 @@ proptest! {
             other => prop_assert!(false, "{other:?}"),
         }
         exhaust(&bytes);
+    /// Random blocks under small counts: what is read can be written, and is the same.
+    #[test]
+    fn random_congestion_feedback_never_panics(count in 0u8..12, rest in vec(any::<u8>(), 0..80)) {
+        let mut blocks = [&[0, 0, 0, 2, 0, 9, 0, count][..], &rest[..rest.len() & !3]].concat();
+        if let Some(high) = blocks.get_mut(14 + 2 * usize::from(count.next_multiple_of(2))) {
+            *high = 0; // of the second block's count
+        }
+        let bytes = ccfb(&blocks);
+        if let Ok(mut packets) = parse_compound(&bytes).map(Compound::into_iter) {
+            let Some(Rtcp::CongestionFeedback(f)) = packets.next() else { panic!() };
+            let read: Vec<(u32, u16, Vec<_>)> =
+                f.blocks().map(|b| (b.ssrc, b.begin_sequence, b.packets().map(|p| p.1).collect())).collect();
+            prop_assert!(!read.is_empty());
+            let blocks: Vec<_> = read.iter().map(|(ssrc, begin, packets)| (*ssrc, *begin, packets.as_slice())).collect();
+            let mut out = vec![0xEE; bytes.len()];
+            let mut w = CompoundWriter::new(&mut out);
+            w.congestion_feedback(f.sender_ssrc, f.timestamp, &blocks).unwrap();
+            prop_assert_eq!(w.finish(), bytes.len());
+            let Some(Rtcp::CongestionFeedback(again)) = parse_compound(&out).unwrap().into_iter().next() else { panic!() };
+            let again: Vec<(u32, u16, Vec<_>)> =
+                again.blocks().map(|b| (b.ssrc, b.begin_sequence, b.packets().map(|p| p.1).collect())).collect();
+            prop_assert_eq!(again, read);
+        }
     }
 
     /// Random chunks under a small status count, so that deltas are reached.

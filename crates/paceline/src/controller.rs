@@ -33,6 +33,15 @@ pub enum FeedbackKind {
         /// report on.
         longest: TimeDelta,
     },
+    /// Congestion control feedback of RFC 8888: by stream, with the ECN field of each packet. Arrivals are rounded to
+    /// 1/1024 s before the report; every packet is told of in two reports.
+    Rfc8888 {
+        /// Time between two reports.
+        interval: TimeDelta,
+        /// Reports are further apart, up to this, where they would take more than a twentieth of the rate that they
+        /// report on.
+        longest: TimeDelta,
+    },
 }
 
 /// What a stream carries.
@@ -81,7 +90,7 @@ pub struct PacketReport {
     pub size: DataSize,
     /// When it arrived, on the receiver's clock; `None`: reported lost.
     pub arrival: Option<RemoteTime>,
-    /// ECN field on arrival.
+    /// ECN field on arrival, as far as reports say it: transport-wide feedback does not.
     pub ecn: Ecn,
 }
 

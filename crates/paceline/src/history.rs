@@ -119,6 +119,17 @@ impl History {
         }
     }
 
+    /// The packet arrived, but its report cannot say when: no news for a controller, and it is not outstanding any more.
+    pub fn abandon(&mut self, sequence: u64) {
+        let index = sequence.checked_sub(self.first).map(|index| index as usize);
+        if let Some(entry) = index.and_then(|index| self.packets.get_mut(index))
+            && entry.settled == Settled::No
+        {
+            entry.settled = Settled::Abandoned;
+            self.flight.outstanding -= entry.size;
+        }
+    }
+
     /// Bytes in flight.
     pub fn flight(&self) -> Flight {
         self.flight
@@ -197,6 +208,20 @@ mod tests {
         assert_eq!(flight(&history), (0, 500));
         send(&mut history, 1);
         assert_eq!(flight(&history), (100, 600));
+    }
+
+    #[test]
+    fn an_arrival_without_a_time_is_no_news() {
+        let mut history = History::new();
+        send(&mut history, 3);
+        for _ in 0..2 {
+            history.abandon(1);
+            history.abandon(3);
+            assert_eq!(flight(&history), (200, 300));
+        }
+        assert!(history.settle(1, AT, Ecn::NotEct).is_some(), "told after all");
+        history.abandon(1);
+        assert_eq!(flight(&history), (200, 100));
     }
 
     #[test]

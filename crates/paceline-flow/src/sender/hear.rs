@@ -7,9 +7,9 @@
 use super::{MediaSender, Queued, QueuedKind, REPORT_PACKETS_MIN, RTT_DEFAULT, SenderEvent, Stream};
 use crate::messages;
 use core::cmp::Ordering;
-use paceline::{Class, Feedback, ReceiverReport};
+use paceline::{Class, Feedback, History, ReceiverReport};
 use paceline_units::{DataSize, Ecn, Fraction, RemoteTime, Time};
-use paceline_wire::{ReportBlock, Rtcp, TICK, TransportFeedback, ntp, rtx, unwrap_ticks};
+use paceline_wire::{CongestionFeedback, ReportBlock, Rtcp, TICK, TransportFeedback, ntp, rtx, unwrap_ticks};
 
 /// When a report was written, as far as it tells: how many packets had been sent with the highest that it names, then
 /// the last sender report that it had seen and the delay since.
@@ -70,6 +70,7 @@ impl MediaSender {
                 None => self.ignored += 1,
             },
             Rtcp::TransportFeedback(feedback) => self.handle_feedback(now, &feedback),
+            Rtcp::CongestionFeedback(feedback) => self.handle_congestion_feedback(now, &feedback),
             _ => {}
         }
     }
@@ -160,7 +161,8 @@ impl MediaSender {
 
     pub(super) fn handle_feedback(&mut self, now: Time, feedback: &TransportFeedback<'_>) {
         let ours = |s: &Stream| [s.config.names.ssrc, s.config.names.rtx_ssrc].contains(&feedback.media_ssrc);
-        let history = self.history.as_mut().filter(|_| self.streams.iter().any(ours));
+        let asked = self.numbers.is_empty();
+        let history = self.history.as_mut().filter(|_| asked && self.streams.iter().any(ours));
         let Some(history) = history else {
             self.ignored += 1;
             return;
@@ -181,7 +183,57 @@ impl MediaSender {
             });
             self.reports.extend(history.settle(sequence, arrival, Ecn::NotEct));
         }
-        let flight = history.flight();
+        self.tell_reports(now);
+    }
+
+    /// Reports say of each packet twice what became of it; what was known is no news. A packet of which only an earlier,
+    /// lost report told is not outstanding any more.
+    fn handle_congestion_feedback(&mut self, now: Time, feedback: &CongestionFeedback<'_>) {
+        let Some(history) = &mut self.history else {
+            self.ignored += 1;
+            return;
+        };
+        let timestamp = unwrap_timestamp(self.remote_clock, now, feedback.timestamp);
+        let mut oldest = None;
+        self.reports.clear();
+        for block in feedback.blocks() {
+            let Some(numbers) = self.numbers.iter().find(|n| n.ssrc == block.ssrc) else {
+                self.ignored += 1;
+                continue;
+            };
+            for (number, reception) in block.packets() {
+                let Some(sequence) = numbers.find(number) else {
+                    self.ignored += 1;
+                    continue;
+                };
+                oldest = Some(oldest.map_or(sequence, |oldest: u64| oldest.min(sequence)));
+                let (ecn, arrival) = match reception.map(|r| (r.ecn, r.offset.in_timestamp_units())) {
+                    None => (Ecn::NotEct, None),
+                    Some((ecn, Some(offset))) => (ecn, Some(timestamp - offset as i64)),
+                    Some((_, None)) => {
+                        history.abandon(sequence);
+                        continue;
+                    }
+                };
+                let arrival = arrival.map(|units| RemoteTime::from_nanos(ntp::nanos(units)));
+                self.reports.extend(history.settle(sequence, arrival, ecn));
+            }
+        }
+        if let Some(oldest) = oldest {
+            history.abandon_below(oldest);
+        }
+        if !self.reports.is_empty() {
+            self.remote_clock = Some((timestamp, now));
+        }
+        // Streams took turns on the way. Of a packet that is named twice the arrival counts.
+        self.reports.sort_unstable_by_key(|report| (report.sequence, report.arrival.is_none()));
+        self.reports.dedup_by_key(|report| report.sequence);
+        self.tell_reports(now);
+    }
+
+    /// Tells the half what a feedback message settled.
+    fn tell_reports(&mut self, now: Time) {
+        let flight = self.history.as_ref().map(History::flight).unwrap_or_default();
         if let (Some(half), false) = (&mut self.half, self.reports.is_empty()) {
             let (outstanding, after_highest) = (flight.outstanding, flight.after_highest);
             let joined = Feedback { packets: &self.reports, outstanding, after_highest };
@@ -190,9 +242,27 @@ impl MediaSender {
     }
 }
 
+/// A report's timestamp, unwrapped. It wraps each 18 hours; how often it did since the last report is what our own clock
+/// says.
+fn unwrap_timestamp(last: Option<(i64, Time)>, now: Time, timestamp: u32) -> i64 {
+    let expected = last.map_or(0, |(units, at)| units + ntp::units((now - at).as_nanos()));
+    unwrap_ticks(expected, timestamp as i64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn timestamps_are_right_after_any_silence() {
+        let first = unwrap_timestamp(None, Time::from_secs(5), 0xFFFF_0000);
+        for (silence_s, error_s) in [(0, 0), (2, 0), (65_535, 1), (86_400, -300), (30 * 86_400, 20_000), (1, -1)] {
+            let came = 0xFFFF_0000u32.wrapping_add(((silence_s + error_s) * 65_536) as u32);
+            let last = Some((first, Time::from_secs(5)));
+            let units = unwrap_timestamp(last, Time::from_secs(5 + silence_s), came);
+            assert_eq!(units - first, (silence_s + error_s) * 65_536, "{silence_s} s");
+        }
+    }
 
     #[test]
     fn reports_are_ordered_by_what_they_name_then_by_when_they_were_written() {

@@ -140,7 +140,7 @@ impl MediaSender {
         };
         len += write_payload_head(&packet, &names, stream.red, &mut buffer[len..]);
         out.set_len(len, packet.payload as u64, self.ecn);
-        self.count_sent(now, out.size(), names.id, kind)
+        self.count_sent(now, (ssrc, sequence), out.size(), names.id, kind)
     }
 
     /// The stream's next FEC packet, in the place that it has in the media's sequence.
@@ -165,7 +165,7 @@ impl MediaSender {
         stream.queued = stream.queued.saturating_sub(out.size());
         stream.packets += 1;
         stream.octets = stream.octets.wrapping_add((red::LEN + written) as u32 + rest as u32);
-        self.count_sent(now, out.size(), names.id, PacketKind::Fec)
+        self.count_sent(now, (header.ssrc, header.sequence), out.size(), names.id, PacketKind::Fec)
     }
 
     pub(super) fn write_padding(&mut self, now: Time, out: &mut Datagram) -> Sent {
@@ -186,10 +186,21 @@ impl MediaSender {
         let len = header.write(&self.extensions, out.buffer());
         out.set_len(len, PADDING_PAYLOAD, self.ecn);
         self.pacer.spend(now, out.size());
-        self.count_sent(now, out.size(), names.id, PacketKind::Padding)
+        self.count_sent(now, (header.ssrc, header.sequence), out.size(), names.id, PacketKind::Padding)
     }
 
-    pub(super) fn count_sent(&mut self, now: Time, size: DataSize, stream: StreamId, kind: PacketKind) -> Sent {
+    /// A packet left, of this SSRC and number.
+    pub(super) fn count_sent(
+        &mut self,
+        now: Time,
+        (ssrc, number): (u32, u16),
+        size: DataSize,
+        stream: StreamId,
+        kind: PacketKind,
+    ) -> Sent {
+        if let Some(numbers) = self.numbers.iter_mut().find(|n| n.ssrc == ssrc) {
+            numbers.handle_sent(number, self.sent);
+        }
         self.padding.handle_sent(now, size);
         if kind == PacketKind::Retransmission {
             self.resent.1 += size;

@@ -3,6 +3,8 @@
 mod fec;
 mod guarded;
 mod messages;
+mod rfc8888;
+mod told;
 mod transport_feedback;
 mod world;
 

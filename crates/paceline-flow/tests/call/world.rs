@@ -19,6 +19,10 @@ pub enum Fate {
     Drop,
     Twice,
     Late(TimeDelta),
+    /// Passes, marked on the way.
+    Marked,
+    /// Twice, the second of them marked.
+    TwiceMarked,
 }
 
 /// What happens to the n-th datagram of one way, sent at that time.
@@ -288,14 +292,17 @@ impl World {
 }
 
 fn launch(queue: &mut BTreeMap<(Time, u64), UnderWay>, number: &mut u64, due: Time, fate: Fate, datagram: &Datagram) {
-    let (late, copies) = match fate {
+    let (late, copies, marked) = match fate {
         Fate::Drop => return,
-        Fate::Pass => (TimeDelta::ZERO, 1),
-        Fate::Twice => (TimeDelta::ZERO, 2),
-        Fate::Late(by) => (by, 1),
+        Fate::Pass => (TimeDelta::ZERO, 1, None),
+        Fate::Twice => (TimeDelta::ZERO, 2, None),
+        Fate::Late(by) => (by, 1, None),
+        Fate::Marked => (TimeDelta::ZERO, 1, Some(0)),
+        Fate::TwiceMarked => (TimeDelta::ZERO, 2, Some(1)),
     };
-    for _ in 0..copies {
-        let packet = UnderWay { bytes: datagram.bytes().to_vec(), size: datagram.size(), ecn: datagram.ecn };
+    for copy in 0..copies {
+        let ecn = if marked == Some(copy) { Ecn::Ce } else { datagram.ecn };
+        let packet = UnderWay { bytes: datagram.bytes().to_vec(), size: datagram.size(), ecn };
         *number += 1;
         queue.insert((due + late, *number), packet);
     }

@@ -18,7 +18,7 @@ use actuation::Actuation;
 use freezes::Freezes;
 use histogram::Times;
 use paceline::FecScheme;
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use serde::Serialize;
 
 /// What a span of a run came to.
@@ -66,6 +66,8 @@ pub struct LinkResult {
     pub loss_ratio: f64,
     /// Packets dropped.
     pub dropped_packets: u64,
+    /// Packets that it marked (congestion experienced), and that crossed it.
+    pub marked_packets: u64,
     /// Waiting time of each packet that crossed, without its own serialisation.
     pub queue_ms: Option<Distribution>,
     /// Mean capacity over the span, bit/s; none for an unlimited hop.
@@ -93,6 +95,10 @@ pub struct FlowResult {
     pub target_bps: Option<f64>,
     /// Bytes that arrived, all headers included.
     pub received_bytes: u64,
+    /// Packets that arrived ECN-capable, marked ones included.
+    pub ecn_packets: u64,
+    /// Packets that arrived marked (congestion experienced).
+    pub marked_packets: u64,
     /// Bytes of rendered frames, or that TCP's application read.
     pub useful_bytes: u64,
     /// Bytes of media packets that arrived on their first way, headers included, or that TCP's application read.
@@ -207,12 +213,15 @@ struct Hop {
     lost_on_wire: u64,
     dropped: u64,
     dropped_packets: u64,
+    marked_packets: u64,
     waited: Times,
 }
 
 struct Flow {
     sent: u64,
     received: u64,
+    ecn_packets: u64,
+    marked_packets: u64,
     /// Bytes of media, of forward error correction and of retransmissions that arrived.
     media: u64,
     fec: Repair,
@@ -368,6 +377,8 @@ impl<'a> Collector<'a> {
             goodput_bps: per_second(useful_bytes),
             target_bps,
             received_bytes: flow.received,
+            ecn_packets: flow.ecn_packets,
+            marked_packets: flow.marked_packets,
             useful_bytes,
             good_bytes: flow.read + flow.media,
             fec_bytes: corrects.map(|fec| fec.received),
@@ -472,11 +483,12 @@ impl RowSink for Collector<'_> {
                     }
                 }
             }
-            Row::Crossed { hop, packet, waited, left, .. } => {
+            Row::Crossed { hop, packet, waited, left, marked, .. } => {
                 for span in holding(&mut self.spans, left) {
                     let hop = &mut span.hops[hop as usize];
                     hop.crossed += packet.size.as_bytes();
                     hop.waited.add(waited);
+                    hop.marked_packets += u64::from(marked);
                 }
             }
             Row::Dropped { at, hop, packet, left, .. } => {
@@ -493,7 +505,9 @@ impl RowSink for Collector<'_> {
                     }
                 }
             }
-            Row::Arrived { at, packet, delay } if !packet.class.goes_back() => self.arrived(at, packet, delay),
+            Row::Arrived { at, packet, delay, ecn } if !packet.class.goes_back() => {
+                self.arrived(at, packet, delay, ecn)
+            }
             Row::RoundTrip { at, flow, rtt } => {
                 let index = flow.0 as usize;
                 let base = self.plan.flows[index].base_rtt_at(self.plan, at);
@@ -558,7 +572,7 @@ impl RowSink for Collector<'_> {
 
 impl Collector<'_> {
     /// A packet of a flow's data arrived.
-    fn arrived(&mut self, at: Time, packet: PacketRow, delay: TimeDelta) {
+    fn arrived(&mut self, at: Time, packet: PacketRow, delay: TimeDelta, ecn: Ecn) {
         let (index, bytes) = (packet.flow.0 as usize, packet.size.as_bytes());
         let second = (at.as_nanos() / 1_000_000_000) as usize;
         while self.last_tick < second {
@@ -574,6 +588,8 @@ impl Collector<'_> {
         for span in holding(&mut self.spans, at) {
             let flow = &mut span.flows[index];
             flow.received += bytes;
+            flow.ecn_packets += u64::from(ecn.is_capable());
+            flow.marked_packets += u64::from(ecn == Ecn::Ce);
             match packet.class {
                 PacketClass::Media => flow.media += bytes,
                 PacketClass::Fec => flow.fec.received += bytes,
@@ -596,11 +612,20 @@ fn holding(spans: &mut [Span], at: Time) -> impl Iterator<Item = &mut Span> {
 
 impl Span {
     fn new(plan: &Plan, window: Window) -> Self {
-        let hop = |_| Hop { crossed: 0, lost_on_wire: 0, dropped: 0, dropped_packets: 0, waited: Times::new() };
+        let hop = |_| Hop {
+            crossed: 0,
+            lost_on_wire: 0,
+            dropped: 0,
+            dropped_packets: 0,
+            marked_packets: 0,
+            waited: Times::new(),
+        };
         let stream = || Stream { bytes: 0, frames: 0, dropped: 0, delay: Times::new(), freezes: Freezes::new() };
         let flow = |f: &FlowPlan| Flow {
             sent: 0,
             received: 0,
+            ecn_packets: 0,
+            marked_packets: 0,
             media: 0,
             fec: Repair::default(),
             rtx: Repair::default(),
@@ -632,6 +657,7 @@ impl Hop {
             utilization: volume.filter(|v| *v > 0.0).map(|v| (self.crossed + self.lost_on_wire) as f64 / v),
             loss_ratio: if came > 0.0 { self.dropped as f64 / came } else { 0.0 },
             dropped_packets: self.dropped_packets,
+            marked_packets: self.marked_packets,
             queue_ms: self.waited.distribution(),
             capacity_bps: volume.map(|v| v * 8.0 / span),
         }

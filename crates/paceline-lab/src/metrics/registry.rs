@@ -199,6 +199,16 @@ pub const METRICS: &[MetricSpec] = &[
         |r, _, _| Some(r.link.dropped_packets as f64),
     ),
     metric(
+        "ce_ratio",
+        Kind::Share,
+        "packets that arrived marked by ECN (congestion experienced) over those that arrived ECN-capable; of the run: of \
+         its media flows together",
+        |r, flow, _| {
+            let packets = media(r, flow, |f| f.ecn_packets as f64);
+            (packets > 0.0).then(|| media(r, flow, |f| f.marked_packets as f64) / packets)
+        },
+    ),
+    metric(
         "queue_p5_ms",
         Kind::Delay,
         "5th percentile of queuing delay, as the scenario measures it; of the run \

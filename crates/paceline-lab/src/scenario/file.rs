@@ -182,8 +182,11 @@ pub struct Queue {
     pub discipline: Option<Placed<String>>,
     /// Its limit: a drain time, a size or a number of packets.
     pub limit: Placed<Limit>,
-    /// Whether a limit given as drain time follows each change of capacity, or is turned into bytes once, at the first
-    /// rate or a trace's mean; true if absent.
+    /// From where on ECN-capable packets are marked (congestion experienced) as they are queued: a drain time, a size or
+    /// a number of packets; no packet is marked if absent.
+    pub mark: Option<Placed<Limit>>,
+    /// Whether a limit or mark given as drain time follows each change of capacity, or is turned into bytes once, at the
+    /// first rate or a trace's mean; true if absent.
     pub follows_capacity: Option<bool>,
 }
 

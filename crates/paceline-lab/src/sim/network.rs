@@ -274,11 +274,12 @@ impl<'a> Network<'a> {
                 Output::Delivered { packet: descriptor, waited, left, due } => {
                     let packet = self.packets.get_mut(descriptor.id);
                     packet.hop += 1;
+                    let marked = descriptor.ecn != packet.ecn;
                     packet.ecn = descriptor.ecn;
                     let row = packet.row;
                     self.hash.add(due, hop, Kind::Crossed, row.packet, row.size, descriptor.ecn);
                     self.show(due, Place::Exit { hop: hop as u16, waited }, descriptor.id);
-                    self.rows.row(&Row::Crossed { at: due, hop: hop as u16, packet: row, waited, left });
+                    self.rows.row(&Row::Crossed { at: due, hop: hop as u16, packet: row, waited, left, marked });
                     return Some(descriptor.id);
                 }
                 Output::Dropped { packet: descriptor, cause, due, left } => {
@@ -306,16 +307,16 @@ impl<'a> Network<'a> {
         self.delivered += 1;
         self.hash.add(now, self.number(flow, at as usize), Kind::Arrived, row.packet, row.size, ecn);
         self.show(now, at.place(), handle);
-        self.rows.row(&Row::Arrived { at: now, packet: row, delay });
+        self.rows.row(&Row::Arrived { at: now, packet: row, delay, ecn });
     }
 }
 
 fn build_hop(hop: &HopPlan, streams: &Streams) -> Link {
-    let QueuePlan::DropTail(limit) = hop.queue;
+    let QueuePlan::DropTail { limit, mark } = hop.queue;
     let config = LinkConfig {
         capacity: hop.capacity.clone(),
         burst: hop.burst,
-        queue: Box::new(DropTail::new(limit)),
+        queue: Box::new(DropTail::new(limit).marking(mark)),
         delay: hop.delay.clone(),
         jitter: hop.jitter,
         loss: hop.loss.clone(),

@@ -83,12 +83,18 @@ impl Setting {
                 steps.iter().map(|(at, rate)| (at.as_secs_f64(), rate.as_bps_f64())).collect()
             }),
             queue: match hop.queue {
-                QueuePlan::DropTail(_) => "drop-tail".to_owned(),
+                QueuePlan::DropTail { .. } => "drop-tail".to_owned(),
             },
             limit: match hop.queue {
-                QueuePlan::DropTail(DropTailLimit::Bytes(size)) => (size.as_bytes() as f64, "B".to_owned()),
-                QueuePlan::DropTail(DropTailLimit::Packets(count)) => (f64::from(count), "packets".to_owned()),
-                QueuePlan::DropTail(DropTailLimit::DrainTime(time)) => (time.as_millis_f64(), "ms".to_owned()),
+                QueuePlan::DropTail { limit: DropTailLimit::Bytes(size), .. } => {
+                    (size.as_bytes() as f64, "B".to_owned())
+                }
+                QueuePlan::DropTail { limit: DropTailLimit::Packets(count), .. } => {
+                    (f64::from(count), "packets".to_owned())
+                }
+                QueuePlan::DropTail { limit: DropTailLimit::DrainTime(time), .. } => {
+                    (time.as_millis_f64(), "ms".to_owned())
+                }
             },
         });
         let flows = plan.flows.iter().map(|flow| {

@@ -19,6 +19,8 @@ const EVENTS: [&str; 4] = ["sent", "crossed", "dropped", "arrived"];
 const FLOW_KINDS: [&str; 6] = ["rtt", "fraction_lost", "target", "pacing", "remb", "read"];
 /// Unit of each of [`FLOW_KINDS`].
 const FLOW_UNITS: [&str; 6] = ["ms", "", "bit/s", "bit/s", "bit/s", "bytes"];
+/// In the order of the codepoints.
+const ECN: [&str; 4] = ["not_ect", "ect1", "ect0", "ce"];
 /// In the order of [`HalfName`].
 const HALVES: [&str; 2] = ["send", "receive"];
 
@@ -86,6 +88,8 @@ impl Tables {
                     optional("left_ns", Kind::Int64),
                     optional("delay_ns", Kind::Int64),
                     optional("reason", names(&DropReason::NAMES)),
+                    optional("marked", Kind::Bool),
+                    optional("ecn", names(&ECN)),
                 ],
             )?,
             flows: table(
@@ -131,18 +135,20 @@ impl Tables {
     pub(super) fn row(&mut self, row: &Row) -> Result<(), StoreError> {
         use Cell::Null;
         match *row {
-            Row::Sent { at, packet } => self.packet(at, PacketEvent::Sent, packet, [Null; 5]),
-            Row::Crossed { at, hop, packet, waited, left } => {
-                let hop = self.hop(hop)?;
-                self.packet(at, PacketEvent::Crossed, packet, [hop, span(waited), time(left), Null, Null])
+            Row::Sent { at, packet } => self.packet(at, PacketEvent::Sent, packet, [Null; 7]),
+            Row::Crossed { at, hop, packet, waited, left, marked } => {
+                let (hop, marked) = (self.hop(hop)?, Cell::Bool(marked));
+                let told = [hop, span(waited), time(left), Null, Null, marked, Null];
+                self.packet(at, PacketEvent::Crossed, packet, told)
             }
             Row::Dropped { at, hop, packet, reason, left } => {
                 let (hop, reason) = (self.hop(hop)?, Cell::Name(reason as u32));
                 let left = left.map_or(Null, time);
-                self.packet(at, PacketEvent::Dropped, packet, [hop, Null, left, Null, reason])
+                self.packet(at, PacketEvent::Dropped, packet, [hop, Null, left, Null, reason, Null, Null])
             }
-            Row::Arrived { at, packet, delay } => {
-                self.packet(at, PacketEvent::Arrived, packet, [Null, Null, Null, span(delay), Null])
+            Row::Arrived { at, packet, delay, ecn } => {
+                let told = [Null, Null, Null, span(delay), Null, Null, Cell::Name(ecn as u32)];
+                self.packet(at, PacketEvent::Arrived, packet, told)
             }
             Row::RoundTrip { at, flow, rtt } => self.flow_value(at, flow, FlowKind::RoundTrip, rtt.as_millis_f64()),
             Row::FractionLost { at, flow, fraction } => self.flow_value(at, flow, FlowKind::FractionLost, fraction),
@@ -170,10 +176,10 @@ impl Tables {
             .collect()
     }
 
-    /// `rest`: hop, waited, left, delay, reason.
-    fn packet(&mut self, at: Time, event: PacketEvent, packet: PacketRow, rest: [Cell; 5]) -> Result<(), StoreError> {
+    /// `rest`: hop, waited, left, delay, reason, marked, ECN field.
+    fn packet(&mut self, at: Time, event: PacketEvent, packet: PacketRow, rest: [Cell; 7]) -> Result<(), StoreError> {
         let flow = self.flow(packet.flow)?;
-        let [hop, waited, left, delay, reason] = rest;
+        let [hop, waited, left, delay, reason, marked, ecn] = rest;
         self.packets.push([
             time(at),
             Cell::Name(event as u32),
@@ -186,6 +192,8 @@ impl Tables {
             left,
             delay,
             reason,
+            marked,
+            ecn,
         ])
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::rows::{DropReason, HalfName, PacketClass, PacketRow};
-use paceline_units::{DataSize, FlowId, Rate, StreamId, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, FlowId, Rate, StreamId, Time, TimeDelta};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::json;
@@ -84,8 +84,14 @@ fn one_of_each() -> Vec<Row> {
             packet: packet(0, PacketClass::Media),
             waited: TimeDelta::from_nanos(3),
             left: at(7),
+            marked: true,
         },
-        Row::Arrived { at: at(10), packet: packet(0, PacketClass::Media), delay: TimeDelta::from_nanos(9) },
+        Row::Arrived {
+            at: at(10),
+            packet: packet(0, PacketClass::Media),
+            delay: TimeDelta::from_nanos(9),
+            ecn: Ecn::Ce,
+        },
         Row::RoundTrip { at: at(11), flow, rtt: TimeDelta::from_micros(52_500) },
         Row::FractionLost { at: at(12), flow, fraction: 0.25 },
         Row::Decision { at: at(13), flow, target: Rate::from_kbps(300), pacing: Rate::from_kbps(750) },
@@ -147,8 +153,8 @@ fn each_kind_of_row_comes_back() {
             "time_ns=4 event=sent packet=3 flow=video class=sender_control size_bytes=1228",
             "time_ns=4 event=sent packet=4 flow=video class=fec size_bytes=1228",
             "time_ns=5 event=sent packet=9223372036854775807 flow=tcp class=receiver_control size_bytes=1228",
-            "time_ns=9 event=crossed packet=0 flow=video class=media size_bytes=1228 hop=back waited_ns=3 left_ns=7",
-            "time_ns=10 event=arrived packet=0 flow=video class=media size_bytes=1228 delay_ns=9",
+            "time_ns=9 event=crossed packet=0 flow=video class=media size_bytes=1228 hop=back waited_ns=3 left_ns=7 marked=true",
+            "time_ns=10 event=arrived packet=0 flow=video class=media size_bytes=1228 delay_ns=9 ecn=ce",
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=overflow",
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward left_ns=19 reason=loss",
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=early",
@@ -214,7 +220,7 @@ fn many_rows_go_out_in_groups() {
         if n % 3 == 0 {
             run.row(&Row::Sent { at: at(n), packet });
         } else {
-            run.row(&Row::Arrived { at: at(n), packet, delay: TimeDelta::from_nanos(n * 7) });
+            run.row(&Row::Arrived { at: at(n), packet, delay: TimeDelta::from_nanos(n * 7), ecn: Ecn::Ect0 });
         }
     }
     let place = run.finish(&json!({})).unwrap();

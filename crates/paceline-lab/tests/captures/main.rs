@@ -34,24 +34,16 @@ access_delay = "3 ms"
 audio = {}
 "#;
 
-/// A controller that sends at its start rate, pads, and hears transport-wide feedback.
+/// A controller that sends at its start rate, pads, and hears per-packet feedback.
 #[derive(Clone)]
-struct Wide;
+struct Wide(FeedbackKind);
 struct WideHalf(Rate);
 
 impl Config for Wide {
     const FIELDS: &'static [Field<Self>] = &[];
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (&[], &[]);
     fn build(&self, setup: &Setup) -> Controller {
-        Controller {
-            send: Some(Box::new(WideHalf(setup.start))),
-            receive: None,
-            feedback: FeedbackKind::TransportWide {
-                interval: TimeDelta::from_millis(50),
-                longest: TimeDelta::from_millis(50),
-            },
-            ecn: Ecn::Ect0,
-        }
+        Controller { send: Some(Box::new(WideHalf(setup.start))), receive: None, feedback: self.0, ecn: Ecn::Ect0 }
     }
 }
 
@@ -63,7 +55,11 @@ impl SendHalf for WideHalf {
 
 fn registry() -> Registry {
     let mut registry = Registry::standard();
-    registry.add(Entry::new("wide", "transport-wide feedback", "a test", Wide));
+    let (interval, longest) = (TimeDelta::from_millis(50), TimeDelta::from_millis(50));
+    let (wide, by_stream) =
+        (FeedbackKind::TransportWide { interval, longest }, FeedbackKind::Rfc8888 { interval, longest });
+    registry.add(Entry::new("wide", "transport-wide feedback", "a test", Wide(wide)));
+    registry.add(Entry::new("by-stream", "feedback of RFC 8888", "a test", Wide(by_stream)));
     registry
 }
 
@@ -108,6 +104,17 @@ fn table5(name: &str) -> Run {
 
 fn wide(name: &str) -> Run {
     run(name, &Origin::from_text("wide.toml", WIDE), &[])
+}
+
+/// The same with feedback of RFC 8888, over a queue that is full and marks.
+fn by_stream(name: &str) -> Run {
+    let settings = [
+        "id=test/by-stream",
+        "flow.call.controller=by-stream",
+        "path.forward.capacity=250kbps",
+        "path.forward.queue={ limit = \"300 ms\", mark = \"40 ms\" }",
+    ];
+    run(name, &Origin::from_text("wide.toml", WIDE), &settings)
 }
 
 /// What rows say is seen at each interface: when, which packet, and how long it waited, at the far end of a hop. Of the
@@ -272,6 +279,47 @@ fn rtp_says_when_and_in_which_order_it_was_sent() {
     }
     assert_eq!(next.len(), 3, "video, its retransmissions, audio");
     assert!(transport > 1000, "{transport}");
+}
+
+/// The packets that arrived marked.
+fn marked(run: &Run) -> BTreeSet<u64> {
+    let marked = |row: &Row| match row {
+        Row::Arrived { packet, ecn: Ecn::Ce, .. } => Some(packet.packet),
+        _ => None,
+    };
+    run.rows.iter().filter_map(marked).collect()
+}
+
+#[test]
+fn marks_are_seen_behind_the_queue_and_in_what_is_said_of_it() {
+    let run = by_stream("marks");
+    let marked = marked(&run);
+    let (mut arrived, mut told) = (0, BTreeSet::new());
+    for packet in File::read(&run.path).packets {
+        let Ok((ip, rest)) = Ipv4Header::from_slice(&packet.bytes) else { continue };
+        let is_marked = ip.ecn == etherparse::IpEcn::CongestionExperienced;
+        match packet.interface.as_str() {
+            "sender" => assert!(!is_marked, "nothing is marked before the queue"),
+            "receiver" => {
+                assert_eq!(is_marked, marked.contains(&packet.number()));
+                arrived += u32::from(ip.ecn != etherparse::IpEcn::NotEct);
+                if let Ok(compound) = parse_compound(&rest[UdpHeader::LEN..]) {
+                    for message in compound {
+                        let Rtcp::CongestionFeedback(f) = message else { continue };
+                        let packets = f.blocks().flat_map(|b| b.packets().map(move |(n, p)| (b.ssrc, n, p)));
+                        told.extend(
+                            packets.filter(|(.., p)| p.is_some_and(|p| p.ecn == Ecn::Ce)).map(|(s, n, _)| (s, n)),
+                        );
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    // All but those that came before the queue stood above the mark.
+    assert!(marked.len() > 100 && arrived as usize > marked.len(), "{} of {arrived}", marked.len());
+    // What came in the last 50 ms is not told of.
+    assert!(told.len() <= marked.len() && told.len() + 10 > marked.len(), "{} of {}", told.len(), marked.len());
 }
 
 #[test]

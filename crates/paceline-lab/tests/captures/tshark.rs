@@ -1,7 +1,7 @@
 //! What tshark makes of captures, without being told anything. Where there is no tshark these tests say so and pass,
 //! unless the environment's `PACELINE_REQUIRE` names it.
 
-use crate::{Run, run, table1, table5, wide};
+use crate::{Run, by_stream, marked, run, table1, table5, wide};
 use paceline_lab::rows::{PacketClass, Row};
 use paceline_lab::scenario::Catalogue;
 use paceline_units::{Time, TimeDelta};
@@ -60,7 +60,7 @@ fn at_sender(run: &Run, classes: &[PacketClass]) -> BTreeSet<u64> {
 
 #[test]
 fn nothing_is_malformed_and_every_packet_is_what_it_is() {
-    for run in [table1("tshark-table1"), table5("tshark-table5"), wide("tshark-wide")] {
+    for run in [table1("tshark-table1"), table5("tshark-table5"), wide("tshark-wide"), by_stream("tshark-rfc8888")] {
         // 0x800000 is what tshark calls an error.
         let Some(bad) = tshark(&run, &["-Y", "_ws.malformed || _ws.expert.severity >= 0x800000"]) else { return };
         assert_eq!(bad, [""; 0], "{}", run.plan.id);
@@ -100,6 +100,18 @@ fn tshark_reads_transport_feedback_and_remb() {
     let told = run.rows.iter().filter(|row| matches!(row, Row::Remb { .. })).count();
     assert!(told > 10);
     assert_eq!(rembs.len(), told);
+}
+
+/// tshark 4.0 knows feedback of RFC 8888 by its numbers, and not what is in it.
+#[test]
+fn tshark_sees_marks_and_the_feedback_on_them() {
+    let run = by_stream("tshark-marks");
+    let at = |filter: &str| found(&run, &format!("frame.interface_name == \"receiver\" && {filter}"));
+    let Some(seen) = at("ip.dsfield.ecn == 3") else { return };
+    assert_eq!(seen, marked(&run));
+    assert!(seen.len() > 100, "{}", seen.len());
+    let feedback = at("rtcp.pt == 205 && rtcp.rtpfb.fmt == 11").unwrap();
+    assert!((180..=260).contains(&feedback.len()), "{} reports in 10 s", feedback.len());
 }
 
 #[test]

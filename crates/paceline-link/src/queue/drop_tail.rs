@@ -1,8 +1,9 @@
-//! Drop-tail: first in, first out, and a limit.
+//! Drop-tail: first in, first out, and a limit. With a mark, which is a limit of its own, an ECN-capable packet that would
+//! not fit it is marked (congestion experienced, RFC 3168) and queued all the same; others are not touched.
 
 use super::{Discipline, Waiting};
 use crate::{Descriptor, DropCause};
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 
 /// How much may wait.
@@ -21,9 +22,16 @@ pub enum DropTailLimit {
 /// The drop-tail queue.
 #[derive(Debug)]
 pub struct DropTail {
-    limit: DropTailLimit,
+    limit: Level,
+    mark: Option<Level>,
     waiting: VecDeque<Waiting>,
     bytes: DataSize,
+}
+
+/// A limit, and what it comes to.
+#[derive(Debug)]
+struct Level {
+    limit: DropTailLimit,
     /// The last rate above zero that was seen, for [`DropTailLimit::DrainTime`].
     rate: Rate,
     /// The limit in bytes at `rate`.
@@ -33,29 +41,48 @@ pub struct DropTail {
 impl DropTail {
     /// An empty queue.
     pub fn new(limit: DropTailLimit) -> Self {
-        let (rate, limit_at_rate) = (Rate::ZERO, DataSize::ZERO);
-        Self { limit, waiting: VecDeque::new(), bytes: DataSize::ZERO, rate, limit_at_rate }
+        Self { limit: Level::new(limit), mark: None, waiting: VecDeque::new(), bytes: DataSize::ZERO }
     }
 
-    fn fits(&mut self, size: DataSize, rate: Rate) -> bool {
+    /// The same queue, which marks what does not fit below `mark`.
+    pub fn marking(self, mark: Option<DropTailLimit>) -> Self {
+        Self { mark: mark.map(Level::new), ..self }
+    }
+}
+
+impl Level {
+    fn new(limit: DropTailLimit) -> Self {
+        Self { limit, rate: Rate::ZERO, limit_at_rate: DataSize::ZERO }
+    }
+
+    /// Whether one more packet of this size stays within the limit, where so much waits.
+    fn fits(&mut self, waiting: (DataSize, usize), size: DataSize, rate: Rate) -> bool {
+        let (bytes, packets) = waiting;
         match self.limit {
-            DropTailLimit::Bytes(limit) => self.bytes + size <= limit,
-            DropTailLimit::Packets(limit) => self.waiting.len() < limit as usize,
+            DropTailLimit::Bytes(limit) => bytes + size <= limit,
+            DropTailLimit::Packets(limit) => packets < limit as usize,
             DropTailLimit::DrainTime(time) => {
                 if rate != self.rate && !rate.is_zero() {
                     self.rate = rate;
                     self.limit_at_rate = (rate * time).max(DataSize::from_bytes(1500));
                 }
-                self.bytes + size <= self.limit_at_rate
+                bytes + size <= self.limit_at_rate
             }
         }
     }
 }
 
 impl Discipline for DropTail {
-    fn enqueue(&mut self, now: Time, packet: Descriptor, rate: Rate) -> Result<(), DropCause> {
-        if !self.fits(packet.size, rate) {
+    fn enqueue(&mut self, now: Time, mut packet: Descriptor, rate: Rate) -> Result<(), DropCause> {
+        let waiting = (self.bytes, self.waiting.len());
+        if !self.limit.fits(waiting, packet.size, rate) {
             return Err(DropCause::Overflow);
+        }
+        if let Some(mark) = &mut self.mark
+            && !mark.fits(waiting, packet.size, rate)
+            && packet.ecn.is_capable()
+        {
+            packet.ecn = Ecn::Ce;
         }
         self.bytes += packet.size;
         self.waiting.push_back(Waiting { packet, arrived: now });
@@ -99,5 +126,38 @@ mod tests {
         assert_eq!(accepted(time, &[80, 80, 80, 80, 160, 160, 0, 0, 0]), 6);
         assert_eq!(accepted(time, &[160, 160, 160, 160, 80, 80]), 4);
         assert_eq!(accepted(time, &[8; 9]), 1, "one packet always fits");
+    }
+
+    /// The ECN fields of packets of 1000 bytes as they leave a queue that marks, all of which it was given at once.
+    fn marked(mark: DropTailLimit, ecn: Ecn, kbps: u64) -> Vec<Ecn> {
+        let mut queue = DropTail::new(DropTailLimit::Packets(6)).marking(Some(mark));
+        for id in 0..8 {
+            let packet = Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1000), ecn };
+            assert_eq!(queue.enqueue(Time::ZERO, packet, Rate::from_kbps(kbps)).is_ok(), id < 6, "the limit holds");
+        }
+        let mut drops = Vec::new();
+        core::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut drops)).map(|w| w.packet.ecn).collect()
+    }
+
+    #[test]
+    fn marks_begin_just_above_the_threshold() {
+        let bytes = |n| DropTailLimit::Bytes(DataSize::from_bytes(n));
+        let time = |ms| DropTailLimit::DrainTime(TimeDelta::from_millis(ms));
+        for (mark, kbps, unmarked) in [
+            (bytes(3000), 1, 3),
+            (bytes(2999), 1, 2),
+            (DropTailLimit::Packets(4), 1, 4),
+            (bytes(6000), 1, 6),
+            // 300 ms at 80 kbps are 3000 bytes.
+            (time(300), 80, 3),
+            (time(299), 80, 2),
+        ] {
+            for ecn in [Ecn::Ect0, Ecn::Ect1] {
+                let expected: Vec<Ecn> = (0..6).map(|n| if n < unmarked { ecn } else { Ecn::Ce }).collect();
+                assert_eq!(marked(mark, ecn, kbps), expected, "{mark:?}");
+            }
+            assert_eq!(marked(mark, Ecn::NotEct, kbps), [Ecn::NotEct; 6], "{mark:?}");
+            assert_eq!(marked(mark, Ecn::Ce, kbps), [Ecn::Ce; 6], "{mark:?}");
+        }
     }
 }

@@ -10,8 +10,10 @@ use crate::{Descriptor, DropCause};
 use paceline_units::{DataSize, Rate, Time};
 
 /// Every discipline: its name in a scenario, and a line on it.
-pub const DISCIPLINES: &[(&str, &str)] =
-    &[("drop-tail", "first in, first out; a full queue drops the arriving packet; limit in time, bytes or packets")];
+pub const DISCIPLINES: &[(&str, &str)] = &[(
+    "drop-tail",
+    "first in, first out; a full queue drops the arriving packet, above a mark it marks (ECN); both in time, bytes or packets",
+)];
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]

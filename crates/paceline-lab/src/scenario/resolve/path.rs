@@ -163,25 +163,11 @@ impl Resolver<'_> {
         id: &str,
     ) -> Checked<QueuePlan> {
         let Some(place) = place else {
-            return Ok(QueuePlan::DropTail(DropTailLimit::DrainTime(QUEUE_LIMIT)));
+            return Ok(QueuePlan::DropTail { limit: DropTailLimit::DrainTime(QUEUE_LIMIT), mark: None });
         };
         let queue = place.get();
         let discipline = queue.discipline.as_ref().map(|place| (place, place.get().as_str()));
-        let limit = match *queue.limit.get() {
-            Limit::Bytes(bytes) => DropTailLimit::Bytes(bytes),
-            Limit::Packets(packets) => DropTailLimit::Packets(packets),
-            Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => DropTailLimit::DrainTime(time),
-            Limit::Time(time) => {
-                let Some(rate) = nominal else {
-                    let problem = self.complain(&queue.limit, "a drain time needs a capacity to drain at");
-                    return Err(problem.help("give the hop a `capacity`, or write the limit like \"60 KB\""));
-                };
-                let limit = rate * time;
-                let bytes = limit.as_bytes();
-                self.notes.push(format!("{id}: the queue's limit of {time} is {bytes} bytes, at {rate}, and stays so"));
-                DropTailLimit::Bytes(limit)
-            }
-        };
+        let limit = self.level(&queue.limit, queue, nominal, id, "limit")?;
         let nothing = match limit {
             DropTailLimit::Bytes(bytes) => bytes < DataSize::from_bytes(1500),
             DropTailLimit::Packets(packets) => packets == 0,
@@ -196,14 +182,54 @@ impl Resolver<'_> {
         {
             self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
         }
+        let mark = queue.mark.as_ref().map(|place| self.level(place, queue, nominal, id, "mark")).transpose()?;
+        if let (Some(place), Some(mark)) = (&queue.mark, mark) {
+            let never = match (mark, limit) {
+                (DropTailLimit::Bytes(mark), DropTailLimit::Bytes(limit)) => mark >= limit,
+                (DropTailLimit::Packets(mark), DropTailLimit::Packets(limit)) => mark >= limit,
+                (DropTailLimit::DrainTime(mark), DropTailLimit::DrainTime(limit)) => mark >= limit,
+                _ => false,
+            };
+            if never {
+                let problem = self.complain(place, "what does not fit below the limit is dropped, and never marked");
+                return Err(problem.help("write a mark below the limit, or leave it out"));
+            }
+        }
         match discipline {
-            None | Some((_, "drop-tail")) => Ok(QueuePlan::DropTail(limit)),
+            None | Some((_, "drop-tail")) => Ok(QueuePlan::DropTail { limit, mark }),
             Some((place, other)) => {
                 let known: Vec<&str> = DISCIPLINES.iter().map(|(n, _)| *n).collect();
                 let problem = self.complain(place, format!("no queue discipline `{other}`"));
                 Err(problem.help(suggestion(other, &known)))
             }
         }
+    }
+
+    /// A queue's `limit` or `mark`, whichever `what` says.
+    fn level(
+        &mut self,
+        place: &Placed<Limit>,
+        queue: &Queue,
+        nominal: Option<Rate>,
+        id: &str,
+        what: &str,
+    ) -> Checked<DropTailLimit> {
+        Ok(match *place.get() {
+            Limit::Bytes(bytes) => DropTailLimit::Bytes(bytes),
+            Limit::Packets(packets) => DropTailLimit::Packets(packets),
+            Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => DropTailLimit::DrainTime(time),
+            Limit::Time(time) => {
+                let Some(rate) = nominal else {
+                    let problem = self.complain(place, "a drain time needs a capacity to drain at");
+                    return Err(problem.help(format!("give the hop a `capacity`, or write the {what} like \"60 KB\"")));
+                };
+                let level = rate * time;
+                let bytes = level.as_bytes();
+                self.notes
+                    .push(format!("{id}: the queue's {what} of {time} is {bytes} bytes, at {rate}, and stays so"));
+                DropTailLimit::Bytes(level)
+            }
+        })
     }
 
     pub(super) fn jitter(&self, place: &Placed<JitterTable>) -> Checked<Jitter> {

@@ -1,0 +1,246 @@
+//! Per-packet feedback by RFC 8888 and ECN, from the queue that marks to the half that is told.
+
+use paceline::{
+    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Field, PacketReport, Registry, SendHalf, Setup,
+    SignalSpec, Signals,
+};
+use paceline_lab::rows::{PacketClass, Row, RowSink};
+use paceline_lab::run::{RunResult, Runner};
+use paceline_lab::scenario::{Changes, Origin, load};
+use paceline_lab::sim::Simulator;
+use paceline_units::{Ecn, Rate, Time, TimeDelta};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+const WIDE: FeedbackKind = FeedbackKind::TransportWide { interval: INTERVAL, longest: INTERVAL };
+const BY_STREAM: FeedbackKind = FeedbackKind::Rfc8888 { interval: INTERVAL, longest: INTERVAL };
+
+/// Sends at its start rate and writes down what it is told.
+#[derive(Clone)]
+struct Told {
+    feedback: FeedbackKind,
+    ecn: Ecn,
+    reports: Arc<Mutex<Vec<PacketReport>>>,
+}
+struct Half(Rate, Arc<Mutex<Vec<PacketReport>>>);
+
+impl Config for Told {
+    const FIELDS: &'static [Field<Self>] = &[];
+    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (&[], &[]);
+    const CONTROLS: bool = false;
+    fn build(&self, setup: &Setup) -> Controller {
+        let send = Some(Box::new(Half(setup.start, self.reports.clone())) as Box<dyn SendHalf>);
+        Controller { send, receive: None, feedback: self.feedback, ecn: self.ecn }
+    }
+}
+
+impl SendHalf for Half {
+    fn handle_feedback(&mut self, _: Time, feedback: &Feedback<'_>, _: &mut Signals) {
+        self.1.lock().unwrap().extend(feedback.packets);
+    }
+    fn decision(&self) -> Decision {
+        Decision { target: self.0, pacing: self.0.scale(1.5), window: None, padding: Rate::ZERO }
+    }
+}
+
+struct Rows(Vec<Row>);
+impl RowSink for Rows {
+    fn row(&mut self, row: &Row) {
+        self.0.push(*row);
+    }
+}
+
+struct Run {
+    result: RunResult,
+    rows: Vec<Row>,
+    reports: Vec<PacketReport>,
+}
+
+fn run(feedback: FeedbackKind, ecn: Ecn, path: &str) -> Run {
+    let text = format!(
+        "id = \"test/ecn\"\ntitle = \"A flow that is told\"\nduration = \"60s\"\n[path]\nrtt = \"50ms\"\n{path}\n\
+         [[flow]]\nid = \"video\"\ncontroller = \"told\"\nstart_rate = \"1.2 Mbps\"\n"
+    );
+    let told = Told { feedback, ecn, reports: Arc::default() };
+    let mut registry = Registry::standard();
+    registry.add(Entry::new("told", "writes down what it is told", "a test", told.clone()));
+    let plan = load(&Origin::from_text("ecn.toml", &text), &Changes::default(), &registry);
+    let plan = plan.unwrap_or_else(|problem| panic!("{problem} {:?}", problem.hint()));
+    let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+    let mut rows = Rows(Vec::new());
+    let result = runner.run(&plan, 1, Some(&mut rows)).unwrap();
+    let reports = std::mem::take(&mut *told.reports.lock().unwrap());
+    Run { result, rows: rows.0, reports }
+}
+
+impl Run {
+    /// Number in the run of each packet of the flow.
+    fn packets(&self) -> Vec<u64> {
+        let sent = self.rows.iter().filter_map(|row| match row {
+            Row::Sent { packet, .. } if !packet.class.goes_back() => Some(*packet),
+            _ => None,
+        });
+        sent.filter(|p| p.class != PacketClass::SenderControl).map(|p| p.packet).collect()
+    }
+
+    /// ECN field of each packet as it arrived, by its number in the run.
+    fn arrived(&self) -> BTreeMap<u64, Ecn> {
+        let arrived = self.rows.iter().filter_map(|row| match row {
+            Row::Arrived { packet, ecn, .. } => Some((packet.packet, *ecn)),
+            _ => None,
+        });
+        arrived.collect()
+    }
+
+    /// What was said last of each packet.
+    fn said(&self) -> BTreeMap<u64, PacketReport> {
+        self.reports.iter().map(|report| (report.sequence, *report)).collect()
+    }
+
+    /// What the receiver sent, bit/s.
+    fn feedback_bps(&self) -> f64 {
+        let bytes = self.rows.iter().map(|row| match row {
+            Row::Sent { packet, .. } if packet.class == PacketClass::ReceiverControl => packet.size.as_bytes(),
+            _ => 0,
+        });
+        bytes.sum::<u64>() as f64 * 8.0 / 60.0
+    }
+}
+
+#[track_caller]
+fn within(what: &str, value: f64, low: f64, high: f64) {
+    assert!((low..=high).contains(&value), "{what}: {value}, wanted {low} to {high}");
+}
+
+#[test]
+fn both_kinds_of_feedback_tell_the_same_arrivals() {
+    let path = "[path.forward]\ncapacity = \"3 Mbps\"\nloss = \"2 %\"\n\
+                jitter = { std = \"10 ms\", order = \"reorder\" }";
+    let (wide, stream) = (run(WIDE, Ecn::NotEct, path), run(BY_STREAM, Ecn::NotEct, path));
+    assert_eq!(wide.packets().len(), stream.packets().len(), "neither moves what is sent");
+    let (a, b) = (wide.said(), stream.said());
+    let (mut first, mut missing, mut late) = (None, 0, 0);
+    // The last reports are under way at the end.
+    for sequence in 0..wide.packets().len() as u64 - 100 {
+        let Some(wide) = a.get(&sequence) else { panic!("packet {sequence} is not told of") };
+        let stream = match (b.get(&sequence), wide.arrival) {
+            (Some(stream), _) => stream,
+            // Lost, and the next of its stream, a retransmission, came more than a report later.
+            (None, None) => continue,
+            (None, Some(_)) => panic!("packet {sequence} is not told of by stream"),
+        };
+        assert_eq!((wide.sent, wide.size), (stream.sent, stream.size));
+        assert_eq!(wide.arrival.is_some(), stream.arrival.is_some(), "packet {sequence}");
+        let (Some(x), Some(y)) = (wide.arrival, stream.arrival) else {
+            missing += 1;
+            continue;
+        };
+        let (x_0, y_0) = *first.get_or_insert((x, y));
+        // Each within half of 1/1024 s and 1/65536 s, or 250 us.
+        let error = ((y - y_0) - (x - x_0)).as_nanos() as f64 / 1e3;
+        within("arrival, us", error, -1260.0, 1260.0);
+        let overtaken = b.get(&(sequence + 1)).is_some_and(|next| next.arrival.is_some_and(|at| at < y));
+        late += u32::from(overtaken);
+    }
+    let n = wide.packets().len() as f64;
+    within("lost", missing as f64 / n, 0.015, 0.025);
+    within("overtaken", f64::from(late) / n, 0.1, 0.3);
+}
+
+/// On a clean path 20 reports a second on some 7 packets each: transport-wide of 28 + 20 bytes, 2 or 4 for the statuses and
+/// one for each packet; by stream of 28 + 20 bytes and 4 for each packet, which is told of twice. On a path that loses and
+/// reorders both ask for packets again, and the one reports each late packet on its own, where the other begins earlier.
+#[test]
+fn feedback_takes_what_it_takes() {
+    let clean = "[path.forward]\ncapacity = \"3 Mbps\"";
+    let harsh = "[path.forward]\ncapacity = \"3 Mbps\"\nloss = \"2 %\"\n\
+                 jitter = { std = \"10 ms\", order = \"reorder\" }";
+    for (path, low, high) in [(clean, [8e3, 10.5e3], [10.5e3, 14e3]), (harsh, [17e3, 19e3], [24e3, 27e3])] {
+        let bps = [WIDE, BY_STREAM].map(|kind| run(kind, Ecn::NotEct, path).feedback_bps());
+        println!("{:.0} bit/s transport-wide, {:.0} bit/s by stream", bps[0], bps[1]);
+        within("transport-wide, bit/s", bps[0], low[0], high[0]);
+        within("by stream, bit/s", bps[1], low[1], high[1]);
+    }
+}
+
+/// 1.2 Mbit/s into 1: the queue fills to its limit, and from 50 ms on it marks.
+const FULL: &str = "[path.forward]\ncapacity = \"1 Mbps\"\nqueue = { limit = \"300 ms\", mark = \"50 ms\" }";
+
+#[test]
+fn what_the_queue_marks_the_half_is_told() {
+    for sent in [Ecn::Ect0, Ecn::Ect1] {
+        let run = run(BY_STREAM, sent, FULL);
+        let (arrived, packets) = (run.arrived(), run.packets());
+        assert!(run.reports.len() > 5000, "{}", run.reports.len());
+        let mut marked = 0;
+        for report in &run.reports {
+            let was = arrived.get(&packets[report.sequence as usize]).copied();
+            assert_eq!(report.arrival.map(|_| report.ecn), was, "packet {}", report.sequence);
+            assert!(was.is_none_or(|ecn| ecn == sent || ecn == Ecn::Ce));
+            marked += u32::from(was == Some(Ecn::Ce));
+        }
+        // The queue stands above the mark most of the time, but for pauses of the encoder.
+        let told = run.reports.iter().filter(|r| r.arrival.is_some()).count();
+        within("told as marked", f64::from(marked) / told as f64, 0.7, 0.95);
+
+        let by_flow = |row: &&Row| matches!(row, Row::Arrived { ecn: Ecn::Ce, .. });
+        let flow = &run.result.whole.flows[0];
+        assert_eq!(flow.marked_packets, run.rows.iter().filter(by_flow).count() as u64);
+        let crossed = run.rows.iter().filter(|r| matches!(r, Row::Crossed { marked: true, .. })).count() as u64;
+        assert_eq!(run.result.whole.link.marked_packets, crossed);
+        assert!(crossed >= flow.marked_packets && crossed < flow.marked_packets + 50, "but for those under way");
+        let ratio = paceline_lab::metrics::find("ce_ratio").unwrap().value;
+        let measure = &Default::default();
+        assert_eq!(ratio(&run.result.whole, Some(0), measure), ratio(&run.result.whole, None, measure));
+        let ratio = ratio(&run.result.whole, None, measure).unwrap();
+        assert_eq!(ratio, flow.marked_packets as f64 / flow.ecn_packets as f64);
+        within("ce_ratio", ratio, 0.7, 0.95);
+    }
+}
+
+/// A packet is marked where it and what waits before it are more than 50 ms of the link. It waits for those and for what
+/// is left of the packet in service, at most 9.9 ms.
+#[test]
+fn marks_begin_above_the_threshold() {
+    let run = run(BY_STREAM, Ecn::Ect1, FULL);
+    let (mut marked, mut unmarked) = (f64::MAX, 0f64);
+    for row in &run.rows {
+        let Row::Crossed { hop: 0, packet, waited, marked: mark, .. } = *row else { continue };
+        if packet.class == PacketClass::SenderControl {
+            assert!(!mark, "reports are not ECN-capable");
+            continue;
+        }
+        let with_own = waited.as_millis_f64() + packet.size.as_bytes() as f64 * 8e-3;
+        if mark {
+            marked = marked.min(with_own);
+        } else {
+            unmarked = unmarked.max(with_own);
+        }
+    }
+    within("shortest marked, ms", marked, 50.0, 60.0);
+    within("longest unmarked, ms", unmarked, 45.0, 60.0);
+}
+
+#[test]
+fn what_is_not_capable_is_not_touched() {
+    let bare = FULL.replace(", mark = \"50 ms\"", "");
+    let hash = |ecn, path: &str| run(BY_STREAM, ecn, path).result.trace_hash;
+    assert_eq!(hash(Ecn::NotEct, FULL), hash(Ecn::NotEct, &bare), "a mark changes nothing for it");
+    assert_ne!(hash(Ecn::Ect1, FULL), hash(Ecn::Ect1, &bare), "a mark is a decision of the link");
+    let run = run(BY_STREAM, Ecn::NotEct, FULL);
+    assert!(run.arrived().values().all(|ecn| *ecn == Ecn::NotEct));
+    assert!(run.reports.iter().all(|report| report.ecn == Ecn::NotEct));
+    let flow = &run.result.whole.flows[0];
+    assert_eq!((run.result.whole.link.marked_packets, flow.marked_packets, flow.ecn_packets), (0, 0, 0));
+    let ratio = paceline_lab::metrics::find("ce_ratio").unwrap().value;
+    assert_eq!(ratio(&run.result.whole, None, &Default::default()), None, "there is nothing to mark");
+}
+
+/// Transport-wide feedback has no room for it.
+#[test]
+fn transport_wide_feedback_does_not_tell_of_marks() {
+    let run = run(WIDE, Ecn::Ect1, FULL);
+    assert!(run.arrived().values().any(|ecn| *ecn == Ecn::Ce));
+    assert!(run.reports.len() > 5000 && run.reports.iter().all(|report| report.ecn == Ecn::NotEct));
+}
