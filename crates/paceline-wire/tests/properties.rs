@@ -587,6 +587,8 @@ proptest! {
             other => prop_assert!(false, "{other:?}"),
         }
         exhaust(&bytes);
+    }
+
     /// Random blocks under small counts: what is read can be written, and is the same.
     #[test]
     fn random_congestion_feedback_never_panics(count in 0u8..12, rest in vec(any::<u8>(), 0..80)) {

@@ -446,7 +446,8 @@ impl SendHalf for Sender {
     }
 
     /// Eq. 2, at this instant.
-    fn handle_remb(&mut self, _: Time, rate: Rate, signals: &mut Signals) {
+    fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
+        let &Message::Remb(rate) = message else { return };
         self.remb = Some(rate);
         self.loss.bound(self.min, rate);
         signals.emit(0, self.loss.rate().as_bps_f64());
@@ -532,13 +533,13 @@ mod tests {
             let mut half =
                 Gcc2013Config { remb_lasts, ..Gcc2013Config::default() }.build(&SETUP).send.expect("it has one");
             let mut signals = Signals::unheard();
-            half.handle_remb(Time::from_secs(1), Rate::from_kbps(400), &mut signals);
+            half.handle_message(Time::from_secs(1), &Message::Remb(Rate::from_kbps(400)), &mut signals);
             assert_eq!(half.decision().target, SETUP.start, "no rise");
-            half.handle_remb(Time::from_secs(2), Rate::from_kbps(200), &mut signals);
+            half.handle_message(Time::from_secs(2), &Message::Remb(Rate::from_kbps(200)), &mut signals);
             assert_eq!(half.decision().target, Rate::from_kbps(200));
             half.handle_report(Time::from_secs(3), &report(0.0), &mut signals);
             assert_eq!(half.decision().target.as_bps(), after, "1.05 · (200 + 1)");
-            half.handle_remb(Time::from_secs(4), Rate::ZERO, &mut signals);
+            half.handle_message(Time::from_secs(4), &Message::Remb(Rate::ZERO), &mut signals);
             assert_eq!(half.decision().target, SETUP.min);
         }
     }
