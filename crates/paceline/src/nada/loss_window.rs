@@ -4,19 +4,19 @@ use paceline_units::{RemoteTime, StreamId, TimeDelta};
 
 const BUCKETS: usize = 50;
 
-/// What becomes of a packet that comes behind a later one.
+/// What becomes of packets that come behind a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LateConfig {
-    /// It fills its gap (2015).
-    Counts,
-    /// It stays lost (RFC 8698, section 5.1.2).
-    IsLost,
+pub enum LatePackets {
+    /// They fill their gaps (2015).
+    Count,
+    /// They stay lost (RFC 8698, section 5.1.2).
+    AreLost,
 }
 
 /// A sliding window of losses, in buckets of a fiftieth of it. A gap counts when the packet behind it comes.
 #[derive(Clone, Debug)]
 pub struct LossWindow {
-    late: LateConfig,
+    late: LatePackets,
     bucket: TimeDelta,
     /// Packets expected and missing, by bucket; what fills a gap of an earlier bucket counts below zero.
     buckets: [(u32, i32); BUCKETS],
@@ -28,7 +28,7 @@ pub struct LossWindow {
 
 impl LossWindow {
     /// An empty window of this length.
-    pub fn new(window: TimeDelta, late: LateConfig) -> Self {
+    pub fn new(window: TimeDelta, late: LatePackets) -> Self {
         let bucket = TimeDelta::from_nanos((window.as_nanos() / BUCKETS as i64).max(1));
         Self { late, bucket, buckets: [(0, 0); BUCKETS], newest: None, index: 0, highest: Vec::new() }
     }
@@ -39,17 +39,17 @@ impl LossWindow {
         let (expected, missing) = &mut self.buckets[self.index];
         let Some((_, highest)) = self.highest.iter_mut().find(|(id, _)| *id == stream) else {
             self.highest.push((stream, sequence));
-            *expected += 1;
+            *expected = expected.saturating_add(1);
             return;
         };
         match sequence.wrapping_sub(*highest) as i16 {
             0 => {}
             ahead if ahead > 0 => {
                 *highest = sequence;
-                *expected += ahead as u32;
-                *missing += ahead as i32 - 1;
+                *expected = expected.saturating_add(ahead as u32);
+                *missing = missing.saturating_add(ahead as i32 - 1);
             }
-            _ if self.late == LateConfig::Counts => *missing -= 1,
+            _ if self.late == LatePackets::Count => *missing = missing.saturating_sub(1),
             _ => {}
         }
     }
@@ -83,7 +83,7 @@ mod tests {
 
     /// Packets each 10 ms from number 65530 on, those of `lost` left out, those of `late` 25 ms late; answers the ratio
     /// half a second after the first was sent.
-    fn ratio(late: LateConfig, lost: &[u16], behind: &[u16]) -> f64 {
+    fn ratio(late: LatePackets, lost: &[u16], behind: &[u16]) -> f64 {
         let mut window = LossWindow::new(TimeDelta::from_millis(500), late);
         let mut arrivals: Vec<(i64, u16)> = (0..50)
             .filter(|n| !lost.contains(n))
@@ -98,15 +98,15 @@ mod tests {
 
     #[test]
     fn what_is_missing_over_what_was_sent() {
-        use LateConfig::*;
-        assert_eq!(ratio(Counts, &[], &[]), 0.0);
-        assert_eq!([ratio(Counts, &[7], &[]), ratio(Counts, &[7, 8, 30], &[])], [1.0 / 50.0, 3.0 / 50.0]);
-        assert_eq!([ratio(Counts, &[7], &[20]), ratio(IsLost, &[7], &[20])], [1.0 / 50.0, 2.0 / 50.0]);
+        use LatePackets::*;
+        assert_eq!(ratio(Count, &[], &[]), 0.0);
+        assert_eq!([ratio(Count, &[7], &[]), ratio(Count, &[7, 8, 30], &[])], [1.0 / 50.0, 3.0 / 50.0]);
+        assert_eq!([ratio(Count, &[7], &[20]), ratio(AreLost, &[7], &[20])], [1.0 / 50.0, 2.0 / 50.0]);
     }
 
     #[test]
     fn losses_leave_with_their_time_and_streams_are_apart() {
-        let mut window = LossWindow::new(TimeDelta::from_millis(500), LateConfig::Counts);
+        let mut window = LossWindow::new(TimeDelta::from_millis(500), LatePackets::Count);
         for (ms, stream, sequence) in [(0, 0, 10), (0, 1, 40_000), (10, 0, 13), (20, 1, 40_001), (20, 1, 40_001)] {
             window.handle_arrival(at(ms), StreamId(stream), sequence);
         }

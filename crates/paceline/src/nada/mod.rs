@@ -9,7 +9,7 @@ mod smoothing;
 mod warping;
 
 pub use adaptation::{GradualConfig, RampUpConfig, gradual, ramp_up};
-pub use loss_window::{LateConfig, LossWindow};
+pub use loss_window::{LatePackets, LossWindow};
 pub use queuing_delay::QueuingDelay;
 pub use shaping::{Shaping, ShapingConfig};
 pub use smoothing::MedianEwma;

@@ -10,7 +10,7 @@
 //! What the paper leaves open, and where it is taken from, stands in `docs/algorithms/nada-2015.md`.
 
 use super::{
-    GradualConfig, LateConfig, LossWindow, MedianEwma, QueuingDelay, RampUpConfig, Shaping, ShapingConfig, gradual,
+    GradualConfig, LatePackets, LossWindow, MedianEwma, QueuingDelay, RampUpConfig, Shaping, ShapingConfig, gradual,
     quartic_warping, ramp_up,
 };
 use crate::blocks::IncomingRate;
@@ -255,7 +255,7 @@ impl Config for Nada2015Config {
                 config: self.clone(),
                 queuing: QueuingDelay::new(),
                 filter: MedianEwma::new(self.alpha),
-                loss: LossWindow::new(self.window, LateConfig::Counts),
+                loss: LossWindow::new(self.window, LatePackets::Count),
                 incoming: IncomingRate::new(self.window),
                 delay: (0.0, 0.0),
                 heard: RemoteTime::ZERO,
