@@ -316,7 +316,7 @@ impl ReceiveHalf for Receiver {
         // FEC has a place in the media's sequence; retransmissions and padding have not.
         if matches!(arrival.kind, PacketKind::Media | PacketKind::Fec) {
             match self.sequences.handle_arrival(arrival.stream, arrival.sequence) {
-                Place::Next { missing } => self.loss.add(now, missing as i32, missing + 1),
+                Place::Next { missing } => self.loss.add(now, i64::from(missing), u64::from(missing) + 1),
                 // A packet that comes late fills its gap.
                 Place::Late => self.loss.add(now, -1, 0),
                 Place::Again => {}

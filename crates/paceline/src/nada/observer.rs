@@ -136,8 +136,9 @@ impl Observer {
             }
         }
         if let Some(missing) = packet.missing {
-            self.lost.add(now, missing as i32, missing + 1);
-            self.marked.add(now, i32::from(packet.ecn == Ecn::Ce), missing + 1);
+            let sent = u64::from(missing) + 1;
+            self.lost.add(now, i64::from(missing), sent);
+            self.marked.add(now, i64::from(packet.ecn == Ecn::Ce), sent);
             self.intervals.handle_packet(missing);
             if self.config.smoothing == Smoothing::Packets {
                 self.smooth(now);

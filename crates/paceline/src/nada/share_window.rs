@@ -9,7 +9,7 @@ const BUCKETS: usize = 50;
 pub struct ShareWindow {
     bucket: TimeDelta,
     /// Part and whole, by bucket; what is taken back of a part counts below zero.
-    buckets: [(i32, u32); BUCKETS],
+    buckets: [(i64, u64); BUCKETS],
     total: (i64, u64),
     newest: Option<RemoteTime>,
     index: usize,
@@ -23,11 +23,11 @@ impl ShareWindow {
     }
 
     /// So many more, and so many of them count. Times never go back.
-    pub fn add(&mut self, now: RemoteTime, part: i32, whole: u32) {
+    pub fn add(&mut self, now: RemoteTime, part: i64, whole: u64) {
         self.advance(now);
         let bucket = &mut self.buckets[self.index];
         *bucket = (bucket.0 + part, bucket.1 + whole);
-        self.total = (self.total.0 + i64::from(part), self.total.1 + u64::from(whole));
+        self.total = (self.total.0 + part, self.total.1 + whole);
     }
 
     /// The part over the whole of the window that ends at `now`, from 0 to 1.
@@ -44,7 +44,7 @@ impl ShareWindow {
         for _ in 0..steps.min(BUCKETS as i64) {
             self.index = (self.index + 1) % BUCKETS;
             let (part, whole) = core::mem::take(&mut self.buckets[self.index]);
-            self.total = (self.total.0 - i64::from(part), self.total.1 - u64::from(whole));
+            self.total = (self.total.0 - part, self.total.1 - whole);
         }
     }
 }
@@ -62,7 +62,7 @@ mod tests {
         let mut window = ShareWindow::new(TimeDelta::from_millis(500));
         assert_eq!(window.share(at(0)), 0.0);
         for n in 0..50 {
-            window.add(at(10 * n), i32::from(n % 10 == 7), 1);
+            window.add(at(10 * n), i64::from(n % 10 == 7), 1);
         }
         assert_eq!(window.share(at(495)), 5.0 / 50.0);
         window.add(at(496), -1, 0);
