@@ -39,16 +39,17 @@ fn both_ways_agree_on_a_clean_path() {
     within("delay", median(&here) - median(&there), -5.0, 5.0);
 }
 
-/// A queue that marks from 10 ms on holds either to a shorter queue than its delay alone would.
+/// A queue that marks all packets from 10 ms on: a burst of marks is a signal of seconds, and the rate saws between its
+/// minimum and the link. The queue is a quarter of what it is without marks, and of the link a third is used.
 #[test]
 fn marks_count_both_ways() {
     for controller in ["nada", "nada-sender"] {
         let mean = |path| run(controller, path).pooled.one_way.expect("packets arrived").mean;
         let (plain, marked) = (mean(""), run(controller, "queue = { limit = \"300ms\", mark = \"10ms\" }"));
         let flow = &marked.flows[0];
-        within("marked", flow.marked_packets as f64 / flow.ecn_packets as f64, 0.001, 0.2);
+        within("marked", flow.marked_packets as f64 / flow.ecn_packets as f64, 0.02, 0.15);
         let shorter = marked.pooled.one_way.expect("packets arrived").mean / plain;
-        within(controller, shorter, 0.2, 0.95);
-        within("throughput", flow.throughput_bps, 0.6e6, 1.0e6);
+        within(controller, shorter, 0.1, 0.5);
+        within("throughput", flow.throughput_bps, 0.2e6, 0.6e6);
     }
 }
