@@ -444,7 +444,7 @@ mod tests {
             half.handle_report(Time::from_secs(second), &report, &mut signals);
         }
         let odd = Rate::from_bps((1 << 60) + 1);
-        half.handle_remb(Time::from_secs(20), odd, &mut signals);
+        half.handle_message(Time::from_secs(20), &Message::Remb(odd), &mut signals);
         let decision = half.decision();
         assert!(decision.target == odd && decision.pacing >= odd, "{decision:?}");
     }
