@@ -99,6 +99,8 @@ struct ToldFigure<'a> {
 #[derive(Serialize)]
 struct ToldSubject<'a> {
     label: &'a str,
+    kind: &'a str,
+    seed: u64,
     run: &'a str,
     flow: &'a str,
 }
@@ -139,7 +141,7 @@ impl<'a> ToldFigure<'a> {
             subjects: figure
                 .subjects
                 .iter()
-                .map(|Subject { label, run, flow, .. }| ToldSubject { label, run, flow })
+                .map(|Subject { label, kind, seed, run, flow, .. }| ToldSubject { label, kind, seed: *seed, run, flow })
                 .collect(),
             panels: figure.panels.iter().map(|panel| ToldPanel::of(panel, columns)).collect(),
         }
