@@ -380,6 +380,14 @@ fn a_flow_the_other_way_does_not_share_the_forward_link() {
 }
 
 #[test]
+fn a_rate_that_halves_varies_by_a_third() {
+    within("steady", of_flow(&run(ONE, &[]), "rate_cv", 0).unwrap(), 0.0, 0.03);
+    // 30 s of 500 kbit/s and 30 of 250: 125 over 375.
+    let halved = run(ONE, &["path.forward.capacity=[[\"0s\",\"1Mbps\"],[\"30s\",\"250kbps\"]]"]);
+    within("halved", of_flow(&halved, "rate_cv", 0).unwrap(), 0.32, 0.36);
+}
+
+#[test]
 fn what_is_lost_on_the_wire_used_the_link() {
     let settings = ["flow.video.config.rate_bps=2e6", "flow.video.retransmit=false", "path.forward.loss=10 %"];
     let result = run(ONE, &settings);

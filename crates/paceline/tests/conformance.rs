@@ -406,8 +406,9 @@ fn over_use_lowers_the_rate() {
         let as_often = if entry.name() == "gcc-2013" { steady.is_empty() } else { steady.len() >= 5 };
         assert!(stays && as_often, "{}: {steady:?}", entry.name());
         let least = growing.iter().map(|(_, rate)| *rate).min().expect("seconds passed");
-        // 3600 bytes in 33 + 8 ms: 702 kbit/s come in.
-        assert!((500..=860).contains(&(least.as_bps() / 1000)), "{}: {steady:?}, {growing:?}", entry.name());
+        // 3600 bytes in 33 + 8 ms: 702 kbit/s come in. NADA of RFC 8698 follows the delay alone, all the way down.
+        let lowest = if entry.name() == "nada" { 50 } else { 500 };
+        assert!((lowest..=860).contains(&(least.as_bps() / 1000)), "{}: {steady:?}, {growing:?}", entry.name());
     }
 }
 
