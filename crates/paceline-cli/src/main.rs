@@ -3,7 +3,6 @@
 //! Results go to stdout, talk and progress to stderr. Exit 0: done, and every assertion held; 1: it ran, an assertion
 //! failed, or (`diff`) something moved; 2: bad input or usage; 3: the world was not available.
 
-mod cells;
 mod commands;
 mod output;
 mod progress;

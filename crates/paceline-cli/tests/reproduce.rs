@@ -123,7 +123,7 @@ fn keys(value: &Value) -> BTreeSet<&str> {
 fn cells_keep_the_contract() {
     let folder = folder("contract");
     let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--json"]), 0);
-    assert_eq!(keys(&report), ["experiments", "summary"].into());
+    assert_eq!(keys(&report), ["experiments", "papers", "summary"].into());
     let [experiment] = report["experiments"].as_array().unwrap().as_slice() else { panic!("one experiment") };
     assert_eq!((&experiment["id"], &experiment["title"]), (&json!("paper/rates"), &json!("Two rates")));
     let assumed = json!([{ "id": "rtt", "key": "path.rtt", "value": "\"50ms\"", "why": "the paper does not say" }]);
@@ -327,12 +327,15 @@ fn the_scoreboard_is_the_same_text_each_time_and_diff_names_what_moved() {
     let folder = folder("scoreboard");
     let board = |scenario: &str, out: &str| {
         fs::write(folder.join("rates.toml"), scenario).unwrap();
-        let printed = document(&paceline(&folder, &["reproduce", "rates.toml", "--json", "--out", out]), 0);
+        let mut printed = document(&paceline(&folder, &["reproduce", "rates.toml", "--json", "--out", out]), 0);
         let read = |name: &str| fs::read_to_string(folder.join(out).join(name)).unwrap();
-        (printed, read("scoreboard.json"), read("scoreboard.md"))
+        // How long runs took is of this machine, and is not kept.
+        printed.as_object_mut().unwrap().remove("papers").expect("the matrix is printed");
+        (printed, ["scoreboard.json", "scoreboard.md", "scoreboard.html"].map(read))
     };
-    let (printed, json, table) = board(SCENARIO, "one");
-    assert_eq!(board(SCENARIO, "two"), (printed.clone(), json.clone(), table.clone()));
+    let (printed, [json, table, page]) = board(SCENARIO, "one");
+    assert_eq!(board(SCENARIO, "two"), (printed.clone(), [json.clone(), table.clone(), page]));
+    assert!(!json.contains("wall_s"), "{json}");
     // The document that was printed, and the version.
     let mut read: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(read.as_object_mut().unwrap().remove("version"), Some(json!(env!("CARGO_PKG_VERSION"))));
@@ -373,6 +376,125 @@ fn the_scoreboard_is_the_same_text_each_time_and_diff_names_what_moved() {
 
     let refused = paceline(&folder, &["reproduce", "rates.toml", "--out", "five", "--sensitivity"]);
     assert_eq!(refused.status.code(), Some(2), "{}", talk(&refused));
+}
+
+/// A folder of two papers: one experiment of the first, two of the second.
+fn two_papers(name: &str) -> PathBuf {
+    let folder = folder(name);
+    for id in ["second/rates", "second/again"] {
+        let file = format!("{}.toml", id.replace('/', "-"));
+        fs::write(folder.join(file), SCENARIO.replace("paper/rates", id)).unwrap();
+    }
+    // Letters that mean something in HTML.
+    let source = "title = \"Two rates\"\nsource = \"<Paper> & Co, table 1\"";
+    fs::write(folder.join("rates.toml"), SCENARIO.replace("title = \"Two rates\"", source)).unwrap();
+    folder
+}
+
+#[test]
+fn a_matrix_comes_first_where_there_are_several_experiments() {
+    let folder = two_papers("matrix");
+    let output = paceline(&folder, &["reproduce", "."]);
+    let lines: Vec<&str> = text(&output, 0).lines().collect();
+    let rows: Vec<Vec<&str>> = lines[..7].iter().map(|line| line.split_whitespace().collect()).collect();
+    let half = ["cells", "✓", "≈", "✗", "claims", "│"];
+    assert_eq!(rows[0], [&["experiment"][..], &half, &half, &["runs", "time"]].concat());
+    // Seven cells each, of which the null sender gives away 0.85, the RTT, and the loss in both cases.
+    let one = ["7", "5", "1", "1", "2/2", "│", "3", "2", "0", "1", "1/1", "│", "4"];
+    let two = ["14", "10", "2", "2", "4/4", "│", "6", "4", "0", "2", "2/2", "│", "8"];
+    let all = ["21", "15", "3", "3", "6/6", "│", "9", "6", "0", "3", "3/3", "│", "12"];
+    let wanted = [
+        ("paper", one),
+        ("paper/rates", one),
+        ("second", two),
+        ("second/again", one),
+        ("second/rates", one),
+        ("all", all),
+    ];
+    for (row, (name, counts)) in rows[1..].iter().zip(wanted) {
+        assert_eq!((row[0], &row[1..14]), (name, &counts[..]));
+        assert!(row[14].parse::<f64>().is_ok() && row[15] == "s", "{row:?}");
+    }
+    assert!(lines[..12].iter().all(|line| line.chars().count() <= 100), "{lines:?}");
+    assert!(lines[7..12].join(" ").contains("paper/rates  Two rates"), "the experiments follow: {lines:?}");
+    let one = paceline(&folder, &["reproduce", "rates.toml"]);
+    assert!(text(&one, 0).starts_with("paper/rates  Two rates"), "one experiment needs none");
+}
+
+#[test]
+fn the_matrix_is_in_the_document_too() {
+    let folder = two_papers("papers");
+    let report = document(&paceline(&folder, &["reproduce", ".", "--json"]), 0);
+    let [first, second] = report["papers"].as_array().unwrap().as_slice() else { panic!("two papers") };
+    assert_eq!((&first["paper"], &second["paper"]), (&json!("paper"), &json!("second")));
+    let ids: Vec<&Value> = second["experiments"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
+    assert_eq!(ids, ["second/again", "second/rates"]);
+    // A row has what the summary has, for its own; papers add up to it.
+    let summary = &report["summary"];
+    for (key, of_all) in summary.as_object().unwrap().iter().filter(|(_, value)| value.is_u64()) {
+        let sum: u64 = [first, second].iter().map(|paper| paper[key].as_u64().unwrap()).sum();
+        assert_eq!(sum, of_all.as_u64().unwrap(), "{key}");
+        assert_eq!(second["experiments"][0][key], first[key], "{key}");
+    }
+    let without = |row: &Value| row["without_null"]["cells"].as_u64().unwrap();
+    assert_eq!((without(first), without(second), without(summary)), (3, 6, 9));
+    let row = &second["experiments"][1];
+    assert_eq!((&row["runs"], &second["runs"]), (&json!(4), &json!(8)));
+    let seconds = |row: &Value| row["wall_s"].as_f64().unwrap();
+    let sum: f64 = second["experiments"].as_array().unwrap().iter().map(seconds).sum();
+    assert!(seconds(row) > 0.0 && (seconds(second) - sum).abs() < 1e-9, "{second}");
+}
+
+#[test]
+fn the_page_has_every_cell_and_loads_nothing() {
+    let folder = two_papers("page");
+    let output = paceline(&folder, &["reproduce", ".", "--out", "board"]);
+    assert!(talk(&output).contains("scoreboard.html"), "{}", talk(&output));
+    let read = |name: &str| fs::read_to_string(folder.join("board").join(name)).unwrap();
+    let (page, board) = (read("scoreboard.html"), read("scoreboard.json"));
+    let board: Value = serde_json::from_str(&board).unwrap();
+    let experiments = board["experiments"].as_array().unwrap();
+    let mut cells = 0;
+    for experiment in experiments {
+        let id = experiment["id"].as_str().unwrap();
+        assert_eq!(page.matches(&format!("<section class=\"experiment group\" id=\"{id}\">")).count(), 1, "{id}");
+        for (index, cell) in experiment["cells"].as_array().unwrap().iter().enumerate() {
+            let anchor = format!("{id}/{}", index + 1);
+            let given = if cell["null_reproduces"] == true { " given" } else { "" };
+            let classes = format!("cell {}{given}", cell["verdict"].as_str().unwrap());
+            // A square that leads to the cell's row, each of them once and with the cell's verdict.
+            let square = format!("<a class=\"square {classes}\" href=\"#{anchor}\"");
+            let row = format!("<tbody id=\"{anchor}\" class=\"{classes}\">");
+            assert_eq!([page.matches(&square).count(), page.matches(&row).count()], [1, 1], "{anchor}");
+            cells += 1;
+        }
+    }
+    assert_eq!((cells, page.matches("<a class=\"square").count(), page.matches("<tbody id=").count()), (21, 21, 21));
+    for part in [
+        "&#60;Paper&#62; &#38; Co, table 1",
+        "<code>paceline reproduce second/again</code>",
+        "the paper does not say",
+        "<td class=\"number\" data-name=\"published\">52.0 %</td>",
+        "× 1.900 to × 2.100",
+        "at most 10.000 %",
+        "the paper sends more; moved into tolerance by <code>paceline run paper/rates",
+    ] {
+        assert!(page.contains(part), "`{part}` is not in:\n{page}");
+    }
+    // Nothing from elsewhere, and no script.
+    assert!(page.contains("content=\"default-src 'none'; style-src 'unsafe-inline'\""), "{page}");
+    for outside in ["http:", "https:", "src=", "url(", "@import", "<script", "<link", "NaN"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    // The same again from what is kept; elsewhere on demand; and not from a damaged file.
+    fs::remove_file(folder.join("board/scoreboard.html")).unwrap();
+    text(&paceline(&folder, &["report", "board"]), 0);
+    text(&paceline(&folder, &["report", "board", "--out", "page.html"]), 0);
+    assert_eq!((read("scoreboard.html"), fs::read_to_string(folder.join("page.html")).unwrap()), (page.clone(), page));
+    fs::write(folder.join("board/scoreboard.json"), "{").unwrap();
+    let refused = paceline(&folder, &["report", "board"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", talk(&refused));
+    assert!(talk(&refused).contains("scoreboard.json` is damaged"), "{}", talk(&refused));
 }
 
 /// Ten values, of which the formula contradicts six; no run is made, and no claim fails.

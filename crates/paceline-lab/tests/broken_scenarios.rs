@@ -617,7 +617,7 @@ fn a_mistake_in_a_change_names_the_change() {
         ("duration.of=1s", "", "expected a time", ""),
         ("flow.video.config.k_u=7", "7", "k_u = 7 is outside", "default"),
         ("flow.video.config.gain=7", "gain", "no parameter `gain`", "known"),
-        ("flow.video.controller=nadda", "\"nadda\"", "no controller `nadda`", "known"),
+        ("flow.video.controller=quux", "\"quux\"", "no controller `quux`", "known"),
         ("flow.vidio.start=1s", "", "`flow` has no element `vidio`", "`video`"),
         ("flow.1.start=1s", "", "`flow` has no element `1`", "`video`"),
         ("flow.video=1", "", "`flow.video` names a whole element", "flow.video.key"),

@@ -31,6 +31,8 @@ pub struct Subject {
     pub controller: String,
     /// What tells it from the others of its figure, in few words.
     pub label: String,
+    /// The same without its seed.
+    pub kind: String,
 }
 
 /// One plot.

@@ -26,7 +26,11 @@ pub const TIME_QUANTUM_S: f64 = 1e-6;
 /// # Errors
 /// The folder is not one of results, or a file of it is damaged, or the page cannot be written.
 pub fn write(dir: &Path, to: &Path) -> Result<(), ReportError> {
-    let page = render(&Results::open(dir)?)?;
+    write_page(&render(&Results::open(dir)?)?, to)
+}
+
+/// Writes a page whole, or into a pipe.
+pub(crate) fn write_page(page: &str, to: &Path) -> Result<(), ReportError> {
     let is_pipe = fs::metadata(to).is_ok_and(|at| !at.is_file());
     if is_pipe {
         return fs::write(to, page).map_err(|source| ReportError::Io {
@@ -99,6 +103,8 @@ struct ToldFigure<'a> {
 #[derive(Serialize)]
 struct ToldSubject<'a> {
     label: &'a str,
+    kind: &'a str,
+    seed: u64,
     run: &'a str,
     flow: &'a str,
 }
@@ -139,7 +145,7 @@ impl<'a> ToldFigure<'a> {
             subjects: figure
                 .subjects
                 .iter()
-                .map(|Subject { label, run, flow, .. }| ToldSubject { label, run, flow })
+                .map(|Subject { label, kind, seed, run, flow, .. }| ToldSubject { label, kind, seed: *seed, run, flow })
                 .collect(),
             panels: figure.panels.iter().map(|panel| ToldPanel::of(panel, columns)).collect(),
         }

@@ -158,6 +158,7 @@ fn drawn_by_hand() -> Figure {
         flow: flow.to_owned(),
         controller: "gcc-2016".to_owned(),
         label: format!("<{flow}>"),
+        kind: format!("<{flow}>"),
     };
     let series = |id: &str, subject, role, kind, points: &[(f64, f64)]| {
         let mut series = Series::new(id, id, subject, role, kind);

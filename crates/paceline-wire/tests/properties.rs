@@ -106,12 +106,9 @@ fn bits(groups: &str) -> u16 {
 #[test]
 fn one_of_everything() {
     let bytes = everything();
-    assert_eq!(exhaust(&bytes), Some(12));
+    assert_eq!(exhaust(&bytes), Some(13));
     let kinds: Vec<_> = parse_compound(&bytes).unwrap().into_iter().map(|p| core::mem::discriminant(&p)).collect();
-    assert_eq!(kinds.len(), 12);
-    assert_eq!(exhaust(&bytes), Some(11));
-    let kinds: Vec<_> = parse_compound(&bytes).unwrap().into_iter().map(|p| core::mem::discriminant(&p)).collect();
-    assert_eq!(kinds.len(), 11);
+    assert_eq!(kinds.len(), 13);
     let Some(Rtcp::Sdes { mut chunks }) = parse_compound(&bytes).unwrap().into_iter().nth(2) else { panic!() };
     assert_eq!(chunks.next(), Some(SdesChunk { ssrc: 1, cname: Some(b"someone@example.org") }));
 }
@@ -126,8 +123,7 @@ fn a_bad_tail_spoils_the_whole() {
         at += 4 + 4 * usize::from(u16::from_be_bytes([bytes[at + 2], bytes[at + 3]]));
         ends.push(at);
     }
-    assert_eq!(ends.len(), 12);
-    assert_eq!(ends.len(), 11);
+    assert_eq!(ends.len(), 13);
     for cut in 0..=bytes.len() {
         match ends.iter().position(|&e| e == cut) {
             Some(i) => assert_eq!(exhaust(&bytes[..cut]), Some(i + 1)),

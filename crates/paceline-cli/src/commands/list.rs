@@ -195,7 +195,7 @@ fn sweep(id: &'static str, registry: &Registry) -> (String, String, Value) {
 fn table(id: &'static str) -> (String, String, Value) {
     match Catalogue.find_formula_table(id).and_then(|origin| FormulaTable::load(&origin)) {
         Ok(table) => {
-            let more = json!({ "source": table.source, "values": table.report.cells.len() });
+            let more = json!({ "source": table.report.source, "values": table.report.cells.len() });
             (id.to_owned(), table.report.title, more)
         }
         Err(problem) => (id.to_owned(), format!("broken: {problem}"), json!({})),

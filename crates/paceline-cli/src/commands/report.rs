@@ -1,16 +1,18 @@
 //! `paceline report`.
 
 use miette::{IntoDiagnostic, Result};
-use paceline_report::{page, svg};
+use paceline_lab::reproduce::SCOREBOARD_FILE;
+use paceline_lab::store::MANIFEST_FILE;
+use paceline_report::{page, scoreboard, svg};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `report`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folder of results, as `run --out` and `compare --out` make it.
+    /// Folder of results, as `run --out` and `compare --out` make it, or of a scoreboard, as `reproduce --out` makes it.
     dir: PathBuf,
-    /// Where the page goes; into the folder, as report.html, if absent.
+    /// Where the page goes; into the folder, as report.html or scoreboard.html, if absent.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Writes pictures as SVG in place of the page, into this folder; into figures in the folder of results, if none is named.
@@ -27,9 +29,16 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("{} pictures are in {}", files.len(), into.display());
         return Ok(ExitCode::SUCCESS);
     }
-    let within = || arguments.dir.join(page::REPORT_FILE);
-    let to = arguments.out.clone().unwrap_or_else(within);
-    write(&arguments.dir, &to)?;
+    let dir = &arguments.dir;
+    let holds = |file: &str| dir.join(file).is_file();
+    let to = |file: &str| arguments.out.clone().unwrap_or_else(|| dir.join(file));
+    if holds(SCOREBOARD_FILE) && !holds(MANIFEST_FILE) {
+        let to = to(scoreboard::SCOREBOARD_PAGE);
+        scoreboard::write(dir, &to).into_diagnostic()?;
+        eprintln!("the scoreboard is {}", to.display());
+    } else {
+        write(dir, &to(page::REPORT_FILE))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

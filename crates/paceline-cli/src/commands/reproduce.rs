@@ -1,18 +1,19 @@
 //! `paceline reproduce`.
 
 use super::{refused, scoreboard, world};
-use crate::cells::{measured, null, place, runs, value};
 use crate::output;
 use crate::progress::Progress;
 use crate::table::{Table, kind_of, maybe};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::reproduce::{
-    Cell, ConstantEnd, Experiment, ExperimentReport, FormulaTable, Report, Seeds, SensitivityReport, Tallies, Tally,
-    Verdict, reproduce as reproduce_all, sensitivity,
+    Cell, ConstantEnd, Counts, Experiment, ExperimentReport, FormulaTable, PaperCounts, Report, Seeds,
+    SensitivityReport, Tallies, Tally, Verdict, papers, reproduce as reproduce_all, sensitivity,
 };
 use paceline_lab::run::Runner;
 use paceline_lab::scenario::{Catalogue, Origin, is_formula_table, is_scenario, suggestion};
+use paceline_report::cells::{measured, note, null, place, runs, value};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,12 +34,21 @@ pub struct Arguments {
     /// Puts every assumed constant at both ends of its range and reports which verdicts change.
     #[arg(long, conflicts_with = "out")]
     sensitivity: bool,
-    /// Writes the verdicts into this folder: scoreboard.json for `paceline diff`, scoreboard.md to read.
+    /// Writes the verdicts into this folder: scoreboard.json for `paceline diff`, scoreboard.md to read, scoreboard.html to
+    /// look at.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Prints one JSON document.
     #[arg(long)]
     json: bool,
+}
+
+/// The verdicts as JSON, and the matrix of them.
+#[derive(Serialize)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    papers: Vec<PaperCounts>,
 }
 
 /// Runs experiments and prints a verdict on each published value and each bound.
@@ -88,7 +98,7 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
         scoreboard::write(folder, &report)?;
     }
     match arguments.json {
-        true => output::print_json(&report)?,
+        true => output::print_json(&Printed { papers: papers(&report.experiments), report: &report })?,
         false => output::print(describe(&report).trim_end())?,
     }
     let held = report.summary.claims_held == report.summary.claims;
@@ -128,6 +138,9 @@ fn origins_of(target: &str) -> Result<Vec<Origin>> {
 /// Verdicts for people.
 fn describe(report: &Report) -> String {
     let mut text = String::new();
+    if report.experiments.len() > 1 {
+        text += &matrix(report);
+    }
     for experiment in &report.experiments {
         text += &describe_experiment(experiment);
     }
@@ -135,6 +148,39 @@ fn describe(report: &Report) -> String {
         text += "  * the null sender (constant rate, no congestion control) reproduces it too: it proves nothing\n";
     }
     text + &describe_assumed(&report.experiments) + &describe_summary(&report.summary)
+}
+
+/// How many of which: an experiment a row, below its paper.
+fn matrix(report: &Report) -> String {
+    let half = ["cells", "✓", "≈", "✗", "claims"];
+    let headings = [&["experiment"], &half[..], &["│"], &half, &["│", "runs", "time"]].concat();
+    let mut table = Table::new(&headings, 1);
+    let mut row = |name: String, counts: &Counts| {
+        let Counts { tallies, runs, wall_s } = counts;
+        let half = |tally: &Tally, held: usize, claims: usize| {
+            let Tally { cells, reproduced, direction, not } = tally;
+            let claims = if claims > 0 { format!("{held}/{claims}") } else { String::new() };
+            [cells, reproduced, direction, not].map(usize::to_string).into_iter().chain([claims])
+        };
+        let bar = || ["│".to_owned()];
+        let all = half(&tallies.all, tallies.claims_held, tallies.claims);
+        let without = half(&tallies.without_null, tallies.claims_held_without_null, tallies.claims_without_null);
+        let runs = [runs.to_string(), format!("{wall_s:.1} s")];
+        table.row([name].into_iter().chain(all).chain(bar()).chain(without).chain(bar()).chain(runs).collect());
+    };
+    let papers = papers(&report.experiments);
+    for paper in &papers {
+        row(paper.paper.clone(), &paper.counts);
+        for experiment in &paper.experiments {
+            row(format!("  {}", experiment.id), &experiment.counts);
+        }
+    }
+    if papers.len() > 1 {
+        row("all".to_owned(), &Counts::of(&report.experiments));
+    }
+    table.render()
+        + "\n  cells: published values and bounds; ✓ reproduced, ≈ in direction, ✗ neither; claims: held/all\n  second \
+           half: without what the null sender gives away; time: of all runs, one after the other\n\n"
 }
 
 /// What the experiments assume, each constant once.
@@ -198,13 +244,9 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text.push('\n');
     }
     for cell in &experiment.cells {
-        if let Some(note) = &cell.note {
+        if let Some(note) = note(cell) {
             let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
-            let then = cell.moved.as_ref().map_or(String::new(), |moved| {
-                let interval = moved.ci95.map_or(String::new(), |ci| format!(" ± {}", value(Some(ci), cell)));
-                format!(": {}{interval}", value(moved.measured, cell))
-            });
-            text += &format!("  · {}: {note}{then}\n", what.join(", "));
+            text += &format!("  · {}: {note}\n", what.join(", "));
         }
     }
     if experiment.cells.iter().any(|c| c.note.is_some()) {

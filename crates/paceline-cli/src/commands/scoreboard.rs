@@ -1,18 +1,21 @@
-//! The scoreboard that `reproduce --out DIR` writes: JSON for `paceline diff`, a table for review. Nothing in it depends on
-//! when or where it was made.
+//! The scoreboard that `reproduce --out DIR` writes: JSON for `paceline diff`, a table for review, a page to look at. Nothing
+//! in it depends on when or where it was made.
 
-use crate::cells::{measured, null, place, runs, value};
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::reproduce::{Cell, Report, SCOREBOARD_FILE, Scoreboard};
 use paceline_lab::store::write_whole;
+use paceline_report::cells::{measured, null, place, runs, value};
+use paceline_report::scoreboard::{self, SCOREBOARD_PAGE};
 use std::path::Path;
 
-/// Writes both files.
+/// Writes its files. The page is made of the JSON that was written.
 pub fn write(folder: &Path, report: &Report) -> Result<()> {
     let board = Scoreboard { version: env!("CARGO_PKG_VERSION").to_owned(), report: report.clone() };
     write_whole(folder, SCOREBOARD_FILE, board.text().as_bytes()).into_diagnostic()?;
     write_whole(folder, "scoreboard.md", table(report).as_bytes()).into_diagnostic()?;
-    eprintln!("the scoreboard is in {}", folder.display());
+    let page = folder.join(SCOREBOARD_PAGE);
+    scoreboard::write(folder, &page).into_diagnostic()?;
+    eprintln!("the scoreboard is in {}; to look at: {}", folder.display(), page.display());
     Ok(())
 }
 

@@ -44,7 +44,7 @@ pub fn cells_of(plan: &Plan, runs: &[RunResult]) -> Vec<Cell> {
         let values = kept.quantities().map(|quantity| run.value(plan, &windows, quantity)).collect();
         (run.seed, Run { trace_hash: run.trace_hash.clone(), values })
     };
-    let measured = Measured { runs: [vec![runs.iter().map(of_run).collect()], Vec::new()] };
+    let measured = Measured { runs: [vec![runs.iter().map(of_run).collect()], Vec::new()], ..Measured::default() };
     let mut cells = Experiment::of(vec![kept]).report(&measured, &first.world).cells;
     for cell in cells.iter_mut().filter(|c| c.published.is_some() && c.verdict != Verdict::Reproduced) {
         let Some(claim) = &cell.claim else { continue };
@@ -92,6 +92,7 @@ impl Experiment {
         ExperimentReport {
             id: plan.id.clone(),
             title: plan.title.clone(),
+            source: plan.source.clone(),
             assumed: self.assumed().map(Assumed::of).collect(),
             runs: self
                 .cases
@@ -100,6 +101,7 @@ impl Experiment {
                 .map(|(plan, runs)| CaseRuns::of(&plan.case, runs))
                 .collect(),
             cells,
+            wall_s: measured.wall_s,
         }
     }
 

@@ -68,8 +68,6 @@ struct ValueTable {
 /// A table that a formula gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormulaTable {
-    /// Where it comes from.
-    pub source: String,
     /// Every value beside what the formula gives.
     pub report: ExperimentReport,
 }
@@ -88,8 +86,9 @@ impl FormulaTable {
         let judge = |(place, value)| cell(origin, formula, *file.digits.get(), value, place);
         let cells = file.value.iter().enumerate().map(|(place, v)| judge((place, v))).collect::<Result<Vec<_>, _>>()?;
         let runs = cells.iter().map(|cell| CaseRuns::of_value(&cell.case, cell.measured)).collect();
-        let report = ExperimentReport { id: file.id, title: file.title, assumed: Vec::new(), runs, cells };
-        Ok(Self { source: file.source, report })
+        let TableFile { id, title, source, .. } = file;
+        let report = ExperimentReport { id, title, source, assumed: Vec::new(), runs, cells, wall_s: 0.0 };
+        Ok(Self { report })
     }
 }
 

@@ -10,6 +10,7 @@
 mod cells;
 mod experiment;
 mod formula;
+mod matrix;
 mod null_sender;
 mod report;
 mod runs;
@@ -21,6 +22,7 @@ mod verdict;
 pub use cells::cells_of;
 pub use experiment::Experiment;
 pub use formula::{FORMULAS, Formula, FormulaTable};
+pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
 pub use null_sender::null_sender;
 pub use report::{Assumed, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
 pub use scoreboard::{SCOREBOARD_FILE, Scoreboard};
@@ -103,6 +105,7 @@ fn try_changes(
     run_jobs(runner, &changed, again, &mut measured, announce)?;
     for (((index, by), experiment), measured) in tried.into_iter().zip(&changed).zip(&measured) {
         let then = experiment.report(measured, runner.world.name());
+        reports[index].wall_s += then.wall_s;
         for cell in &mut reports[index].cells {
             let same = then.cells.iter().find(|other| other.is_of_the_same(cell));
             if let (Some(moved), Some(same)) = (cell.moved.as_mut().filter(|m| m.by == *by), same) {
@@ -202,7 +205,7 @@ bounds = [0.5, 1]
             };
             experiment.plans(null).iter().map(of).collect()
         });
-        Measured { runs }
+        Measured { runs, ..Measured::default() }
     }
 
     fn cell<'a>(report: &'a ExperimentReport, case: &str, metric: &str, published: bool) -> &'a Cell {
@@ -311,6 +314,28 @@ bounds = [0.5, 1]
         assert_eq!(wanted(5, 0.2), [(1, 6..=13)]); // 80, but no more than doubled at once
         assert_eq!(wanted(30, 0.2), [(1, 31..=40)]);
         assert_eq!(wanted(40, 0.2), []);
+    }
+
+    #[test]
+    fn an_experiment_says_how_long_its_runs_took() {
+        // A clock that is a second on whenever it is read: that a run began, and that it is over. Another run may read it
+        // in between, so runs that share it take longer, but not longer than all of them.
+        let reads = std::sync::atomic::AtomicU64::new(0);
+        let clock = || reads.fetch_add(1, std::sync::atomic::Ordering::SeqCst) as f64;
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &clock, ticked: &|| () };
+        let origin = Origin::from_text("two.toml", TWO_CASES);
+        let plain = experiment(TWO_CASES);
+        let changed = plain.clone().with_changes(&origin, &registry).unwrap();
+        let report = reproduce(&runner, &[plain], Seeds::Exactly(2), &|_| ()).unwrap();
+        let plain = report.experiments[0].wall_s;
+        // Two cases and the null sender, on two seeds.
+        assert!((6.0..=6.0 * 11.0).contains(&plain), "{plain}");
+        assert_eq!(reads.load(std::sync::atomic::Ordering::SeqCst), 12);
+        let report = reproduce(&runner, &[changed], Seeds::Exactly(2), &|_| ()).unwrap();
+        let changed = report.experiments[0].wall_s;
+        assert!((10.0..=10.0 * 19.0).contains(&changed), "the changes that are tried are runs, too: {changed}");
+        assert!(!serde_json::to_string(&report).unwrap().contains("wall_s"), "what is kept does not depend on it");
     }
 
     #[test]

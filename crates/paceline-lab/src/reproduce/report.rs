@@ -15,12 +15,18 @@ pub struct ExperimentReport {
     pub id: String,
     /// A line on it.
     pub title: String,
+    /// The paper and the place in it; empty: the scenario does not say.
+    #[serde(default)]
+    pub source: String,
     /// What is assumed in it because no source gives it.
     pub assumed: Vec<Assumed>,
     /// The runs of each case.
     pub runs: Vec<CaseRuns>,
     /// A cell for each published value and bound of each case.
     pub cells: Vec<Cell>,
+    /// Seconds of real time that its runs took, one after the other; nothing that is kept depends on it.
+    #[serde(skip)]
+    pub wall_s: f64,
 }
 
 /// The runs of one case.
@@ -178,6 +184,13 @@ impl Report {
     }
 }
 
+impl ExperimentReport {
+    /// What it is an experiment of: its id up to the slash.
+    pub fn paper(&self) -> &str {
+        self.id.split_once('/').map_or(&self.id, |(paper, _)| paper)
+    }
+}
+
 impl CaseRuns {
     /// Of a value that takes no run.
     pub(super) fn of_value(case: &Label, value: Option<f64>) -> Self {
@@ -257,7 +270,7 @@ impl Cell {
 }
 
 /// How many of which.
-pub fn tally(reports: &[ExperimentReport]) -> Tallies {
+pub fn tally<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport>) -> Tallies {
     let mut tallies = Tallies::default();
     for report in reports {
         // By claim: whether it holds, and whether it does under the null sender.

@@ -30,11 +30,14 @@ pub(super) struct Run {
 pub(super) struct Measured {
     /// Of each case, and of each under the null sender: by seed.
     pub(super) runs: [Vec<BTreeMap<u64, Run>>; 2],
+    /// Seconds that they took, one after the other.
+    pub(super) wall_s: f64,
 }
 
 impl Measured {
     pub(super) fn none(experiment: &Experiment) -> Self {
-        Self { runs: [false, true].map(|null| vec![BTreeMap::new(); experiment.plans(null).len()]) }
+        let runs = [false, true].map(|null| vec![BTreeMap::new(); experiment.plans(null).len()]);
+        Self { runs, wall_s: 0.0 }
     }
 
     pub(super) fn of(&self, null: bool) -> &[BTreeMap<u64, Run>] {
@@ -81,7 +84,7 @@ pub(super) fn run_jobs(
     announce(jobs.iter().map(|j| plan(j).duration.as_secs_f64()).sum());
     jobs.sort_by_cached_key(|j| core::cmp::Reverse(traffic(plan(j))));
     // `par_bridge` hands out one after the other, in order.
-    let done: Vec<(Job, Run)> = jobs
+    let done: Vec<(Job, Run, f64)> = jobs
         .into_iter()
         .par_bridge()
         .map(|job| {
@@ -89,10 +92,11 @@ pub(super) fn run_jobs(
             let run = runner.run(plan, job.seed, None)?;
             let windows = windows(plan);
             let values = plan.quantities().map(|quantity| run.value(plan, &windows, quantity)).collect();
-            Ok((job, Run { trace_hash: run.trace_hash, values }))
+            Ok((job, Run { trace_hash: run.trace_hash, values }, run.wall_s))
         })
         .collect::<Result<_, WorldError>>()?;
-    for (job, run) in done {
+    for (job, run, wall_s) in done {
+        measured[job.experiment].wall_s += wall_s;
         measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 /// Name of the manifest in its folder.
-pub(super) const MANIFEST_FILE: &str = "manifest.json";
+pub const MANIFEST_FILE: &str = "manifest.json";
 /// Name of the file in a run's folder that says what the run is.
 pub(super) const ABOUT_FILE: &str = "about.json";
 

@@ -120,33 +120,49 @@
       addEventListener("afterprint", () => this.print(false));
     }
 
+    // A box for each subject. Several kinds (controllers, flows, cases) with several seeds each: a box for each kind,
+    // which has a colour, and one for each seed, of which the first is shown.
     legend(subjects) {
       const group = this.root.querySelector(".subjects");
-      const boxes = subjects.map(({ label }, index) => {
+      const kinds = [...new Set(subjects.map(({ kind }) => kind))];
+      const seeds = [...new Set(subjects.map(({ seed }) => seed))];
+      const grouped = kinds.length > 1 && seeds.length > 1;
+      this.colours = subjects.map(({ kind }, index) => (grouped ? kinds.indexOf(kind) : index));
+      const rows = grouped ? [kinds, seeds] : [subjects.map(({ label }) => label)];
+      const keys = (subject) => (grouped ? [kinds.indexOf(subject.kind), seeds.indexOf(subject.seed)] : [subjects.indexOf(subject)]);
+      const boxes = rows.map((row, of) => row.map((name, index) => {
         const box = make("input", { type: "checkbox" });
-        box.checked = true;
-        box.addEventListener("change", () => {
-          if (box.checked) this.hidden.delete(index); else this.hidden.add(index);
-          this.redraw();
-        });
-        const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
-        swatch.innerHTML = line(DASHES[round(index)], 2);
-        swatch.style.color = `var(--c${index % COLOURS})`;
-        group.append(make("label", {}, box, swatch, label));
+        box.checked = of === 0 || index === 0;
+        box.addEventListener("change", () => show());
+        const label = make("label", {}, box);
+        if (of === 0) {
+          const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
+          swatch.innerHTML = line(DASHES[round(index)], 2);
+          swatch.style.color = `var(--c${index % COLOURS})`;
+          label.append(swatch);
+        }
+        label.append(of === 0 ? name : `seed ${name}`);
+        group.append(label);
+        if (grouped && of === 0 && index === row.length - 1) group.append(make("i", { class: "break" }));
         return box;
-      });
-      if (boxes.length > 2) {
+      }));
+      const show = () => {
+        this.hidden = new Set();
+        subjects.forEach((subject, index) => {
+          if (!keys(subject).every((key, of) => boxes[of][key].checked)) this.hidden.add(index);
+        });
+        this.redraw();
+      };
+      if (subjects.length > 2) {
         const all = make("button", { type: "button" }, "all / none");
         all.addEventListener("click", () => {
           const checked = this.hidden.size > 0;
-          boxes.forEach((box, index) => {
-            box.checked = checked;
-            if (checked) this.hidden.delete(index); else this.hidden.add(index);
-          });
-          this.redraw();
+          boxes.flat().forEach((box) => (box.checked = checked));
+          show();
         });
         group.append(all);
       }
+      show();
     }
 
     redraw() {
@@ -172,7 +188,7 @@
     }
   }
 
-  const round = (subject) => Math.floor(subject / COLOURS) % DASHES.length;
+  const round = (nth) => Math.floor(nth / COLOURS) % DASHES.length;
   const line = (dash, width) =>
     `<svg width="26" height="10"><path d="M1 5H25" stroke="currentColor" stroke-width="${width}" stroke-dasharray="${dash}"/></svg>`;
 
@@ -196,7 +212,7 @@
         const key = `${series.subject} ${series.role}`;
         const nth = lines.get(key) ?? 0;
         lines.set(key, nth + 1);
-        series.dash = series.role === "second" ? [4, 3] : DASHES[(nth + round(series.subject)) % DASHES.length];
+        series.dash = series.role === "second" ? [4, 3] : DASHES[(nth + round(this.scenario.colours[series.subject] ?? 0)) % DASHES.length];
         series.nth = nth;
       }
     }
@@ -353,7 +369,7 @@
     }
 
     colourOf(series) {
-      return series.subject === null ? colour("--ink") : colour(`--c${series.subject % COLOURS}`);
+      return series.subject === null ? colour("--ink") : colour(`--c${this.scenario.colours[series.subject] % COLOURS}`);
     }
 
     // First and last index of the points of `series` that the span in view needs.
@@ -398,6 +414,7 @@
 
     isZoomed() {
       const { min, max } = this.u.scales.x;
+      if (min === null) return false; // the first layout is still to come
       const [from, to] = this.span();
       return min > from + 1e-9 || max < to - 1e-9;
     }

@@ -1,12 +1,13 @@
 //! What stands in words on the page: a section for each scenario.
 
+use crate::cells;
 use crate::figure::{Figure, Kind, Panel, Series};
 use crate::panels;
 use crate::read::{Results, Run};
 use paceline_lab::group::Group;
 use paceline_lab::metrics;
 use paceline_lab::metrics::Kind as MetricKind;
-use paceline_lab::reproduce::{Cell, Verdict};
+use paceline_lab::reproduce::Cell;
 use serde_json::Value;
 use std::path::Path;
 
@@ -291,42 +292,20 @@ impl GroupView {
 
 impl CellView {
     fn of(cell: &Cell) -> Self {
-        let kind = if cell.over.is_some() { MetricKind::Number } else { kind_of(&cell.metric) };
-        let mut what = cell.quantity();
-        if let Some(flow) = &cell.flow {
+        let [mut what, _, flow, window] = cells::place(cell);
+        if !flow.is_empty() {
             what += &format!(" of {flow}");
         }
-        what += &format!(", {} to {} s", cell.window_s.0, cell.window_s.1);
+        what += &format!(", {window}");
         if let (None, Some(claim)) = (cell.published, &cell.claim) {
             what = format!("{claim}: {what}");
         }
-        let bound = |bounds: (f64, f64)| {
-            let end = |end: f64| Some(end).filter(|end| end.is_finite()).map(|end| kind.show(end));
-            match (end(bounds.0), end(bounds.1)) {
-                (Some(low), Some(high)) => format!("{low} to {high}"),
-                (Some(low), None) => format!("at least {low}"),
-                (None, Some(high)) => format!("at most {high}"),
-                (None, None) => "–".to_owned(),
-            }
-        };
-        let mut measured = or_dash(cell.measured, kind);
-        if let Some(ci95) = cell.ci95.filter(|ci95| ci95.is_finite()) {
-            measured += &format!(" ± {}", kind.show(ci95));
-        }
         Self {
             what,
-            published: or_dash(cell.published, kind),
-            measured,
-            tolerance: match (cell.tolerance, cell.bounds) {
-                (Some(tolerance), _) => format!("± {}", kind.show(tolerance)),
-                (None, Some(bounds)) => bound(bounds),
-                (None, None) => "–".to_owned(),
-            },
-            verdict: match cell.verdict {
-                Verdict::Reproduced => "reproduced",
-                Verdict::Direction => "direction",
-                Verdict::Not => "not",
-            },
+            published: cells::value(cell.published, cell),
+            measured: cells::measured(cell),
+            tolerance: cells::tolerance(cell),
+            verdict: cell.verdict.name(),
             note: cell.note.clone().unwrap_or_default(),
         }
     }

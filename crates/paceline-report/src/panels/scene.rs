@@ -85,6 +85,7 @@ impl<'a> Scene<'a> {
             flow,
             controller: controller.to_owned(),
             label: String::new(),
+            kind: String::new(),
         };
         let shown = self.shown.iter();
         let mut subjects: Vec<Subject> =
@@ -101,7 +102,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Names each subject by what tells it from others: flow, controller, changes, seed.
+/// Names each subject by what tells it from others: flow, controller, changes, seed; and without the seed by its kind.
 pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
     let differ = |of: fn(&Subject) -> String| subjects.iter().any(|s| of(s) != of(&subjects[0]));
     let (flows, controllers) = (differ(|s| s.flow.clone()), differ(|s| s.controller.clone()));
@@ -114,7 +115,7 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
         _ => "as written".to_owned(),
     };
     let changed = runs.iter().any(|run| run.stored.changes != runs[0].stored.changes);
-    let labels: Vec<String> = subjects
+    let kinds: Vec<String> = subjects
         .iter()
         .map(|s| {
             let mut parts = Vec::new();
@@ -127,11 +128,11 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
             if changed {
                 parts.push(changes(&s.run));
             }
-            if seeds {
-                parts.push(format!("seed {}", s.seed));
-            }
             parts.join(" · ")
         })
         .collect();
-    subjects.iter_mut().zip(labels).for_each(|(subject, label)| subject.label = label);
+    for (subject, kind) in subjects.iter_mut().zip(kinds) {
+        subject.label = if seeds { format!("{kind} · seed {}", subject.seed) } else { kind.clone() };
+        subject.kind = kind;
+    }
 }

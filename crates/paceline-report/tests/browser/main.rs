@@ -23,7 +23,19 @@ fn open(browser: &mut Browser, dir: &Path) -> PathBuf {
     let outside: Vec<&String> = browser.requests.iter().filter(|url| !url.starts_with("file://")).collect();
     assert!(outside.is_empty() && browser.requests.len() == 1, "{:?}", browser.requests);
 
-    // Every plot has coloured pixels, and drew each series that has points.
+    // What a plot spans at first holds all but few of its values.
+    let narrow = browser.evaluate(
+        "paceline.figures.flatMap((figure) => figure.panels).filter(({ plot, y, series }) =>
+           !plot.lanes && !y.range && !series.filter((s) => s.n && s.kind !== 'band' && s.role !== 'limit' && plot.visible(s))
+             .every((s) => s.shares && plot.u.scales.y.max >= s.shares[1])).map(({ id }) => id)",
+    );
+    assert_eq!(narrow, Value::Array(Vec::new()), "these show too little");
+
+    // Every plot has coloured pixels, and drew each series that has points, once all are shown.
+    browser.evaluate(
+        "document.querySelectorAll('.subjects input:not(:checked)').forEach((box) => box.click()), \
+         new Promise((done) => setTimeout(done, 100))",
+    );
     let empty = browser.evaluate(
         "paceline.figures.flatMap((figure) => figure.panels).flatMap(({ id, plot, series }) => {
            const canvas = plot.element.querySelector('canvas');
@@ -110,6 +122,37 @@ fn look(name: &str, wanted: &[Wanted<'_>]) {
 #[test]
 fn table_1_under_two_controllers() {
     look("table1", &[TABLE_1, Wanted { controller: Some("fixed"), ..TABLE_1 }]);
+}
+
+/// Each controller is a box and a colour, each seed a box; at first the first seed is shown.
+#[test]
+fn seeds_of_two_controllers_are_shown_and_hidden_together() {
+    let Some(program) = chromium::installed() else { return };
+    let scratch = Scratch::new("seeds");
+    let dir = scratch.0.join("results");
+    for controller in [None, Some("fixed")] {
+        run_into(&dir, Wanted { controller, seeds: &[1, 2], ..TABLE_1 });
+    }
+    let mut browser = Browser::start(&program, &scratch.0.join("profile"));
+    let page = open(&mut browser, &dir);
+    compare(&mut browser, &dir);
+    browser.open(&page);
+    let boxes = "[...document.querySelectorAll('.subjects label')].map((l) => [l.textContent, l.firstChild.checked])";
+    let told = json!([["fixed", true], ["gcc-2016", true], ["seed 1", true], ["seed 2", false]]);
+    assert_eq!(browser.evaluate(boxes), told);
+    let shown = "(() => { const { plot, series } = paceline.figures[0].panels[0];
+                   return [...new Set(series.filter((s) => s.subject !== null && plot.visible(s)).map((s) => s.subject))]
+                     .map((s) => paceline.figures[0].subjects[s].label).sort(); })()";
+    assert_eq!(browser.evaluate(shown), json!(["fixed · seed 1", "gcc-2016 · seed 1"]));
+    let click = |nth| format!("document.querySelectorAll('.subjects input')[{nth}].click()");
+    browser.evaluate(&click(0));
+    assert_eq!(browser.evaluate(shown), json!(["gcc-2016 · seed 1"]));
+    browser.evaluate(&click(3));
+    assert_eq!(browser.evaluate(shown), json!(["gcc-2016 · seed 1", "gcc-2016 · seed 2"]));
+    let colours = "new Set(paceline.figures[0].panels[0].series.filter((s) => paceline.figures[0].panels[0].plot.visible(s) \
+                   && s.subject !== null).map((s) => paceline.figures[0].panels[0].plot.colourOf(s))).size";
+    assert_eq!(browser.evaluate(colours), json!(1), "one controller has one colour");
+    assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }
 
 #[test]

@@ -421,14 +421,33 @@ impl SendHalf for Sender {
     /// `A = min(A_s, A_r)` (section 3.5).
     fn decision(&self) -> Decision {
         let target = self.loss.rate().min(self.remb.unwrap_or(Rate::MAX)).max(self.min);
-        Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: target }
+        let pacing = target.scale(self.pacing_factor).max(target);
+        Decision { target, pacing, window: None, padding: target }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_units::DataSize;
+    use paceline_units::{DataSize, Fraction};
+
+    /// Rates beyond 2^53 bit/s are rounded when they are scaled: never to a pacer slower than the target.
+    #[test]
+    fn pacing_is_no_slower_than_an_absurd_target() {
+        let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+        let loss = LossConfig { increase: 10.0, ..Gcc2016Config::default().loss };
+        let config = Gcc2016Config { loss, pacing_factor: 1.0, ..Gcc2016Config::default() };
+        let mut half = config.build(&setup).send.expect("it has one");
+        let mut signals = Signals::unheard();
+        for second in 0..20 {
+            let report = ReceiverReport { fraction_lost: Fraction::new(0.0).unwrap(), rtt: None };
+            half.handle_report(Time::from_secs(second), &report, &mut signals);
+        }
+        let odd = Rate::from_bps((1 << 60) + 1);
+        half.handle_message(Time::from_secs(20), &Message::Remb(odd), &mut signals);
+        let decision = half.decision();
+        assert!(decision.target == odd && decision.pacing >= odd, "{decision:?}");
+    }
 
     /// Audio comes first and more often, but only frames of video steer; both count towards `R`.
     #[test]
