@@ -39,13 +39,13 @@ fn both_ways_agree_on_a_clean_path() {
     within("delay", median(&here) - median(&there), -5.0, 5.0);
 }
 
-/// A queue that marks all packets from 10 ms on: a burst of marks is a signal of seconds, and the rate saws between its
+/// A queue that marks all packets from 1500 bytes on, 12 ms at 1 Mbit/s: a burst of marks is a signal of seconds, and the rate saws between its
 /// minimum and the link. The queue is a quarter of what it is without marks, and of the link a third is used.
 #[test]
 fn marks_count_both_ways() {
     for controller in ["nada", "nada-sender"] {
         let mean = |path| run(controller, path).pooled.one_way.expect("packets arrived").mean;
-        let (plain, marked) = (mean(""), run(controller, "queue = { limit = \"300ms\", mark = \"10ms\" }"));
+        let (plain, marked) = (mean(""), run(controller, "queue = { limit = \"300ms\", mark = \"1500 B\" }"));
         let flow = &marked.flows[0];
         within("marked", flow.marked_packets as f64 / flow.ecn_packets as f64, 0.02, 0.15);
         let shorter = marked.pooled.one_way.expect("packets arrived").mean / plain;

@@ -1,4 +1,4 @@
-//! The numbers that papers and code print, against those that each controller starts from: an equation is tested by its
+//! The numbers that papers, RFCs and code print, against those that the controllers start from: an equation is tested by its
 //! vectors, what it is given by default only here.
 
 use paceline::Registry;
@@ -123,4 +123,127 @@ fn gcc_remb_2018() {
 fn gcc_tfb() {
     assert_defaults("gcc-tfb", &Y2018);
     assert_defaults("gcc-tfb", &[("window", 20.0), ("smoothing", 0.9), ("gain", 4.0), ("acked_ms", 150.0)]);
+}
+
+/// De Cicco et al., FhMN 2013, section 2.2; libwebrtc of March 2013.
+#[test]
+fn gcc2013() {
+    assert_defaults(
+        "gcc-2013",
+        &[
+            ("q_slope", 1e-10),
+            ("q_offset", 1e-2),
+            ("threshold_ms", 25.0),
+            ("overuse_ms", 100.0),
+            ("alpha_near", 0.95),
+            ("alpha_far", 0.9),
+            ("headroom", 1.5),
+            ("window_ms", 500.0),
+            ("remb_ms", 1000.0),
+            ("loss_low", 0.02),
+            ("loss_high", 0.1),
+            ("loss_increase", 1.05),
+            ("loss_step", 1000.0),
+            ("loss_decrease", 0.5),
+        ],
+    );
+}
+
+/// Carlucci et al., MED 2016, section II-B; the draft that it cites.
+#[test]
+fn gcc_med16() {
+    assert_defaults(
+        "gcc-med16",
+        &[
+            ("gamma_0", 12.5),
+            ("k_u", 0.01),
+            ("k_d", 0.00018),
+            ("guard_ms", 15.0),
+            ("alpha", 0.85),
+            ("headroom", 1.5),
+            ("window_ms", 500.0),
+            ("loss_low", 0.02),
+            ("loss_high", 0.1),
+            ("loss_increase", 1.05),
+            ("loss_decrease", 0.5),
+        ],
+    );
+}
+
+/// Carlucci et al., MED 2016, section II-A; draft-ietf-rmcat-nada-00.
+#[test]
+fn nada2015() {
+    assert_defaults(
+        "nada-2015",
+        &[
+            ("delta_ms", 100.0),
+            ("window_ms", 500.0),
+            ("alpha", 0.9),
+            ("knee_ms", 50.0),
+            ("d_max_ms", 400.0),
+            ("d_loss_ms", 1000.0),
+            ("ramp_up_ms", 10.0),
+            ("gamma_max", 0.2),
+            ("q_bound_ms", 50.0),
+            ("x_ref_ms", 20.0),
+            ("kappa", 0.5),
+            ("eta", 2.0),
+            ("tau_ms", 500.0),
+            ("beta", 0.1),
+        ],
+    );
+}
+
+/// RFC 8298, section 4.1.1.1.
+#[test]
+fn scream() {
+    let both = [
+        ("qdelay_weight", 0.1),
+        ("qdelay_target_lo_ms", 100.0),
+        ("gain", 1.0),
+        ("head_room", 1.1),
+        ("beta_loss", 0.8),
+        ("beta_ecn", 0.9),
+        ("trend_th", 0.2),
+        ("trend_lo", 0.2),
+        ("resume_ms", 5000.0),
+        ("ramp_up_bps", 200e3),
+        ("guard", 0.1),
+        ("queue_delay_ms", 20.0),
+        ("beta_rate", 0.9),
+    ];
+    assert_defaults("scream", &both);
+    assert_defaults("scream-cpp", &both);
+    assert_defaults(
+        "scream",
+        &[
+            ("qdelay_target_hi_ms", 400.0),
+            ("min_cwnd", 3000.0),
+            ("mss", 1000.0),
+            ("pace_min_bps", 50e3),
+            ("queue_factor", 1.0),
+            ("queue_scale", 0.95),
+            ("trend_memory", 0.99),
+        ],
+    );
+    // The authors' C++ of 2018, as published with rmcat-ns3.
+    assert_defaults(
+        "scream-cpp",
+        &[
+            ("base_history", 50.0),
+            ("base_span_ms", 10e3),
+            ("trend_memory", 0.98),
+            ("reorder_ms", 20.0),
+            ("gain_down", 2.0),
+            ("fall_max", 0.25),
+            ("used", 1.2),
+            ("window_ms", 10.0),
+            ("pacing_factor", 1.5),
+            ("acked_max", 1.25),
+            ("queue_factor", 0.2),
+            ("queue_scale", 1.0),
+            ("beta_rate_ecn", 0.95),
+            ("growth_limit", 1.5),
+        ],
+    );
 }

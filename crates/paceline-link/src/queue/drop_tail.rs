@@ -15,7 +15,7 @@ pub enum DropTailLimit {
     Packets(u32),
     /// What the link drains in this time at the rate it has when a packet arrives: the limit in bytes follows each
     /// change of capacity. Packets that already wait stay; an outage keeps the limit that was in force before it.
-    /// At least one packet of 1500 bytes always fits.
+    /// As a limit it always has room for a packet of 1500 bytes; as a mark it has not.
     DrainTime(TimeDelta),
 }
 
@@ -28,10 +28,15 @@ pub struct DropTail {
     bytes: DataSize,
 }
 
+/// A queue that has no room for one packet passes none.
+const PACKET: DataSize = DataSize::from_bytes(1500);
+
 /// A limit, and what it comes to.
 #[derive(Debug)]
 struct Level {
     limit: DropTailLimit,
+    /// A drain time never comes to less.
+    least: DataSize,
     /// The last rate above zero that was seen, for [`DropTailLimit::DrainTime`].
     rate: Rate,
     /// The limit in bytes at `rate`.
@@ -41,18 +46,18 @@ struct Level {
 impl DropTail {
     /// An empty queue.
     pub fn new(limit: DropTailLimit) -> Self {
-        Self { limit: Level::new(limit), mark: None, waiting: VecDeque::new(), bytes: DataSize::ZERO }
+        Self { limit: Level::new(limit, PACKET), mark: None, waiting: VecDeque::new(), bytes: DataSize::ZERO }
     }
 
     /// The same queue, which marks what does not fit below `mark`.
     pub fn marking(self, mark: Option<DropTailLimit>) -> Self {
-        Self { mark: mark.map(Level::new), ..self }
+        Self { mark: mark.map(|mark| Level::new(mark, DataSize::ZERO)), ..self }
     }
 }
 
 impl Level {
-    fn new(limit: DropTailLimit) -> Self {
-        Self { limit, rate: Rate::ZERO, limit_at_rate: DataSize::ZERO }
+    fn new(limit: DropTailLimit, least: DataSize) -> Self {
+        Self { limit, least, rate: Rate::ZERO, limit_at_rate: DataSize::ZERO }
     }
 
     /// Whether one more packet of this size stays within the limit, where so much waits.
@@ -64,7 +69,7 @@ impl Level {
             DropTailLimit::DrainTime(time) => {
                 if rate != self.rate && !rate.is_zero() {
                     self.rate = rate;
-                    self.limit_at_rate = (rate * time).max(DataSize::from_bytes(1500));
+                    self.limit_at_rate = (rate * time).max(self.least);
                 }
                 bytes + size <= self.limit_at_rate
             }
@@ -151,6 +156,9 @@ mod tests {
             // 300 ms at 80 kbps are 3000 bytes.
             (time(300), 80, 3),
             (time(299), 80, 2),
+            // Less than a packet: no packet stays below it, which a limit would let pass.
+            (time(100), 80, 1),
+            (time(99), 80, 0),
         ] {
             for ecn in [Ecn::Ect0, Ecn::Ect1] {
                 let expected: Vec<Ecn> = (0..6).map(|n| if n < unmarked { ecn } else { Ecn::Ce }).collect();

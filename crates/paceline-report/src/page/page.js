@@ -120,13 +120,14 @@
       addEventListener("afterprint", () => this.print(false));
     }
 
-    // A box for each subject. Several kinds (controllers, flows, cases) with several seeds each: a box for each kind,
-    // which has a colour, and one for each seed, of which the first is shown.
+    // A box for each subject. Several kinds (controllers, flows, cases), each with the same several seeds: a box for each
+    // kind, which has a colour, and one for each seed, of which the first is shown.
     legend(subjects) {
       const group = this.root.querySelector(".subjects");
       const kinds = [...new Set(subjects.map(({ kind }) => kind))];
-      const seeds = [...new Set(subjects.map(({ seed }) => seed))];
-      const grouped = kinds.length > 1 && seeds.length > 1;
+      const seeds = [...new Set(subjects.map(({ seed }) => seed))].sort((a, b) => a - b);
+      const grid = kinds.every((kind) => seeds.every((seed) => subjects.some((s) => s.kind === kind && s.seed === seed)));
+      const grouped = kinds.length > 1 && seeds.length > 1 && grid;
       this.colours = subjects.map(({ kind }, index) => (grouped ? kinds.indexOf(kind) : index));
       const rows = grouped ? [kinds, seeds] : [subjects.map(({ label }) => label)];
       const keys = (subject) => (grouped ? [kinds.indexOf(subject.kind), seeds.indexOf(subject.seed)] : [subjects.indexOf(subject)]);

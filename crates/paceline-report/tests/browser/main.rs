@@ -152,6 +152,12 @@ fn seeds_of_two_controllers_are_shown_and_hidden_together() {
     let colours = "new Set(paceline.figures[0].panels[0].series.filter((s) => paceline.figures[0].panels[0].plot.visible(s) \
                    && s.subject !== null).map((s) => paceline.figures[0].panels[0].plot.colourOf(s))).size";
     assert_eq!(browser.evaluate(colours), json!(1), "one controller has one colour");
+
+    // A seed that one of them lacks: each run is a box of its own, and all are shown.
+    run_into(&dir, Wanted { seeds: &[3], ..TABLE_1 });
+    open(&mut browser, &dir);
+    let all = browser.evaluate(&format!("{boxes}.filter(([, checked]) => checked).length"));
+    assert_eq!(all, json!(5));
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }
 

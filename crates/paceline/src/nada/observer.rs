@@ -78,12 +78,16 @@ pub(super) const SIGNALS: [SignalSpec; 6] = [
     SignalSpec::series("loss_int", "packets"),
 ];
 
+/// A packet that seems to arrive this much before the one before it came by a clock that was set (libwebrtc:
+/// kArrivalTimeOffsetThresholdMs). The RFC says nothing of it.
+const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
+
 /// Turns packets into reports.
 #[derive(Clone, Debug)]
 pub struct Observer {
     config: ObserverConfig,
-    /// When the last packet arrived.
-    now: RemoteTime,
+    /// When the last packet arrived; `None` before the first: a receiver's clock may read anything, also below zero.
+    now: Option<RemoteTime>,
     queue: QueueDelay,
     filter: MinFilter,
     /// The last delay above the base, and what the filter made of it, ms.
@@ -102,7 +106,7 @@ impl Observer {
     /// Nothing seen.
     pub fn new(config: ObserverConfig) -> Self {
         Self {
-            now: RemoteTime::ZERO,
+            now: None,
             queue: QueueDelay::new(config.base_delay),
             filter: MinFilter::default(),
             delay: (0.0, 0.0),
@@ -119,13 +123,17 @@ impl Observer {
 
     /// When the last packet arrived.
     pub fn now(&self) -> RemoteTime {
-        self.now
+        self.now.unwrap_or(RemoteTime::ZERO)
     }
 
-    /// A packet. One that overtook others counts as arrived when they did.
+    /// A packet. One that was overtaken counts as arrived when the others did; from a clock that was set back all begins
+    /// anew.
     pub fn handle_packet(&mut self, packet: &Seen) {
-        self.now = self.now.max(packet.arrival);
-        let now = self.now;
+        if self.now.is_some_and(|now| now - packet.arrival > CLOCK_JUMP) {
+            *self = Self::new(self.config);
+        }
+        let now = self.now.map_or(packet.arrival, |now| now.max(packet.arrival));
+        self.now = Some(now);
         self.incoming.restart_if_empty(now);
         self.incoming.handle_arrival(now, packet.size);
         if let Some(sent) = packet.sent {
