@@ -219,6 +219,61 @@ fn a_million_points_of_many_runs_are_one_small_page() {
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }
 
+/// Filters are style alone: what they hide is gone from the matrix and from the tables, and so is what has nothing left.
+#[test]
+fn a_scoreboard_is_filtered_without_a_script_and_fits_a_phone() {
+    let Some(program) = chromium::installed() else { return };
+    let scratch = Scratch::new("scoreboard");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scoreboard/mmsys16");
+    let page = scratch.0.join("scoreboard.html");
+    paceline_report::scoreboard::write(&kept, &page).unwrap();
+    let board: Value = serde_json::from_slice(&fs::read(kept.join("scoreboard.json")).unwrap()).unwrap();
+    let mut browser = Browser::start(&program, &scratch.0.join("profile"));
+    browser.requests.clear();
+    browser.call("Page.navigate", json!({"url": format!("file://{}", page.display())}));
+    browser.evaluate(
+        "new Promise((done) => { const look = () => document.readyState === 'complete' && document.querySelector('footer') \
+         ? done() : setTimeout(look, 20); look(); })",
+    );
+    let seen = |browser: &mut Browser| {
+        let count = |selector: &str| {
+            format!("[...document.querySelectorAll('{selector}')].filter((e) => e.getClientRects().length).length")
+        };
+        let wanted = ["a.square", "tbody.cell", "section.experiment.group"].map(count).join(", ");
+        browser.evaluate(&format!("[{wanted}]"))
+    };
+    // What should be seen: cells that none of these hides, and experiments that have one.
+    let expected = |hidden: &dyn Fn(&Value) -> bool| {
+        let left = |experiment: &Value| experiment["cells"].as_array().unwrap().iter().filter(|c| !hidden(c)).count();
+        let left: Vec<usize> = board["experiments"].as_array().unwrap().iter().map(left).collect();
+        let cells: usize = left.iter().sum();
+        json!([cells, cells, left.iter().filter(|left| **left > 0).count()])
+    };
+    let reproduced = |cell: &Value| cell["verdict"] == "reproduced";
+    let given = |cell: &Value| cell["null_reproduces"] == true;
+    let tick = |browser: &mut Browser, id: &str| browser.evaluate(&format!("document.getElementById('{id}').click()"));
+    assert_eq!(seen(&mut browser), expected(&|_| false));
+    tick(&mut browser, "open");
+    assert_eq!(seen(&mut browser), expected(&reproduced));
+    tick(&mut browser, "hard");
+    assert_eq!(seen(&mut browser), expected(&|cell| reproduced(cell) || given(cell)));
+    tick(&mut browser, "open");
+    assert_eq!(seen(&mut browser), expected(&given));
+    assert_ne!(expected(&given), expected(&|_| false), "there is something to hide");
+    // Every link leads to something on the page.
+    let astray = "[...document.links].filter((a) => !document.getElementById(decodeURI(a.hash.slice(1)))).length";
+    assert_eq!(browser.evaluate(astray), json!(0));
+    let phone = json!({"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone);
+    assert_eq!(
+        browser.evaluate("document.documentElement.scrollWidth"),
+        json!(390),
+        "tables scroll, the page does not"
+    );
+    assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    assert!(browser.requests.len() == 1 && browser.requests[0].starts_with("file://"), "{:?}", browser.requests);
+}
+
 /// Not a test: `cargo xtask screenshots` asks for it, and names the file.
 #[test]
 #[ignore = "writes the README's picture"]
