@@ -171,6 +171,7 @@ impl Registry {
         registry.add(gcc::gcc_remb_2018::entry());
         registry.add(gcc::gcc_tfb::entry());
         registry.add(nada::nada2015::entry());
+        nada::rfc8698::entries().into_iter().for_each(|entry| registry.add(entry));
         scream::v1::entries().into_iter().for_each(|entry| registry.add(entry));
         registry.add(fixed::entry());
         registry

@@ -400,9 +400,11 @@ fn over_use_lowers_the_rate() {
             }
         }
         let (steady, growing): (Vec<_>, Vec<_>) = told.into_iter().partition(|(frame, _)| *frame <= 300);
-        // 873 kbit/s come in. Nothing falls; but NADA follows what comes in, and a little above it is no fall.
+        // 873 kbit/s come in. Nothing falls, told each second or not at all; but NADA follows what comes in, and a little above
+        // it is no fall.
         let stays = steady.is_sorted_by_key(|(_, rate)| *rate) || steady.iter().all(|(_, r)| r.as_bps() > 1_000_000);
-        assert!(stays && steady.len() >= 5, "{}: {steady:?}", entry.name());
+        let as_often = if entry.name() == "gcc-2013" { steady.is_empty() } else { steady.len() >= 5 };
+        assert!(stays && as_often, "{}: {steady:?}", entry.name());
         let least = growing.iter().map(|(_, rate)| *rate).min().expect("seconds passed");
         // 3600 bytes in 33 + 8 ms: 702 kbit/s come in.
         assert!((500..=860).contains(&(least.as_bps() / 1000)), "{}: {steady:?}, {growing:?}", entry.name());

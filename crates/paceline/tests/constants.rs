@@ -57,6 +57,41 @@ fn gcc2015() {
     assert_defaults("gcc-dynamic-alpha", &printed);
 }
 
+/// RFC 8698, table 2, and the bound of eq. 11 and 12.
+#[test]
+fn nada() {
+    for controller in ["nada", "nada-sender"] {
+        assert_defaults(
+            controller,
+            &[
+                ("prio", 1.0),
+                ("xref_ms", 10.0),
+                ("kappa", 0.5),
+                ("eta", 2.0),
+                ("tau_ms", 500.0),
+                ("delta_ms", 100.0),
+                ("logwin_ms", 500.0),
+                ("qeps_ms", 10.0),
+                ("dfilt_ms", 120.0),
+                ("gamma_max", 0.5),
+                ("qbound_ms", 50.0),
+                ("multiloss", 7.0),
+                ("qth_ms", 50.0),
+                ("lambda", 0.5),
+                ("plrref", 0.01),
+                ("pmrref", 0.01),
+                ("dloss_ms", 10.0),
+                ("dmark_ms", 2.0),
+                ("fps", 30.0),
+                ("beta_s", 0.1),
+                ("beta_v", 0.1),
+                ("alpha", 0.1),
+                ("beta_most", 0.05),
+            ],
+        );
+    }
+}
+
 /// libwebrtc of 2018: what its receiver and its sender share.
 const Y2018: [(&str, f64); 14] = [
     ("group_ms", 5.0),

@@ -7,11 +7,15 @@ use paceline::blocks::{
     TwoStateConfig, TwoStateKalman, Usage, tfrc,
 };
 use paceline::gcc::{Aimd, AimdConfig, Branch, RateConfig, RateController, Region, RembTimer, dynamic_alpha, eta};
+use paceline::nada::{
+    GradualConfig, LossIntervals, PenaltyConfig, RampUpConfig, Shaping, ShapingConfig, average_loss_interval,
+    exponential_warping, gradual, linear_signal, quadratic_signal, quartic_warping, ramp_gain, ramp_up, smoothed_ratio,
+};
 use paceline::scream::{
     Acknowledged, Congestion, CongestionWindow, Growth, MediaRate, MediaRateConfig, Observed, ScreamConfig, Step,
     prediction, qdelay_trend, scale,
 };
-use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
+use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use serde_json::Value;
 
 const PAPER: ThresholdConfig =
@@ -391,6 +395,106 @@ fn scream_trend() {
     let a = prediction(&numbers(&v["input"]["history"]));
     near(a, &v["expected"]["a"], || "a".into());
     near(qdelay_trend(a, number(&v["input"]["fraction_avg"])), &v["expected"]["trend"], || "trend".into());
+}
+
+/// V5.1 and V5.2: warping of RFC 8698, and of 2015 with two knees.
+#[test]
+fn nada_warping() {
+    let v = vector("V5.1");
+    for (i, d) in numbers(&v["input"]["d"]).into_iter().enumerate() {
+        near(exponential_warping(d, 50.0, 0.5), &v["expected"]["d_tilde"][i], || format!("V5.1 {d} ms"));
+    }
+    let v = vector("V5.2");
+    for (i, d) in numbers(&v["input"]["d"]).into_iter().enumerate() {
+        near(quartic_warping(d, 50.0, 400.0), &v["expected"]["knee50"][i], || format!("V5.2 {d} ms"));
+        near(quartic_warping(d, 100.0, 400.0), &v["expected"]["knee100"][i], || format!("V5.2 {d} ms"));
+    }
+}
+
+/// V5.3 and V5.8: losses and marks as a delay, and their smoothing.
+#[test]
+fn nada_signal() {
+    let v = vector("V5.3");
+    let c = PenaltyConfig { d_loss: 10.0, plr_ref: 0.01, d_mark: 2.0, pmr_ref: 0.01 };
+    for (i, case) in list(&v["input"]["cases"]).iter().enumerate() {
+        let [d, p_loss, p_mark] = numbers(case)[..] else { panic!("V5.3: three numbers a case") };
+        near(quadratic_signal(d, p_loss, p_mark, &c), &v["expected"]["x_curr"][i], || format!("V5.3 {i}"));
+    }
+    let [d, p] = numbers(&v["input"]["nada2015"])[..] else { panic!("V5.3: delay and loss") };
+    near(linear_signal(d, p, 1000.0), &v["expected"]["x_2015"], || "V5.3 of 2015".to_owned());
+    let v = vector("V5.8");
+    let (instant, before) = (number(&v["input"]["p_inst"]), number(&v["input"]["p_prev"]));
+    near(smoothed_ratio(instant, before, 0.1), &v["expected"]["p"], || "V5.8".to_owned());
+}
+
+/// V5.4: accelerated ramp-up; the RFC's rate is that of a round-trip time of 50 ms and 900 kbit/s received.
+#[test]
+fn nada_ramp_up() {
+    let v = vector("V5.4");
+    let (rfc, y2015) = (RampUpConfig { gamma_max: 0.5, q_bound: 50.0 }, RampUpConfig { gamma_max: 0.2, q_bound: 50.0 });
+    let rtts: Vec<i64> = list(&v["input"]["rtt"]).iter().map(|rtt| rtt.as_i64().unwrap()).collect();
+    for (i, rtt) in rtts.into_iter().enumerate() {
+        let gamma = ramp_gain(TimeDelta::from_millis(rtt + 100 + 120), &rfc);
+        near(gamma, &v["expected"]["gamma"][i], || format!("V5.4 {rtt} ms"));
+    }
+    let rate = ramp_up(Rate::from_kbps(900), TimeDelta::from_millis(50 + 100 + 120), &rfc);
+    assert_eq!(rate.as_bps_f64(), number(&v["expected"]["r_ref"]).round());
+    let of_2015 = |rtt: i64| TimeDelta::from_millis(rtt + 100);
+    near(ramp_gain(of_2015(100), &y2015), &v["expected"]["gamma15_100"], || "V5.4 of 2015, 100 ms".to_owned());
+    near(ramp_gain(of_2015(400), &y2015), &v["expected"]["gamma15_400"], || "V5.4 of 2015, 400 ms".to_owned());
+    let rate = ramp_up(Rate::from_kbps(1000), of_2015(100), &y2015);
+    assert_eq!(rate.as_bps_f64() / 1e3, number(&v["expected"]["r15"]));
+}
+
+/// V5.5: the gradual update, rates in kbit/s.
+#[test]
+fn nada_gradual() {
+    let rfc = GradualConfig { x_ref: 10.0, kappa: 0.5, eta: 2.0, tau: 500.0 };
+    for (id, max, c) in [("V5.5/rfc", 1500, rfc), ("V5.5/2015", 2500, GradualConfig { x_ref: 20.0, ..rfc })] {
+        let v = vector(id);
+        for (i, case) in list(&v["input"]["r_x_xprev"]).iter().enumerate() {
+            let [r, x, before] = numbers(case)[..] else { panic!("{id}: three numbers a case") };
+            let rate = Rate::from_bps_f64(r * 1e3);
+            let after = gradual(rate, x, before, TimeDelta::from_millis(100), Rate::from_kbps(max), &c);
+            near(after.as_bps_f64() / 1e3, &v["expected"]["r_ref"][i], || format!("{id} {i}"));
+        }
+    }
+}
+
+/// V5.6: what the shaping buffer takes from encoders and gives to the pacer.
+#[test]
+fn nada_shaping() {
+    let v = vector("V5.6");
+    let mut shaping =
+        Shaping::new(ShapingConfig { beta_v: 0.1, beta_s: 0.1, fps: number(&v["input"]["fps"]), most: 0.05 });
+    shaping.handle_queued(StreamId(0), DataSize::from_bytes(v["input"]["buffer_len"].as_u64().unwrap()));
+    let rate = number(&v["input"]["r_ref"]);
+    let (encoder, pacer) = shaping.rates(Rate::from_bps_f64(rate));
+    near(encoder.as_bps_f64(), &v["expected"]["r_vin"], || "V5.6 r_vin".to_owned());
+    near(pacer.as_bps_f64(), &v["expected"]["r_send"], || "V5.6 r_send".to_owned());
+    near(pacer.as_bps_f64() - rate, &v["expected"]["diff"], || "V5.6 difference".to_owned());
+}
+
+/// V5.7: the average loss interval, the open one first; and the same from packets, as of the last loss.
+#[test]
+fn nada_loss_interval() {
+    for id in ["V5.7/1", "V5.7/2"] {
+        let v = vector(id);
+        let intervals = numbers(&v["input"]["intervals"]);
+        let average = average_loss_interval(&intervals).unwrap();
+        near(average, &v["expected"]["I_mean"], || id.to_owned());
+        near(1.0 / average, &v["expected"]["p"], || format!("{id} rate"));
+        let mut seen = LossIntervals::default();
+        for (i, interval) in intervals.iter().enumerate().rev() {
+            // A loss begins each interval but the one before the first.
+            let first = u32::from(i + 1 < intervals.len());
+            seen.handle_packet(first);
+            (1 + first..*interval as u32).for_each(|_| seen.handle_packet(0));
+        }
+        let closed = [&[0.0], &intervals[1..]].concat();
+        assert_eq!(seen.average(), average_loss_interval(&closed), "{id} from packets");
+    }
+    assert_eq!(average_loss_interval(&[30.0]), None, "no loss, no interval");
 }
 
 /// A detector that has counted 59 deltas, so that the next compares 60 m.

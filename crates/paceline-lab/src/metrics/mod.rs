@@ -13,7 +13,7 @@ pub use registry::{Kind, METRICS, MetricSpec, find};
 
 use crate::plan::{FlowPlan, Measure, Plan, Window};
 use crate::rows::{PacketClass, PacketRow, Row, RowSink};
-use crate::stats::jain;
+use crate::stats::{Summary, jain};
 use actuation::Actuation;
 use freezes::Freezes;
 use histogram::Times;
@@ -125,6 +125,8 @@ pub struct FlowResult {
     pub attained: Option<f64>,
     /// Throughput over that of all flows.
     pub share: Option<f64>,
+    /// Standard deviation of what arrives in whole seconds, over its mean; none: no whole second, or nothing arrived.
+    pub rate_cv: Option<f64>,
     /// Seconds from the span's start, or the flow's, to the first second in which it receives 90 % of what it could
     /// have, with the slowest hop's capacity shared equally among the flows that cross it then; none: never.
     pub converge_s: Option<f64>,
@@ -391,6 +393,7 @@ impl<'a> Collector<'a> {
             crosses_link: plan.route.contains(&self.plan.bottleneck),
             attained: attainable.filter(|a| *a > 0.0).map(|a| flow.received as f64 * 8.0 / a),
             share: (all_received > 0).then(|| flow.received as f64 / all_received as f64),
+            rate_cv: self.variation(index, from, to),
             converge_s: self.converged(index, from, to),
             sent_over_target: actuation.and_then(|a| a.sent_range(from, to)),
             loss_ratio: if denominator > 0 { flow.lost as f64 / denominator as f64 } else { 0.0 },
@@ -444,6 +447,13 @@ impl<'a> Collector<'a> {
             let got = self.seconds[flow][a.as_secs_f64() as usize] as f64 * 8.0;
             (got >= 0.9 * fair).then(|| (b - from).as_secs_f64())
         })
+    }
+
+    fn variation(&self, flow: usize, from: Time, to: Time) -> Option<f64> {
+        let bins = seconds_between(from, to).filter(|(a, b)| whole_second(*a, *b));
+        let got: Vec<f64> = bins.map(|(a, _)| self.seconds[flow][a.as_secs_f64() as usize] as f64).collect();
+        let summary = Summary::of(&got)?;
+        (summary.mean > 0.0).then(|| summary.std / summary.mean)
     }
 
     fn jain(&self, window: &Window, counts: impl Fn(&FlowPlan) -> bool) -> Option<f64> {

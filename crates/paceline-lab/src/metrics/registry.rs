@@ -357,6 +357,13 @@ pub const METRICS: &[MetricSpec] = &[
         },
     ),
     metric(
+        "rate_cv",
+        Kind::Number,
+        "standard deviation over mean of what a flow receives in 1 s bins: how much it oscillates; of the first flow, if \
+         none is named",
+        |r, flow, _| r.flows[flow.unwrap_or(0)].rate_cv,
+    ),
+    metric(
         "converge_s",
         Kind::Time,
         "seconds until a flow first receives 90 % of its fair share or of its sources' maximum; of the first \

@@ -517,9 +517,21 @@ mod tests {
             assert!((10_100..10_700).contains(&at), "{told:?}");
             assert!((386..=446).contains(&rate), "0.9 of 429 to 480, or a frame more: {told:?}");
             assert!(told.iter().all(|(at, _)| (10_000..14_500).contains(at)), "{told:?}");
-            assert!(told.windows(2).all(|pair| pair[1].1 < pair[0].1), "each is a fall: {told:?}");
         }
         assert_eq!(rembs(&config, (10, 13), PacketKind::Retransmission), []);
+    }
+
+    /// Over-use of 8 s comes to much the same value each time. It is told each second, or only while that falls.
+    #[test]
+    fn overuse_that_goes_on_is_told_again() {
+        let told = |remb_rule| {
+            let config = Gcc2013Config { remb_rule, ..Gcc2013Config::default() };
+            rembs(&config, (10, 18), PacketKind::Media)
+        };
+        let (again, lower) = (told(RembRule::Decrease), told(RembRule::Fall));
+        assert!((6..=10).contains(&again.len()), "{again:?}");
+        assert!((1..=4).contains(&lower.len()), "{lower:?}");
+        assert!(lower.windows(2).all(|pair| pair[1].1 < pair[0].1), "{lower:?}");
     }
 
     fn report(fraction: f64) -> ReceiverReport {

@@ -42,10 +42,11 @@ pub fn gradual(rate: Rate, x: f64, x_before: f64, delta: TimeDelta, max: Rate, c
 /// Accelerated ramp-up (med16, eq. 2 with the received rate): `(1 + gamma) received`, `gamma = min(gamma_max, Q / span)`,
 /// `span` the time until the step shows: round trip and feedback interval.
 pub fn ramp_up(received: Rate, span: TimeDelta, c: &RampUpConfig) -> Rate {
-    received.scale(1.0 + gamma(span, c))
+    received.scale(1.0 + ramp_gain(span, c))
 }
 
-fn gamma(span: TimeDelta, c: &RampUpConfig) -> f64 {
+/// `gamma` (med16, eq. 2; RFC 8698, eq. 3).
+pub fn ramp_gain(span: TimeDelta, c: &RampUpConfig) -> f64 {
     (c.q_bound / span.as_millis_f64().max(1.0)).min(c.gamma_max)
 }
 
@@ -82,7 +83,7 @@ mod tests {
         let after = |rtt| ramp_up(Rate::from_kbps(1000), TimeDelta::from_millis(rtt) + DELTA, &c).as_bps();
         assert_eq!([after(0), after(100), after(400)], [1_200_000, 1_200_000, 1_100_000]);
         let rfc = RampUpConfig { gamma_max: 0.5, q_bound: 50.0 };
-        let after = |rtt: i64| gamma(TimeDelta::from_millis(rtt + 100 + 120), &rfc);
+        let after = |rtt: i64| ramp_gain(TimeDelta::from_millis(rtt + 100 + 120), &rfc);
         for (rtt, g) in [(0, 0.22727273), (50, 0.18518519), (100, 0.15625), (300, 0.09615385)] {
             assert!((after(rtt) - g).abs() < 5e-9, "{rtt}: {}", after(rtt));
         }

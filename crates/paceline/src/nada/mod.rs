@@ -1,16 +1,27 @@
 //! NADA, generation by generation: each an assembly of what stands here and of [`blocks`](crate::blocks).
 
 mod adaptation;
-mod loss_window;
+mod config;
+mod loss_intervals;
+mod min_filter;
 pub mod nada2015;
-mod queuing_delay;
+mod observer;
+pub mod rfc8698;
+mod sequences;
 mod shaping;
+mod share_window;
+mod signal;
 mod smoothing;
 mod warping;
 
-pub use adaptation::{GradualConfig, RampUpConfig, gradual, ramp_up};
-pub use loss_window::{LateConfig, LossWindow};
-pub use queuing_delay::QueuingDelay;
+pub use adaptation::{GradualConfig, RampUpConfig, gradual, ramp_gain, ramp_up};
+pub use config::NadaConfig;
+pub use loss_intervals::{LossIntervals, average_loss_interval};
+pub use min_filter::MinFilter;
+pub use observer::{Observer, ObserverConfig, Seen, Smoothing};
+pub use sequences::{Place, Sequences};
 pub use shaping::{Shaping, ShapingConfig};
+pub use share_window::ShareWindow;
+pub use signal::{PenaltyConfig, linear_signal, quadratic_signal, smoothed_ratio};
 pub use smoothing::MedianEwma;
-pub use warping::quartic_warping;
+pub use warping::{exponential_warping, quartic_warping};

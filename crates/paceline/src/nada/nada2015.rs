@@ -1,8 +1,8 @@
 //! NADA as med16 describes it, after the drafts of 2015.
 //!
 //! ```text
-//! receiver:  packets -> QueuingDelay -> MedianEwma -> quartic_warping -> d~ --\
-//!            packets -> LossWindow p, 500 ms ----------------------------------> x_n = d~ + D_loss p, each 100 ms
+//! receiver:  packets -> QueueDelay -> MedianEwma -> quartic_warping -> d~ ----\
+//!            packets -> Sequences -> ShareWindow p, 500 ms --------------------> x_n = d~ + D_loss p, each 100 ms
 //!            packets -> IncomingRate R, 500 ms --------------------------------> with R
 //! sender:    x_n < 10 ms, nothing lost: ramp_up, else gradual -> R_n -> Shaping -> R_i to encoders, R_send to the pacer
 //! ```
@@ -10,10 +10,10 @@
 //! What the paper leaves open, and where it is taken from, stands in `docs/algorithms/nada-2015.md`.
 
 use super::{
-    GradualConfig, LateConfig, LossWindow, MedianEwma, QueuingDelay, RampUpConfig, Shaping, ShapingConfig, gradual,
-    quartic_warping, ramp_up,
+    GradualConfig, MedianEwma, Place, RampUpConfig, Sequences, Shaping, ShapingConfig, ShareWindow, gradual,
+    linear_signal, quartic_warping, ramp_up,
 };
-use crate::blocks::IncomingRate;
+use crate::blocks::{BaseDelayConfig, IncomingRate, QueueDelay};
 use crate::{
     Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, Message, NadaMode, NadaReport, PacketKind,
     ReceiveHalf, ReceiverReport, SendHalf, Setup, SignalSpec, Signals, StreamState,
@@ -55,6 +55,8 @@ pub struct Nada2015Config {
     pub rtt: TimeDelta,
     /// The rate-shaping buffer.
     pub shaping: ShapingConfig,
+    /// Pacing over `R_send`.
+    pub pacing_factor: f64,
 }
 
 impl Default for Nada2015Config {
@@ -70,7 +72,8 @@ impl Default for Nada2015Config {
             ramp_up: RampUpConfig { gamma_max: 0.2, q_bound: 50.0 },
             gradual: GradualConfig { x_ref: 20.0, kappa: 0.5, eta: 2.0, tau: 500.0 },
             rtt: TimeDelta::from_millis(100),
-            shaping: ShapingConfig { beta: 0.1, fps: 30.0, most: 1.0 },
+            shaping: ShapingConfig { beta_v: 0.1, beta_s: 0.1, fps: 30.0, most: 1.0 },
+            pacing_factor: 1.0,
         }
     }
 }
@@ -202,8 +205,8 @@ impl Config for Nada2015Config {
             "",
             "share of the shaping buffer that goes into a frame's time, section II-A",
             (0.0, 10.0),
-            |c| c.shaping.beta,
-            |c, v| c.shaping.beta = v,
+            |c| c.shaping.beta_s,
+            |c, v| (c.shaping.beta_v, c.shaping.beta_s) = (v, v),
         ),
         field(
             "fps",
@@ -220,6 +223,14 @@ impl Config for Nada2015Config {
             (0.0, 1.0),
             |c| c.shaping.most,
             |c, v| c.shaping.most = v,
+        ),
+        field(
+            "pacing_factor",
+            "",
+            "pacing over R_send, figure 1; with 100 frames leave at once, as in the simulator that med16 used",
+            (1.0, 1e3),
+            |c| c.pacing_factor,
+            |c, v| c.pacing_factor = v,
         ),
     ];
 
@@ -253,9 +264,10 @@ impl Config for Nada2015Config {
             })),
             receive: Some(Box::new(Receiver {
                 config: self.clone(),
-                queuing: QueuingDelay::new(),
+                queuing: QueueDelay::new(BaseDelayConfig::WHOLE_CALL),
                 filter: MedianEwma::new(self.alpha),
-                loss: LossWindow::new(self.window, LateConfig::Counts),
+                sequences: Sequences::default(),
+                loss: ShareWindow::new(self.window),
                 incoming: IncomingRate::new(self.window),
                 delay: (0.0, 0.0),
                 heard: RemoteTime::ZERO,
@@ -282,9 +294,10 @@ const fn field(
 
 struct Receiver {
     config: Nada2015Config,
-    queuing: QueuingDelay,
+    queuing: QueueDelay,
     filter: MedianEwma,
-    loss: LossWindow,
+    sequences: Sequences,
+    loss: ShareWindow,
     incoming: IncomingRate,
     /// The last queuing delay and what is left of it after the filter, ms.
     delay: (f64, f64),
@@ -302,10 +315,15 @@ impl ReceiveHalf for Receiver {
         self.incoming.handle_arrival(now, arrival.size);
         // FEC has a place in the media's sequence; retransmissions and padding have not.
         if matches!(arrival.kind, PacketKind::Media | PacketKind::Fec) {
-            self.loss.handle_arrival(now, arrival.stream, arrival.sequence);
+            match self.sequences.handle_arrival(arrival.stream, arrival.sequence) {
+                Place::Next { missing } => self.loss.add(now, i64::from(missing), u64::from(missing) + 1),
+                // A packet that comes late fills its gap.
+                Place::Late => self.loss.add(now, -1, 0),
+                Place::Again => {}
+            }
         }
         if let Some(sent) = arrival.sent {
-            let delay = self.queuing.handle_arrival(now, sent).as_millis_f64();
+            let delay = self.queuing.update(sent, sent, now).as_millis_f64();
             self.delay = (delay, self.filter.update(delay));
         }
         self.heard = now;
@@ -335,10 +353,10 @@ impl Receiver {
     fn report(&mut self, now: RemoteTime, signals: &mut Signals) {
         let c = &self.config;
         let (delay, smoothed) = self.delay;
-        let loss = self.loss.ratio(now);
+        let loss = self.loss.share(now);
         let warps = loss > 0.0 || !c.warp_with_loss;
         let warped = if warps { quartic_warping(smoothed, c.warping.0, c.warping.1) } else { smoothed };
-        let x = congestion_signal(warped, loss, c.d_loss);
+        let x = linear_signal(warped, loss, c.d_loss);
         let mode = if x < c.ramp_up_ms && loss == 0.0 { NadaMode::RampUp } else { NadaMode::Gradual };
         let incoming = self.incoming.rate_so_far(now).unwrap_or(Rate::ZERO);
         self.pending = Some(NadaReport { mode, signal: TimeDelta::from_millis_f64(x), incoming });
@@ -347,11 +365,6 @@ impl Receiver {
         signals.emit(2, warped);
         signals.emit(3, loss);
     }
-}
-
-/// Eq. 1, all in ms but the loss ratio.
-fn congestion_signal(warped: f64, loss: f64, d_loss: f64) -> f64 {
-    warped + d_loss * loss
 }
 
 struct Sender {
@@ -397,7 +410,8 @@ impl SendHalf for Sender {
     fn decision(&self) -> Decision {
         let (encoder, pacer) = self.shaping.rates(self.rate);
         let target = encoder.max(self.min);
-        Decision { target, pacing: pacer.max(target), window: None, padding: Rate::ZERO }
+        let pacing = pacer.max(target).scale(self.config.pacing_factor);
+        Decision { target, pacing, window: None, padding: Rate::ZERO }
     }
 }
 
@@ -421,7 +435,7 @@ mod tests {
     /// V5.3, 2015: a queue of 12 ms and 2 % lost make 32 ms.
     #[test]
     fn equation_1() {
-        assert_eq!(congestion_signal(12.0, 0.02, 1000.0), 32.0);
+        assert_eq!(linear_signal(12.0, 0.02, 1000.0), 32.0);
     }
 
     /// Ten packets of 1250 bytes each 100 ms, of which some are lost and all wait for a queue; answers the reports.
@@ -548,7 +562,7 @@ mod tests {
     fn an_encoder_over_its_target_is_drained() {
         let delay_after = |beta, seconds: i64| {
             let mut config = Nada2015Config::default();
-            config.shaping.beta = beta;
+            (config.shaping.beta_v, config.shaping.beta_s) = (beta, beta);
             let (mut half, _) = pair(&config);
             let (mut buffer, mut worst) = (0.0f64, 0.0f64);
             for frame in 0..30 * seconds {

@@ -1,6 +1,13 @@
 //! Non-linear warping: beyond a knee a queuing delay counts less and less, so that a flow that meets a queue which others
 //! keep full turns to losses.
 
+use libm::exp;
+
+/// RFC 8698, eq. 1, all in ms: `d` below `q_th`, else `q_th exp(-lambda (d - q_th) / q_th)`.
+pub fn exponential_warping(d: f64, q_th: f64, lambda: f64) -> f64 {
+    if d < q_th { d } else { q_th * exp(-lambda * (d - q_th) / q_th) }
+}
+
 /// The form of 2015 (med16, figure 2), all in ms: identity below the knee, `((max - d) / (max - knee))^4 knee` up to
 /// `max`, nothing from there on.
 pub fn quartic_warping(d: f64, knee: f64, max: f64) -> f64 {

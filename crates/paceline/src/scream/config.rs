@@ -2,12 +2,12 @@
 
 use super::media_rate::{MediaRateConfig, Step};
 use super::missing::ReorderingConfig;
-use super::qdelay::BaseDelayConfig;
 use super::rates::Throughput;
 use super::target::TargetConfig;
 use super::trend::TrendConfig;
 use super::v1;
 use super::window::WindowConfig;
+use crate::blocks::BaseDelayConfig;
 use crate::{Config, Controller, Field, Setup, SignalSpec};
 use paceline_units::{DataSize, Rate, TimeDelta};
 

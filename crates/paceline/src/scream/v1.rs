@@ -16,12 +16,12 @@ use super::ScreamConfig;
 use super::flight::MaxInFlight;
 use super::media_rate::{MediaRate, Observed, RATE_ADJUST_INTERVAL};
 use super::missing::MissingPackets;
-use super::qdelay::QueueDelay;
 use super::rates::Rates;
 use super::rtp_queue::RtpQueue;
 use super::target::DelayTarget;
 use super::trend::Trend;
 use super::window::{Acknowledged, Congestion, CongestionWindow, Growth};
+use crate::blocks::QueueDelay;
 use crate::{
     Controller, Decision, Entry, Feedback, FeedbackKind, PacketReport, SendHalf, SentPacket, Setup, SignalSpec,
     Signals, StreamState, Window,

@@ -1,5 +1,5 @@
-//! The queuing delay: one-way delay above the least one of the last minutes (RFC 8298, section 4.1.2, which has it from
-//! LEDBAT: RFC 6817, section 2.4.2).
+//! The queuing delay: one-way delay above the least one of the last minutes (RFC 8298, section 4.1.2, and RFC 8698, section
+//! 5.1.1, which have it from LEDBAT: RFC 6817, section 2.4.2), or of the whole call (med16, section II-A).
 //!
 //! ```text
 //! qdelay = owd - min(base_delay_history)
@@ -24,6 +24,8 @@ impl BaseDelayConfig {
     pub const HISTORY_MAX: usize = 50;
     /// Ten minutes, each with its least delay (RFC 6817, section 2.5: `BASE_HISTORY`).
     pub const RFC_6817: Self = Self { history: 10, span: TimeDelta::from_secs(60) };
+    /// One span that no call outlives. A receiver's clock that runs fast by 50 ppm then adds 3 ms a minute.
+    pub const WHOLE_CALL: Self = Self { history: 1, span: TimeDelta::from_secs(1 << 32) };
 }
 
 /// Queuing delay of one path.
@@ -54,7 +56,8 @@ impl QueueDelay {
         }
     }
 
-    /// A packet is known, at `now`, to have been sent and to have arrived then: its queuing delay.
+    /// A packet is known, at `now`, to have been sent and to have arrived then: its queuing delay, never negative. `now`
+    /// only says when spans are over; a receiver, which has no such time, gives `sent`.
     pub fn update(&mut self, now: Time, sent: Time, arrival: RemoteTime) -> TimeDelta {
         let (arrival_0, sent_0) = *self.origin.get_or_insert((arrival, sent));
         let owd = (arrival - arrival_0) - (sent - sent_0);
@@ -92,6 +95,18 @@ mod tests {
             };
             assert_eq!([told(0, 50), told(20, 30), told(40, 70), told(60, 30)], [0.0, 0.0, 40.0, 0.0]);
         }
+    }
+
+    /// What is of the whole call is not forgotten in a day.
+    #[test]
+    fn the_least_delay_of_the_whole_call() {
+        let mut delay = QueueDelay::new(BaseDelayConfig::WHOLE_CALL);
+        let mut after = |sent_ms, delay_ms| {
+            let (sent, now) = (Time::from_millis(sent_ms), RemoteTime::from_millis(7_000_000 + sent_ms + delay_ms));
+            delay.update(sent, sent, now).as_millis_f64()
+        };
+        let delays = [(0, 60), (10, 75), (20, 50), (30, 52), (86_400_000, 350)];
+        assert_eq!(delays.map(|(sent, delay)| after(sent, delay)), [0.0, 15.0, 0.0, 2.0, 300.0]);
     }
 
     /// A path that grows longer by 100 ms is a queue for as long as the last span before is remembered.
