@@ -70,7 +70,8 @@ fn simulate(scenario: &str, choices: &[Table], into: &Path) -> Result<(), String
     let cases = if cases.is_empty() { vec![None] } else { cases.into_iter().map(Some).collect() };
     for case in cases {
         let mut run = paceline(&format!("run {scenario}"));
-        run.args(case.iter().flat_map(|case| ["--case", case])).arg("--out").arg(into).stdout(Stdio::null());
+        let labels = case.iter().flat_map(|case| case.split(' '));
+        run.args(labels.flat_map(|label| ["--case", label])).arg("--out").arg(into).stdout(Stdio::null());
         eprintln!("\n==> {}", shown(&run));
         let status = run.status().map_err(|error| format!("`{}` did not start: {error}", shown(&run)))?;
         // 1 is a claim that does not hold, which the pages say.

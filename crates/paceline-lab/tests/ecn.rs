@@ -237,6 +237,37 @@ fn what_is_not_capable_is_not_touched() {
     assert_eq!(ratio(&run.result.whole, None, &Default::default()), None, "there is nothing to mark");
 }
 
+/// SCReAM takes a mark for congestion: it leaves the queue as long as that is where marks begin, and still fills the link.
+/// Without marks the trend of the delay alone holds it, at several times that.
+#[test]
+fn scream_keeps_its_queue_where_marks_begin() {
+    for controller in ["scream", "scream-cpp"] {
+        let [bare, marking] = ["", ", mark = \"20 ms\""].map(|mark| {
+            let text = format!(
+                "id = \"test/ecn\"\ntitle = \"A flow that answers\"\nduration = \"60s\"\n[path]\nrtt = \"50ms\"\n\
+                 [path.forward]\ncapacity = \"1 Mbps\"\nqueue = {{ limit = \"300 ms\"{mark} }}\n\
+                 [[flow]]\nid = \"video\"\ncontroller = \"{controller}\"\nencoder = {{ source = \"ideal\" }}\n"
+            );
+            let registry = Registry::standard();
+            let plan = load(&Origin::from_text("ecn.toml", &text), &Changes::default(), &registry).unwrap();
+            let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+            let whole = runner.run(&plan, 1, None).unwrap().whole;
+            let value =
+                |id| (paceline_lab::metrics::find(id).unwrap().value)(&whole, None, &Default::default()).unwrap();
+            assert!(whole.flows[0].ecn_packets > 4000, "media is ECN-capable");
+            ["utilization", "queue_p95_ms", "ce_ratio", "loss_ratio"].map(value)
+        });
+        println!("{controller}: {bare:.4?} bare, {marking:.4?} marking");
+        within("utilisation, bare", bare[0], 0.92, 0.98);
+        within("utilisation, marking", marking[0], 0.82, 0.95);
+        within("95 % of the queue, ms, bare", bare[1], 45.0, 75.0);
+        within("95 % of the queue, ms, marking", marking[1], 8.0, 20.0);
+        assert_eq!(bare[2], 0.0);
+        within("marked", marking[2], 0.001, 0.02);
+        assert_eq!((bare[3], marking[3]), (0.0, 0.0), "nothing is lost");
+    }
+}
+
 /// Transport-wide feedback has no room for it.
 #[test]
 fn transport_wide_feedback_does_not_tell_of_marks() {

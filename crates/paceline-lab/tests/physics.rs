@@ -348,6 +348,7 @@ fn flows_one_after_the_other_do_not_add_their_rates() {
     let result = run(&(ONE.to_owned() + SECOND), &["flow.video.stop=30s", "flow.two.start=30s"]);
     within("throughput of the run", of_run(&result, "throughput_bps").unwrap(), 490e3, 505e3);
     within("target of the run", of_run(&result, "target_bps").unwrap(), 495e3, 501e3);
+    within("target over capacity", of_run(&result, "target_utilization").unwrap(), 0.495, 0.501);
     let goodput = of_run(&result, "goodput_bps").unwrap();
     within("goodput of the run", goodput, 425e3, 499e3);
     // Nothing is lost, so all that arrived is media and sender reports, of some 100 bytes a second.
@@ -357,6 +358,7 @@ fn flows_one_after_the_other_do_not_add_their_rates() {
         within("throughput of a flow", of_flow(&result, "throughput_bps", index).unwrap(), 490e3, 505e3);
         within("target of a flow", of_flow(&result, "target_bps", index).unwrap(), 499e3, 501e3);
         within("utilisation by a flow", of_flow(&result, "utilization", index).unwrap(), 0.49, 0.505);
+        within("target of a flow over capacity", of_flow(&result, "target_utilization", index).unwrap(), 0.499, 0.501);
     }
 }
 

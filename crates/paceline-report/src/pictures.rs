@@ -16,7 +16,7 @@ pub struct Choice {
     pub id: String,
     /// Whose runs.
     pub scenario: String,
-    /// Cases of the scenario, each as `name=value`; all runs if there are none.
+    /// Cases of the scenario, each as `name=value`, several of them with spaces between; all runs if there are none.
     #[serde(default)]
     pub cases: Vec<String>,
     /// A panel for each case, and not all cases in one.
@@ -93,8 +93,9 @@ fn untitled(panel: Panel) -> Panel {
 fn of_paper(choice: &Choice, runs: &[Run], figures: &[&Figure]) -> Option<Figure> {
     let subjects = &figures.first()?.subjects;
     let is_of = |subject: &Subject, case: &str| {
-        let change = format!("case.{case}");
-        runs.iter().any(|run| run.stored.directory == subject.run && run.stored.changes.contains(&change))
+        let labels: Vec<String> = case.split(' ').map(|label| format!("case.{label}")).collect();
+        let is = |run: &Run| labels.iter().all(|label| run.stored.changes.contains(label));
+        runs.iter().any(|run| run.stored.directory == subject.run && is(run))
     };
     let of_case = |case: &str| -> Vec<usize> { (0..subjects.len()).filter(|s| is_of(&subjects[*s], case)).collect() };
     let cases: Vec<Vec<usize>> = choice.cases.iter().map(|case| of_case(case)).collect();

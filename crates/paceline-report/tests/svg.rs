@@ -2,7 +2,7 @@
 
 use paceline::Registry;
 use paceline_lab::run::{self, Runner};
-use paceline_lab::scenario::{self, Catalogue, Changes};
+use paceline_lab::scenario::{self, Catalogue, Changes, Label};
 use paceline_lab::sim::Simulator;
 use paceline_lab::store::{RunManifest, Setting, Store};
 use paceline_report::figure::{Axis, Figure, Kind, Panel, Role, Series, Subject};
@@ -144,7 +144,8 @@ fn the_figures_of_papers_name_what_there_is() {
     for choice in pictures::papers() {
         let text = Catalogue.find(&choice.scenario).unwrap_or_else(|_| panic!("{}: no such scenario", choice.id));
         for case in &choice.cases {
-            let changes = Changes { case: case.parse().unwrap(), ..Changes::default() };
+            let case = case.split(' ').fold(Label::default(), |case, label| case.with(&label.parse().unwrap()));
+            let changes = Changes { case, ..Changes::default() };
             scenario::load(&text, &changes, &Registry::standard()).unwrap_or_else(|e| panic!("{}: {e}", choice.id));
         }
     }

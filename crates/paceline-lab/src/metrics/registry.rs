@@ -315,6 +315,13 @@ pub const METRICS: &[MetricSpec] = &[
         },
     ),
     metric(
+        "target_utilization",
+        Kind::Utilization,
+        "targets times time, of the flows that cross the forward bottleneck, over bits that it could have passed; of a \
+         flow: over the same as its utilization",
+        |r, flow, _| over_capacity(r, flow, |f| f.target_bps.map(|_| (f.target_bits / 8.0) as u64)),
+    ),
+    metric(
         "sent_over_target_min",
         Kind::Number,
         "least of the 5 s means of what a flow sent over its target; of the first flow, if none is named",

@@ -62,15 +62,15 @@ pub(super) const SIGNALS: &[SignalSpec] = &[
     SignalSpec::series("A", "bit/s"),
 ];
 
-/// What the receiver reports, and what codepoint it may tell of. The one place to change for feedback with ECN.
-fn feedback(config: &ScreamConfig) -> (FeedbackKind, Ecn) {
-    let (interval, longest) = (config.feedback, config.feedback_longest.max(config.feedback));
-    (FeedbackKind::TransportWide { interval, longest }, Ecn::NotEct)
-}
-
+/// RFC 8888 is feedback that tells of marks, so packets are sent ECN-capable (RFC 8298, section 4.2.1: `n_ECN`).
 pub(super) fn controller(config: &ScreamConfig, setup: &Setup) -> Controller {
-    let (feedback, ecn) = feedback(config);
-    Controller { send: Some(Box::new(Sender::new(config, setup))), receive: None, feedback, ecn }
+    let (interval, longest) = (config.feedback, config.feedback_longest.max(config.feedback));
+    Controller {
+        send: Some(Box::new(Sender::new(config, setup))),
+        receive: None,
+        feedback: FeedbackKind::Rfc8888 { interval, longest },
+        ecn: Ecn::Ect0,
+    }
 }
 
 /// Weight of a sample in `s_rtt` (RFC 6298, section 2): one in so many.
