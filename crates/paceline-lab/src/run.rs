@@ -2,7 +2,7 @@
 
 use crate::label::Label;
 use crate::metrics::{Collector, METRICS, WindowResult};
-use crate::plan::{FlowKind, Plan, Quantity, Reference, Window};
+use crate::plan::{FlowKind, Keep, Plan, Quantity, Reference, Window};
 use crate::rows::{RowSink, RunHeader};
 use crate::stats::{Statistic, Summary};
 use crate::world::{Outcome, World, WorldError};
@@ -52,11 +52,11 @@ pub struct RunsResult {
     pub runs: Vec<RunResult>,
     /// Every metric of the run as a whole: mean, spread and interval over the runs.
     pub summary: BTreeMap<String, Summary>,
-    /// Every bound of the scenario, and whether the mean keeps it.
+    /// Every bound of the scenario, and whether the mean over the runs that count keeps it.
     pub assertions: Vec<Assertion>,
     /// Every published value beside the measured one.
     pub expectations: Vec<Expectation>,
-    /// What a reader should know: traces taken, what headers count, what limits follow.
+    /// What a reader should know: traces taken, what headers count, what limits follow, how many runs count.
     pub notes: Vec<String>,
 }
 
@@ -195,12 +195,14 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
         .collect();
     let windows = windows(plan);
     let flow_name = |flow: Option<usize>| flow.map(|f| plan.flows[f].id.clone());
+    let counting: Vec<&RunResult> = runs.iter().filter(|run| plan.counts(|of| run.value(plan, &windows, of))).collect();
+    let too_few = Keep::too_few(counting.len(), runs.len());
     let assertions = plan
         .asserts
         .iter()
         .filter(|a| !matches!(a.over, Some(Reference::Elsewhere { .. })))
         .map(|a| {
-            let number = measured(plan, &windows, &runs, &a.of, a.over.as_ref(), a.runs).map(|s| s.mean);
+            let number = measured(plan, &windows, &counting, &a.of, a.over.as_ref(), a.runs).map(|s| s.mean);
             Assertion {
                 id: a.id.clone(),
                 metric: a.of.metric.clone(),
@@ -210,7 +212,7 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
                 runs: a.runs,
                 bounds: a.bounds,
                 measured: number,
-                holds: number.is_some_and(|m| a.bounds.0 <= m && m <= a.bounds.1),
+                holds: !too_few && number.is_some_and(|m| a.bounds.0 <= m && m <= a.bounds.1),
             }
         })
         .collect();
@@ -224,23 +226,31 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
             window_s: e.of.window.seconds(),
             ratio: e.over.is_some(),
             published: e.published,
-            measured: measured(plan, &windows, &runs, &e.of, e.over.as_ref(), Statistic::Mean),
+            measured: measured(plan, &windows, &counting, &e.of, e.over.as_ref(), Statistic::Mean),
         })
         .collect();
-    let (scenario, case, notes) = (plan.id.clone(), plan.case.clone(), plan.notes.clone());
+    let kept = plan.keep.as_ref().map(|keep| {
+        let told = keep.told(counting.len(), runs.len());
+        match too_few {
+            false => format!("runs: {told}; bounds and published values are of these, all else is of every run"),
+            true => format!("runs: {told}; these are fewer than half and show nothing, so no bound holds"),
+        }
+    });
+    let (scenario, case) = (plan.id.clone(), plan.case.clone());
+    let notes = plan.notes.iter().cloned().chain(kept).collect();
     RunsResult { scenario, case, runs, summary, assertions, expectations, notes }
 }
 
-/// A quantity, or its ratio to another of the same run, over the runs that count; none if any of them has no value.
+/// A quantity, or its ratio to another of the same run, over these runs; none if any of them has no value.
 fn measured(
     plan: &Plan,
     windows: &[Window],
-    runs: &[RunResult],
+    runs: &[&RunResult],
     of: &Quantity,
     over: Option<&Reference>,
     statistic: Statistic,
 ) -> Option<Summary> {
-    let value = |run: &RunResult| {
+    let value = |run: &&RunResult| {
         let value = run.value(plan, windows, of)?;
         match over {
             None => Some(value),
@@ -248,8 +258,7 @@ fn measured(
             Some(Reference::Elsewhere { .. }) => None,
         }
     };
-    let counts = |run: &&RunResult| plan.keep.as_ref().is_none_or(|k| k.keeps(run.value(plan, windows, &k.of)));
-    statistic.of(&runs.iter().filter(counts).map(value).collect::<Option<Vec<_>>>()?)
+    statistic.of(&runs.iter().map(value).collect::<Option<Vec<_>>>()?)
 }
 
 /// One number over another, if that is a number.
