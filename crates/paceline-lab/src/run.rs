@@ -279,3 +279,70 @@ impl RunResult {
         (crate::metrics::find(&quantity.metric)?.value)(&self.windows[index], quantity.flow, &plan.measure)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::{Verdict, cells_of};
+    use crate::scenario::{Changes, Origin, load};
+    use crate::sim::Simulator;
+
+    const KEEPING: &str = r#"
+id = "test/keep"
+title = "A rate that frames of random size move"
+duration = "5s"
+[path.forward]
+capacity = "1Mbps"
+[[flow]]
+id = "video"
+controller = "gcc-2016"
+[measure]
+keep = { metric = "utilization", at_least = 0 }
+[[assert]]
+id = "some"
+metric = "utilization"
+bounds = [0, 1]
+[[expect]]
+metric = "utilization"
+published = 0.5
+"#;
+
+    /// Of 4 runs as many count as have come to what is asked; both judges say the same of them.
+    #[test]
+    fn runs_that_count_are_judged_as_a_reproduction_judges_them() {
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+        let plan = load(&Origin::from_text("keep.toml", KEEPING), &Changes::default(), &registry).unwrap();
+        let mut by_value = runner.run_all(&plan, &[1, 2, 3, 4]).unwrap().runs;
+        let value = |run: &RunResult| run.metrics(&plan)["utilization"];
+        by_value.sort_by(|a, b| value(b).total_cmp(&value(a)));
+        assert!(value(&by_value[0]) > value(&by_value[3]), "the seeds differ");
+        for kept in 1..=4 {
+            let mut plan = plan.clone();
+            plan.keep.as_mut().unwrap().at_least = value(&by_value[kept - 1]);
+            let result = summarise(&plan, by_value.clone());
+            let mean = by_value[..kept].iter().map(value).sum::<f64>() / kept as f64;
+            let (bound, expectation) = (&result.assertions[0], &result.expectations[0]);
+            assert!((bound.measured.unwrap() - mean).abs() < 1e-12, "{bound:?}");
+            assert_eq!((bound.holds, expectation.measured.unwrap().n), (kept >= 2, kept));
+            assert_eq!(result.summary["utilization"].n, 4, "what is not judged is of every run");
+            let note = result.notes.last().unwrap();
+            assert!(note.starts_with(&format!("runs: kept {kept} of 4, those with utilization of ")), "{note}");
+            assert_eq!(note.contains("show nothing"), kept < 2, "{note}");
+            let cells = cells_of(&plan, &by_value);
+            let cell = cells.iter().find(|cell| cell.bounds.is_some()).unwrap();
+            assert_eq!((cell.n, cell.left_out), (kept, Some(4 - kept)));
+            assert_eq!(cell.verdict == Verdict::Reproduced, bound.holds, "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn a_plan_that_keeps_all_says_nothing_of_it() {
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+        let text = KEEPING.replace("keep = {", "# {");
+        let plan = load(&Origin::from_text("all.toml", text), &Changes::default(), &registry).unwrap();
+        let result = runner.run_all(&plan, &[1, 2]).unwrap();
+        assert_eq!((&result.notes, result.assertions[0].holds), (&plan.notes, true));
+    }
+}
