@@ -512,3 +512,51 @@ fn a_table_that_a_formula_gives_takes_no_run() {
     assert_eq!(run.status.code(), Some(2));
     assert!(talk(&run).contains("paceline reproduce uottawa15/table2"), "{}", talk(&run));
 }
+
+#[test]
+fn a_formula_table_of_one_s_own_is_judged_and_not_run_and_says_what_is_no_number() {
+    let folder = folder("own-formula");
+    let table = "id = \"own/table\"\ntitle = \"own\"\nformula = \"dynamic-alpha\"\ndigits = 2\n[[value]]\n\
+                 at = { T = 45, gamma = 25 }\nline = \"max-unknown\"\npublished = 0.95\n";
+    fs::write(folder.join("own.formula.toml"), table).unwrap();
+    fs::write(folder.join("endless.formula.toml"), table.replace("45", "inf")).unwrap();
+    let report = document(&paceline(&folder, &["reproduce", "./own.formula.toml", "--json"]), 0);
+    assert_eq!(report["summary"]["published"]["cells"], 1);
+    for (arguments, says) in [
+        (["run", "./own.formula.toml"], ["own.formula.toml is no scenario", "`paceline reproduce ./own.formula.toml`"]),
+        (["reproduce", "./endless.formula.toml"], ["`inf` is not finite", "endless.formula.toml:6:12"]),
+    ] {
+        let output = paceline(&folder, &arguments);
+        let talk = talk(&output);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{talk}");
+        assert!(says.iter().all(|text| talk.contains(text)), "{says:?} is not in:\n{talk}");
+    }
+}
+
+#[test]
+fn run_and_reproduce_judge_the_runs_that_count_alike() {
+    let folder = folder("keep");
+    let (cases, _) = SCENARIO.split_once("[[expect]]").unwrap();
+    let bound = "[[assert]]\nid = \"some\"\nmetric = \"utilization\"\nbounds = [0, 1]\n";
+    let keep = |rate: u32| {
+        format!("[measure]\nkeep = {{ metric = \"throughput_bps\", flow = \"call\", at_least = {rate} }}\n")
+    };
+    for (rate, kept, code) in [(1, 3, 0), (900_000, 0, 1)] {
+        fs::write(folder.join("rates.toml"), format!("{cases}{}{bound}", keep(rate))).unwrap();
+        let run = paceline(&folder, &["run", "rates.toml", "--case", "rate=half", "--repeats", "3"]);
+        let told = format!("kept {kept} of 3, those with throughput_bps of {rate} or more");
+        assert!(text(&run, code).contains(&told), "{}", text(&run, code));
+        let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--seeds", "3", "--json"]), code);
+        assert_eq!(report["experiments"][0]["cells"][0]["n"], kept);
+    }
+    // Only one case asks for something, and the other is the one that is judged.
+    let keep = "\"measure.keep\" = { metric = \"overuses\", at_least = 1 }";
+    let scenario = cases.replace("= 250000 }", &format!("= 250000, {keep} }}"));
+    let ratio = "[[expect]]\nmetric = \"throughput_bps\"\nflow = \"call\"\ncase = { rate = \"half\" }\n\
+                 over = { case = { rate = \"quarter\" } }\npublished = 2\n";
+    fs::write(folder.join("rates.toml"), format!("{scenario}{ratio}")).unwrap();
+    let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--json"]), 0);
+    let cell = &report["experiments"][0]["cells"][0];
+    assert_eq!((&cell["n"], &cell["left_out"], &cell["verdict"]), (&json!(0), &json!(2), &json!("not")));
+    assert_eq!(cell["note"], "kept 0 of 2, those with overuses of 1 or more in rate=quarter");
+}

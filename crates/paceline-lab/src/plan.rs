@@ -69,6 +69,11 @@ impl Plan {
         });
         own.chain(self.references.values()).chain(self.keep.iter().map(|keep| &keep.of))
     }
+
+    /// Whether a run of this plan counts; `value` says what a quantity came to in it.
+    pub fn counts(&self, value: impl FnOnce(&Quantity) -> Option<f64>) -> bool {
+        self.keep.as_ref().is_none_or(|keep| keep.keeps(value(&keep.of)))
+    }
 }
 
 /// One hop.
@@ -402,6 +407,16 @@ impl Keep {
     /// Whether a run with this value counts; without a value it does not.
     pub fn keeps(&self, value: Option<f64>) -> bool {
         value.is_some_and(|value| value >= self.at_least)
+    }
+
+    /// Whether fewer than half of the runs count: what a case shows that way is not what it is about.
+    pub fn too_few(counting: usize, made: usize) -> bool {
+        2 * counting < made
+    }
+
+    /// How many runs count, and which.
+    pub fn told(&self, counting: usize, made: usize) -> String {
+        format!("kept {counting} of {made}, those with {} of {} or more", self.of.metric, self.at_least)
     }
 }
 

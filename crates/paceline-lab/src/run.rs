@@ -2,7 +2,7 @@
 
 use crate::label::Label;
 use crate::metrics::{Collector, METRICS, WindowResult};
-use crate::plan::{FlowKind, Plan, Quantity, Reference, Window};
+use crate::plan::{FlowKind, Keep, Plan, Quantity, Reference, Window};
 use crate::rows::{RowSink, RunHeader};
 use crate::stats::{Statistic, Summary};
 use crate::world::{Outcome, World, WorldError};
@@ -52,11 +52,11 @@ pub struct RunsResult {
     pub runs: Vec<RunResult>,
     /// Every metric of the run as a whole: mean, spread and interval over the runs.
     pub summary: BTreeMap<String, Summary>,
-    /// Every bound of the scenario, and whether the mean keeps it.
+    /// Every bound of the scenario, and whether the mean over the runs that count keeps it.
     pub assertions: Vec<Assertion>,
     /// Every published value beside the measured one.
     pub expectations: Vec<Expectation>,
-    /// What a reader should know: traces taken, what headers count, what limits follow.
+    /// What a reader should know: traces taken, what headers count, what limits follow, how many runs count.
     pub notes: Vec<String>,
 }
 
@@ -195,12 +195,14 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
         .collect();
     let windows = windows(plan);
     let flow_name = |flow: Option<usize>| flow.map(|f| plan.flows[f].id.clone());
+    let counting: Vec<&RunResult> = runs.iter().filter(|run| plan.counts(|of| run.value(plan, &windows, of))).collect();
+    let too_few = Keep::too_few(counting.len(), runs.len());
     let assertions = plan
         .asserts
         .iter()
         .filter(|a| !matches!(a.over, Some(Reference::Elsewhere { .. })))
         .map(|a| {
-            let number = measured(plan, &windows, &runs, &a.of, a.over.as_ref(), a.runs).map(|s| s.mean);
+            let number = measured(plan, &windows, &counting, &a.of, a.over.as_ref(), a.runs).map(|s| s.mean);
             Assertion {
                 id: a.id.clone(),
                 metric: a.of.metric.clone(),
@@ -210,7 +212,7 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
                 runs: a.runs,
                 bounds: a.bounds,
                 measured: number,
-                holds: number.is_some_and(|m| a.bounds.0 <= m && m <= a.bounds.1),
+                holds: !too_few && number.is_some_and(|m| a.bounds.0 <= m && m <= a.bounds.1),
             }
         })
         .collect();
@@ -224,23 +226,31 @@ pub fn summarise(plan: &Plan, runs: Vec<RunResult>) -> RunsResult {
             window_s: e.of.window.seconds(),
             ratio: e.over.is_some(),
             published: e.published,
-            measured: measured(plan, &windows, &runs, &e.of, e.over.as_ref(), Statistic::Mean),
+            measured: measured(plan, &windows, &counting, &e.of, e.over.as_ref(), Statistic::Mean),
         })
         .collect();
-    let (scenario, case, notes) = (plan.id.clone(), plan.case.clone(), plan.notes.clone());
+    let kept = plan.keep.as_ref().map(|keep| {
+        let told = keep.told(counting.len(), runs.len());
+        match too_few {
+            false => format!("runs: {told}; bounds and published values are of these, all else is of every run"),
+            true => format!("runs: {told}; these are fewer than half and show nothing, so no bound holds"),
+        }
+    });
+    let (scenario, case) = (plan.id.clone(), plan.case.clone());
+    let notes = plan.notes.iter().cloned().chain(kept).collect();
     RunsResult { scenario, case, runs, summary, assertions, expectations, notes }
 }
 
-/// A quantity, or its ratio to another of the same run, over the runs that count; none if any of them has no value.
+/// A quantity, or its ratio to another of the same run, over these runs; none if any of them has no value.
 fn measured(
     plan: &Plan,
     windows: &[Window],
-    runs: &[RunResult],
+    runs: &[&RunResult],
     of: &Quantity,
     over: Option<&Reference>,
     statistic: Statistic,
 ) -> Option<Summary> {
-    let value = |run: &RunResult| {
+    let value = |run: &&RunResult| {
         let value = run.value(plan, windows, of)?;
         match over {
             None => Some(value),
@@ -248,8 +258,7 @@ fn measured(
             Some(Reference::Elsewhere { .. }) => None,
         }
     };
-    let counts = |run: &&RunResult| plan.keep.as_ref().is_none_or(|k| k.keeps(run.value(plan, windows, &k.of)));
-    statistic.of(&runs.iter().filter(counts).map(value).collect::<Option<Vec<_>>>()?)
+    statistic.of(&runs.iter().map(value).collect::<Option<Vec<_>>>()?)
 }
 
 /// One number over another, if that is a number.
@@ -268,5 +277,72 @@ impl RunResult {
     pub(crate) fn value(&self, plan: &Plan, windows: &[Window], quantity: &Quantity) -> Option<f64> {
         let index = windows.iter().position(|w| *w == quantity.window)?;
         (crate::metrics::find(&quantity.metric)?.value)(&self.windows[index], quantity.flow, &plan.measure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::{Verdict, cells_of};
+    use crate::scenario::{Changes, Origin, load};
+    use crate::sim::Simulator;
+
+    const KEEPING: &str = r#"
+id = "test/keep"
+title = "A rate that frames of random size move"
+duration = "5s"
+[path.forward]
+capacity = "1Mbps"
+[[flow]]
+id = "video"
+controller = "gcc-2016"
+[measure]
+keep = { metric = "utilization", at_least = 0 }
+[[assert]]
+id = "some"
+metric = "utilization"
+bounds = [0, 1]
+[[expect]]
+metric = "utilization"
+published = 0.5
+"#;
+
+    /// Of 4 runs as many count as have come to what is asked; both judges say the same of them.
+    #[test]
+    fn runs_that_count_are_judged_as_a_reproduction_judges_them() {
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+        let plan = load(&Origin::from_text("keep.toml", KEEPING), &Changes::default(), &registry).unwrap();
+        let mut by_value = runner.run_all(&plan, &[1, 2, 3, 4]).unwrap().runs;
+        let value = |run: &RunResult| run.metrics(&plan)["utilization"];
+        by_value.sort_by(|a, b| value(b).total_cmp(&value(a)));
+        assert!(value(&by_value[0]) > value(&by_value[3]), "the seeds differ");
+        for kept in 1..=4 {
+            let mut plan = plan.clone();
+            plan.keep.as_mut().unwrap().at_least = value(&by_value[kept - 1]);
+            let result = summarise(&plan, by_value.clone());
+            let mean = by_value[..kept].iter().map(value).sum::<f64>() / kept as f64;
+            let (bound, expectation) = (&result.assertions[0], &result.expectations[0]);
+            assert!((bound.measured.unwrap() - mean).abs() < 1e-12, "{bound:?}");
+            assert_eq!((bound.holds, expectation.measured.unwrap().n), (kept >= 2, kept));
+            assert_eq!(result.summary["utilization"].n, 4, "what is not judged is of every run");
+            let note = result.notes.last().unwrap();
+            assert!(note.starts_with(&format!("runs: kept {kept} of 4, those with utilization of ")), "{note}");
+            assert_eq!(note.contains("show nothing"), kept < 2, "{note}");
+            let cells = cells_of(&plan, &by_value);
+            let cell = cells.iter().find(|cell| cell.bounds.is_some()).unwrap();
+            assert_eq!((cell.n, cell.left_out), (kept, Some(4 - kept)));
+            assert_eq!(cell.verdict == Verdict::Reproduced, bound.holds, "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn a_plan_that_keeps_all_says_nothing_of_it() {
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+        let text = KEEPING.replace("keep = {", "# {");
+        let plan = load(&Origin::from_text("all.toml", text), &Changes::default(), &registry).unwrap();
+        let result = runner.run_all(&plan, &[1, 2]).unwrap();
+        assert_eq!((&result.notes, result.assertions[0].holds), (&plan.notes, true));
     }
 }

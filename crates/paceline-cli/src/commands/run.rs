@@ -147,7 +147,7 @@ fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
     if result.runs.len() < plan.repeats as usize && !result.expectations.is_empty() {
         text += &format!("  · published values are means of {0} runs: --repeats {0}\n", plan.repeats);
     }
-    for note in &plan.notes {
+    for note in &result.notes {
         text += &format!("  · {note}\n");
     }
     text
@@ -290,7 +290,11 @@ fn headline(plan: &Plan, result: &RunsResult) -> String {
     };
     for id in SHOWN {
         let expected = result.expectations.iter().find(|e| whole(e, id));
-        let summary = result.summary.get(id).filter(|_| tells(id));
+        // A published value stands beside what the runs that count came to.
+        let summary = match expected {
+            Some(expected) => expected.measured.as_ref(),
+            None => result.summary.get(id).filter(|_| tells(id)),
+        };
         if summary.is_none() && expected.is_none() {
             continue;
         }

@@ -6,7 +6,7 @@ use super::verdict::{comes_close, keeps, of_value};
 use super::{Experiment, Verdict, tolerance};
 use crate::label::Label;
 use crate::metrics::{self, Kind};
-use crate::plan::{Assert, Expect, Plan, Quantity, Reference, Remark};
+use crate::plan::{Assert, Expect, Keep, Plan, Quantity, Reference, Remark};
 use crate::run::{RunResult, ratio, windows};
 use crate::stats::{Statistic, Summary};
 use std::collections::BTreeSet;
@@ -175,7 +175,10 @@ impl Experiment {
             measured: value.map(|v| v.mean),
             ci95: value.map(|v| v.ci95).filter(|c| c.is_finite()),
             n: self.counting(measured, asked),
-            left_out: plan.keep.as_ref().map(|_| measured.of(false)[asked.case].len() - self.counting(measured, asked)),
+            left_out: self
+                .rules(asked)
+                .next()
+                .map(|_| measured.of(false)[asked.case].len() - self.counting(measured, asked)),
             null_sender: self.value(measured, asked, true).map(|v| v.mean),
             null_reproduces: false,
             claim: None,
@@ -192,15 +195,34 @@ impl Experiment {
         let (n, none) = (self.counting(measured, asked), self.without_value(measured, asked));
         let missing = (none > 0).then(|| format!("no value in {none} of {n} runs"));
         let unknown = || asked.remark.moved_by.is_empty().then(|| "cause not found".to_owned());
-        let too_few = self.keeps_too_few(measured, asked).then(|| {
-            let keep = self.cases[asked.case].keep.as_ref().expect("only that leaves out runs");
-            let made = measured.of(false)[asked.case].len();
-            let asks = format!("kept {n} of {made}, those with {} of {} or more", keep.of.metric, keep.at_least);
-            keep.note.as_ref().map_or(asks.clone(), |note| format!("{asks}: {note}"))
-        });
-        let cause = too_few.or_else(|| asked.remark.note.clone()).or_else(unknown);
+        let cause = self.too_few_kept(measured, asked).or_else(|| asked.remark.note.clone()).or_else(unknown);
         let parts: Vec<String> = missing.into_iter().chain(cause).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// That too few runs count, and why: by the rule of the case that leaves out most, where it is a ratio between two.
+    fn too_few_kept(&self, measured: &Measured, asked: &Asked<'_>) -> Option<String> {
+        if !self.keeps_too_few(measured, asked) {
+            return None;
+        }
+        let runs = |case: usize| &measured.of(false)[case];
+        let left_out = |case: usize| runs(case).values().filter(|run| !self.counts(case, run, false)).count();
+        // Of two that leave out as many `max_by_key` takes the last: the value's own case.
+        let (case, keep) = self.rules(asked).max_by_key(|(case, _)| left_out(*case))?;
+        let told = keep.told(self.counting(measured, asked), runs(asked.case).len());
+        let same = self.cases[asked.case].keep.as_ref() == Some(keep);
+        let told = if same { told } else { format!("{told} in {}", self.cases[case].case) };
+        Some(keep.note.as_ref().map_or(told.clone(), |note| format!("{told}: {note}")))
+    }
+
+    /// What is asked of runs, by case: of the other case of a ratio, and of the value's own.
+    fn rules<'a>(&'a self, asked: &Asked<'_>) -> impl Iterator<Item = (usize, &'a Keep)> {
+        let other = match asked.over {
+            Some(Reference::Elsewhere { case, .. }) => Some(self.index(case)),
+            _ => None,
+        };
+        let keep = |case: usize| Some((case, self.cases[case].keep.as_ref()?));
+        other.into_iter().chain([asked.case]).filter_map(keep)
     }
 
     fn index(&self, case: &Label) -> usize {
@@ -212,17 +234,15 @@ impl Experiment {
         self.values(measured, asked, false).map_or(0, |values| values.len())
     }
 
-    /// Fewer than half of the runs count: what a case shows that way is not what it is about.
+    /// Whether too few runs count to show anything.
     fn keeps_too_few(&self, measured: &Measured, asked: &Asked<'_>) -> bool {
-        2 * self.counting(measured, asked) < measured.of(false)[asked.case].len()
+        Keep::too_few(self.counting(measured, asked), measured.of(false)[asked.case].len())
     }
 
     /// Whether this run of a case counts. Of the null sender all do: it has nothing that it could be asked for.
     fn counts(&self, case: usize, run: &Run, null: bool) -> bool {
         let plan = &self.cases[case];
-        let Some(keep) = plan.keep.as_ref().filter(|_| !null) else { return true };
-        let index = plan.quantities().position(|q| *q == keep.of).expect("it is asked for");
-        keep.keeps(run.values[index])
+        null || plan.counts(|of| run.values[plan.quantities().position(|q| q == of).expect("it is asked for")])
     }
 
     /// What was asked for, over seeds; of a ratio, the ratio of each seed. None if any run that counts has no value.

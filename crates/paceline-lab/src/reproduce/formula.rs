@@ -59,10 +59,10 @@ struct TableFile {
 #[serde(deny_unknown_fields)]
 struct ValueTable {
     /// Every input of the formula.
-    at: Placed<BTreeMap<String, f64>>,
+    at: Placed<BTreeMap<String, Placed<f64>>>,
     /// Which line of the formula.
     line: Placed<String>,
-    published: f64,
+    published: Placed<f64>,
 }
 
 /// A table that a formula gives.
@@ -94,17 +94,23 @@ impl FormulaTable {
 
 fn cell(origin: &Origin, formula: &Formula, digits: u32, value: &ValueTable, place: usize) -> Result<Cell, Problem> {
     let given = value.at.get();
-    let inputs = formula.inputs.iter().map(|name| given.get(*name).copied()).collect::<Option<Vec<f64>>>();
+    let inputs = formula.inputs.iter().map(|name| given.get(*name)).collect::<Option<Vec<&Placed<f64>>>>();
     let Some(inputs) = inputs.filter(|_| given.len() == formula.inputs.len()) else {
         let message = format!("`{}` takes {}", formula.name, formula.inputs.join(" and "));
         return Err(at(origin, &value.at, message).help("write each of them once, as a number"));
     };
+    let inputs = inputs.into_iter().map(|input| finite(origin, input)).collect::<Result<Vec<f64>, _>>()?;
+    let published = finite(origin, &value.published)?;
     let names: Vec<&str> = formula.lines.iter().map(|(name, _)| *name).collect();
     let known = formula.lines.iter().find(|(name, _)| name == value.line.get());
     let own = known.ok_or_else(|| unknown(origin, &value.line, "line of the formula", &names))?;
     let tolerance = 0.5 * libm::pow(10.0, -f64::from(digits));
-    let agrees = |of: f64| within((of - value.published).abs(), tolerance);
+    let agrees = |of: f64| within((of - published).abs(), tolerance);
     let measured = own.1(&inputs);
+    if !measured.is_finite() {
+        let message = format!("the line `{}` of `{}` has no value here: {measured}", own.0, formula.name);
+        return Err(at(origin, &value.at, message).help("write the inputs that the paper's own table has"));
+    }
     let label = formula.inputs.iter().zip(&inputs).map(|(name, input)| ((*name).to_owned(), input.to_string()));
     Ok(Cell {
         metric: formula.name.to_owned(),
@@ -115,7 +121,7 @@ fn cell(origin: &Origin, formula: &Formula, digits: u32, value: &ValueTable, pla
         window_s: (0.0, 0.0),
         runs: Statistic::Mean,
         over: None,
-        published: Some(value.published),
+        published: Some(published),
         bounds: None,
         tolerance: Some(tolerance),
         measured: Some(measured),
@@ -126,7 +132,7 @@ fn cell(origin: &Origin, formula: &Formula, digits: u32, value: &ValueTable, pla
         null_reproduces: false,
         claim: None,
         verdict: if agrees(measured) { Verdict::Reproduced } else { Verdict::Not },
-        note: (!agrees(measured)).then(|| nearest(formula, own, &inputs, value.published, &agrees)),
+        note: (!agrees(measured)).then(|| nearest(formula, own, &inputs, published, &agrees)),
         moved: None,
         place,
     })
@@ -141,6 +147,17 @@ fn nearest(formula: &Formula, own: &Line, inputs: &[f64], published: f64, agrees
         (true, _) => format!("{told}; no line comes nearer"),
         (false, true) => format!("{told}; the line `{}` agrees: {gives:.4}", best.0),
         (false, false) => format!("{told}; nearest is the line `{}`, which does not agree either: {gives:.4}", best.0),
+    }
+}
+
+/// A number as a paper prints it.
+fn finite(origin: &Origin, place: &Placed<f64>) -> Result<f64, Problem> {
+    let number = *place.get();
+    match number.is_finite() {
+        true => Ok(number),
+        false => {
+            Err(at(origin, place, format!("`{number}` is not finite")).help("write the number that the paper prints"))
+        }
     }
 }
 
@@ -188,13 +205,21 @@ mod tests {
                  line = \"{line}\"\npublished = 0.95\n"
             )
         };
+        let fine = text("dynamic-alpha", "max-unknown", "T = 45, gamma = 25");
+        let published = |value: &str| fine.replace("published = 0.95", &format!("published = {value}"));
         let load = |text: String| FormulaTable::load(&Origin::from_text("b.formula.toml", text));
-        assert!(load(text("dynamic-alpha", "max-unknown", "T = 45, gamma = 25")).is_ok());
+        assert!(load(fine.clone()).is_ok());
         for (text, offending, hint) in [
             (text("dynamic-alfa", "near-max", "T = 45, gamma = 25"), "\"dynamic-alfa\"", "`dynamic-alpha`"),
             (text("dynamic-alpha", "near-min", "T = 45, gamma = 25"), "\"near-min\"", "`near-max`"),
             (text("dynamic-alpha", "near-max", "T = 45"), "{ T = 45 }", "each of them"),
             (text("dynamic-alpha", "near-max", "T = 45, gama = 25"), "{ T = 45, gama = 25 }", "each of them"),
+            (text("dynamic-alpha", "near-max", "T = inf, gamma = 25"), "inf", "the paper prints"),
+            (text("dynamic-alpha", "near-max", "T = 45, gamma = nan"), "nan", "the paper prints"),
+            (published("nan"), "nan", "the paper prints"),
+            (published("-inf"), "-inf", "the paper prints"),
+            (text("dynamic-alpha", "near-max", "T = 0, gamma = 0"), "{ T = 0, gamma = 0 }", "own table"),
+            (text("dynamic-alpha", "near-max", "T = 0.01, gamma = 25"), "{ T = 0.01, gamma = 25 }", "own table"),
         ] {
             let problem = load(text).expect_err(offending);
             assert_eq!(problem.offending(), Some(offending));

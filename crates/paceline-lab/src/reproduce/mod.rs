@@ -99,7 +99,7 @@ fn try_changes(
             changed.push(Experiment::of(cases.clone()));
         }
     }
-    let runs = |(index, _): &(usize, &Vec<String>)| reports[*index].cells.first().map_or(0, |cell| cell.made() as u64);
+    let runs = |(index, _): &(usize, &Vec<String>)| reports[*index].made();
     let again: Vec<Job> = (0..changed.len()).flat_map(|i| jobs(&changed, i, 1..=runs(&tried[i]))).collect();
     let mut measured: Vec<Measured> = changed.iter().map(Measured::none).collect();
     run_jobs(runner, &changed, again, &mut measured, announce)?;
@@ -114,8 +114,9 @@ fn try_changes(
         }
     }
     for report in reports {
+        let made = report.made();
         for cell in &mut report.cells {
-            cell.complete_note(&report.id);
+            cell.complete_note(&report.id, made);
         }
     }
     Ok(())
@@ -125,7 +126,7 @@ fn try_changes(
 /// as large a part will count.
 fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, core::ops::RangeInclusive<u64>)> {
     let wanted = |report: &ExperimentReport| {
-        let n = report.cells.first()?.made() as u64;
+        let n = report.made();
         let counts = report.cells.iter().filter_map(|cell| {
             let (tolerance, measured) = (cell.tolerance?, cell.summary()?);
             too_wide(tolerance, Some(&measured)).then(|| {
@@ -267,7 +268,7 @@ bounds = [0.5, 1]
             (tail.note.as_deref(), tail.moved.as_ref().unwrap().by.as_slice()),
             (Some("the encoder"), &["path.rtt=50ms".to_owned()][..])
         );
-        tail.complete_note("test/two");
+        tail.complete_note("test/two", report.made());
         let command = "`paceline run test/two --case 'threshold=static' --repeats 4 --set 'path.rtt=50ms'`";
         assert_eq!(tail.note.unwrap(), format!("the encoder; not moved into tolerance by {command}"));
         let busy = cell(&report, "adaptive", "utilization", true);
@@ -450,8 +451,71 @@ bounds = [0.5, 1]
         });
         let mut report = experiment.report(&measured, "sim");
         let cell = report.cells.iter_mut().find(|c| c.metric == "utilization" && c.published.is_some()).unwrap();
-        assert_eq!((cell.n, cell.made()), (7, 8));
+        assert_eq!(cell.n, 7);
         cell.ci95 = Some(0.06);
+        assert_eq!(report.made(), 8);
+        assert_eq!(more_seeds(&[report]), [(0, 9..=12)]); // 8 x 1.44 = 11.52
+    }
+
+    /// Two cases, of which one asks for over-use; values of the second are ratios to the first.
+    fn keeping_in(case: &str) -> Experiment {
+        let keep = "\"measure.keep\" = { metric = \"overuses\", flow = \"video\", at_least = 1 }";
+        experiment(&match case {
+            "static" => TWO_CASES.replace("\"gcc-2016-static\" }", &format!("\"gcc-2016-static\", {keep} }}")),
+            _ => TWO_CASES
+                .replace("\"adaptive\" }\n[[expect]]", &format!("\"adaptive\" }}\nset = {{ {keep} }}\n[[expect]]")),
+        })
+    }
+
+    #[test]
+    fn runs_that_one_case_leaves_out_count_for_its_own_values_and_for_ratios() {
+        for (case, other) in [("static", "adaptive"), ("adaptive", "static")] {
+            let experiment = keeping_in(case);
+            let kept: Vec<bool> = experiment.cases.iter().map(|plan| plan.keep.is_some()).collect();
+            assert_eq!(kept, [case == "static", case == "adaptive"]);
+            let with = |kept: u64| {
+                let measured = runs(&experiment, 6, |metric, _, seed, _| {
+                    Some(if metric == "overuses" {
+                        f64::from(u8::from(seed <= kept))
+                    } else {
+                        0.9 + seed as f64 * 1e-4
+                    })
+                });
+                experiment.report(&measured, "sim")
+            };
+            let (enough, fewer) = (with(4), with(1));
+            for (report, kept) in [(&enough, 4), (&fewer, 1)] {
+                let counted = |cell: &Cell| (cell.n, cell.left_out);
+                assert_eq!(counted(cell(report, case, "utilization", true)), (kept, Some(6 - kept)));
+                assert_eq!(counted(cell(report, other, "utilization", true)), (6, None), "it keeps all of its own");
+                assert_eq!(counted(cell(report, "adaptive", "rtt_p95_ms", false)), (kept, Some(6 - kept)), "{case}");
+                assert_eq!(report.made(), 6);
+            }
+            let ratio = |report| {
+                let cell = cell(report, "adaptive", "rtt_p95_ms", false);
+                (cell.note.clone(), cell.bounds)
+            };
+            assert_eq!(ratio(&enough).0.as_deref(), Some("cause not found"), "1 is not below 0.7");
+            let place = if case == "static" { " in threshold=static" } else { "" };
+            assert_eq!(ratio(&fewer).0, Some(format!("kept 1 of 6, those with overuses of 1 or more{place}")));
+        }
+    }
+
+    #[test]
+    fn more_seeds_follow_those_that_were_run_where_the_other_case_of_a_ratio_leaves_some_out() {
+        let (cases, _) = TWO_CASES.split_once("[[expect]]").unwrap();
+        let experiment = experiment(&format!(
+            "{cases}set = {{ \"measure.keep\" = {{ metric = \"overuses\", at_least = 1 }} }}\n[[expect]]\n\
+             metric = \"rtt_p95_ms\"\ncase = {{ threshold = \"static\" }}\n\
+             over = {{ case = {{ threshold = \"adaptive\" }} }}\npublished = 1\n"
+        ));
+        let measured = runs(&experiment, 8, |metric, _, seed, _| {
+            Some(if metric == "overuses" { f64::from(u8::from(seed != 8)) } else { 50.0 })
+        });
+        let mut report = experiment.report(&measured, "sim");
+        assert_eq!((report.cells.len(), report.cells[0].n, report.cells[0].left_out), (1, 7, Some(1)));
+        let tolerance = report.cells[0].tolerance.unwrap();
+        report.cells[0].ci95 = Some(tolerance * 1.2);
         assert_eq!(more_seeds(&[report]), [(0, 9..=12)]); // 8 x 1.44 = 11.52
     }
 

@@ -189,6 +189,11 @@ impl ExperimentReport {
     pub fn paper(&self) -> &str {
         self.id.split_once('/').map_or(&self.id, |(paper, _)| paper)
     }
+
+    /// How many runs were made of each case, on seeds from 1; those that do not count are among them.
+    pub(super) fn made(&self) -> u64 {
+        self.runs.first().map_or(0, |runs| runs.n as u64)
+    }
 }
 
 impl CaseRuns {
@@ -242,8 +247,8 @@ impl Cell {
         (&self.case, self.place) == (&other.case, other.place)
     }
 
-    /// Says which command moves it into tolerance, or does not.
-    pub(super) fn complete_note(&mut self, experiment: &str) {
+    /// Says which command moves it into tolerance, or does not, in this many runs of each case.
+    pub(super) fn complete_note(&mut self, experiment: &str, made: u64) {
         let Some(moved) = &self.moved else { return };
         let case: String = self.case.pairs().map(|(name, value)| format!(" --case '{name}={value}'")).collect();
         let sets: String = moved.by.iter().map(|change| format!(" --set '{change}'")).collect();
@@ -252,14 +257,9 @@ impl Cell {
             Some(_) => "not moved",
             None => "has no value any more, so it is not moved",
         };
-        let command = format!("`paceline run {experiment}{case} --repeats {}{sets}`", self.made());
+        let command = format!("`paceline run {experiment}{case} --repeats {made}{sets}`");
         let note = self.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
         self.note = Some(format!("{note}{does} into tolerance by {command}"));
-    }
-
-    /// How many runs there were, those that do not count included.
-    pub(super) fn made(&self) -> usize {
-        self.n + self.left_out.unwrap_or(0)
     }
 
     /// What was measured, as far as a verdict asks.

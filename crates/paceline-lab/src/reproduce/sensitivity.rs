@@ -173,7 +173,7 @@ fn on_the_same_seeds(
     experiments: &[Experiment],
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentReport>, WorldError> {
-    let runs = |index: usize| bases[variants[index].base].cells.first().map_or(0, |cell| cell.made() as u64);
+    let runs = |index: usize| bases[variants[index].base].made();
     let all = (0..experiments.len()).flat_map(|index| jobs(experiments, index, 1..=runs(index))).collect();
     let mut measured: Vec<Measured> = experiments.iter().map(Measured::none).collect();
     run_jobs(runner, experiments, all, &mut measured, announce)?;

@@ -88,8 +88,7 @@ impl Catalogue {
             None => {
                 let problem = Problem::of(name, "", format!("there is no scenario `{name}`"));
                 if self.formula_tables().any(|id| id == name) {
-                    let command = format!("`paceline reproduce {name}`");
-                    return Err(problem.help(format!("a formula gives this table, without a run: {command}")));
+                    return Err(problem.help(without_a_run(name)));
                 }
                 let last = self.ids().find(|id| id.rsplit('/').next() == Some(name));
                 let near = last.or_else(|| nearest(name, self.ids())).map(|near| format!("did you mean `{near}`? "));
@@ -113,6 +112,11 @@ pub fn is_scenario(file: &str) -> bool {
     file.ends_with(".toml") && !other
 }
 
+/// What to do with a table that a formula gives, where a scenario is wanted.
+fn without_a_run(name: &str) -> String {
+    format!("a formula gives this table, without a run: `paceline reproduce {name}`")
+}
+
 /// Whether a file is a table that a formula gives.
 pub fn is_formula_table(file: &str) -> bool {
     file.ends_with(FORMULA)
@@ -127,6 +131,17 @@ impl Origin {
     /// A scenario from text, whose files are looked up from the working directory.
     pub fn from_text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), folder: Some(PathBuf::new()) }
+    }
+
+    /// A complaint if this is a table that a formula gives, and no scenario.
+    pub(super) fn must_be_run(&self) -> Result<(), Problem> {
+        match is_formula_table(&self.name) {
+            true => {
+                Err(Problem::of(&self.name, "", format!("{} is no scenario", self.name))
+                    .help(without_a_run(&self.name)))
+            }
+            false => Ok(()),
+        }
     }
 
     /// What a file that the scenario names is called in complaints.

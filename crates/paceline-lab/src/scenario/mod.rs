@@ -40,6 +40,7 @@ pub struct Changes {
 /// Text to plan: parses, applies the changes, resolves. Of two that say the same key the later holds: assumed constants,
 /// the scenario, its case, `--set`, `--controller`.
 pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<Plan, Problem> {
+    origin.must_be_run()?;
     // Complaints about the file itself come before those about changes to it.
     let written = parse(&origin.name, &origin.text)?;
     let mut text = origin.text.clone();
