@@ -22,11 +22,14 @@
 //! ```
 
 pub mod capture;
+mod clock;
 pub mod diff;
 pub mod group;
 mod json;
 pub mod label;
+pub mod media;
 pub mod metrics;
+pub mod network;
 pub mod plan;
 pub mod reproduce;
 pub mod rows;

@@ -1,7 +1,7 @@
 //! The ends of a TCP flow in the simulator.
 
 use super::Ends;
-use super::network::{End, Network};
+use crate::network::{End, Network};
 use crate::plan::{FlowPlan, TcpPlan};
 use crate::rows::{HalfName, PacketClass, Row};
 use paceline::Signals;

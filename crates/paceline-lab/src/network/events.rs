@@ -12,7 +12,7 @@ const NEVER: u128 = (Time::MAX.as_nanos() as u128) << 64;
 
 /// Pending wake-ups of components, each at most once at its earliest time.
 #[derive(Debug)]
-pub(crate) struct Events {
+pub(super) struct Events {
     heap: BinaryHeap<Reverse<u128>>,
     sequence: u64,
     /// The key of each component's pending wake-up, [`NEVER`] without one. Keys in the heap that stand here no more are
@@ -60,6 +60,11 @@ impl Events {
                 return Some((at, component));
             }
         }
+    }
+
+    /// When somebody may be woken next; a key that stands no more may come first.
+    pub fn next(&self) -> Time {
+        self.heap.peek().map_or(Time::MAX, |Reverse(key)| Time::from_nanos((key >> 64) as i64))
     }
 
     pub fn handled(&self) -> u64 {

@@ -11,18 +11,20 @@ use paceline_units::{Ecn, Time};
 
 /// A packet under way, without what it carries.
 #[derive(Debug)]
-pub(crate) struct Packet {
+pub struct Packet {
+    /// What rows call it.
     pub row: PacketRow,
+    /// When an end sent it.
     pub sent: Time,
     /// How many hops of its route it has crossed.
-    pub hop: u16,
+    pub(super) hop: u16,
     /// ECN field, as the last hop left it.
     pub ecn: Ecn,
 }
 
 /// Slots by handle. Whether a packet carries a segment or a datagram is known to the ends of its flow, and its class says.
 #[derive(Debug, Default)]
-pub(crate) struct Packets {
+pub(super) struct Packets {
     packets: Vec<Packet>,
     segments: Vec<Segment>,
     datagrams: Vec<Datagram>,

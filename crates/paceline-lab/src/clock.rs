@@ -6,9 +6,10 @@ const BILLION: i128 = 1_000_000_000;
 
 /// `reading = offset + t + t * drift`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
+    /// What it shows at the world's time zero.
     pub offset: TimeDelta,
-    /// Parts per billion.
+    /// How much faster it runs, parts per billion.
     pub drift_ppb: i64,
 }
 

@@ -1,23 +1,36 @@
 //! What lies between the ends of all flows: access lines, hops, the packets under way, and the clockwork that wakes
 //! everybody. Ends put packets on their way here and report what happened.
+//!
+//! Hops, and the ends, access lines and inboxes of flows, are numbered components; each has at most one pending event.
+//! [`Network::poll`] serves what is due and answers when an end's time has come or a packet has reached one. Nothing
+//! here knows where the ends are: under the simulator they are objects beside it, on the test track they are machines
+//! beyond network devices.
 
-use super::events::Events;
-use super::host::{Host, Way};
-use super::packets::{Packet, Packets};
-use super::trace_hash::{Kind, TraceHash};
+mod events;
+mod host;
+mod packets;
+mod trace_hash;
+
 use crate::plan::{HopPlan, Plan, QueuePlan};
 use crate::rows::{DropReason, PacketClass, PacketRow, Row, RowSink};
 use crate::sight::Place;
+use crate::world::Outcome;
+use events::Events;
+use host::{Host, Way};
 use paceline_flow::Datagram;
 use paceline_flow::tcp::Segment;
 use paceline_link::queue::DropTail;
 use paceline_link::{Descriptor, DropCause, Link, LinkConfig, Output};
 use paceline_units::{DataSize, Ecn, FlowId, Streams, Time, TimeDelta};
+pub use packets::Packet;
+use packets::Packets;
 use std::collections::VecDeque;
+pub use trace_hash::Kind;
+use trace_hash::TraceHash;
 
 /// Which end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub enum End {
     /// Where its data comes from.
     Sender = 0,
     /// Where its data goes.
@@ -25,6 +38,7 @@ pub(super) enum End {
 }
 
 impl End {
+    /// The other end.
     pub fn other(self) -> Self {
         match self {
             Self::Sender => Self::Receiver,
@@ -40,9 +54,30 @@ impl End {
     }
 }
 
+/// What a flow's end hears of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The time has come that it named to [`Network::wake`].
+    Due {
+        /// Which flow.
+        flow: usize,
+        /// Which end.
+        end: End,
+    },
+    /// A packet reached it. Whoever takes it gives its slot back.
+    Arrived {
+        /// Which flow.
+        flow: usize,
+        /// Which end.
+        end: End,
+        /// Which packet.
+        handle: u32,
+    },
+}
+
 /// Who is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Component {
+enum Component {
     Hop(usize),
     End(usize, End),
     /// The access line that leaves this end.
@@ -69,9 +104,11 @@ struct Line {
 }
 
 /// Everything between the ends.
-pub(super) struct Network<'a> {
-    pub events: Events,
-    pub delivered: u64,
+pub struct Network<'a> {
+    events: Events,
+    /// What was woken last, until it has nothing more to hand on.
+    serving: Option<(Time, Component)>,
+    delivered: u64,
     packets: Packets,
     hops: Vec<Link>,
     lines: Vec<Line>,
@@ -83,6 +120,7 @@ pub(super) struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
+    /// The network of a plan, empty; `streams` are the run's random draws, and `rows` hears what happens.
     pub fn new(plan: &Plan, streams: &Streams, rows: &'a mut dyn RowSink) -> Self {
         let line = |f: &crate::plan::FlowPlan| Line {
             routes: [f.route.clone(), f.return_route.clone()],
@@ -95,6 +133,7 @@ impl<'a> Network<'a> {
         };
         Self {
             events: Events::new(plan.hops.len() + plan.flows.len() * (PER_FLOW + INBOXES)),
+            serving: None,
             delivered: 0,
             packets: Packets::default(),
             hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
@@ -106,13 +145,69 @@ impl<'a> Network<'a> {
         }
     }
 
-    pub fn trace_hash(&self) -> u64 {
-        self.hash.finish()
+    /// What it came to.
+    pub fn outcome(&self) -> Outcome {
+        Outcome {
+            trace_hash: self.hash.finish(),
+            events: self.events.handled(),
+            pending_max: self.events.pending_max(),
+            delivered: self.delivered,
+        }
+    }
+
+    /// Serves what is due by `until` up to the next thing that concerns an end, and answers that and its time; `None`:
+    /// nothing more by then. Answer each before asking for the next.
+    #[inline]
+    pub fn poll(&mut self, until: Time) -> Option<(Time, Wake)> {
+        loop {
+            let (now, component) = match self.serving.take() {
+                Some(serving) => serving,
+                None => {
+                    let (now, number) = self.events.pop(until)?;
+                    (now, self.component(number))
+                }
+            };
+            let came = match component {
+                Component::End(flow, end) => return Some((now, Wake::Due { flow, end })),
+                Component::Hop(hop) => self.leave_hop(now, hop),
+                Component::Access(flow, from) => self.leave_access(now, flow, from),
+                Component::Inbox(flow, end) => match self.leave_inbox(now, flow, end) {
+                    None => continue,
+                    Some(handle) => {
+                        self.serving = Some((now, component));
+                        return Some((now, self.arrived(now, flow, end, handle)));
+                    }
+                },
+            };
+            if let Some(handle) = came {
+                self.serving = Some((now, component));
+                if let Some(arrived) = self.go_on(now, handle) {
+                    return Some((now, arrived));
+                }
+            }
+        }
+    }
+
+    /// When [`poll`](Self::poll) is wanted next; it may then have nothing to say.
+    pub fn poll_timeout(&self) -> Time {
+        self.events.next()
+    }
+
+    /// A packet goes to the next hop of its route, or to its end.
+    #[inline]
+    fn go_on(&mut self, now: Time, handle: u32) -> Option<Wake> {
+        let row = self.packets.get(handle).row;
+        let flow = row.flow.0 as usize;
+        let from = if row.class.goes_back() { End::Receiver } else { End::Sender };
+        if self.enter_next_hop(now, flow, from, handle) || self.enter_inbox(now, flow, from.other(), handle) {
+            return None;
+        }
+        Some(self.arrived(now, flow, from.other(), handle))
     }
 
     /// Whom a number of the event heap means.
     #[inline]
-    pub fn component(&self, number: usize) -> Component {
+    fn component(&self, number: usize) -> Component {
         let Some(within) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
         let flow = within / PER_FLOW;
         if let Some(inbox) = within.checked_sub(self.lines.len() * PER_FLOW) {
@@ -169,11 +264,13 @@ impl<'a> Network<'a> {
         self.packets.take(PacketRow { packet: 0, flow, class, size: DataSize::ZERO })
     }
 
+    /// The packet in a slot.
     #[inline]
     pub fn packet(&self, handle: u32) -> &Packet {
         self.packets.get(handle)
     }
 
+    /// The same, to write its ECN field.
     #[inline]
     pub fn packet_mut(&mut self, handle: u32) -> &mut Packet {
         self.packets.get_mut(handle)
@@ -191,6 +288,7 @@ impl<'a> Network<'a> {
         self.packets.datagram_mut(handle)
     }
 
+    /// The slot is free again.
     #[inline]
     pub fn give_back(&mut self, handle: u32) {
         self.packets.give_back(handle);
@@ -222,7 +320,7 @@ impl<'a> Network<'a> {
     }
 
     /// The next packet that has crossed the access line of `from` by `now`.
-    pub fn leave_access(&mut self, now: Time, flow: usize, from: End) -> Option<u32> {
+    fn leave_access(&mut self, now: Time, flow: usize, from: End) -> Option<u32> {
         let &(due, handle) = self.lines[flow].access[from as usize].front()?;
         if due > now {
             self.events.wake(self.number(flow, ACCESS + from as usize), due);
@@ -234,7 +332,7 @@ impl<'a> Network<'a> {
 
     /// A packet is at the machine of `end`, which holds it for a while; false: it does not.
     #[inline]
-    pub fn enter_inbox(&mut self, now: Time, flow: usize, end: End, handle: u32) -> bool {
+    fn enter_inbox(&mut self, now: Time, flow: usize, end: End, handle: u32) -> bool {
         let line = &mut self.lines[flow];
         let Some(hosts) = &mut line.hosts else { return false };
         let due = hosts[end as usize].pass(now, Way::In);
@@ -244,7 +342,7 @@ impl<'a> Network<'a> {
     }
 
     /// The next packet that the machine of `end` shows by `now`.
-    pub fn leave_inbox(&mut self, now: Time, flow: usize, end: End) -> Option<u32> {
+    fn leave_inbox(&mut self, now: Time, flow: usize, end: End) -> Option<u32> {
         let &(due, handle) = self.lines[flow].inbox[end as usize].front()?;
         if due > now {
             self.events.wake(self.inbox_number(flow, end), due);
@@ -256,7 +354,7 @@ impl<'a> Network<'a> {
 
     /// Hands a packet that `from` sent to the next hop of its route; false: it has arrived.
     #[inline]
-    pub fn enter_next_hop(&mut self, now: Time, flow: usize, from: End, handle: u32) -> bool {
+    fn enter_next_hop(&mut self, now: Time, flow: usize, from: End, handle: u32) -> bool {
         let packet = self.packets.get(handle);
         let Some(&hop) = self.lines[flow].routes[from as usize].get(packet.hop as usize) else { return false };
         let descriptor = Descriptor { id: handle, flow: packet.row.flow, size: packet.row.size, ecn: packet.ecn };
@@ -268,7 +366,7 @@ impl<'a> Network<'a> {
 
     /// The next packet that has crossed `hop` by `now`; dropped ones are told and forgotten.
     #[inline]
-    pub fn leave_hop(&mut self, now: Time, hop: usize) -> Option<u32> {
+    fn leave_hop(&mut self, now: Time, hop: usize) -> Option<u32> {
         while let Some(output) = self.hops[hop].poll_output(now) {
             match output {
                 Output::Delivered { packet: descriptor, waited, left, due } => {
@@ -301,13 +399,14 @@ impl<'a> Network<'a> {
 
     /// A packet is at its end: tells so.
     #[inline]
-    pub fn arrived(&mut self, now: Time, flow: usize, at: End, handle: u32) {
+    fn arrived(&mut self, now: Time, flow: usize, end: End, handle: u32) -> Wake {
         let packet = self.packets.get(handle);
         let (row, delay, ecn) = (packet.row, now - packet.sent, packet.ecn);
         self.delivered += 1;
-        self.hash.add(now, self.number(flow, at as usize), Kind::Arrived, row.packet, row.size, ecn);
-        self.show(now, at.place(), handle);
+        self.hash.add(now, self.number(flow, end as usize), Kind::Arrived, row.packet, row.size, ecn);
+        self.show(now, end.place(), handle);
         self.rows.row(&Row::Arrived { at: now, packet: row, delay, ecn });
+        Wake::Arrived { flow, end, handle }
     }
 }
 

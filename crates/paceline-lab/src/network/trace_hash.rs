@@ -10,18 +10,26 @@ use xxhash_rust::xxh3::Xxh3;
 /// What was decided.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// An end sent a packet.
     Sent = 1,
+    /// A packet crossed a hop.
     Crossed = 2,
+    /// A queue was full.
     Overflow = 3,
+    /// Lost on the wire.
     Loss = 4,
+    /// Dropped by an active queue discipline.
     Early = 5,
+    /// A packet reached its end.
     Arrived = 6,
+    /// A frame was rendered.
     Frame = 7,
+    /// A controller decided anew.
     Decision = 8,
 }
 
-pub(crate) struct TraceHash(Xxh3);
+pub(super) struct TraceHash(Xxh3);
 
 impl TraceHash {
     pub fn new() -> Self {
