@@ -1,0 +1,78 @@
+//! Network namespaces without a name: they live as long as somebody is in one or holds it, so that nothing is left of
+//! them when a process dies, however it dies.
+
+use crate::Unavailable;
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::{self, File};
+use std::io;
+
+/// A network of its own: interfaces, addresses, routes, sockets.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
+}
+
+impl Namespace {
+    /// A new one with its loopback interface up and without IPv6, whose own chatter would be traffic on the link.
+    ///
+    /// # Errors
+    /// The process may not make one.
+    pub fn new() -> Result<Self, Unavailable> {
+        let made = on_a_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|e| Unavailable::Namespace(e.into()))?;
+            for which in ["all", "default"] {
+                // A kernel without IPv6 has no such file, and no such chatter.
+                let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
+            }
+            loopback_up().map_err(Unavailable::Namespace)?;
+            current().map_err(Unavailable::Namespace)
+        });
+        made.map(|file| Self { file })
+    }
+
+    /// The one that the calling thread is in.
+    ///
+    /// # Errors
+    /// There is no `/proc`.
+    pub fn current() -> io::Result<Self> {
+        current().map(|file| Self { file })
+    }
+
+    /// Takes the calling thread into it for good; threads and processes that it starts are in it, too.
+    ///
+    /// # Errors
+    /// The process may not.
+    pub fn enter(&self) -> io::Result<()> {
+        Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
+    }
+
+    /// Does something in it, on a thread of its own.
+    ///
+    /// # Errors
+    /// The process may not enter it, or what `act` answers.
+    pub fn within<T: Send>(&self, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        on_a_thread(|| {
+            self.enter()?;
+            act()
+        })
+    }
+}
+
+/// A thread's namespace is for good: whatever changes it has a thread of its own.
+fn on_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(act).join()).expect("it does not panic")
+}
+
+fn current() -> io::Result<File> {
+    File::open("/proc/thread-self/ns/net")
+}
+
+fn loopback_up() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async {
+        let (connection, handle, _) = rtnetlink::new_connection()?;
+        tokio::spawn(connection);
+        let up = rtnetlink::LinkUnspec::new_with_name("lo").up().build();
+        handle.link().set(up).execute().await.map_err(io::Error::other)
+    })
+}
