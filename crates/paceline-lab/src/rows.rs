@@ -251,6 +251,26 @@ pub enum Row {
     },
 }
 
+impl Row {
+    /// When it happened.
+    pub fn at(&self) -> Time {
+        match *self {
+            Self::Sent { at, .. }
+            | Self::Crossed { at, .. }
+            | Self::Dropped { at, .. }
+            | Self::Arrived { at, .. }
+            | Self::RoundTrip { at, .. }
+            | Self::FractionLost { at, .. }
+            | Self::Decision { at, .. }
+            | Self::Remb { at, .. }
+            | Self::Frame { at, .. }
+            | Self::FrameRefused { at, .. }
+            | Self::Read { at, .. }
+            | Self::Signal { at, .. } => at,
+        }
+    }
+}
+
 /// What does not change while rows come.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunHeader {

@@ -51,6 +51,20 @@ pub enum WorldError {
         /// What was asked for.
         name: String,
     },
+    /// This machine does not have the world.
+    #[error("{cause}")]
+    Unavailable {
+        /// What is missing.
+        cause: String,
+        /// How to get it.
+        hint: String,
+    },
+    /// The run broke off.
+    #[error("the run broke off: {cause}")]
+    Broken {
+        /// Why.
+        cause: String,
+    },
 }
 
 /// Plan and seed in, rows out.

@@ -1,10 +1,21 @@
 //! The test track: a scenario over network devices, kernel TCP and UDP sockets, in real time.
 #![cfg(target_os = "linux")]
 
+mod classify;
 pub mod clock;
+pub mod device;
+mod ipv4;
+pub mod link;
+mod media;
 pub mod namespace;
+pub mod port;
+mod rows;
+mod testbed;
+pub mod wait;
 
+use paceline_lab::world::WorldError;
 use std::io;
+pub use testbed::Testbed;
 
 /// Why this machine has no test track.
 #[derive(Debug, thiserror::Error)]
@@ -13,4 +24,20 @@ pub enum Unavailable {
     /// No network namespace.
     #[error("cannot make a network namespace: {0}")]
     Namespace(#[source] io::Error),
+    /// No network device.
+    #[error("cannot make a network device: {0}")]
+    Device(#[source] io::Error),
+}
+
+impl From<Unavailable> for WorldError {
+    fn from(error: Unavailable) -> Self {
+        let hint = "network namespaces and TUN devices need root, or CAP_SYS_ADMIN and CAP_NET_ADMIN; where the kernel lets \
+                    everybody have namespaces, `unshare --user --map-root-user paceline …` is enough";
+        Self::Unavailable { cause: error.to_string(), hint: hint.to_owned() }
+    }
+}
+
+/// The system broke a run off.
+fn broken(error: io::Error) -> WorldError {
+    WorldError::Broken { cause: error.to_string() }
 }

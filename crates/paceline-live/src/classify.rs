@@ -1,0 +1,103 @@
+//! Whose packet is it, and what kind: by its port, which is one of its flow's own, and by what it carries.
+
+use crate::ipv4::{Packet, Transport};
+use crate::link::{Classify, Known, Side};
+use paceline_flow::{MediaKind, StreamNames};
+use paceline_lab::plan::{FlowKind, Plan};
+use paceline_lab::rows::PacketClass;
+use paceline_units::StreamId;
+use paceline_wire::red::Red;
+use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
+use std::collections::BTreeMap;
+
+/// The port of a plan's first flow; the others follow. Below those that the kernel gives out.
+const FIRST_PORT: u16 = 20_000;
+
+/// The port of a flow: both ends of media have it, and TCP's receiver.
+pub fn port_of(flow: usize) -> u16 {
+    FIRST_PORT + flow as u16
+}
+
+/// Tells a plan's packets apart.
+pub struct ByPort {
+    /// The side of each flow's sender, and whether it is TCP.
+    flows: Vec<(Side, bool)>,
+    extensions: ExtensionIds,
+    names: StreamNames,
+    /// The number after the highest sent, by flow and port of the sender.
+    sent: BTreeMap<(usize, u16), u32>,
+}
+
+impl ByPort {
+    /// For the flows of a plan, whose senders are at these sides.
+    pub fn new(plan: &Plan, senders: &[Side]) -> Self {
+        let flows = plan.flows.iter().zip(senders);
+        let flows = flows.map(|(flow, side)| (*side, matches!(flow.kind, FlowKind::Tcp(_)))).collect();
+        // Payload types are the same for all streams of video.
+        let names = StreamNames { id: StreamId(0), kind: MediaKind::Video, ssrc: 0, rtx_ssrc: 0, clock_rate: 90_000 };
+        Self { flows, extensions: ExtensionIds::default(), names, sent: BTreeMap::new() }
+    }
+
+    fn flow(&self, tcp: bool, ports: [u16; 2]) -> Option<usize> {
+        let flow = |port: u16| {
+            let flow = port.checked_sub(FIRST_PORT)? as usize;
+            (self.flows.get(flow)?.1 == tcp).then_some(flow)
+        };
+        ports.into_iter().find_map(flow)
+    }
+
+    fn media(&self, payload: &[u8]) -> PacketClass {
+        let Ok((header, offset)) = RtpHeader::parse(payload, &self.extensions) else { return PacketClass::Media };
+        let (names, rest) = (&self.names, &payload[offset.min(payload.len())..]);
+        let is = |payload_type: u8| header.payload_type == payload_type;
+        if is(names.rtx_payload_type()) || is(names.red_rtx_payload_type()) {
+            return if header.padding { PacketClass::Padding } else { PacketClass::Retransmission };
+        }
+        let primary = |red: Red<'_>| red.payload_type() == names.ulpfec_payload_type();
+        match is(names.red_payload_type()) && Red::parse(rest).is_ok_and(primary) {
+            true => PacketClass::Fec,
+            false => PacketClass::Media,
+        }
+    }
+
+    /// Whether all of a segment was sent before.
+    fn is_again(&mut self, flow: usize, port: u16, sequence: u32, length: u32, syn: bool) -> bool {
+        let end = sequence.wrapping_add(length);
+        let next = self.sent.entry((flow, port)).or_insert(sequence);
+        if syn && sequence != next.wrapping_sub(1) {
+            *next = sequence; // a new connection from a port that had one before
+        }
+        let is_new = (end.wrapping_sub(*next) as i32) > 0;
+        if is_new {
+            *next = end;
+        }
+        length > 0 && !is_new
+    }
+}
+
+impl Classify for ByPort {
+    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<Known> {
+        let Packet { size, ecn, transport } = Packet::parse(packet)?;
+        let (flow, class) = match transport {
+            Transport::Udp { from: source, to, payload } => {
+                let flow = self.flow(false, [source, to])?;
+                let class = match (from == self.flows[flow].0, is_rtcp(payload)) {
+                    (true, true) => PacketClass::SenderControl,
+                    (true, false) => self.media(payload),
+                    (false, _) => PacketClass::ReceiverControl,
+                };
+                (flow, class)
+            }
+            Transport::Tcp { from: source, to, sequence, length, syn } => {
+                let flow = self.flow(true, [to, source])?;
+                let class = match from == self.flows[flow].0 {
+                    false => PacketClass::TcpAck,
+                    true if self.is_again(flow, source, sequence, length, syn) => PacketClass::TcpRetransmission,
+                    true => PacketClass::TcpData,
+                };
+                (flow, class)
+            }
+        };
+        Some(Known { flow, class, size, ecn })
+    }
+}

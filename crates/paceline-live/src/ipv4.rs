@@ -1,0 +1,123 @@
+//! What the link reads of an IP packet, and the one thing that it writes.
+
+use etherparse::{IpEcn, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
+use paceline_units::{DataSize, Ecn};
+
+/// What is above IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport<'a> {
+    /// A datagram.
+    Udp {
+        /// Source port.
+        from: u16,
+        /// Destination port.
+        to: u16,
+        /// What it carries.
+        payload: &'a [u8],
+    },
+    /// A segment.
+    Tcp {
+        /// Source port.
+        from: u16,
+        /// Destination port.
+        to: u16,
+        /// Number of its first byte; SYN and FIN count as one.
+        sequence: u32,
+        /// How many numbers it takes.
+        length: u32,
+        /// The first of its connection.
+        syn: bool,
+    },
+}
+
+/// An IPv4 packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Its length by its own header.
+    pub size: DataSize,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// What is in it.
+    pub transport: Transport<'a>,
+}
+
+impl<'a> Packet<'a> {
+    /// Reads a packet; `None`: not IPv4, cut short, a fragment, or neither UDP nor TCP.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let ip = Ipv4HeaderSlice::from_slice(bytes).ok()?;
+        let total = ip.total_len() as usize;
+        let body = bytes.get(ip.slice().len()..total)?;
+        if ip.is_fragmenting_payload() {
+            return None;
+        }
+        let transport = match ip.protocol() {
+            IpNumber::UDP => {
+                let udp = UdpHeaderSlice::from_slice(body).ok()?;
+                let payload = &body[udp.slice().len()..];
+                Transport::Udp { from: udp.source_port(), to: udp.destination_port(), payload }
+            }
+            IpNumber::TCP => {
+                let tcp = TcpHeaderSlice::from_slice(body).ok()?;
+                let data = (body.len() - tcp.slice().len()) as u32;
+                let length = data + tcp.syn() as u32 + tcp.fin() as u32;
+                let (from, to) = (tcp.source_port(), tcp.destination_port());
+                Transport::Tcp { from, to, sequence: tcp.sequence_number(), length, syn: tcp.syn() }
+            }
+            _ => return None,
+        };
+        Some(Self { size: DataSize::from_bytes(total as u64), ecn: Ecn::from_bits(ip.ecn().value()), transport })
+    }
+}
+
+/// Writes the ECN field of a packet, and its header's checksum with it; nothing where it is so already.
+pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+    let Ok(ip) = Ipv4HeaderSlice::from_slice(packet) else { return };
+    if ip.ecn().value() == ecn as u8 {
+        return;
+    }
+    let mut header = ip.to_header();
+    header.ecn = IpEcn::try_new(ecn as u8).expect("two bits");
+    header.header_checksum = header.calc_header_checksum();
+    let bytes = header.to_bytes();
+    packet[..bytes.len()].copy_from_slice(&bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::PacketBuilder;
+
+    fn built(builder: etherparse::PacketBuilderStep<etherparse::UdpHeader>, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        builder.write(&mut bytes, payload).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_datagram_is_read_and_marked() {
+        let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(1234, 5678);
+        let mut bytes = built(builder, b"payload");
+        let size = DataSize::from_bytes(20 + 8 + 7);
+        let transport = Transport::Udp { from: 1234, to: 5678, payload: b"payload" };
+        assert_eq!(Packet::parse(&bytes), Some(Packet { size, ecn: Ecn::NotEct, transport }));
+        for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct] {
+            set_ecn(&mut bytes, ecn);
+            let ip = Ipv4HeaderSlice::from_slice(&bytes).unwrap();
+            assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
+            assert_eq!(Packet::parse(&bytes).unwrap().ecn, ecn);
+        }
+        assert!((0..bytes.len()).all(|n| Packet::parse(&bytes[..n]).is_none()), "cut short it is nothing");
+    }
+
+    #[test]
+    fn a_segment_counts_its_flags() {
+        let builder = || PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(40_000, 80, 77, 1000);
+        let mut bytes = Vec::new();
+        builder().syn().write(&mut bytes, &[]).unwrap();
+        let of = |length, syn| Some(Transport::Tcp { from: 40_000, to: 80, sequence: 77, length, syn });
+        assert_eq!(Packet::parse(&bytes).map(|p| p.transport), of(1, true));
+        bytes.clear();
+        builder().fin().write(&mut bytes, &[0; 100]).unwrap();
+        assert_eq!(Packet::parse(&bytes).map(|p| p.transport), of(101, false));
+    }
+}

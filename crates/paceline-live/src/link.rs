@@ -1,0 +1,186 @@
+//! A link of real packets: it reads them where they are sent, asks the network model when and whether they arrive, and hands
+//! them over at that time.
+//!
+//! The model is [`Network`], the one of the simulator, and it decides from arrival times alone. So what a link did can be
+//! computed again from what came to it, to the nanosecond; only when a packet was handed over is the machine's doing, and
+//! how late that was is counted.
+
+use crate::clock::Monotonic;
+use crate::ipv4;
+use crate::port::Port;
+use crate::wait::{Timing, no_slack};
+use hdrhistogram::Histogram;
+use paceline_lab::network::{End, Network, Wake};
+use paceline_lab::rows::PacketClass;
+use paceline_units::{DataSize, Ecn, Time};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One of the link's two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where the forward path begins.
+    Near = 0,
+    /// Where it ends.
+    Far = 1,
+}
+
+impl Side {
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Near => Self::Far,
+            Self::Far => Self::Near,
+        }
+    }
+}
+
+/// What a packet is to the network model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Number of its flow in the plan.
+    pub flow: usize,
+    /// What kind of packet; it says which end sent it, too.
+    pub class: PacketClass,
+    /// Size on the network, IP header included.
+    pub size: DataSize,
+    /// Its ECN field.
+    pub ecn: Ecn,
+}
+
+/// Who tells packets apart: by the side that one came from and its bytes. `None`: nobody in the plan sent it.
+pub trait Classify {
+    /// What the packet is.
+    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<Known>;
+}
+
+/// What the machine did to a link's packets, which a model would not have.
+#[derive(Clone, Debug)]
+pub struct Handling {
+    /// How late packets were handed over, ns after they were due.
+    pub late: Histogram<u64>,
+    /// Packets that the far side's device did not take.
+    pub refused: u64,
+    /// Packets of nobody, which went no further.
+    pub strangers: u64,
+    /// Packets that came.
+    pub came: u64,
+}
+
+/// Lateness that a histogram can hold: ten seconds.
+const LATEST: u64 = 10_000_000_000;
+
+impl Default for Handling {
+    fn default() -> Self {
+        let late = Histogram::new_with_bounds(1, LATEST, 3).expect("these bounds are possible");
+        Self { late, refused: 0, strangers: 0, came: 0 }
+    }
+}
+
+/// Room for one packet as it is read: the largest there can be.
+const ROOM: usize = 65_536;
+
+/// At most so many packets are read from one side before the other, and what is due, have their turn.
+const BATCH: usize = 32;
+
+/// A network model between two ports.
+pub struct Link<'a, P> {
+    network: Network<'a>,
+    ports: [P; 2],
+    classify: &'a mut dyn Classify,
+    /// Where each packet under way has its bytes, by handle.
+    bytes: Vec<Vec<u8>>,
+    /// On which side each flow's sender is.
+    senders: Vec<Side>,
+    clock: Monotonic,
+    timing: Timing,
+    handling: Handling,
+}
+
+impl<'a, P: Port> Link<'a, P> {
+    /// A link between the near port and the far one; `senders` says on which side each flow of the network begins.
+    pub fn new(
+        network: Network<'a>,
+        ports: [P; 2],
+        classify: &'a mut dyn Classify,
+        senders: Vec<Side>,
+        clock: Monotonic,
+        timing: Timing,
+    ) -> Self {
+        Self { network, ports, classify, bytes: Vec::new(), senders, clock, timing, handling: Handling::default() }
+    }
+
+    /// Carries packets until `end`, or until `stop` is set and somebody notices: within 50 ms.
+    ///
+    /// # Errors
+    /// A port is gone.
+    pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<'a>, Handling)> {
+        const LOOK_UP: paceline_units::TimeDelta = paceline_units::TimeDelta::from_millis(50);
+        no_slack();
+        let mut buffer = vec![0; ROOM];
+        loop {
+            let mut quiet = true;
+            for side in [Side::Near, Side::Far] {
+                for _ in 0..BATCH {
+                    let Some(len) = self.ports[side as usize].receive(&mut buffer)? else { break };
+                    quiet = false;
+                    self.take(side, &buffer[..len]);
+                }
+            }
+            let now = self.clock.now();
+            if now >= end || stop.load(Ordering::Relaxed) {
+                self.hand_over(now.min(end));
+                return Ok((self.network, self.handling));
+            }
+            self.hand_over(now);
+            if quiet {
+                let next = self.network.poll_timeout().min(end).min(now + LOOK_UP);
+                let descriptors = [self.ports[0].fd(), self.ports[1].fd()];
+                self.timing.wait(&descriptors, next - self.clock.now());
+            }
+        }
+    }
+
+    /// A packet came from a side. What was due before it is handed over before it.
+    #[inline]
+    fn take(&mut self, from: Side, packet: &[u8]) {
+        let now = self.clock.now();
+        self.hand_over(now);
+        // Before time zero nobody sends yet but the kernel.
+        let known = if now < Time::ZERO { None } else { self.classify.classify(from, packet) };
+        let Some(known) = known else {
+            self.handling.strangers += 1;
+            return;
+        };
+        self.handling.came += 1;
+        let handle = self.network.blank();
+        if self.bytes.len() <= handle as usize {
+            self.bytes.resize_with(handle as usize + 1, Vec::new);
+        }
+        let bytes = &mut self.bytes[handle as usize];
+        bytes.clear();
+        bytes.extend_from_slice(packet);
+        self.network.packet_mut(handle).ecn = known.ecn;
+        let sender = if known.class.goes_back() { End::Receiver } else { End::Sender };
+        self.network.launch(now, known.flow, sender, known.class, known.size, handle);
+    }
+
+    /// Hands over what is due.
+    #[inline]
+    fn hand_over(&mut self, now: Time) {
+        while let Some((due, wake)) = self.network.poll(now) {
+            let Wake::Arrived { flow, end, handle } = wake else { continue };
+            let sender = self.senders[flow];
+            let side = if end == End::Sender { sender } else { sender.other() };
+            let bytes = &mut self.bytes[handle as usize];
+            ipv4::set_ecn(bytes, self.network.packet(handle).ecn);
+            // The clock is read for each: one after the other they are ever later.
+            let late = (self.clock.now() - due).as_nanos().max(0) as u64;
+            self.handling.late.saturating_record(late);
+            if self.ports[side as usize].send(bytes).is_err() {
+                self.handling.refused += 1;
+            }
+            self.network.give_back(handle);
+        }
+    }
+}

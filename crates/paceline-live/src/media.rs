@@ -1,0 +1,194 @@
+//! The ends of media flows over UDP sockets: the objects that the simulator runs, driven by the machine's clock.
+
+use crate::classify::port_of;
+use crate::clock::Monotonic;
+use crate::wait::{Timing, no_slack};
+use hdrhistogram::Histogram;
+use paceline_flow::{Datagram, IP_UDP_HEADERS};
+use paceline_lab::media::MediaFlow;
+use paceline_lab::network::End;
+use paceline_lab::rows::Row;
+use paceline_units::{DataSize, Ecn, Time, TimeDelta};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use std::io::{self, IoSliceMut};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc::Sender;
+
+/// Room for what waits to be read: the receiver of a flow may be held up by the machine for a while.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// Largest datagram that is read; what a link of 1500-byte packets can bring is smaller.
+const ROOM: usize = 2048;
+
+/// Datagrams read in one call.
+const BATCH: usize = 16;
+
+/// One end of a media flow and its socket.
+pub struct MediaEnd {
+    flow: MediaFlow,
+    end: End,
+    socket: UdpSocket,
+    state: UdpSocketState,
+    peer: SocketAddr,
+    stop: Time,
+    /// Its time never goes back, even if two packets' stamps do.
+    last: Time,
+}
+
+impl MediaEnd {
+    /// An end of the flow of this number, at an address, whose other end is at `peer`; made in the namespace that has the
+    /// address.
+    ///
+    /// # Errors
+    /// The system has no socket for it.
+    pub fn new(
+        id: usize,
+        flow: MediaFlow,
+        end: End,
+        address: Ipv4Addr,
+        peer: Ipv4Addr,
+        stop: Time,
+    ) -> io::Result<Self> {
+        let socket = UdpSocket::bind((address, port_of(id)))?;
+        let state = UdpSocketState::new((&socket).into())?;
+        state.set_recv_buffer_size((&socket).into(), RECEIVE_BUFFER)?;
+        let peer = (peer, port_of(id)).into();
+        Ok(Self { flow, end, socket, state, peer, stop, last: Time::ZERO })
+    }
+
+    /// When it wants to be served.
+    fn timeout(&self) -> Time {
+        match self.end {
+            End::Sender => self.flow.sender.poll_timeout(),
+            End::Receiver => self.flow.clock.when(self.flow.receiver.poll_timeout(), self.last),
+        }
+    }
+
+    /// Takes what has come, serves its timeout if that is due, and sends what there is to send.
+    fn serve(&mut self, now: Time, clock: &Monotonic, room: &mut Room, told: &Sender<Row>) -> io::Result<()> {
+        self.receive(clock, room, told)?;
+        let now = now.max(self.last);
+        self.last = now;
+        if self.timeout() <= now {
+            match self.end {
+                End::Sender => self.flow.sender.handle_timeout(now),
+                End::Receiver => self.flow.receiver.handle_timeout(self.flow.clock.at(now)),
+            }
+            self.drain(now, told);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, clock: &Monotonic, room: &mut Room, told: &Sender<Row>) -> io::Result<()> {
+        loop {
+            let mut slices = room.buffers.each_mut().map(|b| IoSliceMut::new(b));
+            let n = match self.state.recv((&self.socket).into(), &mut slices, &mut room.metas) {
+                Ok(n) => n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // What an ICMP message said about an earlier packet.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                Err(error) => return Err(error),
+            };
+            for (buffer, meta) in room.buffers.iter().zip(&room.metas).take(n) {
+                let at = meta.timestamp.map_or_else(|| clock.now(), |stamp| clock.of_stamp(stamp));
+                let ecn = meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
+                // The kernel may join datagrams of one size.
+                for bytes in buffer[..meta.len].chunks(meta.stride.max(1)) {
+                    self.handle(at, bytes, ecn, told);
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, at: Time, bytes: &[u8], ecn: Ecn, told: &Sender<Row>) {
+        let at = at.max(self.last);
+        self.last = at;
+        match self.end {
+            End::Sender => self.flow.sender.handle_packet(at, bytes),
+            End::Receiver => {
+                let size = DataSize::from_bytes(bytes.len() as u64) + IP_UDP_HEADERS;
+                self.flow.receiver.handle_packet(self.flow.clock.at(at), bytes, size, ecn);
+            }
+        }
+        self.drain(at, told);
+    }
+
+    fn drain(&mut self, now: Time, told: &Sender<Row>) {
+        let mut datagram = Datagram::new();
+        let tell = |row| told.send(row).is_ok();
+        match self.end {
+            End::Sender => {
+                while self.flow.sender.poll_transmit(now, &mut datagram).is_some() {
+                    self.send(&datagram);
+                }
+                while let Some(event) = self.flow.sender.poll_event() {
+                    tell(self.flow.sender_row(now, event));
+                }
+            }
+            End::Receiver => {
+                let reading = self.flow.clock.at(now);
+                if self.flow.receiver.poll_timeout() <= reading {
+                    while self.flow.receiver.poll_transmit(reading, &mut datagram) {
+                        self.send(&datagram);
+                    }
+                }
+                while let Some(event) = self.flow.receiver.poll_event() {
+                    tell(self.flow.receiver_row(now, event));
+                }
+            }
+        }
+    }
+
+    /// Sends a datagram; what was only counted of it is zeros. What the system does not take is lost, as on a path.
+    fn send(&self, datagram: &Datagram) {
+        let mut bytes = [0; ROOM];
+        let len = (datagram.size() - IP_UDP_HEADERS).as_bytes() as usize;
+        bytes[..datagram.bytes().len()].copy_from_slice(datagram.bytes());
+        let transmit = Transmit {
+            destination: self.peer,
+            ecn: EcnCodepoint::from_bits(datagram.ecn as u8),
+            contents: &bytes[..len],
+            segment_size: None,
+            src_ip: None,
+        };
+        let _ = self.state.try_send((&self.socket).into(), &transmit);
+    }
+}
+
+/// Where datagrams are read into.
+struct Room {
+    buffers: [Vec<u8>; BATCH],
+    metas: [RecvMeta; BATCH],
+}
+
+/// How late timers were served, ns; ten seconds at most.
+pub type Lateness = Histogram<u64>;
+
+/// Runs the ends that are on one side until the last has stopped, and answers how late their timers were served. Rows
+/// go to `told`.
+///
+/// # Errors
+/// A socket is gone.
+pub fn run(mut ends: Vec<MediaEnd>, clock: Monotonic, timing: Timing, told: &Sender<Row>) -> io::Result<Lateness> {
+    no_slack();
+    let mut late = Lateness::new_with_bounds(1, 10_000_000_000, 3).expect("these bounds are possible");
+    let mut room = Room { buffers: std::array::from_fn(|_| vec![0; ROOM]), metas: [RecvMeta::default(); BATCH] };
+    let begin = TimeDelta::ZERO - (clock.now() - Time::ZERO);
+    timing.wait(&[], begin);
+    loop {
+        for end in &mut ends {
+            let now = clock.now();
+            let due = end.timeout();
+            if due <= now {
+                late.saturating_record((now - due).as_nanos() as u64);
+            }
+            end.serve(now, &clock, &mut room, told)?;
+        }
+        let now = clock.now();
+        ends.retain(|end| now < end.stop);
+        let Some(next) = ends.iter().map(|end| end.timeout().min(end.stop)).min() else { return Ok(late) };
+        let sockets: Vec<BorrowedFd<'_>> = ends.iter().map(|end| end.socket.as_fd()).collect();
+        timing.wait(&sockets, next - clock.now());
+    }
+}

@@ -1,0 +1,175 @@
+//! The test track as a world: a plan's hops become a link of real packets between two network namespaces, its media flows UDP
+//! sockets, its TCP flows the kernel's own, and its time the machine's.
+
+use crate::classify::ByPort;
+use crate::clock::Monotonic;
+use crate::device::Device;
+use crate::link::{Handling, Link, Side};
+use crate::media::{self, Lateness, MediaEnd};
+use crate::namespace::Namespace;
+use crate::rows::{Tell, merge};
+use crate::wait::Timing;
+use crate::{Unavailable, broken};
+use paceline::Registry;
+use paceline_lab::network::{End, Network};
+use paceline_lab::plan::{Direction, FlowKind, Plan};
+use paceline_lab::rows::RowSink;
+use paceline_lab::sim;
+use paceline_lab::world::{Outcome, World, WorldError};
+use paceline_units::{Streams, Time, TimeDelta};
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, ScopedJoinHandle};
+
+/// Address of each side. Nobody else can be there: namespaces are the run's own.
+const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+
+/// For everybody to be in place before time zero.
+const LEAD: TimeDelta = TimeDelta::from_millis(200);
+
+/// The test track.
+#[derive(Clone, Copy, Debug)]
+pub struct Testbed {
+    /// How exactly the link and the ends keep their times.
+    pub timing: Timing,
+}
+
+impl Default for Testbed {
+    /// Sleeping: a run then takes a few per cent of a core, and a tenth of a millisecond is little beside a queue.
+    fn default() -> Self {
+        Self { timing: Timing::Sleep }
+    }
+}
+
+/// What a plan has that only the simulator can do.
+fn left_out(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    for flow in &mut plan.flows {
+        flow.host = None;
+    }
+    plan
+}
+
+/// Where a flow's data comes from.
+fn sender_side(direction: Direction) -> Side {
+    match direction {
+        Direction::Forward => Side::Near,
+        Direction::Reverse => Side::Far,
+    }
+}
+
+impl World for Testbed {
+    fn name(&self) -> &'static str {
+        "testbed"
+    }
+
+    fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
+        let track = Track::open()?;
+        track.run(*self, &left_out(plan), registry, seed, rows)
+    }
+}
+
+/// Two namespaces and the devices that join them.
+struct Track {
+    namespaces: [Namespace; 2],
+    devices: [Device; 2],
+}
+
+/// What the threads of a run answer.
+struct Told {
+    outcome: Outcome,
+    handling: Handling,
+    late: Vec<Lateness>,
+}
+
+impl Track {
+    fn open() -> Result<Self, Unavailable> {
+        let namespaces = [Namespace::new()?, Namespace::new()?];
+        let device = |side: Side| Device::open(&namespaces[side as usize], "track", ADDRESSES[side as usize]);
+        let devices = [device(Side::Near)?, device(Side::Far)?];
+        Ok(Self { namespaces, devices })
+    }
+
+    fn run(
+        self,
+        bed: Testbed,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        rows: &mut dyn RowSink,
+    ) -> Result<Outcome, WorldError> {
+        let Self { namespaces, devices } = self;
+        let streams = Streams::new(seed);
+        let clock = Monotonic::starting_in(LEAD);
+        let end = Time::ZERO + plan.duration;
+        let senders: Vec<Side> = plan.flows.iter().map(|f| sender_side(f.direction)).collect();
+        let signals = rows.wants_signals();
+        let stop = AtomicBool::new(false);
+        let (to, told) = mpsc::channel();
+        let (senders, streams, stop, namespaces) = (&senders, &streams, &stop, &namespaces);
+        thread::scope(|scope| {
+            // Whoever fails or ends makes the others end, too.
+            let mut sides = Vec::new();
+            for side in [Side::Near, Side::Far] {
+                let to = to.clone();
+                let serve = move || -> Result<Lateness, WorldError> {
+                    let namespace = &namespaces[side as usize];
+                    namespace.enter().map_err(Unavailable::Namespace)?;
+                    let ends = media_ends(plan, registry, streams, senders, side, signals)?;
+                    media::run(ends, clock, bed.timing, &to).map_err(broken)
+                };
+                sides.push(scope.spawn(ending(stop, serve)));
+            }
+            let link = {
+                let to = to.clone();
+                let carry = move || -> Result<(Outcome, Handling), WorldError> {
+                    let mut tell = Tell { to };
+                    let network = Network::new(plan, streams, &mut tell);
+                    let mut classify = ByPort::new(plan, senders);
+                    let link = Link::new(network, devices, &mut classify, senders.clone(), clock, bed.timing);
+                    let (network, handling) = link.run(end, stop).map_err(broken)?;
+                    Ok((network.outcome(), handling))
+                };
+                scope.spawn(ending(stop, carry))
+            };
+            drop(to);
+            merge(&told, rows, || clock.now(), end);
+            let late = sides.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
+            let (outcome, handling) = join(link)?;
+            let told = Told { outcome, handling, late };
+            Ok(told.outcome)
+        })
+    }
+}
+
+/// Lets everybody know when `act` has failed.
+fn ending<T, E>(stop: &AtomicBool, act: impl FnOnce() -> Result<T, E>) -> impl FnOnce() -> Result<T, E> {
+    move || act().inspect_err(|_| stop.store(true, Ordering::Relaxed))
+}
+
+fn join<T>(thread: ScopedJoinHandle<'_, Result<T, WorldError>>) -> Result<T, WorldError> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The ends of media flows on one side, whose namespace the calling thread is in.
+fn media_ends(
+    plan: &Plan,
+    registry: &Registry,
+    streams: &Streams,
+    senders: &[Side],
+    side: Side,
+    signals: bool,
+) -> Result<Vec<MediaEnd>, WorldError> {
+    let mut ends = Vec::new();
+    for (id, flow) in plan.flows.iter().enumerate() {
+        let FlowKind::Media(media) = &flow.kind else { continue };
+        let start = sim::begin(flow, streams);
+        // Both ends are made, and one of them is used: the draws are then those of the simulator.
+        let made = paceline_lab::media::build(id, flow, media, start, registry, streams, signals)?;
+        let end = if senders[id] == side { End::Sender } else { End::Receiver };
+        let (here, there) = (ADDRESSES[side as usize], ADDRESSES[side.other() as usize]);
+        ends.push(MediaEnd::new(id, made, end, here, there, flow.stop).map_err(broken)?);
+    }
+    Ok(ends)
+}
