@@ -1,6 +1,6 @@
 //! Whose packet is it, and what kind: by its port, which is one of its flow's own, and by what it carries.
 
-use crate::ipv4::{Packet, Transport};
+use crate::ipv4::Transport;
 use crate::link::{Classify, Known, Side};
 use paceline_flow::{MediaKind, StreamNames};
 use paceline_lab::plan::{FlowKind, Plan};
@@ -77,8 +77,7 @@ impl ByPort {
 
 impl Classify for ByPort {
     fn classify(&mut self, from: Side, packet: &[u8]) -> Option<Known> {
-        let Packet { size, ecn, transport } = Packet::parse(packet)?;
-        let (flow, class) = match transport {
+        let (flow, class) = match Transport::parse(packet)? {
             Transport::Udp { from: source, to, payload } => {
                 let flow = self.flow(false, [source, to])?;
                 let class = match (from == self.flows[flow].0, is_rtcp(payload)) {
@@ -98,6 +97,19 @@ impl Classify for ByPort {
                 (flow, class)
             }
         };
-        Some(Known { flow, class, size, ecn })
+        Some(Known { flow, class })
+    }
+}
+
+/// Takes all packets for those of one flow that begins at the near side.
+pub struct AllOne;
+
+impl Classify for AllOne {
+    fn classify(&mut self, from: Side, _: &[u8]) -> Option<Known> {
+        let class = match from {
+            Side::Near => PacketClass::TcpData,
+            Side::Far => PacketClass::TcpAck,
+        };
+        Some(Known { flow: 0, class })
     }
 }

@@ -1,8 +1,9 @@
 //! The network device at one end of a link: what is sent there is read here, and what is written here arrives there.
 
-use crate::Unavailable;
 use crate::namespace::Namespace;
-use crate::port::Port;
+use crate::port::{Came, Port};
+use crate::{Unavailable, ipv4};
+use paceline_units::{DataSize, Ecn};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -42,16 +43,17 @@ impl Device {
 
 impl Port for Device {
     #[inline]
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Came>> {
         match self.device.recv(buffer) {
-            Ok(len) => Ok(Some(len)),
+            Ok(len) => Ok(Some(Came { len, size: DataSize::from_bytes(len as u64), ecn: ipv4::ecn(&buffer[..len]) })),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     #[inline]
-    fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+    fn send(&mut self, packet: &mut [u8], ecn: Ecn) -> io::Result<()> {
+        ipv4::set_ecn(packet, ecn);
         self.device.send(packet).map(|_| ())
     }
 

@@ -1,7 +1,7 @@
 //! What the link reads of an IP packet, and the one thing that it writes.
 
 use etherparse::{IpEcn, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
-use paceline_units::{DataSize, Ecn};
+use paceline_units::Ecn;
 
 /// What is above IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,27 +30,15 @@ pub enum Transport<'a> {
     },
 }
 
-/// An IPv4 packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
-    /// Its length by its own header.
-    pub size: DataSize,
-    /// Its ECN field.
-    pub ecn: Ecn,
-    /// What is in it.
-    pub transport: Transport<'a>,
-}
-
-impl<'a> Packet<'a> {
-    /// Reads a packet; `None`: not IPv4, cut short, a fragment, or neither UDP nor TCP.
+impl<'a> Transport<'a> {
+    /// What is above IP in a packet; `None`: not IPv4, cut short, a fragment, or neither UDP nor TCP.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let ip = Ipv4HeaderSlice::from_slice(bytes).ok()?;
-        let total = ip.total_len() as usize;
-        let body = bytes.get(ip.slice().len()..total)?;
+        let body = bytes.get(ip.slice().len()..ip.total_len() as usize)?;
         if ip.is_fragmenting_payload() {
             return None;
         }
-        let transport = match ip.protocol() {
+        Some(match ip.protocol() {
             IpNumber::UDP => {
                 let udp = UdpHeaderSlice::from_slice(body).ok()?;
                 let payload = &body[udp.slice().len()..];
@@ -64,17 +52,25 @@ impl<'a> Packet<'a> {
                 Transport::Tcp { from, to, sequence: tcp.sequence_number(), length, syn: tcp.syn() }
             }
             _ => return None,
-        };
-        Some(Self { size: DataSize::from_bytes(total as u64), ecn: Ecn::from_bits(ip.ecn().value()), transport })
+        })
+    }
+}
+
+/// The ECN field of a packet; not capable, where it is not IPv4.
+#[inline]
+pub fn ecn(packet: &[u8]) -> Ecn {
+    match packet {
+        [version, class, ..] if version >> 4 == 4 => Ecn::from_bits(class & 3),
+        _ => Ecn::NotEct,
     }
 }
 
 /// Writes the ECN field of a packet, and its header's checksum with it; nothing where it is so already.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
-    let Ok(ip) = Ipv4HeaderSlice::from_slice(packet) else { return };
-    if ip.ecn().value() == ecn as u8 {
+    if self::ecn(packet) == ecn {
         return;
     }
+    let Ok(ip) = Ipv4HeaderSlice::from_slice(packet) else { return };
     let mut header = ip.to_header();
     header.ecn = IpEcn::try_new(ecn as u8).expect("two bits");
     header.header_checksum = header.calc_header_checksum();
@@ -97,16 +93,15 @@ mod tests {
     fn a_datagram_is_read_and_marked() {
         let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(1234, 5678);
         let mut bytes = built(builder, b"payload");
-        let size = DataSize::from_bytes(20 + 8 + 7);
         let transport = Transport::Udp { from: 1234, to: 5678, payload: b"payload" };
-        assert_eq!(Packet::parse(&bytes), Some(Packet { size, ecn: Ecn::NotEct, transport }));
-        for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct] {
-            set_ecn(&mut bytes, ecn);
+        assert_eq!((Transport::parse(&bytes), ecn(&bytes)), (Some(transport), Ecn::NotEct));
+        for field in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct] {
+            set_ecn(&mut bytes, field);
             let ip = Ipv4HeaderSlice::from_slice(&bytes).unwrap();
             assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
-            assert_eq!(Packet::parse(&bytes).unwrap().ecn, ecn);
+            assert_eq!(ecn(&bytes), field);
         }
-        assert!((0..bytes.len()).all(|n| Packet::parse(&bytes[..n]).is_none()), "cut short it is nothing");
+        assert!((0..bytes.len()).all(|n| Transport::parse(&bytes[..n]).is_none()), "cut short it is nothing");
     }
 
     #[test]
@@ -115,9 +110,9 @@ mod tests {
         let mut bytes = Vec::new();
         builder().syn().write(&mut bytes, &[]).unwrap();
         let of = |length, syn| Some(Transport::Tcp { from: 40_000, to: 80, sequence: 77, length, syn });
-        assert_eq!(Packet::parse(&bytes).map(|p| p.transport), of(1, true));
+        assert_eq!(Transport::parse(&bytes), of(1, true));
         bytes.clear();
         builder().fin().write(&mut bytes, &[0; 100]).unwrap();
-        assert_eq!(Packet::parse(&bytes).map(|p| p.transport), of(101, false));
+        assert_eq!(Transport::parse(&bytes), of(101, false));
     }
 }

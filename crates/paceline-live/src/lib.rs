@@ -4,14 +4,18 @@
 mod classify;
 pub mod clock;
 pub mod device;
+pub mod emulate;
+pub mod hold;
 mod ipv4;
 pub mod link;
 mod media;
 pub mod namespace;
 pub mod port;
+pub mod relay;
 mod rows;
 mod testbed;
 pub mod wait;
+mod watch;
 
 use paceline_lab::world::WorldError;
 use std::io;

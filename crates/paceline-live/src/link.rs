@@ -6,13 +6,12 @@
 //! how late that was is counted.
 
 use crate::clock::Monotonic;
-use crate::ipv4;
-use crate::port::Port;
+use crate::port::{Came, Port};
 use crate::wait::{Timing, no_slack};
 use hdrhistogram::Histogram;
 use paceline_lab::network::{End, Network, Wake};
 use paceline_lab::rows::PacketClass;
-use paceline_units::{DataSize, Ecn, Time};
+use paceline_units::{Time, TimeDelta};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,10 +41,6 @@ pub struct Known {
     pub flow: usize,
     /// What kind of packet; it says which end sent it, too.
     pub class: PacketClass,
-    /// Size on the network, IP header included.
-    pub size: DataSize,
-    /// Its ECN field.
-    pub ecn: Ecn,
 }
 
 /// Who tells packets apart: by the side that one came from and its bytes. `None`: nobody in the plan sent it.
@@ -115,16 +110,16 @@ impl<'a, P: Port> Link<'a, P> {
     /// # Errors
     /// A port is gone.
     pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<'a>, Handling)> {
-        const LOOK_UP: paceline_units::TimeDelta = paceline_units::TimeDelta::from_millis(50);
+        const LOOK_UP: TimeDelta = TimeDelta::from_millis(50);
         no_slack();
         let mut buffer = vec![0; ROOM];
         loop {
             let mut quiet = true;
             for side in [Side::Near, Side::Far] {
                 for _ in 0..BATCH {
-                    let Some(len) = self.ports[side as usize].receive(&mut buffer)? else { break };
+                    let Some(came) = self.ports[side as usize].receive(&mut buffer)? else { break };
                     quiet = false;
-                    self.take(side, &buffer[..len]);
+                    self.take(side, &came, &buffer[..came.len]);
                 }
             }
             let now = self.clock.now();
@@ -143,7 +138,7 @@ impl<'a, P: Port> Link<'a, P> {
 
     /// A packet came from a side. What was due before it is handed over before it.
     #[inline]
-    fn take(&mut self, from: Side, packet: &[u8]) {
+    fn take(&mut self, from: Side, came: &Came, packet: &[u8]) {
         let now = self.clock.now();
         self.hand_over(now);
         // Before time zero nobody sends yet but the kernel.
@@ -160,9 +155,9 @@ impl<'a, P: Port> Link<'a, P> {
         let bytes = &mut self.bytes[handle as usize];
         bytes.clear();
         bytes.extend_from_slice(packet);
-        self.network.packet_mut(handle).ecn = known.ecn;
+        self.network.packet_mut(handle).ecn = came.ecn;
         let sender = if known.class.goes_back() { End::Receiver } else { End::Sender };
-        self.network.launch(now, known.flow, sender, known.class, known.size, handle);
+        self.network.launch(now, known.flow, sender, known.class, came.size, handle);
     }
 
     /// Hands over what is due.
@@ -173,11 +168,10 @@ impl<'a, P: Port> Link<'a, P> {
             let sender = self.senders[flow];
             let side = if end == End::Sender { sender } else { sender.other() };
             let bytes = &mut self.bytes[handle as usize];
-            ipv4::set_ecn(bytes, self.network.packet(handle).ecn);
             // The clock is read for each: one after the other they are ever later.
             let late = (self.clock.now() - due).as_nanos().max(0) as u64;
             self.handling.late.saturating_record(late);
-            if self.ports[side as usize].send(bytes).is_err() {
+            if self.ports[side as usize].send(bytes, self.network.packet(handle).ecn).is_err() {
                 self.handling.refused += 1;
             }
             self.network.give_back(handle);

@@ -3,8 +3,10 @@
 
 use crate::Unavailable;
 use nix::sched::{CloneFlags, setns, unshare};
+use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 use std::fs::{self, File};
 use std::io;
+use std::net::Ipv4Addr;
 
 /// A network of its own: interfaces, addresses, routes, sockets.
 #[derive(Debug)]
@@ -38,6 +40,20 @@ impl Namespace {
         current().map(|file| Self { file })
     }
 
+    /// Lets a device of it lead to wherever there is no nearer way.
+    ///
+    /// # Errors
+    /// The process may not, or there is no such device.
+    pub fn lead_everywhere(&self, device: &str) -> io::Result<()> {
+        self.within(|| {
+            let index = nix::net::if_::if_nametoindex(device)?;
+            by_netlink(async |handle| {
+                let everywhere = RouteMessageBuilder::<Ipv4Addr>::new().output_interface(index).build();
+                handle.route().add(everywhere).execute().await
+            })
+        })
+    }
+
     /// Takes the calling thread into it for good; threads and processes that it starts are in it, too.
     ///
     /// # Errors
@@ -68,11 +84,18 @@ fn current() -> io::Result<File> {
 }
 
 fn loopback_up() -> io::Result<()> {
+    by_netlink(async |handle| {
+        let up = LinkUnspec::new_with_name("lo").up().build();
+        handle.link().set(up).execute().await
+    })
+}
+
+/// Asks the kernel for something in the calling thread's namespace.
+fn by_netlink(ask: impl AsyncFnOnce(Handle) -> Result<(), rtnetlink::Error>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let (connection, handle, _) = rtnetlink::new_connection()?;
         tokio::spawn(connection);
-        let up = rtnetlink::LinkUnspec::new_with_name("lo").up().build();
-        handle.link().set(up).execute().await.map_err(io::Error::other)
+        ask(handle).await.map_err(io::Error::other)
     })
 }

@@ -1,0 +1,95 @@
+//! A link between UDP sockets, for those who may not make devices: what a client sends to the near socket goes on to a target,
+//! and what the target answers goes back.
+
+use crate::port::{Came, Port};
+use paceline_flow::IP_UDP_HEADERS;
+use paceline_units::{DataSize, Ecn};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use std::io::{self, IoSliceMut};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Bytes that IPv6 has more of than IPv4.
+const IPV6_MORE: DataSize = DataSize::from_bytes(20);
+
+/// Room for what waits to be read.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// One side of a relay.
+pub struct Relay {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    /// Whom packets go to: at the near side whoever sent last, and nobody at first.
+    peer: Option<SocketAddr>,
+    near: bool,
+}
+
+impl Relay {
+    /// The side of clients, at this address. There is one client at a time: the one heard last.
+    ///
+    /// # Errors
+    /// The address is not to be had.
+    pub fn near(at: SocketAddr) -> io::Result<Self> {
+        Self::new(UdpSocket::bind(at)?, None, true)
+    }
+
+    /// The side of a target.
+    ///
+    /// # Errors
+    /// The system has no socket for it.
+    pub fn far(target: SocketAddr) -> io::Result<Self> {
+        let any: SocketAddr = match target {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let socket = UdpSocket::bind(any)?;
+        // Only the target is heard.
+        socket.connect(target)?;
+        Self::new(socket, Some(target), false)
+    }
+
+    fn new(socket: UdpSocket, peer: Option<SocketAddr>, near: bool) -> io::Result<Self> {
+        let state = UdpSocketState::new((&socket).into())?;
+        state.set_recv_buffer_size((&socket).into(), RECEIVE_BUFFER)?;
+        Ok(Self { socket, state, peer, near })
+    }
+
+    /// Where it can be reached.
+    ///
+    /// # Errors
+    /// The socket is gone.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+}
+
+impl Port for Relay {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Came>> {
+        let mut meta = [RecvMeta::default()];
+        match self.state.recv((&self.socket).into(), &mut [IoSliceMut::new(buffer)], &mut meta) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            // Nobody was there for an earlier packet: that is lost, and the next may find somebody.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let [meta] = meta;
+        if self.near {
+            self.peer = Some(meta.addr);
+        }
+        let headers = IP_UDP_HEADERS + if meta.addr.is_ipv6() { IPV6_MORE } else { DataSize::ZERO };
+        let ecn = meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
+        Ok(Some(Came { len: meta.len, size: DataSize::from_bytes(meta.len as u64) + headers, ecn }))
+    }
+
+    fn send(&mut self, packet: &mut [u8], ecn: Ecn) -> io::Result<()> {
+        let Some(destination) = self.peer else { return Err(io::ErrorKind::NotConnected.into()) };
+        let ecn = EcnCodepoint::from_bits(ecn as u8);
+        let transmit = Transmit { destination, ecn, contents: packet, segment_size: None, src_ip: None };
+        self.state.try_send((&self.socket).into(), &transmit)
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
