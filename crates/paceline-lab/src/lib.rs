@@ -23,9 +23,11 @@
 
 pub mod capture;
 pub mod diff;
+pub mod gap;
 pub mod group;
 mod json;
 pub mod label;
+pub mod machine;
 pub mod metrics;
 pub mod plan;
 pub mod reproduce;

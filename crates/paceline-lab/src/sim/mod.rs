@@ -38,6 +38,7 @@ impl World for Simulator {
             events: net.events.handled(),
             pending_max: net.events.pending_max(),
             delivered: net.delivered,
+            machine: None,
         })
     }
 }
