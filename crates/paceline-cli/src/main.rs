@@ -1,12 +1,13 @@
 //! The `paceline` command.
 //!
 //! Results go to stdout, talk and progress to stderr. Exit 0: done, and every assertion held; 1: it ran, an assertion
-//! failed, or (`diff`) something moved; 2: bad input or usage; 3: the world was not available.
+//! failed, (`diff`) something moved or (`gap`) the worlds are not close; 2: bad input or usage; 3: the world was not available.
 
 mod commands;
 mod output;
 mod progress;
 mod table;
+mod worlds;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ enum Command {
     Reproduce(commands::reproduce::Arguments),
     /// Measures at each point of a grid of settings.
     Sweep(commands::sweep::Arguments),
+    /// Says how far the simulator lies from a real path: the same runs in both.
+    Gap(commands::gap::Arguments),
     /// Says what moved between two results: folders that --out made, or scoreboards.
     Diff(commands::diff::Arguments),
     /// Prints the JSON schema of scenario files.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Some(Command::Report(arguments)) => commands::report::report(&arguments),
         Some(Command::Reproduce(arguments)) => commands::reproduce::reproduce(&arguments),
         Some(Command::Sweep(arguments)) => commands::sweep::sweep(&arguments),
+        Some(Command::Gap(arguments)) => commands::gap::gap(&arguments),
         Some(Command::Diff(arguments)) => commands::diff::diff(&arguments),
         Some(Command::Schema) => commands::schema(),
     };

@@ -130,6 +130,11 @@ impl GapRun {
         let values = measures::places(plan).iter().map(|at| document.pointer(&at.pointer)?.as_f64()).collect();
         Some(Self { line, values, waiting })
     }
+
+    /// The machine that it ran on; none in virtual time.
+    pub fn machine(&self) -> Option<&Machine> {
+        self.line.machine.as_ref()
+    }
 }
 
 impl Gap {
