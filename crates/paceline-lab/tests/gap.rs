@@ -90,7 +90,7 @@ fn made(world: &dyn World, plan: &Plan, seeds: &[u64], into: Option<(&Store, &Ru
 
 fn gap(plan: &Plan, other: &Other, seeds: &[u64]) -> Gap {
     let (sim, other) = (made(&Simulator, plan, seeds, None), made(other, plan, seeds, None));
-    Gap::of(plan, Vec::new(), ["sim", "other"], [&sim, &other])
+    Gap::of(plan, Vec::new(), String::new(), ["sim", "other"], [&sim, &other])
 }
 
 fn inputs(text: &str) -> RunManifest {
@@ -193,7 +193,7 @@ fn a_stored_run_is_taken_if_it_fits_and_whole() {
     for (seed, run) in [1, 2].into_iter().zip(&fresh) {
         assert_eq!(stored(&store, &inputs, "other", seed).as_ref(), Some(run));
     }
-    let line = &Gap::of(&plan, Vec::new(), ["other", "other"], [&fresh, &fresh]).runs[0][1];
+    let line = &Gap::of(&plan, Vec::new(), String::new(), ["other", "other"], [&fresh, &fresh]).runs[0][1];
     assert_eq!((line.seed, line.machine.as_ref()), (2, other.machine.as_ref()));
 
     // Another world, seed, text, version or change is another run.

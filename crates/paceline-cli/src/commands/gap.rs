@@ -2,7 +2,7 @@
 
 use super::compare::told;
 use super::report::report_within;
-use super::stored::inputs;
+use super::stored::{command, inputs};
 use super::{Selection, Variation, controllers};
 use crate::output;
 use crate::progress::Progress;
@@ -10,14 +10,14 @@ use crate::table::Table;
 use crate::worlds::world;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
-use paceline_lab::gap::{GAP_FILE, Gap, GapRun, Gaps, Measured, Verdict};
-use paceline_lab::metrics::Kind;
+use paceline_lab::gap::{GAP_FILE, Gap, GapRun, Gaps};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::Runner;
 use paceline_lab::sim::Simulator;
 use paceline_lab::store::{RunManifest, Store, write_whole};
 use paceline_lab::world::World;
-use std::path::PathBuf;
+use paceline_report::gaps;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -54,6 +54,7 @@ pub struct Arguments {
 struct Job {
     plan: Plan,
     changes: Vec<String>,
+    command: String,
     inputs: RunManifest,
 }
 
@@ -69,21 +70,25 @@ pub fn gap(arguments: &Arguments) -> Result<ExitCode> {
     }
     let (jobs, seeds) = (jobs(arguments, &registry)?, seeds(arguments));
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let gaps = gaps([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
+    let found = compared([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
     if let Some(dir) = &arguments.out {
-        let mut text = serde_json::to_vec_pretty(&gaps).into_diagnostic()?;
-        text.push(b'\n');
-        write_whole(dir, GAP_FILE, &text).into_diagnostic()?;
+        write_gaps(dir, &found)?;
         eprintln!("rows and results are in {}", dir.display());
     }
     match arguments.json {
-        true => output::print_json(&gaps)?,
-        false => output::print(gaps.gaps.iter().map(describe).collect::<Vec<_>>().join("\n").trim_end())?,
+        true => output::print_json(&found)?,
+        false => output::print(found.gaps.iter().map(describe).collect::<Vec<_>>().join("\n").trim_end())?,
     }
     if let Some(dir) = &arguments.out {
         report_within(dir);
     }
-    Ok(ExitCode::from(if gaps.gaps.iter().all(Gap::is_within) { 0 } else { 1 }))
+    Ok(ExitCode::from(if found.gaps.iter().all(Gap::is_within) { 0 } else { 1 }))
+}
+
+fn write_gaps(dir: &Path, gaps: &Gaps) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(gaps).into_diagnostic()?;
+    text.push(b'\n');
+    write_whole(dir, GAP_FILE, &text).into_diagnostic()
 }
 
 fn seeds(arguments: &Arguments) -> Vec<u64> {
@@ -113,14 +118,15 @@ fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
             if jobs.iter().any(is_same) {
                 return Err(miette!(help = "each needs an id of its own", "`{}` is asked for twice", plan.id));
             }
-            jobs.push(Job { plan, changes: selection.changes(), inputs });
+            let command = command("gap", &selection, controller.as_deref(), arguments.repeats as usize);
+            jobs.push(Job { plan, changes: selection.changes(), command, inputs });
         }
     }
     Ok(jobs)
 }
 
 /// Makes the runs that the store does not hold, first those of the first world, and compares.
-fn gaps(
+fn compared(
     worlds: [&dyn World; 2],
     registry: &Registry,
     jobs: &[Job],
@@ -146,7 +152,7 @@ fn gaps(
     }
     let of = |(index, job): (usize, &Job)| {
         let runs = [0, 1].map(|world| made[world][index].as_slice());
-        Gap::of(&job.plan, job.changes.clone(), worlds.map(World::name), runs)
+        Gap::of(&job.plan, job.changes.clone(), job.command.clone(), worlds.map(World::name), runs)
     };
     Ok(Gaps { gaps: jobs.iter().enumerate().map(of).collect() })
 }
@@ -210,17 +216,13 @@ fn complete(
     jobs.iter().zip(found).map(each).collect()
 }
 
-/// Flows with lines of their own; the JSON document has all.
-const FLOWS_SHOWN: usize = 6;
-
 /// A gap for people.
 fn describe(gap: &Gap) -> String {
     let [first, second] = &gap.worlds;
     let case = if gap.case.is_empty() { String::new() } else { format!("  [{}]", gap.case) };
     let mut text = format!("{}{case}  {}\n", gap.scenario, gap.title);
-    let mut controllers: Vec<&str> = gap.controllers.iter().flatten().map(String::as_str).collect();
-    controllers.dedup();
-    text += &format!("  {}\n", [controllers.join(", "), gap.changes.join(", ")].join(" ").trim_end());
+    let under = [vec![gaps::controllers(gap)], gap.changes.clone()].concat();
+    text += &format!("  {}\n", under.join(", "));
     text += &match gap.seeds[..] {
         [seed] => format!("  one run in each world, seed {seed}; difference: {second} less {first}\n\n"),
         _ => format!(
@@ -231,101 +233,24 @@ fn describe(gap: &Gap) -> String {
         ),
     };
     text += &table(gap);
-    if let Some(queue) = &gap.queue_delay {
-        let at = queue.at_ms.map_or(String::new(), |ms| format!(", largest at {ms:.1} ms"));
-        text += &format!("\n  queuing delay at {}: Kolmogorov-Smirnov distance {:.3}{at}\n", queue.hop, queue.ks);
-        let between: Vec<String> = queue.between_seeds.iter().flatten().map(|d| format!("{d:.3}")).collect();
-        if let [in_first, in_second] = &between[..] {
-            text += &format!("  between seeds of one world it is {in_first} in {first}, {in_second} in {second}\n");
-        }
-    }
-    text += "\n";
-    gap.verdicts.iter().for_each(|verdict| text += &format!("  {}\n", judged(verdict)));
-    text + &machines(gap)
+    let lines = |lines: Vec<String>| lines.iter().map(|line| format!("  {line}\n")).collect::<String>();
+    text += &format!("\n{}\n", lines(gaps::distance(gap).into_iter().chain(gaps::between_seeds(gap)).collect()));
+    text += &lines(gap.verdicts.iter().map(gaps::verdict).collect());
+    text + &lines(gaps::machines(gap))
 }
 
 fn table(gap: &Gap) -> String {
     let [first, second] = &gap.worlds;
     let mut table = Table::new(&["", first, second, "difference", "± 95 %", ""], 1).with_prose();
-    let mut flows: Vec<&str> = gap.measured.iter().filter_map(|m| m.flow.as_deref()).collect();
-    flows.dedup();
-    let hidden = flows.get(FLOWS_SHOWN..).unwrap_or_default();
-    for measured in gap.measured.iter().filter(|m| m.flow.as_deref().is_none_or(|flow| !hidden.contains(&flow))) {
-        table.row(row(measured));
+    let (rows, hidden) = gaps::rows(gap);
+    for (measured, row) in rows {
+        let told = measured.difference.as_ref().map_or("", told);
+        table.row([row.to_vec(), vec![told.to_owned()]].concat());
     }
-    match hidden.len() {
+    match hidden {
         0 => table.render(),
         more => format!("{}  and {more} more flows: --json\n", table.render()),
     }
-}
-
-fn row(measured: &Measured) -> Vec<String> {
-    let kind = measured.kind();
-    let of = measured.hop.as_ref().or(measured.flow.as_ref());
-    let mean = |world: usize| match measured.worlds[world] {
-        None => "–".to_owned(),
-        Some(s) if s.n > 1 => format!("{} ± {}", kind.show(s.mean), kind.show(s.ci95)),
-        Some(s) => kind.show(s.mean),
-    };
-    let difference = measured.difference.as_ref();
-    let interval = difference.filter(|d| d.n > 1).map(|d| kind.show_size(d.ci95));
-    vec![
-        of.map_or_else(|| measured.metric.clone(), |of| format!("{} of {of}", measured.metric)),
-        mean(0),
-        mean(1),
-        difference.map_or_else(|| "–".to_owned(), |d| kind.show_difference(d.mean)),
-        interval.unwrap_or_else(|| "–".to_owned()),
-        difference.map_or("", told).to_owned(),
-    ]
-}
-
-/// A line on a verdict.
-fn judged(verdict: &Verdict) -> String {
-    let kind = verdict.kind();
-    let what = format!("{} of {}", verdict.metric, verdict.hop);
-    let tolerance = kind.show_size(verdict.tolerance);
-    let Some(difference) = verdict.difference else {
-        return format!("BEYOND  {what}: one world has no value");
-    };
-    let (mark, and) = match (verdict.within, verdict.sure) {
-        (true, Some(false)) => ("within", ", but its interval reaches beyond"),
-        (true, _) => ("within", ""),
-        (false, Some(false)) => ("BEYOND", ", but its interval reaches within"),
-        (false, _) => ("BEYOND", ""),
-    };
-    format!("{mark}  {what}: {} of ± {tolerance}{and}", kind.show_difference(difference))
-}
-
-/// What the runs of each world say of their machine.
-fn machines(gap: &Gap) -> String {
-    let mut text = String::new();
-    for (world, runs) in gap.worlds.iter().zip(&gap.runs) {
-        let machines: Vec<_> = runs.iter().filter_map(|run| Some((run.seed, run.machine.as_ref()?))).collect();
-        if machines.is_empty() {
-            continue;
-        }
-        let least = |of: fn(&paceline_lab::machine::Machine) -> f64| {
-            machines.iter().map(|(_, m)| of(m)).fold(f64::INFINITY, f64::min)
-        };
-        let most = |of: fn(&paceline_lab::machine::Machine) -> f64| {
-            machines.iter().map(|(_, m)| of(m)).fold(f64::NEG_INFINITY, f64::max)
-        };
-        text += &format!(
-            "  {world}: the machine was idle for {} to {}, other processes took up to {}; 99 % of packets left the link \
-             within {:.0} µs of their time, 99 % of timers woke within {:.0} µs\n",
-            Kind::Share.show(least(|m| m.idle)),
-            Kind::Share.show(most(|m| m.idle)),
-            Kind::Share.show(most(|m| m.others)),
-            most(|m| m.late_us.p99),
-            most(|m| m.wake_us.p99),
-        );
-        for (seed, machine) in &machines {
-            if let Some(why) = &machine.disturbed {
-                text += &format!("  · seed {seed} was disturbed in {world}, attempts: {}; {why}\n", machine.attempts);
-            }
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -338,7 +263,6 @@ mod tests {
     use paceline_lab::world::{Outcome, WorldError};
     use paceline_units::TimeDelta;
     use std::fs;
-    use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// The simulator with packets that wait longer, on a machine that is sometimes disturbed; it counts its runs.
@@ -409,7 +333,7 @@ mod tests {
         let arguments = parsed(repeats);
         let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), seeds(&arguments));
         let store = dir.map(|dir| Store::create(dir).unwrap());
-        let gaps = gaps([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
+        let gaps = compared([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
         (gaps, path.runs.load(Ordering::SeqCst))
     }
 
@@ -444,6 +368,13 @@ mod tests {
         fs::write(&about, text.replace("\"scenario_text\": \"", "\"scenario_text\": \"# ")).unwrap();
         let (again, runs) = made("3", Some(&dir));
         assert!(runs == 2 && again == whole, "{runs} runs");
+        // The page has both worlds, by name, and how far they lie apart.
+        write_gaps(&dir, &again).unwrap();
+        let page = paceline_report::page::render(&paceline_report::Results::open(&dir).unwrap()).unwrap();
+        let distance = gaps::distance(&whole.gaps[0]).unwrap();
+        for wanted in ["The gap between sim and path", "\"kind\":\"video · sim\"", "video · path", &distance] {
+            assert!(page.contains(wanted), "no `{wanted}`");
+        }
         fs::remove_dir_all(&dir).unwrap();
     }
 
@@ -457,16 +388,16 @@ mod tests {
             "utilization of forward",
             "queue_ms.p95 of forward",
             "rtt_ms.p99 of video",
-            "within  utilization of forward: 0.0 points of ± 5.0 points\n",
-            "BEYOND  queue_ms.p95 of forward: +40.0 ms of ± 30.0 ms\n",
-            "queuing delay at forward: Kolmogorov-Smirnov distance 1.000, largest at ",
+            "within  utilization of forward: 0.0 points, within ± 5.0 points wanted\n",
+            "BEYOND  queue_ms.p95 of forward: +40.0 ms, within ± 30.0 ms wanted\n",
+            "Kolmogorov-Smirnov distance of path from sim 1.000, largest at ",
             "path: the machine was idle for 51.0 % to 52.0 %, other processes took up to 12.5 %; 99 % of packets left the \
              link within 90 µs of their time",
-            "· seed 2 was disturbed in path, attempts: 2; another process was busy\n",
+            "path, seed 2 was disturbed, attempts: 2; another process was busy\n",
         ] {
             assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
         }
-        assert!(!text.contains("share of video") && !text.contains("seed 1 was") && !text.contains("sim: the machine"));
+        assert!(!text.contains("share of video") && !text.contains("seed 1 ") && !text.contains("sim: the machine"));
         assert!(!gaps.gaps[0].is_within());
     }
 

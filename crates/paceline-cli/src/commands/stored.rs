@@ -71,7 +71,7 @@ pub fn run_into(
     let result = run::summarise(plan, runs);
     let making = Making {
         version: manifest.version,
-        command: command(selection, controller, seeds.len()),
+        command: command("run", selection, controller, seeds.len()),
         changes: selection.changes(),
         runs: folders,
     };
@@ -81,9 +81,9 @@ pub fn run_into(
     Ok(result)
 }
 
-/// The command that makes the same numbers again.
-fn command(selection: &Selection, controller: Option<&str>, repeats: usize) -> String {
-    let mut words = vec!["paceline".to_owned(), "run".to_owned(), selection.scenario.clone()];
+/// The command, of this name, that makes the same numbers again.
+pub fn command(name: &str, selection: &Selection, controller: Option<&str>, repeats: usize) -> String {
+    let mut words = vec!["paceline".to_owned(), name.to_owned(), selection.scenario.clone()];
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
     for (key, value) in selection.variation.case.iter().flat_map(|case| case.pairs()) {
         option("case", format!("{key}={value}"));

@@ -49,6 +49,8 @@ pub struct Gap {
     pub changes: Vec<String>,
     /// Controller of each flow, or TCP's congestion control; none for a flow without.
     pub controllers: Vec<Option<String>>,
+    /// The command that makes the same again.
+    pub command: String,
     /// How long a run lasts, s.
     pub duration_s: f64,
     /// The two worlds. Differences are the second minus the first.
@@ -138,11 +140,11 @@ impl GapRun {
 }
 
 impl Gap {
-    /// Of runs of a plan in two worlds; `changes` is what `--set` changed.
+    /// Of runs of a plan in two worlds; `changes` is what `--set` changed, `command` what makes the same again.
     ///
     /// # Panics
     /// The two worlds did not run the same seeds.
-    pub fn of(plan: &Plan, changes: Vec<String>, worlds: [&str; 2], runs: [&[GapRun]; 2]) -> Self {
+    pub fn of(plan: &Plan, changes: Vec<String>, command: String, worlds: [&str; 2], runs: [&[GapRun]; 2]) -> Self {
         let seeds = runs.map(|runs| runs.iter().map(|run| run.line.seed).collect::<Vec<_>>());
         assert_eq!(seeds[0], seeds[1], "both worlds run the same seeds");
         let [seeds, _] = seeds;
@@ -153,6 +155,7 @@ impl Gap {
             title: plan.title.clone(),
             case: plan.case.clone(),
             changes,
+            command,
             controllers: plan.flows.iter().map(|f| Some(f.control().to_owned())).collect(),
             duration_s: plan.duration.as_secs_f64(),
             worlds: worlds.map(str::to_owned),
