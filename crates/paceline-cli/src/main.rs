@@ -1,12 +1,13 @@
 //! The `paceline` command.
 //!
 //! Results go to stdout, talk and progress to stderr. Exit 0: done, and every assertion held; 1: it ran, an assertion
-//! failed, or (`diff`) something moved; 2: bad input or usage; 3: the world was not available.
+//! failed, (`diff`) something moved or (`gap`) the worlds are not close; 2: bad input or usage; 3: the world was not available.
 
 mod commands;
 mod output;
 mod progress;
 mod table;
+mod worlds;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -39,6 +40,11 @@ enum Command {
     Reproduce(commands::reproduce::Arguments),
     /// Measures at each point of a grid of settings.
     Sweep(commands::sweep::Arguments),
+    /// Says how far the simulator lies from a real path: the same runs in both.
+    Gap(commands::gap::Arguments),
+    /// Runs a command behind the network model as a real link, or joins UDP sockets through it.
+    #[cfg(target_os = "linux")]
+    Link(commands::link::Arguments),
     /// Says what moved between two results: folders that --out made, or scoreboards.
     Diff(commands::diff::Arguments),
     /// Prints the JSON schema of scenario files.
@@ -46,6 +52,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        if let Some((paceline_live::hold::HOLD, rest)) =
+            arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
+        {
+            return ExitCode::from(paceline_live::hold::hold(rest));
+        }
+    }
     // Terminals wrap, and scripts look for whole phrases: complaints keep their lines.
     let plain = |_: &_| -> Box<dyn miette::ReportHandler> {
         Box::new(miette::MietteHandlerOpts::new().wrap_lines(false).build())
@@ -60,6 +75,9 @@ fn main() -> ExitCode {
         Some(Command::Report(arguments)) => commands::report::report(&arguments),
         Some(Command::Reproduce(arguments)) => commands::reproduce::reproduce(&arguments),
         Some(Command::Sweep(arguments)) => commands::sweep::sweep(&arguments),
+        Some(Command::Gap(arguments)) => commands::gap::gap(&arguments),
+        #[cfg(target_os = "linux")]
+        Some(Command::Link(arguments)) => commands::link::link(&arguments),
         Some(Command::Diff(arguments)) => commands::diff::diff(&arguments),
         Some(Command::Schema) => commands::schema(),
     };
@@ -67,7 +85,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(report) => {
             eprintln!("{report:?}");
-            ExitCode::from(2)
+            ExitCode::from(report.downcast_ref::<commands::Refused>().map_or(2, commands::Refused::code))
         }
     }
 }

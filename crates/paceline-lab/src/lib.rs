@@ -24,9 +24,11 @@
 pub mod capture;
 mod clock;
 pub mod diff;
+pub mod gap;
 pub mod group;
 mod json;
 pub mod label;
+pub mod machine;
 pub mod media;
 pub mod metrics;
 pub mod network;

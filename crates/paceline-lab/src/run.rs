@@ -1,6 +1,7 @@
 //! Runs: one or many of a plan, on as many threads as there are, and their summary.
 
 use crate::label::Label;
+use crate::machine::Machine;
 use crate::metrics::{Collector, METRICS, WindowResult};
 use crate::plan::{FlowKind, Keep, Plan, Quantity, Reference, Window};
 use crate::rows::{RowSink, RunHeader};
@@ -27,6 +28,9 @@ pub struct RunResult {
     pub wall_s: f64,
     /// Events handled.
     pub events: u64,
+    /// The machine that it ran on; none in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// What it came to.
     #[serde(flatten)]
     pub whole: WindowResult,
@@ -114,6 +118,9 @@ pub struct Runner<'a> {
     pub ticked: &'a (dyn Fn() + Sync),
 }
 
+/// A run that the machine disturbed is made again, so often in all.
+pub const ATTEMPTS: u32 = 3;
+
 /// The spans that a plan's published values and bounds ask for, each once.
 pub fn windows(plan: &Plan) -> Vec<Window> {
     let mut windows: Vec<Window> = plan.quantities().map(|q| q.window).collect();
@@ -168,6 +175,7 @@ impl Runner<'_> {
             trace_hash: format!("{:016x}", outcome.trace_hash),
             wall_s: (self.clock)() - began,
             events: outcome.events,
+            machine: outcome.machine.clone(),
             whole,
             windows: results.collect(),
             seconds,
@@ -175,11 +183,39 @@ impl Runner<'_> {
         })
     }
 
+    /// Does `make` until its run was not disturbed by the machine, or the last attempt is over; in virtual time, once.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn undisturbed<T, E>(&self, mut make: impl FnMut() -> Result<(RunResult, T), E>) -> Result<(RunResult, T), E> {
+        let mut attempt = 1;
+        loop {
+            let (mut result, made) = make()?;
+            let Some(machine) = &mut result.machine else { return Ok((result, made)) };
+            machine.attempts = attempt;
+            if machine.disturbed.is_none() || attempt == ATTEMPTS {
+                return Ok((result, made));
+            }
+            attempt += 1;
+        }
+    }
+
     /// Runs with these seeds, in parallel; the result does not depend on how many threads there are.
     pub fn run_all(&self, plan: &Plan, seeds: &[u64]) -> Result<RunsResult, WorldError> {
-        let runs: Vec<RunResult> =
-            seeds.par_iter().map(|seed| self.run(plan, *seed, None)).collect::<Result<_, _>>()?;
-        Ok(summarise(plan, runs))
+        let once = |seed: &u64| Ok(self.undisturbed(|| Ok((self.run(plan, *seed, None)?, ())))?.0);
+        let all = || seeds.par_iter().map(once).collect::<Result<Vec<_>, _>>();
+        Ok(summarise(plan, self.on_threads(all)?))
+    }
+
+    /// Does what makes runs in parallel, on as many threads as this world may use: all there are, or one in real time.
+    pub(crate) fn on_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match self.world.real_time() {
+            false => work(),
+            true => {
+                let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+                one.expect("one thread is to be had").install(work)
+            }
+        }
     }
 }
 

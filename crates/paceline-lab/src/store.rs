@@ -5,12 +5,13 @@
 //!                                       every group: file, scenario, world, controllers, case, changes, seeds, runs
 //! DIR/results/<scenario>_<case>-<controllers>.json
 //!                                       a group: what several runs of one plan came to, a [`Group`]
-//! DIR/runs/<scenario>-<controllers>-seed<N>/
+//! DIR/runs/<scenario>-<controllers>-seed<N>/       with the world before the seed, unless it is the simulator
 //!     packets.parquet                   one row per datagram sent, across a hop, dropped, arrived
 //!     flows.parquet                     round-trip times, loss reports, targets, pacing rates, REMBs
 //!     frames.parquet                    frames rendered and frames refused at the sender
 //!     signals.parquet                   what the controllers emitted
-//!     run.json                          the result, as `run --json` prints it
+//!     run.json                          the result, as `run --json` prints it; by `gap`, with `waiting`: packets at the
+//!                                       bottleneck by how long they waited there, in steps of `step_us`
 //!     about.json                        what the run was made from: scenario text, changes, version, path and signals
 //! ```
 //!
@@ -193,6 +194,24 @@ impl Store {
         Ok(RunStore { tables, failed: None, temporary, dir: self.dir.clone(), header: header.clone(), manifest, base })
     }
 
+    /// The result of the run of this header, if there is one that was made from the same as `inputs` says, whenever that
+    /// was, and all of its files are there.
+    ///
+    /// # Errors
+    /// The manifest cannot be read.
+    pub fn result(&self, header: &RunHeader, inputs: &RunManifest) -> Result<Option<serde_json::Value>, StoreError> {
+        let manifest = Manifest::read(&self.dir)?;
+        let found = manifest.runs.iter().find(|run| run.is_of(header, &inputs.changes));
+        Ok(found.and_then(|run| {
+            let place = self.dir.join(RUNS).join(&run.directory);
+            let about = About::read(&place).ok()?;
+            let undated = |inputs: &RunManifest| RunManifest { created: None, ..inputs.clone() };
+            let whole = run.files.iter().all(|file| place.join(&file.name).is_file());
+            let fits = whole && undated(&about.inputs) == undated(inputs);
+            serde_json::from_slice(&fs::read(place.join(manifest::RESULT_FILE)).ok().filter(|_| fits)?).ok()
+        }))
+    }
+
     /// Writes what several runs of one plan came to, replacing an earlier group of the same scenario, world, controllers,
     /// case and changes, and answers the file.
     ///
@@ -268,7 +287,7 @@ impl RunStore {
             return Err(failed);
         }
         let files = tables.finish()?;
-        files::write_synced(&temporary.path().join("run.json"), &files::json(result))?;
+        files::write_synced(&temporary.path().join(manifest::RESULT_FILE), &files::json(result))?;
         let mut run = StoredRun {
             directory: base,
             scenario: header.scenario,

@@ -1,5 +1,6 @@
 //! A world turns a plan and a seed into rows. The simulator is the first; others drive real networks.
 
+use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::rows::RowSink;
 use paceline::{ConfigError, Registry};
@@ -11,7 +12,7 @@ use std::time::Duration;
 pub const EPOCH: Duration = Duration::from_secs(946_684_800);
 
 /// What a world says at the end, besides its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Hash over every decision of links and endpoints; equal runs have equal hashes.
     pub trace_hash: u64,
@@ -21,6 +22,8 @@ pub struct Outcome {
     pub pending_max: usize,
     /// Datagrams that reached their endpoint.
     pub delivered: u64,
+    /// The machine that it ran on; none in virtual time.
+    pub machine: Option<Machine>,
 }
 
 /// Why a world could not run a plan.
@@ -71,6 +74,10 @@ pub enum WorldError {
 pub trait World: Sync {
     /// Its name in results.
     fn name(&self) -> &'static str;
+    /// Whether a run takes as long as it lasts; such runs are made one after the other, for they share the machine.
+    fn real_time(&self) -> bool {
+        false
+    }
     /// Runs the plan to its end.
     fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError>;
 }

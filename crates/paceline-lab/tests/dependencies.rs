@@ -13,6 +13,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-link", &["paceline-units"]),
     ("paceline-flow", &["paceline", "paceline-wire", "paceline-units"]),
     ("paceline-lab", &["paceline-flow", "paceline-link", "paceline-wire", "paceline", "paceline-units"]),
+    (
+        "paceline-live",
+        &["paceline-lab", "paceline-flow", "paceline-link", "paceline-wire", "paceline", "paceline-units"],
+    ),
     // It reads what the laboratory stored, and could not run anything if it would.
     ("paceline-report", &["paceline-lab"]),
 ];

@@ -20,6 +20,7 @@ use paceline_lab::world::{Outcome, WorldError};
 use paceline_units::{Streams, Time, TimeDelta};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,6 +63,8 @@ pub struct Emulation<'a> {
     pub timing: Timing,
     /// Ends the link when set.
     pub stop: &'a AtomicBool,
+    /// What the command writes to stdout goes to stderr.
+    pub to_stderr: bool,
 }
 
 impl Emulation<'_> {
@@ -115,6 +118,9 @@ impl Emulation<'_> {
         namespace.enter()?;
         let mut holder = holder(words)?;
         holder.env("PACELINE_NEAR", near.to_string()).env("PACELINE_FAR", far.to_string());
+        if self.to_stderr {
+            holder.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+        }
         let mut child = holder.spawn()?;
         loop {
             if let Some(status) = child.try_wait()? {

@@ -9,6 +9,7 @@ use crate::clock::Monotonic;
 use crate::port::{Came, Port};
 use crate::wait::{Timing, no_slack};
 use hdrhistogram::Histogram;
+use paceline_lab::machine::Percentiles;
 use paceline_lab::network::{End, Network, Wake};
 use paceline_lab::rows::PacketClass;
 use paceline_units::{Time, TimeDelta};
@@ -70,6 +71,19 @@ impl Default for Handling {
         let late = Histogram::new_with_bounds(1, LATEST, 3).expect("these bounds are possible");
         Self { late, refused: 0, strangers: 0, came: 0 }
     }
+}
+
+impl Handling {
+    /// How late packets were handed over, µs.
+    pub fn late_us(&self) -> Percentiles {
+        percentiles(&self.late)
+    }
+}
+
+/// Of a histogram of ns, in µs.
+pub(crate) fn percentiles(late: &Histogram<u64>) -> Percentiles {
+    let at = |quantile| late.value_at_quantile(quantile) as f64 / 1e3;
+    Percentiles { p50: at(0.5), p99: at(0.99), max: late.max() as f64 / 1e3 }
 }
 
 /// Room for one packet as it is read: the largest there can be.

@@ -4,13 +4,15 @@
 use crate::classify::ByPort;
 use crate::clock::Monotonic;
 use crate::device::Device;
-use crate::link::{Handling, Link, Side};
+use crate::link::{Handling, Link, Side, percentiles};
 use crate::media::{self, Lateness, MediaEnd};
 use crate::namespace::Namespace;
 use crate::rows::{Tell, merge};
 use crate::wait::Timing;
+use crate::watch::Watch;
 use crate::{Unavailable, broken};
 use paceline::Registry;
+use paceline_lab::machine::Machine;
 use paceline_lab::network::{End, Network};
 use paceline_lab::plan::{Direction, FlowKind, Plan};
 use paceline_lab::rows::RowSink;
@@ -64,6 +66,10 @@ impl World for Testbed {
         "testbed"
     }
 
+    fn real_time(&self) -> bool {
+        true
+    }
+
     fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
         let track = Track::open()?;
         track.run(*self, &left_out(plan), registry, seed, rows)
@@ -74,13 +80,6 @@ impl World for Testbed {
 struct Track {
     namespaces: [Namespace; 2],
     devices: [Device; 2],
-}
-
-/// What the threads of a run answer.
-struct Told {
-    outcome: Outcome,
-    handling: Handling,
-    late: Vec<Lateness>,
 }
 
 impl Track {
@@ -101,6 +100,7 @@ impl Track {
     ) -> Result<Outcome, WorldError> {
         let Self { namespaces, devices } = self;
         let streams = Streams::new(seed);
+        let watch = Watch::begin();
         let clock = Monotonic::starting_in(LEAD);
         let end = Time::ZERO + plan.duration;
         let senders: Vec<Side> = plan.flows.iter().map(|f| sender_side(f.direction)).collect();
@@ -137,8 +137,8 @@ impl Track {
             merge(&told, rows, || clock.now(), end);
             let late = sides.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
             let (outcome, handling) = join(link)?;
-            let told = Told { outcome, handling, late };
-            Ok(told.outcome)
+            let machine = machine(&watch, &handling, &late);
+            Ok(Outcome { machine: Some(machine), ..outcome })
         })
     }
 }
@@ -150,6 +150,28 @@ fn ending<T, E>(stop: &AtomicBool, act: impl FnOnce() -> Result<T, E>) -> impl F
 
 fn join<T>(thread: ScopedJoinHandle<'_, Result<T, WorldError>>) -> Result<T, WorldError> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// A link that hands one packet in a hundred over later than this shows the machine: the tightest tolerance of a
+/// published delay is 15 ms.
+const LINK_LATE: f64 = 2e3;
+
+/// The same of timers of the ends, which pace packets and answer: a frame's packets are some milliseconds apart.
+const WAKE_LATE: f64 = 5e3;
+
+/// What the machine did to a run, and whether it was too much.
+fn machine(watch: &Watch, handling: &Handling, late: &[Lateness]) -> Machine {
+    let mut wakes = Lateness::new_from(&handling.late);
+    late.iter().for_each(|late| wakes.add(late).expect("the bounds are the same"));
+    let (late_us, wake_us) = (percentiles(&handling.late), percentiles(&wakes));
+    let (idle, others) = watch.shares();
+    let disturbed = match () {
+        () if handling.refused > 0 => Some(format!("{} packets were not taken by a device", handling.refused)),
+        () if late_us.p99 > LINK_LATE => Some(format!("one packet in a hundred left {:.1} ms late", late_us.p99 / 1e3)),
+        () if wake_us.p99 > WAKE_LATE => Some(format!("one timer in a hundred was {:.1} ms late", wake_us.p99 / 1e3)),
+        () => None,
+    };
+    Machine { idle, others, late_us, wake_us, disturbed, attempts: 1 }
 }
 
 /// The ends of media flows on one side, whose namespace the calling thread is in.

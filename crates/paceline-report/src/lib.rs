@@ -3,6 +3,7 @@
 //! ```text
 //! DIR --read--> rows, column by column --panels--> Figure --page----------> report.html
 //!               (never a simulator)                   '-----pictures, svg--> figures/*.svg
+//! DIR/gap.json -------------------------gaps---------------'
 //! DIR/scoreboard.json ------------------cells--------------scoreboard-----> scoreboard.html
 //! ```
 //!
@@ -12,6 +13,7 @@
 pub mod cells;
 pub mod error;
 pub mod figure;
+pub mod gaps;
 pub mod page;
 pub mod panels;
 pub mod pictures;

@@ -17,6 +17,7 @@ mod states;
 use crate::error::ReportError;
 use crate::figure::{Axis, Figure, Panel, Subject};
 use crate::read::{FlowRow, FrameRow, PacketRow, Results, Run, SignalRow};
+use paceline_lab::gap::Gap;
 use scene::Scene;
 pub(crate) use scene::shown;
 
@@ -59,7 +60,11 @@ const DISTRIBUTIONS: &[Begin] = &[distributions::begin];
 pub fn figures(results: &Results) -> Result<Vec<Figure>, ReportError> {
     let mut figures = Vec::new();
     for scenario in results.scenarios() {
-        figures.extend(of_scenario(scenario, &drawn(results, scenario))?);
+        let mut of_scenario = of_scenario(scenario, &drawn(results, scenario))?;
+        let gaps: Vec<&Gap> = results.gaps.iter().filter(|gap| gap.scenario == scenario).collect();
+        let panels = of_scenario.iter_mut().flat_map(|figure| &mut figure.panels);
+        distributions::tell_distance(panels, &gaps);
+        figures.extend(of_scenario);
     }
     Ok(figures)
 }
@@ -67,7 +72,7 @@ pub fn figures(results: &Results) -> Result<Vec<Figure>, ReportError> {
 /// The runs of a scenario that are drawn: all of them, or as many seeds of each group as there are rows for.
 pub fn drawn<'a>(results: &'a Results, scenario: &str) -> Vec<&'a Run> {
     let all: Vec<&Run> = results.runs.iter().filter(|run| run.stored.scenario == scenario).collect();
-    let key = |run: &Run| (run.stored.controllers.clone(), run.stored.changes.clone());
+    let key = |run: &Run| (run.stored.world.clone(), run.stored.controllers.clone(), run.stored.changes.clone());
     // How many runs of its group come before each.
     let place = |index: usize| all[..index].iter().filter(|run| key(run) == key(all[index])).count();
     let mut order: Vec<usize> = (0..all.len()).collect();

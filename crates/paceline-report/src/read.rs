@@ -9,8 +9,10 @@ mod rows;
 pub use rows::{Event, FlowKind, FlowRow, FrameRow, PacketRow, SignalRow};
 
 use crate::error::ReportError;
+use paceline_lab::gap::{GAP_FILE, Gap, Gaps};
 use paceline_lab::group::Group;
 use paceline_lab::store::{About, Manifest, RUNS, Setting, Store, StoreError, StoredRun};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,8 @@ pub struct Results {
     pub runs: Vec<Run>,
     /// What several runs came to together; none in a folder of an older version.
     pub groups: Vec<Group>,
+    /// How far runs of two worlds lie apart; none but in a folder of `gap`.
+    pub gaps: Vec<Gap>,
 }
 
 /// A stored run.
@@ -50,7 +54,9 @@ impl Results {
             return Err(ReportError::Empty { path: dir.to_path_buf() });
         }
         let runs = manifest.runs.into_iter().map(|stored| Run::open(dir, stored)).collect::<Result<_, _>>()?;
-        Ok(Self { dir: dir.to_path_buf(), runs, groups: Store::groups(dir)? })
+        let gaps = dir.join(GAP_FILE);
+        let gaps = if gaps.is_file() { json::<Gaps>(&gaps)?.gaps } else { Vec::new() };
+        Ok(Self { dir: dir.to_path_buf(), runs, groups: Store::groups(dir)?, gaps })
     }
 
     /// The scenarios of its runs, each once, in order.
@@ -94,7 +100,7 @@ impl Run {
     }
 }
 
-fn json(path: &Path) -> Result<Value, ReportError> {
+fn json<T: DeserializeOwned>(path: &Path) -> Result<T, ReportError> {
     let text = fs::read(path).map_err(|source| ReportError::Io { action: "read", path: path.to_path_buf(), source })?;
     serde_json::from_slice(&text)
         .map_err(|error| StoreError::Damaged { path: path.to_path_buf(), cause: error.to_string() }.into())

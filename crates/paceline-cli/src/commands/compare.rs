@@ -159,7 +159,7 @@ fn describe(name: &str, baseline: &str, found: &Differences, flows: usize) -> St
 }
 
 /// A difference in a word.
-fn told(difference: &Paired) -> &'static str {
+pub fn told(difference: &Paired) -> &'static str {
     match (difference.apart, difference.mean) {
         (None, _) => "",
         (Some(true), mean) if mean > 0.0 => "more",

@@ -2,6 +2,9 @@
 
 pub mod compare;
 pub mod diff;
+pub mod gap;
+#[cfg(target_os = "linux")]
+pub mod link;
 pub mod list;
 pub mod report;
 pub mod reproduce;
@@ -12,6 +15,7 @@ pub mod sweep;
 
 use crate::output;
 use crate::progress::Progress;
+use crate::worlds::world;
 use clap::Args;
 use miette::{Result, miette};
 use paceline::Registry;
@@ -42,12 +46,8 @@ pub fn schema() -> Result<ExitCode> {
 pub struct Selection {
     /// Scenario id (see `paceline list scenarios`) or a TOML file.
     pub scenario: String,
-    /// Sets a value of the scenario: dotted key, elements of lists by id or number. May be given often.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    settings: Vec<Setting>,
-    /// The case of the scenario, by what its label says; may be given often. The scenario as written if absent.
-    #[arg(long = "case", value_name = "NAME=VALUE")]
-    case: Vec<Label>,
+    #[command(flatten)]
+    variation: Variation,
     /// World to run in.
     #[arg(long, default_value = "sim")]
     world: String,
@@ -59,12 +59,30 @@ pub struct Selection {
     pub json: bool,
 }
 
+/// What of a scenario is changed.
+#[derive(Args, Clone)]
+pub struct Variation {
+    /// Sets a value of the scenario: dotted key, elements of lists by id or number. May be given often.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<Setting>,
+    /// The case of the scenario, by what its label says; may be given often. The scenario as written if absent.
+    #[arg(long = "case", value_name = "NAME=VALUE")]
+    case: Vec<Label>,
+}
+
+impl Variation {
+    /// The case.
+    pub fn label(&self) -> Label {
+        self.case.iter().fold(Label::default(), |case, more| case.with(more))
+    }
+}
+
 impl Selection {
     /// The plan, under the controller named or the scenario's own.
     pub fn plan(&self, controller: Option<&str>, registry: &Registry) -> Result<Plan> {
         let origin = Catalogue.find(&self.scenario)?;
-        let case = self.case.iter().fold(Label::default(), |case, more| case.with(more));
-        let (controller, settings) = (controller.map(str::to_owned), self.settings.clone());
+        let case = self.variation.label();
+        let (controller, settings) = (controller.map(str::to_owned), self.variation.settings.clone());
         let changes = Changes { case, settings, controller, ..Changes::default() };
         Ok(scenario::load(&origin, &changes, registry)?)
     }
@@ -81,24 +99,12 @@ impl Selection {
 
     /// The changes as typed.
     pub fn changes(&self) -> Vec<String> {
-        self.settings.iter().map(Setting::to_string).collect()
+        self.variation.settings.iter().map(Setting::to_string).collect()
     }
 
     /// `count` seeds, from the first on.
     pub fn seeds(&self, count: u32) -> Vec<u64> {
         (0..count as u64).map(|i| self.seed.wrapping_add(i)).collect()
-    }
-}
-
-/// The world of this name, or the exit code that says it is not to be had.
-pub fn world(name: &str) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
-    match name {
-        "sim" => Ok(Ok(Box::new(paceline_lab::sim::Simulator))),
-        "testbed" | "browser" => {
-            eprintln!("the world `{name}` is not part of this build; `sim` is");
-            Ok(Err(ExitCode::from(3)))
-        }
-        other => Err(miette!(help = "known: `sim`, `testbed`, `browser`", "no world `{other}`")),
     }
 }
 
@@ -111,7 +117,7 @@ pub fn with_runner(
     each: impl Fn(&Runner<'_>, usize, &Plan) -> Result<RunsResult>,
 ) -> Result<Vec<RunsResult>> {
     let seconds: f64 = plans.iter().map(|p| p.duration.as_secs_f64() * seeds.len() as f64).sum();
-    let progress = Progress::new(seconds as u64);
+    let progress = Progress::new(seconds as u64, world);
     let began = Instant::now();
     let clock = || began.elapsed().as_secs_f64();
     let ticked = || progress.tick();
@@ -127,7 +133,38 @@ pub fn verdict(results: &[RunsResult]) -> ExitCode {
 
 /// A world's complaint as a command's.
 pub fn refused(error: WorldError) -> miette::Report {
-    miette!("{error}")
+    Refused(error).into()
+}
+
+/// Why a world did not run something.
+#[derive(Debug)]
+pub struct Refused(WorldError);
+
+impl Refused {
+    /// The command's exit code: whether the world is not to be had, or what was asked of it.
+    pub fn code(&self) -> u8 {
+        match self.0 {
+            WorldError::Unavailable { .. } => 3,
+            _ => 2,
+        }
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl miette::Diagnostic for Refused {
+    fn help(&self) -> Option<Box<dyn std::fmt::Display + '_>> {
+        match &self.0 {
+            WorldError::Unavailable { hint, .. } => Some(Box::new(hint)),
+            _ => None,
+        }
+    }
 }
 
 /// Controllers of a comma-separated list, each of them known.

@@ -1,9 +1,10 @@
 //! `paceline reproduce`.
 
-use super::{refused, scoreboard, world};
+use super::{refused, scoreboard};
 use crate::output;
 use crate::progress::Progress;
 use crate::table::{Table, kind_of, maybe};
+use crate::worlds::world;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::reproduce::{
@@ -75,7 +76,7 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
         return Err(miette!(help = help, "{} has no published value and no bound", arguments.target));
     }
 
-    let progress = Progress::new(0);
+    let progress = Progress::new(0, &*world);
     let began = Instant::now();
     let clock = || began.elapsed().as_secs_f64();
     let ticked = || progress.tick();

@@ -2,6 +2,7 @@
 
 use super::{Selection, refused};
 use miette::{IntoDiagnostic, Result};
+use paceline::Registry;
 use paceline_lab::capture::Capture;
 use paceline_lab::group::{Group, Making};
 use paceline_lab::plan::Plan;
@@ -26,6 +27,22 @@ impl Into<'_> {
     }
 }
 
+/// What runs of a selection, whose plan this is, are made from.
+pub fn inputs(selection: &Selection, plan: &Plan, registry: &Registry) -> Result<RunManifest> {
+    // The case is a change like any other; what is assumed stands apart, for it is not the user's.
+    let case = plan.case.pairs().map(|(key, value)| format!("case.{key}={value}"));
+    let assumed: Map<String, Value> =
+        plan.constants.iter().filter(|c| c.applied).map(|c| (c.key.clone(), json!(c.value))).collect();
+    Ok(RunManifest {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        scenario_text: selection.text()?,
+        changes: case.chain(selection.changes()).collect(),
+        setting: Some(Setting::of(plan, registry)),
+        more: [("assumed".to_owned(), Value::Object(assumed))].into(),
+        ..RunManifest::default()
+    })
+}
+
 /// One run after the other, each into files of its own as it goes; then what they came to.
 pub fn run_into(
     into: Into<'_>,
@@ -36,23 +53,15 @@ pub fn run_into(
     seeds: &[u64],
 ) -> Result<RunsResult> {
     let (mut runs, mut folders) = (Vec::new(), Vec::new());
-    // The case is a change like any other; what is assumed stands apart, for it is not the user's.
-    let case = plan.case.pairs().map(|(key, value)| format!("case.{key}={value}"));
-    let assumed: Map<String, Value> =
-        plan.constants.iter().filter(|c| c.applied).map(|c| (c.key.clone(), json!(c.value))).collect();
-    let manifest = RunManifest {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        scenario_text: selection.text()?,
-        changes: case.chain(selection.changes()).collect(),
-        setting: Some(Setting::of(plan, runner.registry)),
-        more: [("assumed".to_owned(), Value::Object(assumed))].into(),
-        ..RunManifest::default()
-    };
+    let manifest = inputs(selection, plan, runner.registry)?;
     for seed in seeds {
         let header = run::header(plan, runner.registry, runner.world.name(), *seed);
-        let mut rows = into.store.map(|s| s.run(&header, manifest.clone())).transpose().into_diagnostic()?;
-        let mut packets = into.pcap.map(|p| Capture::create(p, plan, &header)).transpose().into_diagnostic()?;
-        let result = runner.run(plan, *seed, Some(&mut (&mut rows, &mut packets))).map_err(refused)?;
+        let (result, (rows, packets)) = runner.undisturbed(|| -> Result<_> {
+            let mut rows = into.store.map(|s| s.run(&header, manifest.clone())).transpose().into_diagnostic()?;
+            let mut packets = into.pcap.map(|p| Capture::create(p, plan, &header)).transpose().into_diagnostic()?;
+            let result = runner.run(plan, *seed, Some(&mut (&mut rows, &mut packets))).map_err(refused)?;
+            Ok((result, (rows, packets)))
+        })?;
         if let Some(rows) = rows {
             let folder = rows.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
             folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
@@ -65,7 +74,7 @@ pub fn run_into(
     let result = run::summarise(plan, runs);
     let making = Making {
         version: manifest.version,
-        command: command(selection, controller, seeds.len()),
+        command: command("run", selection, controller, seeds.len()),
         changes: selection.changes(),
         runs: folders,
     };
@@ -75,11 +84,11 @@ pub fn run_into(
     Ok(result)
 }
 
-/// The command that makes the same numbers again.
-fn command(selection: &Selection, controller: Option<&str>, repeats: usize) -> String {
-    let mut words = vec!["paceline".to_owned(), "run".to_owned(), selection.scenario.clone()];
+/// The command, of this name, that makes the same numbers again.
+pub fn command(name: &str, selection: &Selection, controller: Option<&str>, repeats: usize) -> String {
+    let mut words = vec!["paceline".to_owned(), name.to_owned(), selection.scenario.clone()];
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
-    for (key, value) in selection.case.iter().flat_map(|case| case.pairs()) {
+    for (key, value) in selection.variation.case.iter().flat_map(|case| case.pairs()) {
         option("case", format!("{key}={value}"));
     }
     for change in selection.changes() {

@@ -1,9 +1,10 @@
 //! `paceline sweep`.
 
-use super::{refused, world};
+use super::refused;
 use crate::output;
 use crate::progress::Progress;
 use crate::table::{Table, kind_of, shown};
+use crate::worlds::world;
 use miette::Result;
 use paceline::Registry;
 use paceline_lab::run::Runner;
@@ -37,7 +38,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     };
     let sweep = Sweep::load(&Catalogue.find_sweep(&arguments.sweep)?, &registry)?;
     let seeds = arguments.seeds.unwrap_or(sweep.repeats);
-    let progress = Progress::new(sweep.seconds(seeds) as u64);
+    let progress = Progress::new(sweep.seconds(seeds) as u64, &*world);
     let began = Instant::now();
     let clock = || began.elapsed().as_secs_f64();
     let ticked = || progress.tick();

@@ -286,8 +286,14 @@ impl<'a> Collector<'a> {
 
     /// The results: first of the whole run, then of each window in order; and the bytes that each flow received in
     /// each second.
-    pub fn finish(mut self) -> (Vec<WindowResult>, Vec<Vec<u64>>) {
+    pub fn finish(self) -> (Vec<WindowResult>, Vec<Vec<u64>>) {
         let end = Time::ZERO + self.plan.duration;
+        self.finish_at(end)
+    }
+
+    /// The same of a run that ended at `end`, before its plan's duration was over: the whole run ends there.
+    pub fn finish_at(mut self, end: Time) -> (Vec<WindowResult>, Vec<Vec<u64>>) {
+        self.spans[0].window.to = end;
         for (actuation, flow) in self.actuation.iter_mut().zip(&self.plan.flows) {
             actuation.iter_mut().for_each(|a| a.settle(flow.stop.min(end)));
         }

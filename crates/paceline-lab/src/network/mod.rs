@@ -152,6 +152,7 @@ impl<'a> Network<'a> {
             events: self.events.handled(),
             pending_max: self.events.pending_max(),
             delivered: self.delivered,
+            machine: None,
         }
     }
 

@@ -84,17 +84,15 @@ pub(super) fn run_jobs(
     announce(jobs.iter().map(|j| plan(j).duration.as_secs_f64()).sum());
     jobs.sort_by_cached_key(|j| core::cmp::Reverse(traffic(plan(j))));
     // `par_bridge` hands out one after the other, in order.
-    let done: Vec<(Job, Run, f64)> = jobs
-        .into_iter()
-        .par_bridge()
-        .map(|job| {
-            let plan = plan(&job);
-            let run = runner.run(plan, job.seed, None)?;
-            let windows = windows(plan);
-            let values = plan.quantities().map(|quantity| run.value(plan, &windows, quantity)).collect();
-            Ok((job, Run { trace_hash: run.trace_hash, values }, run.wall_s))
-        })
-        .collect::<Result<_, WorldError>>()?;
+    let each = |job: Job| {
+        let plan = plan(&job);
+        let run = runner.run(plan, job.seed, None)?;
+        let windows = windows(plan);
+        let values = plan.quantities().map(|quantity| run.value(plan, &windows, quantity)).collect();
+        Ok((job, Run { trace_hash: run.trace_hash, values }, run.wall_s))
+    };
+    let done: Vec<(Job, Run, f64)> =
+        runner.on_threads(|| jobs.into_iter().par_bridge().map(each).collect::<Result<_, WorldError>>())?;
     for (job, run, wall_s) in done {
         measured[job.experiment].wall_s += wall_s;
         measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);

@@ -78,7 +78,7 @@ impl Manifest {
         let same = self.groups.iter().find(|other| other.key() == group.key());
         let taken = |name: &str| self.groups.iter().any(|other| other.file.eq_ignore_ascii_case(name));
         let scenario = format!("{} {}", group.scenario, group.case);
-        let name = plain_name(scenario.trim_end(), &group.controllers);
+        let name = plain_name(scenario.trim_end(), &group.controllers, &group.world);
         let file = same.map_or_else(|| free_name(results, &name, ".json", taken), |same| same.file.clone());
         StoredGroup { file, ..group }
     }

@@ -3,6 +3,8 @@
 use super::files::{self, Prepared, Temporary};
 use super::{RunManifest, StoreError, StoredGroup};
 use crate::rows::RunHeader;
+use crate::sim::Simulator;
+use crate::world::World;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Component, Path};
@@ -11,6 +13,9 @@ use std::path::{Component, Path};
 pub const MANIFEST_FILE: &str = "manifest.json";
 /// Name of the file in a run's folder that says what the run is.
 pub(super) const ABOUT_FILE: &str = "about.json";
+
+/// Name of the file in a run's folder that says what it came to.
+pub(super) const RESULT_FILE: &str = "run.json";
 
 /// What the `format` of a manifest says.
 const FORMAT: &str = "paceline-results";
@@ -104,6 +109,11 @@ impl StoredRun {
     fn key(&self) -> (&str, &str, &[Option<String>], &[String], u64) {
         (&self.scenario, &self.world, &self.controllers, &self.changes, self.seed)
     }
+
+    /// Whether a run of this header and these changes has the same key.
+    pub(super) fn is_of(&self, header: &RunHeader, changes: &[String]) -> bool {
+        self.key() == (&header.scenario, &header.world, &header.controllers, changes, header.seed)
+    }
 }
 
 impl Manifest {
@@ -183,10 +193,10 @@ impl Manifest {
     }
 }
 
-/// Name of the folder for a run: scenario, controllers, seed. Ends in the seed, so it is never a temporary name. Two
+/// Name of the folder for a run: scenario, controllers, world, seed. Ends in the seed, so it is never a temporary name. Two
 /// keys may have one name; [`Manifest::place`] tells them apart.
 pub(super) fn directory_name(header: &RunHeader) -> String {
-    format!("{}-seed{}", plain_name(&header.scenario, &header.controllers), header.seed)
+    format!("{}-seed{}", plain_name(&header.scenario, &header.controllers, &header.world), header.seed)
 }
 
 /// The first of `name`, `name-2`, `name-3`, each with `ending`, that nothing in the folder has and that is not `taken`.
@@ -197,11 +207,12 @@ pub(super) fn free_name(folder: &Path, name: &str, ending: &str, taken: impl Fn(
     names.find(|name| !taken(name) && !folder.join(name).exists()).expect("there is no last number")
 }
 
-/// Scenario and controllers as the beginning of a file name.
-pub(super) fn plain_name(scenario: &str, controllers: &[Option<String>]) -> String {
+/// Scenario, controllers and, but for the simulator, world as the beginning of a file name.
+pub(super) fn plain_name(scenario: &str, controllers: &[Option<String>], world: &str) -> String {
+    let world = if world == Simulator.name() { String::new() } else { format!("-{world}") };
     let controllers: Vec<&str> = controllers.iter().flatten().map(String::as_str).collect();
     let controllers = if controllers.is_empty() { "none".to_owned() } else { controllers.join("+") };
-    let mut name: String = format!("{scenario}-{controllers}")
+    let mut name: String = format!("{scenario}-{controllers}{world}")
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "-_.+".contains(c) { c } else { '_' })
         .collect();
@@ -226,9 +237,13 @@ mod tests {
     use super::*;
 
     fn name(scenario: &str, controllers: &[Option<&str>], seed: u64) -> String {
+        name_in("sim", scenario, controllers, seed)
+    }
+
+    fn name_in(world: &str, scenario: &str, controllers: &[Option<&str>], seed: u64) -> String {
         directory_name(&RunHeader {
             scenario: scenario.to_owned(),
-            world: "sim".to_owned(),
+            world: world.to_owned(),
             seed,
             hops: Vec::new(),
             flows: Vec::new(),
@@ -241,6 +256,7 @@ mod tests {
     fn folder_names() {
         assert_eq!(name("mmsys16/table1", &[Some("gcc-2016"), None], 7), "mmsys16_table1-gcc-2016-seed7");
         assert_eq!(name("x", &[Some("a"), Some("b")], 0), "x-a+b-seed0");
+        assert_eq!(name_in("testbed", "x", &[Some("a"), Some("b")], 0), "x-a+b-testbed-seed0");
         assert_eq!(name("x", &[None], u64::MAX), format!("x-none-seed{}", u64::MAX));
         assert_eq!(name("../é\\ü: *", &[], 1), "_.._______-none-seed1");
         let long = name(&"long/".repeat(100), &[Some("gcc-2016")], 3);

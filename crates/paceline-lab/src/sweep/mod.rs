@@ -191,15 +191,14 @@ impl Sweep {
             .flat_map(|point| (0..self.plans[point].len()).map(move |subject| (point, subject)))
             .flat_map(|(point, subject)| (1..=seeds).map(move |seed| (point, subject, seed)))
             .collect();
-        let done: Vec<Vec<Option<f64>>> = jobs
-            .par_iter()
-            .map(|(point, subject, seed)| {
-                let plan = &self.plans[*point][*subject];
-                let (run, windows) = (runner.run(plan, *seed, None)?, windows(plan));
-                // By key, which is by measure.
-                Ok(plan.references.values().map(|quantity| run.value(plan, &windows, quantity)).collect())
-            })
-            .collect::<Result<_, WorldError>>()?;
+        let each = |(point, subject, seed): &(usize, usize, u64)| {
+            let plan = &self.plans[*point][*subject];
+            let (run, windows) = (runner.run(plan, *seed, None)?, windows(plan));
+            // By key, which is by measure.
+            Ok(plan.references.values().map(|quantity| run.value(plan, &windows, quantity)).collect())
+        };
+        let done: Vec<Vec<Option<f64>>> =
+            runner.on_threads(|| jobs.par_iter().map(each).collect::<Result<_, WorldError>>())?;
         let mut values = vec![vec![Vec::new(); self.measures.len()]; self.plans.len()];
         for ((point, subject, _), came) in jobs.iter().zip(&done) {
             let columns = self.measures.iter().enumerate().filter(|(_, m)| m.subject == *subject);

@@ -2,8 +2,10 @@
 
 use crate::cells;
 use crate::figure::{Figure, Kind, Panel, Series};
+use crate::gaps;
 use crate::panels;
 use crate::read::{Results, Run};
+use paceline_lab::gap::Gap;
 use paceline_lab::group::Group;
 use paceline_lab::metrics;
 use paceline_lab::metrics::Kind as MetricKind;
@@ -20,6 +22,7 @@ pub(super) struct Section<'a> {
     pub(super) facts: Vec<(&'static str, String)>,
     /// Commands that make the page again.
     pub(super) commands: Vec<String>,
+    pub(super) gaps: Vec<GapView>,
     pub(super) groups: Vec<GroupView>,
     pub(super) flows: Vec<FlowView>,
     /// What is assumed: key, value, why.
@@ -36,6 +39,16 @@ pub(super) struct GroupView {
     pub(super) cells: Vec<CellView>,
     /// Metric, mean with interval, n.
     pub(super) summary: Vec<(String, String, usize)>,
+}
+
+/// How far two worlds lie apart.
+pub(super) struct GapView {
+    pub(super) name: String,
+    pub(super) worlds: [String; 2],
+    /// What, in each world, difference, half of its interval.
+    pub(super) rows: Vec<[String; 5]>,
+    /// Distances, verdicts, machines.
+    pub(super) lines: Vec<String>,
 }
 
 /// A published value or a claim.
@@ -81,6 +94,8 @@ impl<'a> Section<'a> {
     pub(super) fn of(results: &'a Results, scenario: &'a str, figures: &'a [Figure]) -> Self {
         let runs: Vec<&Run> = results.runs.iter().filter(|run| run.stored.scenario == scenario).collect();
         let groups: Vec<&Group> = results.groups.iter().filter(|group| group.scenario == scenario).collect();
+        let gaps: Vec<&Gap> = results.gaps.iter().filter(|gap| gap.scenario == scenario).collect();
+        let several_worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
         let drawn = panels::drawn(results, scenario).len();
         let setting = runs.iter().find_map(|run| run.setting());
         let told = |of: fn(&Group) -> &String, or: Option<&String>| {
@@ -91,8 +106,9 @@ impl<'a> Section<'a> {
             title: told(|g| &g.title, setting.map(|s| &s.title)),
             source: told(|g| &g.source, setting.map(|s| &s.source)),
             facts: facts(&runs),
-            commands: commands(&groups, &runs, &folder(&results.dir)),
-            groups: groups.iter().map(|group| GroupView::of(group)).collect(),
+            commands: commands(&groups, &gaps, &runs, &folder(&results.dir)),
+            gaps: gaps.iter().map(|gap| GapView::of(gap)).collect(),
+            groups: groups.iter().map(|group| GroupView::of(group, several_worlds)).collect(),
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
             assumed: assumed(&groups, &runs),
             notes: notes(&groups),
@@ -152,15 +168,16 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// The commands of the groups or, in a folder without groups, what must have made each kind of run.
-fn commands(groups: &[&Group], runs: &[&Run], dir: &str) -> Vec<String> {
+/// The commands of the gaps and groups or, in a folder without, what must have made each kind of run.
+fn commands(groups: &[&Group], gaps: &[&Gap], runs: &[&Run], dir: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     let mut add = |command: String| {
         if !command.is_empty() && !commands.contains(&command) {
             commands.push(command);
         }
     };
-    if groups.is_empty() {
+    gaps.iter().for_each(|gap| add(format!("{} --out {}", gap.command, quoted(dir))));
+    if groups.is_empty() && gaps.is_empty() {
         let key = |run: &Run| (run.stored.controllers.clone(), run.stored.changes.clone());
         let mut done = Vec::new();
         for run in runs.iter().filter(|run| run.stored.world == "sim") {
@@ -268,11 +285,27 @@ fn or_dash(value: Option<f64>, kind: MetricKind) -> String {
     value.map_or_else(|| "–".to_owned(), |value| kind.show(value))
 }
 
+impl GapView {
+    fn of(gap: &Gap) -> Self {
+        let mut name = vec![gaps::controllers(gap), gap.case.to_string(), gap.changes.join(", ")];
+        name.retain(|part| !part.is_empty());
+        let distances = gaps::distance(gap).into_iter().chain(gaps::between_seeds(gap));
+        let lines = gap.verdicts.iter().map(gaps::verdict).chain(distances).chain(gaps::machines(gap));
+        Self {
+            name: name.join(" · "),
+            worlds: gap.worlds.clone(),
+            rows: gaps::rows(gap).0.into_iter().map(|(_, row)| row).collect(),
+            lines: lines.collect(),
+        }
+    }
+}
+
 impl GroupView {
-    fn of(group: &Group) -> Self {
+    fn of(group: &Group, several_worlds: bool) -> Self {
         let mut controllers: Vec<&str> = group.controllers.iter().flatten().map(String::as_str).collect();
         controllers.dedup();
         let mut name = vec![controllers.join(", "), group.case.to_string(), group.changes.join(", ")];
+        name.extend(several_worlds.then(|| group.world.clone()));
         name.retain(|part| !part.is_empty());
         let summary = group.summary.iter().map(|(metric, interval)| {
             let kind = kind_of(metric);

@@ -2,7 +2,9 @@
 
 use super::{Draw, Scene, millis};
 use crate::figure::{Axis, Kind, Panel, Role, Series};
+use crate::gaps;
 use crate::read::{Event, FlowKind, FlowRow, FrameRow, PacketRow};
+use paceline_lab::gap::Gap;
 
 /// Steps of a distribution; fewer where there are fewer values.
 pub const STEPS: usize = 1000;
@@ -83,6 +85,19 @@ impl Draw for Distributions<'_> {
             }
         };
         KINDS.into_iter().zip(self.values).map(panel).collect()
+    }
+}
+
+/// Says in the caption how far two worlds lie apart.
+pub(super) fn tell_distance<'a>(panels: impl Iterator<Item = &'a mut Panel>, gaps: &[&Gap]) {
+    let (queue, ..) = KINDS[0];
+    for panel in panels.filter(|panel| panel.id == queue) {
+        for gap in gaps {
+            if let (Some(distance), Some(at)) = (gaps::distance(gap), &gap.queue_delay) {
+                let of = if gaps.len() > 1 { format!(" under {}", gaps::controllers(gap)) } else { String::new() };
+                panel.caption += &format!(" All packets at {}{of}: {distance}.", at.hop);
+            }
+        }
     }
 }
 

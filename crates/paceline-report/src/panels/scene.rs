@@ -102,7 +102,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Names each subject by what tells it from others: flow, controller, changes, seed; and without the seed by its kind.
+/// Names each subject by what tells it from others: flow, controller, changes, world, seed; and without the seed by its kind.
 pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
     let differ = |of: fn(&Subject) -> String| subjects.iter().any(|s| of(s) != of(&subjects[0]));
     let (flows, controllers) = (differ(|s| s.flow.clone()), differ(|s| s.controller.clone()));
@@ -114,6 +114,8 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
         }
         _ => "as written".to_owned(),
     };
+    let world = |name: &str| runs.iter().find(|run| run.stored.directory == name).map(|run| run.stored.world.clone());
+    let worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
     let changed = runs.iter().any(|run| run.stored.changes != runs[0].stored.changes);
     let kinds: Vec<String> = subjects
         .iter()
@@ -127,6 +129,9 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
             }
             if changed {
                 parts.push(changes(&s.run));
+            }
+            if worlds {
+                parts.extend(world(&s.run));
             }
             parts.join(" · ")
         })

@@ -1,0 +1,39 @@
+//! The worlds by name: the one place where the command knows which there are.
+
+use miette::{Result, miette};
+use paceline_lab::scenario::suggestion;
+use paceline_lab::sim::Simulator;
+use paceline_lab::world::World;
+use std::process::ExitCode;
+
+/// A world, or what is missing for it to be had.
+type Opened = std::result::Result<Box<dyn World>, String>;
+
+/// Each world and how to open it. To add one: a line here.
+const WORLDS: [(&str, fn() -> Opened); 3] = [
+    ("sim", || Ok(Box::new(Simulator))),
+    ("testbed", testbed),
+    ("browser", || Err("it is not part of this build".to_owned())),
+];
+
+#[cfg(target_os = "linux")]
+fn testbed() -> Opened {
+    Ok(Box::new(paceline_live::Testbed::default()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn testbed() -> Opened {
+    Err("it needs Linux".to_owned())
+}
+
+/// The world of this name, or the exit code that says it is not to be had.
+pub fn world(name: &str) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
+    let names = WORLDS.map(|(name, _)| name);
+    let Some((_, open)) = WORLDS.iter().find(|(known, _)| *known == name) else {
+        return Err(miette!(help = suggestion(name, &names), "no world `{name}`"));
+    };
+    Ok(open().map_err(|missing| {
+        eprintln!("the world `{name}` is not to be had: {missing}; `sim` is");
+        ExitCode::from(3)
+    }))
+}

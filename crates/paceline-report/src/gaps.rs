@@ -1,0 +1,105 @@
+//! Gaps between two worlds in words, for the terminal and the pages.
+
+use paceline_lab::gap::{Gap, Measured, Verdict};
+use paceline_lab::machine::Machine;
+use paceline_lab::metrics::Kind;
+
+/// Flows with lines of their own; the JSON document has all.
+const FLOWS_SHOWN: usize = 6;
+
+/// Its controllers, each once.
+pub fn controllers(gap: &Gap) -> String {
+    let mut controllers: Vec<&str> = gap.controllers.iter().flatten().map(String::as_str).collect();
+    controllers.dedup();
+    controllers.join(", ")
+}
+
+/// The rows of a gap's table, and how many flows have none.
+pub fn rows(gap: &Gap) -> (Vec<(&Measured, [String; 5])>, usize) {
+    let mut flows: Vec<&str> = gap.measured.iter().filter_map(|m| m.flow.as_deref()).collect();
+    flows.dedup();
+    let hidden = flows.get(FLOWS_SHOWN..).unwrap_or_default();
+    let is_shown = |m: &&Measured| m.flow.as_deref().is_none_or(|flow| !hidden.contains(&flow));
+    (gap.measured.iter().filter(is_shown).map(|m| (m, row(m))).collect(), hidden.len())
+}
+
+/// What, in the first world, in the second, difference, half of its 95 % interval.
+fn row(measured: &Measured) -> [String; 5] {
+    let kind = measured.kind();
+    let of = measured.hop.as_ref().or(measured.flow.as_ref());
+    let dash = || "–".to_owned();
+    let mean = |world: usize| match measured.worlds[world] {
+        None => dash(),
+        Some(s) if s.n > 1 => format!("{} ± {}", kind.show(s.mean), kind.show(s.ci95)),
+        Some(s) => kind.show(s.mean),
+    };
+    let difference = measured.difference.as_ref();
+    [
+        of.map_or_else(|| measured.metric.clone(), |of| format!("{} of {of}", measured.metric)),
+        mean(0),
+        mean(1),
+        difference.map_or_else(dash, |d| kind.show_difference(d.mean)),
+        difference.filter(|d| d.n > 1).map_or_else(dash, |d| kind.show_size(d.ci95)),
+    ]
+}
+
+/// How far the distributions of queuing delay lie apart; none where there are none.
+pub fn distance(gap: &Gap) -> Option<String> {
+    let queue = gap.queue_delay.as_ref()?;
+    let at = queue.at_ms.map_or(String::new(), |ms| format!(", largest at {ms:.1} ms"));
+    Some(format!("Kolmogorov-Smirnov distance of {} from {} {:.3}{at}", gap.worlds[1], gap.worlds[0], queue.ks))
+}
+
+/// How far they lie apart between seeds of one world; none for one seed.
+pub fn between_seeds(gap: &Gap) -> Option<String> {
+    let [first, second] = gap.queue_delay.as_ref()?.between_seeds;
+    let [in_first, in_second] = &gap.worlds;
+    Some(format!("between two seeds of {in_first} it is {:.3} in the mean, of {in_second} {:.3}", first?, second?))
+}
+
+/// A line on a verdict.
+pub fn verdict(verdict: &Verdict) -> String {
+    let kind = verdict.kind();
+    let what = format!("{} of {}", verdict.metric, verdict.hop);
+    let Some(difference) = verdict.difference else {
+        return format!("BEYOND  {what}: a run of one world has no value");
+    };
+    let (mark, and) = match (verdict.within, verdict.sure) {
+        (true, Some(false)) => ("within", ", but its interval reaches beyond"),
+        (true, _) => ("within", ""),
+        (false, Some(false)) => ("BEYOND", ", but its interval reaches within"),
+        (false, _) => ("BEYOND", ""),
+    };
+    let (difference, tolerance) = (kind.show_difference(difference), kind.show_size(verdict.tolerance));
+    format!("{mark}  {what}: {difference}, within ± {tolerance} wanted{and}")
+}
+
+/// What the runs of each world say of the machine that they ran on, a line each; and a line on each that was disturbed.
+pub fn machines(gap: &Gap) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (world, runs) in gap.worlds.iter().zip(&gap.runs) {
+        let machines: Vec<(u64, &Machine)> =
+            runs.iter().filter_map(|run| Some((run.seed, run.machine.as_ref()?))).collect();
+        if machines.is_empty() {
+            continue;
+        }
+        let each = |of: fn(&Machine) -> f64| machines.iter().map(move |(_, machine)| of(machine));
+        let least = |of| each(of).fold(f64::INFINITY, f64::min);
+        let most = |of| each(of).fold(f64::NEG_INFINITY, f64::max);
+        lines.push(format!(
+            "{world}: the machine was idle for {} to {}, other processes took up to {}; 99 % of packets left the link \
+             within {:.0} µs of their time, 99 % of timers woke within {:.0} µs",
+            Kind::Share.show(least(|m| m.idle)),
+            Kind::Share.show(most(|m| m.idle)),
+            Kind::Share.show(most(|m| m.others)),
+            most(|m| m.late_us.p99),
+            most(|m| m.wake_us.p99),
+        ));
+        for (seed, machine) in machines {
+            if let Some(why) = &machine.disturbed {
+                lines.push(format!("{world}, seed {seed} was disturbed, attempts: {}; {why}", machine.attempts));
+            }
+        }
+    }
+    lines
+}
