@@ -18,7 +18,10 @@ const WORLDS: [(&str, fn() -> Opened); 3] = [
 
 #[cfg(target_os = "linux")]
 fn testbed() -> Opened {
-    Ok(Box::new(paceline_live::Testbed::default()))
+    match paceline_live::Testbed::missing() {
+        None => Ok(Box::new(paceline_live::Testbed::default())),
+        Some(missing) => Err(format!("{missing}\n{}", missing.hint())),
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

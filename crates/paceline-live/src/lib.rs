@@ -1,7 +1,7 @@
 //! The test track: a scenario over network devices, kernel TCP and UDP sockets, in real time.
 #![cfg(target_os = "linux")]
 
-mod classify;
+pub mod classify;
 pub mod clock;
 pub mod device;
 pub mod emulate;
@@ -15,7 +15,7 @@ pub mod relay;
 mod rows;
 mod testbed;
 pub mod wait;
-mod watch;
+pub mod watch;
 
 use paceline_lab::world::WorldError;
 use std::io;
@@ -33,11 +33,17 @@ pub enum Unavailable {
     Device(#[source] io::Error),
 }
 
+impl Unavailable {
+    /// How to get it.
+    pub fn hint(&self) -> &'static str {
+        "network namespaces and TUN devices need root, or CAP_SYS_ADMIN and CAP_NET_ADMIN; where the kernel lets \
+                    everybody have namespaces, `unshare --user --map-root-user paceline …` is enough"
+    }
+}
+
 impl From<Unavailable> for WorldError {
     fn from(error: Unavailable) -> Self {
-        let hint = "network namespaces and TUN devices need root, or CAP_SYS_ADMIN and CAP_NET_ADMIN; where the kernel lets \
-                    everybody have namespaces, `unshare --user --map-root-user paceline …` is enough";
-        Self::Unavailable { cause: error.to_string(), hint: hint.to_owned() }
+        Self::Unavailable { cause: error.to_string(), hint: error.hint().to_owned() }
     }
 }
 

@@ -44,6 +44,13 @@ impl Default for Testbed {
     }
 }
 
+impl Testbed {
+    /// What this machine lacks to be a test track; `None`: nothing, for it has just been one.
+    pub fn missing() -> Option<Unavailable> {
+        Track::open().err()
+    }
+}
+
 /// What a plan has that only the simulator can do.
 fn left_out(plan: &Plan) -> Plan {
     let mut plan = plan.clone();

@@ -16,6 +16,7 @@ struct Spent {
 /// Looks at the machine from its beginning on.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
+    who: UsageWho,
     began: Option<Spent>,
 }
 
@@ -25,19 +26,28 @@ const TICKS_PER_S: f64 = 100.0;
 impl Watch {
     /// Begins to look.
     pub fn begin() -> Self {
-        Self { began: spent() }
+        Self::of(UsageWho::RUSAGE_SELF)
+    }
+
+    /// The same, where only the calling thread counts as one's own.
+    pub fn of_this_thread() -> Self {
+        Self::of(UsageWho::RUSAGE_THREAD)
+    }
+
+    fn of(who: UsageWho) -> Self {
+        Self { who, began: spent(who) }
     }
 
     /// Processor time that this process took since then, over the time that passed on one processor.
     pub fn own_share(&self) -> f64 {
-        let (Some(from), Some(to)) = (self.began, spent()) else { return 0.0 };
+        let (Some(from), Some(to)) = (self.began, spent(self.who)) else { return 0.0 };
         (to.own_s - from.own_s) / (to.at - from.at).as_secs_f64().max(1e-9)
     }
 
     /// Shares of the machine's time since then: idle, and taken by other processes or the machine around this one. Both
     /// zero where the system does not say.
     pub fn shares(&self) -> (f64, f64) {
-        let (Some(from), Some(to)) = (self.began, spent()) else { return (0.0, 0.0) };
+        let (Some(from), Some(to)) = (self.began, spent(self.who)) else { return (0.0, 0.0) };
         let total = to.total - from.total;
         if total <= 0.0 {
             return (0.0, 0.0);
@@ -48,10 +58,10 @@ impl Watch {
     }
 }
 
-fn spent() -> Option<Spent> {
+fn spent(who: UsageWho) -> Option<Spent> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let (total, idle) = read(&stat)?;
-    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    let usage = getrusage(who).ok()?;
     let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 * 1e-6;
     Some(Spent { at: Instant::now(), total, idle, own_s: seconds(usage.user_time()) + seconds(usage.system_time()) })
 }

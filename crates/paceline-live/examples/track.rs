@@ -1,0 +1,204 @@
+//! How fast and how exact a link of real packets is on this machine: `cargo xtask track` prints its tables.
+//!
+//! Two namespaces, a link between them, a program that sends datagrams at a rate and one that counts them.
+
+use paceline::Registry;
+use paceline_lab::network::Network;
+use paceline_lab::rows::{Row, RowSink};
+use paceline_lab::scenario::{self, Changes, Origin};
+use paceline_live::classify::AllOne;
+use paceline_live::clock::Monotonic;
+use paceline_live::device::Device;
+use paceline_live::link::{Handling, Link, Side};
+use paceline_live::namespace::Namespace;
+use paceline_live::wait::{Timing, no_slack};
+use paceline_live::watch::Watch;
+use paceline_units::{Streams, Time, TimeDelta};
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use std::io::IoSliceMut;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
+const PORT: u16 = 9;
+
+/// Rows that are counted and forgotten.
+#[derive(Default)]
+struct Counted {
+    dropped: u64,
+    arrived: u64,
+}
+
+impl RowSink for Counted {
+    fn row(&mut self, row: &Row) {
+        match row {
+            Row::Dropped { .. } => self.dropped += 1,
+            Row::Arrived { .. } => self.arrived += 1,
+            _ => {}
+        }
+    }
+}
+
+struct Trial {
+    name: &'static str,
+    /// Packets a second, and bytes of each with its headers.
+    rate: u64,
+    size: usize,
+    /// Sent in bursts of so many, as a sender without pacing does.
+    burst: usize,
+    path: &'static str,
+    timing: Timing,
+}
+
+const TRIALS: &[Trial] = &[
+    Trial {
+        name: "1 Gbit/s of 1500 B",
+        rate: 83_333,
+        size: 1500,
+        burst: 16,
+        path: "capacity = \"1.2Gbps\"\ndelay = \"5ms\"",
+        timing: Timing::Precise,
+    },
+    Trial {
+        name: "200,000 a second of 100 B",
+        rate: 200_000,
+        size: 100,
+        burst: 32,
+        path: "delay = \"5ms\"",
+        timing: Timing::Precise,
+    },
+    Trial {
+        name: "5,000 a second, precise",
+        rate: 5_000,
+        size: 1200,
+        burst: 1,
+        path: "capacity = \"100Mbps\"\ndelay = \"10ms\"",
+        timing: Timing::Precise,
+    },
+    Trial {
+        name: "5,000 a second, sleep",
+        rate: 5_000,
+        size: 1200,
+        burst: 1,
+        path: "capacity = \"100Mbps\"\ndelay = \"10ms\"",
+        timing: Timing::Sleep,
+    },
+];
+
+fn main() {
+    let seconds: i64 = std::env::args().nth(1).map_or(5, |s| s.parse().expect("seconds"));
+    println!("trial | sent | lost by the model | lost by the link | late p50, µs | p99, µs | max, µs | core");
+    for trial in TRIALS {
+        let (sent, received, counted, handling, busy) = run(trial, seconds);
+        let late = handling.late_us();
+        let lost = sent as i64 - received as i64 - counted.dropped as i64;
+        println!(
+            "{} | {sent} | {} | {lost} | {:.1} | {:.1} | {:.0} | {:.0} %",
+            trial.name,
+            counted.dropped,
+            late.p50,
+            late.p99,
+            late.max,
+            busy * 100.0
+        );
+    }
+}
+
+fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {
+    let text = format!(
+        "id = \"speed\"\ntitle = \"speed\"\nduration = \"1h\"\n[path.forward]\n{}\n[[flow]]\nid = \"all\"\nkind = \"tcp\"",
+        trial.path
+    );
+    let registry = Registry::standard();
+    let plan = scenario::load(&Origin::from_text("speed", text), &Changes::default(), &registry).expect("it is valid");
+    let [near, far] = [Namespace::new(), Namespace::new()].map(|n| n.expect("privilege"));
+    let ports = [Device::open(&near, "speed", NEAR).unwrap(), Device::open(&far, "speed", FAR).unwrap()];
+    let clock = Monotonic::starting_in(TimeDelta::from_millis(200));
+    let (over, received) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut counted = Counted::default();
+    let streams = Streams::new(1);
+    let (sent, handling, busy) = thread::scope(|scope| {
+        let sink = scope.spawn(|| {
+            far.enter().unwrap();
+            count(&over, &received);
+        });
+        let sender = scope.spawn(|| {
+            near.enter().unwrap();
+            send(trial, seconds, clock)
+        });
+        let stop = AtomicBool::new(false);
+        let (counted, streams, stop, plan) = (&mut counted, &streams, &stop, &plan);
+        let link = scope.spawn(move || {
+            let mut all = AllOne;
+            let network = Network::new(plan, streams, counted);
+            let link = Link::new(network, ports, &mut all, vec![Side::Near], clock, trial.timing);
+            let watch = Watch::of_this_thread();
+            let (_, handling) = link.run(Time::from_secs(seconds + 1), stop).unwrap();
+            (handling, watch.own_share())
+        });
+        let (handling, busy) = link.join().unwrap();
+        let sent = sender.join().unwrap();
+        thread::sleep(Duration::from_millis(100));
+        over.store(true, Ordering::Relaxed);
+        sink.join().unwrap();
+        (sent, handling, busy)
+    });
+    (sent, received.into_inner(), counted, handling, busy)
+}
+
+/// Sends at the trial's rate, catching up in bursts; answers how many.
+fn send(trial: &Trial, seconds: i64, clock: Monotonic) -> u64 {
+    no_slack();
+    let socket = UdpSocket::bind((NEAR, PORT)).unwrap();
+    let state = UdpSocketState::new((&socket).into()).unwrap();
+    state.set_send_buffer_size((&socket).into(), 4 << 20).unwrap();
+    let segment = trial.size - 28;
+    let contents = vec![0; segment * trial.burst];
+    let transmit = Transmit {
+        destination: (FAR, PORT).into(),
+        ecn: None,
+        contents: &contents,
+        segment_size: (trial.burst > 1).then_some(segment),
+        src_ip: None,
+    };
+    let period = TimeDelta::from_nanos(1_000_000_000 * trial.burst as i64 / trial.rate as i64);
+    let mut due = Time::ZERO;
+    let mut sent = 0;
+    while due < Time::from_secs(seconds) {
+        let left = due - clock.now();
+        if left > TimeDelta::ZERO {
+            Timing::Sleep.wait(&[], left);
+            continue;
+        }
+        match state.try_send((&socket).into(), &transmit) {
+            Ok(()) => sent += trial.burst as u64,
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock, "{error}"),
+        }
+        due += period;
+    }
+    sent
+}
+
+fn count(over: &AtomicBool, received: &AtomicU64) {
+    let socket = UdpSocket::bind((FAR, PORT)).unwrap();
+    let state = UdpSocketState::new((&socket).into()).unwrap();
+    state.set_recv_buffer_size((&socket).into(), 32 << 20).unwrap();
+    let mut buffers = vec![vec![0u8; 65_536]; 16];
+    let mut metas = [RecvMeta::default(); 16];
+    while !over.load(Ordering::Relaxed) {
+        let mut slices: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();
+        match state.recv((&socket).into(), &mut slices, &mut metas) {
+            Ok(n) => {
+                let count: usize = metas[..n].iter().map(|m| m.len.div_ceil(m.stride.max(1))).sum();
+                received.fetch_add(count as u64, Ordering::Relaxed);
+            }
+            Err(_) => {
+                use std::os::fd::AsFd;
+                Timing::Sleep.wait(&[socket.as_fd()], TimeDelta::from_millis(50));
+            }
+        }
+    }
+}
