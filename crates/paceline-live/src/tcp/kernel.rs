@@ -16,7 +16,7 @@ const SETTINGS: &[(&str, &str)] = &[
     // Nobody's buffer is the limit: 32 MiB hold a window of 16 MiB, twice what 100 Mbit/s fill in 600 ms. The receiver's is
     // that large from the beginning and stays so.
     ("tcp_rmem", "4096 33554432 33554432"),
-    ("tcp_wmem", "4096 65536 33554432"),
+    ("tcp_wmem", "4096 16384 33554432"),
     ("tcp_moderate_rcvbuf", "0"),
     // What the simulated segments have.
     ("tcp_window_scaling", "1"),

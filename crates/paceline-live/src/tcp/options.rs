@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 /// The beginning of `struct tcp_info` (`linux/tcp.h`), which grows only at its end: the kernel fills as much as is asked
 /// for.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Info {
     state: u8,
     /// A value of `enum tcp_ca_state`.
@@ -51,10 +51,10 @@ impl Info {
     }
 }
 
-/// Sets the largest window that a listener's connections offer (TCP_WINDOW_CLAMP), bytes.
-pub fn clamp_window(listener: &impl AsFd, bytes: u32) -> io::Result<()> {
-    Ok(TcpWindowClamp.set(listener, &bytes)?)
+/// Sets the largest window that a connection offers, or the connections of a listener, bytes.
+pub fn clamp_window(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
+    Ok(TcpWindowClamp.set(socket, &bytes)?)
 }
 
 sockopt_impl!(TcpInfo, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, Info);
-sockopt_impl!(TcpWindowClamp, SetOnly, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, u32);
+sockopt_impl!(TcpWindowClamp, SetOnly, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, i32);

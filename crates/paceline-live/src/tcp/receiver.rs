@@ -26,9 +26,7 @@ const READ_MAX: usize = 1 << 18;
 pub fn listen(at: SocketAddrV4, config: &TcpConfig) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
-    if let Some(window) = config.receive_window {
-        clamp_window(&socket, u32::try_from(window.as_bytes()).unwrap_or(u32::MAX))?;
-    }
+    limit_window(&socket, config)?;
     socket.bind(&at.into())?;
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;
@@ -65,6 +63,8 @@ fn read(program: &Program<'_>, mut stream: &TcpStream, buffer: &mut [u8]) -> boo
     match stream.read(buffer) {
         Ok(0) => false,
         Ok(len) => {
+            // The kernel (since 6.9) sets the limit anew when it learns how large segments are.
+            let _ = limit_window(stream, &program.tcp.config);
             let size = DataSize::from_bytes(len as u64);
             program.tell(Row::Read { at: program.clock.now(), flow: program.flow, size });
             true
@@ -73,13 +73,21 @@ fn read(program: &Program<'_>, mut stream: &TcpStream, buffer: &mut [u8]) -> boo
     }
 }
 
+/// Sets the most that a connection, or those of a listener, may offer.
+fn limit_window(socket: &impl AsFd, config: &TcpConfig) -> io::Result<()> {
+    config
+        .receive_window
+        .map_or(Ok(()), |window| clamp_window(socket, i32::try_from(window.as_bytes()).unwrap_or(i32::MAX)))
+}
+
 /// The connection that waits, unless it is a stranger's or is gone already.
 fn accept(listener: &TcpListener, from: Ipv4Addr) -> io::Result<Option<TcpStream>> {
     let (stream, peer) = match listener.accept() {
         Ok(accepted) => accepted,
-        Err(error) if matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::InvalidInput) => return Err(error),
-        // Everything else is about the connection that would have come (`accept(2)`).
-        Err(_) => return Ok(None),
+        // The connection is gone before it was taken.
+        Err(error) if error.kind() == ErrorKind::ConnectionAborted => return Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(None),
+        Err(error) => return Err(error),
     };
     stream.set_nonblocking(true)?;
     if peer.ip() != IpAddr::V4(from) {

@@ -193,3 +193,23 @@ fn retry(result: io::Result<usize>) -> io::Result<Option<usize>> {
         other => other.map(Some),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_portion_is_twenty_milliseconds_in_whole_segments() {
+        let mut info = Info::default();
+        (info.segment, info.window) = (1448, 50);
+        assert_eq!(portion(&info), 45 * 1448, "no round-trip time yet: the most, less than 65536 bytes");
+        info.round_trip = 100_000;
+        assert_eq!(portion(&info), 10 * 1448, "50 segments in 100 ms are 10 in 20 ms");
+        info.round_trip = 20_000;
+        assert_eq!(portion(&info), 45 * 1448);
+        info.window = 2;
+        assert_eq!(portion(&info), 4 * 1448, "the fewest");
+        info.segment = 60_000;
+        assert_eq!(portion(&info), 65_536);
+    }
+}

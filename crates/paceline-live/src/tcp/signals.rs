@@ -41,3 +41,34 @@ fn values(info: &Info) -> [Option<f64>; KNOWN] {
         STATES.get(usize::from(info.congestion_state)).map(|state| f64::from(*state)),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_flow::tcp::TcpSender;
+
+    #[test]
+    fn what_changed_is_told_in_the_units_of_the_simulated_sender() {
+        let mut info = Info::default();
+        (info.segment, info.window, info.threshold) = (1448, 10, NO_THRESHOLD);
+        let mut signals = Signals::default();
+        let mut told = |info: &Info| {
+            let mut told = Vec::new();
+            signals.look(Time::ZERO, info, &mut |_, event| {
+                let TcpSenderEvent::Signal(index, value) = event else { panic!("{event:?}") };
+                told.push((TcpSender::SIGNALS[usize::from(index)].name, value));
+            });
+            told
+        };
+        assert_eq!(told(&info), [("cwnd", 14480.0), ("state", 0.0)]);
+        assert_eq!(told(&info), []);
+        info.round_trip = 50_500;
+        assert_eq!(told(&info), [("srtt", 50.5)]);
+        (info.threshold, info.window, info.congestion_state) = (5, 5, 3);
+        assert_eq!(told(&info), [("cwnd", 7240.0), ("ssthresh", 7240.0), ("state", 2.0)]);
+        info.congestion_state = 2; // CWR is told as recovery
+        assert_eq!(told(&info), []);
+        info.congestion_state = 4;
+        assert_eq!(told(&info), [("state", 3.0)]);
+    }
+}

@@ -354,3 +354,45 @@ fn the_receivers_window_holds() {
     assert!((50_000..=60_000).contains(&flights[0]), "{} bytes under way", flights[0]);
     assert!(flights[1] > 120_000, "{} bytes under way without it", flights[1]);
 }
+
+#[test]
+fn a_stranger_gets_no_connection() {
+    let Some(place) = loopback() else { return };
+    let (rows, told) = mpsc::channel();
+    let (cancelled, clock) = (AtomicBool::new(false), Monotonic::starting_in(TimeDelta::ZERO));
+    let tcp = tcp("cubic", Workload::Bulk);
+    let program = Program { flow: FLOW, tcp: &tcp, stop: SECOND, cancelled: &cancelled, clock, rows: &rows };
+    let own = place.addresses[0];
+    let run = || {
+        let listener = listen(SocketAddrV4::new(own, 0), &tcp.config)?;
+        let at = listener.local_addr()?;
+        std::thread::scope(|scope| {
+            let receiver = scope.spawn(|| receive(&program, &listener, own));
+            let from = |address: [u8; 4]| {
+                let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+                socket.bind(&SocketAddrV4::new(address.into(), 0).into())?;
+                socket.connect(&at.into())?;
+                io::Result::Ok(socket)
+            };
+            let stranger = from([127, 0, 0, 2])?;
+            let known = from(own.octets())?;
+            known.send(&[1; 1000])?;
+            // The program resets it, sooner or later; until then its socket takes what it likes.
+            let refused = (0..100).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                stranger.send_with_flags(&[1; 7], nix::libc::MSG_NOSIGNAL).is_err()
+            });
+            assert!(refused);
+            known.send(&[1; 1000])?;
+            known.shutdown(std::net::Shutdown::Write)?;
+            receiver.join().unwrap()
+        })
+    };
+    place.namespaces[0].within(run).unwrap();
+    drop(rows);
+    let read = told.iter().map(|row| match row {
+        Row::Read { size, .. } => size.as_bytes(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(read.sum::<u64>(), 2000);
+}
