@@ -382,8 +382,17 @@ fn bad_input_is_exit_2_with_a_place_and_a_hint() {
 }
 
 #[test]
+fn a_gap_lies_between_two_worlds_that_there_are() {
+    refused(&paceline(&["gap", "mmsys16/table1", "--world", "sim"]), &["between the simulator and another world"]);
+    refused(&paceline(&["gap", "mmsys16/table1", "--world", "testbad"]), &["did you mean `testbed`"]);
+}
+
+#[test]
 fn a_world_that_is_not_there_is_exit_3() {
     for world in ["testbed", "browser"] {
+        let output = paceline(&["gap", "mmsys16/table1", "--world", world, "--json"]);
+        assert_eq!((output.status.code(), out(&output)), (Some(3), ""), "{}", talk(&output));
+        assert!(talk(&output).contains(world));
         let output = paceline(&[&SHORT[..], &["--world", world, "--json"]].concat());
         assert_eq!(output.status.code(), Some(3));
         assert_eq!(out(&output), "");

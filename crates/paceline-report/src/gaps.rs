@@ -47,7 +47,8 @@ fn row(measured: &Measured) -> [String; 5] {
 pub fn distance(gap: &Gap) -> Option<String> {
     let queue = gap.queue_delay.as_ref()?;
     let at = queue.at_ms.map_or(String::new(), |ms| format!(", largest at {ms:.1} ms"));
-    Some(format!("Kolmogorov-Smirnov distance of {} from {} {:.3}{at}", gap.worlds[1], gap.worlds[0], queue.ks))
+    let (from, to, hop) = (&gap.worlds[0], &gap.worlds[1], &queue.hop);
+    Some(format!("Kolmogorov-Smirnov distance of queuing delays at {hop}, {to} from {from}: {:.3}{at}", queue.ks))
 }
 
 /// How far they lie apart between seeds of one world; none for one seed.
@@ -71,7 +72,7 @@ pub fn verdict(verdict: &Verdict) -> String {
         (false, _) => ("BEYOND", ""),
     };
     let (difference, tolerance) = (kind.show_difference(difference), kind.show_size(verdict.tolerance));
-    format!("{mark}  {what}: {difference}, within ± {tolerance} wanted{and}")
+    format!("{mark}  {what}: {difference}, wanted ± {tolerance}{and}")
 }
 
 /// What the runs of each world say of the machine that they ran on, a line each; and a line on each that was disturbed.

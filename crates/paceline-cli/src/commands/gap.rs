@@ -160,7 +160,7 @@ fn compared(
 /// What of these runs is missing, in words.
 fn ahead(world: &dyn World, jobs: &[Job], found: &[Vec<Option<GapRun>>]) -> String {
     let (all, missing) = (found.iter().flatten().count(), found.iter().flatten().filter(|run| run.is_none()).count());
-    let there = if missing < all { format!(", {} are there already", all - missing) } else { String::new() };
+    let there = if missing < all { format!(", {} there already", all - missing) } else { String::new() };
     let takes = match world.real_time() && missing > 0 {
         true => format!("; the other {missing} take {} in real time", time(missing_seconds(jobs, found))),
         false => String::new(),
@@ -388,9 +388,9 @@ mod tests {
             "utilization of forward",
             "queue_ms.p95 of forward",
             "rtt_ms.p99 of video",
-            "within  utilization of forward: 0.0 points, within ± 5.0 points wanted\n",
-            "BEYOND  queue_ms.p95 of forward: +40.0 ms, within ± 30.0 ms wanted\n",
-            "Kolmogorov-Smirnov distance of path from sim 1.000, largest at ",
+            "within  utilization of forward: 0.0 points, wanted ± 5.0 points\n",
+            "BEYOND  queue_ms.p95 of forward: +40.0 ms, wanted ± 30.0 ms\n",
+            "Kolmogorov-Smirnov distance of queuing delays at forward, path from sim: 1.000, largest at ",
             "path: the machine was idle for 51.0 % to 52.0 %, other processes took up to 12.5 %; 99 % of packets left the \
              link within 90 µs of their time",
             "path, seed 2 was disturbed, attempts: 2; another process was busy\n",
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(ahead(&Simulator, &jobs, &found), "sim: 6 runs");
         let runner = Runner { world: &path, registry: &registry, clock: &|| 0.0, ticked: &|| () };
         found[1][2] = Some(GapRun::made(&runner, &jobs[1].plan, 3, None).unwrap());
-        let told = "path: 6 runs, 1 are there already; the other 5 take 25 s in real time";
+        let told = "path: 6 runs, 1 there already; the other 5 take 25 s in real time";
         assert_eq!(ahead(&path, &jobs, &found), told);
         for (seconds, told) in [(0.0, "0 s"), (59.2, "1 min 0 s"), (600.0, "10 min 0 s"), (7260.0, "2 h 1 min")] {
             assert_eq!(time(seconds), told);

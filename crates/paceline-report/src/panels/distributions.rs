@@ -93,9 +93,9 @@ pub(super) fn tell_distance<'a>(panels: impl Iterator<Item = &'a mut Panel>, gap
     let (queue, ..) = KINDS[0];
     for panel in panels.filter(|panel| panel.id == queue) {
         for gap in gaps {
-            if let (Some(distance), Some(at)) = (gaps::distance(gap), &gap.queue_delay) {
+            if let Some(distance) = gaps::distance(gap) {
                 let of = if gaps.len() > 1 { format!(" under {}", gaps::controllers(gap)) } else { String::new() };
-                panel.caption += &format!(" All packets at {}{of}: {distance}.", at.hop);
+                panel.caption += &format!(" Of all flows together{of}: {distance}.");
             }
         }
     }
