@@ -117,7 +117,7 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {
     let [near, far] = [Namespace::new(), Namespace::new()].map(|n| n.expect("privilege"));
     let ports = [Device::open(&near, "speed", NEAR).unwrap(), Device::open(&far, "speed", FAR).unwrap()];
     let clock = Monotonic::starting_in(TimeDelta::from_millis(200));
-    let (over, received) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (over, stop, received) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
     let mut counted = Counted::default();
     let streams = Streams::new(1);
     let (sent, handling, busy) = thread::scope(|scope| {
@@ -129,7 +129,6 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {
             near.enter().unwrap();
             send(trial, seconds, clock)
         });
-        let stop = AtomicBool::new(false);
         let (counted, streams, stop, plan) = (&mut counted, &streams, &stop, &plan);
         let link = scope.spawn(move || {
             let mut all = AllOne;

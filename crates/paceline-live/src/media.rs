@@ -13,6 +13,7 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 /// Room for what waits to be read: the receiver of a flow may be held up by the machine for a while.
@@ -156,6 +157,9 @@ impl MediaEnd {
     }
 }
 
+/// How often the wish to stop is looked at.
+const LOOK: TimeDelta = TimeDelta::from_millis(50);
+
 /// Where datagrams are read into.
 struct Room {
     buffers: [Vec<u8>; BATCH],
@@ -165,12 +169,19 @@ struct Room {
 /// How late timers were served, ns; ten seconds at most.
 pub type Lateness = Histogram<u64>;
 
-/// Runs the ends that are on one side until the last has stopped, and answers how late their timers were served. Rows
+/// Runs the ends that are on one side until the last has stopped, `until` has come or `stop` is set, and answers how late their timers were served. Rows
 /// go to `told`.
 ///
 /// # Errors
 /// A socket is gone.
-pub fn run(mut ends: Vec<MediaEnd>, clock: Monotonic, timing: Timing, told: &Sender<Row>) -> io::Result<Lateness> {
+pub fn run(
+    mut ends: Vec<MediaEnd>,
+    clock: Monotonic,
+    timing: Timing,
+    until: Time,
+    stop: &AtomicBool,
+    told: &Sender<Row>,
+) -> io::Result<Lateness> {
     no_slack();
     let mut late = Lateness::new_with_bounds(1, 10_000_000_000, 3).expect("these bounds are possible");
     let mut room = Room { buffers: std::array::from_fn(|_| vec![0; ROOM]), metas: [RecvMeta::default(); BATCH] };
@@ -186,8 +197,10 @@ pub fn run(mut ends: Vec<MediaEnd>, clock: Monotonic, timing: Timing, told: &Sen
             end.serve(now, &clock, &mut room, told)?;
         }
         let now = clock.now();
-        ends.retain(|end| now < end.stop);
-        let Some(next) = ends.iter().map(|end| end.timeout().min(end.stop)).min() else { return Ok(late) };
+        ends.retain(|end| now < end.stop.min(until) && !stop.load(Ordering::Relaxed));
+        let Some(next) = ends.iter().map(|end| end.timeout().min(end.stop).min(until).min(now + LOOK)).min() else {
+            return Ok(late);
+        };
         let sockets: Vec<BorrowedFd<'_>> = ends.iter().map(|end| end.socket.as_fd()).collect();
         timing.wait(&sockets, next - clock.now());
     }

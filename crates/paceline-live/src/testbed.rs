@@ -1,13 +1,14 @@
 //! The test track as a world: a plan's hops become a link of real packets between two network namespaces, its media flows UDP
 //! sockets, its TCP flows the kernel's own, and its time the machine's.
 
-use crate::classify::ByPort;
+use crate::classify::{ByPort, port_of};
 use crate::clock::Monotonic;
 use crate::device::Device;
 use crate::link::{Handling, Link, Side, percentiles};
 use crate::media::{self, Lateness, MediaEnd};
 use crate::namespace::Namespace;
 use crate::rows::{Tell, merge};
+use crate::tcp::{self, Program};
 use crate::wait::Timing;
 use crate::watch::Watch;
 use crate::{Unavailable, broken};
@@ -15,14 +16,15 @@ use paceline::Registry;
 use paceline_lab::machine::Machine;
 use paceline_lab::network::{End, Network};
 use paceline_lab::plan::{Direction, FlowKind, Plan};
-use paceline_lab::rows::RowSink;
+use paceline_lab::rows::{Row, RowSink};
 use paceline_lab::sim;
 use paceline_lab::world::{Outcome, World, WorldError};
-use paceline_units::{Streams, Time, TimeDelta};
-use std::net::Ipv4Addr;
+use paceline_units::{FlowId, Streams, Time, TimeDelta};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// Address of each side. Nobody else can be there: namespaces are the run's own.
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
@@ -78,6 +80,10 @@ impl World for Testbed {
     }
 
     fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
+        if let Some(cause) = tcp::missing(plan) {
+            let hint = "--set flow.ID.congestion=… names another".to_owned();
+            return Err(WorldError::Unavailable { cause, hint });
+        }
         let track = Track::open()?;
         track.run(*self, &left_out(plan), registry, seed, rows)
     }
@@ -123,8 +129,15 @@ impl Track {
                 let serve = move || -> Result<Lateness, WorldError> {
                     let namespace = &namespaces[side as usize];
                     namespace.enter().map_err(Unavailable::Namespace)?;
+                    tcp::prepare().map_err(broken)?;
                     let ends = media_ends(plan, registry, streams, senders, side, signals)?;
-                    media::run(ends, clock, bed.timing, &to).map_err(broken)
+                    let programs = Programs { plan, streams, senders, side, clock, stop, to: &to };
+                    thread::scope(|scope| {
+                        let running = programs.start(scope)?;
+                        let late = media::run(ends, clock, bed.timing, end, stop, &to).map_err(broken)?;
+                        running.into_iter().try_for_each(|program| join(program).map_err(broken))?;
+                        Ok(late)
+                    })
                 };
                 sides.push(scope.spawn(ending(stop, serve)));
             }
@@ -150,12 +163,49 @@ impl Track {
     }
 }
 
+/// The kernel's TCP flows at one side.
+struct Programs<'a> {
+    plan: &'a Plan,
+    streams: &'a Streams,
+    senders: &'a [Side],
+    side: Side,
+    clock: Monotonic,
+    stop: &'a AtomicBool,
+    to: &'a Sender<Row>,
+}
+
+impl<'a> Programs<'a> {
+    /// Starts a thread for each program, in the calling thread's namespace; listeners are there when this returns.
+    fn start<'s>(&self, scope: &'s Scope<'s, 'a>) -> Result<Vec<ScopedJoinHandle<'s, io::Result<()>>>, WorldError> {
+        let mut started = Vec::new();
+        let (here, there) = (ADDRESSES[self.side as usize], ADDRESSES[self.side.other() as usize]);
+        for (id, flow) in self.plan.flows.iter().enumerate() {
+            let FlowKind::Tcp(plan) = &flow.kind else { continue };
+            let (flow_id, port) = (FlowId(id as u16), port_of(id));
+            let Self { clock, to, stop: cancelled, streams, .. } = *self;
+            let stop = flow.stop.min(Time::ZERO + self.plan.duration);
+            let program = move || Program { flow: flow_id, tcp: plan, stop, cancelled, clock, rows: to };
+            if self.senders[id] == self.side {
+                let start = sim::begin(flow, streams);
+                let random = streams.stream(&format!("flow/{}/workload", flow.id));
+                let send = move || tcp::send(&program(), here, SocketAddrV4::new(there, port), start, random);
+                started.push(scope.spawn(ending(cancelled, send)));
+            } else {
+                let listener = tcp::listen(SocketAddrV4::new(here, port), &plan.config).map_err(broken)?;
+                let receive = move || tcp::receive(&program(), &listener, there);
+                started.push(scope.spawn(ending(cancelled, receive)));
+            }
+        }
+        Ok(started)
+    }
+}
+
 /// Lets everybody know when `act` has failed.
 fn ending<T, E>(stop: &AtomicBool, act: impl FnOnce() -> Result<T, E>) -> impl FnOnce() -> Result<T, E> {
     move || act().inspect_err(|_| stop.store(true, Ordering::Relaxed))
 }
 
-fn join<T>(thread: ScopedJoinHandle<'_, Result<T, WorldError>>) -> Result<T, WorldError> {
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
