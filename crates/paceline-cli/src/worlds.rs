@@ -6,11 +6,11 @@ use paceline_lab::sim::Simulator;
 use paceline_lab::world::World;
 use std::process::ExitCode;
 
-/// A world, or what is missing for it to be had.
-type Opened = std::result::Result<Box<dyn World>, String>;
+/// Answers a world, or what is missing for it to be had.
+type Open = fn() -> std::result::Result<Box<dyn World>, String>;
 
 /// Each world and how to open it. To add one: a line here.
-const WORLDS: [(&str, fn() -> Opened); 3] = [
+const WORLDS: [(&str, Open); 3] = [
     ("sim", || Ok(Box::new(Simulator))),
     ("testbed", testbed),
     ("browser", || Err("it is not part of this build".to_owned())),

@@ -48,7 +48,7 @@ impl RowSink for Longer<'_> {
     fn row(&mut self, row: &Row) {
         let mut row = *row;
         if let Row::Crossed { hop: 0, waited, .. } = &mut row {
-            *waited = *waited + self.1;
+            *waited += self.1;
         }
         self.0.row(&row);
     }

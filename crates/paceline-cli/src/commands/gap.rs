@@ -277,7 +277,7 @@ mod tests {
         fn row(&mut self, row: &Row) {
             let mut row = *row;
             if let Row::Crossed { hop: 0, waited, .. } = &mut row {
-                *waited = *waited + TimeDelta::from_millis(40);
+                *waited += TimeDelta::from_millis(40);
             }
             self.0.row(&row);
         }
