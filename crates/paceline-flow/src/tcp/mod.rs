@@ -21,7 +21,7 @@ pub use profile::{Profile, Reduction, RtoRule};
 pub use receiver::{TcpReceiver, TcpReceiverEvent};
 pub use segment::{Flags, IP_TCP_HEADERS, SACK_BLOCKS_MAX, SackBlocks, Segment, TIMESTAMP_OPTION};
 pub use sender::{TcpSender, TcpSenderEvent, TcpSent};
-pub use workload::Workload;
+pub use workload::{Workload, pause, transfer_size};
 
 use paceline_units::DataSize;
 

@@ -34,13 +34,13 @@ impl Workload {
 }
 
 /// A size, uniform from `least` to `greatest`; at least a byte.
-pub(super) fn transfer_size(random: &mut RandomStream, (least, greatest): (DataSize, DataSize)) -> DataSize {
+pub fn transfer_size(random: &mut RandomStream, (least, greatest): (DataSize, DataSize)) -> DataSize {
     let size = random.uniform(least.as_bytes() as f64, greatest.as_bytes() as f64);
     DataSize::from_bytes(round_to_u64(size).max(1))
 }
 
 /// An exponential time of this mean, by inversion.
-pub(super) fn pause(random: &mut RandomStream, mean: TimeDelta) -> TimeDelta {
+pub fn pause(random: &mut RandomStream, mean: TimeDelta) -> TimeDelta {
     mean.scale(-libm::log1p(-random.unit()))
 }
 
