@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod namespace;
+pub mod tcp;
 
 use std::io;
 

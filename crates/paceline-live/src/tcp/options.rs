@@ -1,0 +1,60 @@
+//! Two options of TCP sockets that no library at hand has. The macro of `nix` checks size and type of what it passes on.
+
+use nix::sys::socket::{GetSockOpt, SetSockOpt};
+use nix::{getsockopt_impl, libc, setsockopt_impl, sockopt_impl};
+use std::io;
+use std::os::fd::AsFd;
+
+/// The beginning of `struct tcp_info` (`linux/tcp.h`), which grows only at its end: the kernel fills as much as is asked
+/// for.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Info {
+    state: u8,
+    /// A value of `enum tcp_ca_state`.
+    pub congestion_state: u8,
+    retransmits: u8,
+    probes: u8,
+    backoff: u8,
+    options: u8,
+    window_scales: u8,
+    flags: u8,
+    timeout: u32,
+    ack_timeout: u32,
+    /// Bytes of data in a full segment.
+    pub segment: u32,
+    peer_segment: u32,
+    unacknowledged: u32,
+    selectively_acknowledged: u32,
+    lost: u32,
+    retransmitted: u32,
+    forward_acknowledged: u32,
+    last_data_sent: u32,
+    last_ack_sent: u32,
+    last_data_received: u32,
+    last_ack_received: u32,
+    path_mtu: u32,
+    receive_threshold: u32,
+    /// Smoothed round-trip time, us; 0: not measured.
+    pub round_trip: u32,
+    round_trip_variance: u32,
+    /// Slow-start threshold, segments.
+    pub threshold: u32,
+    /// Congestion window, segments.
+    pub window: u32,
+}
+
+impl Info {
+    /// Of a socket, now.
+    pub fn of(socket: &impl AsFd) -> io::Result<Self> {
+        Ok(TcpInfo.get(socket)?)
+    }
+}
+
+/// Sets the largest window that a connection offers, or the connections of a listener, bytes.
+pub fn clamp_window(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
+    Ok(TcpWindowClamp.set(socket, &bytes)?)
+}
+
+sockopt_impl!(TcpInfo, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, Info);
+sockopt_impl!(TcpWindowClamp, SetOnly, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, i32);
