@@ -9,9 +9,9 @@ use paceline_lab::scenario::{self, Changes, Origin};
 use paceline_live::classify::AllOne;
 use paceline_live::clock::Monotonic;
 use paceline_live::device::Device;
-use paceline_live::link::{Handling, Link, Side};
+use paceline_live::link::{Carried, Handling, Link, Side};
 use paceline_live::namespace::Namespace;
-use paceline_live::wait::{Timing, no_slack};
+use paceline_live::wait::{Timing, be_punctual};
 use paceline_live::watch::Watch;
 use paceline_units::{Streams, Time, TimeDelta};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -133,7 +133,14 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {
         let link = scope.spawn(move || {
             let mut all = AllOne;
             let network = Network::new(plan, streams, counted);
-            let link = Link::new(network, ports, &mut all, vec![Side::Near], clock, trial.timing);
+            let link = Link::new(
+                network,
+                ports,
+                &mut all,
+                vec![Carried { sender: Side::Near, stop: Time::MAX }],
+                clock,
+                trial.timing,
+            );
             let watch = Watch::of_this_thread();
             let (_, handling) = link.run(Time::from_secs(seconds + 1), stop).unwrap();
             (handling, watch.own_share())
@@ -150,7 +157,7 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {
 
 /// Sends at the trial's rate, catching up in bursts; answers how many.
 fn send(trial: &Trial, seconds: i64, clock: Monotonic) -> u64 {
-    no_slack();
+    be_punctual();
     let socket = UdpSocket::bind((NEAR, PORT)).unwrap();
     let state = UdpSocketState::new((&socket).into()).unwrap();
     state.set_send_buffer_size((&socket).into(), 4 << 20).unwrap();

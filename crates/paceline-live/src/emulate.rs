@@ -4,7 +4,7 @@ use crate::classify::AllOne;
 use crate::clock::Monotonic;
 use crate::device::Device;
 use crate::hold::holder;
-use crate::link::{Handling, Link, Side};
+use crate::link::{Carried, Handling, Link, Side};
 use crate::namespace::Namespace;
 use crate::port::Port;
 use crate::relay::Relay;
@@ -153,7 +153,14 @@ impl Emulation<'_> {
                 let streams = Streams::new(self.seed);
                 let network = Network::new(self.plan, &streams, &mut tell);
                 let mut all = AllOne;
-                let link = Link::new(network, ports, &mut all, vec![Side::Near], clock, self.timing);
+                let link = Link::new(
+                    network,
+                    ports,
+                    &mut all,
+                    vec![Carried { sender: Side::Near, stop: Time::MAX }],
+                    clock,
+                    self.timing,
+                );
                 let carried = link.run(end, &done).map(|(network, handling)| (network.outcome(), handling));
                 carried.map(|(outcome, handling)| (outcome, handling, clock.now().min(end)))
             });

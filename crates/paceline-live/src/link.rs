@@ -7,7 +7,7 @@
 
 use crate::clock::Monotonic;
 use crate::port::{Came, Port};
-use crate::wait::{Timing, no_slack};
+use crate::wait::{Timing, be_punctual};
 use hdrhistogram::Histogram;
 use paceline_lab::machine::Percentiles;
 use paceline_lab::network::{End, Network, Wake};
@@ -42,6 +42,15 @@ pub struct Known {
     pub flow: usize,
     /// What kind of packet; it says which end sent it, too.
     pub class: PacketClass,
+}
+
+/// What the link knows of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Carried {
+    /// On which side it begins.
+    pub sender: Side,
+    /// From then on its ends are silent, as in the simulator: a kernel still resets what was under way.
+    pub stop: Time,
 }
 
 /// Who tells packets apart: by the side that one came from and its bytes. `None`: nobody in the plan sent it.
@@ -99,24 +108,23 @@ pub struct Link<'a, P> {
     classify: &'a mut dyn Classify,
     /// Where each packet under way has its bytes, by handle.
     bytes: Vec<Vec<u8>>,
-    /// On which side each flow's sender is.
-    senders: Vec<Side>,
+    flows: Vec<Carried>,
     clock: Monotonic,
     timing: Timing,
     handling: Handling,
 }
 
 impl<'a, P: Port> Link<'a, P> {
-    /// A link between the near port and the far one; `senders` says on which side each flow of the network begins.
+    /// A link between the near port and the far one; `flows` are those of the network.
     pub fn new(
         network: Network<'a>,
         ports: [P; 2],
         classify: &'a mut dyn Classify,
-        senders: Vec<Side>,
+        flows: Vec<Carried>,
         clock: Monotonic,
         timing: Timing,
     ) -> Self {
-        Self { network, ports, classify, bytes: Vec::new(), senders, clock, timing, handling: Handling::default() }
+        Self { network, ports, classify, bytes: Vec::new(), flows, clock, timing, handling: Handling::default() }
     }
 
     /// Carries packets until `end`, or until `stop` is set and somebody notices: within 50 ms.
@@ -125,7 +133,7 @@ impl<'a, P: Port> Link<'a, P> {
     /// A port is gone.
     pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<'a>, Handling)> {
         const LOOK_UP: TimeDelta = TimeDelta::from_millis(50);
-        no_slack();
+        be_punctual();
         let mut buffer = vec![0; ROOM];
         loop {
             let mut quiet = true;
@@ -157,7 +165,7 @@ impl<'a, P: Port> Link<'a, P> {
         self.hand_over(now);
         // Before time zero nobody sends yet but the kernel.
         let known = if now < Time::ZERO { None } else { self.classify.classify(from, packet) };
-        let Some(known) = known else {
+        let Some(known) = known.filter(|known| now < self.flows[known.flow].stop) else {
             self.handling.strangers += 1;
             return;
         };
@@ -179,7 +187,7 @@ impl<'a, P: Port> Link<'a, P> {
     fn hand_over(&mut self, now: Time) {
         while let Some((due, wake)) = self.network.poll(now) {
             let Wake::Arrived { flow, end, handle } = wake else { continue };
-            let sender = self.senders[flow];
+            let sender = self.flows[flow].sender;
             let side = if end == End::Sender { sender } else { sender.other() };
             let bytes = &mut self.bytes[handle as usize];
             // The clock is read for each: one after the other they are ever later.

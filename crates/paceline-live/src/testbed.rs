@@ -4,7 +4,7 @@
 use crate::classify::{ByPort, port_of};
 use crate::clock::Monotonic;
 use crate::device::Device;
-use crate::link::{Handling, Link, Side, percentiles};
+use crate::link::{Carried, Handling, Link, Side, percentiles};
 use crate::media::{self, Lateness, MediaEnd};
 use crate::namespace::Namespace;
 use crate::rows::{Tell, merge};
@@ -80,11 +80,11 @@ impl World for Testbed {
     }
 
     fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
-        if let Some(cause) = tcp::missing(plan) {
+        let track = Track::open()?;
+        if let Some(cause) = track.namespaces[0].within(|| Ok(tcp::missing(plan))).map_err(broken)? {
             let hint = "--set flow.ID.congestion=… names another".to_owned();
             return Err(WorldError::Unavailable { cause, hint });
         }
-        let track = Track::open()?;
         track.run(*self, &left_out(plan), registry, seed, rows)
     }
 }
@@ -117,6 +117,7 @@ impl Track {
         let clock = Monotonic::starting_in(LEAD);
         let end = Time::ZERO + plan.duration;
         let senders: Vec<Side> = plan.flows.iter().map(|f| sender_side(f.direction)).collect();
+        let flows = plan.flows.iter().map(|f| Carried { sender: sender_side(f.direction), stop: f.stop }).collect();
         let signals = rows.wants_signals();
         let stop = AtomicBool::new(false);
         let (to, told) = mpsc::channel();
@@ -147,7 +148,7 @@ impl Track {
                     let mut tell = Tell { to };
                     let network = Network::new(plan, streams, &mut tell);
                     let mut classify = ByPort::new(plan, senders);
-                    let link = Link::new(network, devices, &mut classify, senders.clone(), clock, bed.timing);
+                    let link = Link::new(network, devices, &mut classify, flows, clock, bed.timing);
                     let (network, handling) = link.run(end, stop).map_err(broken)?;
                     Ok((network.outcome(), handling))
                 };

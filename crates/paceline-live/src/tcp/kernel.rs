@@ -50,19 +50,23 @@ pub fn prepare() -> io::Result<()> {
     Ok(())
 }
 
-/// The first congestion control that flows of the plan want and the kernel lacks, in words; `None`: it has all. One that
-/// is a module is loaded, if the process may.
+/// The first congestion control that flows of the plan want and do not get, in words; `None`: they get all. One that is a
+/// module is loaded, if the process may. To be asked in a namespace of the run: what processes without privilege may
+/// choose is restricted in the machine's own.
 pub fn missing(plan: &Plan) -> Option<String> {
-    let wanted = plan.flows.iter().filter_map(|flow| match &flow.kind {
+    let mut wanted = plan.flows.iter().filter_map(|flow| match &flow.kind {
         FlowKind::Tcp(tcp) => Some(kernel_name(tcp.config.congestion)),
         FlowKind::Media(_) => None,
     });
-    let name = wanted.into_iter().find(|name| !has(name))?;
+    let name = wanted.find(|name| !has(name))?;
     let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    let known = known.split_whitespace().collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "this kernel has no TCP congestion control `{name}`, only {known}; `modprobe tcp_{name}` may bring it"
-    ))
+    let known = known.split_whitespace().collect::<Vec<_>>();
+    Some(if known.contains(&name) {
+        format!("this process may not choose TCP congestion control `{name}`")
+    } else {
+        let known = known.join(", ");
+        format!("this kernel has no TCP congestion control `{name}`, only {known}; `modprobe tcp_{name}` may bring it")
+    })
 }
 
 /// Whether a socket can have it: the kernel's list leaves out modules that are not loaded yet.

@@ -149,13 +149,7 @@ impl<'a> Sender<'a> {
                 return Ok(None);
             }
             if now >= sample {
-                let info = Info::of(socket)?;
-                self.signals.look(now, &info, self.tell);
-                if portion != self::portion(&info) {
-                    portion = self::portion(&info);
-                    // Ready is a socket in which less than half of this waits.
-                    socket.set_tcp_notsent_lowat(2 * portion as u32)?;
-                }
+                portion = self.look(socket, now)?;
                 sample = now + SAMPLE;
             }
             if !ended && (left == 0 || now >= transfer.end) {
@@ -167,9 +161,8 @@ impl<'a> Sender<'a> {
                 continue;
             }
             if ended {
-                match retry((&mut &*socket).read(&mut [0; 64]))? {
-                    Some(0) => return Ok(Some(self.program.clock.now())),
-                    Some(_) | None => {}
+                if retry((&mut &*socket).read(&mut [0; 64]))? == Some(0) {
+                    return Ok(Some(self.program.clock.now()));
                 }
             } else {
                 let data = &DATA[..left.min(portion) as usize];
@@ -177,12 +170,24 @@ impl<'a> Sender<'a> {
             }
         }
     }
+
+    /// Tells how the connection is, and answers how much to hand over at a time.
+    fn look(&mut self, socket: &Socket, now: Time) -> io::Result<u64> {
+        let info = Info::of(socket)?;
+        self.signals.look(now, &info, self.tell);
+        let portion = portion(&info, self.program.tcp.config.receive_window);
+        // A socket is ready when less than half of this waits in it.
+        socket.set_tcp_notsent_lowat(2 * portion as u32)?;
+        Ok(portion)
+    }
 }
 
-/// Bytes to hand over at a time: whole segments.
-fn portion(info: &Info) -> u64 {
+/// Bytes to hand over at a time, of what the window and the receiver allow: whole segments, if they are not huge.
+fn portion(info: &Info, receive_window: Option<DataSize>) -> u64 {
     let segment = u64::from(info.segment).max(1);
-    let ahead = (u64::from(info.window) * AHEAD_US).checked_div(info.round_trip.into()).unwrap_or(u64::MAX);
+    let allowed = receive_window.map_or(u64::MAX, DataSize::as_bytes);
+    let window = (u64::from(info.window) * segment).min(allowed);
+    let ahead = (window * AHEAD_US).checked_div(info.round_trip.into()).unwrap_or(u64::MAX) / segment;
     (ahead.clamp(SEGMENTS_MIN, (BYTES_MAX / segment).max(SEGMENTS_MIN)) * segment).min(BYTES_MAX)
 }
 
@@ -202,14 +207,15 @@ mod tests {
     fn a_portion_is_twenty_milliseconds_in_whole_segments() {
         let mut info = Info::default();
         (info.segment, info.window) = (1448, 50);
-        assert_eq!(portion(&info), 45 * 1448, "no round-trip time yet: the most, less than 65536 bytes");
+        assert_eq!(portion(&info, None), 45 * 1448, "no round-trip time yet: the most, less than 65536 bytes");
         info.round_trip = 100_000;
-        assert_eq!(portion(&info), 10 * 1448, "50 segments in 100 ms are 10 in 20 ms");
+        assert_eq!(portion(&info, None), 10 * 1448, "50 segments in 100 ms are 10 in 20 ms");
+        assert_eq!(portion(&info, Some(DataSize::from_bytes(36_200))), 5 * 1448, "the receiver allows 25 of them");
         info.round_trip = 20_000;
-        assert_eq!(portion(&info), 45 * 1448);
+        assert_eq!(portion(&info, None), 45 * 1448);
         info.window = 2;
-        assert_eq!(portion(&info), 4 * 1448, "the fewest");
+        assert_eq!(portion(&info, None), 4 * 1448, "the fewest");
         info.segment = 60_000;
-        assert_eq!(portion(&info), 65_536);
+        assert_eq!(portion(&info, None), 65_536);
     }
 }

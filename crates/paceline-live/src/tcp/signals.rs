@@ -23,9 +23,11 @@ impl Signals {
     /// Tells those that changed.
     pub fn look(&mut self, now: Time, info: &Info, tell: &mut dyn FnMut(Time, TcpSenderEvent)) {
         for (index, (told, value)) in self.0.iter_mut().zip(values(info)).enumerate() {
-            if value.is_some() && *told != value {
-                *told = value;
-                tell(now, TcpSenderEvent::Signal(index as u8, value.expect("it is some")));
+            if let Some(value) = value
+                && *told != Some(value)
+            {
+                *told = Some(value);
+                tell(now, TcpSenderEvent::Signal(index as u8, value));
             }
         }
     }
