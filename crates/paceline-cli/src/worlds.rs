@@ -17,7 +17,7 @@ const WORLDS: [(&str, Open); 3] = [
 ];
 
 #[cfg(target_os = "linux")]
-fn testbed() -> Opened {
+fn testbed() -> std::result::Result<Box<dyn World>, String> {
     match paceline_live::Testbed::missing() {
         None => Ok(Box::new(paceline_live::Testbed::default())),
         Some(missing) => Err(format!("{missing}\n{}", missing.hint())),
@@ -25,7 +25,7 @@ fn testbed() -> Opened {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn testbed() -> Opened {
+fn testbed() -> std::result::Result<Box<dyn World>, String> {
     Err("it needs Linux".to_owned())
 }
 

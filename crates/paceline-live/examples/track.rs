@@ -2,6 +2,8 @@
 //!
 //! Two namespaces, a link between them, a program that sends datagrams at a rate and one that counts them.
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::RcvBufForce;
 use paceline::Registry;
 use paceline_lab::network::Network;
 use paceline_lab::rows::{Row, RowSink};
@@ -90,15 +92,16 @@ const TRIALS: &[Trial] = &[
 
 fn main() {
     let seconds: i64 = std::env::args().nth(1).map_or(5, |s| s.parse().expect("seconds"));
-    println!("trial | sent | lost by the model | lost by the link | late p50, µs | p99, µs | max, µs | core");
+    println!("trial | sent | read | lost by the model | refused | received | late p50, µs | p99, µs | max, µs | core");
     for trial in TRIALS {
         let (sent, received, counted, handling, busy) = run(trial, seconds);
         let late = handling.late_us();
-        let lost = sent as i64 - received as i64 - counted.dropped as i64;
         println!(
-            "{} | {sent} | {} | {lost} | {:.1} | {:.1} | {:.0} | {:.0} %",
+            "{} | {sent} | {} | {} | {} | {received} | {:.1} | {:.1} | {:.0} | {:.0} %",
             trial.name,
+            handling.came,
             counted.dropped,
+            handling.refused,
             late.p50,
             late.p99,
             late.max,
@@ -191,7 +194,8 @@ fn send(trial: &Trial, seconds: i64, clock: Monotonic) -> u64 {
 fn count(over: &AtomicBool, received: &AtomicU64) {
     let socket = UdpSocket::bind((FAR, PORT)).unwrap();
     let state = UdpSocketState::new((&socket).into()).unwrap();
-    state.set_recv_buffer_size((&socket).into(), 32 << 20).unwrap();
+    be_punctual();
+    setsockopt(&socket, RcvBufForce, &(64 << 20)).unwrap();
     let mut buffers = vec![vec![0u8; 65_536]; 16];
     let mut metas = [RecvMeta::default(); 16];
     while !over.load(Ordering::Relaxed) {
