@@ -8,6 +8,7 @@
 //!
 //! with rates in kbit/s. In libwebrtc of 2018 there is no `cap`, which is a cap of zero.
 
+use crate::{Block, Fields};
 use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
 /// Numbers of the estimate.
@@ -19,6 +20,14 @@ pub struct AckedRateConfig {
     pub window: TimeDelta,
     /// With none, rises are thought less certain than falls; without bound, both alike.
     pub symmetry_cap: Rate,
+}
+
+impl Block for AckedRateConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields
+            .millis("acked_ms", (1.0, 1e4), &mut self.window)
+            .says("how long a sample of the acknowledged rate takes");
+    }
 }
 
 impl AckedRateConfig {

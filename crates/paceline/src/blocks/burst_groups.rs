@@ -10,6 +10,7 @@
 //! asks for no RTP timestamp, so all streams of a flow make one sequence of groups.
 
 use super::GroupDelta;
+use crate::{Block, Fields};
 use paceline_units::{DataSize, RemoteTime, Time, TimeDelta};
 
 /// Numbers of the grouping.
@@ -21,6 +22,18 @@ pub struct BurstConfig {
     pub burst: TimeDelta,
     /// Arrivals are rounded to this (libwebrtc's clock: 1 ms); zero: taken as they are.
     pub resolution: TimeDelta,
+}
+
+impl Block for BurstConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields
+            .millis("group_ms", (0.0, 1000.0), &mut self.group)
+            .says("packets sent within this of a group's first belong to it");
+        fields
+            .millis("burst_ms", (0.0, 1000.0), &mut self.burst)
+            .says("packets that arrive within this of the one before may be a burst");
+        fields.millis("clock_ms", (0.0, 100.0), &mut self.resolution).says("arrivals are rounded to this");
+    }
 }
 
 /// Builds groups from departures and arrivals.

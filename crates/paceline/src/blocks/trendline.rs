@@ -9,6 +9,7 @@
 //! over the last 20 groups; until then it is zero. A trend is milliseconds of delay per millisecond: on a saturated
 //! link what is sent over its capacity, in shares of what is sent.
 
+use crate::{Block, Fields};
 use paceline_units::{RemoteTime, TimeDelta};
 
 /// Numbers of the trendline.
@@ -18,6 +19,13 @@ pub struct TrendlineConfig {
     pub window: usize,
     /// Memory of the smoothed delay (rmcat-ns3, section 3: 0.9).
     pub smoothing: f64,
+}
+
+impl Block for TrendlineConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.count("window", (2, Self::WINDOW_MAX), &mut self.window).says("groups that the line is fitted to");
+        fields.number("smoothing", "", (0.0, 1.0), &mut self.smoothing).says("memory of the smoothed delay");
+    }
 }
 
 impl TrendlineConfig {

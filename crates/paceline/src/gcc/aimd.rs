@@ -15,6 +15,7 @@
 use super::RateState;
 use super::rate_controller::near_growth;
 use crate::blocks::{Convergence, Usage};
+use crate::{Block, Fields};
 use core::ops::Sub;
 use libm::pow;
 use paceline_units::{Rate, TimeDelta};
@@ -31,6 +32,17 @@ pub struct AimdConfig {
     /// Round-trip time that growth near convergence and the pace of decreases assume until it is told: a receiver that
     /// sends no media never knows it.
     pub rtt: TimeDelta,
+}
+
+impl Block for AimdConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).says("growth far from convergence");
+        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).says("share of R kept in a decrease");
+        fields
+            .number("headroom", "", (1.0, 100.0), &mut self.headroom)
+            .says("above this many times R the rate does not grow");
+        fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).says("round-trip time");
+    }
 }
 
 /// Longest step that multiplicative growth counts.

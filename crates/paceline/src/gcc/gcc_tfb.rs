@@ -15,7 +15,7 @@ use crate::blocks::{
     SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Field, Message, ReceiverReport, SendHalf, Setup,
+    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Fields, Message, ReceiverReport, SendHalf, Setup,
     SignalSpec, Signals,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
@@ -80,185 +80,6 @@ impl Default for GccTfbConfig {
 }
 
 impl Config for GccTfbConfig {
-    const FIELDS: &'static [Field<Self>] = &[
-        field(
-            "feedback_ms",
-            "ms",
-            "shortest interval of feedback (kMinSendIntervalMs); rmcat-ns3's own port has 100",
-            (1.0, 1e4),
-            |c| c.feedback.as_millis_f64(),
-            |c, v| c.feedback = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "feedback_longest_ms",
-            "ms",
-            "longest interval of feedback (kMaxSendIntervalMs); as long as the shortest: always that",
-            (1.0, 1e4),
-            |c| c.feedback_longest.as_millis_f64(),
-            |c, v| c.feedback_longest = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "group_ms",
-            "ms",
-            "packets sent within this of a group's first belong to it (rmcat-ns3 section 3; kTimestampGroupLengthMs)",
-            (0.0, 1000.0),
-            |c| c.groups.group.as_millis_f64(),
-            |c, v| c.groups.group = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "burst_ms",
-            "ms",
-            "packets that arrive within this of the one before may be a burst (kBurstDeltaThresholdMs)",
-            (0.0, 1000.0),
-            |c| c.groups.burst.as_millis_f64(),
-            |c, v| c.groups.burst = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "clock_ms",
-            "ms",
-            "arrivals are rounded to this: libwebrtc of 2018 counts whole milliseconds; 0: as they are, to 250 µs",
-            (0.0, 100.0),
-            |c| c.groups.resolution.as_millis_f64(),
-            |c, v| c.groups.resolution = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "window",
-            "",
-            "groups that the line is fitted to (kDefaultTrendlineWindowSize)",
-            (2.0, TrendlineConfig::WINDOW_MAX as f64),
-            |c| c.trendline.window as f64,
-            |c, v| c.trendline.window = v as usize,
-        ),
-        field(
-            "smoothing",
-            "",
-            "memory of the smoothed delay (rmcat-ns3 section 3; kDefaultTrendlineSmoothingCoeff)",
-            (0.0, 1.0),
-            |c| c.trendline.smoothing,
-            |c, v| c.trendline.smoothing = v,
-        ),
-        field(
-            "gain",
-            "",
-            "what a trend is multiplied by before it is compared (kDefaultTrendlineThresholdGain)",
-            (0.0, 100.0),
-            |c| c.gain,
-            |c, v| c.gain = v,
-        ),
-        field(
-            "gamma_0",
-            "ms",
-            "first threshold, on min(n, 60)·gain·trend (OveruseDetector)",
-            (0.0, 1e4),
-            |c| c.threshold.gamma_0,
-            |c, v| c.threshold.gamma_0 = v,
-        ),
-        field(
-            "k_u",
-            "1/ms",
-            "threshold gain up (OveruseDetector); rmcat-ns3's own port has 0.0187",
-            (0.0, 0.1),
-            |c| c.threshold.k_u,
-            |c, v| c.threshold.k_u = v,
-        ),
-        field(
-            "k_d",
-            "1/ms",
-            "threshold gain down (OveruseDetector)",
-            (0.0, 0.1),
-            |c| c.threshold.k_d,
-            |c, v| c.threshold.k_d = v,
-        ),
-        field(
-            "guard_ms",
-            "ms",
-            "no threshold update while |T| exceeds gamma by more (kMaxAdaptOffsetMs)",
-            (0.0, f64::INFINITY),
-            |c| c.threshold.guard,
-            |c, v| c.threshold.guard = v,
-        ),
-        field(
-            "overuse_ms",
-            "ms",
-            "how long over-use must last (kOverUsingTimeThreshold); rmcat-ns3's own port has 20",
-            (0.0, 1e4),
-            |c| c.overuse_ms,
-            |c, v| c.overuse_ms = v,
-        ),
-        field(
-            "acked_ms",
-            "ms",
-            "how long a sample of the acknowledged rate takes (kRateWindowMs)",
-            (1.0, 1e4),
-            |c| c.acked.window.as_millis_f64(),
-            |c, v| c.acked.window = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "eta",
-            "per s",
-            "growth far from where over-use was last found (MultiplicativeRateIncrease)",
-            (1.0, 10.0),
-            |c| c.rate.eta,
-            |c, v| c.rate.eta = v,
-        ),
-        field(
-            "alpha",
-            "",
-            "share of the acknowledged rate kept in Decrease (rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor)",
-            (0.1, 1.0),
-            |c| c.rate.alpha,
-            |c, v| c.rate.alpha = v,
-        ),
-        field(
-            "headroom",
-            "",
-            "above this many times the acknowledged rate there is no growth (ClampBitrate)",
-            (1.0, 100.0),
-            |c| c.rate.headroom,
-            |c, v| c.rate.headroom = v,
-        ),
-        field(
-            "loss_low",
-            "",
-            "up to this loss the rate grows (kDefaultLowLossThreshold)",
-            (0.0, 1.0),
-            |c| c.loss.low,
-            |c, v| c.loss.low = v,
-        ),
-        field(
-            "loss_high",
-            "",
-            "above this loss the rate falls (kDefaultHighLossThreshold)",
-            (0.0, 1.0),
-            |c| c.loss.high,
-            |c, v| c.loss.high = v,
-        ),
-        field(
-            "loss_increase",
-            "",
-            "growth over the least rate of the last second (UpdateEstimate)",
-            (1.0, 10.0),
-            |c| c.loss.increase,
-            |c, v| c.loss.increase = v,
-        ),
-        field(
-            "loss_decrease",
-            "",
-            "fall per fraction lost (UpdateEstimate)",
-            (0.0, 1.0),
-            |c| c.loss.decrease,
-            |c, v| c.loss.decrease = v,
-        ),
-        field(
-            "pacing_factor",
-            "",
-            "pacing rate over target (kDefaultPaceMultiplier)",
-            (1.0, 10.0),
-            |c| c.pacing_factor,
-            |c, v| c.pacing_factor = v,
-        ),
-    ];
-
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
         &[
             SignalSpec::series("d_m", "ms"),
@@ -275,6 +96,66 @@ impl Config for GccTfbConfig {
         ],
         &[],
     );
+
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields
+            .millis("feedback_ms", (1.0, 1e4), &mut self.feedback)
+            .says("shortest interval of feedback (kMinSendIntervalMs); rmcat-ns3's own port has 100");
+        fields
+            .millis("feedback_longest_ms", (1.0, 1e4), &mut self.feedback_longest)
+            .says("longest interval of feedback (kMaxSendIntervalMs); as long as the shortest: always that");
+        fields.block(
+            &mut self.groups,
+            &[
+                ("group_ms", " (rmcat-ns3 section 3; kTimestampGroupLengthMs)"),
+                ("burst_ms", " (kBurstDeltaThresholdMs)"),
+                ("clock_ms", ": libwebrtc of 2018 counts whole milliseconds; 0: as they are, to 250 µs"),
+            ],
+        );
+        fields.block(
+            &mut self.trendline,
+            &[
+                ("window", " (kDefaultTrendlineWindowSize)"),
+                ("smoothing", " (rmcat-ns3 section 3; kDefaultTrendlineSmoothingCoeff)"),
+            ],
+        );
+        fields.number("gain", "", (0.0, 100.0), &mut self.gain).says(
+            "what a trend is multiplied by before it is compared, then called m (kDefaultTrendlineThresholdGain)",
+        );
+        fields.block(
+            &mut self.threshold,
+            &[
+                ("gamma_0", " (OveruseDetector)"),
+                ("k_u", " (OveruseDetector); rmcat-ns3's own port has 0.0187"),
+                ("k_d", " (OveruseDetector)"),
+                ("guard_ms", " (kMaxAdaptOffsetMs)"),
+            ],
+        );
+        fields
+            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
+            .says("how long over-use must last (kOverUsingTimeThreshold); rmcat-ns3's own port has 20");
+        fields.block(&mut self.acked, &[("acked_ms", " (kRateWindowMs)")]);
+        fields.block(
+            &mut self.rate,
+            &[
+                ("eta", ", where over-use was last found (MultiplicativeRateIncrease)"),
+                ("alpha", ", the acknowledged rate (rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor)"),
+                ("headroom", " (ClampBitrate)"),
+            ],
+        );
+        fields.block(
+            &mut self.loss,
+            &[
+                ("loss_low", " (kDefaultLowLossThreshold)"),
+                ("loss_high", " (kDefaultHighLossThreshold)"),
+                ("loss_increase", " (UpdateEstimate)"),
+                ("loss_decrease", " (UpdateEstimate)"),
+            ],
+        );
+        fields
+            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
+            .says("pacing rate over target (kDefaultPaceMultiplier)");
+    }
 
     fn build(&self, setup: &Setup) -> Controller {
         Controller {
@@ -304,18 +185,6 @@ impl Config for GccTfbConfig {
             ecn: Ecn::NotEct,
         }
     }
-}
-
-/// One line of the table above.
-const fn field(
-    name: &'static str,
-    unit: &'static str,
-    source: &'static str,
-    range: (f64, f64),
-    get: fn(&GccTfbConfig) -> f64,
-    set: fn(&mut GccTfbConfig, f64),
-) -> Field<GccTfbConfig> {
-    Field { name, unit, source, range, get, set }
 }
 
 /// After this much silence trendline and groups begin anew (kStreamTimeOutMs).
