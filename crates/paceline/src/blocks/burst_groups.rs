@@ -41,12 +41,24 @@ impl Block for BurstConfig {
 pub struct BurstGroups {
     config: BurstConfig,
     current: Option<Group>,
-    previous: Option<Group>,
+    previous: Option<Complete>,
 }
 
+/// A group that may go on.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     first: Time,
+    /// Whatever was sent until then belongs to it: the last of it, or what is sent within the group's length.
+    until: Time,
+    departure: Time,
+    /// On the receiver's clock as it is: when the group is complete, it is rounded.
+    arrival: RemoteTime,
+    bytes: i64,
+}
+
+/// What is left of a group that is over.
+#[derive(Clone, Copy, Debug)]
+struct Complete {
     departure: Time,
     arrival: RemoteTime,
     bytes: i64,
@@ -62,10 +74,9 @@ impl BurstGroups {
     /// group began is ignored.
     #[inline]
     pub fn handle_arrival(&mut self, now: RemoteTime, sent: Time, size: DataSize) -> Option<GroupDelta> {
-        let (now, bytes) = (rounded(now, self.config.resolution), size.as_bytes() as i64);
-        let fresh = Group { first: sent, departure: sent, arrival: now, bytes };
+        let bytes = size.as_bytes() as i64;
         let Some(current) = &mut self.current else {
-            self.current = Some(fresh);
+            self.current = Some(Group::new(now, sent, bytes, self.config.group));
             return None;
         };
         if sent < current.first {
@@ -73,14 +84,26 @@ impl BurstGroups {
         }
         // Departures of groups never fall: overtaken within a burst, a packet still belongs to it. libwebrtc computes
         // modulo 2^32 there and takes such a packet for one of 64 s later.
-        let late = sent <= current.departure;
-        if late || sent - current.first <= self.config.group || is_burst(current, now, sent, &self.config) {
+        if sent <= current.until {
             current.departure = current.departure.max(sent);
             current.arrival = now;
             current.bytes += bytes;
             return None;
         }
-        let complete = core::mem::replace(current, fresh);
+        self.next(now, sent, bytes)
+    }
+
+    /// A packet that was sent later than the group's length: of a burst, or the first of another group.
+    fn next(&mut self, now: RemoteTime, sent: Time, bytes: i64) -> Option<GroupDelta> {
+        let (c, current) = (&self.config, self.current.as_mut()?);
+        let arrival = rounded(current.arrival, c.resolution);
+        if is_burst(rounded(now, c.resolution) - arrival, sent - current.departure, c.burst) {
+            (current.departure, current.until, current.arrival) = (sent, sent, now);
+            current.bytes += bytes;
+            return None;
+        }
+        let complete = Complete { departure: current.departure, arrival, bytes: current.bytes };
+        *current = Group::new(now, sent, bytes, c.group);
         let previous = self.previous.replace(complete)?;
         Some(GroupDelta {
             arrival: complete.arrival - previous.arrival,
@@ -95,12 +118,17 @@ impl BurstGroups {
     }
 }
 
+impl Group {
+    fn new(arrival: RemoteTime, sent: Time, bytes: i64, length: TimeDelta) -> Self {
+        Self { first: sent, until: sent + length, departure: sent, arrival, bytes }
+    }
+}
+
 /// Whether a packet left the queue with the one before it. Departures count in whole milliseconds, as libwebrtc's do.
-fn is_burst(group: &Group, now: RemoteTime, sent: Time, c: &BurstConfig) -> bool {
+fn is_burst(arrival: TimeDelta, departure: TimeDelta, burst: TimeDelta) -> bool {
     const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
-    let arrival = now - group.arrival;
-    let departure = MILLISECOND * (((sent - group.departure) + MILLISECOND / 2).as_nanos() / MILLISECOND.as_nanos());
-    departure == TimeDelta::ZERO || (arrival < departure && arrival <= c.burst)
+    let departure = TimeDelta::from_millis((departure + MILLISECOND / 2).as_nanos() / MILLISECOND.as_nanos());
+    departure == TimeDelta::ZERO || (arrival < departure && arrival <= burst)
 }
 
 /// An arrival on a clock of this resolution; zero: as it is.

@@ -75,17 +75,18 @@ impl Trendline {
         }
         let point = ((now - self.origin.0).as_millis_f64(), self.smoothed - self.origin.1);
         let oldest = core::mem::replace(&mut self.points[self.next], point);
-        if self.full {
-            self.sums.take(oldest, -1.0);
-        }
-        self.sums.take(point, 1.0);
+        // Before the window is full these are zeros.
+        self.sums.drop(oldest);
+        self.sums.take(point);
         self.next += 1;
         if self.next == self.config.window {
             (self.next, self.full) = (0, true);
         }
-        if self.full {
+        if self.full
+            && let Some(slope) = self.sums.slope(self.config.window as f64)
+        {
             // Groups that came all at once have no line: the last one stands.
-            self.trend = self.sums.slope(self.config.window as f64).unwrap_or(self.trend);
+            self.trend = slope;
         }
         self.trend
     }
@@ -103,7 +104,7 @@ impl Trendline {
         if self.full {
             for point in &mut self.points[..self.config.window] {
                 *point = (point.0 - x, point.1 - y);
-                self.sums.take(*point, 1.0);
+                self.sums.take(*point);
             }
         }
     }
@@ -123,11 +124,18 @@ struct Sums {
 }
 
 impl Sums {
-    fn take(&mut self, (x, y): (f64, f64), sign: f64) {
-        self.x += sign * x;
-        self.y += sign * y;
-        self.xx += sign * x * x;
-        self.xy += sign * x * y;
+    fn take(&mut self, (x, y): (f64, f64)) {
+        self.x += x;
+        self.y += y;
+        self.xx += x * x;
+        self.xy += x * y;
+    }
+
+    fn drop(&mut self, (x, y): (f64, f64)) {
+        self.x -= x;
+        self.y -= y;
+        self.xx -= x * x;
+        self.xy -= x * y;
     }
 
     /// Eq. 5; `None` for arrivals that lie, to the microsecond, at one time.

@@ -120,6 +120,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
             return None;
         }
         let incoming = incoming.unwrap_or(self.rate);
+        let bound = incoming.scale(self.config.headroom) + LAG;
         let before = self.state;
         self.state = match usage {
             Usage::Over => RateState::Decrease,
@@ -133,7 +134,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
                 let dt = last.map_or(STEP_MAX, |last| now - last);
                 self.changed = Some(now);
                 self.convergence.handle_growth(incoming);
-                self.rate + self.growth(dt)
+                if self.rate < bound { self.rate + self.growth(dt) } else { self.rate }
             }
             RateState::Decrease => {
                 let rate = self.decreased(incoming);
@@ -142,7 +143,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
                 rate
             }
         };
-        self.rate = bounded(rate, self.rate, incoming, self.config.headroom).max(self.min);
+        self.rate = bounded(rate, self.rate, bound).max(self.min);
         Some(self.rate)
     }
 
@@ -194,8 +195,7 @@ pub(super) fn feedback_interval(rate: Rate) -> TimeDelta {
 }
 
 /// Growth stops at the headroom; a rate that is above it already stays.
-fn bounded(rate: Rate, before: Rate, incoming: Rate, headroom: f64) -> Rate {
-    let bound = incoming.scale(headroom) + LAG;
+fn bounded(rate: Rate, before: Rate, bound: Rate) -> Rate {
     if rate > before && rate > bound { bound.max(before) } else { rate }
 }
 

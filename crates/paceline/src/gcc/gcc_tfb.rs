@@ -15,8 +15,8 @@ use crate::blocks::{
     SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Fields, Message, ReceiverReport, SendHalf, Setup,
-    SignalSpec, Signals,
+    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Fields, Message, PacketReport, ReceiverReport,
+    SendHalf, Setup, SignalSpec, Signals,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 
@@ -226,7 +226,7 @@ struct Sender {
 impl SendHalf for Sender {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let arrived = feedback.packets.iter().filter_map(|p| Some((p.arrival?, p.sent, p.size)));
-        let over = if arrived.clone().is_sorted_by_key(|(at, ..)| at) {
+        let over = if in_order(feedback.packets) {
             self.handle_arrived(now, arrived, signals)
         } else {
             let mut sorted = core::mem::take(&mut self.unsorted);
@@ -272,6 +272,13 @@ impl SendHalf for Sender {
     }
 }
 
+/// Whether no packet overtook another.
+#[inline]
+fn in_order(packets: &[PacketReport]) -> bool {
+    let mut last = RemoteTime::from_nanos(i64::MIN);
+    packets.iter().filter_map(|packet| packet.arrival).all(|at| core::mem::replace(&mut last, at) <= at)
+}
+
 /// What is sent at this target.
 fn decision(target: Rate, pacing_factor: f64) -> Decision {
     Decision { target, pacing: target.scale(pacing_factor), window: None, padding: target }
@@ -295,18 +302,18 @@ impl Sender {
         arrived: impl Iterator<Item = Arrived> + Clone,
         signals: &mut Signals,
     ) -> Option<bool> {
-        let mut over = None;
+        arrived.clone().next()?;
+        self.restart_after_silence(now);
+        let (mut usage, mut over) = (self.detector.usage(), false);
         for (at, sent, size) in arrived {
-            if over.is_none() {
-                self.restart_after_silence(now);
-            }
             self.acked.handle_arrival(at, size);
             if let Some(delta) = self.groups.handle_arrival(at, sent, size) {
                 self.handle_group(now, at, &delta, signals);
+                usage = self.detector.usage();
             }
-            over = Some(over.unwrap_or(false) || self.detector.usage() == Usage::Over);
+            over |= usage == Usage::Over;
         }
-        over
+        Some(over)
     }
 
     fn restart_after_silence(&mut self, now: Time) {
@@ -319,15 +326,12 @@ impl Sender {
 
     fn handle_group(&mut self, now: Time, at: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
         let passed = now - self.completed.replace(now).unwrap_or(now);
-        self.backwards = if delta.arrival < TimeDelta::ZERO { self.backwards + 1 } else { 0 };
-        if delta.arrival - passed >= CLOCK_JUMP || self.backwards >= BACKWARDS_MAX {
-            self.groups.restart();
-            self.backwards = 0;
+        let jumped = delta.arrival - passed >= CLOCK_JUMP;
+        if jumped || delta.arrival < TimeDelta::ZERO {
+            self.doubt(jumped);
             return;
         }
-        if self.backwards > 0 {
-            return;
-        }
+        self.backwards = 0;
         let trend = self.trendline.update(at, delta.arrival - delta.departure);
         let m = self.gain * trend;
         let scaled = self.detector.scale(m);
@@ -340,6 +344,16 @@ impl Sender {
         signals.emit(2, scaled);
         signals.emit(3, self.threshold.gamma_ms());
         signals.emit(4, usage.index());
+    }
+
+    /// A group's arrival makes no sense: it was overtaken, or the receiver's clock was set.
+    #[cold]
+    fn doubt(&mut self, jumped: bool) {
+        self.backwards += 1;
+        if jumped || self.backwards >= BACKWARDS_MAX {
+            self.groups.restart();
+            self.backwards = 0;
+        }
     }
 
     /// One message has been read (`DelayBasedBwe::MaybeUpdateEstimate`): over-use anywhere in it counts. While it lasts the
