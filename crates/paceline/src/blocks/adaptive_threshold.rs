@@ -63,7 +63,7 @@ impl AdaptiveThreshold {
 
     /// Takes the scaled gradient `T` in ms of the frame that arrived at `now`. The first call only sets the time.
     pub fn update(&mut self, now: RemoteTime, t: f64) {
-        let dt = (now - self.updated.replace(now).unwrap_or(now)).min(DT_MAX).as_millis_f64();
+        let dt = now.since(self.updated.replace(now).unwrap_or(now)).min(DT_MAX).as_millis_f64();
         if t.abs() - self.gamma <= self.config.guard {
             self.gamma = step(self.gamma, t, dt, &self.config);
         }

@@ -24,6 +24,15 @@ pub struct BurstConfig {
     pub resolution: TimeDelta,
 }
 
+impl BurstConfig {
+    /// libwebrtc's, of every year.
+    pub const LIBWEBRTC: Self = Self {
+        group: TimeDelta::from_millis(5),
+        burst: TimeDelta::from_millis(5),
+        resolution: TimeDelta::from_millis(1),
+    };
+}
+
 impl Block for BurstConfig {
     fn fields(&mut self, fields: &mut Fields<'_>) {
         fields
@@ -97,7 +106,7 @@ impl BurstGroups {
     fn next(&mut self, now: RemoteTime, sent: Time, bytes: i64) -> Option<GroupDelta> {
         let (c, current) = (&self.config, self.current.as_mut()?);
         let arrival = rounded(current.arrival, c.resolution);
-        if is_burst(rounded(now, c.resolution) - arrival, sent - current.departure, c.burst) {
+        if is_burst(rounded(now, c.resolution).since(arrival), sent.since(current.departure), c.burst) {
             (current.departure, current.until, current.arrival) = (sent, sent, now);
             current.bytes += bytes;
             return None;
@@ -106,8 +115,8 @@ impl BurstGroups {
         *current = Group::new(now, sent, bytes, c.group);
         let previous = self.previous.replace(complete)?;
         Some(GroupDelta {
-            arrival: complete.arrival - previous.arrival,
-            departure: complete.departure - previous.departure,
+            arrival: complete.arrival.since(previous.arrival),
+            departure: complete.departure.since(previous.departure),
             size: complete.bytes - previous.bytes,
         })
     }
@@ -144,15 +153,9 @@ pub(crate) fn rounded(now: RemoteTime, resolution: TimeDelta) -> RemoteTime {
 mod tests {
     use super::*;
 
-    const LIBWEBRTC: BurstConfig = BurstConfig {
-        group: TimeDelta::from_millis(5),
-        burst: TimeDelta::from_millis(5),
-        resolution: TimeDelta::from_millis(1),
-    };
-
     /// Packets as (sent, arrived) in µs and bytes; deltas as (arrival, departure) in µs and bytes.
     fn deltas(packets: &[(i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
-        let mut groups = BurstGroups::new(LIBWEBRTC);
+        let mut groups = BurstGroups::new(BurstConfig::LIBWEBRTC);
         let at = |us: i64| us * 1000;
         packets
             .iter()

@@ -33,6 +33,15 @@ pub struct LossConfig {
 impl LossConfig {
     /// The packet size that libwebrtc of 2013 gives TFRC (`kAvgPacketSizeBytes`).
     pub const SEGMENT: DataSize = DataSize::from_bytes(1000);
+    /// As in 2013 (fhmn13, eq. 1).
+    pub const Y2013: Self = Self {
+        low: 0.02,
+        high: 0.1,
+        increase: 1.05,
+        step: Rate::from_kbps(1),
+        decrease: 0.5,
+        tfrc: Some(Self::SEGMENT),
+    };
 }
 
 impl Block for LossConfig {

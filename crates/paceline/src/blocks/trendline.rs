@@ -73,7 +73,7 @@ impl Trendline {
         if self.next == 0 {
             self.count_from(now, self.smoothed);
         }
-        let point = ((now - self.origin.0).as_millis_f64(), self.smoothed - self.origin.1);
+        let point = (now.since(self.origin.0).as_millis_f64(), self.smoothed - self.origin.1);
         let oldest = core::mem::replace(&mut self.points[self.next], point);
         // Before the window is full these are zeros.
         self.sums.drop(oldest);

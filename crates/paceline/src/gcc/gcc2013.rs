@@ -74,14 +74,7 @@ impl Default for Gcc2013Config {
             remb_ms: 1000.0,
             remb_rule: RembRule::Decrease,
             remb_lasts: false,
-            loss: LossConfig {
-                low: 0.02,
-                high: 0.1,
-                increase: 1.05,
-                step: Rate::from_kbps(1),
-                decrease: 0.5,
-                tfrc: Some(LossConfig::SEGMENT),
-            },
+            loss: LossConfig::Y2013,
             pacing_factor: None,
         }
     }

@@ -69,11 +69,7 @@ pub struct Gcc2015Config {
 impl Default for Gcc2015Config {
     fn default() -> Self {
         Self {
-            groups: BurstConfig {
-                group: TimeDelta::from_millis(5),
-                burst: TimeDelta::from_millis(5),
-                resolution: TimeDelta::from_millis(1),
-            },
+            groups: BurstConfig::LIBWEBRTC,
             kalman: TwoStateConfig::Y2015,
             threshold_ms: 25.0,
             overuse_ms: 100.0,
@@ -85,14 +81,7 @@ impl Default for Gcc2015Config {
             rtt: TimeDelta::from_millis(200),
             window_ms: 1000.0,
             remb_ms: 200.0,
-            loss: LossConfig {
-                low: 0.02,
-                high: 0.1,
-                increase: 1.05,
-                step: Rate::from_kbps(1),
-                decrease: 0.5,
-                tfrc: Some(LossConfig::SEGMENT),
-            },
+            loss: LossConfig::Y2013,
             pacing_factor: 2.5,
         }
     }

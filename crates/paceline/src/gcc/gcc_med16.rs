@@ -58,11 +58,7 @@ pub struct GccMed16Config {
 impl Default for GccMed16Config {
     fn default() -> Self {
         Self {
-            groups: BurstConfig {
-                group: TimeDelta::from_millis(5),
-                burst: TimeDelta::from_millis(5),
-                resolution: TimeDelta::from_millis(1),
-            },
+            groups: BurstConfig::LIBWEBRTC,
             kalman: TwoStateConfig::Y2015,
             threshold: ThresholdConfig { gamma_0: 12.5, k_u: 0.01, k_d: 0.00018, range: (6.0, 600.0), guard: 15.0 },
             overuse_ms: 10.0,

@@ -57,11 +57,7 @@ pub struct GccRemb2018Config {
 impl Default for GccRemb2018Config {
     fn default() -> Self {
         Self {
-            groups: BurstConfig {
-                group: TimeDelta::from_millis(5),
-                burst: TimeDelta::from_millis(5),
-                resolution: TimeDelta::from_millis(1),
-            },
+            groups: BurstConfig::LIBWEBRTC,
             kalman: TwoStateConfig::Y2015,
             threshold: ThresholdConfig { gamma_0: 12.5, k_u: 0.0087, k_d: 0.039, range: (6.0, 600.0), guard: 15.0 },
             overuse_ms: 10.0,

@@ -62,11 +62,7 @@ impl Default for GccTfbConfig {
         Self {
             feedback: TimeDelta::from_millis(50),
             feedback_longest: TimeDelta::from_millis(250),
-            groups: BurstConfig {
-                group: TimeDelta::from_millis(5),
-                burst: TimeDelta::from_millis(5),
-                resolution: TimeDelta::from_millis(1),
-            },
+            groups: BurstConfig::LIBWEBRTC,
             trendline: TrendlineConfig { window: 20, smoothing: 0.9 },
             gain: 4.0,
             threshold: ThresholdConfig { gamma_0: 12.5, k_u: 0.0087, k_d: 0.039, range: (6.0, 600.0), guard: 15.0 },
@@ -325,8 +321,8 @@ impl Sender {
     }
 
     fn handle_group(&mut self, now: Time, at: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
-        let passed = now - self.completed.replace(now).unwrap_or(now);
-        let jumped = delta.arrival - passed >= CLOCK_JUMP;
+        let passed = now.since(self.completed.replace(now).unwrap_or(now));
+        let jumped = delta.arrival >= passed + CLOCK_JUMP;
         if jumped || delta.arrival < TimeDelta::ZERO {
             self.doubt(jumped);
             return;
