@@ -135,7 +135,7 @@ impl Config for GccTfbConfig {
             &mut self.rate,
             &[
                 ("eta", ", where over-use was last found (MultiplicativeRateIncrease)"),
-                ("alpha", ", the acknowledged rate (rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor)"),
+                ("alpha", " (rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor)"),
                 ("headroom", " (ClampBitrate)"),
             ],
         );
