@@ -293,6 +293,15 @@ fn cases_can_be_run_and_are_listed() {
     assert!(throughput(&written) > 0.85e6);
     let notes = written["notes"].as_array().unwrap();
     assert!(notes.iter().any(|n| n.as_str().unwrap().contains("`paceline reproduce rates.toml`")), "{notes:?}");
+    // As the hint writes it, with a comma, and by two flags.
+    let hash = |case: &[&str]| {
+        let short = ["run", "tcp/ns3", "--set", "duration=3s", "--json"];
+        document(&paceline(&folder, &[&short[..], case].concat()), 0)["runs"][0]["trace_hash"].clone()
+    };
+    let linux = hash(&["--case", "congestion=cubic profile=linux"]);
+    assert_eq!(linux, hash(&["--case", "profile=linux,congestion=cubic"]));
+    assert_eq!(linux, hash(&["--case", "profile=linux", "--case", "congestion=cubic"]));
+    assert_ne!(linux, hash(&["--case", "congestion=cubic profile=rfc"]));
     let list = document(&paceline(&folder, &["list", "scenarios", "--json"]), 0);
     let scenarios = list["scenarios"].as_array().unwrap();
     assert!(scenarios.iter().all(|s| s["cases"].is_array() && !s["name"].as_str().unwrap().ends_with("constants")));
@@ -546,6 +555,10 @@ fn run_and_reproduce_judge_the_runs_that_count_alike() {
         let run = paceline(&folder, &["run", "rates.toml", "--case", "rate=half", "--repeats", "3"]);
         let told = format!("kept {kept} of 3, those with throughput_bps of {rate} or more");
         assert!(text(&run, code).contains(&told), "{}", text(&run, code));
+        let compare = ["compare", "rates.toml", "--case", "rate=half", "--controllers", "fixed", "--repeats", "3"];
+        let compared = paceline(&folder, &compare);
+        let compared = text(&compared, code);
+        assert_eq!(compared.matches(&format!("fixed: runs: {told}")).count(), 1, "{compared}");
         let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--seeds", "3", "--json"]), code);
         assert_eq!(report["experiments"][0]["cells"][0]["n"], kept);
     }

@@ -42,16 +42,26 @@ impl FromIterator<(String, String)> for Label {
     }
 }
 
-/// One `name=value`.
+/// As it is displayed: one `name=value`, or several with blanks or commas between. Values may have blanks of their own, so
+/// what begins another is a word with `=`.
 impl FromStr for Label {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((name, value)) if !name.trim().is_empty() => {
-                Ok([(name.trim().to_owned(), value.trim().to_owned())].into_iter().collect())
+        let between = |c: char| c == ',' || c.is_whitespace();
+        let mut parts: Vec<String> = Vec::new();
+        for word in text.split_inclusive(between) {
+            match parts.last_mut() {
+                Some(part) if !word.contains('=') || !part.contains('=') => part.push_str(word),
+                _ => parts.push(word.to_owned()),
             }
-            _ => Err(format!("`{text}` is not NAME=VALUE, such as threshold=static")),
         }
+        let pair = |part: &String| {
+            let (name, value) = part.split_once('=')?;
+            let (name, value) = (name.trim_matches(between), value.trim_matches(between));
+            (!name.is_empty()).then(|| (name.to_owned(), value.to_owned()))
+        };
+        let pairs = parts.iter().map(pair).collect::<Option<Vec<_>>>().filter(|pairs| !pairs.is_empty());
+        pairs.map(Self::from_iter).ok_or_else(|| format!("`{text}` is not NAME=VALUE, such as threshold=static"))
     }
 }
 
@@ -79,6 +89,25 @@ mod tests {
         assert!(!case.says(&label(&["threshold=adaptive"])) && !case.says(&label(&["queue=150ms"])));
         assert!(!Label::default().says(&label(&["rtt=50ms"])));
         assert_eq!(case.with(&label(&["threshold=adaptive"])), label(&["threshold=adaptive", "rtt=50ms"]));
-        assert!("static".parse::<Label>().is_err());
+    }
+
+    #[test]
+    fn several_in_one() {
+        let one = |text: &str| text.parse::<Label>();
+        let both = label(&["queue=150 ms", "rtt=50ms"]);
+        for text in [
+            "queue=150 ms rtt=50ms",
+            "queue = 150 ms,rtt=50ms",
+            " rtt=50ms, queue=150 ms,",
+            "rtt=9 queue=150 ms rtt=50ms",
+        ] {
+            assert_eq!(one(text).as_ref(), Ok(&both), "{text}");
+        }
+        assert_eq!(one(&both.to_string()), Ok(both));
+        assert_eq!(one("flows=1,2"), Ok(label(&["flows=1,2"])));
+        assert_eq!(one("rtt="), Ok([("rtt".to_owned(), String::new())].into_iter().collect()));
+        for text in ["static", "", "=5", "rtt=50ms =5", ","] {
+            assert!(one(text).is_err(), "{text}");
+        }
     }
 }

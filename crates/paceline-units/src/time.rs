@@ -96,6 +96,12 @@ macro_rules! instant {
             pub const fn as_nanos(self) -> i64 {
                 self.0
             }
+            /// The span since an earlier reading, for what is done with each packet: readings of one connection. Where
+            /// `-` stops at the longest span, this goes round.
+            #[inline]
+            pub const fn since(self, earlier: Self) -> TimeDelta {
+                TimeDelta(self.0.wrapping_sub(earlier.0))
+            }
         }
         impl Add<TimeDelta> for $name {
             type Output = Self;
@@ -247,5 +253,16 @@ mod tests {
     #[test]
     fn never_stays_never() {
         assert_eq!(Time::MAX + TimeDelta::from_secs(1), Time::MAX);
+    }
+
+    #[test]
+    fn the_span_since() {
+        let (at, end) = (RemoteTime::from_millis(7), RemoteTime::from_nanos(i64::MIN));
+        assert_eq!(at.since(RemoteTime::from_millis(9)), TimeDelta::from_millis(-2));
+        assert_eq!(
+            (at - end, at.since(end) < TimeDelta::ZERO),
+            (TimeDelta::MAX, true),
+            "one stops, the other goes round"
+        );
     }
 }

@@ -48,15 +48,22 @@ impl Guard {
         Self { half, min, fall: Time::MAX, sent: false, cap: None, changed: Time::ZERO }
     }
 
+    #[inline]
     fn hear(&mut self, now: Time) {
         (self.fall, self.sent) = (Time::MAX, false);
         if let Some(cap) = self.cap {
-            let dt = (now - self.changed).min(INTERVAL);
-            let cap = grown(cap, dt);
-            (self.cap, self.changed) = (Some(cap).filter(|cap| *cap < self.half.decision().target), now);
+            self.rise(now, cap);
         }
     }
 
+    #[cold]
+    fn rise(&mut self, now: Time, cap: Rate) {
+        let dt = (now - self.changed).min(INTERVAL);
+        let cap = grown(cap, dt);
+        (self.cap, self.changed) = (Some(cap).filter(|cap| *cap < self.half.decision().target), now);
+    }
+
+    #[cold]
     fn fall(&mut self, now: Time) {
         let target = self.decision().target;
         // A controller that sends below its minimum on its own is not raised to it.
@@ -64,6 +71,13 @@ impl Guard {
         (self.cap, self.changed) = (Some(cap), now);
         // A clock that leaps is one silence, not many.
         self.fall = now + INTERVAL;
+    }
+
+    #[cold]
+    fn capped(&self) -> Decision {
+        let d = self.half.decision();
+        let Some((target, share)) = self.share(d.target) else { return d };
+        Decision { target, pacing: d.pacing.scale(share).max(target), window: d.window, padding: d.padding.min(target) }
     }
 
     /// The cap, if it binds, and what share of the target it leaves.
@@ -127,12 +141,7 @@ impl SendHalf for Guard {
     }
     #[inline]
     fn decision(&self) -> Decision {
-        if self.cap.is_none() {
-            return self.half.decision();
-        }
-        let d = self.half.decision();
-        let Some((target, share)) = self.share(d.target) else { return d };
-        Decision { target, pacing: d.pacing.scale(share).max(target), window: d.window, padding: d.padding.min(target) }
+        if self.cap.is_none() { self.half.decision() } else { self.capped() }
     }
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let rate = self.half.stream_rate(stream)?;

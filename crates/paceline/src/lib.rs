@@ -23,6 +23,7 @@
 
 pub mod blocks;
 mod controller;
+mod fields;
 mod fixed;
 pub mod gcc;
 mod guard;
@@ -38,12 +39,13 @@ pub use controller::{
     Arrival, Controller, Decision, Feedback, FeedbackKind, GradientReport, MediaKind, Message, NadaMode, NadaReport,
     PacketKind, PacketReport, ReceiveHalf, ReceiverReport, SendHalf, SentPacket, StreamState, Window,
 };
+pub use fields::{Block, Field, FieldInfo, Fields, Listed, Sources};
 pub use history::{Flight, History};
 pub use pacer::{Class, Pacer};
 pub use protection::{
     Division, FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, divide,
 };
-pub use registry::{Config, ConfigError, Entry, Field, FieldInfo, Registry, Setup};
+pub use registry::{Config, ConfigError, Entry, Registry, Setup};
 pub use signals::{SignalShape, SignalSpec, Signals};
 
 /// The guide's example is compiled and run.

@@ -1,10 +1,7 @@
 //! The controllers by name. A registry is a value: [`Registry::standard`] plus what a program adds.
-//!
-//! A controller's config is a plain struct; its table of [`Field`]s gives each number a name, a unit, a range and a
-//! source, and everything else derives from that table: `--set`, the docs, sensitivity runs, sweeps.
 
 use crate::guard::Guard;
-use crate::{Controller, SendHalf, SignalSpec, fixed, gcc, nada, scream};
+use crate::{Controller, Field, FieldInfo, Fields, SendHalf, SignalSpec, fixed, gcc, nada, scream};
 use paceline_units::Rate;
 
 /// What the flow tells a controller at birth.
@@ -18,46 +15,19 @@ pub struct Setup {
     pub max: Rate,
 }
 
-/// One number of a config.
-pub struct Field<C: 'static> {
-    /// Its name, as `--set` takes it.
-    pub name: &'static str,
-    /// Its unit; empty for pure numbers.
-    pub unit: &'static str,
-    /// What it is and where its default comes from.
-    pub source: &'static str,
-    /// Lowest and highest value that make sense, both allowed.
-    pub range: (f64, f64),
-    /// Reads it.
-    pub get: fn(&C) -> f64,
-    /// Writes it.
-    pub set: fn(&mut C, f64),
-}
-
-/// A field without its type: what help and docs print.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FieldInfo {
-    /// Its name.
-    pub name: &'static str,
-    /// Its unit.
-    pub unit: &'static str,
-    /// What it is and where its default comes from.
-    pub source: &'static str,
-    /// Lowest and highest value.
-    pub range: (f64, f64),
-    /// Its value in this entry's config.
-    pub default: f64,
-}
-
 /// A controller's configuration is its factory.
 pub trait Config: Clone + Send + Sync + 'static {
-    /// Every number that can be set.
-    const FIELDS: &'static [Field<Self>];
+    /// Every number that can be set, for a config of one piece.
+    const FIELDS: &'static [Field<Self>] = &[];
     /// Signals of the send half, then those of the receive half.
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]);
     /// Whether what the receiver says steers it. A yardstick without congestion control says `false`, and does not run
     /// under the guard against silence.
     const CONTROLS: bool = true;
+    /// Goes through every number that can be set: for a config that is made of blocks.
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.table(self, Self::FIELDS);
+    }
     /// Makes the pair.
     fn build(&self, setup: &Setup) -> Controller;
 }
@@ -204,14 +174,7 @@ trait Factory: Send + Sync {
 
 impl<C: Config> Factory for C {
     fn fields(&self) -> Vec<FieldInfo> {
-        let info = |f: &Field<C>| FieldInfo {
-            name: f.name,
-            unit: f.unit,
-            source: f.source,
-            range: f.range,
-            default: (f.get)(self),
-        };
-        C::FIELDS.iter().map(info).collect()
+        changed(&mut self.clone(), None)
     }
     fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
         C::SIGNALS
@@ -222,19 +185,25 @@ impl<C: Config> Factory for C {
     fn build(&self, controller: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
         let mut config = self.clone();
         for (name, value) in changes {
-            let field = C::FIELDS.iter().find(|f| f.name == name).ok_or_else(|| ConfigError::UnknownField {
+            let fields = changed(&mut config, None);
+            let field = fields.iter().find(|f| f.name == name).ok_or_else(|| ConfigError::UnknownField {
                 controller: controller.to_owned(),
                 name: name.clone(),
-                known: C::FIELDS.iter().map(|f| f.name).collect(),
+                known: fields.iter().map(|f| f.name).collect(),
             })?;
             let (name, range, unit, value) = (field.name, field.range, field.unit, *value);
             if !(range.0..=range.1).contains(&value) {
                 return Err(ConfigError::OutOfRange { controller: controller.to_owned(), name, value, range, unit });
             }
-            (field.set)(&mut config, value);
+            changed(&mut config, Some((name, value)));
         }
         Ok(Config::build(&config, setup))
     }
+}
+
+/// Changes a number of the config, or none. Answers all as they were.
+fn changed<C: Config>(config: &mut C, change: Option<(&str, f64)>) -> Vec<FieldInfo> {
+    Fields::listed(change, |fields| Config::fields(config, fields))
 }
 
 #[cfg(test)]

@@ -363,55 +363,6 @@ fn a_day_of_silence() {
     }
 }
 
-/// A queue that grows by 8 ms a frame is seen within four seconds, and one that stays is not: in what the receiver tells,
-/// if that is a rate, else in what the sender makes of it.
-#[test]
-fn over_use_lowers_the_rate() {
-    let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
-    for entry in Registry::standard().iter() {
-        let pair = built(entry, &setup);
-        let (Some(mut half), Some(mut sender)) = (pair.receive, pair.send) else { continue };
-        let mut signals = Signals::unheard();
-        let mut told = Vec::new();
-        for frame in 0..420i64 {
-            let queue = 8 * (frame - 300).max(0);
-            for part in 0..3 {
-                let sent = 33 * frame + 4 * part;
-                let now = RemoteTime::from_millis(70_000 + sent + queue);
-                let arrival = Arrival {
-                    sent: Some(Time::from_millis(sent)),
-                    timestamp: 2970 * frame as u32,
-                    sequence: (3 * frame + part) as u16,
-                    stream: StreamId(0),
-                    media: paceline::MediaKind::Video,
-                    kind: PacketKind::Media,
-                    size: DataSize::from_bytes(1200),
-                    ecn: Ecn::NotEct,
-                };
-                half.handle_arrival(now, &arrival, &mut signals);
-                if half.poll_timeout() <= now {
-                    half.handle_timeout(now, &mut signals);
-                }
-                while let Some(message) = half.poll_message(now) {
-                    sender.handle_message(Time::from_millis(sent + queue), &message, &mut signals);
-                    let target = sender.decision().target;
-                    told.push((frame, if let Message::Remb(rate) = message { rate } else { target }));
-                }
-            }
-        }
-        let (steady, growing): (Vec<_>, Vec<_>) = told.into_iter().partition(|(frame, _)| *frame <= 300);
-        // 873 kbit/s come in. Nothing falls, told each second or not at all; but NADA follows what comes in, and a little above
-        // it is no fall.
-        let stays = steady.is_sorted_by_key(|(_, rate)| *rate) || steady.iter().all(|(_, r)| r.as_bps() > 1_000_000);
-        let as_often = if entry.name() == "gcc-2013" { steady.is_empty() } else { steady.len() >= 5 };
-        assert!(stays && as_often, "{}: {steady:?}", entry.name());
-        let least = growing.iter().map(|(_, rate)| *rate).min().expect("seconds passed");
-        // 3600 bytes in 33 + 8 ms: 702 kbit/s come in. NADA of RFC 8698 follows the delay alone, all the way down.
-        let lowest = if entry.name() == "nada" { 50 } else { 500 };
-        assert!((lowest..=860).contains(&(least.as_bps() / 1000)), "{}: {steady:?}, {growing:?}", entry.name());
-    }
-}
-
 /// Every GCC: a tenth is taken for a fifth lost, a little added for nothing lost, and a REMB caps.
 #[test]
 fn loss_and_remb_steer_the_sender() {

@@ -98,9 +98,13 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
         if !differences.is_empty() {
             text += "\n";
         }
-        for (name, result) in names.iter().zip(&results) {
+        for ((name, result), plan) in names.iter().zip(&results).zip(&plans) {
             for assertion in result.assertions.iter().filter(|a| !a.holds) {
                 text += &format!("  {name}: {}", describe_assertion(assertion));
+            }
+            // What the plan says is what was asked; what came of it is which runs were left out.
+            for note in result.notes.iter().filter(|note| !plan.notes.contains(note)) {
+                text += &format!("  · {name}: {note}\n");
             }
         }
         output::print(text.trim_end())?;

@@ -65,7 +65,8 @@ pub struct Variation {
     /// Sets a value of the scenario: dotted key, elements of lists by id or number. May be given often.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<Setting>,
-    /// The case of the scenario, by what its label says; may be given often. The scenario as written if absent.
+    /// The case of the scenario, by what its label says; several with blanks or commas between, or given often. The scenario
+    /// as written if absent.
     #[arg(long = "case", value_name = "NAME=VALUE")]
     case: Vec<Label>,
 }

@@ -8,6 +8,7 @@
 //!
 //! with rates in kbit/s. In libwebrtc of 2018 there is no `cap`, which is a cap of zero.
 
+use crate::{Block, Fields};
 use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
 /// Numbers of the estimate.
@@ -19,6 +20,14 @@ pub struct AckedRateConfig {
     pub window: TimeDelta,
     /// With none, rises are thought less certain than falls; without bound, both alike.
     pub symmetry_cap: Rate,
+}
+
+impl Block for AckedRateConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields
+            .millis("acked_ms", (1.0, 1e4), &mut self.window)
+            .says("how long a sample of the acknowledged rate takes");
+    }
 }
 
 impl AckedRateConfig {
@@ -40,9 +49,10 @@ const VARIANCE: (f64, f64) = (50.0, 5.0);
 pub struct AckedRate {
     config: AckedRateConfig,
     bytes: u64,
-    /// How much of the window is over.
-    filled: TimeDelta,
-    last: Option<RemoteTime>,
+    /// When the sample that is being taken is over.
+    due: RemoteTime,
+    /// When the last packet arrived; [`RemoteTime::MAX`]: none did.
+    last: RemoteTime,
     estimate: Option<Belief>,
 }
 
@@ -56,31 +66,39 @@ struct Belief {
 impl AckedRate {
     /// Nothing known.
     pub fn new(config: AckedRateConfig) -> Self {
-        Self { config, bytes: 0, filled: TimeDelta::ZERO, last: None, estimate: None }
+        Self { config, bytes: 0, due: RemoteTime::MAX, last: RemoteTime::MAX, estimate: None }
     }
 
     /// A packet is known to have arrived then.
     #[inline]
     pub fn handle_arrival(&mut self, at: RemoteTime, size: DataSize) {
-        let window = if self.estimate.is_some() { self.config.window } else { self.config.first_window };
-        match self.last.replace(at).map(|last| at - last) {
-            None => {}
-            Some(step) if step < TimeDelta::ZERO => (self.bytes, self.filled) = (0, TimeDelta::ZERO),
-            Some(step) => {
-                self.filled += step;
-                // After a pause the sample begins anew; its end stays where it would have been.
-                if step > window {
-                    self.bytes = 0;
-                    self.filled = TimeDelta::from_nanos(self.filled.as_nanos() % window.as_nanos());
-                }
-            }
+        if at < self.last || at >= self.due {
+            self.begin(at);
         }
-        if self.filled >= window {
-            self.take(Rate::of(DataSize::from_bytes(self.bytes), window));
-            self.filled -= window;
-            self.bytes = 0;
-        }
+        self.last = at;
         self.bytes += size.as_bytes();
+    }
+
+    /// The packet that arrives now begins a sample, and may complete one.
+    #[cold]
+    fn begin(&mut self, at: RemoteTime) {
+        let (window, over) = (self.window(), at - self.due);
+        if at < self.last {
+            // The first packet, or the clock was set back.
+            self.due = at + window;
+        } else if at - self.last > window {
+            // After a pause the sample begins anew; its end stays where it would have been.
+            self.due = at + window - TimeDelta::from_nanos(over.as_nanos() % window.as_nanos());
+        } else {
+            self.take(Rate::of(DataSize::from_bytes(self.bytes), window));
+            self.due += self.window();
+        }
+        self.bytes = 0;
+    }
+
+    /// How long the present sample takes.
+    fn window(&self) -> TimeDelta {
+        if self.estimate.is_some() { self.config.window } else { self.config.first_window }
     }
 
     /// `R`; `None` before the first sample.

@@ -8,6 +8,7 @@
 //! stays sensitive to its own. `m` here is the scaled gradient `T = min(n, 60)·m` that the detector compares; eq. 17
 //! is homogeneous, so for n >= 60 that is the paper's form with gamma sixty times as large.
 
+use crate::{Block, Fields};
 use paceline_units::{RemoteTime, TimeDelta};
 
 /// Numbers of the threshold.
@@ -23,6 +24,19 @@ pub struct ThresholdConfig {
     pub range: (f64, f64),
     /// No update while `|T| - gamma` exceeds this, ms (gcc-02: 15; the paper has no guard: infinite).
     pub guard: f64,
+}
+
+impl Block for ThresholdConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.number("gamma_0", "ms", (0.0, 1e4), &mut self.gamma_0).says("first threshold, on min(n, 60)·m");
+        fields.number("k_u", "1/ms", (0.0, 0.1), &mut self.k_u).says("threshold gain up");
+        fields.number("k_d", "1/ms", (0.0, 0.1), &mut self.k_d).says("threshold gain down");
+        fields.number("gamma_min", "ms", (0.0, 100.0), &mut self.range.0).says("lowest threshold");
+        fields.number("gamma_max", "ms", (100.0, 1e5), &mut self.range.1).says("highest threshold");
+        fields
+            .number("guard_ms", "ms", (0.0, f64::INFINITY), &mut self.guard)
+            .says("no threshold update while |T| exceeds gamma by more");
+    }
 }
 
 /// Longest `dT` that counts (libwebrtc): with it `dT·k_u` stays at 1, beyond which eq. 17 would overshoot.
@@ -49,7 +63,7 @@ impl AdaptiveThreshold {
 
     /// Takes the scaled gradient `T` in ms of the frame that arrived at `now`. The first call only sets the time.
     pub fn update(&mut self, now: RemoteTime, t: f64) {
-        let dt = (now - self.updated.replace(now).unwrap_or(now)).min(DT_MAX).as_millis_f64();
+        let dt = now.since(self.updated.replace(now).unwrap_or(now)).min(DT_MAX).as_millis_f64();
         if t.abs() - self.gamma <= self.config.guard {
             self.gamma = step(self.gamma, t, dt, &self.config);
         }

@@ -10,6 +10,7 @@
 //! asks for no RTP timestamp, so all streams of a flow make one sequence of groups.
 
 use super::GroupDelta;
+use crate::{Block, Fields};
 use paceline_units::{DataSize, RemoteTime, Time, TimeDelta};
 
 /// Numbers of the grouping.
@@ -23,17 +24,50 @@ pub struct BurstConfig {
     pub resolution: TimeDelta,
 }
 
+impl BurstConfig {
+    /// libwebrtc's, of every year.
+    pub const LIBWEBRTC: Self = Self {
+        group: TimeDelta::from_millis(5),
+        burst: TimeDelta::from_millis(5),
+        resolution: TimeDelta::from_millis(1),
+    };
+}
+
+impl Block for BurstConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields
+            .millis("group_ms", (0.0, 1000.0), &mut self.group)
+            .says("packets sent within this of a group's first belong to it");
+        fields
+            .millis("burst_ms", (0.0, 1000.0), &mut self.burst)
+            .says("packets that arrive within this of the one before may be a burst");
+        fields.millis("clock_ms", (0.0, 100.0), &mut self.resolution).says("arrivals are rounded to this");
+    }
+}
+
 /// Builds groups from departures and arrivals.
 #[derive(Clone, Debug)]
 pub struct BurstGroups {
     config: BurstConfig,
     current: Option<Group>,
-    previous: Option<Group>,
+    previous: Option<Complete>,
 }
 
+/// A group that may go on.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     first: Time,
+    /// Whatever was sent until then belongs to it: the last of it, or what is sent within the group's length.
+    until: Time,
+    departure: Time,
+    /// On the receiver's clock as it is: when the group is complete, it is rounded.
+    arrival: RemoteTime,
+    bytes: i64,
+}
+
+/// What is left of a group that is over.
+#[derive(Clone, Copy, Debug)]
+struct Complete {
     departure: Time,
     arrival: RemoteTime,
     bytes: i64,
@@ -49,10 +83,9 @@ impl BurstGroups {
     /// group began is ignored.
     #[inline]
     pub fn handle_arrival(&mut self, now: RemoteTime, sent: Time, size: DataSize) -> Option<GroupDelta> {
-        let (now, bytes) = (rounded(now, self.config.resolution), size.as_bytes() as i64);
-        let fresh = Group { first: sent, departure: sent, arrival: now, bytes };
+        let bytes = size.as_bytes() as i64;
         let Some(current) = &mut self.current else {
-            self.current = Some(fresh);
+            self.current = Some(Group::new(now, sent, bytes, self.config.group));
             return None;
         };
         if sent < current.first {
@@ -60,18 +93,30 @@ impl BurstGroups {
         }
         // Departures of groups never fall: overtaken within a burst, a packet still belongs to it. libwebrtc computes
         // modulo 2^32 there and takes such a packet for one of 64 s later.
-        let late = sent <= current.departure;
-        if late || sent - current.first <= self.config.group || is_burst(current, now, sent, &self.config) {
+        if sent <= current.until {
             current.departure = current.departure.max(sent);
             current.arrival = now;
             current.bytes += bytes;
             return None;
         }
-        let complete = core::mem::replace(current, fresh);
+        self.next(now, sent, bytes)
+    }
+
+    /// A packet that was sent later than the group's length: of a burst, or the first of another group.
+    fn next(&mut self, now: RemoteTime, sent: Time, bytes: i64) -> Option<GroupDelta> {
+        let (c, current) = (&self.config, self.current.as_mut()?);
+        let arrival = rounded(current.arrival, c.resolution);
+        if is_burst(rounded(now, c.resolution).since(arrival), sent.since(current.departure), c.burst) {
+            (current.departure, current.until, current.arrival) = (sent, sent, now);
+            current.bytes += bytes;
+            return None;
+        }
+        let complete = Complete { departure: current.departure, arrival, bytes: current.bytes };
+        *current = Group::new(now, sent, bytes, c.group);
         let previous = self.previous.replace(complete)?;
         Some(GroupDelta {
-            arrival: complete.arrival - previous.arrival,
-            departure: complete.departure - previous.departure,
+            arrival: complete.arrival.since(previous.arrival),
+            departure: complete.departure.since(previous.departure),
             size: complete.bytes - previous.bytes,
         })
     }
@@ -82,12 +127,17 @@ impl BurstGroups {
     }
 }
 
+impl Group {
+    fn new(arrival: RemoteTime, sent: Time, bytes: i64, length: TimeDelta) -> Self {
+        Self { first: sent, until: sent + length, departure: sent, arrival, bytes }
+    }
+}
+
 /// Whether a packet left the queue with the one before it. Departures count in whole milliseconds, as libwebrtc's do.
-fn is_burst(group: &Group, now: RemoteTime, sent: Time, c: &BurstConfig) -> bool {
+fn is_burst(arrival: TimeDelta, departure: TimeDelta, burst: TimeDelta) -> bool {
     const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
-    let arrival = now - group.arrival;
-    let departure = MILLISECOND * (((sent - group.departure) + MILLISECOND / 2).as_nanos() / MILLISECOND.as_nanos());
-    departure == TimeDelta::ZERO || (arrival < departure && arrival <= c.burst)
+    let departure = TimeDelta::from_millis((departure + MILLISECOND / 2).as_nanos() / MILLISECOND.as_nanos());
+    departure == TimeDelta::ZERO || (arrival < departure && arrival <= burst)
 }
 
 /// An arrival on a clock of this resolution; zero: as it is.
@@ -103,15 +153,9 @@ pub(crate) fn rounded(now: RemoteTime, resolution: TimeDelta) -> RemoteTime {
 mod tests {
     use super::*;
 
-    const LIBWEBRTC: BurstConfig = BurstConfig {
-        group: TimeDelta::from_millis(5),
-        burst: TimeDelta::from_millis(5),
-        resolution: TimeDelta::from_millis(1),
-    };
-
     /// Packets as (sent, arrived) in µs and bytes; deltas as (arrival, departure) in µs and bytes.
     fn deltas(packets: &[(i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
-        let mut groups = BurstGroups::new(LIBWEBRTC);
+        let mut groups = BurstGroups::new(BurstConfig::LIBWEBRTC);
         let at = |us: i64| us * 1000;
         packets
             .iter()

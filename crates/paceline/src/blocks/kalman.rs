@@ -4,6 +4,8 @@
 //! from the residual itself, so the filter trusts measurements less on a path that jitters. Each equation is one
 //! function below. All values in milliseconds (variances in ms²) per frame.
 
+use crate::{Block, Fields};
+
 /// Numbers of the filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KalmanConfig {
@@ -19,6 +21,19 @@ pub struct KalmanConfig {
     pub variance_min: f64,
     /// Cap of the residual that enters the noise estimate, in standard deviations. 0: none, as printed. gcc-02: 3.
     pub outlier_cap: f64,
+}
+
+impl Block for KalmanConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.number("q", "ms²", (1e-12, 1e3), &mut self.q).says("Kalman state noise variance");
+        fields.number("beta", "", (0.0, 1.0), &mut self.beta).says("memory of the noise estimate");
+        fields.number("p_0", "ms²", (0.0, 1e3), &mut self.p_0).says("first error variance");
+        fields.number("variance_0", "ms²", (1e-9, 1e6), &mut self.variance_0).says("first noise variance");
+        fields.number("variance_min", "ms²", (0.0, 1e3), &mut self.variance_min).says("lowest noise variance");
+        fields
+            .number("outlier_cap", "", (0.0, 100.0), &mut self.outlier_cap)
+            .says("residuals beyond this many standard deviations are capped in the noise estimate");
+    }
 }
 
 /// The filter.

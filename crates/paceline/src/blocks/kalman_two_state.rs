@@ -5,6 +5,7 @@
 //! (a test below shows it); libwebrtc's receiver-side estimator kept it all the same. Follows libwebrtc's
 //! `overuse_estimator` in the order of its steps.
 
+use crate::{Block, Fields};
 use libm::{pow, sqrt};
 
 /// Numbers of the filter.
@@ -23,6 +24,21 @@ pub struct TwoStateConfig {
     /// Noise is learnt while the scaled offset is within the threshold (2013), or while the detector says normal (2015).
     /// For whoever runs the filter: it is told `stable`.
     pub learns_within: bool,
+}
+
+impl Block for TwoStateConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.number("q_slope", "(ms/B)²", (0.0, 1e-3), &mut self.q_slope).says("state noise of 1/C per ");
+        fields.number("q_offset", "ms²", (0.0, 1e3), &mut self.q_offset).says("state noise of m per ");
+        fields.flag("scale_noise", &mut self.scale_noise).says("1: state noise grows with the frame period");
+        fields
+            .flag("cap_keeps_sign", &mut self.cap_keeps_sign)
+            .says("an outlier is capped to +3 standard deviations in the noise estimate, whatever its sign");
+        fields.number("variance_min", "ms²", (1e-7, 1e3), &mut self.variance_min).says("lowest noise variance");
+        fields
+            .flag("learns_within", &mut self.learns_within)
+            .says("noise is learnt while min(n, 60)·m is within the threshold");
+    }
 }
 
 impl TwoStateConfig {

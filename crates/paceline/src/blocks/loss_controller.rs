@@ -10,6 +10,7 @@
 //! (fhmn13, eq. 1).
 
 use super::tfrc;
+use crate::{Block, Fields};
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
 /// Numbers of the controller, all from eq. 5.
@@ -27,6 +28,33 @@ pub struct LossConfig {
     pub decrease: f64,
     /// The packet size of the TCP throughput below which the rate does not fall; none in eq. 5.
     pub tfrc: Option<DataSize>,
+}
+
+impl LossConfig {
+    /// The packet size that libwebrtc of 2013 gives TFRC (`kAvgPacketSizeBytes`).
+    pub const SEGMENT: DataSize = DataSize::from_bytes(1000);
+    /// As in 2013 (fhmn13, eq. 1).
+    pub const Y2013: Self = Self {
+        low: 0.02,
+        high: 0.1,
+        increase: 1.05,
+        step: Rate::from_kbps(1),
+        decrease: 0.5,
+        tfrc: Some(Self::SEGMENT),
+    };
+}
+
+impl Block for LossConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.number("loss_low", "", (0.0, 1.0), &mut self.low).says("below this loss A_s grows");
+        fields.number("loss_high", "", (0.0, 1.0), &mut self.high).says("above this loss A_s falls");
+        fields.number("loss_increase", "", (1.0, 10.0), &mut self.increase).says("growth of A_s per report");
+        fields.rate("loss_step", (0.0, 1e6), &mut self.step).says("added before growth");
+        fields.number("loss_decrease", "", (0.0, 1.0), &mut self.decrease).says("fall of A_s per fraction lost");
+        let mut floor = self.tfrc.is_some();
+        fields.flag("tfrc", &mut floor).says("A_s does not fall below what TCP would get");
+        self.tfrc = floor.then_some(self.tfrc.unwrap_or(Self::SEGMENT));
+    }
 }
 
 /// The controller.

@@ -9,6 +9,7 @@
 //!
 //! It runs each 25 ms on the last report, for as long as that is less than six seconds old.
 
+use crate::{Block, Fields};
 use paceline_units::{Fraction, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 
@@ -23,6 +24,17 @@ pub struct SendSideConfig {
     pub increase: f64,
     /// Share of the fraction lost by which the rate falls.
     pub decrease: f64,
+}
+
+impl Block for SendSideConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.number("loss_low", "", (0.0, 1.0), &mut self.low).says("up to this loss the rate grows");
+        fields.number("loss_high", "", (0.0, 1.0), &mut self.high).says("above this loss the rate falls");
+        fields
+            .number("loss_increase", "", (1.0, 10.0), &mut self.increase)
+            .says("growth over the least rate of the last second");
+        fields.number("loss_decrease", "", (0.0, 1.0), &mut self.decrease).says("fall per fraction lost");
+    }
 }
 
 /// How often it runs.

@@ -9,6 +9,7 @@
 //! over the last 20 groups; until then it is zero. A trend is milliseconds of delay per millisecond: on a saturated
 //! link what is sent over its capacity, in shares of what is sent.
 
+use crate::{Block, Fields};
 use paceline_units::{RemoteTime, TimeDelta};
 
 /// Numbers of the trendline.
@@ -18,6 +19,13 @@ pub struct TrendlineConfig {
     pub window: usize,
     /// Memory of the smoothed delay (rmcat-ns3, section 3: 0.9).
     pub smoothing: f64,
+}
+
+impl Block for TrendlineConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.count("window", (2, Self::WINDOW_MAX), &mut self.window).says("groups that the line is fitted to");
+        fields.number("smoothing", "", (0.0, 1.0), &mut self.smoothing).says("memory of the smoothed delay");
+    }
 }
 
 impl TrendlineConfig {
@@ -65,19 +73,20 @@ impl Trendline {
         if self.next == 0 {
             self.count_from(now, self.smoothed);
         }
-        let point = ((now - self.origin.0).as_millis_f64(), self.smoothed - self.origin.1);
+        let point = (now.since(self.origin.0).as_millis_f64(), self.smoothed - self.origin.1);
         let oldest = core::mem::replace(&mut self.points[self.next], point);
-        if self.full {
-            self.sums.take(oldest, -1.0);
-        }
-        self.sums.take(point, 1.0);
+        // Before the window is full these are zeros.
+        self.sums.drop(oldest);
+        self.sums.take(point);
         self.next += 1;
         if self.next == self.config.window {
             (self.next, self.full) = (0, true);
         }
-        if self.full {
+        if self.full
+            && let Some(slope) = self.sums.slope(self.config.window as f64)
+        {
             // Groups that came all at once have no line: the last one stands.
-            self.trend = self.sums.slope(self.config.window as f64).unwrap_or(self.trend);
+            self.trend = slope;
         }
         self.trend
     }
@@ -95,7 +104,7 @@ impl Trendline {
         if self.full {
             for point in &mut self.points[..self.config.window] {
                 *point = (point.0 - x, point.1 - y);
-                self.sums.take(*point, 1.0);
+                self.sums.take(*point);
             }
         }
     }
@@ -115,11 +124,18 @@ struct Sums {
 }
 
 impl Sums {
-    fn take(&mut self, (x, y): (f64, f64), sign: f64) {
-        self.x += sign * x;
-        self.y += sign * y;
-        self.xx += sign * x * x;
-        self.xy += sign * x * y;
+    fn take(&mut self, (x, y): (f64, f64)) {
+        self.x += x;
+        self.y += y;
+        self.xx += x * x;
+        self.xy += x * y;
+    }
+
+    fn drop(&mut self, (x, y): (f64, f64)) {
+        self.x -= x;
+        self.y -= y;
+        self.xx -= x * x;
+        self.xy -= x * y;
     }
 
     /// Eq. 5; `None` for arrivals that lie, to the microsecond, at one time.

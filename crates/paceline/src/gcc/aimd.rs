@@ -15,6 +15,7 @@
 use super::RateState;
 use super::rate_controller::near_growth;
 use crate::blocks::{Convergence, Usage};
+use crate::{Block, Fields};
 use core::ops::Sub;
 use libm::pow;
 use paceline_units::{Rate, TimeDelta};
@@ -31,6 +32,17 @@ pub struct AimdConfig {
     /// Round-trip time that growth near convergence and the pace of decreases assume until it is told: a receiver that
     /// sends no media never knows it.
     pub rtt: TimeDelta,
+}
+
+impl Block for AimdConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).says("growth far from convergence");
+        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).says("share of R kept in a decrease");
+        fields
+            .number("headroom", "", (1.0, 100.0), &mut self.headroom)
+            .says("above this many times R the rate does not grow");
+        fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).says("round-trip time");
+    }
 }
 
 /// Longest step that multiplicative growth counts.
@@ -108,6 +120,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
             return None;
         }
         let incoming = incoming.unwrap_or(self.rate);
+        let bound = incoming.scale(self.config.headroom) + LAG;
         let before = self.state;
         self.state = match usage {
             Usage::Over => RateState::Decrease,
@@ -121,7 +134,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
                 let dt = last.map_or(STEP_MAX, |last| now - last);
                 self.changed = Some(now);
                 self.convergence.handle_growth(incoming);
-                self.rate + self.growth(dt)
+                if self.rate < bound { self.rate + self.growth(dt) } else { self.rate }
             }
             RateState::Decrease => {
                 let rate = self.decreased(incoming);
@@ -130,7 +143,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
                 rate
             }
         };
-        self.rate = bounded(rate, self.rate, incoming, self.config.headroom).max(self.min);
+        self.rate = bounded(rate, self.rate, bound).max(self.min);
         Some(self.rate)
     }
 
@@ -182,8 +195,7 @@ pub(super) fn feedback_interval(rate: Rate) -> TimeDelta {
 }
 
 /// Growth stops at the headroom; a rate that is above it already stays.
-fn bounded(rate: Rate, before: Rate, incoming: Rate, headroom: f64) -> Rate {
-    let bound = incoming.scale(headroom) + LAG;
+fn bounded(rate: Rate, before: Rate, bound: Rate) -> Rate {
     if rate > before && rate > bound { bound.max(before) } else { rate }
 }
 

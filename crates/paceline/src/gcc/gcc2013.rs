@@ -13,10 +13,10 @@
 use super::{Alpha, Growth, RateState, RegionConfig, RegionEstimator, RembTimer};
 use crate::blocks::{Departure, FrameGroups, IncomingRate, LossConfig, LossController, TwoStateConfig, rounded};
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, MediaKind, Message, PacketKind, ReceiveHalf,
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Fields, MediaKind, Message, PacketKind, ReceiveHalf,
     ReceiverReport, SendHalf, Setup, SignalSpec, Signals,
 };
-use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use paceline_units::{Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
 /// `gcc-2013`.
 pub(crate) fn entry() -> Entry {
@@ -59,9 +59,6 @@ pub struct Gcc2013Config {
     pub pacing_factor: Option<f64>,
 }
 
-/// Packet size that TFRC counts with (libwebrtc: `kAvgPacketSizeBytes`).
-const SEGMENT: DataSize = DataSize::from_bytes(1000);
-
 impl Default for Gcc2013Config {
     fn default() -> Self {
         Self {
@@ -77,202 +74,13 @@ impl Default for Gcc2013Config {
             remb_ms: 1000.0,
             remb_rule: RembRule::Decrease,
             remb_lasts: false,
-            loss: LossConfig {
-                low: 0.02,
-                high: 0.1,
-                increase: 1.05,
-                step: Rate::from_kbps(1),
-                decrease: 0.5,
-                tfrc: Some(SEGMENT),
-            },
+            loss: LossConfig::Y2013,
             pacing_factor: None,
         }
     }
 }
 
 impl Config for Gcc2013Config {
-    const FIELDS: &'static [Field<Self>] = &[
-        field(
-            "clock_ms",
-            "ms",
-            "arrivals are rounded to this: libwebrtc counts whole milliseconds; 0: as they are",
-            (0.0, 100.0),
-            |c| c.clock.as_millis_f64(),
-            |c, v| c.clock = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "q_slope",
-            "(ms/B)²",
-            "state noise of 1/C per frame of 33.3 ms (OverUseDetectorOptions)",
-            (0.0, 1e-3),
-            |c| c.kalman.q_slope,
-            |c, v| c.kalman.q_slope = v,
-        ),
-        field(
-            "q_offset",
-            "ms²",
-            "state noise of m per frame of 33.3 ms (OverUseDetectorOptions)",
-            (0.0, 1e3),
-            |c| c.kalman.q_offset,
-            |c, v| c.kalman.q_offset = v,
-        ),
-        field(
-            "scale_noise",
-            "",
-            "1: state noise grows with the frame period (UpdateKalman); 0: it is per frame, as in 2015",
-            (0.0, 1.0),
-            |c| flag(c.kalman.scale_noise),
-            |c, v| c.kalman.scale_noise = v >= 0.5,
-        ),
-        field(
-            "cap_keeps_sign",
-            "",
-            "an outlier is capped to +3 standard deviations in the noise estimate, whatever its sign (UpdateKalman): 0; it keeps its sign, as in 2015: 1",
-            (0.0, 1.0),
-            |c| flag(c.kalman.cap_keeps_sign),
-            |c, v| c.kalman.cap_keeps_sign = v >= 0.5,
-        ),
-        field(
-            "variance_min",
-            "ms²",
-            "lowest noise variance (UpdateNoiseEstimate)",
-            (1e-7, 1e3),
-            |c| c.kalman.variance_min,
-            |c, v| c.kalman.variance_min = v,
-        ),
-        field(
-            "learns_within",
-            "",
-            "noise is learnt while min(n, 60)·m is within the threshold (UpdateKalman): 1; while the detector says normal, as in 2015: 0",
-            (0.0, 1.0),
-            |c| flag(c.kalman.learns_within),
-            |c, v| c.kalman.learns_within = v >= 0.5,
-        ),
-        field(
-            "threshold_ms",
-            "ms",
-            "threshold on min(n, 60)·m where the maximum is unknown; half of it elsewhere (SetRateControlRegion)",
-            (0.0, 1e4),
-            |c| c.threshold_ms,
-            |c, v| c.threshold_ms = v,
-        ),
-        field(
-            "overuse_ms",
-            "ms",
-            "how long over-use must last (kOverUsingTimeThreshold)",
-            (0.0, 1e4),
-            |c| c.overuse_ms,
-            |c, v| c.overuse_ms = v,
-        ),
-        field(
-            "alpha_near",
-            "",
-            "share of R kept in a decrease near the maximum, eq. 3 (ChangeRegion)",
-            (0.1, 1.0),
-            |c| c.alpha.0,
-            |c, v| c.alpha.0 = v,
-        ),
-        field(
-            "alpha_far",
-            "",
-            "share of R kept in a decrease elsewhere, eq. 3 (ChangeRegion)",
-            (0.1, 1.0),
-            |c| c.alpha.1,
-            |c, v| c.alpha.1 = v,
-        ),
-        field(
-            "recovery",
-            "",
-            "growth after Hold begins at alpha times the highest R of that time (ChangeBitRate): 1; where it was: 0",
-            (0.0, 1.0),
-            |c| flag(c.recovery),
-            |c, v| c.recovery = v >= 0.5,
-        ),
-        field(
-            "headroom",
-            "",
-            "no step ends above this many times R, section 2.2",
-            (1.0, 100.0),
-            |c| c.headroom,
-            |c, v| c.headroom = v,
-        ),
-        field(
-            "rtt_ms",
-            "ms",
-            "round-trip time that a receiver assumes (kDefaultRttMs)",
-            (0.0, 1e4),
-            |c| c.rtt.as_millis_f64(),
-            |c, v| c.rtt = TimeDelta::from_millis_f64(v),
-        ),
-        field("window_ms", "ms", "window of R, eq. 3", (10.0, 1e4), |c| c.window_ms, |c, v| c.window_ms = v),
-        field(
-            "remb_ms",
-            "ms",
-            "least interval of REMBs but for a fall of 3 %, section 2.2",
-            (10.0, 1e5),
-            |c| c.remb_ms,
-            |c, v| c.remb_ms = v,
-        ),
-        field(
-            "remb_rule",
-            "",
-            "REMBs go out while A_r decreases, section 2.2, that is, in the state of that name or when it is lower: 1; only when it is lower: 0; in any case, as in libwebrtc: 2",
-            (0.0, 2.0),
-            |c| f64::from(c.remb_rule as u8),
-            |c, v| c.remb_rule = RembRule::of(v),
-        ),
-        field(
-            "remb_lasts",
-            "",
-            "a REMB lowers A_s when it comes, eq. 2: 0; and bounds it until the next, as in libwebrtc: 1",
-            (0.0, 1.0),
-            |c| flag(c.remb_lasts),
-            |c, v| c.remb_lasts = v >= 0.5,
-        ),
-        field("loss_low", "", "below this loss A_s grows, eq. 1", (0.0, 1.0), |c| c.loss.low, |c, v| c.loss.low = v),
-        field("loss_high", "", "above this loss A_s falls, eq. 1", (0.0, 1.0), |c| c.loss.high, |c, v| c.loss.high = v),
-        field(
-            "loss_increase",
-            "",
-            "growth of A_s per report, eq. 1",
-            (1.0, 10.0),
-            |c| c.loss.increase,
-            |c, v| c.loss.increase = v,
-        ),
-        field(
-            "loss_step",
-            "bit/s",
-            "added before growth, eq. 1",
-            (0.0, 1e6),
-            |c| c.loss.step.as_bps_f64(),
-            |c, v| c.loss.step = Rate::from_bps_f64(v),
-        ),
-        field(
-            "loss_decrease",
-            "",
-            "fall of A_s per fraction lost, eq. 1",
-            (0.0, 1.0),
-            |c| c.loss.decrease,
-            |c, v| c.loss.decrease = v,
-        ),
-        field(
-            "tfrc",
-            "",
-            "A_s does not fall below what TCP would get, eq. 1: 1; without that: 0",
-            (0.0, 1.0),
-            |c| flag(c.loss.tfrc.is_some()),
-            |c, v| c.loss.tfrc = (v >= 0.5).then_some(SEGMENT),
-        ),
-        field(
-            "pacing_factor",
-            "",
-            "pacing rate over target; none (0): packets leave as they are made, as Chromium's did (video_leaky_bucket was off)",
-            (0.0, 10.0),
-            |c| c.pacing_factor.unwrap_or(0.0),
-            |c, v| c.pacing_factor = (v > 0.0).then_some(v.max(1.0)),
-        ),
-    ];
-
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
         &[
             SignalSpec::series("A_s", "bit/s"),
@@ -281,6 +89,70 @@ impl Config for Gcc2013Config {
         ],
         RegionEstimator::SIGNALS,
     );
+
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields
+            .millis("clock_ms", (0.0, 100.0), &mut self.clock)
+            .says("arrivals are rounded to this: libwebrtc counts whole milliseconds; 0: as they are");
+        fields.block(
+            &mut self.kalman,
+            &[
+                ("q_slope", "frame of 33.3 ms (OverUseDetectorOptions)"),
+                ("q_offset", "frame of 33.3 ms (OverUseDetectorOptions)"),
+                ("scale_noise", " (UpdateKalman); 0: it is per frame, as in 2015"),
+                ("cap_keeps_sign", " (UpdateKalman): 0; it keeps its sign, as in 2015: 1"),
+                ("variance_min", " (UpdateNoiseEstimate)"),
+                ("learns_within", " (UpdateKalman): 1; while the detector says normal, as in 2015: 0"),
+            ],
+        );
+        fields.number("threshold_ms", "ms", (0.0, 1e4), &mut self.threshold_ms).says(
+            "threshold on min(n, 60)·m where the maximum is unknown; half of it elsewhere (SetRateControlRegion)",
+        );
+        fields
+            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
+            .says("how long over-use must last (kOverUsingTimeThreshold)");
+        fields
+            .number("alpha_near", "", (0.1, 1.0), &mut self.alpha.0)
+            .says("share of R kept in a decrease near the maximum, eq. 3 (ChangeRegion)");
+        fields
+            .number("alpha_far", "", (0.1, 1.0), &mut self.alpha.1)
+            .says("share of R kept in a decrease elsewhere, eq. 3 (ChangeRegion)");
+        fields.flag("recovery", &mut self.recovery).says(
+            "growth after Hold begins at alpha times the highest R of that time (ChangeBitRate): 1; where it was: 0",
+        );
+        fields
+            .number("headroom", "", (1.0, 100.0), &mut self.headroom)
+            .says("no step ends above this many times R, section 2.2");
+        fields
+            .millis("rtt_ms", (0.0, 1e4), &mut self.rtt)
+            .says("round-trip time that a receiver assumes (kDefaultRttMs)");
+        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).says("window of R, eq. 3");
+        fields
+            .number("remb_ms", "ms", (10.0, 1e5), &mut self.remb_ms)
+            .says("least interval of REMBs but for a fall of 3 %, section 2.2");
+        fields.choice("remb_rule", &[RembRule::Fall, RembRule::Decrease, RembRule::Always], &mut self.remb_rule).says(
+            "REMBs go out while A_r decreases, section 2.2, that is, in the state of that name or when it is lower: 1; only when it is lower: 0; in any case, as in libwebrtc: 2",
+        );
+        fields
+            .flag("remb_lasts", &mut self.remb_lasts)
+            .says("a REMB lowers A_s when it comes, eq. 2: 0; and bounds it until the next, as in libwebrtc: 1");
+        fields.block(
+            &mut self.loss,
+            &[
+                ("loss_low", ", eq. 1"),
+                ("loss_high", ", eq. 1"),
+                ("loss_increase", ", eq. 1"),
+                ("loss_step", ", eq. 1"),
+                ("loss_decrease", ", eq. 1"),
+                ("tfrc", ", eq. 1: 1; without that: 0"),
+            ],
+        );
+        let mut factor = self.pacing_factor.unwrap_or(0.0);
+        fields.number("pacing_factor", "", (0.0, 10.0), &mut factor).says(
+            "pacing rate over target; none (0): packets leave as they are made, as Chromium's did (video_leaky_bucket was off)",
+        );
+        self.pacing_factor = (factor > 0.0).then_some(factor.max(1.0));
+    }
 
     fn build(&self, setup: &Setup) -> Controller {
         let (near, far) = self.alpha;
@@ -331,14 +203,6 @@ pub enum RembRule {
 }
 
 impl RembRule {
-    fn of(index: f64) -> Self {
-        match index {
-            v if v >= 1.5 => Self::Always,
-            v if v >= 0.5 => Self::Decrease,
-            _ => Self::Fall,
-        }
-    }
-
     fn tells(self, before: Option<Rate>, rate: Rate, state: RateState) -> bool {
         let falls = before.is_some_and(|before| rate < before);
         match self {
@@ -347,22 +211,6 @@ impl RembRule {
             Self::Always => true,
         }
     }
-}
-
-/// One line of the table above.
-const fn field(
-    name: &'static str,
-    unit: &'static str,
-    source: &'static str,
-    range: (f64, f64),
-    get: fn(&Gcc2013Config) -> f64,
-    set: fn(&mut Gcc2013Config, f64),
-) -> Field<Gcc2013Config> {
-    Field { name, unit, source, range, get, set }
-}
-
-fn flag(set: bool) -> f64 {
-    f64::from(u8::from(set))
 }
 
 /// After this much silence everything begins anew (kStreamTimeOutMs).
@@ -464,7 +312,7 @@ impl SendHalf for Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_units::Fraction;
+    use paceline_units::{DataSize, Fraction};
 
     const SETUP: Setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
 

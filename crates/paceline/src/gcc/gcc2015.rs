@@ -14,10 +14,10 @@
 use super::{Alpha, Growth, Reading, RegionConfig, RegionEstimator, RembTimer};
 use crate::blocks::{BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, TwoStateConfig};
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, Message, ReceiveHalf, ReceiverReport, SendHalf,
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Fields, Message, ReceiveHalf, ReceiverReport, SendHalf,
     Setup, SignalSpec, Signals,
 };
-use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
+use paceline_units::{Ecn, Rate, RemoteTime, Time, TimeDelta};
 
 const SOURCE: &str = "Atwah: Dynamic Alpha Congestion Controller for WebRTC (thesis, Ottawa 2015), chapters 3 and 4; libwebrtc of 2014 and 2015";
 
@@ -66,17 +66,10 @@ pub struct Gcc2015Config {
     pub pacing_factor: f64,
 }
 
-/// Packet size that TFRC counts with (libwebrtc of 2013).
-const SEGMENT: DataSize = DataSize::from_bytes(1000);
-
 impl Default for Gcc2015Config {
     fn default() -> Self {
         Self {
-            groups: BurstConfig {
-                group: TimeDelta::from_millis(5),
-                burst: TimeDelta::from_millis(5),
-                resolution: TimeDelta::from_millis(1),
-            },
+            groups: BurstConfig::LIBWEBRTC,
             kalman: TwoStateConfig::Y2015,
             threshold_ms: 25.0,
             overuse_ms: 100.0,
@@ -88,208 +81,13 @@ impl Default for Gcc2015Config {
             rtt: TimeDelta::from_millis(200),
             window_ms: 1000.0,
             remb_ms: 200.0,
-            loss: LossConfig {
-                low: 0.02,
-                high: 0.1,
-                increase: 1.05,
-                step: Rate::from_kbps(1),
-                decrease: 0.5,
-                tfrc: Some(SEGMENT),
-            },
+            loss: LossConfig::Y2013,
             pacing_factor: 2.5,
         }
     }
 }
 
 impl Config for Gcc2015Config {
-    const FIELDS: &'static [Field<Self>] = &[
-        field(
-            "group_ms",
-            "ms",
-            "packets sent within this of a group's first belong to it (kTimestampGroupLengthMs)",
-            (0.0, 1000.0),
-            |c| c.groups.group.as_millis_f64(),
-            |c, v| c.groups.group = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "burst_ms",
-            "ms",
-            "packets that arrive within this of the one before may be a burst (kBurstDeltaThresholdMs)",
-            (0.0, 1000.0),
-            |c| c.groups.burst.as_millis_f64(),
-            |c, v| c.groups.burst = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "clock_ms",
-            "ms",
-            "arrivals are rounded to this: libwebrtc counts whole milliseconds; 0: as they are",
-            (0.0, 100.0),
-            |c| c.groups.resolution.as_millis_f64(),
-            |c, v| c.groups.resolution = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "q_slope",
-            "(ms/B)²",
-            "state noise of 1/C per group (OverUseDetectorOptions)",
-            (0.0, 1e-3),
-            |c| c.kalman.q_slope,
-            |c, v| c.kalman.q_slope = v,
-        ),
-        field(
-            "q_offset",
-            "ms²",
-            "state noise of m per group (OverUseDetectorOptions)",
-            (0.0, 1e3),
-            |c| c.kalman.q_offset,
-            |c, v| c.kalman.q_offset = v,
-        ),
-        field(
-            "variance_min",
-            "ms²",
-            "lowest noise variance (UpdateNoiseEstimate)",
-            (1e-7, 1e3),
-            |c| c.kalman.variance_min,
-            |c, v| c.kalman.variance_min = v,
-        ),
-        field(
-            "threshold_ms",
-            "ms",
-            "threshold on min(n, 60)·m where the maximum is unknown, section 4.1; half of it elsewhere, algorithm 2",
-            (0.0, 1e4),
-            |c| c.threshold_ms,
-            |c, v| c.threshold_ms = v,
-        ),
-        field(
-            "overuse_ms",
-            "ms",
-            "how long over-use must last (overusing_time_threshold)",
-            (0.0, 1e4),
-            |c| c.overuse_ms,
-            |c, v| c.overuse_ms = v,
-        ),
-        field(
-            "growth",
-            "",
-            "law of growth: 0: additive near the maximum, 8 % a second elsewhere (aimd_rate_control.cc, which the thesis changes); 1: the eta of 2013",
-            (0.0, 1.0),
-            |c| f64::from(u8::from(c.growth == Growth::Response)),
-            |c, v| c.growth = if v >= 0.5 { Growth::Response } else { Growth::Aimd },
-        ),
-        field(
-            "alpha_near",
-            "",
-            "share of R kept in a decrease near the maximum, section 4.3",
-            (0.1, 1.0),
-            |c| c.alpha.0,
-            |c, v| c.alpha.0 = v,
-        ),
-        field(
-            "alpha_far",
-            "",
-            "share of R kept in a decrease elsewhere, section 4.3",
-            (0.1, 1.0),
-            |c| c.alpha.1,
-            |c, v| c.alpha.1 = v,
-        ),
-        field(
-            "dynamic_alpha",
-            "",
-            "0: alpha by region; 1: by equation 4.1 as printed; 2: by equation 4.1 with the line of 4.2 that table 2 comes nearest to, (0.99 - b) / 1.3, everywhere",
-            (0.0, 2.0),
-            |c| reading_index(c.dynamic),
-            |c, v| c.dynamic = reading(v),
-        ),
-        field(
-            "recovery",
-            "",
-            "growth after Hold begins at alpha times the highest R of that time: 1 in 2013 and 2014; the thesis shows no such line (0)",
-            (0.0, 1.0),
-            |c| f64::from(u8::from(c.recovery)),
-            |c, v| c.recovery = v >= 0.5,
-        ),
-        field(
-            "headroom",
-            "",
-            "no step ends above this many times R, section 3.2.2",
-            (1.0, 100.0),
-            |c| c.headroom,
-            |c, v| c.headroom = v,
-        ),
-        field(
-            "rtt_ms",
-            "ms",
-            "round-trip time that a receiver assumes (kDefaultRttMs)",
-            (0.0, 1e4),
-            |c| c.rtt.as_millis_f64(),
-            |c, v| c.rtt = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "window_ms",
-            "ms",
-            "window of R (incoming_bitrate_)",
-            (10.0, 1e4),
-            |c| c.window_ms,
-            |c, v| c.window_ms = v,
-        ),
-        field(
-            "remb_ms",
-            "ms",
-            "least interval of REMBs but for a fall of 3 % (kRembSendIntervalMs)",
-            (10.0, 1e5),
-            |c| c.remb_ms,
-            |c, v| c.remb_ms = v,
-        ),
-        field("loss_low", "", "below this loss A_s grows, eq. 3.1", (0.0, 1.0), |c| c.loss.low, |c, v| c.loss.low = v),
-        field(
-            "loss_high",
-            "",
-            "above this loss A_s falls, eq. 3.1",
-            (0.0, 1.0),
-            |c| c.loss.high,
-            |c, v| c.loss.high = v,
-        ),
-        field(
-            "loss_increase",
-            "",
-            "growth of A_s per report, eq. 3.1",
-            (1.0, 10.0),
-            |c| c.loss.increase,
-            |c, v| c.loss.increase = v,
-        ),
-        field(
-            "loss_step",
-            "bit/s",
-            "added before growth, eq. 3.1",
-            (0.0, 1e6),
-            |c| c.loss.step.as_bps_f64(),
-            |c, v| c.loss.step = Rate::from_bps_f64(v),
-        ),
-        field(
-            "loss_decrease",
-            "",
-            "fall of A_s per fraction lost, eq. 3.1",
-            (0.0, 1.0),
-            |c| c.loss.decrease,
-            |c, v| c.loss.decrease = v,
-        ),
-        field(
-            "tfrc",
-            "",
-            "A_s does not fall below what TCP would get, eq. 3.1: 1; without that: 0",
-            (0.0, 1.0),
-            |c| f64::from(u8::from(c.loss.tfrc.is_some())),
-            |c, v| c.loss.tfrc = (v >= 0.5).then_some(SEGMENT),
-        ),
-        field(
-            "pacing_factor",
-            "",
-            "pacing rate over target (kDefaultPaceMultiplier)",
-            (1.0, 10.0),
-            |c| c.pacing_factor,
-            |c, v| c.pacing_factor = v,
-        ),
-    ];
-
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
         &[
             SignalSpec::series("A_s", "bit/s"),
@@ -298,6 +96,71 @@ impl Config for Gcc2015Config {
         ],
         RegionEstimator::SIGNALS,
     );
+
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.block(
+            &mut self.groups,
+            &[
+                ("group_ms", " (kTimestampGroupLengthMs)"),
+                ("burst_ms", " (kBurstDeltaThresholdMs)"),
+                ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
+            ],
+        );
+        fields.block(
+            &mut self.kalman,
+            &[
+                ("q_slope", "group (OverUseDetectorOptions)"),
+                ("q_offset", "group (OverUseDetectorOptions)"),
+                ("variance_min", " (UpdateNoiseEstimate)"),
+            ],
+        );
+        fields.number("threshold_ms", "ms", (0.0, 1e4), &mut self.threshold_ms).says(
+            "threshold on min(n, 60)·m where the maximum is unknown, section 4.1; half of it elsewhere, algorithm 2",
+        );
+        fields
+            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
+            .says("how long over-use must last (overusing_time_threshold)");
+        fields.choice("growth", &[Growth::Aimd, Growth::Response], &mut self.growth).says(
+            "law of growth: 0: additive near the maximum, 8 % a second elsewhere (aimd_rate_control.cc, which the thesis changes); 1: the eta of 2013",
+        );
+        fields
+            .number("alpha_near", "", (0.1, 1.0), &mut self.alpha.0)
+            .says("share of R kept in a decrease near the maximum, section 4.3");
+        fields
+            .number("alpha_far", "", (0.1, 1.0), &mut self.alpha.1)
+            .says("share of R kept in a decrease elsewhere, section 4.3");
+        let readings = [None, Some(Reading::Printed), Some(Reading::Tabulated)];
+        fields.choice("dynamic_alpha", &readings, &mut self.dynamic).says(
+            "0: alpha by region; 1: by equation 4.1 as printed; 2: by equation 4.1 with the line of 4.2 that table 2 comes nearest to, (0.99 - b) / 1.3, everywhere",
+        );
+        fields.flag("recovery", &mut self.recovery).says(
+            "growth after Hold begins at alpha times the highest R of that time: 1 in 2013 and 2014; the thesis shows no such line (0)",
+        );
+        fields
+            .number("headroom", "", (1.0, 100.0), &mut self.headroom)
+            .says("no step ends above this many times R, section 3.2.2");
+        fields
+            .millis("rtt_ms", (0.0, 1e4), &mut self.rtt)
+            .says("round-trip time that a receiver assumes (kDefaultRttMs)");
+        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).says("window of R (incoming_bitrate_)");
+        fields
+            .number("remb_ms", "ms", (10.0, 1e5), &mut self.remb_ms)
+            .says("least interval of REMBs but for a fall of 3 % (kRembSendIntervalMs)");
+        fields.block(
+            &mut self.loss,
+            &[
+                ("loss_low", ", eq. 3.1"),
+                ("loss_high", ", eq. 3.1"),
+                ("loss_increase", ", eq. 3.1"),
+                ("loss_step", ", eq. 3.1"),
+                ("loss_decrease", ", eq. 3.1"),
+                ("tfrc", ", eq. 3.1: 1; without that: 0"),
+            ],
+        );
+        fields
+            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
+            .says("pacing rate over target (kDefaultPaceMultiplier)");
+    }
 
     fn build(&self, setup: &Setup) -> Controller {
         let (near, far) = self.alpha;
@@ -330,34 +193,6 @@ impl Config for Gcc2015Config {
             feedback: FeedbackKind::None,
             ecn: Ecn::NotEct,
         }
-    }
-}
-
-/// One line of the table above.
-const fn field(
-    name: &'static str,
-    unit: &'static str,
-    source: &'static str,
-    range: (f64, f64),
-    get: fn(&Gcc2015Config) -> f64,
-    set: fn(&mut Gcc2015Config, f64),
-) -> Field<Gcc2015Config> {
-    Field { name, unit, source, range, get, set }
-}
-
-fn reading(index: f64) -> Option<Reading> {
-    match index {
-        v if v >= 1.5 => Some(Reading::Tabulated),
-        v if v >= 0.5 => Some(Reading::Printed),
-        _ => None,
-    }
-}
-
-fn reading_index(reading: Option<Reading>) -> f64 {
-    match reading {
-        None => 0.0,
-        Some(Reading::Printed) => 1.0,
-        Some(Reading::Tabulated) => 2.0,
     }
 }
 
@@ -446,7 +281,7 @@ mod tests {
     use super::*;
     use crate::gcc::Region;
     use crate::{MediaKind, PacketKind};
-    use paceline_units::StreamId;
+    use paceline_units::{DataSize, StreamId};
 
     /// The signals (threshold, alpha, region) that differ from those before, over a queue that grows from 10 s on.
     fn steps(config: &Gcc2015Config) -> Vec<(f64, f64, f64)> {

@@ -17,7 +17,7 @@ use crate::blocks::{
     OveruseDetector, ScalarKalman, ThresholdConfig, Usage,
 };
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, MediaKind, Message, PacketKind, ReceiveHalf,
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Fields, MediaKind, Message, PacketKind, ReceiveHalf,
     ReceiverReport, SendHalf, Setup, SignalSpec, Signals,
 };
 use paceline_units::{Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
@@ -108,182 +108,6 @@ impl Default for Gcc2016Config {
 }
 
 impl Config for Gcc2016Config {
-    const FIELDS: &'static [Field<Self>] = &[
-        field(
-            "departure_last",
-            "",
-            "a frame departs with its first packet (0: the paper, eq. 4) or its last (1: gcc-02 section 5.2, libwebrtc)",
-            (0.0, 1.0),
-            |c| f64::from(u8::from(c.departure == Departure::Last)),
-            |c, v| c.departure = if v >= 0.5 { Departure::Last } else { Departure::First },
-        ),
-        field("q", "ms²", "Kalman state noise variance, eq. 15", (1e-12, 1e3), |c| c.kalman.q, |c, v| c.kalman.q = v),
-        field(
-            "beta",
-            "",
-            "memory of the noise estimate, eq. 16",
-            (0.0, 1.0),
-            |c| c.kalman.beta,
-            |c, v| c.kalman.beta = v,
-        ),
-        field(
-            "p_0",
-            "ms²",
-            "first error variance, section 4.1.2",
-            (0.0, 1e3),
-            |c| c.kalman.p_0,
-            |c, v| c.kalman.p_0 = v,
-        ),
-        field(
-            "variance_0",
-            "ms²",
-            "first noise variance; not printed, libwebrtc's 50",
-            (1e-9, 1e6),
-            |c| c.kalman.variance_0,
-            |c, v| c.kalman.variance_0 = v,
-        ),
-        field(
-            "variance_min",
-            "ms²",
-            "lowest noise variance; none in the paper, 1 in gcc-02 section 5.3",
-            (0.0, 1e3),
-            |c| c.kalman.variance_min,
-            |c, v| c.kalman.variance_min = v,
-        ),
-        field(
-            "outlier_cap",
-            "",
-            "residuals beyond this many standard deviations are capped in the noise estimate; none (0) in the paper, 3 in gcc-02 section 5.3",
-            (0.0, 100.0),
-            |c| c.kalman.outlier_cap,
-            |c, v| c.kalman.outlier_cap = v,
-        ),
-        field(
-            "gamma_0",
-            "ms",
-            "first threshold, on min(n, 60)·m; not printed, 12.5 in gcc-02 table 1",
-            (0.0, 1e4),
-            |c| c.threshold.gamma_0,
-            |c, v| c.threshold.gamma_0 = v,
-        ),
-        field(
-            "k_u",
-            "1/ms",
-            "threshold gain up, section 4.2",
-            (0.0, 0.1),
-            |c| c.threshold.k_u,
-            |c, v| c.threshold.k_u = v,
-        ),
-        field(
-            "k_d",
-            "1/ms",
-            "threshold gain down, section 4.2",
-            (0.0, 0.1),
-            |c| c.threshold.k_d,
-            |c, v| c.threshold.k_d = v,
-        ),
-        field(
-            "gamma_min",
-            "ms",
-            "lowest threshold; not printed, 6 in gcc-02 section 5.4",
-            (0.0, 100.0),
-            |c| c.threshold.range.0,
-            |c, v| c.threshold.range.0 = v,
-        ),
-        field(
-            "gamma_max",
-            "ms",
-            "highest threshold; not printed, 600 in gcc-02 section 5.4",
-            (100.0, 1e5),
-            |c| c.threshold.range.1,
-            |c, v| c.threshold.range.1 = v,
-        ),
-        field(
-            "guard_ms",
-            "ms",
-            "no threshold update while |T| exceeds gamma by more; none in the paper, 15 in gcc-02 section 5.4",
-            (0.0, f64::INFINITY),
-            |c| c.threshold.guard,
-            |c, v| c.threshold.guard = v,
-        ),
-        field(
-            "overuse_ms",
-            "ms",
-            "how long over-use must last, section 3.3",
-            (0.0, 1e4),
-            |c| c.overuse_ms,
-            |c, v| c.overuse_ms = v,
-        ),
-        field(
-            "eta",
-            "per s",
-            "growth in Increase, eq. 3; printed per frame, used per second (gcc-02 section 5.5)",
-            (1.0, 10.0),
-            |c| c.rate.eta,
-            |c, v| c.rate.eta = v,
-        ),
-        field("alpha", "", "share of R kept in Decrease, eq. 3", (0.1, 1.0), |c| c.rate.alpha, |c, v| c.rate.alpha = v),
-        field(
-            "headroom",
-            "",
-            "bound of A_r over R, section 3.3",
-            (1.0, 100.0),
-            |c| c.rate.headroom,
-            |c, v| c.rate.headroom = v,
-        ),
-        field(
-            "bound_hold_ms",
-            "ms",
-            "how long R must stay too low before the bound lowers A_r; at once (0) in the words of section 3.3, here the detector's 100",
-            (0.0, 1e6),
-            |c| c.rate.bound_hold.as_millis_f64(),
-            |c, v| c.rate.bound_hold = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "additive_rtt_ms",
-            "ms",
-            "round-trip time for additive growth near convergence (gcc-02 section 5.5); none (0): eta everywhere, eq. 3",
-            (0.0, 1e4),
-            |c| c.rate.additive.map_or(0.0, |rtt| rtt.as_millis_f64()),
-            |c, v| c.rate.additive = Some(TimeDelta::from_millis_f64(v)).filter(|rtt| rtt.is_positive()),
-        ),
-        field("window_ms", "ms", "window of R, section 3.3", (10.0, 1e4), |c| c.window_ms, |c, v| c.window_ms = v),
-        field(
-            "remb_ms",
-            "ms",
-            "interval of regular REMBs, section 3.3",
-            (10.0, 1e5),
-            |c| c.remb_ms,
-            |c, v| c.remb_ms = v,
-        ),
-        field("loss_low", "", "below this loss A_s grows, eq. 5", (0.0, 1.0), |c| c.loss.low, |c, v| c.loss.low = v),
-        field("loss_high", "", "above this loss A_s falls, eq. 5", (0.0, 1.0), |c| c.loss.high, |c, v| c.loss.high = v),
-        field(
-            "loss_increase",
-            "",
-            "growth of A_s per report, eq. 5",
-            (1.0, 10.0),
-            |c| c.loss.increase,
-            |c, v| c.loss.increase = v,
-        ),
-        field(
-            "loss_decrease",
-            "",
-            "fall of A_s per fraction lost, eq. 5",
-            (0.0, 1.0),
-            |c| c.loss.decrease,
-            |c, v| c.loss.decrease = v,
-        ),
-        field(
-            "pacing_factor",
-            "",
-            "pacing rate over target, section 3.5",
-            (1.0, 10.0),
-            |c| c.pacing_factor,
-            |c, v| c.pacing_factor = v,
-        ),
-    ];
-
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
         &[
             SignalSpec::series("A_s", "bit/s"),
@@ -300,6 +124,61 @@ impl Config for Gcc2016Config {
             SignalSpec::series("A_r", "bit/s"),
         ],
     );
+
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.choice("departure_last", &[Departure::First, Departure::Last], &mut self.departure).says(
+            "a frame departs with its first packet (0: the paper, eq. 4) or its last (1: gcc-02 section 5.2, libwebrtc)",
+        );
+        fields.block(
+            &mut self.kalman,
+            &[
+                ("q", ", eq. 15"),
+                ("beta", ", eq. 16"),
+                ("p_0", ", section 4.1.2"),
+                ("variance_0", "; not printed, libwebrtc's 50"),
+                ("variance_min", "; none in the paper, 1 in gcc-02 section 5.3"),
+                ("outlier_cap", "; none (0) in the paper, 3 in gcc-02 section 5.3"),
+            ],
+        );
+        fields.block(
+            &mut self.threshold,
+            &[
+                ("gamma_0", "; not printed, 12.5 in gcc-02 table 1"),
+                ("k_u", ", section 4.2"),
+                ("k_d", ", section 4.2"),
+                ("gamma_min", "; not printed, 6 in gcc-02 section 5.4"),
+                ("gamma_max", "; not printed, 600 in gcc-02 section 5.4"),
+                ("guard_ms", "; none in the paper, 15 in gcc-02 section 5.4"),
+            ],
+        );
+        fields
+            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
+            .says("how long over-use must last, section 3.3");
+        fields.block(
+            &mut self.rate,
+            &[
+                ("eta", ", eq. 3; printed per frame, used per second (gcc-02 section 5.5)"),
+                ("alpha", ", eq. 3"),
+                ("headroom", ", section 3.3"),
+                ("bound_hold_ms", "; at once (0) in the words of section 3.3, here the detector's 100"),
+                ("additive_rtt_ms", " (gcc-02 section 5.5); none (0): eta everywhere, eq. 3"),
+            ],
+        );
+        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).says("window of R, section 3.3");
+        fields.number("remb_ms", "ms", (10.0, 1e5), &mut self.remb_ms).says("interval of regular REMBs, section 3.3");
+        fields.block(
+            &mut self.loss,
+            &[
+                ("loss_low", ", eq. 5"),
+                ("loss_high", ", eq. 5"),
+                ("loss_increase", ", eq. 5"),
+                ("loss_decrease", ", eq. 5"),
+            ],
+        );
+        fields
+            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
+            .says("pacing rate over target, section 3.5");
+    }
 
     fn build(&self, setup: &Setup) -> Controller {
         Controller {
@@ -324,18 +203,6 @@ impl Config for Gcc2016Config {
             ecn: Ecn::NotEct,
         }
     }
-}
-
-/// One line of the table above.
-const fn field(
-    name: &'static str,
-    unit: &'static str,
-    source: &'static str,
-    range: (f64, f64),
-    get: fn(&Gcc2016Config) -> f64,
-    set: fn(&mut Gcc2016Config, f64),
-) -> Field<Gcc2016Config> {
-    Field { name, unit, source, range, get, set }
 }
 
 struct Receiver {

@@ -17,7 +17,7 @@ use crate::blocks::{
     ThresholdConfig, TwoStateConfig, TwoStateKalman, Usage,
 };
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, GradientReport, Message, ReceiveHalf,
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Fields, GradientReport, Message, ReceiveHalf,
     ReceiverReport, SendHalf, Setup, SignalSpec, Signals,
 };
 use paceline_units::{Ecn, Rate, RemoteTime, Time, TimeDelta};
@@ -58,11 +58,7 @@ pub struct GccMed16Config {
 impl Default for GccMed16Config {
     fn default() -> Self {
         Self {
-            groups: BurstConfig {
-                group: TimeDelta::from_millis(5),
-                burst: TimeDelta::from_millis(5),
-                resolution: TimeDelta::from_millis(1),
-            },
+            groups: BurstConfig::LIBWEBRTC,
             kalman: TwoStateConfig::Y2015,
             threshold: ThresholdConfig { gamma_0: 12.5, k_u: 0.01, k_d: 0.00018, range: (6.0, 600.0), guard: 15.0 },
             overuse_ms: 10.0,
@@ -76,180 +72,6 @@ impl Default for GccMed16Config {
 }
 
 impl Config for GccMed16Config {
-    const FIELDS: &'static [Field<Self>] = &[
-        field(
-            "group_ms",
-            "ms",
-            "packets sent within this of a group's first belong to it (kTimestampGroupLengthMs); 0, with burst_ms 0: every packet is reported, as printed",
-            (0.0, 1000.0),
-            |c| c.groups.group.as_millis_f64(),
-            |c, v| c.groups.group = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "burst_ms",
-            "ms",
-            "packets that arrive within this of the one before may be a burst (kBurstDeltaThresholdMs)",
-            (0.0, 1000.0),
-            |c| c.groups.burst.as_millis_f64(),
-            |c, v| c.groups.burst = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "clock_ms",
-            "ms",
-            "arrivals are rounded to this: libwebrtc counts whole milliseconds; 0: as they are",
-            (0.0, 100.0),
-            |c| c.groups.resolution.as_millis_f64(),
-            |c, v| c.groups.resolution = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "q_slope",
-            "(ms/B)²",
-            "state noise of 1/C per group (OverUseDetectorOptions)",
-            (0.0, 1e-3),
-            |c| c.kalman.q_slope,
-            |c, v| c.kalman.q_slope = v,
-        ),
-        field(
-            "q_offset",
-            "ms²",
-            "state noise of m per group (OverUseDetectorOptions)",
-            (0.0, 1e3),
-            |c| c.kalman.q_offset,
-            |c, v| c.kalman.q_offset = v,
-        ),
-        field(
-            "variance_min",
-            "ms²",
-            "lowest noise variance (UpdateNoiseEstimate)",
-            (1e-7, 1e3),
-            |c| c.kalman.variance_min,
-            |c, v| c.kalman.variance_min = v,
-        ),
-        field(
-            "gamma_0",
-            "ms",
-            "first threshold, on min(n, 60)·m (draft-ietf-rmcat-gcc, del_var_th(0))",
-            (0.0, 1e4),
-            |c| c.threshold.gamma_0,
-            |c, v| c.threshold.gamma_0 = v,
-        ),
-        field(
-            "k_u",
-            "1/ms",
-            "threshold gain up (draft-ietf-rmcat-gcc)",
-            (0.0, 0.1),
-            |c| c.threshold.k_u,
-            |c, v| c.threshold.k_u = v,
-        ),
-        field(
-            "k_d",
-            "1/ms",
-            "threshold gain down (draft-ietf-rmcat-gcc)",
-            (0.0, 0.1),
-            |c| c.threshold.k_d,
-            |c, v| c.threshold.k_d = v,
-        ),
-        field(
-            "gamma_min",
-            "ms",
-            "lowest threshold (draft-ietf-rmcat-gcc)",
-            (0.0, 100.0),
-            |c| c.threshold.range.0,
-            |c, v| c.threshold.range.0 = v,
-        ),
-        field(
-            "gamma_max",
-            "ms",
-            "highest threshold (draft-ietf-rmcat-gcc)",
-            (100.0, 1e5),
-            |c| c.threshold.range.1,
-            |c, v| c.threshold.range.1 = v,
-        ),
-        field(
-            "guard_ms",
-            "ms",
-            "no threshold update while |T| exceeds gamma by more (draft-ietf-rmcat-gcc)",
-            (0.0, f64::INFINITY),
-            |c| c.threshold.guard,
-            |c, v| c.threshold.guard = v,
-        ),
-        field(
-            "overuse_ms",
-            "ms",
-            "how long over-use must last (draft-ietf-rmcat-gcc, overuse_time_th)",
-            (0.0, 1e4),
-            |c| c.overuse_ms,
-            |c, v| c.overuse_ms = v,
-        ),
-        field(
-            "eta",
-            "per s",
-            "growth far from convergence (draft-ietf-rmcat-gcc); figure 4 says 1.005 to 1.3 a step",
-            (1.0, 10.0),
-            |c| c.rate.eta,
-            |c, v| c.rate.eta = v,
-        ),
-        field(
-            "alpha",
-            "",
-            "share of R kept in a decrease (draft-ietf-rmcat-gcc, beta); figure 4 says 0.8 to 0.95",
-            (0.1, 1.0),
-            |c| c.rate.alpha,
-            |c, v| c.rate.alpha = v,
-        ),
-        field(
-            "headroom",
-            "",
-            "above this many times R the rate does not grow, section II-B",
-            (1.0, 100.0),
-            |c| c.rate.headroom,
-            |c, v| c.rate.headroom = v,
-        ),
-        field(
-            "rtt_ms",
-            "ms",
-            "round-trip time until a report gives one (kDefaultRttMs)",
-            (0.0, 1e4),
-            |c| c.rate.rtt.as_millis_f64(),
-            |c, v| c.rate.rtt = TimeDelta::from_millis_f64(v),
-        ),
-        field("window_ms", "ms", "window of R, section II-B", (10.0, 1e4), |c| c.window_ms, |c, v| c.window_ms = v),
-        field("loss_low", "", "below this loss A_s grows, eq. 6", (0.0, 1.0), |c| c.loss.low, |c, v| c.loss.low = v),
-        field("loss_high", "", "above this loss A_s falls, eq. 6", (0.0, 1.0), |c| c.loss.high, |c, v| c.loss.high = v),
-        field(
-            "loss_increase",
-            "",
-            "growth of A_s per report, eq. 6",
-            (1.0, 10.0),
-            |c| c.loss.increase,
-            |c, v| c.loss.increase = v,
-        ),
-        field(
-            "loss_decrease",
-            "",
-            "fall of A_s per fraction lost, eq. 6",
-            (0.0, 1.0),
-            |c| c.loss.decrease,
-            |c, v| c.loss.decrease = v,
-        ),
-        field(
-            "loss_hold_ms",
-            "ms",
-            "A_s does not fall again for this and a round-trip time (kBweDecreaseIntervalMs); with 0 once a round-trip time",
-            (0.0, 1e4),
-            |c| c.loss_hold.as_millis_f64(),
-            |c, v| c.loss_hold = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "pacing_factor",
-            "",
-            "pacing rate over target (kDefaultPaceMultiplier)",
-            (1.0, 10.0),
-            |c| c.pacing_factor,
-            |c, v| c.pacing_factor = v,
-        ),
-    ];
-
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
         &[
             SignalSpec::series("d_m", "ms"),
@@ -264,6 +86,64 @@ impl Config for GccMed16Config {
         ],
         &[],
     );
+
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.block(
+            &mut self.groups,
+            &[
+                ("group_ms", " (kTimestampGroupLengthMs); 0, with burst_ms 0: every packet is reported, as printed"),
+                ("burst_ms", " (kBurstDeltaThresholdMs)"),
+                ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
+            ],
+        );
+        fields.block(
+            &mut self.kalman,
+            &[
+                ("q_slope", "group (OverUseDetectorOptions)"),
+                ("q_offset", "group (OverUseDetectorOptions)"),
+                ("variance_min", " (UpdateNoiseEstimate)"),
+            ],
+        );
+        fields.block(
+            &mut self.threshold,
+            &[
+                ("gamma_0", " (draft-ietf-rmcat-gcc, del_var_th(0))"),
+                ("k_u", " (draft-ietf-rmcat-gcc)"),
+                ("k_d", " (draft-ietf-rmcat-gcc)"),
+                ("gamma_min", " (draft-ietf-rmcat-gcc)"),
+                ("gamma_max", " (draft-ietf-rmcat-gcc)"),
+                ("guard_ms", " (draft-ietf-rmcat-gcc)"),
+            ],
+        );
+        fields
+            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
+            .says("how long over-use must last (draft-ietf-rmcat-gcc, overuse_time_th)");
+        fields.block(
+            &mut self.rate,
+            &[
+                ("eta", " (draft-ietf-rmcat-gcc); figure 4 says 1.005 to 1.3 a step"),
+                ("alpha", " (draft-ietf-rmcat-gcc, beta); figure 4 says 0.8 to 0.95"),
+                ("headroom", ", section II-B"),
+                ("rtt_ms", " until a report gives one (kDefaultRttMs)"),
+            ],
+        );
+        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).says("window of R, section II-B");
+        fields.block(
+            &mut self.loss,
+            &[
+                ("loss_low", ", eq. 6"),
+                ("loss_high", ", eq. 6"),
+                ("loss_increase", ", eq. 6"),
+                ("loss_decrease", ", eq. 6"),
+            ],
+        );
+        fields.millis("loss_hold_ms", (0.0, 1e4), &mut self.loss_hold).says(
+            "A_s does not fall again for this and a round-trip time (kBweDecreaseIntervalMs); with 0 once a round-trip time",
+        );
+        fields
+            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
+            .says("pacing rate over target (kDefaultPaceMultiplier)");
+    }
 
     fn build(&self, setup: &Setup) -> Controller {
         Controller {
@@ -296,18 +176,6 @@ impl Config for GccMed16Config {
             ecn: Ecn::NotEct,
         }
     }
-}
-
-/// One line of the table above.
-const fn field(
-    name: &'static str,
-    unit: &'static str,
-    source: &'static str,
-    range: (f64, f64),
-    get: fn(&GccMed16Config) -> f64,
-    set: fn(&mut GccMed16Config, f64),
-) -> Field<GccMed16Config> {
-    Field { name, unit, source, range, get, set }
 }
 
 /// After this much silence groups and filter begin anew (kStreamTimeOutMs).

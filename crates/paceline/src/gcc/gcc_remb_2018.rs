@@ -16,7 +16,7 @@ use crate::blocks::{
     SendSideEstimate, ThresholdConfig, TwoStateConfig, TwoStateKalman, Usage,
 };
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, Message, ReceiveHalf, ReceiverReport, SendHalf,
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Fields, Message, ReceiveHalf, ReceiverReport, SendHalf,
     Setup, SignalSpec, Signals,
 };
 use paceline_units::{Ecn, Rate, RemoteTime, Time, TimeDelta};
@@ -57,11 +57,7 @@ pub struct GccRemb2018Config {
 impl Default for GccRemb2018Config {
     fn default() -> Self {
         Self {
-            groups: BurstConfig {
-                group: TimeDelta::from_millis(5),
-                burst: TimeDelta::from_millis(5),
-                resolution: TimeDelta::from_millis(1),
-            },
+            groups: BurstConfig::LIBWEBRTC,
             kalman: TwoStateConfig::Y2015,
             threshold: ThresholdConfig { gamma_0: 12.5, k_u: 0.0087, k_d: 0.039, range: (6.0, 600.0), guard: 15.0 },
             overuse_ms: 10.0,
@@ -75,194 +71,6 @@ impl Default for GccRemb2018Config {
 }
 
 impl Config for GccRemb2018Config {
-    const FIELDS: &'static [Field<Self>] = &[
-        field(
-            "group_ms",
-            "ms",
-            "packets sent within this of a group's first belong to it (kTimestampGroupLengthMs)",
-            (0.0, 1000.0),
-            |c| c.groups.group.as_millis_f64(),
-            |c, v| c.groups.group = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "burst_ms",
-            "ms",
-            "packets that arrive within this of the one before may be a burst (kBurstDeltaThresholdMs)",
-            (0.0, 1000.0),
-            |c| c.groups.burst.as_millis_f64(),
-            |c, v| c.groups.burst = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "clock_ms",
-            "ms",
-            "arrivals are rounded to this: libwebrtc counts whole milliseconds; 0: as they are",
-            (0.0, 100.0),
-            |c| c.groups.resolution.as_millis_f64(),
-            |c, v| c.groups.resolution = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "q_slope",
-            "(ms/B)²",
-            "state noise of 1/C per group (OverUseDetectorOptions)",
-            (0.0, 1e-3),
-            |c| c.kalman.q_slope,
-            |c, v| c.kalman.q_slope = v,
-        ),
-        field(
-            "q_offset",
-            "ms²",
-            "state noise of m per group (OverUseDetectorOptions)",
-            (0.0, 1e3),
-            |c| c.kalman.q_offset,
-            |c, v| c.kalman.q_offset = v,
-        ),
-        field(
-            "variance_min",
-            "ms²",
-            "lowest noise variance (UpdateNoiseEstimate)",
-            (1e-7, 1e3),
-            |c| c.kalman.variance_min,
-            |c, v| c.kalman.variance_min = v,
-        ),
-        field(
-            "gamma_0",
-            "ms",
-            "first threshold, on min(n, 60)·m (overuse_detector.cc)",
-            (0.0, 1e4),
-            |c| c.threshold.gamma_0,
-            |c, v| c.threshold.gamma_0 = v,
-        ),
-        field("k_u", "1/ms", "threshold gain up (k_up_)", (0.0, 0.1), |c| c.threshold.k_u, |c, v| c.threshold.k_u = v),
-        field(
-            "k_d",
-            "1/ms",
-            "threshold gain down (k_down_)",
-            (0.0, 0.1),
-            |c| c.threshold.k_d,
-            |c, v| c.threshold.k_d = v,
-        ),
-        field(
-            "gamma_min",
-            "ms",
-            "lowest threshold (UpdateThreshold)",
-            (0.0, 100.0),
-            |c| c.threshold.range.0,
-            |c, v| c.threshold.range.0 = v,
-        ),
-        field(
-            "gamma_max",
-            "ms",
-            "highest threshold (UpdateThreshold)",
-            (100.0, 1e5),
-            |c| c.threshold.range.1,
-            |c, v| c.threshold.range.1 = v,
-        ),
-        field(
-            "guard_ms",
-            "ms",
-            "no threshold update while |T| exceeds gamma by more (kMaxAdaptOffsetMs)",
-            (0.0, f64::INFINITY),
-            |c| c.threshold.guard,
-            |c, v| c.threshold.guard = v,
-        ),
-        field(
-            "overuse_ms",
-            "ms",
-            "how long over-use must last (kOverUsingTimeThreshold)",
-            (0.0, 1e4),
-            |c| c.overuse_ms,
-            |c, v| c.overuse_ms = v,
-        ),
-        field(
-            "eta",
-            "per s",
-            "growth far from convergence (MultiplicativeRateIncrease)",
-            (1.0, 10.0),
-            |c| c.rate.eta,
-            |c, v| c.rate.eta = v,
-        ),
-        field(
-            "alpha",
-            "",
-            "share of R kept in a decrease (kDefaultBackoffFactor)",
-            (0.1, 1.0),
-            |c| c.rate.alpha,
-            |c, v| c.rate.alpha = v,
-        ),
-        field(
-            "headroom",
-            "",
-            "above this many times R the rate does not grow (ClampBitrate)",
-            (1.0, 100.0),
-            |c| c.rate.headroom,
-            |c, v| c.rate.headroom = v,
-        ),
-        field(
-            "rtt_ms",
-            "ms",
-            "round-trip time that a receiver assumes (kDefaultRttMs)",
-            (0.0, 1e4),
-            |c| c.rate.rtt.as_millis_f64(),
-            |c, v| c.rate.rtt = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "window_ms",
-            "ms",
-            "window of R (kBitrateWindowMs)",
-            (10.0, 1e4),
-            |c| c.window_ms,
-            |c, v| c.window_ms = v,
-        ),
-        field(
-            "remb_ms",
-            "ms",
-            "least interval of REMBs but for a fall of 3 % (kRembSendIntervalMs)",
-            (10.0, 1e5),
-            |c| c.remb_ms,
-            |c, v| c.remb_ms = v,
-        ),
-        field(
-            "loss_low",
-            "",
-            "up to this loss the sender's rate grows (kDefaultLowLossThreshold)",
-            (0.0, 1.0),
-            |c| c.loss.low,
-            |c, v| c.loss.low = v,
-        ),
-        field(
-            "loss_high",
-            "",
-            "above this loss the sender's rate falls (kDefaultHighLossThreshold)",
-            (0.0, 1.0),
-            |c| c.loss.high,
-            |c, v| c.loss.high = v,
-        ),
-        field(
-            "loss_increase",
-            "",
-            "growth over the least rate of the last second (UpdateEstimate)",
-            (1.0, 10.0),
-            |c| c.loss.increase,
-            |c, v| c.loss.increase = v,
-        ),
-        field(
-            "loss_decrease",
-            "",
-            "fall per fraction lost (UpdateEstimate)",
-            (0.0, 1.0),
-            |c| c.loss.decrease,
-            |c, v| c.loss.decrease = v,
-        ),
-        field(
-            "pacing_factor",
-            "",
-            "pacing rate over target (kDefaultPaceMultiplier)",
-            (1.0, 10.0),
-            |c| c.pacing_factor,
-            |c, v| c.pacing_factor = v,
-        ),
-    ];
-
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
         &[SignalSpec::series("A", "bit/s"), SignalSpec::series("A_r received", "bit/s"), SignalSpec::series("f_l", "")],
         &[
@@ -275,6 +83,64 @@ impl Config for GccRemb2018Config {
             SignalSpec::series("A_r", "bit/s"),
         ],
     );
+
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.block(
+            &mut self.groups,
+            &[
+                ("group_ms", " (kTimestampGroupLengthMs)"),
+                ("burst_ms", " (kBurstDeltaThresholdMs)"),
+                ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
+            ],
+        );
+        fields.block(
+            &mut self.kalman,
+            &[
+                ("q_slope", "group (OverUseDetectorOptions)"),
+                ("q_offset", "group (OverUseDetectorOptions)"),
+                ("variance_min", " (UpdateNoiseEstimate)"),
+            ],
+        );
+        fields.block(
+            &mut self.threshold,
+            &[
+                ("gamma_0", " (overuse_detector.cc)"),
+                ("k_u", " (k_up_)"),
+                ("k_d", " (k_down_)"),
+                ("gamma_min", " (UpdateThreshold)"),
+                ("gamma_max", " (UpdateThreshold)"),
+                ("guard_ms", " (kMaxAdaptOffsetMs)"),
+            ],
+        );
+        fields
+            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
+            .says("how long over-use must last (kOverUsingTimeThreshold)");
+        fields.block(
+            &mut self.rate,
+            &[
+                ("eta", " (MultiplicativeRateIncrease)"),
+                ("alpha", " (kDefaultBackoffFactor)"),
+                ("headroom", " (ClampBitrate)"),
+                ("rtt_ms", " that a receiver assumes (kDefaultRttMs)"),
+            ],
+        );
+        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).says("window of R (kBitrateWindowMs)");
+        fields
+            .number("remb_ms", "ms", (10.0, 1e5), &mut self.remb_ms)
+            .says("least interval of REMBs but for a fall of 3 % (kRembSendIntervalMs)");
+        fields.block(
+            &mut self.loss,
+            &[
+                ("loss_low", " (kDefaultLowLossThreshold)"),
+                ("loss_high", " (kDefaultHighLossThreshold)"),
+                ("loss_increase", " (UpdateEstimate)"),
+                ("loss_decrease", " (UpdateEstimate)"),
+            ],
+        );
+        fields
+            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
+            .says("pacing rate over target (kDefaultPaceMultiplier)");
+    }
 
     fn build(&self, setup: &Setup) -> Controller {
         Controller {
@@ -299,18 +165,6 @@ impl Config for GccRemb2018Config {
             ecn: Ecn::NotEct,
         }
     }
-}
-
-/// One line of the table above.
-const fn field(
-    name: &'static str,
-    unit: &'static str,
-    source: &'static str,
-    range: (f64, f64),
-    get: fn(&GccRemb2018Config) -> f64,
-    set: fn(&mut GccRemb2018Config, f64),
-) -> Field<GccRemb2018Config> {
-    Field { name, unit, source, range, get, set }
 }
 
 /// After this much silence filter and groups begin anew (kStreamTimeOutMs).

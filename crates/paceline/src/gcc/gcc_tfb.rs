@@ -15,8 +15,8 @@ use crate::blocks::{
     SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Field, Message, ReceiverReport, SendHalf, Setup,
-    SignalSpec, Signals,
+    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Fields, Message, PacketReport, ReceiverReport,
+    SendHalf, Setup, SignalSpec, Signals,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 
@@ -62,11 +62,7 @@ impl Default for GccTfbConfig {
         Self {
             feedback: TimeDelta::from_millis(50),
             feedback_longest: TimeDelta::from_millis(250),
-            groups: BurstConfig {
-                group: TimeDelta::from_millis(5),
-                burst: TimeDelta::from_millis(5),
-                resolution: TimeDelta::from_millis(1),
-            },
+            groups: BurstConfig::LIBWEBRTC,
             trendline: TrendlineConfig { window: 20, smoothing: 0.9 },
             gain: 4.0,
             threshold: ThresholdConfig { gamma_0: 12.5, k_u: 0.0087, k_d: 0.039, range: (6.0, 600.0), guard: 15.0 },
@@ -80,185 +76,6 @@ impl Default for GccTfbConfig {
 }
 
 impl Config for GccTfbConfig {
-    const FIELDS: &'static [Field<Self>] = &[
-        field(
-            "feedback_ms",
-            "ms",
-            "shortest interval of feedback (kMinSendIntervalMs); rmcat-ns3's own port has 100",
-            (1.0, 1e4),
-            |c| c.feedback.as_millis_f64(),
-            |c, v| c.feedback = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "feedback_longest_ms",
-            "ms",
-            "longest interval of feedback (kMaxSendIntervalMs); as long as the shortest: always that",
-            (1.0, 1e4),
-            |c| c.feedback_longest.as_millis_f64(),
-            |c, v| c.feedback_longest = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "group_ms",
-            "ms",
-            "packets sent within this of a group's first belong to it (rmcat-ns3 section 3; kTimestampGroupLengthMs)",
-            (0.0, 1000.0),
-            |c| c.groups.group.as_millis_f64(),
-            |c, v| c.groups.group = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "burst_ms",
-            "ms",
-            "packets that arrive within this of the one before may be a burst (kBurstDeltaThresholdMs)",
-            (0.0, 1000.0),
-            |c| c.groups.burst.as_millis_f64(),
-            |c, v| c.groups.burst = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "clock_ms",
-            "ms",
-            "arrivals are rounded to this: libwebrtc of 2018 counts whole milliseconds; 0: as they are, to 250 µs",
-            (0.0, 100.0),
-            |c| c.groups.resolution.as_millis_f64(),
-            |c, v| c.groups.resolution = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "window",
-            "",
-            "groups that the line is fitted to (kDefaultTrendlineWindowSize)",
-            (2.0, TrendlineConfig::WINDOW_MAX as f64),
-            |c| c.trendline.window as f64,
-            |c, v| c.trendline.window = v as usize,
-        ),
-        field(
-            "smoothing",
-            "",
-            "memory of the smoothed delay (rmcat-ns3 section 3; kDefaultTrendlineSmoothingCoeff)",
-            (0.0, 1.0),
-            |c| c.trendline.smoothing,
-            |c, v| c.trendline.smoothing = v,
-        ),
-        field(
-            "gain",
-            "",
-            "what a trend is multiplied by before it is compared (kDefaultTrendlineThresholdGain)",
-            (0.0, 100.0),
-            |c| c.gain,
-            |c, v| c.gain = v,
-        ),
-        field(
-            "gamma_0",
-            "ms",
-            "first threshold, on min(n, 60)·gain·trend (OveruseDetector)",
-            (0.0, 1e4),
-            |c| c.threshold.gamma_0,
-            |c, v| c.threshold.gamma_0 = v,
-        ),
-        field(
-            "k_u",
-            "1/ms",
-            "threshold gain up (OveruseDetector); rmcat-ns3's own port has 0.0187",
-            (0.0, 0.1),
-            |c| c.threshold.k_u,
-            |c, v| c.threshold.k_u = v,
-        ),
-        field(
-            "k_d",
-            "1/ms",
-            "threshold gain down (OveruseDetector)",
-            (0.0, 0.1),
-            |c| c.threshold.k_d,
-            |c, v| c.threshold.k_d = v,
-        ),
-        field(
-            "guard_ms",
-            "ms",
-            "no threshold update while |T| exceeds gamma by more (kMaxAdaptOffsetMs)",
-            (0.0, f64::INFINITY),
-            |c| c.threshold.guard,
-            |c, v| c.threshold.guard = v,
-        ),
-        field(
-            "overuse_ms",
-            "ms",
-            "how long over-use must last (kOverUsingTimeThreshold); rmcat-ns3's own port has 20",
-            (0.0, 1e4),
-            |c| c.overuse_ms,
-            |c, v| c.overuse_ms = v,
-        ),
-        field(
-            "acked_ms",
-            "ms",
-            "how long a sample of the acknowledged rate takes (kRateWindowMs)",
-            (1.0, 1e4),
-            |c| c.acked.window.as_millis_f64(),
-            |c, v| c.acked.window = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "eta",
-            "per s",
-            "growth far from where over-use was last found (MultiplicativeRateIncrease)",
-            (1.0, 10.0),
-            |c| c.rate.eta,
-            |c, v| c.rate.eta = v,
-        ),
-        field(
-            "alpha",
-            "",
-            "share of the acknowledged rate kept in Decrease (rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor)",
-            (0.1, 1.0),
-            |c| c.rate.alpha,
-            |c, v| c.rate.alpha = v,
-        ),
-        field(
-            "headroom",
-            "",
-            "above this many times the acknowledged rate there is no growth (ClampBitrate)",
-            (1.0, 100.0),
-            |c| c.rate.headroom,
-            |c, v| c.rate.headroom = v,
-        ),
-        field(
-            "loss_low",
-            "",
-            "up to this loss the rate grows (kDefaultLowLossThreshold)",
-            (0.0, 1.0),
-            |c| c.loss.low,
-            |c, v| c.loss.low = v,
-        ),
-        field(
-            "loss_high",
-            "",
-            "above this loss the rate falls (kDefaultHighLossThreshold)",
-            (0.0, 1.0),
-            |c| c.loss.high,
-            |c, v| c.loss.high = v,
-        ),
-        field(
-            "loss_increase",
-            "",
-            "growth over the least rate of the last second (UpdateEstimate)",
-            (1.0, 10.0),
-            |c| c.loss.increase,
-            |c, v| c.loss.increase = v,
-        ),
-        field(
-            "loss_decrease",
-            "",
-            "fall per fraction lost (UpdateEstimate)",
-            (0.0, 1.0),
-            |c| c.loss.decrease,
-            |c, v| c.loss.decrease = v,
-        ),
-        field(
-            "pacing_factor",
-            "",
-            "pacing rate over target (kDefaultPaceMultiplier)",
-            (1.0, 10.0),
-            |c| c.pacing_factor,
-            |c, v| c.pacing_factor = v,
-        ),
-    ];
-
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
         &[
             SignalSpec::series("d_m", "ms"),
@@ -275,6 +92,66 @@ impl Config for GccTfbConfig {
         ],
         &[],
     );
+
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields
+            .millis("feedback_ms", (1.0, 1e4), &mut self.feedback)
+            .says("shortest interval of feedback (kMinSendIntervalMs); rmcat-ns3's own port has 100");
+        fields
+            .millis("feedback_longest_ms", (1.0, 1e4), &mut self.feedback_longest)
+            .says("longest interval of feedback (kMaxSendIntervalMs); as long as the shortest: always that");
+        fields.block(
+            &mut self.groups,
+            &[
+                ("group_ms", " (rmcat-ns3 section 3; kTimestampGroupLengthMs)"),
+                ("burst_ms", " (kBurstDeltaThresholdMs)"),
+                ("clock_ms", ": libwebrtc of 2018 counts whole milliseconds; 0: as they are, to 250 µs"),
+            ],
+        );
+        fields.block(
+            &mut self.trendline,
+            &[
+                ("window", " (kDefaultTrendlineWindowSize)"),
+                ("smoothing", " (rmcat-ns3 section 3; kDefaultTrendlineSmoothingCoeff)"),
+            ],
+        );
+        fields.number("gain", "", (0.0, 100.0), &mut self.gain).says(
+            "what a trend is multiplied by before it is compared, then called m (kDefaultTrendlineThresholdGain)",
+        );
+        fields.block(
+            &mut self.threshold,
+            &[
+                ("gamma_0", " (OveruseDetector)"),
+                ("k_u", " (OveruseDetector); rmcat-ns3's own port has 0.0187"),
+                ("k_d", " (OveruseDetector)"),
+                ("guard_ms", " (kMaxAdaptOffsetMs)"),
+            ],
+        );
+        fields
+            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
+            .says("how long over-use must last (kOverUsingTimeThreshold); rmcat-ns3's own port has 20");
+        fields.block(&mut self.acked, &[("acked_ms", " (kRateWindowMs)")]);
+        fields.block(
+            &mut self.rate,
+            &[
+                ("eta", ", where over-use was last found (MultiplicativeRateIncrease)"),
+                ("alpha", " (rmcat-ns3 eq. 6: beta; kDefaultBackoffFactor)"),
+                ("headroom", " (ClampBitrate)"),
+            ],
+        );
+        fields.block(
+            &mut self.loss,
+            &[
+                ("loss_low", " (kDefaultLowLossThreshold)"),
+                ("loss_high", " (kDefaultHighLossThreshold)"),
+                ("loss_increase", " (UpdateEstimate)"),
+                ("loss_decrease", " (UpdateEstimate)"),
+            ],
+        );
+        fields
+            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
+            .says("pacing rate over target (kDefaultPaceMultiplier)");
+    }
 
     fn build(&self, setup: &Setup) -> Controller {
         Controller {
@@ -304,18 +181,6 @@ impl Config for GccTfbConfig {
             ecn: Ecn::NotEct,
         }
     }
-}
-
-/// One line of the table above.
-const fn field(
-    name: &'static str,
-    unit: &'static str,
-    source: &'static str,
-    range: (f64, f64),
-    get: fn(&GccTfbConfig) -> f64,
-    set: fn(&mut GccTfbConfig, f64),
-) -> Field<GccTfbConfig> {
-    Field { name, unit, source, range, get, set }
 }
 
 /// After this much silence trendline and groups begin anew (kStreamTimeOutMs).
@@ -357,7 +222,7 @@ struct Sender {
 impl SendHalf for Sender {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let arrived = feedback.packets.iter().filter_map(|p| Some((p.arrival?, p.sent, p.size)));
-        let over = if arrived.clone().is_sorted_by_key(|(at, ..)| at) {
+        let over = if in_order(feedback.packets) {
             self.handle_arrived(now, arrived, signals)
         } else {
             let mut sorted = core::mem::take(&mut self.unsorted);
@@ -403,6 +268,13 @@ impl SendHalf for Sender {
     }
 }
 
+/// Whether no packet overtook another.
+#[inline]
+fn in_order(packets: &[PacketReport]) -> bool {
+    let mut last = RemoteTime::from_nanos(i64::MIN);
+    packets.iter().filter_map(|packet| packet.arrival).all(|at| core::mem::replace(&mut last, at) <= at)
+}
+
 /// What is sent at this target.
 fn decision(target: Rate, pacing_factor: f64) -> Decision {
     Decision { target, pacing: target.scale(pacing_factor), window: None, padding: target }
@@ -426,18 +298,18 @@ impl Sender {
         arrived: impl Iterator<Item = Arrived> + Clone,
         signals: &mut Signals,
     ) -> Option<bool> {
-        let mut over = None;
+        arrived.clone().next()?;
+        self.restart_after_silence(now);
+        let (mut usage, mut over) = (self.detector.usage(), false);
         for (at, sent, size) in arrived {
-            if over.is_none() {
-                self.restart_after_silence(now);
-            }
             self.acked.handle_arrival(at, size);
             if let Some(delta) = self.groups.handle_arrival(at, sent, size) {
                 self.handle_group(now, at, &delta, signals);
+                usage = self.detector.usage();
             }
-            over = Some(over.unwrap_or(false) || self.detector.usage() == Usage::Over);
+            over |= usage == Usage::Over;
         }
-        over
+        Some(over)
     }
 
     fn restart_after_silence(&mut self, now: Time) {
@@ -449,16 +321,13 @@ impl Sender {
     }
 
     fn handle_group(&mut self, now: Time, at: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
-        let passed = now - self.completed.replace(now).unwrap_or(now);
-        self.backwards = if delta.arrival < TimeDelta::ZERO { self.backwards + 1 } else { 0 };
-        if delta.arrival - passed >= CLOCK_JUMP || self.backwards >= BACKWARDS_MAX {
-            self.groups.restart();
-            self.backwards = 0;
+        let passed = now.since(self.completed.replace(now).unwrap_or(now));
+        let jumped = delta.arrival >= passed + CLOCK_JUMP;
+        if jumped || delta.arrival < TimeDelta::ZERO {
+            self.doubt(jumped);
             return;
         }
-        if self.backwards > 0 {
-            return;
-        }
+        self.backwards = 0;
         let trend = self.trendline.update(at, delta.arrival - delta.departure);
         let m = self.gain * trend;
         let scaled = self.detector.scale(m);
@@ -471,6 +340,16 @@ impl Sender {
         signals.emit(2, scaled);
         signals.emit(3, self.threshold.gamma_ms());
         signals.emit(4, usage.index());
+    }
+
+    /// A group's arrival makes no sense: it was overtaken, or the receiver's clock was set.
+    #[cold]
+    fn doubt(&mut self, jumped: bool) {
+        self.backwards += 1;
+        if jumped || self.backwards >= BACKWARDS_MAX {
+            self.groups.restart();
+            self.backwards = 0;
+        }
     }
 
     /// One message has been read (`DelayBasedBwe::MaybeUpdateEstimate`): over-use anywhere in it counts. While it lasts the

@@ -12,6 +12,7 @@
 //! `A_r *= eta^dt`, as later drafts have it.
 
 use crate::blocks::{Convergence, Usage};
+use crate::{Block, Fields};
 use libm::pow;
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
@@ -30,6 +31,22 @@ pub struct RateConfig {
     /// Near convergence the rate grows by addition (gcc-02, section 5.5), for a round-trip time of this; none: by `eta`
     /// everywhere, as eq. 3 prints it.
     pub additive: Option<TimeDelta>,
+}
+
+impl Block for RateConfig {
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).says("growth in Increase");
+        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).says("share of R kept in Decrease");
+        fields.number("headroom", "", (1.0, 100.0), &mut self.headroom).says("bound of A_r over R");
+        fields
+            .millis("bound_hold_ms", (0.0, 1e6), &mut self.bound_hold)
+            .says("how long R must stay too low before the bound lowers A_r");
+        let mut rtt = self.additive.unwrap_or(TimeDelta::ZERO);
+        fields
+            .millis("additive_rtt_ms", (0.0, 1e4), &mut rtt)
+            .says("round-trip time for additive growth near convergence");
+        self.additive = Some(rtt).filter(|rtt| rtt.is_positive());
+    }
 }
 
 /// The state `sigma`.

@@ -10,12 +10,12 @@
 //! What the paper leaves open, and where it is taken from, stands in `docs/algorithms/nada-2015.md`.
 
 use super::{
-    GradualConfig, MedianEwma, Place, RampUpConfig, Sequences, Shaping, ShapingConfig, ShareWindow, gradual,
-    linear_signal, quartic_warping, ramp_up,
+    GradualConfig, MedianEwma, Place, RampUpConfig, ReportClock, Sequences, Shaping, ShapingConfig, ShareWindow,
+    gradual, linear_signal, quartic_warping, ramp_up,
 };
 use crate::blocks::{BaseDelayConfig, IncomingRate, QueueDelay};
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Field, Message, NadaMode, NadaReport, PacketKind,
+    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Fields, Message, NadaMode, NadaReport, PacketKind,
     ReceiveHalf, ReceiverReport, SendHalf, Setup, SignalSpec, Signals, StreamState,
 };
 use paceline_units::{Ecn, Rate, RemoteTime, Time, TimeDelta};
@@ -79,161 +79,6 @@ impl Default for Nada2015Config {
 }
 
 impl Config for Nada2015Config {
-    const FIELDS: &'static [Field<Self>] = &[
-        field(
-            "delta_ms",
-            "ms",
-            "time between two reports, Delta, section II-A",
-            (10.0, 1e4),
-            |c| c.interval.as_millis_f64(),
-            |c, v| c.interval = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "window_ms",
-            "ms",
-            "window of loss ratio and received rate, section II-A",
-            (10.0, 1e4),
-            |c| c.window.as_millis_f64(),
-            |c, v| c.window = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "alpha",
-            "",
-            "weight of the past in the delay filter, section II-A",
-            (0.0, 1.0),
-            |c| c.alpha,
-            |c, v| c.alpha = v,
-        ),
-        field(
-            "knee_ms",
-            "ms",
-            "queuing delay from which warping takes away, figure 2; 100 in draft-ietf-rmcat-nada-00",
-            (0.0, 1e4),
-            |c| c.warping.0,
-            |c, v| c.warping.0 = v,
-        ),
-        field(
-            "d_max_ms",
-            "ms",
-            "queuing delay from which on the signal is nothing, figure 2",
-            (0.0, 1e4),
-            |c| c.warping.1,
-            |c, v| c.warping.1 = v,
-        ),
-        field(
-            "warp_with_loss",
-            "",
-            "0: every delay is warped, section II-A; 1: only while losses are in the window (draft-ietf-rmcat-nada-00)",
-            (0.0, 1.0),
-            |c| f64::from(u8::from(c.warp_with_loss)),
-            |c, v| c.warp_with_loss = v >= 0.5,
-        ),
-        field(
-            "d_loss_ms",
-            "ms",
-            "delay that a loss of everything stands for, D_loss, section II-A",
-            (0.0, 1e5),
-            |c| c.d_loss,
-            |c, v| c.d_loss = v,
-        ),
-        field(
-            "ramp_up_ms",
-            "ms",
-            "below this signal, without loss, the sender ramps up, section II-A",
-            (0.0, 1e4),
-            |c| c.ramp_up_ms,
-            |c, v| c.ramp_up_ms = v,
-        ),
-        field(
-            "gamma_max",
-            "",
-            "most that a ramp-up adds to the received rate, section II-A",
-            (0.0, 10.0),
-            |c| c.ramp_up.gamma_max,
-            |c, v| c.ramp_up.gamma_max = v,
-        ),
-        field(
-            "q_bound_ms",
-            "ms",
-            "queuing delay that a ramp-up may cause, section II-A",
-            (0.0, 1e4),
-            |c| c.ramp_up.q_bound,
-            |c, v| c.ramp_up.q_bound = v,
-        ),
-        field(
-            "x_ref_ms",
-            "ms",
-            "reference signal, section II-A; 10 in the simulator that med16 used",
-            (0.0, 1e4),
-            |c| c.gradual.x_ref,
-            |c, v| c.gradual.x_ref = v,
-        ),
-        field(
-            "kappa",
-            "",
-            "scaling of the gradual update (draft-ietf-rmcat-nada-00); 1 in the simulator that med16 used",
-            (0.0, 10.0),
-            |c| c.gradual.kappa,
-            |c, v| c.gradual.kappa = v,
-        ),
-        field(
-            "eta",
-            "",
-            "weight of the signal's change (draft-ietf-rmcat-nada-00)",
-            (0.0, 100.0),
-            |c| c.gradual.eta,
-            |c, v| c.gradual.eta = v,
-        ),
-        field(
-            "tau_ms",
-            "ms",
-            "longest round-trip time for which the loop is stable (draft-ietf-rmcat-nada-00)",
-            (1.0, 1e5),
-            |c| c.gradual.tau,
-            |c, v| c.gradual.tau = v,
-        ),
-        field(
-            "rtt_ms",
-            "ms",
-            "round-trip time until a report gives one (the simulator that med16 used)",
-            (0.0, 1e4),
-            |c| c.rtt.as_millis_f64(),
-            |c, v| c.rtt = TimeDelta::from_millis_f64(v),
-        ),
-        field(
-            "beta",
-            "",
-            "share of the shaping buffer that goes into a frame's time, section II-A",
-            (0.0, 10.0),
-            |c| c.shaping.beta_s,
-            |c, v| (c.shaping.beta_v, c.shaping.beta_s) = (v, v),
-        ),
-        field(
-            "fps",
-            "1/s",
-            "frames a second by which the shaping buffer becomes a rate (draft-ietf-rmcat-nada-00)",
-            (1.0, 1000.0),
-            |c| c.shaping.fps,
-            |c, v| c.shaping.fps = v,
-        ),
-        field(
-            "beta_most",
-            "",
-            "most that shaping takes and adds, as a share of the rate: all, for the paper has no bound; 0.05 in RFC 8698",
-            (0.0, 1.0),
-            |c| c.shaping.most,
-            |c, v| c.shaping.most = v,
-        ),
-        field(
-            "pacing_factor",
-            "",
-            "pacing over R_send, figure 1; with 100 frames leave at once, as in the simulator that med16 used",
-            (1.0, 1e3),
-            |c| c.pacing_factor,
-            |c, v| c.pacing_factor = v,
-        ),
-    ];
-
     const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
         &[
             SignalSpec::series("R_n", "bit/s"),
@@ -250,6 +95,67 @@ impl Config for Nada2015Config {
             SignalSpec::series("p_loss", ""),
         ],
     );
+
+    fn fields(&mut self, fields: &mut Fields<'_>) {
+        fields
+            .millis("delta_ms", (10.0, 1e4), &mut self.interval)
+            .says("time between two reports, Delta, section II-A");
+        fields
+            .millis("window_ms", (10.0, 1e4), &mut self.window)
+            .says("window of loss ratio and received rate, section II-A");
+        fields
+            .number("alpha", "", (0.0, 1.0), &mut self.alpha)
+            .says("weight of the past in the delay filter, section II-A");
+        fields
+            .number("knee_ms", "ms", (0.0, 1e4), &mut self.warping.0)
+            .says("queuing delay from which warping takes away, figure 2; 100 in draft-ietf-rmcat-nada-00");
+        fields
+            .number("d_max_ms", "ms", (0.0, 1e4), &mut self.warping.1)
+            .says("queuing delay from which on the signal is nothing, figure 2");
+        fields.flag("warp_with_loss", &mut self.warp_with_loss).says(
+            "0: every delay is warped, section II-A; 1: only while losses are in the window (draft-ietf-rmcat-nada-00)",
+        );
+        fields
+            .number("d_loss_ms", "ms", (0.0, 1e5), &mut self.d_loss)
+            .says("delay that a loss of everything stands for, D_loss, section II-A");
+        fields
+            .number("ramp_up_ms", "ms", (0.0, 1e4), &mut self.ramp_up_ms)
+            .says("below this signal, without loss, the sender ramps up, section II-A");
+        fields
+            .number("gamma_max", "", (0.0, 10.0), &mut self.ramp_up.gamma_max)
+            .says("most that a ramp-up adds to the received rate, section II-A");
+        fields
+            .number("q_bound_ms", "ms", (0.0, 1e4), &mut self.ramp_up.q_bound)
+            .says("queuing delay that a ramp-up may cause, section II-A");
+        fields
+            .number("x_ref_ms", "ms", (0.0, 1e4), &mut self.gradual.x_ref)
+            .says("reference signal, section II-A; 10 in the simulator that med16 used");
+        fields
+            .number("kappa", "", (0.0, 10.0), &mut self.gradual.kappa)
+            .says("scaling of the gradual update (draft-ietf-rmcat-nada-00); 1 in the simulator that med16 used");
+        fields
+            .number("eta", "", (0.0, 100.0), &mut self.gradual.eta)
+            .says("weight of the signal's change (draft-ietf-rmcat-nada-00)");
+        fields
+            .number("tau_ms", "ms", (1.0, 1e5), &mut self.gradual.tau)
+            .says("longest round-trip time for which the loop is stable (draft-ietf-rmcat-nada-00)");
+        fields
+            .millis("rtt_ms", (0.0, 1e4), &mut self.rtt)
+            .says("round-trip time until a report gives one (the simulator that med16 used)");
+        fields
+            .number("beta", "", (0.0, 10.0), &mut self.shaping.beta_s)
+            .says("share of the shaping buffer that goes into a frame's time, section II-A");
+        self.shaping.beta_v = self.shaping.beta_s;
+        fields
+            .number("fps", "1/s", (1.0, 1000.0), &mut self.shaping.fps)
+            .says("frames a second by which the shaping buffer becomes a rate (draft-ietf-rmcat-nada-00)");
+        fields.number("beta_most", "", (0.0, 1.0), &mut self.shaping.most).says(
+            "most that shaping takes and adds, as a share of the rate: all, for the paper has no bound; 0.05 in RFC 8698",
+        );
+        fields
+            .number("pacing_factor", "", (1.0, 1e3), &mut self.pacing_factor)
+            .says("pacing over R_send, figure 1; with 100 frames leave at once, as in the simulator that med16 used");
+    }
 
     fn build(&self, setup: &Setup) -> Controller {
         Controller {
@@ -270,26 +176,13 @@ impl Config for Nada2015Config {
                 loss: ShareWindow::new(self.window),
                 incoming: IncomingRate::new(self.window),
                 delay: (0.0, 0.0),
-                heard: RemoteTime::ZERO,
-                next: RemoteTime::MAX,
+                clock: ReportClock::new(self.interval, self.window),
                 pending: None,
             })),
             feedback: FeedbackKind::None,
             ecn: Ecn::NotEct,
         }
     }
-}
-
-/// One line of the table above.
-const fn field(
-    name: &'static str,
-    unit: &'static str,
-    source: &'static str,
-    range: (f64, f64),
-    get: fn(&Nada2015Config) -> f64,
-    set: fn(&mut Nada2015Config, f64),
-) -> Field<Nada2015Config> {
-    Field { name, unit, source, range, get, set }
 }
 
 struct Receiver {
@@ -301,10 +194,7 @@ struct Receiver {
     incoming: IncomingRate,
     /// The last queuing delay and what is left of it after the filter, ms.
     delay: (f64, f64),
-    /// When the last packet arrived.
-    heard: RemoteTime,
-    /// When the next report is due.
-    next: RemoteTime,
+    clock: ReportClock,
     pending: Option<NadaReport>,
 }
 
@@ -326,21 +216,16 @@ impl ReceiveHalf for Receiver {
             let delay = self.queuing.update(sent, sent, now).as_millis_f64();
             self.delay = (delay, self.filter.update(delay));
         }
-        self.heard = now;
-        if self.next == RemoteTime::MAX {
-            self.next = now + self.config.interval;
-        }
+        self.clock.handle_arrival(now);
     }
 
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
         self.report(now, signals);
-        // Whoever hears nothing for a window has nothing to tell.
-        let over = now - self.heard >= self.config.window;
-        self.next = if over { RemoteTime::MAX } else { now + self.config.interval };
+        self.clock.handle_report(now);
     }
 
     fn poll_timeout(&self) -> RemoteTime {
-        self.next
+        self.clock.due()
     }
 
     #[inline]

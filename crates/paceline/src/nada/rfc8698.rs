@@ -9,7 +9,8 @@
 //! What the RFC leaves open, and what was chosen, stands in `docs/algorithms/nada.md`.
 
 use super::{
-    GradualConfig, NadaConfig, Observer, Place, RampUpConfig, Seen, Sequences, Shaping, gradual, observer, ramp_up,
+    GradualConfig, NadaConfig, Observer, Place, RampUpConfig, ReportClock, Seen, Sequences, Shaping, gradual, observer,
+    ramp_up,
 };
 use crate::{
     Arrival, Controller, Decision, Entry, Feedback, FeedbackKind, Message, NadaMode, NadaReport, PacketKind,
@@ -94,18 +95,14 @@ pub(super) fn controller<const AT_SENDER: bool>(config: &NadaConfig<AT_SENDER>, 
 struct Receiver {
     observer: Observer,
     sequences: Sequences,
-    interval: TimeDelta,
-    /// Whoever hears nothing for so long has nothing to tell.
-    silence: TimeDelta,
-    /// When the next report is due.
-    next: RemoteTime,
+    clock: ReportClock,
     pending: Option<NadaReport>,
 }
 
 impl Receiver {
     fn new(observer: Observer, interval: TimeDelta, silence: TimeDelta) -> Self {
-        let sequences = Sequences::default();
-        Self { observer, sequences, interval, silence, next: RemoteTime::MAX, pending: None }
+        let (sequences, clock) = (Sequences::default(), ReportClock::new(interval, silence));
+        Self { observer, sequences, clock, pending: None }
     }
 }
 
@@ -120,19 +117,16 @@ impl ReceiveHalf for Receiver {
         };
         let Arrival { sent, size, ecn, .. } = *arrival;
         self.observer.handle_packet(&Seen { arrival: now, sent, size, ecn, missing });
-        if self.next == RemoteTime::MAX {
-            self.next = now + self.interval;
-        }
+        self.clock.handle_arrival(now);
     }
 
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
         self.pending = Some(self.observer.report(now, signals, 0));
-        let over = now - self.observer.now() >= self.silence;
-        self.next = if over { RemoteTime::MAX } else { now + self.interval };
+        self.clock.handle_report(now);
     }
 
     fn poll_timeout(&self) -> RemoteTime {
-        self.next
+        self.clock.due()
     }
 
     #[inline]
