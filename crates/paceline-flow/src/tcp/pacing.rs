@@ -1,6 +1,6 @@
 //! When segments may leave, for an algorithm that spreads them over time.
 
-use paceline_units::{DataSize, Rate, Time};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// So many first segments of a connection are not held back: an initial window (`TCP_INIT_CWND` in Linux's
 /// `tcp_update_skb_after_send`).
@@ -19,14 +19,16 @@ impl Pacing {
         Self { unpaced: UNPACED, next: Time::ZERO }
     }
 
-    /// A segment with so many bytes of data leaves. The next follows when the rate has carried it; a pause is not made
-    /// up for.
+    /// A segment with so many bytes of data leaves. The next follows when the rate has carried it, or sooner by as much as
+    /// this one was late, up to half of that.
     pub fn handle_sent(&mut self, now: Time, size: DataSize, rate: Rate) {
         if self.unpaced > 0 {
             self.unpaced -= 1;
             return;
         }
-        self.next = self.next.max(now) + size / rate;
+        let gap = size / rate;
+        let late = (now - self.next).clamp(TimeDelta::ZERO, gap / 2);
+        self.next = self.next.max(now) + (gap - late);
     }
 }
 
@@ -43,10 +45,12 @@ mod tests {
             assert_eq!(pacing.next, Time::ZERO);
         }
         pacing.handle_sent(Time::from_millis(5), size, rate);
-        assert_eq!(pacing.next, Time::from_millis(15));
-        pacing.handle_sent(Time::from_millis(15), size, rate);
-        assert_eq!(pacing.next, Time::from_millis(25));
+        assert_eq!(pacing.next, Time::from_millis(10));
+        pacing.handle_sent(Time::from_millis(10), size, rate);
+        assert_eq!(pacing.next, Time::from_millis(20));
+        pacing.handle_sent(Time::from_millis(23), size, rate);
+        assert_eq!(pacing.next, Time::from_millis(30), "what was late is made up for");
         pacing.handle_sent(Time::from_millis(70), size, rate);
-        assert_eq!(pacing.next, Time::from_millis(80), "the pause is over");
+        assert_eq!(pacing.next, Time::from_millis(75), "but a pause only by half a gap");
     }
 }

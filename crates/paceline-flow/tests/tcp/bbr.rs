@@ -172,7 +172,8 @@ fn random_loss_hardly_slows_it() {
 fn it_draws_nothing_of_the_workloads_randomness() {
     let transfers = |congestion| {
         let mut net = Net::new();
-        let workload = Workload::Short { size: (DataSize::from_bytes(1_000), DataSize::from_bytes(90_000)), pause: MS(300) };
+        let workload =
+            Workload::Short { size: (DataSize::from_bytes(1_000), DataSize::from_bytes(90_000)), pause: MS(300) };
         net.add(config(congestion, Profile::LINUX), workload, Time::ZERO, delay(MS(20)), delay(MS(20)));
         net.run_until(S(30));
         net.flows[0].transfers.iter().map(|(_, size, _)| *size).collect::<Vec<_>>()

@@ -143,7 +143,11 @@ pub type Build = fn(Settings) -> Box<dyn Congestion>;
 
 /// The algorithms: name, summary, how to make one.
 pub const CONGESTION: &[(&str, &str, Build)] = &[
-    ("bbr", "BBR version 1, as in Linux: paces at the delivery rate that it measures, and keeps queues short", bbr::build),
+    (
+        "bbr",
+        "BBR version 1, as in Linux: paces at the delivery rate that it measures, and keeps queues short",
+        bbr::build,
+    ),
     ("cubic", "RFC 8312: the window follows a cubic function of the time since the last loss", cubic::build),
     ("new-reno", "RFC 5681: a segment more each round trip, half the window after a loss", new_reno::build),
 ];

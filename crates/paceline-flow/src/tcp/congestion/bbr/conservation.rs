@@ -56,7 +56,8 @@ impl Conservation {
     /// An ACK of something new. What was lost leaves the window.
     pub fn handle_ack(&mut self, sample: &Sample, cwnd: DataSize, segment: DataSize) -> Advice {
         let conserved = sample.pipe + sample.acked;
-        let mut window = if sample.lost > DataSize::ZERO { cwnd.saturating_sub(sample.lost).max(segment) } else { cwnd };
+        let mut window =
+            if sample.lost > DataSize::ZERO { cwnd.saturating_sub(sample.lost).max(segment) } else { cwnd };
         if self.begins(sample) {
             self.conserves = true;
             window = conserved;

@@ -126,9 +126,10 @@ impl Bbr {
     /// `bbr_inflight`, and with `extra` the window: product of bandwidth and round-trip time, times the gain; room for three
     /// bursts; an even number, so that no ACK waits; and two segments more in the phase that looks for more.
     fn in_flight(&self, gain: f64, extra: DataSize) -> DataSize {
-        let path = self.round_trip.least.map_or(WINDOW_INITIAL, |least| {
-            product(self.bandwidth.rate(), least, gain, self.segment)
-        });
+        let path = self
+            .round_trip
+            .least
+            .map_or(WINDOW_INITIAL, |least| product(self.bandwidth.rate(), least, gain, self.segment));
         let segments = path + extra.as_bytes() / self.segment.as_bytes() + BURSTS * self.burst();
         let probing = matches!(&self.mode, Mode::ProbeBw(cycle) if cycle.probes());
         self.segments(segments.next_multiple_of(2) + if probing { 2 } else { 0 })

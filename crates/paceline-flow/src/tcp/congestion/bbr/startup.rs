@@ -46,9 +46,16 @@ mod tests {
     #[test]
     fn three_rounds_without_a_quarter_more_fill_the_pipe() {
         let mut full = FullPipe::default();
-        for (kbps, reached) in
-            [(100, false), (200, false), (249, false), (249, false), (250, false), (312, false), (312, false), (9, true)]
-        {
+        for (kbps, reached) in [
+            (100, false),
+            (200, false),
+            (249, false),
+            (249, false),
+            (250, false),
+            (312, false),
+            (312, false),
+            (9, true),
+        ] {
             full.handle_round(Rate::from_kbps(kbps));
             assert_eq!(full.is_reached(), reached, "{kbps}");
         }
