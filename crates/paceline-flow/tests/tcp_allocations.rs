@@ -34,8 +34,8 @@ static COUNTING: Counting = Counting;
 
 /// The link carries a segment in this time.
 const STEP: TimeDelta = TimeDelta::from_micros(100);
-/// The way there takes as long as a hundred of them, or BBR would keep next to nothing in flight.
-const DELAY: TimeDelta = TimeDelta::from_millis(10);
+/// The way there takes as long as thirty of them, or BBR would keep next to nothing in flight.
+const DELAY: TimeDelta = TimeDelta::from_millis(3);
 
 /// Segments sent, some lost, and the most in flight.
 fn run(config: TcpConfig, steps: u64) -> (u64, u64) {
