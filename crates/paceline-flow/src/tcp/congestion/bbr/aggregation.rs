@@ -73,13 +73,13 @@ mod tests {
         let bandwidth = Rate::from_kbps(8000);
         let mut aggregation = Aggregation::new(Time::ZERO);
         let mut now = Time::ZERO;
-        let mut step = |&(wait, acked): &(i64, u64)| {
+        let step = |&(wait, acked): &(i64, u64)| {
             now += TimeDelta::from_millis(wait);
             let (cwnd, segment) = (BYTES(60_000), BYTES(1000));
             aggregation.handle_ack(Told { now, acked: BYTES(acked), bandwidth, round_begins, cwnd, segment });
             aggregation.allowance(bandwidth).as_bytes()
         };
-        acks.iter().map(|ack| step(ack)).collect()
+        acks.iter().map(step).collect()
     }
 
     #[test]

@@ -69,3 +69,62 @@ impl Conservation {
         if self.conserves { Advice::Conserve(window.max(conserved)) } else { Advice::Go(window) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_units::Time;
+
+    const SEGMENTS: fn(u64) -> DataSize = |n| DataSize::from_bytes(1000 * n);
+
+    fn sample(acked: u64, lost: u64, pipe: u64, repair: Repair) -> Sample {
+        Sample {
+            now: Time::ZERO,
+            acked: SEGMENTS(acked),
+            lost: SEGMENTS(lost),
+            delivered: SEGMENTS(acked),
+            rate: None,
+            limited: false,
+            round_trip: None,
+            srtt: None,
+            pipe_before: SEGMENTS(pipe + acked),
+            pipe: SEGMENTS(pipe),
+            repair,
+        }
+    }
+
+    #[test]
+    fn a_recovery_conserves_for_a_round_then_grows_and_then_gives_the_window_back() {
+        let mut conservation = Conservation::new();
+        let step = |c: &mut Conservation, s: Sample, cwnd| c.handle_ack(&s, SEGMENTS(cwnd), SEGMENTS(1));
+        let open = sample(2, 0, 48, Repair::None);
+        assert_eq!(step(&mut conservation, open, 100), Advice::Go(SEGMENTS(100)));
+        conservation.save(SEGMENTS(100), false);
+        // It begins: what is in flight and what is delivered, whatever the window was.
+        let first = sample(1, 5, 43, Repair::Recovery);
+        assert!(conservation.begins(&first));
+        assert_eq!(step(&mut conservation, first, 100), Advice::Conserve(SEGMENTS(44)));
+        let second = sample(2, 1, 41, Repair::Recovery);
+        assert!(!conservation.begins(&second));
+        assert_eq!(step(&mut conservation, second, 44), Advice::Conserve(SEGMENTS(43)));
+        // The next round: losses still leave the window, and no further than to a segment.
+        conservation.handle_round();
+        assert_eq!(step(&mut conservation, sample(2, 3, 40, Repair::Recovery), 43), Advice::Go(SEGMENTS(40)));
+        assert_eq!(step(&mut conservation, sample(2, 90, 40, Repair::Recovery), 43), Advice::Go(SEGMENTS(1)));
+        // PROBE_RTT meanwhile does not make the small window the one to come back to.
+        conservation.save(SEGMENTS(40), false);
+        assert_eq!(step(&mut conservation, sample(2, 0, 40, Repair::None), 43), Advice::Go(SEGMENTS(100)));
+    }
+
+    #[test]
+    fn after_a_timeout_the_window_grows_from_one_segment_and_is_given_back() {
+        let mut conservation = Conservation::new();
+        conservation.save(SEGMENTS(50), false);
+        conservation.handle_timeout();
+        conservation.save(SEGMENTS(1), false);
+        let repairs = sample(1, 0, 0, Repair::Timeout);
+        assert_eq!(conservation.handle_ack(&repairs, SEGMENTS(1), SEGMENTS(1)), Advice::Go(SEGMENTS(1)));
+        let over = sample(1, 0, 1, Repair::None);
+        assert_eq!(conservation.handle_ack(&over, SEGMENTS(2), SEGMENTS(1)), Advice::Go(SEGMENTS(50)));
+    }
+}

@@ -293,3 +293,102 @@ impl Congestion for Bbr {
         matches!(self.mode, Mode::ProbeRtt(_))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{NO_THRESHOLD, Repair};
+    use super::*;
+
+    const MS: fn(i64) -> TimeDelta = TimeDelta::from_millis;
+    const BYTES: fn(u64) -> DataSize = DataSize::from_bytes;
+    const SEGMENT: u64 = 1000;
+    const LINK: Rate = Rate::from_kbps(10_000);
+
+    fn opened() -> (Box<dyn Congestion>, Window) {
+        let settings = Settings { segment: BYTES(SEGMENT), slow_start_limit: None, hystart: false, seed: 1 };
+        let window = Window { cwnd: BYTES(10 * SEGMENT), ssthresh: NO_THRESHOLD };
+        let mut bbr = build(settings);
+        bbr.handle_open(Time::ZERO, Some(MS(40)), &window);
+        (bbr, window)
+    }
+
+    /// An ACK of two segments at this rate, 40 ms after they left, with the whole path full.
+    fn sample(now: Time, delivered: u64, rate: Rate, limited: bool) -> Sample {
+        let in_round = (LINK * MS(40)).as_bytes();
+        Sample {
+            now,
+            acked: BYTES(2 * SEGMENT),
+            lost: BYTES(0),
+            delivered: BYTES(delivered),
+            rate: Some((BYTES(delivered.saturating_sub(in_round)), rate)),
+            limited,
+            round_trip: Some(MS(40)),
+            srtt: Some(MS(40)),
+            pipe_before: BYTES(in_round),
+            pipe: BYTES(in_round - 2 * SEGMENT),
+            repair: Repair::None,
+        }
+    }
+
+    #[test]
+    fn ten_megabits_and_forty_milliseconds_hold_fifty_thousand_bytes() {
+        assert_eq!(product(LINK, MS(40), 1.0, BYTES(SEGMENT)), 50);
+        assert_eq!(product(LINK, MS(40), 2.0, BYTES(SEGMENT)), 100);
+        assert_eq!(product(LINK, MS(40), 0.75, BYTES(SEGMENT)), 38, "upwards from 37.5");
+        assert_eq!(pace(LINK, 1.25), Rate::from_kbps(12_375));
+    }
+
+    #[test]
+    fn it_begins_at_a_window_each_round_trip_times_the_high_gain() {
+        let (bbr, _) = opened();
+        // 10 000 B in 40 ms are 2 Mbit/s; times 2.885, less 1 %.
+        assert_eq!(bbr.pacing(), Some(Rate::from_bps(5_712_300)));
+    }
+
+    #[test]
+    fn a_steady_rate_ends_startup_and_the_window_settles_at_twice_the_path() {
+        let (mut bbr, mut window) = opened();
+        let (mut now, mut paces, mut windows) = (Time::ZERO + MS(40), Vec::new(), Vec::new());
+        // Two segments each 1.6 ms are 10 Mbit/s; 2 s of that.
+        for n in 1..=1250 {
+            // 22 segments wait in the queue; once, for a moment, they do not.
+            let pipe = BYTES(if (301..=310).contains(&n) { 50 } else { 72 } * SEGMENT);
+            let sample = Sample { pipe_before: pipe, pipe, ..sample(now, 2 * SEGMENT * n, LINK, false) };
+            bbr.handle_sample(&sample, &mut window);
+            now += TimeDelta::from_micros(1600);
+            paces.push(bbr.pacing().unwrap_or_default());
+            windows.push(window.cwnd.as_bytes() / SEGMENT);
+        }
+        // The first round brings 10 Mbit/s, and the three after it no more; DRAIN lasts until the queue is gone.
+        let of = |gain| paces.iter().filter(|at| **at == pace(LINK, gain)).count();
+        assert_eq!((of(HIGH_GAIN), of(DRAIN_GAIN)), (75, 225));
+        // Then 1.52 s of cycles: eight phases of 41.6 ms each, 26 ACKs.
+        assert_eq!(of(0.75) + of(1.0) + of(1.25), 950);
+        assert!((75..=150).contains(&of(0.75)) && (75..=150).contains(&of(1.25)), "{} {}", of(0.75), of(1.25));
+        // 100 segments, and 3 bursts of 2; two more while it probes, and two for the ACKs of two.
+        let late = &windows[windows.len() - 500..];
+        assert_eq!((late.iter().min(), late.iter().max()), (Some(&108), Some(&110)));
+        assert_eq!(window.ssthresh, NO_THRESHOLD);
+    }
+
+    #[test]
+    fn what_the_application_limits_neither_lowers_the_pace_nor_ends_startup() {
+        let (mut bbr, mut window) = opened();
+        let mut now = Time::ZERO + MS(40);
+        for n in 1..=1250 {
+            bbr.handle_sample(&sample(now, 2 * SEGMENT * n, Rate::from_kbps(3_000), n > 1), &mut window);
+            now += TimeDelta::from_micros(1600);
+        }
+        assert_eq!(bbr.pacing(), Some(pace(Rate::from_kbps(3_000), HIGH_GAIN)));
+        let (mut bbr, mut window) = opened();
+        let mut now = Time::ZERO + MS(40);
+        for n in 1..=1250 {
+            let limited = n > 500;
+            let rate = if limited { Rate::from_kbps(1_000) } else { LINK };
+            bbr.handle_sample(&sample(now, 2 * SEGMENT * n, rate, limited), &mut window);
+            now += TimeDelta::from_micros(1600);
+        }
+        let pacing = bbr.pacing().unwrap_or_default();
+        assert!((pace(LINK, 0.75)..=pace(LINK, 1.25)).contains(&pacing), "{pacing}");
+    }
+}
