@@ -1,14 +1,15 @@
 //! The sending end: connections one after the other, what may leave, and what ACKs and timers mean.
 
+mod paced;
+
 use super::TcpConfig;
-use super::congestion::{Ack, Congestion, NO_THRESHOLD, Repair, Sample, Settings, Window, build};
-use super::delivery::Delivery;
-use super::pacing::Pacing;
+use super::congestion::{Ack, Congestion, NO_THRESHOLD, Settings, Window, build};
 use super::recovery::{Progress, Recovery};
 use super::rto::RoundTrip;
 use super::scoreboard::{DUP_THRESH, Heard, Scoreboard};
 use super::segment::{Flags, Segment};
 use super::workload::{Workload, pause, transfer_size};
+use paced::Paced;
 use paceline::{SignalSpec, Signals};
 use paceline_units::{DataSize, RandomStream, Streams, Time, TimeDelta};
 use std::collections::VecDeque;
@@ -61,13 +62,6 @@ enum Phase {
     Recovery(Recovery),
     /// After a timeout, until all segments below `point` are acknowledged.
     Loss { point: u64 },
-}
-
-/// What an algorithm that paces needs of the sender.
-#[derive(Debug)]
-struct Paced {
-    delivery: Delivery,
-    pacing: Pacing,
 }
 
 /// Values of the signals as last emitted.
@@ -146,7 +140,7 @@ impl TcpSender {
         signals.emit(0, 0.0); // a trial tells whether they are heard
         let heard = signals.drain().count() > 0;
         let congestion = build(config.congestion, settings(&config, 0));
-        let paced = congestion.pacing().map(|_| Paced { delivery: Delivery::new(), pacing: Pacing::new() });
+        let paced = congestion.pacing().map(|_| Paced::new());
         Self {
             config,
             workload,
@@ -226,8 +220,7 @@ impl TcpSender {
         let new = number == self.board.end();
         let payload = self.board.size(number);
         if let (Some(paced), Some(rate)) = (&mut self.paced, self.congestion.pacing()) {
-            paced.delivery.handle_sent(now, number, self.board.flight() == 0);
-            paced.pacing.handle_sent(now, DataSize::from_bytes(payload), rate);
+            paced.handle_sent(now, number, payload, self.board.flight() == 0, rate);
         }
         if new {
             self.board.handle_sent(now);
@@ -310,8 +303,7 @@ impl TcpSender {
         self.window = Window { cwnd: DataSize::from_bytes(initial_window(self.segment)), ssthresh: NO_THRESHOLD };
         self.congestion = build(self.config.congestion, settings(&self.config, self.seeds.bits()));
         if let Some(paced) = &mut self.paced {
-            paced.delivery.reset();
-            paced.pacing = Pacing::new();
+            paced.reset();
         }
         self.round_trip = RoundTrip::new(self.config.profile.rto, self.config.profile.rto_max);
         self.phase = Phase::Open;
@@ -347,12 +339,7 @@ impl TcpSender {
         if self.syn_tries > SYN_TRIES_MAX {
             self.window.cwnd = self.config.segment;
         }
-        if let Some(paced) = &mut self.paced {
-            if let Some(sample) = round_trip {
-                paced.delivery.handle_round_trip(sample);
-            }
-            self.congestion.handle_open(now, round_trip, &self.window);
-        }
+        self.open(now, round_trip);
     }
 
     fn handle_ack(&mut self, now: Time, segment: &Segment) {
@@ -426,56 +413,6 @@ impl TcpSender {
         let next = self.board.offset(self.board.end());
         self.round_trip.handle_sample(now - oldest, self.board.offset(self.board.base()), next);
         Some(now - newest)
-    }
-
-    /// Tells an algorithm that paces what an ACK told; it sets the window.
-    fn sample(&mut self, now: Time, heard: &Heard, round_trip: Option<TimeDelta>, pipe_before: u64) {
-        let Some(Paced { delivery, .. }) = &mut self.paced else { return };
-        if let Some(round_trip) = round_trip {
-            delivery.handle_round_trip(round_trip);
-        }
-        let measured = delivery.handle_ack(now, heard, self.board.base());
-        let bytes = DataSize::from_bytes;
-        let sample = Sample {
-            now,
-            acked: bytes(measured.acked),
-            lost: bytes(heard.lost),
-            delivered: bytes(delivery.delivered()),
-            rate: measured.rate.map(|(before, rate)| (bytes(before), rate)),
-            limited: measured.limited,
-            round_trip,
-            srtt: self.round_trip.srtt(),
-            pipe_before: bytes(pipe_before),
-            pipe: bytes(self.board.pipe()),
-            repair: match self.phase {
-                Phase::Open => Repair::None,
-                Phase::Recovery(_) => Repair::Recovery,
-                Phase::Loss { .. } => Repair::Timeout,
-            },
-        };
-        self.congestion.handle_sample(&sample, &mut self.window);
-        if self.congestion.holds_back() {
-            delivery.limit(self.board.pipe());
-        }
-    }
-
-    /// Pacing holds back what the window would let go.
-    fn waits(&mut self, now: Time) -> bool {
-        let Some(Paced { pacing, .. }) = &self.paced else { return false };
-        let open = self.forced || self.board.pipe() + self.segment <= self.window.cwnd.as_bytes();
-        let waits = now < pacing.next && open;
-        self.release = if waits { pacing.next } else { Time::MAX };
-        waits
-    }
-
-    /// Nothing leaves, though pacing would let it: rates do not count where that is for want of data.
-    fn handle_pause(&mut self, now: Time) {
-        let Some(Paced { delivery, .. }) = &mut self.paced else { return };
-        let wanting = self.board.next_new().is_none() || now >= self.stop;
-        let room = self.board.pipe() + self.segment <= self.window.cwnd.as_bytes();
-        if wanting && room && self.board.next_lost().is_none() {
-            delivery.limit(self.board.pipe());
-        }
     }
 
     /// RFC 6675, section 5, step 4.
