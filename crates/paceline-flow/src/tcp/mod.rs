@@ -1,5 +1,5 @@
-//! TCP: the other traffic that a media flow meets. A sender with NewReno's or CUBIC's window and recovery by selective
-//! acknowledgments, and the receiver that acknowledges.
+//! TCP: the other traffic that a media flow meets. A sender with NewReno's or CUBIC's window, or BBR's model of the path,
+//! and recovery by selective acknowledgments; and the receiver that acknowledges.
 //!
 //! Segments are typed ([`Segment`]) and carry lengths, not bytes. Both ends keep the contract of the media endpoints:
 //! after each `handle_*`, drain `poll_transmit` and `poll_event`, then ask `poll_timeout`. Times never go back.
@@ -7,6 +7,8 @@
 //! What is modelled, from which source, and what is left out: `docs/tcp.md`.
 
 pub mod congestion;
+mod delivery;
+mod pacing;
 mod profile;
 mod receiver;
 mod recovery;

@@ -19,6 +19,8 @@ const LOST: u8 = 2;
 const RESENT: u8 = 4;
 /// Ever sent again: gives no round-trip time (Karn).
 const AMBIGUOUS: u8 = 8;
+/// Was SACKED, and a timeout made that forgotten.
+const FORGOTTEN: u8 = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -38,13 +40,30 @@ pub(super) struct Heard {
     pub sacked: u64,
     /// Bytes of which the receiver was not known to have them.
     pub delivered: u64,
+    /// Those of them that had been acknowledged selectively before a timeout made it forgotten.
+    pub again: u64,
     /// Bytes newly found lost.
     pub lost: u64,
+    /// When the segment left, and which, that left last of those in `delivered` and not in `again`.
+    pub newest: Option<(Time, u64)>,
     /// Sending times of the first and last segment that this ACK acknowledged in order, was not known to have arrived and
     /// was sent once. `None` when one of those acknowledged was sent twice.
     pub acked_sent: Option<(Time, Time)>,
     /// Likewise of those acknowledged selectively.
     pub sacked_sent: Option<(Time, Time)>,
+}
+
+impl Heard {
+    /// The receiver has this segment, and was not known to.
+    #[inline]
+    fn deliver(&mut self, number: u64, entry: Entry, size: u64) {
+        self.delivered += size;
+        if entry.marks & FORGOTTEN != 0 {
+            self.again += size;
+        } else {
+            self.newest = self.newest.max(Some((entry.sent, number)));
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -202,7 +221,7 @@ impl Scoreboard {
             if entry.marks & SACKED != 0 {
                 self.sacked -= size;
             } else {
-                heard.delivered += size;
+                heard.deliver(self.base, entry, size);
                 self.uncount(entry.marks, size);
                 ambiguous |= entry.marks & AMBIGUOUS != 0;
                 let first = heard.acked_sent.map_or(entry.sent, |(first, _)| first);
@@ -235,13 +254,14 @@ impl Scoreboard {
         while number < end {
             let size = self.size(number);
             let index = (number - self.base) as usize;
-            let Entry { sent, marks, .. } = self.entries[index];
+            let entry = self.entries[index];
+            let Entry { sent, marks, .. } = entry;
             self.uncount(marks, size);
             self.entries[index].marks = (marks & AMBIGUOUS) | SACKED;
             self.entries[index].skip = 1;
             self.sacked += size;
             heard.sacked += size;
-            heard.delivered += size;
+            heard.deliver(number, entry, size);
             if marks & AMBIGUOUS == 0 {
                 let first = heard.sacked_sent.map_or(sent, |(first, _)| first);
                 heard.sacked_sent = Some((first, sent));
@@ -316,7 +336,8 @@ impl Scoreboard {
             if *marks & SACKED != 0 && !forget {
                 self.sacked += size;
             } else {
-                *marks = (*marks & AMBIGUOUS) | LOST;
+                let forgotten = if *marks & SACKED != 0 { FORGOTTEN } else { 0 };
+                *marks = (*marks & (AMBIGUOUS | FORGOTTEN)) | forgotten | LOST;
                 self.lost += size;
             }
         }

@@ -1,5 +1,7 @@
 //! The sending end: connections one after the other, what may leave, and what ACKs and timers mean.
 
+mod paced;
+
 use super::TcpConfig;
 use super::congestion::{Ack, Congestion, NO_THRESHOLD, Settings, Window, build};
 use super::recovery::{Progress, Recovery};
@@ -7,8 +9,9 @@ use super::rto::RoundTrip;
 use super::scoreboard::{DUP_THRESH, Heard, Scoreboard};
 use super::segment::{Flags, Segment};
 use super::workload::{Workload, pause, transfer_size};
+use paced::Paced;
 use paceline::{SignalSpec, Signals};
-use paceline_units::{DataSize, RandomStream, Time, TimeDelta};
+use paceline_units::{DataSize, RandomStream, Streams, Time, TimeDelta};
 use std::collections::VecDeque;
 
 /// What a transmitted segment is.
@@ -79,6 +82,8 @@ pub struct TcpSender {
     config: TcpConfig,
     workload: Workload,
     random: RandomStream,
+    /// The algorithms' own, so that they draw nothing of the workload's.
+    seeds: RandomStream,
     /// Bytes in a full segment.
     segment: u64,
     /// When the next connection begins.
@@ -97,6 +102,7 @@ pub struct TcpSender {
     board: Scoreboard,
     window: Window,
     congestion: Box<dyn Congestion>,
+    paced: Option<Paced>,
     round_trip: RoundTrip,
     phase: Phase,
     /// The first segment that is missing leaves whatever the window says (fast retransmit).
@@ -106,6 +112,8 @@ pub struct TcpSender {
     limited_transmit: u64,
     /// When the retransmission timer fires.
     deadline: Time,
+    /// When pacing lets a segment go that waits.
+    release: Time,
     /// How often it fired since the last new ACK.
     timeouts: u32,
     signals: Signals,
@@ -131,9 +139,12 @@ impl TcpSender {
         let segment = config.segment.as_bytes();
         signals.emit(0, 0.0); // a trial tells whether they are heard
         let heard = signals.drain().count() > 0;
+        let congestion = build(config.congestion, settings(&config, 0));
+        let paced = congestion.pacing().map(|_| Paced::new());
         Self {
             config,
             workload,
+            seeds: Streams::new(random.clone().bits()).stream("congestion"),
             random,
             segment,
             next_start: start,
@@ -147,13 +158,15 @@ impl TcpSender {
             control: false,
             board: Scoreboard::new(segment, u64::MAX),
             window: Window { cwnd: DataSize::ZERO, ssthresh: NO_THRESHOLD },
-            congestion: build(config.congestion, settings(&config)),
+            congestion,
+            paced,
             round_trip: RoundTrip::new(config.profile.rto, config.profile.rto_max),
             phase: Phase::Open,
             forced: false,
             dup_acks: 0,
             limited_transmit: 0,
             deadline: Time::MAX,
+            release: Time::MAX,
             timeouts: 0,
             signals,
             heard,
@@ -177,11 +190,15 @@ impl TcpSender {
 
     /// The time of [`poll_timeout`](Self::poll_timeout) has come.
     pub fn handle_timeout(&mut self, now: Time) {
+        let released = now >= self.release;
+        if released {
+            self.release = Time::MAX;
+        }
         if now >= self.next_start {
             self.connect(now);
         } else if now >= self.deadline {
             self.handle_timer(now);
-        } else {
+        } else if !released {
             return;
         }
         self.tell();
@@ -193,12 +210,18 @@ impl TcpSender {
             self.control = false;
             return Some((self.handshake(now), TcpSent::Control));
         }
-        if self.stage != Stage::Established {
+        if self.stage != Stage::Established || self.waits(now) {
             return None;
         }
-        let number = self.next_segment(now)?;
+        let Some(number) = self.next_segment(now) else {
+            self.handle_pause(now);
+            return None;
+        };
         let new = number == self.board.end();
         let payload = self.board.size(number);
+        if let (Some(paced), Some(rate)) = (&mut self.paced, self.congestion.pacing()) {
+            paced.handle_sent(now, number, payload, self.board.flight() == 0, rate);
+        }
         if new {
             self.board.handle_sent(now);
             if self.dup_acks > 0 && matches!(self.phase, Phase::Open) {
@@ -236,7 +259,7 @@ impl TcpSender {
 
     /// When [`handle_timeout`](Self::handle_timeout) is wanted next. Only a call of this sender changes it.
     pub fn poll_timeout(&self) -> Time {
-        self.next_start.min(self.deadline)
+        self.next_start.min(self.deadline).min(self.release)
     }
 
     /// Congestion window and slow-start threshold.
@@ -278,13 +301,17 @@ impl TcpSender {
         self.control = true;
         self.board.reset(self.total);
         self.window = Window { cwnd: DataSize::from_bytes(initial_window(self.segment)), ssthresh: NO_THRESHOLD };
-        self.congestion = build(self.config.congestion, settings(&self.config));
+        self.congestion = build(self.config.congestion, settings(&self.config, self.seeds.bits()));
+        if let Some(paced) = &mut self.paced {
+            paced.reset();
+        }
         self.round_trip = RoundTrip::new(self.config.profile.rto, self.config.profile.rto_max);
         self.phase = Phase::Open;
         self.forced = false;
         self.dup_acks = 0;
         self.limited_transmit = 0;
         self.deadline = Time::MAX;
+        self.release = Time::MAX;
         self.timeouts = 0;
     }
 
@@ -303,18 +330,21 @@ impl TcpSender {
         self.stage = Stage::Established;
         self.control = true;
         self.deadline = Time::MAX;
-        if self.syn_tries == 1 {
-            self.round_trip.handle_sample(now - self.syn_sent, 0, 0);
+        let round_trip = (self.syn_tries == 1).then_some(now - self.syn_sent);
+        if let Some(sample) = round_trip {
+            self.round_trip.handle_sample(sample, 0, 0);
         } else {
             self.round_trip.handle_lost_syn();
         }
         if self.syn_tries > SYN_TRIES_MAX {
             self.window.cwnd = self.config.segment;
         }
+        self.open(now, round_trip);
     }
 
     fn handle_ack(&mut self, now: Time, segment: &Segment) {
-        let limited = self.board.pipe() + self.segment > self.window.cwnd.as_bytes();
+        let pipe_before = self.board.pipe();
+        let limited = pipe_before + self.segment > self.window.cwnd.as_bytes();
         let acknowledged = segment.acknowledgment.saturating_sub(1);
         let heard = self.board.handle_ack(
             acknowledged,
@@ -331,7 +361,9 @@ impl TcpSender {
         let mut grows = heard.acked > 0;
         match self.phase {
             Phase::Recovery(recovery) if self.board.base() >= recovery.point => {
-                self.window.cwnd = self.window.ssthresh;
+                if self.paced.is_none() {
+                    self.window.cwnd = self.window.ssthresh;
+                }
                 self.phase = Phase::Open;
                 grows = false;
             }
@@ -345,7 +377,9 @@ impl TcpSender {
                 self.recover();
             }
         }
-        if let Phase::Recovery(recovery) = &mut self.phase {
+        if self.paced.is_some() {
+            self.sample(now, &heard, newest, pipe_before);
+        } else if let Phase::Recovery(recovery) = &mut self.phase {
             let progress = Progress {
                 delivered: heard.delivered,
                 good: heard.acked > 0 && heard.lost == 0,
@@ -418,6 +452,7 @@ impl TcpSender {
     fn finish(&mut self, now: Time) {
         self.stage = Stage::Closed;
         self.deadline = Time::MAX;
+        self.release = Time::MAX;
         if let Workload::Short { pause: mean, .. } = self.workload {
             self.next_start = now + pause(&mut self.random, mean);
         }
@@ -521,11 +556,12 @@ impl TcpSender {
     }
 }
 
-fn settings(config: &TcpConfig) -> Settings {
+fn settings(config: &TcpConfig, seed: u64) -> Settings {
     let limit = config.profile.slow_start_limit;
     Settings {
         segment: config.segment,
         slow_start_limit: limit.map(|n| DataSize::from_bytes(n as u64 * config.segment.as_bytes())),
         hystart: config.profile.hystart,
+        seed,
     }
 }

@@ -1,5 +1,6 @@
 //! TCP senders and receivers over a small network of their own.
 
+mod bbr;
 mod behaviour;
 mod net;
 mod ns3;

@@ -218,6 +218,9 @@ impl Net {
     fn step(&mut self, index: usize, what: What) {
         let (now, flow) = (self.now, &mut self.flows[index]);
         match what {
+            // One that an earlier wake-up has replaced is passed over.
+            What::WakeSender if flow.armed[0] != now => {}
+            What::WakeReceiver if flow.armed[1] != now => {}
             What::WakeSender => {
                 flow.armed[0] = Time::MAX;
                 if flow.sender.poll_timeout() <= now {

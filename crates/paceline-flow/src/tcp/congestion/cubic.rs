@@ -198,7 +198,8 @@ mod tests {
     }
 
     fn made() -> (Box<dyn Congestion>, Window) {
-        let settings = Settings { segment: DataSize::from_bytes(1000), slow_start_limit: None, hystart: false };
+        let settings =
+            Settings { segment: DataSize::from_bytes(1000), slow_start_limit: None, hystart: false, seed: 1 };
         (build(settings), Window { cwnd: DataSize::from_bytes(100_000), ssthresh: DataSize::from_bytes(1) })
     }
 

@@ -1,7 +1,9 @@
-//! Congestion control: how the window grows with what is acknowledged and where it falls to on a loss.
+//! Congestion control: how the window grows with what is acknowledged and where it falls to on a loss; or how the path is
+//! measured, and pace and window are made of that.
 //!
 //! An algorithm is a file here and a line in [`CONGESTION`].
 
+mod bbr;
 mod cubic;
 mod hystart;
 mod new_reno;
@@ -47,6 +49,8 @@ pub struct Settings {
     pub slow_start_limit: Option<DataSize>,
     /// Slow start may end before a loss.
     pub hystart: bool,
+    /// Drawn for this connection: what an algorithm may make its own randomness of.
+    pub seed: u64,
 }
 
 /// An ACK of new data outside of recovery.
@@ -68,6 +72,45 @@ pub struct Ack {
     pub limited: bool,
 }
 
+/// How the sender stands with losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// Nothing is known to be lost.
+    None,
+    /// Losses are repaired.
+    Recovery,
+    /// A timeout's are.
+    Timeout,
+}
+
+/// What any ACK, in recovery too, tells an algorithm that measures the path.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// When it came.
+    pub now: Time,
+    /// Bytes that it told to be delivered, in order or selectively, and bytes that it showed to be lost.
+    pub acked: DataSize,
+    /// See `acked`.
+    pub lost: DataSize,
+    /// Bytes delivered since the connection began.
+    pub delivered: DataSize,
+    /// How many of them had been when the newest segment of this ACK left, and the rate since; `None` where that is no
+    /// honest measure.
+    pub rate: Option<(DataSize, Rate)>,
+    /// There was not always something to send meanwhile, so that the path may carry more than `rate`.
+    pub limited: bool,
+    /// Round-trip time of the newest segment acknowledged, if it is certain.
+    pub round_trip: Option<TimeDelta>,
+    /// Smoothed round-trip time, once there is one.
+    pub srtt: Option<TimeDelta>,
+    /// Bytes thought to be in the network before this ACK and after it.
+    pub pipe_before: DataSize,
+    /// See `pipe_before`.
+    pub pipe: DataSize,
+    /// How the sender stands with losses now.
+    pub repair: Repair,
+}
+
 /// An algorithm at work on one connection.
 pub trait Congestion: core::fmt::Debug + Send {
     /// New data was acknowledged and the sender is not in recovery: the window may grow.
@@ -80,9 +123,18 @@ pub trait Congestion: core::fmt::Debug + Send {
     fn target(&self) -> Option<DataSize> {
         None
     }
-    /// The rate at which segments should leave. Room for algorithms that pace; the sender does not ask yet.
+    /// The rate at which data should leave. An algorithm that has one has it from the beginning. It is told of every ACK
+    /// by [`handle_sample`](Self::handle_sample) instead of `handle_ack`, and sets the window in recovery as well.
     fn pacing(&self) -> Option<Rate> {
         None
+    }
+    /// For one that paces: the connection is open; `round_trip` is that of its SYN, if it is certain.
+    fn handle_open(&mut self, _now: Time, _round_trip: Option<TimeDelta>, _window: &Window) {}
+    /// For one that paces: an ACK came.
+    fn handle_sample(&mut self, _sample: &Sample, _window: &mut Window) {}
+    /// For one that paces: it sends less than it could on purpose, so rates of what leaves now say nothing of the path.
+    fn holds_back(&self) -> bool {
+        false
     }
 }
 
@@ -91,6 +143,11 @@ pub type Build = fn(Settings) -> Box<dyn Congestion>;
 
 /// The algorithms: name, summary, how to make one.
 pub const CONGESTION: &[(&str, &str, Build)] = &[
+    (
+        "bbr",
+        "BBR version 1, as in Linux: paces at the delivery rate that it measures, and keeps queues short",
+        bbr::build,
+    ),
     ("cubic", "RFC 8312: the window follows a cubic function of the time since the last loss", cubic::build),
     ("new-reno", "RFC 5681: a segment more each round trip, half the window after a loss", new_reno::build),
 ];
@@ -123,12 +180,15 @@ mod tests {
 
     #[test]
     fn every_name_makes_an_algorithm() {
-        let settings = Settings { segment: DataSize::from_bytes(1448), slow_start_limit: None, hystart: true };
+        let settings = Settings { segment: DataSize::from_bytes(1448), slow_start_limit: None, hystart: true, seed: 1 };
         for (name, ..) in CONGESTION {
             assert_eq!(congestion_named(name), Some(*name));
             let mut window = Window { cwnd: DataSize::from_bytes(14_480), ssthresh: NO_THRESHOLD };
-            build(name, settings).handle_loss(window.cwnd, &mut window);
-            assert!((7_240..=10_136).contains(&window.ssthresh.as_bytes()));
+            let mut algorithm = build(name, settings);
+            algorithm.handle_loss(window.cwnd, &mut window);
+            // One that paces has no use for a threshold.
+            let threshold = if algorithm.pacing().is_some() { u64::MAX..=u64::MAX } else { 7_240..=10_136 };
+            assert!(threshold.contains(&window.ssthresh.as_bytes()), "{name}");
         }
         assert_eq!(congestion_named("vegas"), None);
     }
