@@ -34,6 +34,11 @@ const TASKS: &[Task] = &[
         help: "the tables of docs/benchmarks.md (--all: the divan benches, too)",
         run: measure::bench,
     },
+    Task {
+        name: "track",
+        help: "how fast and exact a link of real packets is here, each trial for [seconds], 10 unless told (needs root)",
+        run: measure::track,
+    },
     Task { name: "callgrind", help: "instructions per packet (needs valgrind)", run: measure::callgrind },
     Task {
         name: "mutations",

@@ -25,6 +25,19 @@ pub fn bench(arguments: &[String]) -> Result<(), Problem> {
     Ok(())
 }
 
+/// How fast and exact a link of real packets is here.
+pub fn track(arguments: &[String]) -> Result<(), Problem> {
+    let seconds = match arguments {
+        [] => "10",
+        [seconds] => seconds,
+        _ => return Err(Problem::Usage("takes a number of seconds, or nothing".into())),
+    };
+    run(command("cargo build --quiet --release --package paceline-live --example track"))?;
+    println!("{}\n", machine());
+    run(program(target().join("release/examples/track"), seconds))?;
+    Ok(())
+}
+
 /// CPU model and number of cores.
 fn machine() -> String {
     let told = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
