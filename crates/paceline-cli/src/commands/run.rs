@@ -55,6 +55,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Err(miette!(help = help, "--pcap takes one run, and this asks for {}", plans.len() * seeds.len()));
     }
 
+    if arguments.pcap.is_some() && world.real_time() {
+        let help = "a tool such as tcpdump sees the packets of the test track; --out has what became of each";
+        return Err(miette!(help = help, "--pcap writes what the simulator sends, and `{}` is real", world.name()));
+    }
+
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let into = Into { store: store.as_ref(), pcap: arguments.pcap.as_deref() };
     let results = with_runner(&*world, &registry, &plans, &seeds, |runner, index, plan| match into.anything() {
