@@ -8,6 +8,8 @@ use paceline::Registry;
 use paceline_lab::network::Network;
 use paceline_lab::rows::{Row, RowSink};
 use paceline_lab::scenario::{self, Changes, Origin};
+use paceline_lab::world::World;
+use paceline_live::Testbed;
 use paceline_live::classify::AllOne;
 use paceline_live::clock::Monotonic;
 use paceline_live::device::Device;
@@ -108,6 +110,33 @@ fn main() {
             busy * 100.0
         );
     }
+    println!("\ntrial | arrived | timers late p50, µs | p99, µs | max, µs | link p99, µs | machine");
+    for timing in [Timing::Precise, Timing::Sleep] {
+        endpoints(seconds, timing);
+    }
+}
+
+/// One media flow at 100 Mbit/s, which is 10,000 packets a second: how late its ends are.
+fn endpoints(seconds: i64, timing: Timing) {
+    let text = format!(
+        "id = \"ends\"\ntitle = \"ends\"\nduration = \"{seconds}s\"\n[path.forward]\ncapacity = \"200Mbps\"\ndelay = \"5ms\"\n\
+         [[flow]]\nid = \"video\"\ncontroller = \"fixed\"\nstart_rate = \"100Mbps\"\n\
+         encoder = {{ source = \"ideal\", max = \"100Mbps\" }}"
+    );
+    let registry = Registry::standard();
+    let plan = scenario::load(&Origin::from_text("ends", text), &Changes::default(), &registry).expect("it is valid");
+    let mut counted = Counted::default();
+    let outcome = Testbed { timing }.run(&plan, &registry, 1, &mut counted).unwrap();
+    let machine = outcome.machine.expect("it ran in real time");
+    println!(
+        "ends at 100 Mbit/s, {timing:?} | {} | {:.1} | {:.1} | {:.0} | {:.1} | {:.0} %",
+        counted.arrived,
+        machine.wake_us.p50,
+        machine.wake_us.p99,
+        machine.wake_us.max,
+        machine.late_us.p99,
+        (1.0 - machine.idle - machine.others) * 100.0
+    );
 }
 
 fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {

@@ -19,8 +19,11 @@ use std::sync::mpsc::Sender;
 /// Room for what waits to be read: the receiver of a flow may be held up by the machine for a while.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// Largest datagram that is read; what a link of 1500-byte packets can bring is smaller.
-const ROOM: usize = 2048;
+/// Room for one read: the kernel may join datagrams.
+const ROOM: usize = 65_536;
+
+/// The largest datagram that is sent: less than a packet of the link.
+const LARGEST: usize = 1500;
 
 /// Datagrams read in one call.
 const BATCH: usize = 16;
@@ -143,7 +146,7 @@ impl MediaEnd {
 
     /// Sends a datagram; what was only counted of it is zeros. What the system does not take is lost, as on a path.
     fn send(&self, datagram: &Datagram) {
-        let mut bytes = [0; ROOM];
+        let mut bytes = [0; LARGEST];
         let len = (datagram.size() - IP_UDP_HEADERS).as_bytes() as usize;
         bytes[..datagram.bytes().len()].copy_from_slice(datagram.bytes());
         let transmit = Transmit {

@@ -12,6 +12,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Bytes that IPv6 has more of than IPv4.
 const IPV6_MORE: DataSize = DataSize::from_bytes(20);
 
+/// Room for what one read may bring.
+const ROOM: usize = 65_536;
+
 /// Room for what waits to be read.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
@@ -22,6 +25,10 @@ pub struct Relay {
     /// Whom packets go to: at the near side whoever sent last, and nobody at first.
     peer: Option<SocketAddr>,
     near: bool,
+    /// Datagrams of one size that the kernel joined, from the next that is to be told on.
+    joined: Vec<u8>,
+    next: usize,
+    meta: RecvMeta,
 }
 
 impl Relay {
@@ -51,7 +58,8 @@ impl Relay {
     fn new(socket: UdpSocket, peer: Option<SocketAddr>, near: bool) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         state.set_recv_buffer_size((&socket).into(), RECEIVE_BUFFER)?;
-        Ok(Self { socket, state, peer, near })
+        let (joined, next, meta) = (vec![0; ROOM], 0, RecvMeta::default());
+        Ok(Self { socket, state, peer, near, joined, next, meta })
     }
 
     /// Where it can be reached.
@@ -63,23 +71,37 @@ impl Relay {
     }
 }
 
-impl Port for Relay {
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Came>> {
-        let mut meta = [RecvMeta::default()];
-        match self.state.recv((&self.socket).into(), &mut [IoSliceMut::new(buffer)], &mut meta) {
+impl Relay {
+    /// Reads what has come, if something has.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut meta = [self.meta];
+        match self.state.recv((&self.socket).into(), &mut [IoSliceMut::new(&mut self.joined)], &mut meta) {
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             // Nobody was there for an earlier packet: that is lost, and the next may find somebody.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(false),
             Err(error) => return Err(error),
         }
-        let [meta] = meta;
+        ([self.meta], self.next) = (meta, 0);
         if self.near {
-            self.peer = Some(meta.addr);
+            self.peer = Some(self.meta.addr);
         }
-        let headers = IP_UDP_HEADERS + if meta.addr.is_ipv6() { IPV6_MORE } else { DataSize::ZERO };
-        let ecn = meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
-        Ok(Some(Came { len: meta.len, size: DataSize::from_bytes(meta.len as u64) + headers, ecn }))
+        // An empty datagram is nothing to carry.
+        Ok(self.meta.len > 0)
+    }
+}
+
+impl Port for Relay {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Came>> {
+        if self.next >= self.meta.len && !self.read()? {
+            return Ok(None);
+        }
+        let len = self.meta.stride.min(self.meta.len - self.next);
+        buffer[..len].copy_from_slice(&self.joined[self.next..self.next + len]);
+        self.next += len;
+        let headers = IP_UDP_HEADERS + if self.meta.addr.is_ipv6() { IPV6_MORE } else { DataSize::ZERO };
+        let ecn = self.meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
+        Ok(Some(Came { len, size: DataSize::from_bytes(len as u64) + headers, ecn }))
     }
 
     fn send(&mut self, packet: &mut [u8], ecn: Ecn) -> io::Result<()> {
