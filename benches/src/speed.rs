@@ -6,8 +6,7 @@ use paceline_benches::{BareHeap, ReceiveLoop, SendLoop, Simulation};
 use std::process::ExitCode;
 use std::time::Duration;
 
-const USAGE: &str =
-    "usage: speed table [CPU seconds] | simulate [runs [controller]] | hundred [runs] | receive [packets]; 5 unless told";
+const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs [controller]] | hundred [runs] | receive [packets]; 5 unless told";
 
 /// Controllers whose halves are timed.
 const HALVES: [&str; 5] = ["gcc-tfb", "nada", "nada-sender", "scream", "scream-cpp"];
@@ -148,7 +147,9 @@ fn table(at_least: Duration) {
     let owned = |(what, measured, share): (&str, _, _)| (what.to_owned(), measured, share);
     println!("| {:<40} | {:>24} | {:>6} |", "what", "measured", "share");
     println!("|:{:-<40}-|-{:->24}:|-{:->6}:|", "", "", "");
-    for (what, measured, share) in rows.into_iter().map(owned).chain(halves).chain(videos).chain(more.into_iter().map(owned)) {
+    for (what, measured, share) in
+        rows.into_iter().map(owned).chain(halves).chain(videos).chain(more.into_iter().map(owned))
+    {
         println!("| {what:<40} | {measured:>24} | {share:>6} |");
     }
     println!("\n{:.1} CPU seconds of simulation, metrics and trace hash on, nothing written", simulating.as_secs_f64());

@@ -182,6 +182,8 @@ pub struct MediaSender {
     ignored: u32,
     claims: Vec<Claim>,
     shares: Vec<Rate>,
+    /// What sources were last directed by.
+    directed: Option<[Rate; 3]>,
     wake: Time,
 }
 
@@ -274,6 +276,7 @@ impl MediaSender {
             ignored: 0,
             claims: Vec::new(),
             shares: Vec::new(),
+            directed: None,
             wake: start,
         };
         sender.obey(start);

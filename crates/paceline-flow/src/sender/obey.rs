@@ -19,13 +19,22 @@ impl MediaSender {
 
     pub(super) fn obey(&mut self, now: Time) {
         self.pacer.set_rate(self.decision.pacing.max(Rate::from_bps(1)));
-        self.direct_sources(now);
+        // A new pace or window is nothing to sources. How much FEC is wanted changes by itself.
+        if self.fec.is_some() || self.directed != Some(self.asked_of_sources()) {
+            self.direct_sources(now);
+        }
+    }
+
+    /// What their shares come of, but for the overhead, which moves with each frame.
+    fn asked_of_sources(&self) -> [Rate; 3] {
+        [self.decision.target, self.decision.padding, self.resend_rate]
     }
 
     /// Tells each source its share of what the target leaves after retransmissions and FEC, and the video streams how
     /// much FEC goes with it. Shares are divided as they are on the network: a stream pays for its own headers, which
     /// are half of an audio stream and a twentieth of video.
     pub(super) fn direct_sources(&mut self, now: Time) {
+        self.directed = Some(self.asked_of_sources());
         let target = self.decision.target;
         let rtt = self.rtt.unwrap_or(RTT_DEFAULT);
         let wanted = self.fec.as_mut().map_or(Rate::ZERO, |demand| target.scale(demand.share(now, rtt)));

@@ -316,9 +316,9 @@ impl ReceiveHalf for Receiver {
         // FEC has a place in the media's sequence; retransmissions and padding have not.
         if matches!(arrival.kind, PacketKind::Media | PacketKind::Fec) {
             match self.sequences.handle_arrival(arrival.stream, arrival.sequence) {
-                Place::Next { missing } => self.loss.add(now, i64::from(missing), u64::from(missing) + 1),
+                Place::Next { missing } => self.loss.add(now, [i64::from(missing)], u64::from(missing) + 1),
                 // A packet that comes late fills its gap.
-                Place::Late => self.loss.add(now, -1, 0),
+                Place::Late => self.loss.add(now, [-1], 0),
                 Place::Again => {}
             }
         }
@@ -353,7 +353,7 @@ impl Receiver {
     fn report(&mut self, now: RemoteTime, signals: &mut Signals) {
         let c = &self.config;
         let (delay, smoothed) = self.delay;
-        let loss = self.loss.share(now);
+        let [loss] = self.loss.shares(now);
         let warps = loss > 0.0 || !c.warp_with_loss;
         let warped = if warps { quartic_warping(smoothed, c.warping.0, c.warping.1) } else { smoothed };
         let x = linear_signal(warped, loss, c.d_loss);
