@@ -152,6 +152,7 @@ impl MediaSender {
                 store.mark_resent(now, sequence);
                 self.pacer.push(
                     Class::Retransmission,
+                    index,
                     Queued { stream: index as u8, kind: QueuedKind::Retransmission, packet },
                     size,
                 );

@@ -1,7 +1,7 @@
 //! From the controller's decision to what pacer, padding and sources do.
 
-use super::{MediaSender, RTT_DEFAULT, SenderEvent};
-use crate::allocation::{self, Claim};
+use super::{MediaSender, RTT_DEFAULT, SenderEvent, Stream};
+use crate::allocation;
 use paceline::{Division, MediaKind, divide};
 use paceline_units::{Rate, Time};
 
@@ -19,10 +19,14 @@ impl MediaSender {
 
     pub(super) fn obey(&mut self, now: Time) {
         self.pacer.set_rate(self.decision.pacing.max(Rate::from_bps(1)));
-        // A new pace or window is nothing to sources. How much FEC is wanted changes by itself.
-        if self.fec.is_some() || self.directed != Some(self.asked_of_sources()) {
+        // A new pace or window is nothing to sources. How much FEC is wanted changes by itself, and what a half divides.
+        if self.fec.is_some() || self.half_divides() || self.directed != Some(self.asked_of_sources()) {
             self.direct_sources(now);
         }
+    }
+
+    fn half_divides(&self) -> bool {
+        self.half.as_ref().zip(self.streams.first()).is_some_and(|(h, s)| h.stream_rate(s.config.names.id).is_some())
     }
 
     /// What their shares come of, but for the overhead, which moves with each frame.
@@ -40,10 +44,7 @@ impl MediaSender {
         let wanted = self.fec.as_mut().map_or(Rate::ZERO, |demand| target.scale(demand.share(now, rtt)));
         let Division { fec, media } = divide(target, wanted, self.resend_rate);
         self.claims.clear();
-        self.claims.extend(self.streams.iter().map(|s| {
-            let (min, max) = s.config.source.range();
-            Claim { priority: s.config.priority, min: s.with_headers(min), max: s.with_headers(max) }
-        }));
+        self.claims.extend(self.streams.iter().map(Stream::claim));
         let pads = self.streams.iter().any(|s| s.config.names.kind == MediaKind::Video);
         let most = self.claims.iter().map(|c| c.max).sum();
         self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO });

@@ -412,7 +412,7 @@ mod tests {
             let step = |frame: i64| {
                 let queued = DataSize::from_bytes(buffer as u64);
                 let now = Time::from_millis(frame * 1000 / 30);
-                half.handle_stream(now, &StreamState { stream: StreamId(0), queued, unused: Rate::ZERO });
+                half.handle_stream(now, &StreamState::new(StreamId(0), queued));
                 let decision = half.decision();
                 let factor = if over.contains(&frame) { 1.2 } else { 1.0 };
                 buffer += factor * decision.target.as_bps_f64() / 8.0 / 30.0;

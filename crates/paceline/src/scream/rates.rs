@@ -25,9 +25,9 @@ pub struct Rates {
     transmit: Rate,
     ack: Rate,
     media: Rate,
-    /// The last `media`, in a ring, and in order.
+    /// The last `media`, in a ring, and the places of that in order of rate.
     history: [Rate; MEDIAN],
-    sorted: [Rate; MEDIAN],
+    order: [u8; MEDIAN],
     next: usize,
     filled: usize,
 }
@@ -44,7 +44,7 @@ impl Rates {
             ack: Rate::ZERO,
             media: Rate::ZERO,
             history: [Rate::ZERO; MEDIAN],
-            sorted: [Rate::ZERO; MEDIAN],
+            order: [0; MEDIAN],
             next: 0,
             filled: 0,
         }
@@ -80,19 +80,19 @@ impl Rates {
         self.remember(self.media);
     }
 
-    /// The oldest leaves, the newest finds its place among the others.
+    /// The oldest leaves, the newest finds its place in the order.
     fn remember(&mut self, media: Rate) {
-        let oldest = core::mem::replace(&mut self.history[self.next], media);
-        self.next = (self.next + 1) % MEDIAN;
-        let place = |sorted: &[Rate], rate| sorted.partition_point(|other| *other < rate);
+        let newest = self.next as u8;
         if self.filled == MEDIAN {
-            let gone = place(&self.sorted, oldest);
-            self.sorted.copy_within(gone + 1.., gone);
+            let gone = self.order.iter().position(|place| *place == newest).unwrap_or(MEDIAN - 1);
+            self.order.copy_within(gone + 1.., gone);
             self.filled -= 1;
         }
-        let at = place(&self.sorted[..self.filled], media);
-        self.sorted.copy_within(at..self.filled, at + 1);
-        self.sorted[at] = media;
+        self.history[self.next] = media;
+        self.next = (self.next + 1) % MEDIAN;
+        let at = self.order[..self.filled].partition_point(|place| self.history[*place as usize] < media);
+        self.order.copy_within(at..self.filled, at + 1);
+        self.order[at] = newest;
         self.filled += 1;
     }
 
@@ -110,7 +110,8 @@ impl Rates {
     }
     /// `rate_media_median`.
     pub fn media_median(&self) -> Rate {
-        self.sorted[..self.filled].get(self.filled / 2).copied().unwrap_or_default()
+        let middle = self.order[..self.filled].get(self.filled / 2);
+        middle.map_or(Rate::ZERO, |place| self.history[*place as usize])
     }
     /// `current_rate`.
     pub fn current(&self, which: Throughput) -> Rate {
