@@ -50,6 +50,9 @@ impl<T> Lanes<T> {
     /// The next packet. Of equal turns the first lane's.
     #[inline]
     pub fn pop(&mut self) -> Option<(T, DataSize)> {
+        if let [lane] = &mut self.lanes[..] {
+            return lane.queue.pop_front();
+        }
         let waiting = self.lanes.iter_mut().filter(|lane| !lane.queue.is_empty());
         let lane = waiting.min_by(|a, b| a.turn.total_cmp(&b.turn))?;
         let (packet, size) = lane.queue.pop_front()?;
