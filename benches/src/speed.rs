@@ -133,7 +133,7 @@ fn table(at_least: Duration) {
     ];
     let videos = videos.into_iter().flat_map(|(name, (packet, seconds))| {
         [
-            (format!("one flow of {name}, per delivered packet"), format!("{packet:.0} ns"), String::new()),
+            (format!("one {name} flow, per delivered packet"), format!("{packet:.0} ns"), String::new()),
             ("simulated seconds per CPU second".to_owned(), format!("{seconds:.0}"), String::new()),
         ]
     });
@@ -145,12 +145,12 @@ fn table(at_least: Duration) {
         ("memory of all this, at most", memory_at_most(), String::new()),
     ];
     let owned = |(what, measured, share): (&str, _, _)| (what.to_owned(), measured, share);
-    println!("| {:<40} | {:>24} | {:>6} |", "what", "measured", "share");
-    println!("|:{:-<40}-|-{:->24}:|-{:->6}:|", "", "", "");
+    println!("| {:<42} | {:>24} | {:>6} |", "what", "measured", "share");
+    println!("|:{:-<42}-|-{:->24}:|-{:->6}:|", "", "", "");
     for (what, measured, share) in
         rows.into_iter().map(owned).chain(halves).chain(videos).chain(more.into_iter().map(owned))
     {
-        println!("| {what:<40} | {measured:>24} | {share:>6} |");
+        println!("| {what:<42} | {measured:>24} | {share:>6} |");
     }
     println!("\n{:.1} CPU seconds of simulation, metrics and trace hash on, nothing written", simulating.as_secs_f64());
 }
