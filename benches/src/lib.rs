@@ -38,12 +38,33 @@ kind = "tcp"
 congestion = "cubic"
 "#;
 
+/// One video flow of a controller over 2 Mbit/s, with feedback as the controller asks for it.
+const ONE_VIDEO: &str = r#"
+id = "bench/video"
+title = "One video flow"
+duration = "200s"
+[path]
+rtt = "50ms"
+[path.forward]
+capacity = "2Mbps"
+queue = { limit = "300ms" }
+[[flow]]
+id = "video"
+controller = "gcc-2016"
+encoder = { max = "2500kbps" }
+"#;
+
 impl Simulation {
     /// One GCC flow: `mmsys16/table1`.
     pub fn one_gcc() -> Self {
         let registry = Registry::standard();
         let plan = load(&registry);
         Self { registry, plan }
+    }
+
+    /// One video flow over 2 Mbit/s under this controller.
+    pub fn one_video(controller: &str) -> Self {
+        Self::of(&Origin::from_text("video.toml", ONE_VIDEO), &[&format!("flow.video.controller={controller}")])
     }
 
     /// One CUBIC flow.

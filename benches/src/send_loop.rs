@@ -1,6 +1,9 @@
-//! A sender's controller alone: what it is told of packets that pass a queue that comes and goes.
+//! A controller alone: what its halves are told of packets that pass a queue that comes and goes.
 
-use paceline::{Feedback, PacketKind, PacketReport, Registry, SendHalf, SentPacket, Setup, Signals};
+use paceline::{
+    Arrival, Feedback, FeedbackKind, MediaKind, PacketKind, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket,
+    Setup, Signals,
+};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::hint::black_box;
 
@@ -44,21 +47,31 @@ impl Scripted {
     }
 }
 
-/// A send half under the script.
+/// A controller's halves under the script.
 pub struct SendLoop {
     half: Box<dyn SendHalf>,
+    /// What watches the arrivals, and speaks to the send half as soon as it has something to say.
+    receive: Option<Box<dyn ReceiveHalf>>,
+    per_packet: bool,
     signals: Signals,
     reports: Vec<PacketReport>,
     packets: u64,
 }
 
 impl SendLoop {
-    /// A fresh half of this controller.
+    /// Fresh halves of this controller, which has one at the sender.
     pub fn new(registry: &Registry, controller: &str) -> Self {
         let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(100), max: Rate::from_kbps(2500) };
         let entry = registry.get(controller).expect("it is standard");
-        let half = entry.build(&setup, &[]).expect("its defaults are sound").send.expect("it has one");
-        Self { half, signals: Signals::unheard(), reports: Vec::with_capacity(16), packets: 0 }
+        let controller = entry.build(&setup, &[]).expect("its defaults are sound");
+        Self {
+            half: controller.send.expect("it has one"),
+            receive: controller.receive,
+            per_packet: controller.feedback != FeedbackKind::None,
+            signals: Signals::unheard(),
+            reports: Vec::with_capacity(16),
+            packets: 0,
+        }
     }
 
     /// The next packet leaves; what is due by then happens, and what is to be done is asked as a flow asks it.
@@ -71,6 +84,12 @@ impl SendLoop {
         }
         self.half.handle_sent(sent, &SentPacket { sequence, size, stream: StreamId(0), kind: PacketKind::Media });
         black_box(self.half.decision());
+        if let Some(arrival) = packet.arrival {
+            self.arrive(&packet, arrival);
+        }
+        if !self.per_packet {
+            return;
+        }
         self.reports.push(PacketReport { sequence, sent, size, arrival: packet.arrival, ecn: Ecn::NotEct });
         if packet.told {
             let outstanding = DataSize::from_bytes(10_000);
@@ -78,6 +97,28 @@ impl SendLoop {
             self.half.handle_feedback(sent + TimeDelta::from_millis(25), &feedback, &mut self.signals);
             black_box(self.half.decision());
             self.reports.clear();
+        }
+    }
+
+    fn arrive(&mut self, packet: &Scripted, now: RemoteTime) {
+        let Some(receive) = &mut self.receive else { return };
+        let arrival = Arrival {
+            sent: Some(packet.sent),
+            timestamp: (packet.number / 7 * 3000) as u32,
+            sequence: packet.number as u16,
+            stream: StreamId(0),
+            media: MediaKind::Video,
+            kind: PacketKind::Media,
+            size: PACKET,
+            ecn: Ecn::NotEct,
+        };
+        receive.handle_arrival(now, &arrival, &mut self.signals);
+        if receive.poll_timeout() <= now {
+            receive.handle_timeout(now, &mut self.signals);
+        }
+        while let Some(message) = receive.poll_message(now) {
+            self.half.handle_message(packet.sent + TimeDelta::from_millis(25), &message, &mut self.signals);
+            black_box(self.half.decision());
         }
     }
 }

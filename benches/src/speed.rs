@@ -2,19 +2,30 @@
 //! callgrind` counts the instructions of its `simulate` and `receive`.
 
 use paceline::Registry;
-use paceline_benches::{BareHeap, ReceiveLoop, Simulation};
+use paceline_benches::{BareHeap, ReceiveLoop, SendLoop, Simulation};
 use std::process::ExitCode;
 use std::time::Duration;
 
-const USAGE: &str =
-    "usage: speed table [CPU seconds] | simulate [runs] | hundred [runs] | receive [packets]; 5 unless told";
+const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs [controller]] | hundred [runs] | receive [packets]; 5 unless told";
+
+/// Controllers whose halves are timed.
+const HALVES: [&str; 5] = ["gcc-tfb", "nada", "nada-sender", "scream", "scream-cpp"];
+/// Controllers of which one flow over 2 Mbit/s is simulated.
+const VIDEOS: [&str; 5] = ["gcc-2016", "nada", "nada-sender", "scream", "scream-cpp"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let size = arguments.get(1).map_or(Some(5), |text| text.parse().ok());
     match (arguments.first().map(String::as_str), size) {
         (Some("table"), Some(seconds)) => table(Duration::from_secs(seconds)),
-        (Some("simulate"), Some(runs)) => simulate(runs),
+        (Some("simulate"), Some(runs)) => match arguments.get(2) {
+            Some(name) if Registry::standard().get(name).is_none() => {
+                eprintln!("no controller is called {name}");
+                return ExitCode::from(2);
+            }
+            Some(name) => simulate(&Simulation::one_video(name), runs),
+            None => simulate(&Simulation::one_gcc(), runs),
+        },
         (Some("hundred"), Some(runs)) => hundred(runs),
         (Some("receive"), Some(packets)) => receive(packets),
         _ => {
@@ -25,11 +36,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs with seeds 1 to `runs`, and the number of packets that they delivered.
-fn simulate(runs: u64) {
-    let flow = Simulation::one_gcc();
+/// Runs with seeds 1 to `runs`, the number of packets that they delivered, and how long they lasted in their own time.
+fn simulate(flow: &Simulation, runs: u64) {
     let delivered: u64 = (1..=runs).map(|seed| flow.run(seed).delivered).sum();
-    println!("{delivered}");
+    println!("{delivered} {}", runs as f64 * flow.duration().as_secs_f64());
 }
 
 /// The same of the hundred flows, and the most memory that they took.
@@ -79,6 +89,7 @@ fn table(at_least: Duration) {
     });
 
     const BATCH: u64 = 100_000;
+    let ns = |time: Duration, count: u64| time.as_nanos() as f64 / count as f64;
     let second = Duration::from_secs(1).min(at_least);
     let mut heap = BareHeap::new(pending);
     let mut steps = 0;
@@ -93,10 +104,18 @@ fn table(at_least: Duration) {
         packets += BATCH;
     });
 
+    let halves = HALVES.map(|name| {
+        let (mut halves, mut packets) = (SendLoop::new(&Registry::standard(), name), 0);
+        let taken = timed(second, || {
+            (0..BATCH).for_each(|_| halves.step());
+            packets += BATCH;
+        });
+        (format!("halves of {name}, script included"), format!("{:.1} ns", ns(taken, packets)), String::new())
+    });
+    let videos = VIDEOS.map(|name| (name, rate(&Simulation::one_video(name), at_least)));
     let (cubic, cubic_seconds) = rate(&Simulation::one_cubic(), at_least);
     let (hundred, hundred_seconds) = rate(&Simulation::a_hundred(), at_least);
 
-    let ns = |time: Duration, count: u64| time.as_nanos() as f64 / count as f64;
     let packet = ns(simulating, delivered);
     let per_packet = events as f64 / delivered as f64;
     let (bare, half) = (ns(heaping, steps), ns(receiving, packets));
@@ -111,16 +130,27 @@ fn table(at_least: Duration) {
         ("bare heap at that count, pop and push", format!("{bare:.1} ns"), String::new()),
         ("the same, per delivered packet", format!("{:.1} ns", bare * per_packet), share(bare * per_packet)),
         ("receive half of gcc-2016, per packet", format!("{half:.1} ns"), share(half)),
+    ];
+    let videos = videos.into_iter().flat_map(|(name, (packet, seconds))| {
+        [
+            (format!("one {name} flow, per delivered packet"), format!("{packet:.0} ns"), String::new()),
+            ("simulated seconds per CPU second".to_owned(), format!("{seconds:.0}"), String::new()),
+        ]
+    });
+    let more = [
         ("one CUBIC flow, per delivered packet", format!("{cubic:.0} ns"), String::new()),
         ("simulated seconds per CPU second", format!("{cubic_seconds:.0}"), String::new()),
         ("GCC among 99 CUBIC, per delivered packet", format!("{hundred:.0} ns"), String::new()),
         ("simulated seconds per CPU second", format!("{hundred_seconds:.0}"), String::new()),
         ("memory of all this, at most", memory_at_most(), String::new()),
     ];
-    println!("| {:<40} | {:>24} | {:>6} |", "what", "measured", "share");
-    println!("|:{:-<40}-|-{:->24}:|-{:->6}:|", "", "", "");
-    for (what, measured, share) in rows {
-        println!("| {what:<40} | {measured:>24} | {share:>6} |");
+    let owned = |(what, measured, share): (&str, _, _)| (what.to_owned(), measured, share);
+    println!("| {:<42} | {:>24} | {:>6} |", "what", "measured", "share");
+    println!("|:{:-<42}-|-{:->24}:|-{:->6}:|", "", "", "");
+    for (what, measured, share) in
+        rows.into_iter().map(owned).chain(halves).chain(videos).chain(more.into_iter().map(owned))
+    {
+        println!("| {what:<42} | {measured:>24} | {share:>6} |");
     }
     println!("\n{:.1} CPU seconds of simulation, metrics and trace hash on, nothing written", simulating.as_secs_f64());
 }

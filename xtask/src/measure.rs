@@ -46,8 +46,7 @@ fn machine() -> String {
     format!("{}, {cores} cores, {} {}", model.unwrap_or("unknown CPU"), std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// Instructions per packet: what a longer run of the `speed` program executes more than a shorter one, over what it
-/// handles more.
+/// Instructions: what a longer run of the `speed` program executes more than a shorter one, over what it handles more.
 pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
     if !arguments.is_empty() {
         return Err(Problem::Usage("takes no arguments".into()));
@@ -55,38 +54,69 @@ pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
     need("valgrind --version", "Get it with the system's packages: `apt-get install valgrind`.")?;
     run(command("cargo build --quiet --release --package paceline-benches --bins --example senders"))?;
     const PACKETS: [u64; 2] = [100_000, 600_000];
-    let senders = |what| per_packet("examples/senders", what, PACKETS);
-    let script = senders("script")?;
-    let rows = [
-        ("one GCC flow, per delivered packet", per_packet("speed", "simulate", [1, 6])?),
-        ("receive half of gcc-2016", per_packet("speed", "receive", PACKETS)?),
-        ("send half of gcc-tfb", senders("gcc-tfb")? - script),
-        ("send half of scream", senders("scream")? - script),
-        ("rtc-interceptor's GCC, same script", senders("theirs")? - script),
-    ];
+    const RUNS: [u64; 2] = [1, 6];
+    let halves = |what| instructions("examples/senders", &[what], PACKETS).map(|more| more.per_packet());
+    let script = halves("script")?;
     println!("| what                                   | instructions per packet |");
     println!("|:---------------------------------------|------------------------:|");
-    for (what, instructions) in rows {
-        println!("| {what:<38} | {instructions:>23.0} |");
+    let row = |what: &str, instructions: f64| println!("| {what:<38} | {instructions:>23.0} |");
+    row("one GCC flow, per delivered packet", instructions("speed", &["simulate"], RUNS)?.per_packet());
+    row("receive half of gcc-2016", instructions("speed", &["receive"], PACKETS)?.per_packet());
+    for name in ["gcc-tfb", "nada-sender", "scream", "scream-cpp"] {
+        row(&format!("send half of {name}"), halves(name)? - script);
     }
-    eprintln!("\nby function: callgrind_annotate target/callgrind/simulate.out");
+    row("both halves of nada", halves("nada")? - script);
+    row("rtc-interceptor's GCC, same script", halves("theirs")? - script);
+    println!("\n| one flow over 2 Mbit/s | instructions per delivered packet | per simulated second |");
+    println!("|:-----------------------|----------------------------------:|---------------------:|");
+    for name in ["gcc-2016", "nada", "nada-sender", "scream", "scream-cpp"] {
+        let more = instructions("speed", &["simulate", name], RUNS)?;
+        println!("| {name:<22} | {:>33.0} | {:>20.0} |", more.per_packet(), more.per_second());
+    }
+    eprintln!("\nby function: callgrind_annotate target/callgrind/simulate.out, simulate-scream.out ...");
     Ok(())
 }
 
-fn per_packet(program: &str, what: &str, sizes: [u64; 2]) -> Result<f64, String> {
-    let [(few, fewer_instructions), (many, more_instructions)] =
-        [counted(program, what, sizes[0])?, counted(program, what, sizes[1])?];
-    Ok((more_instructions - fewer_instructions) / (many - few))
+/// What a longer run has more than a shorter one.
+struct More {
+    instructions: f64,
+    packets: f64,
+    /// Of simulated time, where time is simulated.
+    seconds: Option<f64>,
 }
 
-/// Packets handled, and instructions executed.
-fn counted(program: &str, what: &str, size: u64) -> Result<(f64, f64), String> {
+impl More {
+    fn per_packet(&self) -> f64 {
+        self.instructions / self.packets
+    }
+    fn per_second(&self) -> f64 {
+        self.seconds.map_or(f64::NAN, |seconds| self.instructions / seconds)
+    }
+}
+
+/// `what` is the first argument of the program, its size the second, and what else there is comes behind.
+fn instructions(program: &str, what: &[&str], [less, more]: [u64; 2]) -> Result<More, String> {
+    let (fewer, many) = (counted(program, what, less)?, counted(program, what, more)?);
+    Ok(More {
+        instructions: many.instructions - fewer.instructions,
+        packets: many.packets - fewer.packets,
+        seconds: many.seconds.zip(fewer.seconds).map(|(many, few)| many - few),
+    })
+}
+
+/// What one run executes, and what it says of itself: packets, and seconds of simulated time.
+fn counted(program: &str, what: &[&str], size: u64) -> Result<More, String> {
     let folder = target().join("callgrind");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut valgrind = command("valgrind --tool=callgrind");
-    valgrind.arg(format!("--callgrind-out-file={}", folder.join(what).with_extension("out").display()));
-    valgrind.arg(target().join("release").join(program)).args([what, &size.to_string()]);
-    let (packets, talk) = output(valgrind)?;
+    valgrind.arg(format!("--callgrind-out-file={}", folder.join(what.join("-")).with_extension("out").display()));
+    valgrind.arg(target().join("release").join(program)).arg(what[0]).arg(size.to_string()).args(&what[1..]);
+    let (told, talk) = output(valgrind)?;
     let collected = talk.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
-    packets.trim().parse().ok().zip(collected).ok_or_else(|| format!("valgrind says no count:\n{talk}"))
+    let mut told = told.split_whitespace().map_while(|word| word.parse().ok());
+    let (packets, seconds) = (told.next(), told.next());
+    collected
+        .zip(packets)
+        .map(|(instructions, packets)| More { instructions, packets, seconds })
+        .ok_or_else(|| format!("valgrind says no count:\n{talk}"))
 }

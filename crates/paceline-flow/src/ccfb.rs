@@ -34,6 +34,10 @@ const BLOCKS_MAX: usize = 8;
 pub(crate) struct CongestionRecord {
     cadence: Cadence,
     streams: Vec<Stream>,
+    /// Something came that has not been told of as often as it is to be.
+    waits: bool,
+    /// A report is under way: not all of it is written.
+    open: bool,
     /// Packets that came since the last report began.
     fresh: usize,
     /// Size of what is written of the report under way.
@@ -61,6 +65,8 @@ impl CongestionRecord {
         Self {
             cadence: Cadence::new(interval, longest),
             streams: ssrcs.map(stream).collect(),
+            waits: false,
+            open: false,
             fresh: 0,
             written: DataSize::ZERO,
             packets: Vec::with_capacity(2 * REPORT_EARLY),
@@ -70,12 +76,11 @@ impl CongestionRecord {
     /// A packet came with this RTP sequence number.
     pub fn handle_packet(&mut self, now: RemoteTime, ssrc: u32, number: u16, ecn: Ecn, size: DataSize) {
         self.cadence.handle_packet(now, size);
-        let all_told = self.all_told();
         let Some(stream) = self.streams.iter_mut().find(|s| s.ssrc == ssrc) else { return };
         if !stream.handle_packet(ntp::units(now.as_nanos()), number, ecn) {
             return;
         }
-        if all_told {
+        if !core::mem::replace(&mut self.waits, true) {
             self.cadence.begin(now);
         }
         self.fresh += 1;
@@ -86,11 +91,12 @@ impl CongestionRecord {
 
     /// Writes the next datagram of the report that is due; call until false.
     pub fn write(&mut self, now: RemoteTime, sender_ssrc: u32, writer: &mut CompoundWriter<'_>) -> bool {
-        if self.is_written() {
-            if self.all_told() || now < self.cadence.next() {
+        if !self.open {
+            if !self.waits || now < self.cadence.next() {
                 return false;
             }
             self.streams.iter_mut().for_each(Stream::begin_report);
+            self.waits = self.streams.iter().any(Stream::waits);
             self.fresh = 0;
         }
         let timestamp = ntp::units(now.as_nanos());
@@ -104,7 +110,7 @@ impl CongestionRecord {
             let taken = stream.take(room);
             heads[count] = (stream.ssrc, taken.start as u16, (taken.end - taken.start) as usize);
             count += 1;
-            self.packets.extend(taken.map(|sequence| stream.reception(sequence, timestamp)));
+            self.packets.extend(stream.receptions(taken, timestamp));
         }
         let mut rest = &self.packets[..];
         let blocks = heads.map(|(ssrc, begin, len)| {
@@ -115,28 +121,25 @@ impl CongestionRecord {
         let written = writer.congestion_feedback(sender_ssrc, timestamp as u32, &blocks[..count]);
         debug_assert!(written.is_ok(), "they were made to fit");
         self.written += IP_UDP_HEADERS + DataSize::from_bytes(writer.len() as u64);
-        if self.is_written() {
+        self.open = self.streams.iter().any(|s| !s.left.is_empty());
+        if !self.open {
             self.cadence.reported(now, core::mem::take(&mut self.written));
         }
         written.is_ok()
     }
 
     pub fn poll_timeout(&self) -> RemoteTime {
-        if self.is_written() && self.all_told() { RemoteTime::MAX } else { self.cadence.next() }
-    }
-
-    fn all_told(&self) -> bool {
-        self.streams.iter().all(|s| s.untold.iter().all(|from| *from >= s.end()))
-    }
-
-    fn is_written(&self) -> bool {
-        self.streams.iter().all(|s| s.left.is_empty())
+        if self.open || self.waits { self.cadence.next() } else { RemoteTime::MAX }
     }
 }
 
 impl Stream {
     fn end(&self) -> u64 {
         self.first + self.packets.len() as u64
+    }
+
+    fn waits(&self) -> bool {
+        self.untold.iter().any(|from| *from < self.end())
     }
 
     /// Answers whether it is the first of its number.
@@ -185,9 +188,10 @@ impl Stream {
         start..end
     }
 
-    fn reception(&self, sequence: u64, timestamp: i64) -> Option<Reception> {
-        let (arrival, ecn) = self.packets[(sequence - self.first) as usize]?;
-        Some(Reception { ecn, offset: ArrivalOffset::between(arrival, timestamp) })
+    fn receptions(&self, taken: Range<u64>, timestamp: i64) -> impl Iterator<Item = Option<Reception>> {
+        let place = |sequence| (sequence - self.first) as usize;
+        let reception = move |(arrival, ecn)| Reception { ecn, offset: ArrivalOffset::between(arrival, timestamp) };
+        self.packets.range(place(taken.start)..place(taken.end)).map(move |packet| packet.map(reception))
     }
 }
 

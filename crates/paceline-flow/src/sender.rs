@@ -139,6 +139,12 @@ impl Stream {
         (highest as u64 <= last).then(|| self.packets.checked_sub(behind)).flatten().filter(|count| *count > 0)
     }
 
+    /// What it asks for, on the network.
+    fn claim(&self) -> Claim {
+        let (min, max) = self.config.source.range();
+        Claim { priority: self.config.priority, min: self.with_headers(min), max: self.with_headers(max) }
+    }
+
     /// A rate of frames as it is on the network.
     fn with_headers(&self, payload: Rate) -> Rate {
         payload.scale(1.0 / (1.0 - self.overhead))
@@ -182,6 +188,8 @@ pub struct MediaSender {
     ignored: u32,
     claims: Vec<Claim>,
     shares: Vec<Rate>,
+    /// What sources were last directed by.
+    directed: Option<[Rate; 3]>,
     wake: Time,
 }
 
@@ -242,13 +250,14 @@ impl MediaSender {
         let by_stream = matches!(controller.feedback, FeedbackKind::Rfc8888 { .. });
         let ssrcs = config.streams.iter().flat_map(|s| [s.names.ssrc, s.names.rtx_ssrc]);
         let numbers = ssrcs.filter(|_| by_stream).map(Numbers::new).collect();
+        let weights = config.streams.iter().map(|s| s.priority).collect::<Vec<_>>();
         let mut sender = Self {
             extensions: config.extensions,
             streams: config.streams.into_iter().map(stream).collect(),
             half,
             ecn: controller.ecn,
             decision,
-            pacer: Pacer::new(decision.pacing, config.pacer_limit),
+            pacer: Pacer::new(decision.pacing, config.pacer_limit, weights),
             pacer_limit: config.pacer_limit,
             padding: Padding::new(start),
             history: per_packet.then(History::new),
@@ -274,6 +283,7 @@ impl MediaSender {
             ignored: 0,
             claims: Vec::new(),
             shares: Vec::new(),
+            directed: None,
             wake: start,
         };
         sender.obey(start);

@@ -24,7 +24,9 @@ pub const fn middle(ntp: u64) -> u32 {
 /// A clock reading in nanoseconds as units of 1/65536 s, rounded down; its low 32 bits are the middle of a stamp.
 #[inline]
 pub const fn units(ns: i64) -> i64 {
-    (ns as i128 * 65_536).div_euclid(NANOS as i128) as i64
+    // Seconds and what is left of them: no product needs more than 64 bits.
+    let (seconds, rest) = (ns.div_euclid(NANOS as i64), ns.rem_euclid(NANOS as i64));
+    seconds * 65_536 + rest * 65_536 / NANOS as i64
 }
 
 /// Units of 1/65536 s in nanoseconds, rounded to nearest.
@@ -88,6 +90,9 @@ mod tests {
     fn units_of_readings() {
         assert_eq!([0, 15_258, 15_259, 500_000_000, -1].map(units), [0, 0, 1, 0x8000, -1]);
         assert_eq!([0, 1, 0x8000, -0x8000].map(nanos), [0, 15_259, 500_000_000, -500_000_000]);
+        for ns in [0, 1, 999_999_999, -1_000_000_000, 1 << 60, -(1 << 60), i64::MAX, i64::MIN] {
+            assert_eq!(units(ns) as i128, (ns as i128 * 65_536).div_euclid(NANOS as i128), "{ns}");
+        }
         for ns in [0, 1, 15_259, 123_456_789_012, 1 << 60, -7, -(1 << 60)] {
             let error = ns - nanos(units(ns));
             assert!((-1..15_260).contains(&error), "{ns}: {error}");

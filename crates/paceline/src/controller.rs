@@ -114,8 +114,8 @@ pub struct ReceiverReport {
     pub rtt: Option<TimeDelta>,
 }
 
-/// How a stream is doing at the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a stream is doing at the sender, and what it asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamState {
     /// Which stream.
     pub stream: StreamId,
@@ -123,6 +123,19 @@ pub struct StreamState {
     pub queued: DataSize,
     /// What the stream was allowed and its source did not use.
     pub unused: Rate,
+    /// Its weight when streams share the target, above zero.
+    pub priority: f64,
+    /// The least that its source makes, IP and UDP headers included.
+    pub min: Rate,
+    /// The most that it makes.
+    pub max: Rate,
+}
+
+impl StreamState {
+    /// A stream of weight 1 that uses what it is given, whatever that is.
+    pub fn new(stream: StreamId, queued: DataSize) -> Self {
+        Self { stream, queued, unused: Rate::ZERO, priority: 1.0, min: Rate::ZERO, max: Rate::from_bps(u64::MAX) }
+    }
 }
 
 /// What encoder and pacer are to do, until the next decision.
@@ -185,7 +198,8 @@ pub trait SendHalf: Send {
     }
     /// What to do now. Asked after every `handle_*`.
     fn decision(&self) -> Decision;
-    /// The share of one stream, if the controller divides the target itself; otherwise the flow does, by priority.
+    /// The share of one stream, if the controller divides the target itself, by what [`StreamState`] says; asked with
+    /// each frame and each new decision. Otherwise the flow does: minima first, then by priority up to the maxima.
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let _ = stream;
         None

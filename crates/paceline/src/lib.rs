@@ -28,6 +28,7 @@ mod fixed;
 pub mod gcc;
 mod guard;
 mod history;
+mod lanes;
 pub mod nada;
 mod pacer;
 mod protection;

@@ -1,8 +1,9 @@
 //! The pacer: spreads a frame's packets in time, by priority, with a bounded queue.
 //!
 //! A packet may leave when the one before it has had its time at the pacing rate; the time is computed, not
-//! ticked. Audio goes before retransmissions, those before video.
+//! ticked. Audio goes before retransmissions, those before video; video streams take turns by weight.
 
+use crate::lanes::Lanes;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 
@@ -20,7 +21,9 @@ pub enum Class {
 /// A paced queue of packets `T`.
 #[derive(Debug)]
 pub struct Pacer<T> {
-    queues: [VecDeque<(T, DataSize)>; 3],
+    /// Audio and retransmissions.
+    urgent: [VecDeque<(T, DataSize)>; 2],
+    video: Lanes<T>,
     queued: DataSize,
     rate: Rate,
     /// Longest time that the queue may take to drain; what does not fit is refused.
@@ -30,10 +33,11 @@ pub struct Pacer<T> {
 }
 
 impl<T> Pacer<T> {
-    /// An empty pacer. `limit`: the longest time that the queue may take to drain at the pacing rate.
-    pub fn new(rate: Rate, limit: TimeDelta) -> Self {
-        let queues = [VecDeque::new(), VecDeque::new(), VecDeque::new()];
-        Self { queues, queued: DataSize::ZERO, rate, limit, next: Time::ZERO }
+    /// An empty pacer of streams of these weights, above zero. `limit`: the longest time that the queue may take to drain
+    /// at the pacing rate.
+    pub fn new(rate: Rate, limit: TimeDelta, weights: impl IntoIterator<Item = f64>) -> Self {
+        let (urgent, video) = ([VecDeque::new(), VecDeque::new()], Lanes::new(weights));
+        Self { urgent, video, queued: DataSize::ZERO, rate, limit, next: Time::ZERO }
     }
 
     /// Changes the pacing rate from the next packet on.
@@ -46,10 +50,14 @@ impl<T> Pacer<T> {
         (self.queued + size) / self.rate <= self.limit
     }
 
-    /// Queues a packet. Ask [`has_room`](Self::has_room) first, for a frame as a whole.
-    pub fn push(&mut self, class: Class, packet: T, size: DataSize) {
+    /// Queues a packet of a stream, by its place among the weights. Ask [`has_room`](Self::has_room) first, for a frame as
+    /// a whole.
+    pub fn push(&mut self, class: Class, stream: usize, packet: T, size: DataSize) {
         self.queued += size;
-        self.queues[class as usize].push_back((packet, size));
+        match self.urgent.get_mut(class as usize) {
+            Some(queue) => queue.push_back((packet, size)),
+            None => self.video.push(stream, packet, size),
+        }
     }
 
     /// The next packet, if one waits and may leave at `now`.
@@ -58,7 +66,7 @@ impl<T> Pacer<T> {
         if now < self.next || self.queued == DataSize::ZERO {
             return None;
         }
-        let (packet, size) = self.queues.iter_mut().find_map(VecDeque::pop_front)?;
+        let (packet, size) = self.urgent.iter_mut().find_map(VecDeque::pop_front).or_else(|| self.video.pop())?;
         self.queued -= size;
         self.spend(now, size);
         Some(packet)
@@ -91,10 +99,10 @@ mod tests {
 
     #[test]
     fn packets_leave_at_the_pacing_rate_by_priority() {
-        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_millis(40));
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_millis(40), [1.0]);
         let size = DataSize::from_bytes(1250); // 10 ms
         for id in 0..3 {
-            pacer.push(Class::Video, id, size);
+            pacer.push(Class::Video, 0, id, size);
         }
         let mut left = Vec::new();
         while pacer.poll_timeout() < Time::MAX {
@@ -102,7 +110,7 @@ mod tests {
             left.push((now.as_nanos() / 1_000_000, pacer.pop(now).unwrap()));
             assert_eq!(pacer.pop(now), None, "one at a time");
             if left.len() == 1 {
-                pacer.push(Class::Audio, 9, size);
+                pacer.push(Class::Audio, 0, 9, size);
             }
         }
         assert_eq!(left, [(0, 0), (10, 9), (20, 1), (30, 2)]);
@@ -110,10 +118,10 @@ mod tests {
 
     #[test]
     fn the_queue_is_bounded_in_time() {
-        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_millis(40));
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_millis(40), [1.0]);
         assert!(pacer.has_room(DataSize::from_bytes(5000)));
         assert!(!pacer.has_room(DataSize::from_bytes(5001)));
-        pacer.push(Class::Video, (), DataSize::from_bytes(5000));
+        pacer.push(Class::Video, 0, (), DataSize::from_bytes(5000));
         assert!(!pacer.has_room(DataSize::from_bytes(1)));
         pacer.set_rate(Rate::from_kbps(2000));
         assert!(pacer.has_room(DataSize::from_bytes(5000)));
@@ -121,10 +129,10 @@ mod tests {
 
     #[test]
     fn idle_time_is_not_saved_up() {
-        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1));
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
         let size = DataSize::from_bytes(1250);
-        pacer.push(Class::Video, (), size);
-        pacer.push(Class::Video, (), size);
+        pacer.push(Class::Video, 0, (), size);
+        pacer.push(Class::Video, 0, (), size);
         assert!(pacer.pop(Time::from_secs(5)).is_some());
         assert_eq!(pacer.poll_timeout(), Time::from_millis(5010));
     }

@@ -5,7 +5,7 @@
 
 use paceline::{
     Arrival, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind, PacketReport, ReceiverReport,
-    Registry, SendHalf, SentPacket, Setup, Signals, blocks::GroupDelta,
+    Registry, SendHalf, SentPacket, Setup, Signals, StreamState, blocks::GroupDelta,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -149,6 +149,12 @@ fn feed(name: &str, half: &mut dyn SendHalf, signals: &mut Signals) {
         }
         let now = Time::from_millis(60_000_000 + n as i64 * 4);
         let size = DataSize::from_bytes(1200);
+        if n.is_multiple_of(8) {
+            half.handle_stream(
+                now,
+                &StreamState::new(StreamId(n.is_multiple_of(16) as u8), DataSize::from_bytes(1200 * (n % 3))),
+            );
+        }
         half.handle_sent(now, &SentPacket { sequence: n, size, stream: StreamId(0), kind: PacketKind::Media });
         while half.poll_timeout() <= now {
             half.handle_timeout(now, signals);

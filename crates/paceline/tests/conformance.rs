@@ -207,7 +207,7 @@ impl Harness {
                 }
                 What::Stream(queued, unused) => {
                     let (queued, unused) = (DataSize::from_bytes(*queued), Rate::from_bps(*unused));
-                    half.handle_stream(now, &StreamState { stream: StreamId(0), queued, unused });
+                    half.handle_stream(now, &StreamState { unused, ..StreamState::new(StreamId(0), queued) });
                 }
                 What::Frame { .. } | What::Nothing => {}
             }

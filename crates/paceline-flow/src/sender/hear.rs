@@ -152,6 +152,7 @@ impl MediaSender {
                 store.mark_resent(now, sequence);
                 self.pacer.push(
                     Class::Retransmission,
+                    index,
                     Queued { stream: index as u8, kind: QueuedKind::Retransmission, packet },
                     size,
                 );
@@ -226,8 +227,10 @@ impl MediaSender {
             self.remote_clock = Some((timestamp, now));
         }
         // Streams took turns on the way. Of a packet that is named twice the arrival counts.
-        self.reports.sort_unstable_by_key(|report| (report.sequence, report.arrival.is_none()));
-        self.reports.dedup_by_key(|report| report.sequence);
+        if !self.reports.is_sorted_by(|one, next| one.sequence < next.sequence) {
+            self.reports.sort_unstable_by_key(|report| (report.sequence, report.arrival.is_none()));
+            self.reports.dedup_by_key(|report| report.sequence);
+        }
         self.tell_reports(now);
     }
 

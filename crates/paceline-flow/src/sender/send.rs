@@ -2,6 +2,7 @@
 
 use super::protect::{Cut, FEC_HEADERS, write_payload_head};
 use super::{MediaSender, OVERHEAD_MEMORY, Queued, QueuedKind, SenderEvent, Sent, rtp_timestamp};
+use crate::allocation::Claim;
 use crate::datagram::{Datagram, IP_UDP_HEADERS};
 use crate::padding::PADDING_PAYLOAD;
 use crate::resend::MediaPacket;
@@ -16,10 +17,14 @@ impl MediaSender {
         let frame = stream.config.source.poll_frame(now);
         stream.next_frame = stream.config.source.poll_timeout();
         let Some(frame) = frame else { return };
+        let Claim { priority, min, max } = stream.claim();
         let state = StreamState {
             stream: stream.config.names.id,
             queued: stream.queued,
             unused: stream.allotted.saturating_sub(stream.config.source.range().1),
+            priority,
+            min,
+            max,
         };
         if let Some(half) = &mut self.half {
             half.handle_stream(now, &state);
@@ -71,7 +76,7 @@ impl MediaSender {
             let packet = (cut.packet)(i);
             let size = DataSize::from_bytes(packet.payload as u64 + stream.headers);
             stream.queued += size;
-            self.pacer.push(class, Queued { stream: index as u8, kind: QueuedKind::Media, packet }, size);
+            self.pacer.push(class, index, Queued { stream: index as u8, kind: QueuedKind::Media, packet }, size);
         }
         stream.sequence = first.wrapping_add(count as u16);
         // Behind the frame: when the next one begins, a receiver knows that all of it went by.
@@ -79,7 +84,7 @@ impl MediaSender {
             let packet = MediaPacket { sequence: stream.sequence, ..(cut.packet)(0) };
             stream.sequence = stream.sequence.wrapping_add(1);
             stream.queued += size;
-            self.pacer.push(class, Queued { stream: index as u8, kind: QueuedKind::Fec, packet }, size);
+            self.pacer.push(class, index, Queued { stream: index as u8, kind: QueuedKind::Fec, packet }, size);
         }
         stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
     }

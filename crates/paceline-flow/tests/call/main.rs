@@ -8,10 +8,10 @@ mod told;
 mod transport_feedback;
 mod world;
 
-use paceline::PacketKind;
+use paceline::{Controller, Decision, FeedbackKind, PacketKind, SendHalf, StreamState};
 use paceline_flow::source::{Audio, AudioConfig};
 use paceline_flow::{MediaKind, SenderEvent, Sent};
-use paceline_units::{Rate, StreamId, Streams, Time, TimeDelta};
+use paceline_units::{Ecn, Rate, StreamId, Streams, Time, TimeDelta};
 use paceline_wire::{CompoundWriter, ExtensionIds, ReportBlock, Rtcp, RtpHeader, WireError, is_rtcp, parse_compound};
 use world::{FPS, Fate, Setting, Shown, World, controller, fixed, stream, video};
 
@@ -407,6 +407,42 @@ fn two_streams_share_the_target() {
     // Priorities share what the minima of 30 kbps, headers of a third included, leave: 40 + 2/3 and 40 + 1/3 of 1120.
     within(a / b, 1.75, 1.95, "two to one beyond the minima");
     within(all, 0.97 * 1.2e6, 1.03 * 1.2e6, "all");
+}
+
+/// A half that divides the target itself: all that the heaviest stream makes at most, and the least to the others.
+struct Divides(Vec<StreamState>);
+
+impl SendHalf for Divides {
+    fn handle_stream(&mut self, _: Time, stream: &StreamState) {
+        self.0.retain(|known| known.stream != stream.stream);
+        self.0.push(*stream);
+    }
+    fn decision(&self) -> Decision {
+        Decision { target: kbps(3000), pacing: kbps(3000), window: None, padding: Rate::ZERO }
+    }
+    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
+        let heaviest = self.0.iter().map(|known| known.priority).fold(0.0, f64::max);
+        let known = self.0.iter().find(|known| known.stream == stream);
+        Some(known.map_or(kbps(100), |known| if known.priority == heaviest { known.max } else { known.min }))
+    }
+}
+
+#[test]
+fn a_half_may_divide_the_target() {
+    let send: Box<dyn SendHalf> = Box::new(Divides(Vec::new()));
+    let divides = Controller { send: Some(send), receive: None, feedback: FeedbackKind::None, ecn: Ecn::NotEct };
+    let mut setting = Setting::new(divides, kbps(300));
+    setting.streams = vec![video(0, kbps(2000)), video(1, kbps(600))];
+    setting.streams[1].priority = 1.5;
+    let mut world = World::new(setting);
+    world.run_secs(20);
+    let of = |id| {
+        let of_stream = move |s: &Sent| matches!(s, Sent::Media { stream, .. } if *stream == StreamId(id));
+        world.sent_bps(of_stream, Time::from_secs(5), Time::from_secs(20))
+    };
+    // 30 and 600 kbit/s of media, with headers: about a third and 5 %.
+    within(of(0), 40e3, 50e3, "the least");
+    within(of(1), 615e3, 645e3, "the most");
 }
 
 #[test]

@@ -94,8 +94,8 @@ pub struct Observer {
     delay: (f64, f64),
     /// The last delay that was no less than `QEPS`.
     queued: Option<RemoteTime>,
-    lost: ShareWindow,
-    marked: ShareWindow,
+    /// Lost and marked packets of those sent.
+    shares: ShareWindow<2>,
     intervals: LossIntervals,
     p_loss: f64,
     p_mark: f64,
@@ -111,8 +111,7 @@ impl Observer {
             filter: MinFilter::default(),
             delay: (0.0, 0.0),
             queued: None,
-            lost: ShareWindow::new(config.log_window),
-            marked: ShareWindow::new(config.log_window),
+            shares: ShareWindow::new(config.log_window),
             intervals: LossIntervals::default(),
             p_loss: 0.0,
             p_mark: 0.0,
@@ -144,9 +143,8 @@ impl Observer {
             }
         }
         if let Some(missing) = packet.missing {
-            let sent = u64::from(missing) + 1;
-            self.lost.add(now, i64::from(missing), sent);
-            self.marked.add(now, i64::from(packet.ecn == Ecn::Ce), sent);
+            let lost_and_marked = [i64::from(missing), i64::from(packet.ecn == Ecn::Ce)];
+            self.shares.add(now, lost_and_marked, u64::from(missing) + 1);
             self.intervals.handle_packet(missing);
             if self.config.smoothing == Smoothing::Packets {
                 self.smooth(now);
@@ -155,8 +153,9 @@ impl Observer {
     }
 
     fn smooth(&mut self, now: RemoteTime) {
-        self.p_loss = smoothed_ratio(self.lost.share(now), self.p_loss, self.config.alpha);
-        self.p_mark = smoothed_ratio(self.marked.share(now), self.p_mark, self.config.alpha);
+        let [lost, marked] = self.shares.shares(now);
+        self.p_loss = smoothed_ratio(lost, self.p_loss, self.config.alpha);
+        self.p_mark = smoothed_ratio(marked, self.p_mark, self.config.alpha);
     }
 
     /// What there is to report at `now`, no earlier than the last packet. `first` is the index of the first signal.
@@ -183,7 +182,8 @@ impl Observer {
     /// `rmode`: ramp-up with neither loss nor queue in the window (section 4.2).
     fn mode(&mut self, now: RemoteTime) -> NadaMode {
         let queued = self.queued.is_some_and(|at| now - at < self.config.log_window);
-        if queued || self.lost.share(now) > 0.0 { NadaMode::Gradual } else { NadaMode::RampUp }
+        let [lost, _] = self.shares.shares(now);
+        if queued || lost > 0.0 { NadaMode::Gradual } else { NadaMode::RampUp }
     }
 }
 

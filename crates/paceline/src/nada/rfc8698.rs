@@ -72,14 +72,15 @@ pub(super) fn controller<const AT_SENDER: bool>(config: &NadaConfig<AT_SENDER>, 
         let half: Box<dyn ReceiveHalf> = Box::new(Receiver::new(observer, interval, config.observer.log_window));
         (None, Some(half), FeedbackKind::None)
     };
-    let send = Sender {
+    let rate = setup.start.min(setup.max);
+    let mut send = Sender {
         interval,
         ramp_up: config.ramp_up,
         span: config.interval + config.filter_delay,
         gradual: GradualConfig { x_ref: config.priority * config.gradual.x_ref, ..config.gradual },
         min: setup.min,
         max: setup.max,
-        rate: setup.start.min(setup.max),
+        rate,
         before: 0.0,
         rtt: TimeDelta::ZERO,
         updated: None,
@@ -87,7 +88,9 @@ pub(super) fn controller<const AT_SENDER: bool>(config: &NadaConfig<AT_SENDER>, 
         observer: here,
         missing: 0,
         next: 0,
+        decision: Decision { target: rate, pacing: rate, window: None, padding: Rate::ZERO },
     };
+    send.decide();
     Controller { send: Some(Box::new(send)), receive, feedback, ecn: Ecn::Ect0 }
 }
 
@@ -157,6 +160,7 @@ struct Sender {
     missing: u32,
     /// One past the highest packet that was reported.
     next: u64,
+    decision: Decision,
 }
 
 impl SendHalf for Sender {
@@ -193,17 +197,23 @@ impl SendHalf for Sender {
 
     fn handle_stream(&mut self, _: Time, stream: &StreamState) {
         self.shaping.handle_queued(stream.stream, stream.queued);
+        self.decide();
     }
 
-    /// Encoders are told `r_vin`, the pacer `r_send`.
+    #[inline]
     fn decision(&self) -> Decision {
-        let (encoder, pacer) = self.shaping.rates(self.rate);
-        let target = encoder.max(self.min);
-        Decision { target, pacing: pacer.min(self.max).max(target), window: None, padding: Rate::ZERO }
+        self.decision
     }
 }
 
 impl Sender {
+    /// Encoders are told `r_vin`, the pacer `r_send`.
+    fn decide(&mut self) {
+        let (encoder, pacer) = self.shaping.rates(self.rate);
+        let target = encoder.max(self.min);
+        self.decision = Decision { target, pacing: pacer.min(self.max).max(target), ..self.decision };
+    }
+
     /// Section 4.3, on receiving feedback.
     fn update(&mut self, now: Time, report: &NadaReport, signals: &mut Signals) {
         let x = report.signal.as_millis_f64();
@@ -217,6 +227,7 @@ impl Sender {
         self.rate = clipped(rate, self.min, self.max);
         self.before = x;
         self.updated = Some(now);
+        self.decide();
         signals.emit(0, self.rate.as_bps_f64());
         signals.emit(1, report.mode.index());
         signals.emit(2, x);
@@ -395,7 +406,7 @@ mod tests {
             let step = |frame: i64| {
                 let queued = DataSize::from_bytes(buffer as u64);
                 let now = Time::from_millis(frame * 1000 / 30);
-                half.handle_stream(now, &StreamState { stream: StreamId(0), queued, unused: Rate::ZERO });
+                half.handle_stream(now, &StreamState::new(StreamId(0), queued));
                 let decision = half.decision();
                 let factor = if over.contains(&frame) { 1.2 } else { 1.0 };
                 buffer += factor * decision.target.as_bps_f64() / 8.0 / 30.0;

@@ -25,13 +25,8 @@ pub fn quartic_warping(d: f64, knee: f64, max: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// V5.2, with the knee of med16 and of the draft.
     #[test]
-    fn quartic() {
-        for (d, knee_50, knee_100) in [(100.0, 26.988755, 100.0), (200.0, 5.331112, 19.753086), (400.0, 0.0, 0.0)] {
-            assert!((quartic_warping(d, 50.0, 400.0) - knee_50).abs() < 5e-7, "{d}");
-            assert!((quartic_warping(d, 100.0, 400.0) - knee_100).abs() < 5e-7, "{d}");
-        }
+    fn the_ends_of_quartic_warping() {
         assert_eq!([0.0, 20.0, 50.0, 500.0].map(|d| quartic_warping(d, 50.0, 400.0)), [0.0, 20.0, 50.0, 0.0]);
         assert_eq!(quartic_warping(80.0, 100.0, 100.0), 80.0, "a knee at the end cuts off");
         assert_eq!(quartic_warping(100.0, 100.0, 100.0), 0.0);

@@ -25,8 +25,9 @@ pub struct Rates {
     transmit: Rate,
     ack: Rate,
     media: Rate,
-    /// The last `media`, in a ring.
+    /// The last `media`, in a ring, and the places of that in order of rate.
     history: [Rate; MEDIAN],
+    order: [u8; MEDIAN],
     next: usize,
     filled: usize,
 }
@@ -43,6 +44,7 @@ impl Rates {
             ack: Rate::ZERO,
             media: Rate::ZERO,
             history: [Rate::ZERO; MEDIAN],
+            order: [0; MEDIAN],
             next: 0,
             filled: 0,
         }
@@ -75,9 +77,23 @@ impl Rates {
         self.since = now;
         let rate = |size: &mut DataSize| Rate::of(core::mem::take(size), span);
         (self.transmit, self.ack, self.media) = (rate(&mut self.sent), rate(&mut self.acked), rate(&mut self.made));
-        self.history[self.next] = self.media;
+        self.remember(self.media);
+    }
+
+    /// The oldest leaves, the newest finds its place in the order.
+    fn remember(&mut self, media: Rate) {
+        let newest = self.next as u8;
+        if self.filled == MEDIAN {
+            let gone = self.order.iter().position(|place| *place == newest).unwrap_or(MEDIAN - 1);
+            self.order.copy_within(gone + 1.., gone);
+            self.filled -= 1;
+        }
+        self.history[self.next] = media;
         self.next = (self.next + 1) % MEDIAN;
-        self.filled = (self.filled + 1).min(MEDIAN);
+        let at = self.order[..self.filled].partition_point(|place| self.history[*place as usize] < media);
+        self.order.copy_within(at..self.filled, at + 1);
+        self.order[at] = newest;
+        self.filled += 1;
     }
 
     /// `rate_transmit`.
@@ -94,12 +110,8 @@ impl Rates {
     }
     /// `rate_media_median`.
     pub fn media_median(&self) -> Rate {
-        let mut sorted = self.history;
-        let sorted = &mut sorted[..self.filled];
-        if sorted.is_empty() {
-            return Rate::ZERO;
-        }
-        *sorted.select_nth_unstable(self.filled / 2).1
+        let middle = self.order[..self.filled].get(self.filled / 2);
+        middle.map_or(Rate::ZERO, |place| self.history[*place as usize])
     }
     /// `current_rate`.
     pub fn current(&self, which: Throughput) -> Rate {
@@ -136,6 +148,20 @@ mod tests {
         assert_eq!(rates.transmit(), Rate::from_kbps(1000), "no time, no rate");
         rates.take(Time::from_millis(1400));
         assert_eq!((rates.transmit(), rates.ack(), rates.media()), (Rate::ZERO, Rate::ZERO, Rate::ZERO));
+    }
+
+    #[test]
+    fn the_median_is_that_of_the_last_sixty() {
+        let mut rates = Rates::new();
+        let made: Vec<u64> = (0..500).map(|n| n * 7919 % 101 * (n / 90 % 3)).collect();
+        assert_eq!(rates.media_median(), Rate::ZERO);
+        for (n, kilobytes) in made.iter().enumerate() {
+            rates.handle_made(DataSize::from_bytes(1000 * kilobytes));
+            rates.take(Time::from_millis(200 * (n as i64 + 1)));
+            let mut window = made[(n + 1).saturating_sub(MEDIAN)..=n].to_vec();
+            window.sort_unstable();
+            assert_eq!(rates.media_median(), Rate::from_kbps(40 * window[window.len() / 2]), "{n}");
+        }
     }
 
     /// A pause is forgiven for half of the median's 12 s.

@@ -57,14 +57,13 @@ impl RtpQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_units::Rate;
 
     /// Frames of 5000 and 3000 bytes, of which 4000 leave between: 1000 of the first wait, then 4000 of both.
     #[test]
     fn frames_and_what_waits_are_found_from_both_ends() {
         let mut queue = RtpQueue::default();
         let size = DataSize::from_bytes;
-        let state = |stream, bytes| StreamState { stream: StreamId(stream), queued: size(bytes), unused: Rate::ZERO };
+        let state = |stream, bytes| StreamState::new(StreamId(stream), size(bytes));
         let packet = |kind| SentPacket { sequence: 0, size: size(1000), stream: StreamId(0), kind };
         assert_eq!(queue.handle_stream(&state(0, 0)), size(0));
         (0..4).for_each(|_| queue.handle_sent(&packet(PacketKind::Media)));

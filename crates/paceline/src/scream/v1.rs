@@ -445,8 +445,7 @@ mod tests {
                 let Decision { target, window, .. } = self.half.decision();
                 let Some(Window::AfterHighest(window)) = window else { panic!("it has a window") };
                 if self.now >= self.next_packet && self.half.in_flight < window {
-                    let queued = DataSize::ZERO;
-                    self.half.handle_stream(self.now, &StreamState { stream: StreamId(0), queued, unused: Rate::ZERO });
+                    self.half.handle_stream(self.now, &StreamState::new(StreamId(0), DataSize::ZERO));
                     let sequence = self.sent.len() as u64;
                     let packet = SentPacket { sequence, size: PACKET, stream: StreamId(0), kind: PacketKind::Media };
                     self.half.handle_sent(self.now, &packet);
