@@ -15,7 +15,7 @@ use paceline_live::clock::Monotonic;
 use paceline_live::device::Device;
 use paceline_live::link::{Carried, Handling, Link, Side};
 use paceline_live::namespace::Namespace;
-use paceline_live::wait::{Timing, be_punctual};
+use paceline_live::wait::{Rank, Timing, be_punctual};
 use paceline_live::watch::Watch;
 use paceline_units::{Streams, Time, TimeDelta};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -189,7 +189,7 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {
 
 /// Sends at the trial's rate, catching up in bursts; answers how many.
 fn send(trial: &Trial, seconds: i64, clock: Monotonic) -> u64 {
-    be_punctual();
+    be_punctual(Rank::End);
     let socket = UdpSocket::bind((NEAR, PORT)).unwrap();
     let state = UdpSocketState::new((&socket).into()).unwrap();
     state.set_send_buffer_size((&socket).into(), 4 << 20).unwrap();
@@ -223,7 +223,7 @@ fn send(trial: &Trial, seconds: i64, clock: Monotonic) -> u64 {
 fn count(over: &AtomicBool, received: &AtomicU64) {
     let socket = UdpSocket::bind((FAR, PORT)).unwrap();
     let state = UdpSocketState::new((&socket).into()).unwrap();
-    be_punctual();
+    be_punctual(Rank::End);
     setsockopt(&socket, RcvBufForce, &(64 << 20)).unwrap();
     let mut buffers = vec![vec![0u8; 65_536]; 16];
     let mut metas = [RecvMeta::default(); 16];

@@ -7,7 +7,7 @@
 
 use crate::clock::Monotonic;
 use crate::port::{Came, Port};
-use crate::wait::{Timing, be_punctual};
+use crate::wait::{Rank, Timing, be_punctual};
 use hdrhistogram::Histogram;
 use paceline_lab::machine::Percentiles;
 use paceline_lab::network::{End, Network, Wake};
@@ -133,7 +133,7 @@ impl<'a, P: Port> Link<'a, P> {
     /// A port is gone.
     pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<'a>, Handling)> {
         const LOOK_UP: TimeDelta = TimeDelta::from_millis(50);
-        be_punctual();
+        be_punctual(Rank::Link);
         let mut buffer = vec![0; ROOM];
         loop {
             let mut quiet = true;

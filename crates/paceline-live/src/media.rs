@@ -2,7 +2,7 @@
 
 use crate::classify::port_of;
 use crate::clock::Monotonic;
-use crate::wait::{Timing, be_punctual};
+use crate::wait::{Rank, Timing, be_punctual};
 use hdrhistogram::Histogram;
 use paceline_flow::{Datagram, IP_UDP_HEADERS};
 use paceline_lab::media::MediaFlow;
@@ -185,7 +185,7 @@ pub fn run(
     stop: &AtomicBool,
     told: &Sender<Row>,
 ) -> io::Result<Lateness> {
-    be_punctual();
+    be_punctual(Rank::End);
     let mut late = Lateness::new_with_bounds(1, 10_000_000_000, 3).expect("these bounds are possible");
     let mut room = Room { buffers: std::array::from_fn(|_| vec![0; ROOM]), metas: [RecvMeta::default(); BATCH] };
     let begin = TimeDelta::ZERO - (clock.now() - Time::ZERO);

@@ -21,14 +21,20 @@ pub enum Timing {
 /// For so long before a time a precise thread does not sleep: longer than the kernel usually takes to wake it.
 const SPIN: TimeDelta = TimeDelta::from_micros(60);
 
-/// A real-time priority, above all that has none. It need not be higher than another's.
-const PRIORITY: u8 = 10;
+/// Who goes first where several threads of real time want to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rank {
+    /// The ends of flows: above all that has no real-time priority.
+    End = 10,
+    /// The link: above its ends, which would otherwise make it late and themselves see that as delay.
+    Link = 20,
+}
 
 /// Makes the calling thread keep its times: its sleeps end when they should, where the kernel may otherwise add 50 us to
 /// gather wake-ups, and it goes before what has no real-time priority, where the process may ask for that.
-pub fn be_punctual() {
+pub fn be_punctual(rank: Rank) {
     nix::sys::prctl::set_timerslack(1).expect("any thread may ask for it");
-    let priority = ThreadPriorityValue::try_from(PRIORITY).expect("it is in the range");
+    let priority = ThreadPriorityValue::try_from(rank as u8).expect("it is in the range");
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     // Without the privilege it is as late as others make it, and says how late.
     let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(priority), policy);

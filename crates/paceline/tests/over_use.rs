@@ -89,7 +89,7 @@ impl Call {
         while half.poll_timeout() <= at {
             half.handle_timeout(at, &mut self.signals);
         }
-        half.handle_stream(at, &StreamState { stream, queued: DataSize::ZERO, unused: Rate::ZERO });
+        half.handle_stream(at, &StreamState::new(stream, DataSize::ZERO));
         half.handle_sent(at, &packet);
         self.history.handle_sent(at, &packet);
         self.under_way.push_back((now + WAY + queue(now / 33), sequence));
