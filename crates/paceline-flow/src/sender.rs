@@ -159,6 +159,8 @@ pub struct MediaSender {
     ecn: Ecn,
     decision: Decision,
     pacer: Pacer<Queued>,
+    /// The controller's window has been closed since the last packet left.
+    window_was_closed: bool,
     pacer_limit: TimeDelta,
     padding: Padding,
     history: Option<History>,
@@ -258,6 +260,7 @@ impl MediaSender {
             ecn: controller.ecn,
             decision,
             pacer: Pacer::new(decision.pacing, config.pacer_limit, weights),
+            window_was_closed: false,
             pacer_limit: config.pacer_limit,
             padding: Padding::new(start),
             history: per_packet.then(History::new),
@@ -359,7 +362,9 @@ impl MediaSender {
         for stream in &self.streams {
             wake = wake.min(stream.next_frame);
         }
-        if self.window_is_open() {
+        if !self.window_is_open() {
+            self.window_was_closed = true;
+        } else {
             let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };
             wake = wake.min(self.pacer.poll_timeout()).min(padding);
         }

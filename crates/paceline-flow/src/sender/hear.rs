@@ -151,6 +151,7 @@ impl MediaSender {
             if self.pacer.has_room(size) && self.budget.spend(now, size, self.decision.target, rtt) {
                 store.mark_resent(now, sequence);
                 self.pacer.push(
+                    now,
                     Class::Retransmission,
                     index,
                     Queued { stream: index as u8, kind: QueuedKind::Retransmission, packet },

@@ -76,7 +76,7 @@ impl MediaSender {
             let packet = (cut.packet)(i);
             let size = DataSize::from_bytes(packet.payload as u64 + stream.headers);
             stream.queued += size;
-            self.pacer.push(class, index, Queued { stream: index as u8, kind: QueuedKind::Media, packet }, size);
+            self.pacer.push(now, class, index, Queued { stream: index as u8, kind: QueuedKind::Media, packet }, size);
         }
         stream.sequence = first.wrapping_add(count as u16);
         // Behind the frame: when the next one begins, a receiver knows that all of it went by.
@@ -84,7 +84,7 @@ impl MediaSender {
             let packet = MediaPacket { sequence: stream.sequence, ..(cut.packet)(0) };
             stream.sequence = stream.sequence.wrapping_add(1);
             stream.queued += size;
-            self.pacer.push(class, index, Queued { stream: index as u8, kind: QueuedKind::Fec, packet }, size);
+            self.pacer.push(now, class, index, Queued { stream: index as u8, kind: QueuedKind::Fec, packet }, size);
         }
         stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
     }
@@ -96,6 +96,9 @@ impl MediaSender {
         }
         if !self.window_is_open() {
             return None;
+        }
+        if core::mem::take(&mut self.window_was_closed) {
+            self.pacer.hold(now);
         }
         if let Some(queued) = self.pacer.pop(now) {
             return Some(self.write_media(now, queued, out));
