@@ -177,21 +177,6 @@ impl Store {
         } else {
             return Err(StoreError::NotAResult { path: dir.to_path_buf() });
         };
-        Self::put_right(dir, known)
-    }
-
-    /// Takes up a folder of earlier results, as [`Store::create`] does.
-    ///
-    /// # Errors
-    /// It is none, or has a manifest that cannot be read, or the operating system refuses.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        let _lock = MANIFESTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = Manifest::read(dir)?;
-        Self::put_right(dir, Some(known))
-    }
-
-    /// Makes what is on the disk and what the manifest says agree, whatever was killed when.
-    fn put_right(dir: &Path, known: Option<Manifest>) -> Result<Self, StoreError> {
         let runs = dir.join(RUNS);
         fs::create_dir_all(&runs).map_err(files::io("create the folder", &runs))?;
         files::clean(dir, |base| base == MANIFEST_FILE)?;
@@ -202,13 +187,25 @@ impl Store {
         }
         let mut manifest = known.clone().unwrap_or_default();
         manifest.reconcile(&runs)?;
-        parts::take_up(&mut manifest, &runs)?;
-        manifest.remove_superseded(&runs)?;
+        manifest.take_up(&runs)?;
         manifest.reconcile_groups(&results)?;
         if known.as_ref() != Some(&manifest) {
             manifest.prepare(dir)?.commit()?;
         }
         Ok(Self { dir: dir.to_path_buf() })
+    }
+
+    /// Makes runs of what killed processes left in a folder of results, as [`Store::create`] does, and leaves all else as
+    /// it is: for those who only read.
+    ///
+    /// # Errors
+    /// It holds no manifest that can be read, or the operating system refuses.
+    pub fn take_up(dir: &Path) -> Result<(), StoreError> {
+        let _lock = MANIFESTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = Manifest::read(dir)?;
+        let mut manifest = known.clone();
+        manifest.take_up(&dir.join(RUNS))?;
+        if known == manifest { Ok(()) } else { manifest.prepare(dir)?.commit() }
     }
 
     /// The folder.

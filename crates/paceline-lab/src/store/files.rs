@@ -35,16 +35,7 @@ pub(crate) struct Temporary {
 impl Temporary {
     /// Makes a folder that is to be called `name` in `parent`.
     pub(crate) fn directory(parent: &Path, name: &str) -> Result<Self, StoreError> {
-        Self::marked(parent, name, NEW)
-    }
-
-    /// Makes a folder for what is whole of `name` before all of it is; [`clean`] leaves it alone.
-    pub(crate) fn parts(parent: &Path, name: &str) -> Result<Self, StoreError> {
-        Self::marked(parent, name, PARTS)
-    }
-
-    fn marked(parent: &Path, name: &str, mark: &str) -> Result<Self, StoreError> {
-        let path = parent.join(temporary(name, mark));
+        let path = parent.join(temporary(name, NEW));
         fs::create_dir(&path).map_err(io("create the folder", &path))?;
         Ok(Self { path, done: false })
     }
@@ -72,7 +63,16 @@ impl Temporary {
         &self.path
     }
 
-    /// Leaves it to the next `Store::create`.
+    /// Gives a folder the name of one that holds what is whole of `name` before all of it is. [`clean`] leaves it alone.
+    pub(crate) fn into_parts(mut self, name: &str) -> Result<Self, StoreError> {
+        let path = self.path.with_file_name(temporary(name, PARTS));
+        fs::rename(&self.path, &path).map_err(io("rename", &self.path))?;
+        self.path = path;
+        sync_directory(folder(&self.path))?;
+        Ok(self)
+    }
+
+    /// Leaves it where it is.
     pub(crate) fn leave(mut self) {
         self.done = true;
     }
@@ -168,13 +168,10 @@ pub(crate) fn is_transient(name: &str) -> bool {
     [NEW, OLD, PARTS].iter().any(|mark| parse(name, mark).is_some())
 }
 
-/// The folders in `dir` of parts that a process that is no more left, and what each was to be called.
-pub(crate) fn left_parts(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
-    let left = |name: &String| {
-        let (base, process, n) = parse(name, PARTS)?;
-        (!is_live(process, n)).then(|| (dir.join(name), base.to_owned()))
-    };
-    Ok(names(dir)?.iter().filter_map(left).collect())
+/// The folders of parts in `dir`, and what each was to be called.
+pub(crate) fn parts_in(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
+    let parts = |name: &String| Some((dir.join(name), parse(name, PARTS)?.0.to_owned()));
+    Ok(names(dir)?.iter().filter_map(parts).collect())
 }
 
 /// Removes what a process that is no more left in `dir`, of those final names that `ours` accepts.

@@ -26,13 +26,17 @@ fn begun(store: &Store, seed: u64, inputs: RunManifest, rows: &[Row]) -> RunStor
     run
 }
 
-/// Makes everything in the folder of runs what a process left that is no more.
-fn killed<T>(scratch: &Scratch, run: T) {
-    mem::forget(run);
+/// Leaves what a kill at this moment leaves.
+fn killed(scratch: &Scratch, run: RunStore) {
+    let RunStore { tables, temporary, parts, .. } = run;
+    drop(tables);
+    temporary.leave();
+    parts.leave();
+    // Nobody is at it any more.
     let runs = scratch.dir().join(RUNS);
-    let (here, gone) = (format!("-{}-", std::process::id()), format!("-{}-", u32::MAX));
-    for name in files::names(&runs).unwrap().iter().filter(|name| files::is_transient(name)) {
-        fs::rename(runs.join(name), runs.join(name.replace(&here, &gone))).unwrap();
+    let (here, gone) = (format!(".tmp-{}-", std::process::id()), format!(".tmp-{}-", u32::MAX));
+    for name in files::names(&runs).unwrap() {
+        fs::rename(runs.join(&name), runs.join(name.replace(&here, &gone))).unwrap();
     }
 }
 
@@ -57,10 +61,13 @@ fn a_killed_run_is_there_up_to_its_last_whole_part() {
     let rows_in = |part: &str| TABLES.map(|table| read(&parts.join(part).join(table)).len());
     assert_eq!((rows_in("until-000010s"), rows_in("until-000040s")), ([10; 4], [6; 4]));
     // Whoever looks in meanwhile leaves it alone.
-    Store::open(&scratch.dir()).unwrap();
-    assert_eq!((listed(&scratch), parts.is_dir()), (Vec::new(), true));
+    Store::take_up(&scratch.dir()).unwrap();
+    Store::create(&scratch.dir()).unwrap();
+    assert_eq!((listed(&scratch), parts.is_dir(), names(&scratch).len()), (Vec::new(), true, 2));
 
     killed(&scratch, run);
+    Store::take_up(&scratch.dir()).unwrap();
+    assert_eq!(listed(&scratch), [("a-gcc-2016-seed1-cut".to_owned(), Some(40.0))]);
     let store = Store::create(&scratch.dir()).unwrap();
     assert_eq!(listed(&scratch), [("a-gcc-2016-seed1-cut".to_owned(), Some(40.0))]);
     assert_eq!(names(&scratch), ["a-gcc-2016-seed1-cut"], "nothing else is left");
@@ -145,7 +152,6 @@ fn parts_outlive_a_run_that_fails_and_no_run_that_is_given_up() {
     run.row(&Row::Remb { at: Time::from_secs(16), flow: FlowId(7), rate: Rate::ZERO });
     let error = run.finish(&json!({})).unwrap_err().to_string();
     assert!(error.contains("flow 7"), "{error}");
-    killed(&scratch, ());
     drop(begun(&store, 2, about(), &rows_of(0..=15)));
     Store::create(&scratch.dir()).unwrap();
     assert_eq!(listed(&scratch), [("a-gcc-2016-seed1-cut".to_owned(), Some(10.0))]);
@@ -158,9 +164,8 @@ fn parts_that_were_killed_on_their_way_are_none() {
     let store = Store::create(&scratch.dir()).unwrap();
     let runs = scratch.dir().join(RUNS);
     let gone = format!("{}-0", u32::MAX);
-    // Before the first part was there, and before the documents were; while the parts were removed.
+    // Before the first part was there; while the parts were removed.
     killed(&scratch, begun(&store, 1, about(), &rows_of(0..=5)));
-    fs::create_dir(runs.join(format!("a-gcc-2016-seed2.parts-{gone}"))).unwrap();
     fs::create_dir_all(runs.join(format!("a-gcc-2016-seed3.parts-{gone}.tmp-{gone}/until-000020s"))).unwrap();
     Store::create(&scratch.dir()).unwrap();
     assert_eq!((listed(&scratch), names(&scratch)), (Vec::new(), Vec::new()));
