@@ -10,10 +10,10 @@
 //! holds is what a killed process left, wherever that ran. A run that ends is put together under a temporary name beside
 //! its parts, which go when the run is in its place: no kill in between loses them.
 
+use super::StoreError;
 use super::files::{self, Temporary};
 use super::manifest::{ABOUT_FILE, About, Manifest};
 use super::tables::Tables;
-use super::StoreError;
 use paceline_units::{Time, TimeDelta};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};

@@ -74,9 +74,8 @@ impl Tables {
                 (start, half.len())
             }));
         }
-        let table = |name: &str, columns| {
-            Table::create(dir.join(file_name(name)), columns, metadata(name, header, version))
-        };
+        let table =
+            |name: &str, columns| Table::create(dir.join(file_name(name)), columns, metadata(name, header, version));
         Ok(Self {
             packets: table(
                 "packets",
