@@ -120,6 +120,8 @@ fn a_run_that_was_cut_is_drawn_and_says_so() {
     }
     let mut about: Value = serde_json::from_slice(&fs::read(place.join("about.json")).unwrap()).unwrap();
     about["run"]["cut_at_s"] = 3.0.into();
+    // Of the same text the whole run would have it removed.
+    about["inputs"]["scenario_text"] = "an earlier text".into();
     fs::write(cut.join("about.json"), about.to_string()).unwrap();
     Store::create(&scratch.0).unwrap();
 
