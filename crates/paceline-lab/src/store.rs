@@ -28,12 +28,16 @@
 //! Each file's metadata carries `scenario`, `world`, `seed`, `controllers`, `version`, `table` and `units`.
 //!
 //! A run is written under a temporary name and renamed when it is complete and on the disk, so whatever stands under a
-//! final name is whole. Memory is bounded whatever the length of the run: rows go out in groups of [`ROW_GROUP`].
+//! final name is whole. What a killed process had measured in real time stands in `<run>.parts-<process>-<n>`, a folder of
+//! tables for each 10 s of it; the next start makes `<run>-cut` of them, tables and `about.json` without a result, which
+//! the manifest lists with `cut_at_s` and which goes when the run is made as a whole. Memory is bounded whatever the length of the run: rows go out in groups of [`ROW_GROUP`].
 //! One process at a time should write to a folder; threads of one process may.
 
 pub(crate) mod files;
 mod groups;
+mod join;
 mod manifest;
+mod parts;
 mod setting;
 mod table;
 mod tables;
@@ -43,10 +47,13 @@ use crate::rows::{Row, RowSink, RunHeader};
 use files::Temporary;
 pub use groups::StoredGroup;
 pub use manifest::{About, MANIFEST_FILE, Manifest, StoredFile, StoredRun};
+use paceline_units::Time;
+use parts::Parts;
 pub use setting::{FlowSetting, HopSetting, Setting, SignalSetting};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 pub use table::ROW_GROUP;
@@ -85,6 +92,14 @@ pub struct RunManifest {
     /// Whatever else the caller wants to keep.
     #[serde(default)]
     pub more: BTreeMap<String, serde_json::Value>,
+}
+
+impl RunManifest {
+    /// Whether both were made from the same, whenever that was.
+    fn is_same(&self, other: &Self) -> bool {
+        let undated = |inputs: &Self| Self { created: None, ..inputs.clone() };
+        undated(self) == undated(other)
+    }
 }
 
 /// Why results were not written or not read.
@@ -147,7 +162,8 @@ pub enum StoreError {
 
 impl Store {
     /// Makes the folder, or takes up one of earlier results: its runs are kept, until a run of the same scenario,
-    /// controllers and seed replaces one. What a killed process left half-written is removed.
+    /// controllers and seed replaces one. Of what a killed process left, parts of a run become a run that was cut, and what
+    /// is half-written is removed.
     ///
     /// # Errors
     /// The folder holds something else, or a manifest that cannot be read, or the operating system refuses.
@@ -171,11 +187,25 @@ impl Store {
         }
         let mut manifest = known.clone().unwrap_or_default();
         manifest.reconcile(&runs)?;
+        manifest.take_up(&runs)?;
         manifest.reconcile_groups(&results)?;
         if known.as_ref() != Some(&manifest) {
             manifest.prepare(dir)?.commit()?;
         }
         Ok(Self { dir: dir.to_path_buf() })
+    }
+
+    /// Makes runs of what killed processes left in a folder of results, as [`Store::create`] does, and leaves all else as
+    /// it is: for those who only read.
+    ///
+    /// # Errors
+    /// It holds no manifest that can be read, or the operating system refuses.
+    pub fn take_up(dir: &Path) -> Result<(), StoreError> {
+        let _lock = MANIFESTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = Manifest::read(dir)?;
+        let mut manifest = known.clone();
+        manifest.take_up(&dir.join(RUNS))?;
+        if known == manifest { Ok(()) } else { manifest.prepare(dir)?.commit() }
     }
 
     /// The folder.
@@ -191,7 +221,16 @@ impl Store {
         let base = manifest::directory_name(header);
         let temporary = Temporary::directory(&self.dir.join(RUNS), &base)?;
         let tables = Tables::create(temporary.path(), header, &manifest.version)?;
-        Ok(RunStore { tables, failed: None, temporary, dir: self.dir.clone(), header: header.clone(), manifest, base })
+        Ok(RunStore {
+            tables,
+            failed: None,
+            temporary,
+            parts: Parts::none(),
+            dir: self.dir.clone(),
+            header: header.clone(),
+            manifest,
+            base,
+        })
     }
 
     /// The result of the run of this header, if there is one that was made from the same as `inputs` says, whenever that
@@ -205,9 +244,8 @@ impl Store {
         Ok(found.and_then(|run| {
             let place = self.dir.join(RUNS).join(&run.directory);
             let about = About::read(&place).ok()?;
-            let undated = |inputs: &RunManifest| RunManifest { created: None, ..inputs.clone() };
             let whole = run.files.iter().all(|file| place.join(&file.name).is_file());
-            let fits = whole && undated(&about.inputs) == undated(inputs);
+            let fits = whole && about.inputs.is_same(inputs);
             serde_json::from_slice(&fs::read(place.join(manifest::RESULT_FILE)).ok().filter(|_| fits)?).ok()
         }))
     }
@@ -250,6 +288,7 @@ pub struct RunStore {
     tables: Tables,
     failed: Option<StoreError>,
     temporary: Temporary,
+    parts: Parts,
     dir: PathBuf,
     header: RunHeader,
     manifest: RunManifest,
@@ -260,7 +299,7 @@ impl RowSink for RunStore {
     /// The first failure is kept for [`RunStore::finish`]; rows after it are not written.
     fn row(&mut self, row: &Row) {
         if self.failed.is_none() {
-            self.failed = self.tables.row(row).err();
+            self.failed = self.write(row).err();
         }
     }
     fn wants_signals(&self) -> bool {
@@ -269,9 +308,34 @@ impl RowSink for RunStore {
 }
 
 impl RunStore {
+    /// Whether to close what is written every 10 s of the run, so that it can be read if the process is killed. That is
+    /// for runs in real time: others are made again sooner than anybody would look.
+    pub fn in_parts(self, wanted: bool) -> Self {
+        let parts = if wanted { Parts::several() } else { Parts::none() };
+        Self { parts, ..self }
+    }
+
     /// What has gone wrong so far: a long run need not be carried to its end to learn that the disk is full.
     pub fn failed(&self) -> Option<&StoreError> {
         self.failed.as_ref()
+    }
+
+    fn write(&mut self, row: &Row) -> Result<(), StoreError> {
+        if self.parts.is_due(row.at()) {
+            self.close_part(row.at())?;
+        }
+        self.tables.row(row)
+    }
+
+    /// Closes the tables and begins others, with a row of the time `at`.
+    fn close_part(&mut self, at: Time) -> Result<(), StoreError> {
+        let next = Temporary::directory(&self.dir.join(RUNS), &self.base)?;
+        let tables = Tables::create(next.path(), &self.header, &self.manifest.version)?;
+        mem::replace(&mut self.tables, tables).finish()?;
+        let part = mem::replace(&mut self.temporary, next);
+        let run = StoredRun::begun(&self.header, &self.manifest, &self.base);
+        let (header, inputs) = (&self.header, &self.manifest);
+        self.parts.add(part, at, || About::of(run, inputs.clone(), header))
     }
 
     /// Writes the last rows and the result, gives the run its place among the others, replacing an earlier run of the
@@ -279,43 +343,74 @@ impl RunStore {
     /// `result`'s `trace_hash`, if it has one.
     ///
     /// # Errors
-    /// What went wrong first, then or while rows came. The earlier run is then still in place.
+    /// What went wrong first, then or while rows came. The earlier run is then still in place, and parts that are whole
+    /// are left to the next start.
     pub fn finish(self, result: &serde_json::Value) -> Result<PathBuf, StoreError> {
         // In this order, so that on an error the files are closed before their folder is removed.
-        let Self { temporary, tables, failed, dir, header, manifest, base } = self;
-        if let Some(failed) = failed {
-            return Err(failed);
-        }
-        let files = tables.finish()?;
-        files::write_synced(&temporary.path().join(manifest::RESULT_FILE), &files::json(result))?;
-        let mut run = StoredRun {
-            directory: base,
-            scenario: header.scenario,
-            world: header.world,
-            controllers: header.controllers,
-            changes: manifest.changes.clone(),
-            seed: header.seed,
-            version: manifest.version.clone(),
-            created: manifest.created.clone(),
-            trace_hash: result.get("trace_hash").and_then(|hash| hash.as_str()).map(str::to_owned),
-            files,
+        let Self { temporary, tables, failed, parts, dir, header, manifest, base } = self;
+        let run = StoredRun::begun(&header, &manifest, &base);
+        let about = About::of(run, manifest, &header);
+        let finished = match failed {
+            Some(failed) => Err(failed),
+            None => assembled(&dir, temporary, tables, &parts, &base)
+                .and_then(|(folder, files)| place(&dir, folder, files, about, result)),
         };
-
-        let _lock = MANIFESTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let runs = dir.join(RUNS);
-        let mut stored = Manifest::read(&dir)?;
-        run.directory = stored.place(&run, &runs);
-        let place = runs.join(&run.directory);
-        let about = About { run: run.clone(), inputs: manifest, flows: header.flows, hops: header.hops };
-        files::write_synced(&temporary.path().join(manifest::ABOUT_FILE), &files::json(&about))?;
-        files::sync_directory(temporary.path())?;
-        stored.insert(run);
-        // All that needs space on the disk is there before the first rename.
-        let stored = stored.prepare(&dir)?;
-        temporary.replace(&place)?;
-        stored.commit()?;
-        Ok(place)
+        if finished.is_err() {
+            parts.leave();
+        }
+        finished
     }
+}
+
+/// Closes the tables, and puts them to the parts before them, if there are any: the folder that has all of them.
+fn assembled(
+    dir: &Path,
+    last: Temporary,
+    tables: Tables,
+    parts: &Parts,
+    base: &str,
+) -> Result<(Temporary, Vec<StoredFile>), StoreError> {
+    let files = tables.finish()?;
+    let mut folders = parts.folders()?;
+    if folders.is_empty() {
+        return Ok((last, files));
+    }
+    folders.push(last.path().to_path_buf());
+    let whole = Temporary::directory(&dir.join(RUNS), base)?;
+    let files = Tables::join(&folders, whole.path())?;
+    Ok((whole, files))
+}
+
+/// Gives a run that is complete but for its documents its place.
+fn place(
+    dir: &Path,
+    folder: Temporary,
+    files: Vec<StoredFile>,
+    mut about: About,
+    result: &serde_json::Value,
+) -> Result<PathBuf, StoreError> {
+    files::write_synced(&folder.path().join(manifest::RESULT_FILE), &files::json(result))?;
+    about.run.files = files;
+    about.run.trace_hash = result.get("trace_hash").and_then(|hash| hash.as_str()).map(str::to_owned);
+
+    let _lock = MANIFESTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let runs = dir.join(RUNS);
+    let mut stored = Manifest::read(dir)?;
+    about.run.directory = stored.place(&about.run, &runs);
+    let place = runs.join(&about.run.directory);
+    files::write_synced(&folder.path().join(manifest::ABOUT_FILE), &files::json(&about))?;
+    files::sync_directory(folder.path())?;
+    let cut = stored.without_cut(&about.run);
+    stored.insert(about.run);
+    // All that needs space on the disk is there before the first rename.
+    let stored = stored.prepare(dir)?;
+    folder.replace(&place)?;
+    stored.commit()?;
+    if let Some(cut) = cut {
+        // If this fails, the next `Store::create` does it.
+        let _ = files::discard(&runs.join(cut));
+    }
+    Ok(place)
 }
 
 /// Writes a file that is whole or not there, and the folder if there is none.

@@ -37,7 +37,7 @@ pub struct Run {
     pub stored: StoredRun,
     /// What it was made from.
     pub about: About,
-    /// The result, as `run --json` prints it.
+    /// The result, as `run --json` prints it; null if it was cut.
     pub result: Value,
     /// Its folder.
     place: PathBuf,
@@ -71,7 +71,10 @@ impl Run {
     fn open(dir: &Path, stored: StoredRun) -> Result<Self, ReportError> {
         let place = dir.join(RUNS).join(&stored.directory);
         let about = About::read(&place)?;
-        let result = json(&place.join("run.json"))?;
+        let result = match stored.cut_at_s {
+            None => json(&place.join("run.json"))?,
+            Some(_) => Value::Null,
+        };
         Ok(Self { stored, about, result, place })
     }
 
@@ -80,9 +83,14 @@ impl Run {
         self.about.inputs.setting.as_ref()
     }
 
-    /// How long it lasted, s.
+    /// How long it lasted, s; up to where its rows go, if it was cut.
     pub fn duration_s(&self) -> f64 {
-        self.result["duration_s"].as_f64().unwrap_or(0.0)
+        self.stored.cut_at_s.or(self.result["duration_s"].as_f64()).unwrap_or(0.0)
+    }
+
+    /// Where it was cut, in words.
+    pub fn cut(&self) -> Option<String> {
+        self.stored.cut_at_s.map(|end_s| format!("cut at {end_s} s"))
     }
 
     /// The name of what controls a flow.

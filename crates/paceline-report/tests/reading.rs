@@ -109,6 +109,33 @@ fn folders_without_results_are_refused() {
     assert!(told.contains("manifest.json"), "{told}");
 }
 
+/// A run that was cut is drawn beside the whole one, up to where it goes, and told from it.
+#[test]
+fn a_run_that_was_cut_is_drawn_and_says_so() {
+    let (scratch, place) = folder("cut");
+    let cut = place.with_file_name("cut");
+    fs::create_dir(&cut).unwrap();
+    for name in ["packets", "flows", "frames", "signals"].map(|table| format!("{table}.parquet")) {
+        fs::copy(place.join(&name), cut.join(&name)).unwrap();
+    }
+    let mut about: Value = serde_json::from_slice(&fs::read(place.join("about.json")).unwrap()).unwrap();
+    about["run"]["cut_at_s"] = 3.0.into();
+    // Of the same text the whole run would have it removed.
+    about["inputs"]["scenario_text"] = "an earlier text".into();
+    fs::write(cut.join("about.json"), about.to_string()).unwrap();
+    Store::create(&scratch.0).unwrap();
+
+    let results = Results::open(&scratch.0).unwrap();
+    assert_eq!(results.runs.iter().map(|run| run.duration_s()).collect::<Vec<_>>(), [5.0, 3.0]);
+    let figures = panels::figures(&results).unwrap();
+    let labels: Vec<&str> = figures[0].subjects.iter().map(|subject| subject.label.as_str()).collect();
+    assert_eq!(labels, ["video", "video · cut at 3 s"]);
+    let page = page::render(&results).unwrap();
+    assert!(page.contains("cut was cut at 3 s: its process ended there."));
+    let (whole, _) = folder("whole");
+    assert!(!page::render(&Results::open(&whole.0).unwrap()).unwrap().contains("was cut at"));
+}
+
 #[test]
 fn folders_of_older_versions_open() {
     let (scratch, place) = folder("older");

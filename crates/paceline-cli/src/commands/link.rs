@@ -149,7 +149,8 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
         setting: Some(store::Setting::of(&plan, &Registry::standard())),
         ..RunManifest::default()
     };
-    let mut rows = store.as_ref().map(|s| s.run(&header, made_from)).transpose().into_diagnostic()?;
+    let rows = store.as_ref().map(|s| s.run(&header, made_from)).transpose().into_diagnostic()?;
+    let mut rows = rows.map(|rows| rows.in_parts(true));
     let mut collector = Collector::new(&plan, &[], &|| ());
     let sink = &mut (&mut collector, &mut rows);
     let emulated = match arguments.relay {

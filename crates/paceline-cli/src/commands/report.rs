@@ -2,7 +2,7 @@
 
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::reproduce::SCOREBOARD_FILE;
-use paceline_lab::store::MANIFEST_FILE;
+use paceline_lab::store::{MANIFEST_FILE, Manifest, Store};
 use paceline_report::{page, scoreboard, svg};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,6 +22,7 @@ pub struct Arguments {
 
 /// Draws what is in a folder of results.
 pub fn report(arguments: &Arguments) -> Result<ExitCode> {
+    take_up(&arguments.dir);
     if let Some(into) = &arguments.svg {
         let within = || arguments.dir.join(svg::FIGURES_FOLDER);
         let into = into.clone().unwrap_or_else(within);
@@ -40,6 +41,21 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
         write(dir, &to(page::REPORT_FILE))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes runs of what killed processes left, if the folder can be written, and says which runs were cut. A folder that
+/// cannot be read is for those who draw it to complain of.
+fn take_up(dir: &Path) {
+    let taken = Store::take_up(dir);
+    let Ok(manifest) = Manifest::read(dir) else { return };
+    if let Err(problem) = taken {
+        eprintln!("what a killed run left was not taken up: {problem}");
+    }
+    for run in &manifest.runs {
+        if let Some(end_s) = run.cut_at_s {
+            eprintln!("{} was cut at {end_s} s: it has rows until then and no result", run.directory);
+        }
+    }
 }
 
 /// Draws a folder into the folder. The page is a copy of what is there: a run is no worse without it.

@@ -57,7 +57,8 @@ pub fn run_into(
     for seed in seeds {
         let header = run::header(plan, runner.registry, runner.world.name(), *seed);
         let (result, (rows, packets)) = runner.undisturbed(|| -> Result<_> {
-            let mut rows = into.store.map(|s| s.run(&header, manifest.clone())).transpose().into_diagnostic()?;
+            let rows = into.store.map(|s| s.run(&header, manifest.clone())).transpose().into_diagnostic()?;
+            let mut rows = rows.map(|rows| rows.in_parts(runner.world.real_time()));
             let mut packets = into.pcap.map(|p| Capture::create(p, plan, &header)).transpose().into_diagnostic()?;
             let result = runner.run(plan, *seed, Some(&mut (&mut rows, &mut packets))).map_err(refused)?;
             Ok((result, (rows, packets)))

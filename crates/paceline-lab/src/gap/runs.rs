@@ -49,7 +49,8 @@ impl GapRun {
     ) -> Result<Self, GapError> {
         let header = run::header(plan, runner.registry, runner.world.name(), seed);
         let (result, (rows, waiting)) = runner.undisturbed(|| -> Result<_, GapError> {
-            let mut rows = into.map(|(store, inputs)| store.run(&header, inputs.clone())).transpose()?;
+            let rows = into.map(|(store, inputs)| store.run(&header, inputs.clone())).transpose()?;
+            let mut rows = rows.map(|rows| rows.in_parts(runner.world.real_time()));
             let mut waiting = WaitingAt::bottleneck(plan);
             let result = runner.run(plan, seed, Some(&mut (&mut rows, &mut waiting)))?;
             Ok((result, (rows, waiting)))

@@ -1,7 +1,7 @@
 //! Files that are whole or not there: temporary names, flushing to the disk, renaming.
 //!
 //! A temporary name is the final name with `.tmp-<process>-<n>` after it. A run that is being replaced stands under
-//! `.old-<process>-<n>` between two renames.
+//! `.old-<process>-<n>` between two renames, and what is whole of a run that goes on under `.parts-<process>-<n>`.
 
 use super::StoreError;
 use serde::Serialize;
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const NEW: &str = ".tmp-";
 const OLD: &str = ".old-";
+const PARTS: &str = ".parts-";
 
 /// Makes the temporary names of this process distinct.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -62,6 +63,20 @@ impl Temporary {
         &self.path
     }
 
+    /// Gives a folder the name of one that holds what is whole of `name` before all of it is. [`clean`] leaves it alone.
+    pub(crate) fn into_parts(mut self, name: &str) -> Result<Self, StoreError> {
+        let path = self.path.with_file_name(temporary(name, PARTS));
+        fs::rename(&self.path, &path).map_err(io("rename", &self.path))?;
+        self.path = path;
+        sync_directory(folder(&self.path))?;
+        Ok(self)
+    }
+
+    /// Leaves it where it is.
+    pub(crate) fn leave(mut self) {
+        self.done = true;
+    }
+
     /// Gives it its final name: replaces a file at once, and a folder by way of its old name.
     pub(crate) fn replace(mut self, place: &Path) -> Result<(), StoreError> {
         let old = if place.is_dir() {
@@ -93,7 +108,7 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.done {
             // Nobody to tell; the next `Store::create` tries again.
-            let _ = remove(&self.path);
+            let _ = discard(&self.path);
         }
     }
 }
@@ -150,7 +165,13 @@ pub(crate) fn is_temporary_of(name: &str, base: &str) -> bool {
 
 /// Whether `name` is one that this module makes and that no finished file has.
 pub(crate) fn is_transient(name: &str) -> bool {
-    parse(name, NEW).or(parse(name, OLD)).is_some()
+    [NEW, OLD, PARTS].iter().any(|mark| parse(name, mark).is_some())
+}
+
+/// The folders of parts in `dir`, and what each was to be called.
+pub(crate) fn parts_in(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
+    let parts = |name: &String| Some((dir.join(name), parse(name, PARTS)?.0.to_owned()));
+    Ok(names(dir)?.iter().filter_map(parts).collect())
 }
 
 /// Removes what a process that is no more left in `dir`, of those final names that `ours` accepts.
@@ -203,6 +224,14 @@ fn is_live(process: u32, n: u64) -> bool {
     }
 }
 
+/// Removes a file or a folder. A kill on the way leaves all of it, or what [`clean`] removes: nothing that lacks a part.
+pub(crate) fn discard(path: &Path) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let going = path.with_file_name(temporary(&name, NEW));
+    fs::rename(path, &going)?;
+    remove(&going)
+}
+
 fn remove(path: &Path) -> io::Result<()> {
     if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
@@ -216,6 +245,7 @@ mod tests {
         let mine = temporary("a-seed1", NEW);
         assert!(is_transient(&mine) && is_temporary_of(&mine, "a-seed1") && !is_temporary_of(&mine, "a-seed"));
         assert_eq!(parse("a.tmp-1-2", NEW), Some(("a", 1, 2)));
+        assert!(is_transient(&temporary("a-seed1", PARTS)) && is_transient(&temporary("a-seed1", OLD)));
         for other in ["a", "a.tmp-", "a.tmp-1", "a.tmp-1-x", "a.tmp-1-2-seed3", "a.old-1"] {
             assert!(!is_transient(other), "{other}");
         }

@@ -60,9 +60,15 @@ pub struct StoredRun {
     /// The run's trace hash, if its result has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_hash: Option<String>,
+    /// Where it ends, s, if its process was killed before its end: there are rows until then, and no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_at_s: Option<f64>,
     /// Its tables.
     pub files: Vec<StoredFile>,
 }
+
+/// What distinguishes runs, but for whether they were cut: scenario, world, controllers, changes, seed.
+type Asked<'a> = (&'a str, &'a str, &'a [Option<String>], &'a [String], u64);
 
 /// A table of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +93,11 @@ pub struct About {
 }
 
 impl About {
+    /// Of a run of this header.
+    pub(super) fn of(run: StoredRun, inputs: RunManifest, header: &RunHeader) -> Self {
+        Self { run, inputs, flows: header.flows.clone(), hops: header.hops.clone() }
+    }
+
     /// Reads it from a run's folder.
     ///
     /// # Errors
@@ -105,14 +116,41 @@ impl Default for Manifest {
 }
 
 impl StoredRun {
-    /// What distinguishes runs. A run with the same key replaces this one.
-    fn key(&self) -> (&str, &str, &[Option<String>], &[String], u64) {
+    /// A run that has not ended: no tables, no trace hash.
+    pub(super) fn begun(header: &RunHeader, inputs: &RunManifest, directory: &str) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            scenario: header.scenario.clone(),
+            world: header.world.clone(),
+            controllers: header.controllers.clone(),
+            changes: inputs.changes.clone(),
+            seed: header.seed,
+            version: inputs.version.clone(),
+            created: inputs.created.clone(),
+            trace_hash: None,
+            cut_at_s: None,
+            files: Vec::new(),
+        }
+    }
+
+    fn asked(&self) -> Asked<'_> {
         (&self.scenario, &self.world, &self.controllers, &self.changes, self.seed)
     }
 
-    /// Whether a run of this header and these changes has the same key.
+    /// What distinguishes runs. A run with the same key replaces this one.
+    fn key(&self) -> (Asked<'_>, bool) {
+        (self.asked(), self.cut_at_s.is_some())
+    }
+
+    /// Whether a whole run of this header and these changes has the same key.
     pub(super) fn is_of(&self, header: &RunHeader, changes: &[String]) -> bool {
-        self.key() == (&header.scenario, &header.world, &header.controllers, changes, header.seed)
+        let asked = (&*header.scenario, &*header.world, &*header.controllers, changes, header.seed);
+        self.cut_at_s.is_none() && self.asked() == asked
+    }
+
+    /// Whether this is the whole of a run that was cut.
+    fn is_whole_of(&self, cut: &Self) -> bool {
+        self.cut_at_s.is_none() && cut.cut_at_s.is_some() && self.asked() == cut.asked()
     }
 }
 
@@ -184,6 +222,28 @@ impl Manifest {
         self.runs.retain(|other| other.key() != run.key());
         let at = self.runs.partition_point(|other| other.key() < run.key());
         self.runs.insert(at, run);
+    }
+
+    /// Takes what there is of `run` from before it was whole off the list, and answers its folder.
+    pub(super) fn without_cut(&mut self, run: &StoredRun) -> Option<String> {
+        let at = self.runs.iter().position(|cut| run.is_whole_of(cut))?;
+        Some(self.runs.remove(at).directory)
+    }
+
+    /// Removes cut runs of which there is the whole, made from the same.
+    pub(super) fn remove_superseded(&mut self, runs: &Path) -> Result<(), StoreError> {
+        let inputs = |run: &StoredRun| About::read(&runs.join(&run.directory)).map(|about| about.inputs);
+        let is_there = |cut: &StoredRun| {
+            let whole = self.runs.iter().filter(|run| run.is_whole_of(cut));
+            whole.filter_map(|run| inputs(run).ok().zip(inputs(cut).ok())).any(|(a, b)| a.is_same(&b))
+        };
+        let cut: Vec<StoredRun> = self.runs.iter().filter(|run| is_there(run)).cloned().collect();
+        for run in cut {
+            let place = runs.join(&run.directory);
+            files::discard(&place).map_err(files::io("remove", &place))?;
+            self.runs.retain(|other| *other != run);
+        }
+        Ok(())
     }
 
     /// Writes the manifest under a temporary name.

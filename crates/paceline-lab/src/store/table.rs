@@ -229,8 +229,8 @@ fn write_group(writer: &mut SerializedFileWriter<File>, buffers: &mut [Buffer]) 
     Ok(())
 }
 
-/// For `map_err`: the error of writing the table at `path`.
-fn of(path: &Path) -> impl FnOnce(ParquetError) -> StoreError {
+/// For `map_err`: the error of the table at `path`.
+pub(super) fn of(path: &Path) -> impl FnOnce(ParquetError) -> StoreError {
     let path = path.to_path_buf();
     |source| StoreError::Table { path, source }
 }

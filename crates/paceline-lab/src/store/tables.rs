@@ -1,12 +1,16 @@
 //! The four tables of a run: their columns, and which row goes where.
 
+use super::join::join;
 use super::table::{Cell, Column, Kind, Table};
 use super::{StoreError, StoredFile};
 use crate::rows::{DropReason, HalfName, PacketClass, PacketRow, Row, RunHeader};
 use paceline_units::{DataSize, FlowId, Rate, StreamId, Time, TimeDelta};
 use parquet::data_type::ByteArray;
 use parquet::file::metadata::KeyValue;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The tables.
+const NAMES: [&str; 4] = ["packets", "flows", "frames", "signals"];
 
 /// Goes into each file's metadata.
 const UNITS: &str = "time_ns, captured_ns and left_ns: ns since the start of the run, on the world's clock; waited_ns and delay_ns: ns; \
@@ -70,9 +74,8 @@ impl Tables {
                 (start, half.len())
             }));
         }
-        let table = |name: &str, columns| {
-            Table::create(dir.join(format!("{name}.parquet")), columns, metadata(name, header, version))
-        };
+        let table =
+            |name: &str, columns| Table::create(dir.join(file_name(name)), columns, metadata(name, header, version));
         Ok(Self {
             packets: table(
                 "packets",
@@ -170,10 +173,22 @@ impl Tables {
     /// Writes what is left of each table.
     pub(super) fn finish(self) -> Result<Vec<StoredFile>, StoreError> {
         let Self { packets, flows, frames, signals, .. } = self;
-        [("packets", packets), ("flows", flows), ("frames", frames), ("signals", signals)]
+        NAMES
             .into_iter()
-            .map(|(name, table)| Ok(StoredFile { name: format!("{name}.parquet"), rows: table.finish()? }))
+            .zip([packets, flows, frames, signals])
+            .map(|(name, table)| Ok(StoredFile { name: file_name(name), rows: table.finish()? }))
             .collect()
+    }
+
+    /// Makes the tables in `dir` of those in other folders, one after the other.
+    pub(super) fn join(parts: &[PathBuf], dir: &Path) -> Result<Vec<StoredFile>, StoreError> {
+        let joined = |name| {
+            let name = file_name(name);
+            let parts: Vec<PathBuf> = parts.iter().map(|part| part.join(&name)).collect();
+            let rows = join(&parts, &dir.join(&name))?;
+            Ok(StoredFile { name, rows })
+        };
+        NAMES.into_iter().map(joined).collect()
     }
 
     /// `rest`: hop, waited, left, delay, reason, marked, ECN field.
@@ -242,6 +257,10 @@ impl Tables {
     fn hop(&self, hop: u16) -> Result<Cell, StoreError> {
         named("hop", hop, self.hop_count)
     }
+}
+
+fn file_name(table: &str) -> String {
+    format!("{table}.parquet")
 }
 
 fn column(name: &'static str, kind: Kind) -> Column {

@@ -1,3 +1,5 @@
+mod parts;
+
 use super::*;
 use crate::rows::{DropReason, HalfName, PacketClass, PacketRow};
 use paceline_units::{DataSize, Ecn, FlowId, Rate, StreamId, Time, TimeDelta};

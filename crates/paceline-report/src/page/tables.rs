@@ -28,7 +28,7 @@ pub(super) struct Section<'a> {
     /// What is assumed: key, value, why.
     pub(super) assumed: Vec<(String, String, String)>,
     pub(super) notes: Vec<String>,
-    /// What of the data is not drawn; empty if all of it is.
+    /// What of the data is not there or not drawn; empty if all of it is.
     pub(super) left_out: String,
     pub(super) figures: Vec<FigureView<'a>>,
 }
@@ -118,9 +118,12 @@ impl<'a> Section<'a> {
     }
 }
 
-/// What of the runs is not drawn by itself.
+/// What of the runs is not there, or not drawn by itself.
 fn left_out(runs: &[&Run], drawn: usize) -> String {
-    let mut said = Vec::new();
+    let cut = runs.iter().filter_map(|run| Some((&run.stored.directory, run.cut()?)));
+    let mut said: Vec<String> = cut
+        .map(|(name, cut)| format!("{name} was {cut}: its process ended there. It has rows until then and no result."))
+        .collect();
     if runs.len() > drawn {
         let left = runs.len() - drawn;
         said.push(format!("The plots show {drawn} of {} runs: {left} would make the page too large.", runs.len()));

@@ -102,19 +102,20 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Names each subject by what tells it from others: flow, controller, changes, world, seed; and without the seed by its kind.
+/// Names each subject by what tells it from others: flow, controller, changes, world, where it was cut, seed; and without
+/// the seed by its kind.
 pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
     let differ = |of: fn(&Subject) -> String| subjects.iter().any(|s| of(s) != of(&subjects[0]));
     let (flows, controllers) = (differ(|s| s.flow.clone()), differ(|s| s.controller.clone()));
     let seeds = differ(|s| s.seed.to_string());
-    let changes = |name: &str| match runs.iter().find(|run| run.stored.directory == name) {
+    let run = |name: &str| runs.iter().find(|run| run.stored.directory == name);
+    let changes = |name: &str| match run(name) {
         Some(run) if !run.stored.changes.is_empty() => {
             let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
             changes.collect::<Vec<_>>().join(", ")
         }
         _ => "as written".to_owned(),
     };
-    let world = |name: &str| runs.iter().find(|run| run.stored.directory == name).map(|run| run.stored.world.clone());
     let worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
     let changed = runs.iter().any(|run| run.stored.changes != runs[0].stored.changes);
     let kinds: Vec<String> = subjects
@@ -131,8 +132,9 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
                 parts.push(changes(&s.run));
             }
             if worlds {
-                parts.extend(world(&s.run));
+                parts.extend(run(&s.run).map(|run| run.stored.world.clone()));
             }
+            parts.extend(run(&s.run).and_then(|run| run.cut()));
             parts.join(" · ")
         })
         .collect();
