@@ -7,6 +7,7 @@ use crate::output;
 use crate::table::{Table, kind_of, maybe, shown, sparkline};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
+use paceline_lab::machine::Machine;
 use paceline_lab::metrics::{self, Kind};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{self, Assertion, RunsResult};
@@ -138,7 +139,10 @@ fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
         _ => String::new(),
     };
     let each = if n > 1 { " each" } else { "" };
-    text += &format!("  {} simulated in {:.0} ms{each} · {seeds}{trace}\n\n", plan.duration, wall * 1e3 / n as f64);
+    text += &match &first.machine {
+        None => format!("  {} simulated in {:.0} ms{each} · {seeds}{trace}\n\n", plan.duration, wall * 1e3 / n as f64),
+        Some(_) => format!("  {} in real time{each}, world {} · {seeds}\n\n", plan.duration, first.world),
+    };
     text += &timeline(plan, result);
     text += &headline(plan, result);
     text += &flows(plan, result);
@@ -152,10 +156,29 @@ fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
     if result.runs.len() < plan.repeats as usize && !result.expectations.is_empty() {
         text += &format!("  · published values are means of {0} runs: --repeats {0}\n", plan.repeats);
     }
+    for run in &result.runs {
+        if let Some(machine) = &run.machine {
+            text += &format!("  · seed {}: {}\n", run.seed, describe_machine(machine));
+        }
+    }
     for note in &result.notes {
         text += &format!("  · {note}\n");
     }
     text
+}
+
+/// What the machine did to a run in real time, in a line.
+fn describe_machine(machine: &Machine) -> String {
+    let (idle, others) = (shown(machine.idle, Kind::Share), shown(machine.others, Kind::Share));
+    let mut line = format!(
+        "the machine was idle for {idle}, others took {others}; 99 % of packets left the link within {:.0} µs of their time, \
+         of timers within {:.0} µs",
+        machine.late_us.p99, machine.wake_us.p99
+    );
+    if let Some(why) = &machine.disturbed {
+        line += &format!("; DISTURBED after {} attempts: {why}", machine.attempts);
+    }
+    line
 }
 
 /// One line on an assertion.
