@@ -54,11 +54,9 @@ enum Command {
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     {
-        let arguments: Vec<String> = std::env::args().skip(1).collect();
-        if let Some((paceline_live::hold::HOLD, rest)) =
-            arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
-        {
-            return ExitCode::from(paceline_live::hold::hold(rest));
+        let mut arguments = std::env::args_os().skip(1);
+        if arguments.next().is_some_and(|first| first == paceline_live::hold::HOLD) {
+            return ExitCode::from(paceline_live::hold::hold(&arguments.collect::<Vec<_>>()));
         }
     }
     // Terminals wrap, and scripts look for whole phrases: complaints keep their lines.

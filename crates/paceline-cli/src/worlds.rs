@@ -36,7 +36,7 @@ pub fn world(name: &str) -> Result<std::result::Result<Box<dyn World>, ExitCode>
         return Err(miette!(help = suggestion(name, &names), "no world `{name}`"));
     };
     Ok(open().map_err(|missing| {
-        eprintln!("the world `{name}` is not to be had: {missing}; `sim` is");
+        eprintln!("the world `{name}` is not to be had (`sim` is): {missing}");
         ExitCode::from(3)
     }))
 }

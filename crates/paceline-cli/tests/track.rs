@@ -25,10 +25,14 @@ fn track() -> bool {
     if output.status.success() {
         return true;
     }
-    let required = std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split(',').any(|one| one == "track"));
-    assert!(!required, "there is no track, and PACELINE_REQUIRE asks for it: {}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "it is there, and does not work: {}", text(&output.stderr));
+    assert!(!is_required(), "there is no track, and PACELINE_REQUIRE asks for it: {}", text(&output.stderr));
     eprintln!("SKIPPED: {}", text(&output.stderr));
     false
+}
+
+fn is_required() -> bool {
+    std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split([',', ' ']).any(|one| one == "track"))
 }
 
 /// Waits for something that happens soon on a machine that has other things to do, too.
@@ -86,17 +90,18 @@ fn running(marker: &str) -> (Child, String) {
     (child, device)
 }
 
-/// The processes below a link: its holders and the command, outermost first.
+/// The processes below a link: its holders, outer before inner, and the command.
 fn holders(marker: &str) -> Vec<u32> {
     let of = |entry: std::io::Result<std::fs::DirEntry>| {
         let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        let words: Vec<&[u8]> = words.split(|b| *b == 0).collect();
-        (words.contains(&marker.as_bytes()) && !words.contains(&&b"link"[..])).then_some(pid)
+        let has = |word: &str| words.split(|b| *b == 0).any(|w| w == word.as_bytes());
+        let depth = if has("outer") { 0 } else { 1 + u8::from(!has("inner")) };
+        (has(marker) && !has("link")).then_some((depth, pid))
     };
-    let mut all: Vec<u32> = std::fs::read_dir("/proc").unwrap().filter_map(of).collect();
+    let mut all: Vec<(u8, u32)> = std::fs::read_dir("/proc").unwrap().filter_map(of).collect();
     all.sort_unstable();
-    all
+    all.into_iter().map(|(_, pid)| pid).collect()
 }
 
 fn kill(signal: &str, pid: u32) {
@@ -108,19 +113,22 @@ fn whoever_is_killed_nothing_is_left() {
     if !track() {
         return;
     }
-    for (index, who) in ["link", "outer", "inner", "command"].into_iter().enumerate() {
+    let signals = ["-KILL", "-TERM"];
+    let who = ["link", "outer", "inner", "command"].into_iter().flat_map(|who| signals.map(|signal| (who, signal)));
+    for (index, (who, signal)) in who.enumerate() {
         let marker = format!("{}.{index}", 100_000 + std::process::id());
         let (mut link, device) = running(&marker);
         let below = holders(&marker);
         match who {
-            "link" => kill("-KILL", link.id()),
-            "outer" => kill("-KILL", below[0]),
-            "inner" => kill("-KILL", below[1]),
-            _ => kill("-KILL", below[2]),
+            "link" => kill(signal, link.id()),
+            "outer" => kill(signal, below[0]),
+            "inner" => kill(signal, below[1]),
+            _ => kill(signal, below[2]),
         }
-        link.wait().unwrap();
-        soon(&format!("{who} killed: no process is left"), || holders(&marker).is_empty());
-        soon(&format!("{who} killed: no device is left"), || !Path::new("/sys/class/net").join(&device).exists());
+        let status = link.wait().unwrap();
+        assert!(who == "link" || !status.success(), "a killed command is no success: {who} {signal} {status}");
+        soon(&format!("{who} {signal}: no process is left"), || holders(&marker).is_empty());
+        soon(&format!("{who} {signal}: no device is left"), || !Path::new("/sys/class/net").join(&device).exists());
     }
 }
 
@@ -160,14 +168,17 @@ fn a_relay_needs_no_privilege_and_delays() {
     let near = said.split_whitespace().nth(1).unwrap().to_owned();
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut least = Duration::MAX;
     for n in 0..20u8 {
         let began = Instant::now();
         client.send_to(&[n; 100], &near).unwrap();
         let mut buffer = [0; 2000];
         let len = client.recv(&mut buffer).unwrap();
         assert_eq!(&buffer[..len], &[n; 100]);
-        assert!(began.elapsed() >= Duration::from_millis(60), "{:?}", began.elapsed());
+        least = least.min(began.elapsed());
     }
+    // Twice 30 ms, and what a loaded machine adds to the luckiest of twenty.
+    assert!((60..120).contains(&least.as_millis()), "{least:?}");
     kill("-INT", relay.id());
     let mut printed = String::new();
     relay.stdout.as_mut().unwrap().read_to_string(&mut printed).unwrap();
@@ -207,6 +218,7 @@ fn without_privilege(arguments: &[&str]) -> Option<Output> {
 fn without_privilege_it_says_what_is_missing() {
     for arguments in [&["run", "mmsys16/table1", "--world", "testbed"][..], &["link", "--", "true"]] {
         let Some(output) = without_privilege(arguments) else {
+            assert!(!is_required(), "setpriv cannot take capabilities away here, and PACELINE_REQUIRE asks for it");
             eprintln!("SKIPPED: setpriv cannot take capabilities away here");
             return;
         };
@@ -227,5 +239,53 @@ fn a_wrong_link_gets_a_hint() {
         let output = paceline(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text(&output.stderr).contains(wanted), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_user_namespace_is_privilege_enough() {
+    if !track() {
+        return;
+    }
+    let unshare = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net"]).args(words).output()
+    };
+    if !unshare(&["true"]).is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: no user namespaces here");
+        return;
+    }
+    let command = env!("CARGO_BIN_EXE_paceline");
+    let output = unshare(&[command, "link", "--", "sh", "-c", "exit 5"]).unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    let run = ["run", "mmsys16/table1", "--world", "testbed", "--set", "duration=3s", "--json"];
+    let output = unshare(&[&[command], &run[..]].concat()).unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    assert_eq!(document["runs"][0]["world"], "testbed");
+}
+
+#[test]
+fn a_command_out_of_time_is_ended_and_said_to_be() {
+    if !track() {
+        return;
+    }
+    let marker = format!("{}.9", 300_000 + std::process::id());
+    for arguments in [&["link", "--duration", "1s"][..], &["link", "mmsys16/table1", "--duration", "1s"]] {
+        let output = paceline(&[arguments, &["--", "sleep", &marker]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(124), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("--duration"), "{}", text(&output.stderr));
+        soon("the command is gone", || holders(&marker).is_empty());
+    }
+}
+
+#[test]
+fn words_that_are_no_text_are_refused_or_passed_on() {
+    use std::os::unix::ffi::OsStrExt;
+    let odd = std::ffi::OsStr::from_bytes(b"a\xffb");
+    let output = paceline(&["run"]).arg(odd).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    if track() {
+        let output = paceline(&["link", "--", "sh", "-c", "test ${#0} -gt 2"]).arg(odd).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     }
 }

@@ -373,6 +373,36 @@ published = 0.5
     }
 
     #[test]
+    fn a_disturbed_run_is_made_again_and_in_the_end_believed() {
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+        let plan = load(&Origin::from_text("keep.toml", KEEPING), &Changes::default(), &registry).unwrap();
+        let once = runner.run(&plan, 1, None).unwrap();
+        // The first so many are disturbed; how often it is made, and what is said then.
+        for (disturbed, made, is_marked) in [(0, 1, false), (1, 2, false), (2, 3, false), (3, 3, true), (9, 3, true)] {
+            let mut count = 0;
+            let make = || {
+                count += 1;
+                let why = (count <= disturbed).then(|| "busy".to_owned());
+                let late = crate::machine::Percentiles::default();
+                let machine =
+                    Machine { idle: 0.5, others: 0.0, late_us: late, wake_us: late, disturbed: why, attempts: 1 };
+                Ok::<_, WorldError>((RunResult { machine: Some(machine), ..once.clone() }, count))
+            };
+            let (result, last) = runner.undisturbed(make).unwrap();
+            let machine = result.machine.unwrap();
+            assert_eq!((last, machine.attempts, machine.disturbed.is_some()), (made, made, is_marked));
+        }
+        let mut count = 0;
+        let make = || {
+            count += 1;
+            Ok::<_, WorldError>((once.clone(), ()))
+        };
+        assert!(runner.undisturbed(make).unwrap().0.machine.is_none());
+        assert_eq!(count, 1, "in virtual time, once");
+    }
+
+    #[test]
     fn a_plan_that_keeps_all_says_nothing_of_it() {
         let registry = Registry::standard();
         let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };

@@ -163,7 +163,7 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {
         });
         let (counted, streams, stop, plan) = (&mut counted, &streams, &stop, &plan);
         let link = scope.spawn(move || {
-            let mut all = AllOne;
+            let mut all = AllOne::IPV4;
             let network = Network::new(plan, streams, counted);
             let link = Link::new(
                 network,

@@ -102,10 +102,24 @@ impl Classify for ByPort {
 }
 
 /// Takes all packets for those of one flow that begins at the near side.
-pub struct AllOne;
+#[derive(Clone, Copy, Debug)]
+pub struct AllOne {
+    /// Others are the chatter of a kernel that speaks IPv6, too.
+    ipv4_only: bool,
+}
+
+impl AllOne {
+    /// Whatever comes: payloads of a relay.
+    pub const ANYTHING: Self = Self { ipv4_only: false };
+    /// IPv4 packets of a device.
+    pub const IPV4: Self = Self { ipv4_only: true };
+}
 
 impl Classify for AllOne {
-    fn classify(&mut self, from: Side, _: &[u8]) -> Option<Known> {
+    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<Known> {
+        if self.ipv4_only && packet.first().is_none_or(|byte| byte >> 4 != 4) {
+            return None;
+        }
         let class = match from {
             Side::Near => PacketClass::TcpData,
             Side::Far => PacketClass::TcpAck,

@@ -1,6 +1,6 @@
 //! The network device at one end of a link: what is sent there is read here, and what is written here arrives there.
 
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, queue_length};
 use crate::port::{Came, Port};
 use crate::{Unavailable, ipv4};
 use paceline_units::{DataSize, Ecn};
@@ -31,9 +31,11 @@ impl Device {
     /// The process may not, or the name is taken.
     pub fn open(namespace: &Namespace, name: &str, address: Ipv4Addr) -> Result<Self, Unavailable> {
         let make = || {
-            let builder = DeviceBuilder::new().name(name).ipv4(address, PREFIX, None).mtu(MTU).tx_queue_len(QUEUE);
+            let builder = DeviceBuilder::new().name(name).ipv4(address, PREFIX, None).mtu(MTU);
             let device = builder.build_sync()?;
             device.set_nonblocking(true)?;
+            // By netlink, for which a namespace of one's own is enough; the older way wants privilege in the first.
+            queue_length(name, QUEUE)?;
             Ok(device)
         };
         let device = namespace.within(make).map_err(Unavailable::Device)?;

@@ -18,10 +18,10 @@ use paceline_lab::plan::Plan;
 use paceline_lab::rows::RowSink;
 use paceline_lab::world::{Outcome, WorldError};
 use paceline_units::{Streams, Time, TimeDelta};
+use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -76,7 +76,7 @@ impl Emulation<'_> {
     /// The machine does not allow it, or a device broke.
     pub fn behind_device(
         &self,
-        words: &[String],
+        words: &[OsString],
         rows: &mut dyn RowSink,
         ready: impl FnOnce(Ipv4Addr, Ipv4Addr),
     ) -> Result<Emulated, WorldError> {
@@ -89,11 +89,11 @@ impl Emulation<'_> {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let command = scope.spawn(|| {
-                let ended = self.command(&namespace, words, [near_address, far_address]);
+                let ended = self.command(&namespace, words, [near_address, far_address], &over);
                 over.store(true, Ordering::Relaxed);
                 ended
             });
-            let carried = self.carry([near, far], rows, &over);
+            let carried = self.carry([near, far], AllOne::IPV4, rows, &over);
             over.store(true, Ordering::Relaxed);
             let status = command.join().expect("it does not panic").map_err(broken)?;
             Ok(Emulated { status, ..carried? })
@@ -105,15 +105,16 @@ impl Emulation<'_> {
     /// # Errors
     /// A socket broke.
     pub fn relay(&self, near: Relay, far: Relay, rows: &mut dyn RowSink) -> Result<Emulated, WorldError> {
-        self.carry([near, far], rows, &AtomicBool::new(false))
+        self.carry([near, far], AllOne::ANYTHING, rows, &AtomicBool::new(false))
     }
 
     /// Runs the command to its end, or ends it when the link ends.
     fn command(
         &self,
         namespace: &Namespace,
-        words: &[String],
+        words: &[OsString],
         [near, far]: [Ipv4Addr; 2],
+        over: &AtomicBool,
     ) -> io::Result<Option<ExitStatus>> {
         namespace.enter()?;
         let mut holder = holder(words)?;
@@ -124,9 +125,9 @@ impl Emulation<'_> {
         let mut child = holder.spawn()?;
         loop {
             if let Some(status) = child.try_wait()? {
-                return Ok(Some(status).filter(|s| s.signal().is_none()));
+                return Ok(Some(status));
             }
-            if self.stop.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) || over.load(Ordering::Relaxed) {
                 child.kill()?;
                 child.wait()?;
                 return Ok(None);
@@ -138,6 +139,7 @@ impl Emulation<'_> {
     fn carry<P: Port + Send>(
         &self,
         ports: [P; 2],
+        mut all: AllOne,
         rows: &mut dyn RowSink,
         over: &AtomicBool,
     ) -> Result<Emulated, WorldError> {
@@ -146,13 +148,13 @@ impl Emulation<'_> {
         let watch = Watch::begin();
         let (to, told) = mpsc::channel();
         let done = AtomicBool::new(false);
-        let ended = || over.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed);
+        let gone = AtomicBool::new(false);
+        let ended = || [over, self.stop, &gone].iter().any(|flag| flag.load(Ordering::Relaxed));
         let (outcome, handling, at) = thread::scope(|scope| {
             let link = scope.spawn(|| {
                 let mut tell = Tell { to };
                 let streams = Streams::new(self.seed);
                 let network = Network::new(self.plan, &streams, &mut tell);
-                let mut all = AllOne;
                 let link = Link::new(
                     network,
                     ports,
@@ -162,6 +164,7 @@ impl Emulation<'_> {
                     self.timing,
                 );
                 let carried = link.run(end, &done).map(|(network, handling)| (network.outcome(), handling));
+                gone.store(true, Ordering::Relaxed);
                 carried.map(|(outcome, handling)| (outcome, handling, clock.now().min(end)))
             });
             scope.spawn(|| {

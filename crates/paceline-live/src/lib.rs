@@ -29,6 +29,9 @@ pub enum Unavailable {
     /// No network namespace.
     #[error("cannot make a network namespace: {0}")]
     Namespace(#[source] io::Error),
+    /// The settings of a namespace cannot be written, as in most containers.
+    #[error("cannot write a network namespace's settings below /proc/sys/net: {0}")]
+    Settings(#[source] io::Error),
     /// No network device.
     #[error("cannot make a network device: {0}")]
     Device(#[source] io::Error),
@@ -38,7 +41,7 @@ impl Unavailable {
     /// How to get it.
     pub fn hint(&self) -> &'static str {
         "network namespaces and TUN devices need root, or CAP_SYS_ADMIN and CAP_NET_ADMIN; where the kernel lets \
-                    everybody have namespaces, `unshare --user --map-root-user paceline …` is enough"
+                    everybody have namespaces, `unshare --user --map-root-user --net paceline …` is enough"
     }
 }
 

@@ -127,29 +127,34 @@ impl<'a, P: Port> Link<'a, P> {
         Self { network, ports, classify, bytes: Vec::new(), flows, clock, timing, handling: Handling::default() }
     }
 
-    /// Carries packets until `end`, or until `stop` is set and somebody notices: within 50 ms.
+    /// Carries packets until `end`, or until `stop` is set and what is under way has arrived: a second later at most.
     ///
     /// # Errors
     /// A port is gone.
     pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<'a>, Handling)> {
         const LOOK_UP: TimeDelta = TimeDelta::from_millis(50);
+        const LINGER: TimeDelta = TimeDelta::from_secs(1);
         be_punctual(Rank::Link);
         let mut buffer = vec![0; ROOM];
+        let mut leave = None;
         loop {
             let mut quiet = true;
             for side in [Side::Near, Side::Far] {
                 for _ in 0..BATCH {
                     let Some(came) = self.ports[side as usize].receive(&mut buffer)? else { break };
                     quiet = false;
-                    self.take(side, &came, &buffer[..came.len]);
+                    self.take(side, &came, &buffer[..came.len], end);
                 }
             }
             let now = self.clock.now();
-            if now >= end || stop.load(Ordering::Relaxed) {
-                self.hand_over(now.min(end));
+            self.hand_over(now.min(end));
+            if stop.load(Ordering::Relaxed) {
+                leave.get_or_insert(now + LINGER);
+            }
+            let is_empty = self.network.poll_timeout() == Time::MAX;
+            if now >= end || leave.is_some_and(|leave| is_empty || now >= leave) {
                 return Ok((self.network, self.handling));
             }
-            self.hand_over(now);
             if quiet {
                 let next = self.network.poll_timeout().min(end).min(now + LOOK_UP);
                 let descriptors = [self.ports[0].fd(), self.ports[1].fd()];
@@ -160,8 +165,11 @@ impl<'a, P: Port> Link<'a, P> {
 
     /// A packet came from a side. What was due before it is handed over before it.
     #[inline]
-    fn take(&mut self, from: Side, came: &Came, packet: &[u8]) {
+    fn take(&mut self, from: Side, came: &Came, packet: &[u8], end: Time) {
         let now = self.clock.now();
+        if now >= end {
+            return; // nothing is decided after the end
+        }
         self.hand_over(now);
         // Before time zero nobody sends yet but the kernel.
         let known = if now < Time::ZERO { None } else { self.classify.classify(from, packet) };

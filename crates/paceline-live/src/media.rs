@@ -2,6 +2,7 @@
 
 use crate::classify::port_of;
 use crate::clock::Monotonic;
+use crate::relay::receive_buffer;
 use crate::wait::{Rank, Timing, be_punctual};
 use hdrhistogram::Histogram;
 use paceline_flow::{Datagram, IP_UDP_HEADERS};
@@ -15,9 +16,6 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-
-/// Room for what waits to be read: the receiver of a flow may be held up by the machine for a while.
-const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Room for one read: the kernel may join datagrams.
 const ROOM: usize = 65_536;
@@ -56,7 +54,7 @@ impl MediaEnd {
     ) -> io::Result<Self> {
         let socket = UdpSocket::bind((address, port_of(id)))?;
         let state = UdpSocketState::new((&socket).into())?;
-        state.set_recv_buffer_size((&socket).into(), RECEIVE_BUFFER)?;
+        receive_buffer(&socket)?;
         let peer = (peer, port_of(id)).into();
         Ok(Self { flow, end, socket, state, peer, stop, last: Time::ZERO })
     }

@@ -3,6 +3,7 @@
 
 use crate::Unavailable;
 use nix::sched::{CloneFlags, setns, unshare};
+use rtnetlink::packet_route::link::LinkAttribute;
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 use std::fs::{self, File};
 use std::io;
@@ -23,8 +24,11 @@ impl Namespace {
         let made = on_a_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|e| Unavailable::Namespace(e.into()))?;
             for which in ["all", "default"] {
-                // A kernel without IPv6 has no such file, and no such chatter.
-                let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
+                match fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1") {
+                    // A kernel without IPv6 has no such chatter.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    written => written.map_err(Unavailable::Settings)?,
+                }
             }
             loopback_up().map_err(Unavailable::Namespace)?;
             current().map_err(Unavailable::Namespace)
@@ -81,6 +85,14 @@ fn on_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
 
 fn current() -> io::Result<File> {
     File::open("/proc/thread-self/ns/net")
+}
+
+/// Sets how many packets may wait in a device of the calling thread's namespace.
+pub(crate) fn queue_length(device: &str, packets: u32) -> io::Result<()> {
+    by_netlink(async |handle| {
+        let length = LinkUnspec::new_with_name(device).append_extra_attribute(LinkAttribute::TxQueueLen(packets));
+        handle.link().set(length.build()).execute().await
+    })
 }
 
 fn loopback_up() -> io::Result<()> {

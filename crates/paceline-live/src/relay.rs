@@ -2,6 +2,8 @@
 //! and what the target answers goes back.
 
 use crate::port::{Came, Port};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
 use paceline_flow::IP_UDP_HEADERS;
 use paceline_units::{DataSize, Ecn};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -17,6 +19,13 @@ const ROOM: usize = 65_536;
 
 /// Room for what waits to be read.
 const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// Gives a socket room for what comes while the machine holds its reader up; as much as everybody may have, without the
+/// privilege to have more.
+pub(crate) fn receive_buffer(socket: &UdpSocket) -> io::Result<()> {
+    setsockopt(socket, RcvBufForce, &RECEIVE_BUFFER).or_else(|_| setsockopt(socket, RcvBuf, &RECEIVE_BUFFER))?;
+    Ok(())
+}
 
 /// One side of a relay.
 pub struct Relay {
@@ -57,7 +66,7 @@ impl Relay {
 
     fn new(socket: UdpSocket, peer: Option<SocketAddr>, near: bool) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
-        state.set_recv_buffer_size((&socket).into(), RECEIVE_BUFFER)?;
+        receive_buffer(&socket)?;
         let (joined, next, meta) = (vec![0; ROOM], 0, RecvMeta::default());
         Ok(Self { socket, state, peer, near, joined, next, meta })
     }
@@ -78,8 +87,7 @@ impl Relay {
         match self.state.recv((&self.socket).into(), &mut [IoSliceMut::new(&mut self.joined)], &mut meta) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            // Nobody was there for an earlier packet: that is lost, and the next may find somebody.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(false),
+            Err(error) if is_of_one_packet(&error) => return Ok(false),
             Err(error) => return Err(error),
         }
         ([self.meta], self.next) = (meta, 0);
@@ -91,6 +99,15 @@ impl Relay {
     }
 }
 
+/// Whether an ICMP message told it of an earlier packet: that is lost, and the next may find its way.
+fn is_of_one_packet(error: &io::Error) -> bool {
+    use nix::libc::{
+        EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETDOWN, ENETUNREACH, ENOPROTOOPT, EPROTO,
+    };
+    let soft = [EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETDOWN, ENETUNREACH, ENOPROTOOPT, EPROTO];
+    error.raw_os_error().is_some_and(|code| soft.contains(&code))
+}
+
 impl Port for Relay {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Came>> {
         if self.next >= self.meta.len && !self.read()? {
@@ -99,7 +116,8 @@ impl Port for Relay {
         let len = self.meta.stride.min(self.meta.len - self.next);
         buffer[..len].copy_from_slice(&self.joined[self.next..self.next + len]);
         self.next += len;
-        let headers = IP_UDP_HEADERS + if self.meta.addr.is_ipv6() { IPV6_MORE } else { DataSize::ZERO };
+        let headers =
+            IP_UDP_HEADERS + if self.meta.addr.ip().to_canonical().is_ipv6() { IPV6_MORE } else { DataSize::ZERO };
         let ecn = self.meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
         Ok(Some(Came { len, size: DataSize::from_bytes(len as u64) + headers, ecn }))
     }

@@ -98,6 +98,9 @@ struct Track {
 impl Track {
     fn open() -> Result<Self, Unavailable> {
         let namespaces = [Namespace::new()?, Namespace::new()?];
+        for namespace in &namespaces {
+            namespace.within(tcp::prepare).map_err(Unavailable::Settings)?;
+        }
         let device = |side: Side| Device::open(&namespaces[side as usize], "track", ADDRESSES[side as usize]);
         let devices = [device(Side::Near)?, device(Side::Far)?];
         Ok(Self { namespaces, devices })
@@ -130,13 +133,15 @@ impl Track {
                 let serve = move || -> Result<Lateness, WorldError> {
                     let namespace = &namespaces[side as usize];
                     namespace.enter().map_err(Unavailable::Namespace)?;
-                    tcp::prepare().map_err(broken)?;
                     let ends = media_ends(plan, registry, streams, senders, side, signals)?;
                     let programs = Programs { plan, streams, senders, side, clock, stop, to: &to };
                     thread::scope(|scope| {
+                        // Programs that run already would otherwise be waited for until their own end.
+                        let mut failing = Failing { stop, armed: true };
                         let running = programs.start(scope)?;
                         let late = media::run(ends, clock, bed.timing, end, stop, &to).map_err(broken)?;
                         running.into_iter().try_for_each(|program| join(program).map_err(broken))?;
+                        failing.armed = false;
                         Ok(late)
                     })
                 };
@@ -201,9 +206,28 @@ impl<'a> Programs<'a> {
     }
 }
 
+/// Makes everybody stop when it goes while it is armed, by an error or a panic.
+struct Failing<'a> {
+    stop: &'a AtomicBool,
+    armed: bool,
+}
+
+impl Drop for Failing<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Lets everybody know when `act` has failed.
 fn ending<T, E>(stop: &AtomicBool, act: impl FnOnce() -> Result<T, E>) -> impl FnOnce() -> Result<T, E> {
-    move || act().inspect_err(|_| stop.store(true, Ordering::Relaxed))
+    move || {
+        let mut failing = Failing { stop, armed: true };
+        let done = act();
+        failing.armed = done.is_err();
+        done
+    }
 }
 
 fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {

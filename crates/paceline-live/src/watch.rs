@@ -99,6 +99,9 @@ mod tests {
             (0.0..=1.0).contains(&idle) && (0.0..=1.0).contains(&others) && idle + others <= 1.0,
             "{idle} {others}"
         );
-        assert!(idle + others < 0.99, "this process took some of it: {idle} {others}");
+        // One thread at least; others of this process may run beside it, and others of the machine before it.
+        let processors = std::thread::available_parallelism().unwrap().get() as f64;
+        let own = watch.own_share();
+        assert!((0.02..=processors + 0.1).contains(&own), "{own}");
     }
 }

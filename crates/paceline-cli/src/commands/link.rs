@@ -18,11 +18,13 @@ use paceline_live::wait::Timing;
 use paceline_units::{Rate, Time};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Arguments of `link`.
 #[derive(clap::Args)]
@@ -56,7 +58,7 @@ pub struct Arguments {
     /// Draws losses and jitter.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Ends the link after so long.
+    /// Ends the link, and the command with it (exit status 124), after so long.
     #[arg(long, default_value = "24h", value_name = "TIME")]
     duration: String,
     /// Joins two UDP sockets in place of a command; needs no privilege. LISTEN is where clients send to.
@@ -70,7 +72,7 @@ pub struct Arguments {
     json: bool,
     /// What to run at the near side, in a network of its own. It finds the far side's address in PACELINE_FAR.
     #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    command: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
@@ -84,6 +86,9 @@ enum Release {
     Precise,
     Sleep,
 }
+
+/// Exit status for a command that ran out of time, as that of `timeout`.
+const TIME_IS_OVER: u8 = 124;
 
 /// A path that adds nothing, and a flow that stands for all traffic.
 const BARE: &str = r#"
@@ -174,7 +179,14 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
         true => output::print_json(&document)?,
         false => output::print(&describe(&document))?,
     }
-    Ok(ExitCode::from(emulated.status.map_or(0, |status| status.code().unwrap_or(1) as u8)))
+    let cut = !arguments.command.is_empty() && emulated.status.is_none() && !stop.load(Ordering::Relaxed);
+    if cut {
+        eprintln!("the link's time was over, and the command was ended with it; --duration gives it more");
+        return Ok(ExitCode::from(TIME_IS_OVER));
+    }
+    Ok(ExitCode::from(
+        emulated.status.map_or(0, |status| status.code().unwrap_or(128 + status.signal().unwrap_or(0)) as u8),
+    ))
 }
 
 /// The plan of the path, with one flow for all traffic, and the text that it was made from.
@@ -209,7 +221,8 @@ fn settings(arguments: &Arguments) -> Result<Vec<Setting>> {
         settings.push(format!("{key}={value}").parse().map_err(|error: String| miette!("{error}"))?);
         Ok(())
     };
-    if arguments.scenario.is_some() && arguments.duration != "24h" {
+    if arguments.scenario.is_some() {
+        // Its own says how long its flows are watched, and they are not here.
         set("duration", &arguments.duration)?;
     }
     let ways = [("forward", &arguments.up), ("reverse", &arguments.down)];

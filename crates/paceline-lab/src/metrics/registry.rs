@@ -89,12 +89,14 @@ impl Kind {
 
     /// A difference for people, with its sign.
     pub fn show_difference(self, value: f64) -> String {
-        let sign = match value {
-            0.0 => "",
-            below if below < 0.0 => "-",
-            _ => "+",
+        let size = self.show_size(value.abs());
+        // A difference that is shown as nothing has no sign.
+        let sign = match size.bytes().any(|b| (b'1'..=b'9').contains(&b)) {
+            false => "",
+            true if value < 0.0 => "-",
+            true => "+",
         };
-        format!("{sign}{}", self.show_size(value.abs()))
+        format!("{sign}{size}")
     }
 
     /// Whether its values lie between 0 and 1.

@@ -111,8 +111,12 @@ impl Manifest {
                 Err(TryLockError::WouldBlock) => continue,
                 Err(TryLockError::Error(error)) => return Err(files::io("lock", &about)(error)),
             }
-            if let Some((end_s, _)) = parts_of(&folder)?.last() {
-                self.take_up_parts(&folder, &format!("{name}-cut"), *end_s, runs)?;
+            // What cannot be taken up (damaged, or the disk is full) stays where it is, for people to look at.
+            let Ok(parts) = parts_of(&folder) else { continue };
+            if let Some((end_s, _)) = parts.last()
+                && self.take_up_parts(&folder, &format!("{name}-cut"), *end_s, runs).is_err()
+            {
+                continue;
             }
             files::discard(&folder).map_err(files::io("remove", &folder))?;
         }

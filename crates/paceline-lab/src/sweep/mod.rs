@@ -193,7 +193,8 @@ impl Sweep {
             .collect();
         let each = |(point, subject, seed): &(usize, usize, u64)| {
             let plan = &self.plans[*point][*subject];
-            let (run, windows) = (runner.run(plan, *seed, None)?, windows(plan));
+            let (run, ()) = runner.undisturbed(|| Ok::<_, WorldError>((runner.run(plan, *seed, None)?, ())))?;
+            let windows = windows(plan);
             // By key, which is by measure.
             Ok(plan.references.values().map(|quantity| run.value(plan, &windows, quantity)).collect())
         };

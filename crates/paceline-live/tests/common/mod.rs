@@ -4,7 +4,8 @@
 pub fn track() -> bool {
     let missing = paceline_live::Testbed::missing();
     if let Some(missing) = &missing {
-        let required = std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split(',').any(|one| one == "track"));
+        let required =
+            std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split([',', ' ']).any(|one| one == "track"));
         assert!(!required, "there is no track, and PACELINE_REQUIRE asks for it: {missing}");
         eprintln!("SKIPPED: {missing}");
     }

@@ -294,11 +294,13 @@ impl GapView {
         name.retain(|part| !part.is_empty());
         let distances = gaps::distance(gap).into_iter().chain(gaps::between_seeds(gap));
         let lines = gap.verdicts.iter().map(gaps::verdict).chain(distances).chain(gaps::machines(gap));
+        let (rows, hidden) = gaps::rows(gap);
+        let more = (hidden > 0).then(|| format!("{hidden} more flows are in gap.json"));
         Self {
             name: name.join(" · "),
             worlds: gap.worlds.clone(),
-            rows: gaps::rows(gap).0.into_iter().map(|(_, row)| row).collect(),
-            lines: lines.collect(),
+            rows: rows.into_iter().map(|(_, row)| row).collect(),
+            lines: lines.chain(more).collect(),
         }
     }
 }
