@@ -38,8 +38,9 @@ pub struct Profile {
     pub slow_start_limit: Option<u32>,
     /// CUBIC may leave slow start before a loss.
     pub hystart: bool,
-    /// CUBIC's window grows by a segment for 20 acknowledged, at least, until its first loss, and comes down to whole segments.
-    pub kernel_cubic: bool,
+    /// CUBIC's window grows by a segment for 20 acknowledged, at least, until its first loss. A loss brings a window, not the
+    /// flight, down to its part, in whole segments.
+    pub kernel_windows: bool,
     /// How the window comes down.
     pub reduction: Reduction,
     /// Making of the retransmission timeout.
@@ -86,7 +87,7 @@ impl Profile {
         summary: "the RFCs to the letter: 5681, 6298, 6675, 6928, 8312",
         slow_start_limit: Some(SLOW_START_LIMIT_RFC),
         hystart: false,
-        kernel_cubic: false,
+        kernel_windows: false,
         reduction: Reduction::AtOnce,
         rto: RtoRule::Rfc6298 { minimum: RTO_MIN_RFC },
         rto_max: RTO_MAX_RFC,
@@ -103,7 +104,7 @@ impl Profile {
         summary: "with HyStart, proportional rate reduction, short timers and quick ACKs, as in the Linux kernel",
         slow_start_limit: None,
         hystart: true,
-        kernel_cubic: true,
+        kernel_windows: true,
         reduction: Reduction::Proportional,
         rto: RtoRule::Linux { minimum: RTO_MIN_LINUX },
         rto_max: RTO_MAX_LINUX,

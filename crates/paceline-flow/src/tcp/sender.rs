@@ -563,7 +563,7 @@ fn settings(config: &TcpConfig, seed: u64) -> Settings {
         segment: config.segment,
         slow_start_limit: limit.map(|n| DataSize::from_bytes(n as u64 * config.segment.as_bytes())),
         hystart: config.profile.hystart,
-        kernel_cubic: config.profile.kernel_cubic,
+        kernel_windows: config.profile.kernel_windows,
         seed,
     }
 }

@@ -109,7 +109,7 @@ impl Cubic {
         } else {
             cwnd + increment(w_cubic(t + rtt, epoch.k, epoch.origin), cwnd) * self.segments(acked)
         };
-        let least = if self.settings.kernel_cubic && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };
+        let least = if self.settings.kernel_windows && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };
         let grown = grown.max(cwnd + least * self.segments(acked));
         let bytes = grown * self.settings.segment.as_bytes() as f64;
         let whole = bytes as u64;
@@ -150,7 +150,7 @@ impl Congestion for Cubic {
         self.epoch = None;
         self.fraction = 0.0;
         // The kernel counts whole segments, and rounds down (`bictcp_recalc_ssthresh`).
-        let threshold = if self.settings.kernel_cubic { threshold(cwnd.floor()).floor() } else { threshold(cwnd) };
+        let threshold = if self.settings.kernel_windows { threshold(cwnd.floor()).floor() } else { threshold(cwnd) };
         let bytes = threshold * self.settings.segment.as_bytes() as f64;
         window.ssthresh = DataSize::from_bytes(round_to_u64(bytes));
     }
@@ -207,9 +207,9 @@ mod tests {
         made_with(false)
     }
 
-    fn made_with(kernel_cubic: bool) -> (Box<dyn Congestion>, Window) {
+    fn made_with(kernel_windows: bool) -> (Box<dyn Congestion>, Window) {
         let segment = DataSize::from_bytes(1000);
-        let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_cubic, seed: 1 };
+        let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_windows, seed: 1 };
         (build(settings), Window { cwnd: DataSize::from_bytes(100_000), ssthresh: DataSize::from_bytes(1) })
     }
 

@@ -49,8 +49,9 @@ pub struct Settings {
     pub slow_start_limit: Option<DataSize>,
     /// Slow start may end before a loss.
     pub hystart: bool,
-    /// CUBIC's window grows by a segment for 20 acknowledged, at least, until its first loss, and comes down to whole segments.
-    pub kernel_cubic: bool,
+    /// CUBIC's window grows by a segment for 20 acknowledged, at least, until its first loss. A loss brings a window, not the
+    /// flight, down to its part, in whole segments.
+    pub kernel_windows: bool,
     /// Drawn for this connection: what an algorithm may make its own randomness of.
     pub seed: u64,
 }
@@ -187,7 +188,7 @@ mod tests {
     #[test]
     fn every_name_makes_an_algorithm() {
         let segment = DataSize::from_bytes(1448);
-        let settings = Settings { segment, slow_start_limit: None, hystart: true, kernel_cubic: true, seed: 1 };
+        let settings = Settings { segment, slow_start_limit: None, hystart: true, kernel_windows: true, seed: 1 };
         for (name, ..) in CONGESTION {
             assert_eq!(congestion_named(name), Some(*name));
             let mut window = Window { cwnd: DataSize::from_bytes(14_480), ssthresh: NO_THRESHOLD };

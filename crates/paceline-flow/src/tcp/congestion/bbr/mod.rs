@@ -305,7 +305,7 @@ mod tests {
 
     fn opened() -> (Box<dyn Congestion>, Window) {
         let segment = BYTES(SEGMENT);
-        let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_cubic: false, seed: 1 };
+        let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_windows: false, seed: 1 };
         let window = Window { cwnd: BYTES(10 * SEGMENT), ssthresh: NO_THRESHOLD };
         let mut bbr = build(settings);
         bbr.handle_open(Time::ZERO, Some(MS(40)), &window);
