@@ -152,7 +152,7 @@ mod tests {
         fn new() -> Self {
             let mut delivery = Delivery::new();
             delivery.handle_round_trip(TimeDelta::from_millis(10));
-            Self { board: Scoreboard::new(MSS, u64::MAX), delivery }
+            Self { board: Scoreboard::new(MSS, u64::MAX, false), delivery }
         }
         fn send(&mut self, ms: i64) {
             let idle = self.board.flight() == 0;

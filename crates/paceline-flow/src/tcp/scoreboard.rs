@@ -46,6 +46,8 @@ pub(super) struct Heard {
     pub lost: u64,
     /// When the segment left, and which, that left last of those in `delivered` and not in `again`.
     pub newest: Option<(Time, u64)>,
+    /// Likewise of those that were sent once, so that it is certain which transmission arrived.
+    witness: Option<(Time, u64)>,
     /// Sending times of the first and last segment that this ACK acknowledged in order, was not known to have arrived and
     /// was sent once. `None` when one of those acknowledged was sent twice.
     pub acked_sent: Option<(Time, Time)>,
@@ -62,6 +64,9 @@ impl Heard {
             self.again += size;
         } else {
             self.newest = self.newest.max(Some((entry.sent, number)));
+            if entry.marks & AMBIGUOUS == 0 {
+                self.witness = self.witness.max(Some((entry.sent, number)));
+            }
         }
     }
 }
@@ -81,6 +86,11 @@ pub(super) struct Scoreboard {
     lost_below: u64,
     /// Segments below are SACKED or RESENT (HighRxt + 1).
     resent_below: u64,
+    /// Retransmissions may be found lost.
+    watches_resent: bool,
+    /// Those in flight, when they left and which, in order; and the segments of those found lost that wait to leave.
+    watched: VecDeque<(Time, u64)>,
+    lost_again: VecDeque<u64>,
     /// Bytes in `entries`, and of these SACKED, LOST, RESENT (the last two not SACKED).
     flight: u64,
     sacked: u64,
@@ -89,8 +99,9 @@ pub(super) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// For `total` bytes in segments of `segment`.
-    pub fn new(segment: u64, total: u64) -> Self {
+    /// For `total` bytes in segments of `segment`. `watches_resent`: a retransmission is lost once something that left after
+    /// it has arrived (RFC 8985, without its time for reordering).
+    pub fn new(segment: u64, total: u64, watches_resent: bool) -> Self {
         let tail_number = total.div_ceil(segment).max(1) - 1;
         Self {
             segment,
@@ -101,6 +112,9 @@ impl Scoreboard {
             highest: [None; DUP_THRESH],
             lost_below: 0,
             resent_below: 0,
+            watches_resent,
+            watched: VecDeque::new(),
+            lost_again: VecDeque::new(),
             flight: 0,
             sacked: 0,
             lost: 0,
@@ -112,7 +126,9 @@ impl Scoreboard {
     pub fn reset(&mut self, total: u64) {
         let mut entries = core::mem::take(&mut self.entries);
         entries.clear();
-        *self = Self { entries, ..Self::new(self.segment, total) };
+        self.forget_resent();
+        let (watched, lost_again) = (core::mem::take(&mut self.watched), core::mem::take(&mut self.lost_again));
+        *self = Self { entries, watched, lost_again, ..Self::new(self.segment, total, self.watches_resent) };
     }
 
     /// Bytes in segment `number`.
@@ -198,6 +214,9 @@ impl Scoreboard {
         }
         if heard.sacked > 0 {
             self.find_lost(&mut heard);
+        }
+        if let Some(witness) = heard.witness {
+            self.find_lost_again(witness, &mut heard);
         }
         heard
     }
@@ -315,6 +334,30 @@ impl Scoreboard {
         self.lost_below = self.lost_below.max(third);
     }
 
+    /// Finds the retransmissions that left before `witness`, which arrived.
+    #[inline]
+    fn find_lost_again(&mut self, witness: (Time, u64), heard: &mut Heard) {
+        while let Some(&(sent, number)) = self.watched.front().filter(|left| **left < witness) {
+            self.watched.pop_front();
+            if number < self.base {
+                continue;
+            }
+            let size = self.size(number);
+            let entry = &mut self.entries[(number - self.base) as usize];
+            if entry.marks & RESENT != 0 && entry.sent == sent {
+                entry.marks &= !RESENT;
+                self.resent -= size;
+                heard.lost += size;
+                self.lost_again.push_back(number);
+            }
+        }
+    }
+
+    fn forget_resent(&mut self) {
+        self.watched.clear();
+        self.lost_again.clear();
+    }
+
     /// A recovery begins: what an earlier one sent again may be sent again (HighRxt becomes HighACK).
     pub fn begin_recovery(&mut self) {
         for number in self.base..self.resent_below.min(self.end()) {
@@ -322,6 +365,7 @@ impl Scoreboard {
         }
         self.resent = 0;
         self.resent_below = self.base;
+        self.forget_resent();
     }
 
     /// The timer fired: all that is not SACKED is lost. `forget` what was acknowledged selectively, as RFC 2018 asks. It
@@ -346,11 +390,18 @@ impl Scoreboard {
         }
         self.lost_below = self.end();
         self.resent_below = self.base;
+        self.forget_resent();
     }
 
-    /// `NextSeg` rule 1: the first lost segment that was not sent again.
+    /// `NextSeg` rule 1: the first lost segment that was not sent again, after those that were and are lost again.
     #[inline]
     pub fn next_lost(&mut self) -> Option<u64> {
+        while let Some(&number) = self.lost_again.front() {
+            if number >= self.base && self.entries[(number - self.base) as usize].marks & (SACKED | RESENT) == 0 {
+                return Some(number);
+            }
+            self.lost_again.pop_front();
+        }
         if self.resent_below >= self.lost_below {
             return None;
         }
@@ -382,6 +433,9 @@ impl Scoreboard {
                 self.resent += size;
             }
             entry.marks |= RESENT;
+            if self.watches_resent {
+                self.watched.push_back((now, number));
+            }
             self.resent_below = self.resent_below.max(number + 1);
         }
     }
@@ -421,7 +475,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn sent(count: u64) -> Scoreboard {
-        let mut board = Scoreboard::new(MSS, u64::MAX);
+        let mut board = Scoreboard::new(MSS, u64::MAX, false);
         for n in 0..count {
             board.handle_sent(Time::from_millis(n as i64));
         }
@@ -469,6 +523,37 @@ mod tests {
     }
 
     #[test]
+    fn a_retransmission_is_lost_when_what_left_after_it_arrives_and_only_where_it_is_watched() {
+        for watched in [true, false] {
+            let mut board = Scoreboard { watches_resent: watched, ..sent(10) };
+            sack(&mut board, 0, &[(2, 8)]);
+            let at = Time::from_millis(50);
+            for number in [0, 1] {
+                board.handle_resent(at, number, false);
+            }
+            board.handle_sent(at); // 10
+            board.handle_sent(at); // 11
+            assert_eq!(board.pipe(), 6 * MSS);
+            // 8 and 9 left before the retransmissions; that they arrive says nothing, and neither does 1, which left twice.
+            sack(&mut board, 0, &[(2, 10)]);
+            assert_eq!(sack(&mut board, 0, &[(1, 10)]).lost, 0);
+            assert_eq!((board.next_lost(), board.pipe()), (None, 3 * MSS));
+            let heard = sack(&mut board, 0, &[(1, 11)]);
+            if !watched {
+                assert_eq!((heard.lost, board.next_lost(), board.pipe()), (0, None, 2 * MSS));
+                continue;
+            }
+            assert_eq!((heard.lost, board.next_lost(), board.pipe()), (MSS, Some(0), MSS));
+            board.handle_resent(Time::from_millis(100), 0, false);
+            assert_eq!((board.next_lost(), board.pipe()), (None, 2 * MSS));
+            // 11 left before the third time.
+            assert_eq!(sack(&mut board, 0, &[(1, 12)]).lost, 0);
+            sack(&mut board, 12, &[]);
+            assert_eq!((board.next_lost(), board.pipe()), (None, 0));
+        }
+    }
+
+    #[test]
     fn a_timeout_forgets_or_keeps_what_was_sacked() {
         for (forget, order) in [(true, vec![0, 1, 2, 3]), (false, vec![0, 2])] {
             let mut board = sent(4);
@@ -487,7 +572,7 @@ mod tests {
 
     #[test]
     fn the_last_segment_may_be_short() {
-        let mut board = Scoreboard::new(MSS, 2 * MSS + 1);
+        let mut board = Scoreboard::new(MSS, 2 * MSS + 1, false);
         for size in [MSS, MSS, 1] {
             let number = board.next_new().unwrap();
             assert_eq!(board.size(number), size);

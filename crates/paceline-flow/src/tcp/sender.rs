@@ -156,7 +156,7 @@ impl TcpSender {
             syn_sent: start,
             syn_tries: 0,
             control: false,
-            board: Scoreboard::new(segment, u64::MAX),
+            board: Scoreboard::new(segment, u64::MAX, config.profile.watches_resent),
             window: Window { cwnd: DataSize::ZERO, ssthresh: NO_THRESHOLD },
             congestion,
             paced,
@@ -220,7 +220,8 @@ impl TcpSender {
         let new = number == self.board.end();
         let payload = self.board.size(number);
         if let (Some(paced), Some(rate)) = (&mut self.paced, self.congestion.pacing()) {
-            paced.handle_sent(now, number, payload, self.board.flight() == 0, rate);
+            let pace = (rate, self.congestion.burst());
+            paced.handle_sent(now, number, payload, self.board.flight() == 0, pace);
         }
         if new {
             self.board.handle_sent(now);
@@ -468,9 +469,6 @@ impl TcpSender {
             if let Phase::Recovery(recovery) = &mut self.phase {
                 recovery.rescue = number + 1;
             }
-            if self.config.profile.restart_timer {
-                self.deadline = now + self.round_trip.rto();
-            }
             return self.resend(now, number, false);
         }
         if self.board.pipe() + self.segment > self.window.cwnd.as_bytes() {
@@ -500,6 +498,9 @@ impl TcpSender {
 
     fn resend(&mut self, now: Time, number: u64, rescue: bool) -> Option<u64> {
         self.board.handle_resent(now, number, rescue);
+        if self.config.profile.restart_timer && number == self.board.base() {
+            self.deadline = now + self.round_trip.rto();
+        }
         Some(number)
     }
 
@@ -562,6 +563,7 @@ fn settings(config: &TcpConfig, seed: u64) -> Settings {
         segment: config.segment,
         slow_start_limit: limit.map(|n| DataSize::from_bytes(n as u64 * config.segment.as_bytes())),
         hystart: config.profile.hystart,
+        kernel_windows: config.profile.kernel_windows,
         seed,
     }
 }

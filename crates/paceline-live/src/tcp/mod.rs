@@ -4,6 +4,9 @@
 //! They keep to the plan where the kernel lets them: congestion control, data in a segment, the receiver's window, and the
 //! workload with the very draws of the simulator. How the kernel recovers, times out and acknowledges is its own affair:
 //! [`TcpConfig::profile`](paceline_flow::tcp::TcpConfig::profile) says how the simulator does, and is ignored here.
+//!
+//! A program that is held up while it reads holds up ACKs: the kernel answers what came meanwhile with one. So both are
+//! punctual, like the link.
 
 mod kernel;
 mod options;
@@ -17,6 +20,7 @@ pub use kernel::{kernel_name, missing, prepare};
 pub use receiver::{listen, receive};
 
 use crate::clock::Monotonic;
+use crate::wait::be_punctual;
 use nix::errno::Errno;
 use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
@@ -60,6 +64,7 @@ pub fn send(
     start: Time,
     random: RandomStream,
 ) -> io::Result<()> {
+    be_punctual();
     let mut tell = |at, event| {
         if let TcpSenderEvent::Signal(signal, value) = event {
             program.tell(Row::Signal { at, flow: program.flow, half: HalfName::Send, signal, value });

@@ -16,6 +16,8 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// The target is at most this many times the window (RFC 9438, section 4.2).
 const TARGET_MAX: f64 = 1.5;
+/// For each segment acknowledged before there was a loss, in segments: 5 % a round trip (`bictcp_update`).
+const GROWTH_UNTIL_LOSS: f64 = 0.05;
 
 /// Equation 1.
 #[inline]
@@ -107,6 +109,8 @@ impl Cubic {
         } else {
             cwnd + increment(w_cubic(t + rtt, epoch.k, epoch.origin), cwnd) * self.segments(acked)
         };
+        let least = if self.settings.kernel_windows && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };
+        let grown = grown.max(cwnd + least * self.segments(acked));
         let bytes = grown * self.settings.segment.as_bytes() as f64;
         let whole = bytes as u64;
         self.fraction = bytes - whole as f64;
@@ -145,7 +149,9 @@ impl Congestion for Cubic {
         self.last_max = cwnd;
         self.epoch = None;
         self.fraction = 0.0;
-        let bytes = threshold(cwnd) * self.settings.segment.as_bytes() as f64;
+        // The kernel counts whole segments, and rounds down (`bictcp_recalc_ssthresh`).
+        let threshold = if self.settings.kernel_windows { threshold(cwnd.floor()).floor() } else { threshold(cwnd) };
+        let bytes = threshold * self.settings.segment.as_bytes() as f64;
         window.ssthresh = DataSize::from_bytes(round_to_u64(bytes));
     }
 
@@ -198,8 +204,12 @@ mod tests {
     }
 
     fn made() -> (Box<dyn Congestion>, Window) {
-        let settings =
-            Settings { segment: DataSize::from_bytes(1000), slow_start_limit: None, hystart: false, seed: 1 };
+        made_with(false)
+    }
+
+    fn made_with(kernel_windows: bool) -> (Box<dyn Congestion>, Window) {
+        let segment = DataSize::from_bytes(1000);
+        let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_windows, seed: 1 };
         (build(settings), Window { cwnd: DataSize::from_bytes(100_000), ssthresh: DataSize::from_bytes(1) })
     }
 
@@ -224,6 +234,33 @@ mod tests {
             }
             let cwnd = window.cwnd.as_bytes();
             assert!((99_990..100_010).contains(&cwnd), "{cwnd}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_grows_by_a_twentieth_until_the_first_loss() {
+        for (kernel, expected) in [(true, 104_999..=105_000), (false, 100_500..=100_600)] {
+            let (mut cubic, mut window) = made_with(kernel);
+            // A hundred segments in a round trip of 100 ms: 5 %, or the friendly half segment.
+            for ms in 1..=100 {
+                cubic.handle_ack(&ack(Time::from_millis(ms), true), &mut window);
+            }
+            assert!(expected.contains(&window.cwnd.as_bytes()), "{kernel}: {}", window.cwnd);
+            // After a loss both climb alike: back to where it was in more than two seconds.
+            cubic.handle_loss(window.cwnd, &mut window);
+            window.cwnd = window.ssthresh;
+            cubic.handle_ack(&ack(Time::from_secs(1), true), &mut window);
+            assert!(window.cwnd < window.ssthresh + DataSize::from_bytes(150), "{kernel}: {}", window.cwnd);
+        }
+    }
+
+    #[test]
+    fn the_kernels_comes_down_to_whole_segments() {
+        for (kernel, expected) in [(true, 8_000), (false, 8_890)] {
+            let (mut cubic, mut window) = made_with(kernel);
+            window.cwnd = DataSize::from_bytes(12_700);
+            cubic.handle_loss(window.cwnd, &mut window);
+            assert_eq!(window.ssthresh, DataSize::from_bytes(expected));
         }
     }
 

@@ -59,15 +59,15 @@ impl HyStart {
     pub fn handle_ack(&mut self, ack: &Ack, window: &mut Window) {
         let Some(sample) = ack.round_trip else { return };
         self.least = self.least.min(sample);
-        if window.cwnd.as_bytes() < LOW_WINDOW * self.segment.as_bytes() {
-            return;
-        }
         if self.round_end.is_none_or(|end| ack.acknowledged > end) {
             self.round_start = ack.now;
             self.last_ack = ack.now;
             self.round_end = Some(ack.sent);
             self.of_round = TimeDelta::MAX;
             self.samples = 0;
+        }
+        if window.cwnd.as_bytes() < LOW_WINDOW * self.segment.as_bytes() {
+            return;
         }
         if ack.now - self.last_ack <= TRAIN_GAP {
             self.last_ack = ack.now;
@@ -130,6 +130,33 @@ mod tests {
         // After the least of 100 ms has been seen, 8 samples of a new round are needed.
         let risen = |ms| std::iter::once(MS(100)).chain(std::iter::repeat_n(MS(ms), 40));
         assert_eq!(ended(20, MS(3), risen(120)), None, "the round's least is still the old one");
+    }
+
+    /// 10 Mbit/s, 40 ms, an ACK a segment: the second round's twenty ACKs are a train of 24 ms, more than 20.5.
+    #[test]
+    fn rounds_are_counted_from_the_first_ack_though_the_window_is_low() {
+        let mut hystart = HyStart::new(SEGMENT);
+        let mut window = Window { cwnd: DataSize::from_bytes(10_000), ssthresh: NO_THRESHOLD };
+        for n in 0..60_u64 {
+            // Two segments leave for each ACK; the round trips do not rise.
+            let (round, place) = if n < 10 { (0, n) } else { (1, n - 10) };
+            let ack = Ack {
+                now: Time::from_millis(40 + 40 * round) + TimeDelta::from_micros(1200) * place as i64,
+                acked: SEGMENT,
+                acknowledged: DataSize::from_bytes(1000 * (n + 1)),
+                sent: DataSize::from_bytes(1000 * (10 + 2 * n)),
+                round_trip: Some(MS(40)),
+                srtt: MS(40),
+                limited: true,
+            };
+            window.cwnd += SEGMENT;
+            hystart.handle_ack(&ack, &mut window);
+            if window.ssthresh == window.cwnd {
+                assert_eq!(n, 28, "18 gaps of 1.2 ms");
+                return;
+            }
+        }
+        panic!("it goes on");
     }
 
     #[test]

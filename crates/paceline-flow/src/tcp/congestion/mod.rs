@@ -49,6 +49,9 @@ pub struct Settings {
     pub slow_start_limit: Option<DataSize>,
     /// Slow start may end before a loss.
     pub hystart: bool,
+    /// CUBIC's window grows by a segment for 20 acknowledged, at least, until its first loss. A loss brings a window, not the
+    /// flight, down to its part, in whole segments.
+    pub kernel_windows: bool,
     /// Drawn for this connection: what an algorithm may make its own randomness of.
     pub seed: u64,
 }
@@ -128,6 +131,10 @@ pub trait Congestion: core::fmt::Debug + Send {
     fn pacing(&self) -> Option<Rate> {
         None
     }
+    /// For one that paces: so many segments leave together.
+    fn burst(&self) -> u64 {
+        1
+    }
     /// For one that paces: the connection is open; `round_trip` is that of its SYN, if it is certain.
     fn handle_open(&mut self, _now: Time, _round_trip: Option<TimeDelta>, _window: &Window) {}
     /// For one that paces: an ACK came.
@@ -180,7 +187,8 @@ mod tests {
 
     #[test]
     fn every_name_makes_an_algorithm() {
-        let settings = Settings { segment: DataSize::from_bytes(1448), slow_start_limit: None, hystart: true, seed: 1 };
+        let segment = DataSize::from_bytes(1448);
+        let settings = Settings { segment, slow_start_limit: None, hystart: true, kernel_windows: true, seed: 1 };
         for (name, ..) in CONGESTION {
             assert_eq!(congestion_named(name), Some(*name));
             let mut window = Window { cwnd: DataSize::from_bytes(14_480), ssthresh: NO_THRESHOLD };

@@ -46,7 +46,14 @@ impl Congestion for NewReno {
     }
 
     fn handle_loss(&mut self, flight: DataSize, window: &mut Window) {
-        window.ssthresh = half_the_flight(flight, self.settings.segment);
+        let segment = self.settings.segment;
+        // The kernel takes the window, in whole segments (`tcp_reno_ssthresh`).
+        window.ssthresh = if self.settings.kernel_windows {
+            let half = window.cwnd.as_bytes() / segment.as_bytes() / 2;
+            DataSize::from_bytes(half.max(THRESHOLD_MIN) * segment.as_bytes())
+        } else {
+            half_the_flight(flight, segment)
+        };
         self.counted = DataSize::ZERO;
     }
 
@@ -72,6 +79,17 @@ mod tests {
         }
         // Ten ACKs, 146 bytes each.
         assert_eq!((window.cwnd, counted), (BYTES(16_060), DataSize::ZERO));
+    }
+
+    #[test]
+    fn the_kernel_halves_the_window_and_the_rfc_the_flight() {
+        for (kernel_windows, cwnd, expected) in [(true, 13_400, 6_000), (false, 13_400, 4_500), (true, 3_000, 2_000)] {
+            let segment = BYTES(1000);
+            let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_windows, seed: 1 };
+            let mut window = Window { cwnd: BYTES(cwnd), ssthresh: BYTES(u64::MAX) };
+            build(settings).handle_loss(BYTES(9_000), &mut window);
+            assert_eq!(window.ssthresh, BYTES(expected));
+        }
     }
 
     #[test]

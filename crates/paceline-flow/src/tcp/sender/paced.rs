@@ -25,10 +25,10 @@ impl Paced {
         self.pacing = Pacing::new();
     }
 
-    /// Segment `number` leaves at this pace; `idle`: nothing was in flight before.
-    pub fn handle_sent(&mut self, now: Time, number: u64, payload: u64, idle: bool, pace: Rate) {
+    /// Segment `number` leaves at this pace, in bursts of so many; `idle`: nothing was in flight before.
+    pub fn handle_sent(&mut self, now: Time, number: u64, payload: u64, idle: bool, (pace, burst): (Rate, u64)) {
         self.delivery.handle_sent(now, number, idle);
-        self.pacing.handle_sent(now, DataSize::from_bytes(payload), pace);
+        self.pacing.handle_sent(now, DataSize::from_bytes(payload), pace, burst);
     }
 }
 

@@ -44,9 +44,8 @@ const WINDOW_MIN: u64 = 4;
 const WINDOW_INITIAL: u64 = 10;
 /// The round-trip time that the first pace assumes where none is known (`bbr_init_pacing_rate_from_rtt`).
 const ROUND_TRIP_ASSUMED: TimeDelta = TimeDelta::from_millis(1);
-/// What one burst of a host would carry: a millisecond's worth (`sk_pacing_shift`), but one segment below this rate and two
-/// above (`bbr_min_tso_rate`), and no more than an IP packet may have. Here segments leave one by one, but windows
-/// have room for three such bursts all the same.
+/// What leaves in one burst: a millisecond's worth (`sk_pacing_shift`), but one segment below this rate and two
+/// above (`bbr_min_tso_rate`), and no more than an IP packet may have. Windows have room for three of them.
 const BURST: TimeDelta = TimeDelta::from_millis(1);
 const BURST_RATE: Rate = Rate::from_kbps(1_200);
 const BURST_MAX: u64 = 65_535;
@@ -115,12 +114,6 @@ impl Bbr {
 
     fn segments(&self, count: u64) -> DataSize {
         DataSize::from_bytes(count * self.segment.as_bytes())
-    }
-
-    /// `bbr_tso_segs_goal`, in segments.
-    fn burst(&self) -> u64 {
-        let least = if self.pacing < BURST_RATE { 1 } else { 2 };
-        ((self.pacing * BURST).as_bytes().min(BURST_MAX) / self.segment.as_bytes()).max(least)
     }
 
     /// `bbr_inflight`, and with `extra` the window: product of bandwidth and round-trip time, times the gain; room for three
@@ -274,6 +267,12 @@ impl Congestion for Bbr {
         Some(self.pacing)
     }
 
+    /// `bbr_tso_segs_goal`, in segments.
+    fn burst(&self) -> u64 {
+        let least = if self.pacing < BURST_RATE { 1 } else { 2 };
+        ((self.pacing * BURST).as_bytes().min(BURST_MAX) / self.segment.as_bytes()).max(least)
+    }
+
     fn handle_open(&mut self, now: Time, round_trip: Option<TimeDelta>, window: &Window) {
         self.round_trip = LeastRoundTrip::new(now, round_trip);
         self.aggregation = Aggregation::new(now);
@@ -305,7 +304,8 @@ mod tests {
     const LINK: Rate = Rate::from_kbps(10_000);
 
     fn opened() -> (Box<dyn Congestion>, Window) {
-        let settings = Settings { segment: BYTES(SEGMENT), slow_start_limit: None, hystart: false, seed: 1 };
+        let segment = BYTES(SEGMENT);
+        let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_windows: false, seed: 1 };
         let window = Window { cwnd: BYTES(10 * SEGMENT), ssthresh: NO_THRESHOLD };
         let mut bbr = build(settings);
         bbr.handle_open(Time::ZERO, Some(MS(40)), &window);
