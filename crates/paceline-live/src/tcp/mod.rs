@@ -20,7 +20,7 @@ pub use kernel::{kernel_name, missing, prepare};
 pub use receiver::{listen, receive};
 
 use crate::clock::Monotonic;
-use crate::wait::be_punctual;
+use crate::wait::{Rank, be_punctual};
 use nix::errno::Errno;
 use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
@@ -64,7 +64,7 @@ pub fn send(
     start: Time,
     random: RandomStream,
 ) -> io::Result<()> {
-    be_punctual();
+    be_punctual(Rank::End);
     let mut tell = |at, event| {
         if let TcpSenderEvent::Signal(signal, value) = event {
             program.tell(Row::Signal { at, flow: program.flow, half: HalfName::Send, signal, value });

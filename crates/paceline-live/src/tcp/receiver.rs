@@ -2,7 +2,7 @@
 
 use super::Program;
 use super::options::clamp_window;
-use crate::wait::be_punctual;
+use crate::wait::{Rank, be_punctual};
 use nix::poll::{PollFd, PollFlags};
 use paceline_flow::tcp::TcpConfig;
 use paceline_lab::rows::Row;
@@ -40,7 +40,7 @@ pub fn listen(at: SocketAddrV4, config: &TcpConfig) -> io::Result<TcpListener> {
 /// # Errors
 /// The listener breaks.
 pub fn receive(program: &Program<'_>, listener: &TcpListener, from: Ipv4Addr) -> io::Result<()> {
-    be_punctual();
+    be_punctual(Rank::End);
     let mut open: Option<TcpStream> = None;
     let mut buffer = vec![0; READ_MAX];
     loop {
