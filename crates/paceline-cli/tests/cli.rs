@@ -389,7 +389,7 @@ fn a_gap_lies_between_two_worlds_that_there_are() {
 
 #[test]
 fn a_world_that_is_not_there_is_exit_3() {
-    for world in ["testbed", "browser"] {
+    for world in ["browser"] {
         let output = paceline(&["gap", "mmsys16/table1", "--world", world, "--json"]);
         assert_eq!((output.status.code(), out(&output)), (Some(3), ""), "{}", talk(&output));
         assert!(talk(&output).contains(world));

@@ -327,7 +327,7 @@ fn what_is_not_there_is_exit_2_with_a_hint() {
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{talk}");
         assert!(says.iter().all(|text| talk.contains(text)), "{says:?} is not in:\n{talk}");
     }
-    let output = paceline(&folder, &["reproduce", "all", "--world", "testbed"]);
+    let output = paceline(&folder, &["reproduce", "all", "--world", "browser"]);
     assert_eq!(output.status.code(), Some(3));
 }
 
