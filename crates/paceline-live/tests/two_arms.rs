@@ -28,7 +28,8 @@ delay = "20ms"
 [[flow]]
 id = "video"
 controller = "fixed"
-encoder = { start = "1Mbps", max = "2Mbps" }
+start_rate = "1Mbps"
+encoder = { max = "2Mbps" }
 [[flow]]
 id = "back"
 direction = "reverse"
