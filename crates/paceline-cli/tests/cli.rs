@@ -389,15 +389,14 @@ fn a_gap_lies_between_two_worlds_that_there_are() {
 
 #[test]
 fn a_world_that_is_not_there_is_exit_3() {
-    for world in ["browser"] {
-        let output = paceline(&["gap", "mmsys16/table1", "--world", world, "--json"]);
-        assert_eq!((output.status.code(), out(&output)), (Some(3), ""), "{}", talk(&output));
-        assert!(talk(&output).contains(world));
-        let output = paceline(&[&SHORT[..], &["--world", world, "--json"]].concat());
-        assert_eq!(output.status.code(), Some(3));
-        assert_eq!(out(&output), "");
-        assert!(talk(&output).contains(world));
-    }
+    let world = "browser";
+    let output = paceline(&["gap", "mmsys16/table1", "--world", world, "--json"]);
+    assert_eq!((output.status.code(), out(&output)), (Some(3), ""), "{}", talk(&output));
+    assert!(talk(&output).contains(world));
+    let output = paceline(&[&SHORT[..], &["--world", world, "--json"]].concat());
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(out(&output), "");
+    assert!(talk(&output).contains(world));
 }
 
 #[test]
