@@ -53,6 +53,8 @@ impl<'a> Shown<'a> {
             }
             // What stands before `--help` is parsed and checked, and nothing is run.
             Self::Paceline(arguments) => {
+                // What a link runs is another program's.
+                let arguments = arguments.split_once(" -- ").map_or(*arguments, |(ours, _)| ours);
                 let mut shell = Command::new("sh");
                 let line = format!("exec '{}' {arguments} --help", folder.join("paceline").display());
                 let output = shell.args(["-c", &line]).stdin(Stdio::null()).output();
