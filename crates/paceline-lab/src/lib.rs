@@ -27,6 +27,7 @@ pub mod diff;
 pub mod gap;
 pub mod group;
 mod json;
+pub mod kept;
 pub mod label;
 pub mod machine;
 pub mod media;

@@ -78,6 +78,15 @@ pub trait World: Sync {
     fn real_time(&self) -> bool {
         false
     }
+    /// Controllers of its own, which a reproduction puts beside those that a scenario names.
+    fn baselines(&self) -> &'static [&'static str] {
+        &[]
+    }
+    /// What a media flow under this controller is here, for people: a world may play one of its halves.
+    fn played(&self, controller: &str, registry: &Registry) -> String {
+        let _ = registry;
+        controller.to_owned()
+    }
     /// Runs the plan to its end.
     fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError>;
 }

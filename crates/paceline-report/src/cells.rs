@@ -40,6 +40,11 @@ pub fn measured(cell: &Cell) -> String {
     with_interval(cell.measured, cell.ci95, cell)
 }
 
+/// The mean and interval of the world that stands beside it.
+pub fn beside(cell: &Cell) -> String {
+    cell.beside.as_ref().map_or(String::new(), |other| with_interval(other.measured, other.ci95, cell))
+}
+
 /// How far from the published value it may lie, or the bounds of a claim.
 pub fn tolerance(cell: &Cell) -> String {
     let end = |end: f64| Some(end).filter(|end| end.is_finite()).map(|end| value(Some(end), cell));

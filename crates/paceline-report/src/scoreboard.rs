@@ -62,6 +62,17 @@ struct ExperimentView<'a> {
     report: &'a ExperimentReport,
     counts: Counts,
     cells: Vec<CellView<'a>>,
+    /// In a world in real time: a row of all that the experiment was run under; nothing where an earlier view has it.
+    rows: Vec<RowView<'a>>,
+}
+
+/// A cell of the simulator and of each that it stands beside.
+struct RowView<'a> {
+    first: CellView<'a>,
+    simulated: String,
+    /// The verdict there.
+    verdict: &'static str,
+    columns: Vec<CellView<'a>>,
 }
 
 struct CellView<'a> {
@@ -95,7 +106,7 @@ impl<'a> PaperView<'a> {
             paper: paper.paper.clone(),
             counts: paper.counts,
             assumed: assumed(&own),
-            experiments: own.into_iter().map(ExperimentView::of).collect(),
+            experiments: own.iter().enumerate().map(|(index, report)| ExperimentView::of(report, index, &own)).collect(),
         }
     }
 }
@@ -120,12 +131,52 @@ fn assumed<'a>(experiments: &[&'a ExperimentReport]) -> Vec<AssumedView<'a>> {
 }
 
 impl<'a> ExperimentView<'a> {
-    fn of(report: &'a ExperimentReport) -> Self {
+    /// Of the report at `index` among those of its paper.
+    fn of(report: &'a ExperimentReport, index: usize, all: &[&'a ExperimentReport]) -> Self {
+        let same: Vec<usize> = (0..all.len()).filter(|other| all[*other].id == report.id).collect();
+        let anchor = |place: usize| format!("{}/{}", report.id, place + 1);
         let cells = report.cells.iter().enumerate();
+        let row = |(place, cell): (usize, &'a Cell)| {
+            let other = cell.beside.as_ref();
+            RowView {
+                first: CellView::of(cell, anchor(place)),
+                simulated: cells::beside(cell),
+                verdict: other.map_or("", |other| other.verdict.name()),
+                columns: same.iter().map(|other| CellView::of(&all[*other].cells[place], anchor(place))).collect(),
+            }
+        };
+        let is_first = report.under.is_some() && same.first() == Some(&index);
         Self {
             report,
             counts: Counts::of([report]),
-            cells: cells.map(|(index, cell)| CellView::of(cell, format!("{}/{}", report.id, index + 1))).collect(),
+            rows: if is_first { report.cells.iter().enumerate().map(row).collect() } else { Vec::new() },
+            cells: cells.map(|(place, cell)| CellView::of(cell, anchor(place))).collect(),
+        }
+    }
+
+    /// Its name in the matrix.
+    fn name(&self) -> String {
+        match &self.report.under {
+            None => self.report.id.clone(),
+            Some(under) => format!("{}: {under}", self.report.id),
+        }
+    }
+
+    /// What its media flows are under.
+    fn under(&self) -> &str {
+        self.report.under.as_deref().unwrap_or_default()
+    }
+
+    /// The world of its cells, where it is not the simulator.
+    fn world(&self) -> &str {
+        self.report.cells.first().filter(|_| self.report.under.is_some()).map_or("", |cell| &cell.world)
+    }
+
+    /// How many runs the machine disturbed, if it did.
+    fn disturbed(&self) -> String {
+        match self.report.disturbed {
+            0 => String::new(),
+            some => format!("; {some} disturbed by the machine"),
         }
     }
 
@@ -137,6 +188,14 @@ impl<'a> ExperimentView<'a> {
             (least, most) if least == most => format!("{most}"),
             (least, most) => format!("{least} to {most}"),
         }
+    }
+}
+
+impl RowView<'_> {
+    /// Its classes: the best verdict of its columns, so that a row which any of them reproduces is not open.
+    fn classes(&self) -> String {
+        let best = self.columns.iter().min_by_key(|column| column.cell.verdict);
+        best.map_or(String::new(), CellView::classes)
     }
 }
 
@@ -153,6 +212,7 @@ impl<'a> CellView<'a> {
                 Verdict::Reproduced => '✓',
                 Verdict::Direction => '≈',
                 Verdict::Not => '✗',
+                Verdict::NotRun => '·',
             },
             what,
             case,
@@ -169,7 +229,12 @@ impl<'a> CellView<'a> {
     /// Its classes: the verdict, and whether the null sender gives it away.
     fn classes(&self) -> String {
         let given = if self.cell.null_reproduces { " given" } else { "" };
-        format!("cell {}{given}", self.cell.verdict.name())
+        format!("cell {}{given}", self.verdict())
+    }
+
+    /// Its verdict as a class.
+    fn verdict(&self) -> String {
+        self.cell.verdict.name().replace(' ', "-")
     }
 
     /// A bound's claim; a value says its claim only where it rests on it.

@@ -3,14 +3,14 @@
 use super::compare::told;
 use super::report::report_within;
 use super::stored::{command, inputs};
-use super::{Selection, Variation, controllers, refused};
+use super::{Selection, Variation, controllers, not_kept, time};
 use crate::output;
 use crate::progress::Progress;
 use crate::table::Table;
 use crate::worlds::world;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
-use paceline_lab::gap::{GAP_FILE, Gap, GapError, GapRun, Gaps};
+use paceline_lab::gap::{GAP_FILE, Gap, GapRun, Gaps};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::Runner;
 use paceline_lab::sim::Simulator;
@@ -176,16 +176,6 @@ fn missing_seconds(jobs: &[Job], found: &[Vec<Option<GapRun>>]) -> f64 {
     jobs.iter().zip(found).map(of).sum()
 }
 
-/// Seconds for people.
-fn time(seconds: f64) -> String {
-    let whole = seconds.ceil() as u64;
-    match (whole / 3600, whole / 60 % 60, whole % 60) {
-        (0, 0, s) => format!("{s} s"),
-        (0, min, s) => format!("{min} min {s} s"),
-        (h, min, _) => format!("{h} h {min} min"),
-    }
-}
-
 /// Makes what was not found, one run after the other.
 fn complete(
     world: &dyn World,
@@ -202,10 +192,7 @@ fn complete(
     let runner = Runner { world, registry, clock: &clock, ticked: &ticked };
     let made = |job: &Job, seed: u64| -> Result<GapRun> {
         let made = GapRun::made(&runner, &job.plan, seed, store.map(|store| (store, &job.inputs)));
-        let run = made.map_err(|error| match error {
-            GapError::World(error) => refused(error),
-            other => miette::Report::from_err(other),
-        })?;
+        let run = made.map_err(not_kept)?;
         if world.real_time() {
             let disturbed = run.machine().and_then(|m| m.disturbed.as_ref());
             let how = disturbed.map_or("done".to_owned(), |why| format!("disturbed: {why}"));

@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod beside;
 pub mod compare;
 pub mod diff;
 pub mod gap;
@@ -19,6 +20,7 @@ use crate::worlds::world;
 use clap::Args;
 use miette::{Result, miette};
 use paceline::Registry;
+use paceline_lab::kept::KeptError;
 use paceline_lab::plan::Plan;
 use paceline_lab::run::{Runner, RunsResult};
 use paceline_lab::scenario::{self, Catalogue, Changes, Label, Setting};
@@ -135,6 +137,24 @@ pub fn verdict(results: &[RunsResult]) -> ExitCode {
 /// A world's complaint as a command's.
 pub fn refused(error: WorldError) -> miette::Report {
     Refused(error).into()
+}
+
+/// The complaint of a run that was to be kept, as a command's.
+pub fn not_kept(error: KeptError) -> miette::Report {
+    match error {
+        KeptError::World(error) => refused(error),
+        other => miette::Report::from_err(other),
+    }
+}
+
+/// Seconds for people.
+pub fn time(seconds: f64) -> String {
+    let whole = seconds.ceil() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, min, s) => format!("{min} min {s} s"),
+        (h, min, _) => format!("{h} h {min} min"),
+    }
 }
 
 /// Why a world did not run something.

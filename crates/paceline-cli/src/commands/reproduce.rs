@@ -1,5 +1,6 @@
 //! `paceline reproduce`.
 
+use super::beside::in_real_time;
 use super::{refused, scoreboard};
 use crate::output;
 use crate::progress::Progress;
@@ -14,6 +15,7 @@ use paceline_lab::reproduce::{
 use paceline_lab::run::Runner;
 use paceline_lab::scenario::{Catalogue, Origin, is_formula_table, is_scenario, suggestion};
 use paceline_report::cells::{measured, note, null, place, runs, value};
+use paceline_units::TimeDelta;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,32 +26,43 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// A paper (`mmsys16`), an experiment (`mmsys16/table1`), `all`, or a TOML file or a folder of them.
-    target: String,
-    /// World to run in.
+    pub target: String,
+    /// World to run in. Of one in real time, its verdicts stand beside the simulator's.
     #[arg(long, default_value = "sim")]
     world: String,
+    /// Controllers to put every media flow under, one after the other; the scenario's own, and those that the world brings,
+    /// if absent. Of a world in real time.
+    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
+    pub controller: Vec<String>,
     /// Exactly this many runs of each case; else as many as each scenario says, and more (up to 40) where an interval is
-    /// too wide for a verdict.
+    /// too wide for a verdict; in real time, 3.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    seeds: Option<u64>,
+    pub seeds: Option<u64>,
+    /// Begins no run that would not be over in this time, such as `40min`: what is left reads `not run`, and the same
+    /// command with the same --out goes on. Of a world in real time.
+    #[arg(long, value_name = "TIME")]
+    pub within: Option<TimeDelta>,
+    /// So many runs at the same time, if the machine can bear them. Of a world in real time; one after the other if absent.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub at_once: Option<u64>,
     /// Puts every assumed constant at both ends of its range and reports which verdicts change.
     #[arg(long, conflicts_with = "out")]
     sensitivity: bool,
     /// Writes the verdicts into this folder: scoreboard.json for `paceline diff`, scoreboard.md to read, scoreboard.html to
-    /// look at.
+    /// look at. In real time it also keeps every run, with its rows, and runs that are there are not made again.
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Prints one JSON document.
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// The verdicts as JSON, and the matrix of them.
 #[derive(Serialize)]
-struct Printed<'a> {
+pub struct Printed<'a> {
     #[serde(flatten)]
-    report: &'a Report,
-    papers: Vec<PaperCounts>,
+    pub report: &'a Report,
+    pub papers: Vec<PaperCounts>,
 }
 
 /// Runs experiments and prints a verdict on each published value and each bound.
@@ -59,6 +72,17 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
         Ok(world) => world,
         Err(code) => return Ok(code),
     };
+    if world.real_time() {
+        if arguments.sensitivity {
+            return Err(miette!(help = "leave out --world", "what verdicts depend on is asked of the simulator"));
+        }
+        return in_real_time(arguments, &*world, &registry);
+    }
+    let only_real = [("--controller", !arguments.controller.is_empty()), ("--within", arguments.within.is_some())];
+    if let Some((option, _)) = only_real.iter().find(|(_, given)| *given) {
+        let help = "`paceline compare` puts a scenario under several controllers";
+        return Err(miette!(help = help, "{option} is for worlds in real time, and `{}` is none", world.name()));
+    }
     let (mut origins, mut experiments, mut tables) = (Vec::new(), Vec::new(), Vec::new());
     for origin in origins_of(&arguments.target)? {
         if is_formula_table(&origin.name) {
@@ -107,7 +131,7 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// The scenarios that a target means.
-fn origins_of(target: &str) -> Result<Vec<Origin>> {
+pub fn origins_of(target: &str) -> Result<Vec<Origin>> {
     let folder = Path::new(target);
     if folder.is_dir() {
         let mut files = Vec::new();
@@ -159,7 +183,7 @@ fn matrix(report: &Report) -> String {
     let mut row = |name: String, counts: &Counts| {
         let Counts { tallies, runs, wall_s } = counts;
         let half = |tally: &Tally, held: usize, claims: usize| {
-            let Tally { cells, reproduced, direction, not } = tally;
+            let Tally { cells, reproduced, direction, not, .. } = tally;
             let claims = if claims > 0 { format!("{held}/{claims}") } else { String::new() };
             [cells, reproduced, direction, not].map(usize::to_string).into_iter().chain([claims])
         };
@@ -258,7 +282,7 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
 
 fn describe_summary(tallies: &Tallies) -> String {
     let counts = |tally: &Tally| {
-        let Tally { cells, reproduced, direction, not } = tally;
+        let Tally { cells, reproduced, direction, not, .. } = tally;
         format!("{cells}: {reproduced} reproduced, {direction} in direction, {not} not")
     };
     let mut text = format!("  published values {}\n", counts(&tallies.published));

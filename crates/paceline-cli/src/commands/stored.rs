@@ -29,18 +29,23 @@ impl Into<'_> {
 
 /// What runs of a selection, whose plan this is, are made from.
 pub fn inputs(selection: &Selection, plan: &Plan, registry: &Registry) -> Result<RunManifest> {
+    Ok(inputs_of(selection.text()?, selection.changes(), plan, registry))
+}
+
+/// What runs of a plan are made from: a scenario's text and changes to it.
+pub fn inputs_of(scenario_text: String, changes: Vec<String>, plan: &Plan, registry: &Registry) -> RunManifest {
     // The case is a change like any other; what is assumed stands apart, for it is not the user's.
     let case = plan.case.pairs().map(|(key, value)| format!("case.{key}={value}"));
     let assumed: Map<String, Value> =
         plan.constants.iter().filter(|c| c.applied).map(|c| (c.key.clone(), json!(c.value))).collect();
-    Ok(RunManifest {
+    RunManifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        scenario_text: selection.text()?,
-        changes: case.chain(selection.changes()).collect(),
+        scenario_text,
+        changes: case.chain(changes).collect(),
         setting: Some(Setting::of(plan, registry)),
         more: [("assumed".to_owned(), Value::Object(assumed))].into(),
         ..RunManifest::default()
-    })
+    }
 }
 
 /// One run after the other, each into files of its own as it goes; then what they came to.

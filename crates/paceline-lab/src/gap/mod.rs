@@ -11,7 +11,6 @@ mod runs;
 mod verdict;
 mod waiting;
 
-pub use runs::GapError;
 pub use verdict::{QUEUE_PART, QUEUE_TOLERANCE_MS, UTILIZATION_TOLERANCE, Verdict};
 pub use waiting::{Distance, STEP_US, Waiting, WaitingAt};
 

@@ -101,6 +101,8 @@ impl Experiment {
                 .map(|(plan, runs)| CaseRuns::of(&plan.case, runs))
                 .collect(),
             cells,
+            under: None,
+            disturbed: 0,
             wall_s: measured.wall_s,
         }
     }
@@ -186,6 +188,7 @@ impl Experiment {
             note: self.note(measured, asked).filter(|_| verdict != Verdict::Reproduced),
             moved: Some(Moved { by: asked.remark.moved_by.clone(), measured: None, ci95: None, verdict: None })
                 .filter(|moved| verdict != Verdict::Reproduced && !moved.by.is_empty()),
+            beside: None,
             place: asked.place,
         }
     }

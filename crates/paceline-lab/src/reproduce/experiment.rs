@@ -28,6 +28,21 @@ impl Experiment {
         Ok(Self::of(load_cases(origin, &changes, registry)?))
     }
 
+    /// With every media flow under this controller, or the scenario's own; none where its cases already compare
+    /// controllers.
+    pub fn under(origin: &Origin, controller: Option<&str>, registry: &Registry) -> Result<Option<Self>, Problem> {
+        let own = load_cases(origin, &Changes::default(), registry)?;
+        let controls = |plan: &Plan| plan.flows.iter().map(|f| f.control().to_owned()).collect::<Vec<_>>();
+        match controller {
+            None => Ok(Some(Self::of(own))),
+            Some(_) if own.iter().any(|plan| controls(plan) != controls(&own[0])) => Ok(None),
+            Some(name) => {
+                let changes = Changes { controller: Some(name.to_owned()), ..Changes::default() };
+                Ok(Some(Self::of(load_cases(origin, &changes, registry)?)))
+            }
+        }
+    }
+
     pub(super) fn of(cases: Vec<Plan>) -> Self {
         Self { cases, nulls: Vec::new(), null_of: Vec::new(), changed: BTreeMap::new() }
     }

@@ -87,7 +87,7 @@ impl FormulaTable {
         let cells = file.value.iter().enumerate().map(|(place, v)| judge((place, v))).collect::<Result<Vec<_>, _>>()?;
         let runs = cells.iter().map(|cell| CaseRuns::of_value(&cell.case, cell.measured)).collect();
         let TableFile { id, title, source, .. } = file;
-        let report = ExperimentReport { id, title, source, assumed: Vec::new(), runs, cells, wall_s: 0.0 };
+        let report = ExperimentReport { id, title, source, runs, cells, ..ExperimentReport::default() };
         Ok(Self { report })
     }
 }
@@ -133,6 +133,7 @@ fn cell(origin: &Origin, formula: &Formula, digits: u32, value: &ValueTable, pla
         claim: None,
         verdict: if agrees(measured) { Verdict::Reproduced } else { Verdict::Not },
         note: (!agrees(measured)).then(|| nearest(formula, own, &inputs, published, &agrees)),
+        beside: None,
         moved: None,
         place,
     })

@@ -71,15 +71,8 @@ mod tests {
 
     fn report(id: &str, runs: &[usize], wall_s: f64) -> ExperimentReport {
         let case = |n: &usize| CaseRuns { n: *n, ..CaseRuns::of_value(&Default::default(), None) };
-        ExperimentReport {
-            id: id.to_owned(),
-            title: String::new(),
-            source: String::new(),
-            assumed: Vec::new(),
-            runs: runs.iter().map(case).collect(),
-            cells: Vec::new(),
-            wall_s,
-        }
+        let runs = runs.iter().map(case).collect();
+        ExperimentReport { id: id.to_owned(), runs, wall_s, ..ExperimentReport::default() }
     }
 
     #[test]

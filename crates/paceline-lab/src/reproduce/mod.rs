@@ -7,6 +7,7 @@
 //! All runs are one list, longest first, so that no core waits while another works through the last experiment. Where an
 //! interval is too wide for a verdict the next seeds are added.
 
+mod beside;
 mod cells;
 mod experiment;
 mod formula;
@@ -19,12 +20,13 @@ mod sensitivity;
 mod tolerance;
 mod verdict;
 
+pub use beside::{Beside, Done, Task, Undertaking};
 pub use cells::cells_of;
 pub use experiment::Experiment;
 pub use formula::{FORMULAS, Formula, FormulaTable};
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
 pub use null_sender::null_sender;
-pub use report::{Assumed, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
+pub use report::{Assumed, BesideCell, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
 pub use scoreboard::{SCOREBOARD_FILE, Scoreboard};
 pub use sensitivity::{ConstantEnd, ConstantReport, Flip, SensitivityReport, SensitivitySummary, sensitivity};
 pub use tolerance::{Tolerance, tolerance};

@@ -6,10 +6,10 @@ use crate::label::Label;
 use crate::plan::Constant;
 use crate::stats::{Statistic, Summary};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One experiment's verdicts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentReport {
     /// Scenario id.
     pub id: String,
@@ -24,6 +24,12 @@ pub struct ExperimentReport {
     pub runs: Vec<CaseRuns>,
     /// A cell for each published value and bound of each case.
     pub cells: Vec<Cell>,
+    /// What its media flows are under, in a world that has controllers of its own; none: what the scenario says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<String>,
+    /// How many of its runs the machine disturbed, however often they were repeated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disturbed: usize,
     /// Seconds of real time that its runs took, one after the other; nothing that is kept depends on it.
     #[serde(skip)]
     pub wall_s: f64,
@@ -99,11 +105,31 @@ pub struct Cell {
     pub verdict: Verdict,
     /// What to know where it is not reproduced.
     pub note: Option<String>,
+    /// What another world comes to, where this one was laid beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<BesideCell>,
     /// What it comes to under the changes that are said to move it into tolerance, where it is not reproduced.
     pub moved: Option<Moved>,
     /// Its place among the values and bounds of the scenario file, to find it again where a change moved its window.
     #[serde(skip)]
     pub(super) place: usize,
+}
+
+/// A cell in another world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BesideCell {
+    /// World.
+    pub world: String,
+    /// The controllers of the media flows in question.
+    pub controller: String,
+    /// The mean over runs; none if any run has no value.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval; none for one run.
+    pub ci95: Option<f64>,
+    /// How many runs.
+    pub n: usize,
+    /// What became of it there.
+    pub verdict: Verdict,
 }
 
 /// A cell under changes.
@@ -152,6 +178,13 @@ pub struct Tally {
     pub direction: usize,
     /// Neither.
     pub not: usize,
+    /// Not run yet; these are not among `cells`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_run: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Cells by verdict, with and without those that the null sender reproduces too.
@@ -275,6 +308,8 @@ pub fn tally<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport>) -> Tal
     for report in reports {
         // By claim: whether it holds, and whether it does under the null sender.
         let mut claims: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
+        let not_run: BTreeSet<&str> =
+            report.cells.iter().filter(|c| c.verdict == Verdict::NotRun).filter_map(|c| c.claim.as_deref()).collect();
         for cell in &report.cells {
             tallies.all.count(cell.verdict);
             if !cell.null_reproduces {
@@ -295,6 +330,7 @@ pub fn tally<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport>) -> Tal
                 (None, None) => {}
             }
         }
+        claims.retain(|id, _| !not_run.contains(id));
         for (held, null) in claims.into_values() {
             tallies.claims += 1;
             tallies.claims_held += usize::from(held);
@@ -307,11 +343,12 @@ pub fn tally<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport>) -> Tal
 
 impl Tally {
     fn count(&mut self, verdict: Verdict) {
-        self.cells += 1;
+        self.cells += usize::from(verdict != Verdict::NotRun);
         *match verdict {
             Verdict::Reproduced => &mut self.reproduced,
             Verdict::Direction => &mut self.direction,
             Verdict::Not => &mut self.not,
+            Verdict::NotRun => &mut self.not_run,
         } += 1;
     }
 }

@@ -15,6 +15,9 @@ pub enum Verdict {
     Direction,
     /// Neither.
     Not,
+    /// No run of it was made yet, in a world in real time.
+    #[serde(rename = "not run")]
+    NotRun,
 }
 
 impl Verdict {
@@ -24,6 +27,7 @@ impl Verdict {
             Self::Reproduced => "reproduced",
             Self::Direction => "direction",
             Self::Not => "not",
+            Self::NotRun => "not run",
         }
     }
 }
