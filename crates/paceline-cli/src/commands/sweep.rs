@@ -66,10 +66,10 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
             Some((refined, result))
         }
     };
-    match (arguments.json, &arguments.out) {
-        (true, None) => output::print_json(&result)?,
-        (true, Some(_)) => output::print_json(&result.without_points())?,
-        (false, _) => {
+    let told = |result: &SweepResult| if arguments.out.is_some() { result.without_points() } else { result.clone() };
+    match arguments.json {
+        true => output::print_json(&Told { result: told(&result), refined: refined.as_ref().map(|(_, r)| told(r)) })?,
+        false => {
             let mut text = describe(&sweep, &result);
             if let Some((sweep, result)) = &refined {
                 text += &format!("\n{}", describe(sweep, result));
@@ -79,6 +79,16 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     }
     let holds = result.sides.as_ref().is_none_or(|sides| sides.holds);
     Ok(ExitCode::from(if holds { 0 } else { 1 }))
+}
+
+/// The JSON document.
+#[derive(serde::Serialize)]
+struct Told {
+    #[serde(flatten)]
+    result: SweepResult,
+    /// The best points on more seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refined: Option<SweepResult>,
 }
 
 /// Every job of a sweep, into a folder if there is one.
@@ -99,7 +109,17 @@ fn run(
         None => sweep.run(&runner, &finished),
         Some(folder) => sweep.run_into(&runner, folder, &finished),
     };
-    result.map_err(refused)
+    drop(progress);
+    let result = result.map_err(refused)?;
+    if let Some(dir) = out {
+        // Drawn from what is stored: a sweep is no worse without pictures.
+        match paceline_report::sweeps::write(&result, dir) {
+            Ok(files) if files.is_empty() => eprintln!("the tables are in {}", dir.display()),
+            Ok(files) => eprintln!("the tables are in {}, and {} pictures in figures", dir.display(), files.len()),
+            Err(problem) => eprintln!("no picture was written: {problem}"),
+        }
+    }
+    Ok(result)
 }
 
 /// A sweep's complaint as a command's: a world's has an exit code of its own.

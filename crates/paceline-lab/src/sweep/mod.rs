@@ -27,7 +27,7 @@ mod run;
 pub use axis::Axis;
 pub use folder::SweepFolder;
 pub use job::{Job, JobRow};
-pub use result::{Better, Point, Sides, SweepResult};
+pub use result::{Better, Point, Sides, SweepResult, Swing};
 
 use crate::label::Label;
 use crate::metrics::{self, METRICS};
