@@ -23,9 +23,9 @@ impl World for Simulator {
     }
 
     fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
-        let mut run = Run::new(plan, registry, seed, rows)?;
-        run.go();
-        Ok(run.net.outcome())
+        let mut simulation = Simulation::new(plan, registry, seed, rows)?;
+        simulation.advance(Time::ZERO + plan.duration);
+        Ok(simulation.outcome())
     }
 }
 
@@ -46,14 +46,18 @@ struct Flow {
     stop: Time,
 }
 
-struct Run<'a> {
+/// A run under way. In how many steps it goes on changes nothing: same rows, same trace hash.
+pub struct Simulation<'a> {
     flows: Vec<Flow>,
     net: Network<'a>,
-    end: Time,
 }
 
-impl<'a> Run<'a> {
-    fn new(plan: &Plan, registry: &Registry, seed: u64, rows: &'a mut dyn RowSink) -> Result<Self, WorldError> {
+impl<'a> Simulation<'a> {
+    /// A run at its beginning.
+    ///
+    /// # Errors
+    /// A controller or a source cannot be built.
+    pub fn new(plan: &Plan, registry: &Registry, seed: u64, rows: &'a mut dyn RowSink) -> Result<Self, WorldError> {
         let streams = Streams::new(seed);
         let signals = rows.wants_signals();
         let mut net = Network::new(plan, &streams, rows);
@@ -70,11 +74,12 @@ impl<'a> Run<'a> {
             ends.begin(start, &mut net);
             flows.push(Flow { ends, stop: flow.stop });
         }
-        Ok(Self { flows, net, end: Time::ZERO + plan.duration })
+        Ok(Self { flows, net })
     }
 
-    fn go(&mut self) {
-        while let Some((now, wake)) = self.net.poll(self.end) {
+    /// Everything that happens by `until`.
+    pub fn advance(&mut self, until: Time) {
+        while let Some((now, wake)) = self.net.poll(until) {
             match wake {
                 Wake::Due { flow, end } => {
                     let flow = &mut self.flows[flow];
@@ -93,6 +98,11 @@ impl<'a> Run<'a> {
                 }
             }
         }
+    }
+
+    /// What came of it so far.
+    pub fn outcome(&self) -> Outcome {
+        self.net.outcome()
     }
 }
 
