@@ -28,6 +28,10 @@ pub trait Config: Clone + Send + Sync + 'static {
     fn fields(&mut self, fields: &mut Fields<'_>) {
         fields.table(self, Self::FIELDS);
     }
+    /// Signals of this config: for one that only a running program knows. The same as long as the config lives.
+    fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
+        Self::SIGNALS
+    }
     /// Makes the pair.
     fn build(&self, setup: &Setup) -> Controller;
 }
@@ -177,7 +181,7 @@ impl<C: Config> Factory for C {
         changed(&mut self.clone(), None)
     }
     fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
-        C::SIGNALS
+        Config::signals(self)
     }
     fn controls(&self) -> bool {
         C::CONTROLS

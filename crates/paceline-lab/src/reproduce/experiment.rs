@@ -24,8 +24,12 @@ pub struct Experiment {
 impl Experiment {
     /// The experiment of a scenario, with other values of some assumed constants.
     pub fn load(origin: &Origin, constants: &[(String, String)], registry: &Registry) -> Result<Self, Problem> {
-        let changes = Changes { constants: constants.to_vec(), ..Changes::default() };
-        Ok(Self::of(load_cases(origin, &changes, registry)?))
+        Self::load_changed(origin, &Changes { constants: constants.to_vec(), ..Changes::default() }, registry)
+    }
+
+    /// That of a scenario under these changes, such as every flow under one controller.
+    pub fn load_changed(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<Self, Problem> {
+        Ok(Self::of(load_cases(origin, changes, registry)?))
     }
 
     /// With every media flow under this controller, or the scenario's own; none where its cases already compare

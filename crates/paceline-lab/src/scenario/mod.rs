@@ -55,17 +55,7 @@ pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<P
             made.push(case::described(case));
         }
     }
-    let mut set = Vec::new();
-    for setting in &changes.settings {
-        // One after the other: which flows read a key of `media.` may hang on what was set before it.
-        let file = || parse(&origin.name, &text).map_err(|p| p.after_changes(&made));
-        let each = constants::of_each_flow(origin, &text, setting, file, changes.controller.as_deref(), registry)?;
-        text = apply(&origin.name, &text, &each, |index, message| {
-            Problem::of(&origin.name, &text, format!("--set {}: {message}", each[index]))
-        })?;
-        made.push(format!("--set {setting}"));
-        set.extend(each);
-    }
+    let (text, set) = set_all(origin, text, changes, registry, &mut made)?;
     let attempt = |text: &str, settings: &[Setting], background, made: &[String]| {
         let mut file: ScenarioFile = parse(&origin.name, text).map_err(|p| p.after_changes(made))?;
         if let Some(controller) = &changes.controller {
@@ -92,6 +82,40 @@ pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<P
         // What is wrong without constants too is shown where it was written.
         attempt(&text, &set, background, &made).err().unwrap_or(problem)
     })
+}
+
+/// The scenario's text with these changes written into it, comments kept.
+///
+/// # Errors
+/// A key leads nowhere, or says what no scenario may say; what only makes sense together is not looked at.
+pub fn edited(origin: &Origin, settings: &[Setting], registry: &Registry) -> Result<String, Problem> {
+    let changes = Changes { settings: settings.to_vec(), ..Changes::default() };
+    let mut made = Vec::new();
+    let (text, _) = set_all(origin, origin.text.clone(), &changes, registry, &mut made)?;
+    parse::<ScenarioFile>(&origin.name, &text).map_err(|p| p.after_changes(&made))?;
+    Ok(text)
+}
+
+/// The text with every setting made, each of the settings as it came to stand there, and in `made` what was asked.
+fn set_all(
+    origin: &Origin,
+    mut text: String,
+    changes: &Changes,
+    registry: &Registry,
+    made: &mut Vec<String>,
+) -> Result<(String, Vec<Setting>), Problem> {
+    let mut set = Vec::new();
+    for setting in &changes.settings {
+        // One after the other: which flows read a key of `media.` may hang on what was set before it.
+        let file = || parse(&origin.name, &text).map_err(|p| p.after_changes(made));
+        let each = constants::of_each_flow(origin, &text, setting, file, changes.controller.as_deref(), registry)?;
+        text = apply(&origin.name, &text, &each, |index, message| {
+            Problem::of(&origin.name, &text, format!("--set {}: {message}", each[index]))
+        })?;
+        made.push(format!("--set {setting}"));
+        set.extend(each);
+    }
+    Ok((text, set))
 }
 
 /// Every case of a scenario, or the scenario as written if it has none.

@@ -59,6 +59,12 @@ impl Problem {
         Some(self.file.inner()[..offset].matches('\n').count() + 1)
     }
 
+    /// The column where it begins in that line, in characters from 1.
+    pub fn column(&self) -> Option<usize> {
+        let before = &self.file.inner()[..self.span.as_ref()?.offset()];
+        Some(before.rsplit('\n').next().unwrap_or(before).chars().count() + 1)
+    }
+
     /// What to write instead.
     pub fn hint(&self) -> Option<&str> {
         self.help.as_deref()

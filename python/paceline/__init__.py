@@ -1,0 +1,49 @@
+"""Congestion control for real-time media: run, compare and reproduce experiments.
+
+    import paceline
+    run = paceline.run("mmsys16/table1", controller="gcc-2016", seed=1)
+    run.metrics["utilization"], run.series["video.target_bps"].value
+
+What one learns of the command holds here: the same names, the same documents, the same trace hashes.
+"""
+
+from ._paceline import (
+    VERSION as __version__,
+)
+from ._paceline import Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState
+from .controllers import Controller, Parameter, ReceiveHalf, SendHalf, controllers, register
+from .errors import PacelineError, RunError, ScenarioError, WorldUnavailable
+from .runs import Comparison, Run, Runs, Series, compare, repeat, reproduce, run
+from .scenario import Scenario, scenarios
+
+__all__ = [
+    "Arrivals",
+    "Comparison",
+    "Controller",
+    "Decision",
+    "Feedback",
+    "Message",
+    "PacelineError",
+    "Parameter",
+    "ReceiveHalf",
+    "ReceiverReport",
+    "Run",
+    "RunError",
+    "Runs",
+    "Scenario",
+    "ScenarioError",
+    "SendHalf",
+    "SentPacket",
+    "Series",
+    "Setup",
+    "StreamState",
+    "WorldUnavailable",
+    "__version__",
+    "compare",
+    "controllers",
+    "register",
+    "repeat",
+    "reproduce",
+    "run",
+    "scenarios",
+]
