@@ -6,15 +6,16 @@ pub mod clock;
 pub mod device;
 pub mod emulate;
 pub mod hold;
-mod ipv4;
+pub mod ipv4;
 pub mod link;
-mod media;
+pub mod media;
 pub mod namespace;
 pub mod port;
 pub mod relay;
 mod rows;
 pub mod tcp;
 mod testbed;
+pub mod track;
 pub mod wait;
 pub mod watch;
 
