@@ -1,0 +1,4 @@
+//! Calls with a real browser: Chromium, and our own WebRTC endpoint.
+#![cfg(target_os = "linux")]
+
+pub mod endpoint;
