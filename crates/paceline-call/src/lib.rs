@@ -9,6 +9,7 @@ mod browsers;
 mod calls;
 pub mod camera;
 mod classify;
+pub mod endpoint;
 mod mode;
 mod signalling;
 mod stats;

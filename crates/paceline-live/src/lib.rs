@@ -13,6 +13,7 @@ pub mod namespace;
 pub mod port;
 pub mod relay;
 mod rows;
+pub mod socket;
 pub mod tcp;
 mod testbed;
 pub mod track;
