@@ -32,6 +32,9 @@ enum Command {
     List(commands::list::Arguments),
     /// Runs a scenario.
     Run(commands::run::Arguments),
+    /// Holds a call: `run --world browser` for short.
+    #[command(mut_arg("world", |world| world.default_value("browser")))]
+    Call(commands::run::Arguments),
     /// Runs a scenario under several controllers, on the same seeds.
     Compare(commands::compare::Arguments),
     /// Draws a folder of results as one HTML page.
@@ -68,7 +71,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         None => commands::welcome(),
         Some(Command::List(arguments)) => commands::list::list(&arguments),
-        Some(Command::Run(arguments)) => commands::run::run(&arguments),
+        Some(Command::Run(arguments) | Command::Call(arguments)) => commands::run::run(&arguments),
         Some(Command::Compare(arguments)) => commands::compare::compare(&arguments),
         Some(Command::Report(arguments)) => commands::report::report(&arguments),
         Some(Command::Reproduce(arguments)) => commands::reproduce::reproduce(&arguments),

@@ -1,6 +1,7 @@
 //! The worlds by name: the one place where the command knows which there are.
 
 use miette::{Result, miette};
+use paceline::Registry;
 use paceline_lab::scenario::suggestion;
 use paceline_lab::sim::Simulator;
 use paceline_lab::world::World;
@@ -13,7 +14,7 @@ type Open = fn() -> std::result::Result<Box<dyn World>, String>;
 const WORLDS: [(&str, Open); 3] = [
     ("sim", || Ok(Box::new(Simulator))),
     ("testbed", testbed),
-    ("browser", || Err("it is not part of this build".to_owned())),
+    ("browser", browser),
 ];
 
 #[cfg(target_os = "linux")]
@@ -27,6 +28,28 @@ fn testbed() -> std::result::Result<Box<dyn World>, String> {
 #[cfg(not(target_os = "linux"))]
 fn testbed() -> std::result::Result<Box<dyn World>, String> {
     Err("it needs Linux".to_owned())
+}
+
+#[cfg(all(feature = "browser", target_os = "linux"))]
+fn browser() -> std::result::Result<Box<dyn World>, String> {
+    match paceline_call::BrowserWorld::missing() {
+        None => Ok(Box::new(paceline_call::BrowserWorld::default())),
+        Some((missing, hint)) => Err(format!("{missing}\n{hint}")),
+    }
+}
+
+#[cfg(not(all(feature = "browser", target_os = "linux")))]
+fn browser() -> std::result::Result<Box<dyn World>, String> {
+    Err("it is not part of this build\n`cargo build --release --features browser` builds a command that has it, on Linux".to_owned())
+}
+
+/// The controllers that there are in the world of this name.
+pub fn registry(name: &str) -> Registry {
+    match name {
+        #[cfg(all(feature = "browser", target_os = "linux"))]
+        "browser" => paceline_call::registry(Registry::standard()),
+        _ => Registry::standard(),
+    }
 }
 
 /// The world of this name, or the exit code that says it is not to be had.

@@ -16,7 +16,7 @@ pub mod sweep;
 
 use crate::output;
 use crate::progress::Progress;
-use crate::worlds::world;
+use crate::worlds::{self, world};
 use clap::Args;
 use miette::{Result, miette};
 use paceline::Registry;
@@ -93,6 +93,11 @@ impl Selection {
     /// The world, or the exit code that says it is not to be had.
     pub fn world(&self) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
         world(&self.world)
+    }
+
+    /// The controllers that the world has.
+    pub fn registry(&self) -> Registry {
+        worlds::registry(&self.world)
     }
 
     /// The scenario's text as it was found.
@@ -196,7 +201,7 @@ pub fn controllers(list: &[String], registry: &Registry) -> Result<Vec<String>> 
             return Err(miette!("controller `{name}` is named twice"));
         }
         if registry.get(name).is_none() {
-            return Err(miette!(help = scenario::suggestion(name, &known), "no controller `{name}`"));
+            return Err(miette!(help = scenario::no_controller(name, &known), "no controller `{name}`"));
         }
     }
     Ok(list.to_vec())

@@ -19,7 +19,7 @@ pub(crate) use file::{Anything, Placed, parse};
 pub(crate) use overrides::apply;
 pub use file::{ScenarioFile, schema};
 pub use overrides::Setting;
-pub use problem::{Problem, suggestion};
+pub use problem::{Problem, no_controller, suggestion};
 
 use crate::plan::Plan;
 use paceline::Registry;
