@@ -31,6 +31,7 @@ pub mod label;
 pub mod machine;
 pub mod media;
 pub mod metrics;
+pub mod moves;
 pub mod network;
 pub mod plan;
 pub mod reproduce;

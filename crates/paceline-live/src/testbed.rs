@@ -14,6 +14,7 @@ use crate::watch::Watch;
 use crate::{Unavailable, broken};
 use paceline::Registry;
 use paceline_lab::machine::Machine;
+use paceline_lab::moves::Moves;
 use paceline_lab::network::{End, Network};
 use paceline_lab::plan::{Direction, FlowKind, Plan};
 use paceline_lab::rows::{Row, RowSink};
@@ -33,16 +34,18 @@ const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10,
 const LEAD: TimeDelta = TimeDelta::from_millis(200);
 
 /// The test track.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Testbed {
     /// How exactly the link and the ends keep their times.
     pub timing: Timing,
+    /// Where a person moves the link.
+    pub moves: Option<Moves>,
 }
 
 impl Default for Testbed {
     /// Sleeping: a run then takes a few per cent of a core, and a tenth of a millisecond is little beside a queue.
     fn default() -> Self {
-        Self { timing: Timing::Sleep }
+        Self { timing: Timing::Sleep, moves: None }
     }
 }
 
@@ -85,7 +88,7 @@ impl World for Testbed {
             let hint = "--set flow.ID.congestion=… names another".to_owned();
             return Err(WorldError::Unavailable { cause, hint });
         }
-        track.run(*self, &left_out(plan), registry, seed, rows)
+        track.run(self, &left_out(plan), registry, seed, rows)
     }
 }
 
@@ -108,7 +111,7 @@ impl Track {
 
     fn run(
         self,
-        bed: Testbed,
+        bed: &Testbed,
         plan: &Plan,
         registry: &Registry,
         seed: u64,
@@ -154,6 +157,10 @@ impl Track {
                     let network = Network::new(plan, streams, &mut tell);
                     let mut classify = ByPort::new(plan, senders);
                     let link = Link::new(network, devices, &mut classify, flows, clock, bed.timing);
+                    let link = match &bed.moves {
+                        Some(moves) => link.moved_by(moves, plan),
+                        None => link,
+                    };
                     let (network, handling) = link.run(end, stop).map_err(broken)?;
                     Ok((network.outcome(), handling))
                 };
