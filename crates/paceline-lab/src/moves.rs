@@ -50,7 +50,7 @@ pub struct Moves(Arc<Asked>);
 #[derive(Debug, Default)]
 struct Asked {
     any: AtomicBool,
-    stop: AtomicBool,
+    stop: Arc<AtomicBool>,
     /// Bounded: of each hop and kind of move the latest.
     waiting: Mutex<Vec<(usize, Move)>>,
 }
@@ -76,6 +76,11 @@ impl Moves {
     /// Asks for the end of the run.
     pub fn stop(&self) {
         self.0.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What [`stop`](Self::stop) sets, for who can do no more than set it, such as a signal of the system.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.0.stop.clone()
     }
 
     /// Whether the run is to end.
