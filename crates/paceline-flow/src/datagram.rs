@@ -1,6 +1,6 @@
 //! A UDP datagram whose payload is only counted.
 
-use paceline_units::{DataSize, Ecn};
+use paceline_units::{DataSize, Ecn, StreamId};
 use paceline_wire::{RtpHeader, Vp8Descriptor, rtx};
 
 /// Bytes of IPv4 and UDP headers that every datagram pays, and that every rate in Paceline counts.
@@ -17,12 +17,24 @@ pub const MEDIA_HEADERS: DataSize =
 /// Room for the bytes that exist: all of RTCP, and the headers of RTP.
 const ROOM: usize = 256;
 
+/// Which piece of a frame a datagram's tail is: for those who have the bytes that are only counted here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FramePiece {
+    /// The frame's stream.
+    pub stream: StreamId,
+    /// The frame's RTP timestamp, which names it within the stream.
+    pub timestamp: u32,
+    /// Where in the frame the piece begins, bytes.
+    pub offset: u32,
+}
+
 /// One datagram: its leading bytes, and how many more there would be.
 #[derive(Clone, Debug)]
 pub struct Datagram {
     bytes: [u8; ROOM],
     len: u16,
     tail: u16,
+    piece: Option<FramePiece>,
     /// ECN field of the IP header.
     pub ecn: Ecn,
 }
@@ -30,12 +42,22 @@ pub struct Datagram {
 impl Datagram {
     /// An empty one, to be written into and used again and again.
     pub const fn new() -> Self {
-        Self { bytes: [0; ROOM], len: 0, tail: 0, ecn: Ecn::NotEct }
+        Self { bytes: [0; ROOM], len: 0, tail: 0, piece: None, ecn: Ecn::NotEct }
     }
 
     /// The bytes that exist.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
+    }
+
+    /// How many bytes follow that are only counted.
+    pub fn tail(&self) -> usize {
+        self.tail as usize
+    }
+
+    /// What these are: a piece of a frame, or padding and parity.
+    pub fn piece(&self) -> Option<&FramePiece> {
+        self.piece.as_ref()
     }
 
     /// Size on the network, IP and UDP headers included.
@@ -51,7 +73,12 @@ impl Datagram {
 
     /// `len` bytes exist, `tail` more are only counted.
     pub(crate) fn set_len(&mut self, len: usize, tail: u64, ecn: Ecn) {
-        (self.len, self.tail, self.ecn) = (len as u16, tail as u16, ecn);
+        (self.len, self.tail, self.piece, self.ecn) = (len as u16, tail as u16, None, ecn);
+    }
+
+    /// The same, and the tail is a piece of a frame.
+    pub(crate) fn set_media(&mut self, len: usize, tail: u64, piece: FramePiece, ecn: Ecn) {
+        (self.len, self.tail, self.piece, self.ecn) = (len as u16, tail as u16, Some(piece), ecn);
     }
 }
 

@@ -32,8 +32,8 @@ pub mod source;
 mod streams;
 pub mod tcp;
 
-pub use datagram::{Datagram, IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS};
+pub use datagram::{Datagram, FramePiece, IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS};
 pub use receiver::{MediaReceiver, ReceiverConfig, ReceiverEvent};
 pub use rtcp_timer::RtcpTiming;
-pub use sender::{MediaSender, SenderConfig, SenderEvent, Sent, StreamConfig};
+pub use sender::{MediaSender, SenderConfig, SenderEvent, Sent, StreamConfig, rtp_timestamp};
 pub use streams::{MediaKind, StreamNames};

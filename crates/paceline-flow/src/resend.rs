@@ -9,6 +9,8 @@ pub(crate) struct MediaPacket {
     pub timestamp: u32,
     /// Media bytes after the payload descriptor.
     pub payload: u16,
+    /// Where in the frame they begin.
+    pub offset: u32,
     pub picture: u16,
     pub start: bool,
     pub marker: bool,
@@ -60,6 +62,7 @@ mod tests {
             sequence,
             timestamp: 0,
             payload: 9,
+            offset: 0,
             picture: 0,
             start: true,
             marker: true,

@@ -390,6 +390,6 @@ impl MediaSender {
 }
 
 /// A time in units of an RTP clock, modulo 2^32.
-pub(crate) fn rtp_timestamp(at: Time, clock_rate: u32) -> u32 {
+pub fn rtp_timestamp(at: Time, clock_rate: u32) -> u32 {
     (at.as_nanos() as i128 * clock_rate as i128 / 1_000_000_000) as u32
 }

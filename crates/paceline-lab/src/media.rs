@@ -4,16 +4,18 @@ pub use crate::clock::Clock;
 use crate::plan::{FlowPlan, MediaPlan, SourcePlan};
 use crate::rows::{HalfName, PacketClass, Row};
 use crate::world::{EPOCH, WorldError};
-use paceline::{PacketKind, Registry, Setup, Signals};
+use paceline::{Controller, PacketKind, Registry, Setup, Signals};
 use paceline_flow::source::{Audio, Encoder, FrameTrace, Ideal, Source, SourceError};
 use paceline_flow::{
     MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig, SenderEvent, Sent,
     StreamConfig, StreamNames,
 };
 use paceline_units::{FlowId, RandomStream, StreamId, Streams, Time, TimeDelta};
+use paceline_wire::ExtensionIds;
+use std::time::Duration;
 
-/// [`EPOCH`] as NTP has it, in ns since 1900: sender reports say the time that a capture shows.
-const NTP_ORIGIN: u64 = (EPOCH.as_secs() + 2_208_988_800) * 1_000_000_000;
+/// From 1900, where NTP begins, to 1970.
+const NTP_TO_1970: Duration = Duration::from_secs(2_208_988_800);
 
 /// A media sender and receiver, and the clock of the receiver.
 pub struct MediaFlow {
@@ -29,6 +31,13 @@ pub struct MediaFlow {
 }
 
 impl MediaFlow {
+    /// The RTP timestamp that a stream has at the world's time zero: for a receiver whose sender draws its own.
+    pub fn set_timestamp_of_zero(&mut self, stream: StreamId, timestamp: u32) {
+        if let Some((offset, _)) = self.timing.get_mut(stream.0 as usize) {
+            *offset = timestamp;
+        }
+    }
+
     /// What the sender said, as a row.
     pub fn sender_row(&self, at: Time, event: SenderEvent) -> Row {
         let flow = self.id;
@@ -88,61 +97,141 @@ pub fn build(
     streams: &Streams,
     signals: bool,
 ) -> Result<MediaFlow, WorldError> {
-    let path = |what: &str| format!("flow/{}/{what}", plan.id);
-    let entry = registry
-        .get(&media.controller.name)
-        .ok_or_else(|| WorldError::UnknownController { flow: plan.id.clone(), name: media.controller.name.clone() })?;
-    let most = media.most();
-    let setup = Setup { start: media.start_rate, min: media.min_rate, max: most };
-    let mut controller = entry
-        .build(&setup, &media.controller.config)
-        .map_err(|error| WorldError::Controller { flow: plan.id.clone(), error })?;
+    let prepared = PreparedFlow::new(id, plan, media, registry, streams, signals)?;
+    let streams = prepared.names.clone();
+    let terms = Terms { extensions: Default::default(), streams, source: None, calendar: EPOCH };
+    prepared.begin(start, terms)
+}
 
-    let mut identity = streams.stream(&path("identity"));
-    let mut configs = Vec::new();
-    for (index, stream) in media.streams.iter().enumerate() {
-        let random = streams.stream(&path(&format!("stream/{}", stream.id)));
-        let source = build_source(&stream.source, start, random)
-            .map_err(|error| WorldError::Source { flow: plan.id.clone(), error })?;
-        let names = StreamNames {
-            id: StreamId(index as u8),
-            kind: stream.kind,
-            // The top bits keep a flow's SSRCs apart, the rest is random as RFC 3550 asks.
-            ssrc: (index as u32 * 2) << 24 | identity.bits() as u32 & 0x00FF_FFFF,
-            rtx_ssrc: (index as u32 * 2 + 1) << 24 | identity.bits() as u32 & 0x00FF_FFFF,
-            clock_rate: source.clock_rate(),
-        };
-        let (first_sequence, timestamp_offset) = (identity.bits() as u16, identity.bits() as u32);
-        configs.push(StreamConfig { names, source, priority: stream.priority, first_sequence, timestamp_offset });
+/// A media flow before it begins: its names are drawn and its controller is made. What the ends of a call have to agree on
+/// first, and when they have, is open.
+pub struct PreparedFlow {
+    id: usize,
+    plan: FlowPlan,
+    media: MediaPlan,
+    streams: Streams,
+    signals: bool,
+    controller: Controller,
+    names: Vec<StreamNames>,
+    /// Sequence number and RTP timestamp that each stream begins with.
+    firsts: Vec<(u16, u32)>,
+    clock: Clock,
+}
+
+/// What the ends of a flow agree on before the first packet.
+pub struct Terms {
+    /// Header extension ids.
+    pub extensions: ExtensionIds,
+    /// The streams by their names on the wire.
+    pub streams: Vec<StreamNames>,
+    /// What the first stream sends, in place of the plan's source.
+    pub source: Option<Box<dyn Source>>,
+    /// What a calendar shows at the world's time zero, as time since 1970: sender reports say so.
+    pub calendar: Duration,
+}
+
+impl PreparedFlow {
+    /// Draws what the seed decides and makes the controller.
+    ///
+    /// # Errors
+    /// No such controller, or one that cannot be built.
+    pub fn new(
+        id: usize,
+        plan: &FlowPlan,
+        media: &MediaPlan,
+        registry: &Registry,
+        streams: &Streams,
+        signals: bool,
+    ) -> Result<Self, WorldError> {
+        let name = &media.controller.name;
+        let unknown = || WorldError::UnknownController { flow: plan.id.clone(), name: name.clone() };
+        let setup = Setup { start: media.start_rate, min: media.min_rate, max: media.most() };
+        let controller = registry
+            .get(name)
+            .ok_or_else(unknown)?
+            .build(&setup, &media.controller.config)
+            .map_err(|error| WorldError::Controller { flow: plan.id.clone(), error })?;
+
+        let mut identity = streams.stream(&format!("flow/{}/identity", plan.id));
+        let (mut names, mut firsts) = (Vec::new(), Vec::new());
+        for (index, stream) in media.streams.iter().enumerate() {
+            names.push(StreamNames {
+                id: StreamId(index as u8),
+                kind: stream.kind,
+                // The top bits keep a flow's SSRCs apart, the rest is random as RFC 3550 asks.
+                ssrc: (index as u32 * 2) << 24 | identity.bits() as u32 & 0x00FF_FFFF,
+                rtx_ssrc: (index as u32 * 2 + 1) << 24 | identity.bits() as u32 & 0x00FF_FFFF,
+                clock_rate: stream.source.clock_rate(),
+            });
+            firsts.push((identity.bits() as u16, identity.bits() as u32));
+        }
+        let offset = media.clock.offset.unwrap_or_else(|| identity.time_below(TimeDelta::from_secs(3600)));
+        let clock = Clock { offset, drift_ppb: media.clock.drift_ppb };
+        let (plan, media, streams) = (plan.clone(), media.clone(), *streams);
+        Ok(Self { id, plan, media, streams, signals, controller, names, firsts, clock })
     }
-    let names: Vec<StreamNames> = configs.iter().map(|c| c.names).collect();
-    let timing = configs.iter().map(|c| (c.timestamp_offset, c.names.clock_rate)).collect();
-    let offset = media.clock.offset.unwrap_or_else(|| identity.time_below(TimeDelta::from_secs(3600)));
-    let clock = Clock { offset, drift_ppb: media.clock.drift_ppb };
-    let rtcp = RtcpTiming { min_interval: media.rtcp_interval, session: most };
-    let hear = || if signals { Signals::heard() } else { Signals::unheard() };
 
-    let sender = SenderConfig {
-        extensions: Default::default(),
-        streams: configs,
-        start,
-        rtcp,
-        pacer_limit: media.pacer_limit,
-        retransmit: media.retransmit,
-        protection: media.protection,
-        ntp_origin: NTP_ORIGIN,
-    };
-    let receiver = ReceiverConfig {
-        extensions: Default::default(),
-        streams: names,
-        start: clock.at(start),
-        ssrc: 1,
-        rtcp,
-        nack: media.retransmit,
-    };
-    let receiver = MediaReceiver::new(receiver, &mut controller, streams.stream(&path("receiver/rtcp")), hear());
-    let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), hear());
-    Ok(MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing })
+    /// The streams by the names that were drawn for them.
+    pub fn names(&self) -> &[StreamNames] {
+        &self.names
+    }
+
+    /// RTP timestamp that each stream begins with.
+    pub fn first_timestamps(&self) -> impl Iterator<Item = u32> {
+        self.firsts.iter().map(|(_, timestamp)| *timestamp)
+    }
+
+    /// The controller, halves and all.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Both ends, on these terms, from `start` on.
+    ///
+    /// # Errors
+    /// A source that cannot be built.
+    pub fn begin(self, start: Time, terms: Terms) -> Result<MediaFlow, WorldError> {
+        let Self { id, plan, media, streams, signals, mut controller, firsts, clock, .. } = self;
+        let path = |what: &str| format!("flow/{}/{what}", plan.id);
+        let Terms { extensions, streams: names, mut source, calendar } = terms;
+        let mut configs = Vec::new();
+        for ((stream, names), first) in media.streams.iter().zip(&names).zip(&firsts) {
+            let random = streams.stream(&path(&format!("stream/{}", stream.id)));
+            let planned = || build_source(&stream.source, start, random);
+            let source = source
+                .take()
+                .map_or_else(planned, Ok)
+                .map_err(|error| WorldError::Source { flow: plan.id.clone(), error })?;
+            let (first_sequence, timestamp_offset) = *first;
+            let (names, priority) = (*names, stream.priority);
+            configs.push(StreamConfig { names, source, priority, first_sequence, timestamp_offset });
+        }
+        let timing = configs.iter().map(|c| (c.timestamp_offset, c.names.clock_rate)).collect();
+        let rtcp = RtcpTiming { min_interval: media.rtcp_interval, session: media.most() };
+        let hear = || if signals { Signals::heard() } else { Signals::unheard() };
+
+        let sender = SenderConfig {
+            extensions,
+            streams: configs,
+            start,
+            rtcp,
+            pacer_limit: media.pacer_limit,
+            retransmit: media.retransmit,
+            protection: media.protection,
+            ntp_origin: (calendar + NTP_TO_1970).as_nanos() as u64,
+        };
+        let receiver = ReceiverConfig {
+            extensions,
+            streams: names,
+            start: clock.at(start),
+            ssrc: 1,
+            rtcp,
+            nack: media.retransmit,
+        };
+        let receiver = MediaReceiver::new(receiver, &mut controller, streams.stream(&path("receiver/rtcp")), hear());
+        let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), hear());
+        Ok(MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing })
+    }
 }
 
 fn build_source(plan: &SourcePlan, start: Time, random: RandomStream) -> Result<Box<dyn Source>, SourceError> {

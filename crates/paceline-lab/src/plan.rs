@@ -4,7 +4,7 @@ use crate::label::Label;
 use crate::rows::HalfName;
 use crate::stats::Statistic;
 use paceline::Protection;
-use paceline_flow::source::{AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
+use paceline_flow::source::{self, AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
 use paceline_link::queue::DropTailLimit;
@@ -330,6 +330,14 @@ impl SourcePlan {
             Self::Encoder(c) => (c.min, c.max),
             Self::Frames(c, _) => (c.min, c.max),
             Self::Audio(c) => (c.rate, c.rate),
+        }
+    }
+
+    /// RTP timestamp units per second of what it makes.
+    pub fn clock_rate(&self) -> u32 {
+        match self {
+            Self::Ideal(_) | Self::Encoder(_) | Self::Frames(..) => source::VIDEO_CLOCK,
+            Self::Audio(_) => source::AUDIO_CLOCK,
         }
     }
 }

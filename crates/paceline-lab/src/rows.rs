@@ -322,6 +322,14 @@ pub trait RowSink {
     fn sight(&mut self, sight: &Sight<'_>) {
         let _ = sight;
     }
+    /// Whether [`artefact`](Self::artefact)s are wanted; asked once, before the run.
+    fn wants_artefacts(&self) -> bool {
+        false
+    }
+    /// Takes a file that the run left besides its rows, such as a log of a program that took part; after the last row.
+    fn artefact(&mut self, name: &str, bytes: Vec<u8>) {
+        let _ = (name, bytes);
+    }
 }
 
 impl<S: RowSink + ?Sized> RowSink for &mut S {
@@ -339,6 +347,12 @@ impl<S: RowSink + ?Sized> RowSink for &mut S {
     }
     fn sight(&mut self, sight: &Sight<'_>) {
         (**self).sight(sight);
+    }
+    fn wants_artefacts(&self) -> bool {
+        (**self).wants_artefacts()
+    }
+    fn artefact(&mut self, name: &str, bytes: Vec<u8>) {
+        (**self).artefact(name, bytes);
     }
 }
 
@@ -365,6 +379,14 @@ impl<S: RowSink> RowSink for Option<S> {
             sink.sight(sight);
         }
     }
+    fn wants_artefacts(&self) -> bool {
+        self.as_ref().is_some_and(S::wants_artefacts)
+    }
+    fn artefact(&mut self, name: &str, bytes: Vec<u8>) {
+        if let Some(sink) = self {
+            sink.artefact(name, bytes);
+        }
+    }
 }
 
 /// Two sinks in one.
@@ -386,5 +408,17 @@ impl<A: RowSink, B: RowSink> RowSink for (A, B) {
     fn sight(&mut self, sight: &Sight<'_>) {
         self.0.sight(sight);
         self.1.sight(sight);
+    }
+    fn wants_artefacts(&self) -> bool {
+        self.0.wants_artefacts() || self.1.wants_artefacts()
+    }
+    fn artefact(&mut self, name: &str, bytes: Vec<u8>) {
+        match self.0.wants_artefacts() {
+            false => self.1.artefact(name, bytes),
+            true => {
+                self.1.artefact(name, bytes.clone());
+                self.0.artefact(name, bytes);
+            }
+        }
     }
 }

@@ -226,6 +226,7 @@ impl Store {
             failed: None,
             temporary,
             parts: Parts::none(),
+            artefacts: Vec::new(),
             dir: self.dir.clone(),
             header: header.clone(),
             manifest,
@@ -289,6 +290,8 @@ pub struct RunStore {
     failed: Option<StoreError>,
     temporary: Temporary,
     parts: Parts,
+    /// Files by name that the run left besides its rows.
+    artefacts: Vec<(String, Vec<u8>)>,
     dir: PathBuf,
     header: RunHeader,
     manifest: RunManifest,
@@ -304,6 +307,12 @@ impl RowSink for RunStore {
     }
     fn wants_signals(&self) -> bool {
         true
+    }
+    fn wants_artefacts(&self) -> bool {
+        true
+    }
+    fn artefact(&mut self, name: &str, bytes: Vec<u8>) {
+        self.artefacts.push((name.to_owned(), bytes));
     }
 }
 
@@ -352,13 +361,18 @@ impl RunStore {
     /// are left to the next start.
     pub fn finish(self, result: &serde_json::Value) -> Result<PathBuf, StoreError> {
         // In this order, so that on an error the files are closed before their folder is removed.
-        let Self { temporary, tables, failed, parts, dir, header, manifest, base } = self;
+        let Self { temporary, tables, failed, parts, artefacts, dir, header, manifest, base } = self;
         let run = StoredRun::begun(&header, &manifest, &base);
         let about = About::of(run, manifest, &header);
         let finished = match failed {
             Some(failed) => Err(failed),
             None => assembled(&dir, temporary, tables, &parts, &base)
-                .and_then(|(folder, files)| place(&dir, folder, files, about, result)),
+                .and_then(|(folder, files)| {
+                    for (name, bytes) in &artefacts {
+                        files::write_synced(&folder.path().join(name), bytes)?;
+                    }
+                    place(&dir, folder, files, about, result)
+                }),
         };
         if finished.is_err() {
             parts.leave();

@@ -23,6 +23,12 @@ impl Monotonic {
         Time::from_nanos(reading(ClockId::CLOCK_MONOTONIC) - self.zero)
     }
 
+    /// What a calendar shows at the world's time zero, as time since 1970.
+    pub fn calendar_at_zero(&self) -> Duration {
+        let since = reading(ClockId::CLOCK_REALTIME) - (self.now() - Time::ZERO).as_nanos();
+        Duration::from_nanos(since.max(0) as u64)
+    }
+
     /// The time of a stamp that the kernel took lately on the wall clock, as time since 1970. A step of the wall clock
     /// between stamp and call shifts it, so the answer is never later than now.
     pub fn of_stamp(&self, stamp: Duration) -> Time {
@@ -65,5 +71,9 @@ mod tests {
         // The two clocks are read one after the other, and either may be adjusted by a few hundred ppm.
         assert!(of_stamp >= before - TimeDelta::from_millis(1) && of_stamp <= after, "{before} {of_stamp} {after}");
         assert!(clock.of_stamp(stamp + Duration::from_secs(3600)) <= clock.now(), "not from the future");
+        let zero = clock.of_stamp(clock.calendar_at_zero());
+        assert!(zero <= clock.now(), "time zero is yet to come, so its stamp is cut at now");
+        let past = clock.of_stamp(clock.calendar_at_zero() - Duration::from_secs(60));
+        assert!((past - Time::from_secs(-60)).abs() < TimeDelta::from_millis(1), "{past}");
     }
 }

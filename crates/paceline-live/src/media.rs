@@ -3,7 +3,8 @@
 use crate::classify::port_of;
 use crate::clock::Monotonic;
 use crate::relay::receive_buffer;
-use crate::wait::{Rank, Timing, be_punctual};
+use crate::track::Run;
+use crate::wait::{Rank, be_punctual};
 use hdrhistogram::Histogram;
 use paceline_flow::{Datagram, IP_UDP_HEADERS};
 use paceline_lab::media::MediaFlow;
@@ -14,7 +15,7 @@ use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 /// Room for one read: the kernel may join datagrams.
@@ -57,29 +58,6 @@ impl MediaEnd {
         receive_buffer(&socket)?;
         let peer = (peer, port_of(id)).into();
         Ok(Self { flow, end, socket, state, peer, stop, last: Time::ZERO })
-    }
-
-    /// When it wants to be served.
-    fn timeout(&self) -> Time {
-        match self.end {
-            End::Sender => self.flow.sender.poll_timeout(),
-            End::Receiver => self.flow.clock.when(self.flow.receiver.poll_timeout(), self.last),
-        }
-    }
-
-    /// Takes what has come, serves its timeout if that is due, and sends what there is to send.
-    fn serve(&mut self, now: Time, clock: &Monotonic, room: &mut Room, told: &Sender<Row>) -> io::Result<()> {
-        self.receive(clock, room, told)?;
-        let now = now.max(self.last);
-        self.last = now;
-        if self.timeout() <= now {
-            match self.end {
-                End::Sender => self.flow.sender.handle_timeout(now),
-                End::Receiver => self.flow.receiver.handle_timeout(self.flow.clock.at(now)),
-            }
-            self.drain(now, told);
-        }
-        Ok(())
     }
 
     fn receive(&mut self, clock: &Monotonic, room: &mut Room, told: &Sender<Row>) -> io::Result<()> {
@@ -158,36 +136,86 @@ impl MediaEnd {
     }
 }
 
-/// How often the wish to stop is looked at.
+impl Served for MediaEnd {
+    type Room = Room;
+
+    fn timeout(&self) -> Time {
+        match self.end {
+            End::Sender => self.flow.sender.poll_timeout(),
+            End::Receiver => self.flow.clock.when(self.flow.receiver.poll_timeout(), self.last),
+        }
+    }
+
+    fn stop(&self) -> Time {
+        self.stop
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn serve(&mut self, now: Time, clock: &Monotonic, room: &mut Room, told: &Sender<Row>) -> io::Result<()> {
+        self.receive(clock, room, told)?;
+        let now = now.max(self.last);
+        self.last = now;
+        if self.timeout() <= now {
+            match self.end {
+                End::Sender => self.flow.sender.handle_timeout(now),
+                End::Receiver => self.flow.receiver.handle_timeout(self.flow.clock.at(now)),
+            }
+            self.drain(now, told);
+        }
+        Ok(())
+    }
+}
+
+/// An end of a media flow that this process serves.
+pub trait Served {
+    /// What it reads into, shared with the others of its side.
+    type Room: Default;
+    /// When it wants to be served.
+    fn timeout(&self) -> Time;
+    /// When it falls silent.
+    fn stop(&self) -> Time;
+    /// Readable when something has come for it.
+    fn socket(&self) -> BorrowedFd<'_>;
+    /// Takes what has come, serves its timeout if that is due, and sends what there is to send.
+    ///
+    /// # Errors
+    /// Its socket is gone.
+    fn serve(&mut self, now: Time, clock: &Monotonic, room: &mut Self::Room, told: &Sender<Row>) -> io::Result<()>;
+}
+
+/// How often each end is served at least, and the wish to stop looked at.
 const LOOK: TimeDelta = TimeDelta::from_millis(50);
 
 /// Where datagrams are read into.
-struct Room {
+pub struct Room {
     buffers: [Vec<u8>; BATCH],
     metas: [RecvMeta; BATCH],
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { buffers: std::array::from_fn(|_| vec![0; ROOM]), metas: [RecvMeta::default(); BATCH] }
+    }
 }
 
 /// How late timers were served, ns; ten seconds at most.
 pub type Lateness = Histogram<u64>;
 
-/// Runs the ends that are on one side until the last has stopped, `until` has come or `stop` is set, and answers how late their timers were served. Rows
-/// go to `told`.
+/// Runs the ends that are on one side until the last has stopped or the run is over, and answers how late their timers were
+/// served.
 ///
 /// # Errors
 /// A socket is gone.
-pub fn run(
-    mut ends: Vec<MediaEnd>,
-    clock: Monotonic,
-    timing: Timing,
-    until: Time,
-    stop: &AtomicBool,
-    told: &Sender<Row>,
-) -> io::Result<Lateness> {
+pub fn run<E: Served>(mut ends: Vec<E>, run: &Run<'_>) -> io::Result<Lateness> {
     be_punctual(Rank::End);
+    let clock = run.clock;
     let mut late = Lateness::new_with_bounds(1, 10_000_000_000, 3).expect("these bounds are possible");
-    let mut room = Room { buffers: std::array::from_fn(|_| vec![0; ROOM]), metas: [RecvMeta::default(); BATCH] };
+    let mut room = E::Room::default();
     let begin = TimeDelta::ZERO - (clock.now() - Time::ZERO);
-    timing.wait(&[], begin);
+    run.timing.wait(&[], begin);
     loop {
         for end in &mut ends {
             let now = clock.now();
@@ -195,14 +223,13 @@ pub fn run(
             if due <= now {
                 late.saturating_record((now - due).as_nanos() as u64);
             }
-            end.serve(now, &clock, &mut room, told)?;
+            end.serve(now, &clock, &mut room, &run.told)?;
         }
         let now = clock.now();
-        ends.retain(|end| now < end.stop.min(until) && !stop.load(Ordering::Relaxed));
-        let Some(next) = ends.iter().map(|end| end.timeout().min(end.stop).min(until).min(now + LOOK)).min() else {
-            return Ok(late);
-        };
-        let sockets: Vec<BorrowedFd<'_>> = ends.iter().map(|end| end.socket.as_fd()).collect();
-        timing.wait(&sockets, next - clock.now());
+        ends.retain(|end| now < end.stop().min(run.end) && !run.stop.load(Ordering::Relaxed));
+        let next = ends.iter().map(|end| end.timeout().min(end.stop()).min(run.end).min(now + LOOK)).min();
+        let Some(next) = next else { return Ok(late) };
+        let sockets: Vec<BorrowedFd<'_>> = ends.iter().map(Served::socket).collect();
+        run.timing.wait(&sockets, next - clock.now());
     }
 }

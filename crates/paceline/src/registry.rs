@@ -3,6 +3,7 @@
 use crate::guard::Guard;
 use crate::{Controller, Field, FieldInfo, Fields, SendHalf, SignalSpec, fixed, gcc, nada, scream};
 use paceline_units::Rate;
+use std::borrow::Cow;
 
 /// What the flow tells a controller at birth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,23 +74,32 @@ pub enum ConfigError {
 /// A registered controller.
 pub struct Entry {
     name: &'static str,
-    summary: &'static str,
+    summary: Cow<'static, str>,
     source: &'static str,
     factory: Box<dyn Factory>,
+    /// In place of those of the factory.
+    signals: Option<SignalTables>,
 }
+
+/// Signals of the send half, and of the receive half.
+type SignalTables = (&'static [SignalSpec], &'static [SignalSpec]);
 
 impl Entry {
     /// A controller under `name`, from a config with its defaults. `source`: the document that it follows.
     pub fn new<C: Config>(name: &'static str, summary: &'static str, source: &'static str, config: C) -> Self {
-        Self { name, summary, source, factory: Box::new(config) }
+        Self { name, summary: summary.into(), source, factory: Box::new(config), signals: None }
+    }
+    /// The same controller in a world where somebody else plays one of its halves: what that half shows there.
+    pub fn played(self, summary: String, signals: (&'static [SignalSpec], &'static [SignalSpec])) -> Self {
+        Self { summary: summary.into(), signals: Some(signals), ..self }
     }
     /// The name by which scenarios ask for it.
     pub fn name(&self) -> &'static str {
         self.name
     }
     /// A line on it.
-    pub fn summary(&self) -> &'static str {
-        self.summary
+    pub fn summary(&self) -> &str {
+        &self.summary
     }
     /// The document that it follows.
     pub fn source(&self) -> &'static str {
@@ -101,7 +111,7 @@ impl Entry {
     }
     /// Signals of the send half and of the receive half.
     pub fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
-        self.factory.signals()
+        self.signals.unwrap_or_else(|| self.factory.signals())
     }
     /// Whether what the receiver says steers it.
     pub fn controls(&self) -> bool {
@@ -151,6 +161,11 @@ impl Registry {
     pub fn add(&mut self, entry: Entry) {
         assert!(self.get(entry.name).is_none(), "the name `{}` is taken", entry.name);
         self.entries.push(entry);
+    }
+
+    /// The same controllers, each as `change` makes it.
+    pub fn map(self, change: impl FnMut(Entry) -> Entry) -> Self {
+        Self { entries: self.entries.into_iter().map(change).collect() }
     }
 
     /// The controller of this name.

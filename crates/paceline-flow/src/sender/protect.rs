@@ -236,6 +236,7 @@ mod tests {
             sequence: i as u16,
             timestamp: 0,
             payload: 942,
+            offset: 942 * i as u32,
             picture: 0,
             start: i == 0,
             marker: i == 9,

@@ -3,7 +3,7 @@
 use super::protect::{Cut, FEC_HEADERS, write_payload_head};
 use super::{MediaSender, OVERHEAD_MEMORY, Queued, QueuedKind, SenderEvent, Sent, rtp_timestamp};
 use crate::allocation::Claim;
-use crate::datagram::{Datagram, IP_UDP_HEADERS};
+use crate::datagram::{Datagram, FramePiece, IP_UDP_HEADERS};
 use crate::padding::PADDING_PAYLOAD;
 use crate::resend::MediaPacket;
 use crate::source::Frame;
@@ -66,6 +66,7 @@ impl MediaSender {
             sequence: first.wrapping_add(i as u16),
             timestamp,
             payload: (bytes / count + u64::from(i < bytes % count)) as u16,
+            offset: (bytes / count * i + i.min(bytes % count)) as u32,
             picture,
             start: i == 0,
             marker: i + 1 == count,
@@ -147,7 +148,8 @@ impl MediaSender {
             PacketKind::Media
         };
         len += write_payload_head(&packet, &names, stream.red, &mut buffer[len..]);
-        out.set_len(len, packet.payload as u64, self.ecn);
+        let piece = FramePiece { stream: names.id, timestamp: packet.timestamp, offset: packet.offset };
+        out.set_media(len, packet.payload as u64, piece, self.ecn);
         self.count_sent(now, (ssrc, sequence), out.size(), names.id, kind)
     }
 

@@ -5,7 +5,7 @@
 
 use super::error::check;
 use super::whole_bytes::WholeBytes;
-use super::{Frame, Source, SourceError};
+use super::{AUDIO_CLOCK, Frame, Source, SourceError};
 use paceline_units::{Rate, Time, TimeDelta};
 
 /// What an [`Audio`] source is made from. The default is 20 kbps in frames of 20 ms.
@@ -32,9 +32,6 @@ pub struct Audio {
     exact: f64,
     bytes: WholeBytes,
 }
-
-/// RTP timestamp units per second, as Opus has them (RFC 7587, section 4.1).
-const CLOCK: u32 = 48_000;
 
 impl Audio {
     /// A source whose first frame is due at `start`.
@@ -67,7 +64,7 @@ impl Source for Audio {
         (self.config.rate, self.config.rate)
     }
     fn clock_rate(&self) -> u32 {
-        CLOCK
+        AUDIO_CLOCK
     }
 }
 

@@ -61,7 +61,10 @@ pub trait Source: Send {
 }
 
 /// RTP timestamp units per second of every video source (RFC 3551, section 5).
-const VIDEO_CLOCK: u32 = 90_000;
+pub const VIDEO_CLOCK: u32 = 90_000;
+
+/// RTP timestamp units per second of every audio source (RFC 7587, section 4.1).
+pub const AUDIO_CLOCK: u32 = 48_000;
 
 #[cfg(test)]
 mod testing {

@@ -1,11 +1,14 @@
 //! Reports as a browser shows them: they open without a network and without a complaint, every plot has something in it,
 //! and what a plot holds is what the tables say.
 
+#![cfg(unix)]
+
 mod chromium;
 mod expected;
 mod folder;
 
 use chromium::Browser;
+use paceline_chromium::required;
 use folder::{Scratch, Wanted, run_into};
 use serde_json::{Value, json};
 use std::fs;
@@ -110,11 +113,13 @@ fn compare(browser: &mut Browser, dir: &Path) {
 
 /// Pages of these runs, each of which is opened and compared.
 fn look(name: &str, wanted: &[Wanted<'_>]) {
-    let Some(program) = chromium::installed() else { return };
+    if required().is_none() {
+        return;
+    }
     let scratch = Scratch::new(name);
     let dir = scratch.0.join("results");
     wanted.iter().for_each(|wanted| run_into(&dir, *wanted));
-    let mut browser = Browser::start(&program, &scratch.0.join("profile"));
+    let mut browser = Browser::start();
     open(&mut browser, &dir);
     compare(&mut browser, &dir);
 }
@@ -127,13 +132,15 @@ fn table_1_under_two_controllers() {
 /// Each controller is a box and a colour, each seed a box; at first the first seed is shown.
 #[test]
 fn seeds_of_two_controllers_are_shown_and_hidden_together() {
-    let Some(program) = chromium::installed() else { return };
+    if required().is_none() {
+        return;
+    }
     let scratch = Scratch::new("seeds");
     let dir = scratch.0.join("results");
     for controller in [None, Some("fixed")] {
         run_into(&dir, Wanted { controller, seeds: &[1, 2], ..TABLE_1 });
     }
-    let mut browser = Browser::start(&program, &scratch.0.join("profile"));
+    let mut browser = Browser::start();
     let page = open(&mut browser, &dir);
     compare(&mut browser, &dir);
     browser.open(&page);
@@ -175,11 +182,13 @@ fn figure_11_in_its_cases() {
 
 #[test]
 fn a_million_points_of_many_runs_are_one_small_page() {
-    let Some(program) = chromium::installed() else { return };
+    if required().is_none() {
+        return;
+    }
     let scratch = Scratch::new("million");
     let dir = scratch.0.join("results");
     run_into(&dir, Wanted { seeds: &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], ..TABLE_1 });
-    let mut browser = Browser::start(&program, &scratch.0.join("profile"));
+    let mut browser = Browser::start();
     let page = open(&mut browser, &dir);
     let size = fs::metadata(&page).unwrap().len();
     let points = browser.evaluate("paceline.points").as_u64().unwrap();
@@ -222,13 +231,15 @@ fn a_million_points_of_many_runs_are_one_small_page() {
 /// Filters are style alone: what they hide is gone from the matrix and from the tables, and so is what has nothing left.
 #[test]
 fn a_scoreboard_is_filtered_without_a_script_and_fits_a_phone() {
-    let Some(program) = chromium::installed() else { return };
+    if required().is_none() {
+        return;
+    }
     let scratch = Scratch::new("scoreboard");
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scoreboard/mmsys16");
     let page = scratch.0.join("scoreboard.html");
     paceline_report::scoreboard::write(&kept, &page).unwrap();
     let board: Value = serde_json::from_slice(&fs::read(kept.join("scoreboard.json")).unwrap()).unwrap();
-    let mut browser = Browser::start(&program, &scratch.0.join("profile"));
+    let mut browser = Browser::start();
     browser.requests.clear();
     browser.call("Page.navigate", json!({"url": format!("file://{}", page.display())}));
     browser.evaluate(
@@ -279,13 +290,13 @@ fn a_scoreboard_is_filtered_without_a_script_and_fits_a_phone() {
 #[ignore = "writes the README's picture"]
 fn picture() {
     let to = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names the file");
-    let program = chromium::installed().expect("a picture needs a browser");
+    required().expect("a picture needs a browser");
     let scratch = Scratch::new("picture");
     let dir = scratch.0.join("results");
     for controller in ["gcc-2016", "fixed"] {
         run_into(&dir, Wanted { controller: Some(controller), ..TABLE_1 });
     }
-    let mut browser = Browser::start(&program, &scratch.0.join("profile"));
+    let mut browser = Browser::start();
     let (width, height) = (1100.0, 900.0);
     let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
     browser.call("Emulation.setDeviceMetricsOverride", screen);
