@@ -3,11 +3,11 @@
 use miette::{Result, miette};
 #[cfg(target_os = "linux")]
 use paceline_lab::moves::Moves;
+#[cfg(target_os = "linux")]
+use paceline_lab::pictures::Pictures;
 use paceline_lab::scenario::suggestion;
 use paceline_lab::sim::Simulator;
 use paceline_lab::world::World;
-#[cfg(target_os = "linux")]
-use paceline_watch::Pictures;
 use std::process::ExitCode;
 
 /// What joins a world to people who watch it.

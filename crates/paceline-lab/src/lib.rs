@@ -33,6 +33,7 @@ pub mod media;
 pub mod metrics;
 pub mod moves;
 pub mod network;
+pub mod pictures;
 pub mod plan;
 pub mod reproduce;
 pub mod rows;

@@ -193,7 +193,8 @@ impl Track {
                 let run = run.clone();
                 scope.spawn(ending(&stop, move || ends.conduct(&run)))
             };
-            let link = scope.spawn(ending(&stop, || carry(&run, ends, devices, moves.as_ref())));
+            let moves = moves.as_ref();
+            let link = scope.spawn(ending(&stop, move || carry(&run, ends, devices, moves)));
             merge(&all_told, rows, || clock.now(), end);
             let late = sides.into_iter().map(join).collect::<Result<Vec<_>, _>>();
             // What the conductor says is the cause, where it is a cause: the ends know only that they are to end.

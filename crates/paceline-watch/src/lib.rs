@@ -8,15 +8,13 @@
 //!
 //! The run never waits for the page. Rows are summed up in a ring of points, of pictures the latest is kept, and each page is
 //! served by a thread of its own: a slow one misses points, or is closed. Nothing here knows what world it is; all it asks of
-//! one is to tell rows early, to take [`Moves`](paceline_lab::moves::Moves), and to give pictures if it has any.
+//! one is to tell rows early, to take [`Moves`](paceline_lab::moves::Moves), and to put [`Pictures`](paceline_lab::pictures::Pictures) if it has any.
 
 mod asked;
 mod board;
 mod page;
-mod pictures;
 mod request;
 mod server;
 
 pub use board::Sink;
-pub use pictures::Pictures;
 pub use server::{Look, Watch};

@@ -4,16 +4,16 @@
 use crate::asked::{self, RANGES};
 use crate::board::{Shared, Sink};
 use crate::page;
-use crate::pictures::Pictures;
 use crate::request::{BUSY, Door, Refusal, Wanted, read_head};
 use paceline_lab::moves::Moves;
 use paceline_lab::network::End;
+use paceline_lab::pictures::Pictures;
 use paceline_lab::plan::Plan;
 use paceline_lab::rows::RunHeader;
 use paceline_lab::store::Setting;
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -33,6 +33,9 @@ const SLOWEST: Duration = Duration::from_secs(3);
 
 /// How often a page is told what is new.
 const TURN: Duration = Duration::from_millis(40);
+
+/// How often it is shown another picture of an end.
+const PICTURE: Duration = Duration::from_millis(95);
 
 /// What a page may say at once.
 const LONGEST: usize = 1024;
@@ -253,7 +256,7 @@ fn answer(stream: &mut TcpStream, status: &str, kind: &str, more: &str, body: &s
 fn serve(socket: &mut WebSocket<TcpStream>, served: &Served) -> tungstenite::Result<()> {
     socket.send(Message::text(served.hello.as_str()))?;
     let mut next = 0;
-    let mut seen = vec![[0; 2]; served.flows];
+    let mut seen = vec![[(0, None::<Instant>); 2]; served.flows];
     loop {
         match socket.read() {
             Ok(Message::Text(text)) => match asked::read(&text) {
@@ -274,8 +277,11 @@ fn serve(socket: &mut WebSocket<TcpStream>, served: &Served) -> tungstenite::Res
         }
         for (flow, seen) in seen.iter_mut().enumerate() {
             for (end, seen) in [End::Sender, End::Receiver].into_iter().zip(seen) {
-                if let Some((number, jpeg)) = served.pictures.since(flow, end, *seen) {
-                    *seen = number;
+                if seen.1.is_some_and(|last| last.elapsed() < PICTURE) {
+                    continue;
+                }
+                if let Some((number, jpeg)) = served.pictures.since(flow, end, seen.0) {
+                    *seen = (number, Some(Instant::now()));
                     let picture: Vec<u8> = [flow as u8, end as u8].into_iter().chain(jpeg.iter().copied()).collect();
                     socket.send(Message::binary(picture))?;
                 }
@@ -295,6 +301,7 @@ mod tests {
     use paceline_lab::moves::Move;
     use paceline_units::Rate;
     use std::io::Read;
+    use std::net::SocketAddr;
 
     fn watch() -> (Watch, Moves, Pictures) {
         let (plan, header) = call();

@@ -184,4 +184,10 @@ impl RowSink for Kept<'_> {
     fn wants_signals(&self) -> bool {
         true
     }
+    fn wants_artefacts(&self) -> bool {
+        self.rows.wants_artefacts()
+    }
+    fn artefact(&mut self, name: &str, bytes: Vec<u8>) {
+        self.rows.artefact(name, bytes);
+    }
 }
