@@ -1,22 +1,30 @@
 //! The calls of a run: who is at their ends, how they begin, what they say each second, how they end.
 
-use crate::classify::{ByDescription, Directory, Rendered};
-use crate::mode::{Mode, mode, trials};
 use crate::browsers::Browsers;
+use crate::classify::{ByDescription, Directory, Rendered};
+use crate::endpoint::{Endpoint, EndpointError};
+use crate::mode::{Mode, mode, trials};
+use crate::ours::{OurEnd, Ours, Question};
 use crate::signalling::{Description, SdpError, over_udp, with_rates};
 use crate::stats::{Look, OLDEST, Statistics};
 use paceline::Registry;
 use paceline_chromium::{Error, Page};
+use paceline_lab::network::End;
+use paceline_lab::pictures::Pictures;
 use paceline_lab::plan::{FlowPlan, MediaPlan, Plan};
 use paceline_lab::rows::Row;
 use paceline_lab::sim;
 use paceline_lab::world::WorldError;
-use paceline_live::classify::ByPort;
+use paceline_live::classify::{ByPort, port_of};
 use paceline_live::link::{Classify, Side};
-use paceline_live::media::Lateness;
+use paceline_live::media::{self, Lateness};
 use paceline_live::track::{MediaEnds, Run, Track, address_of, sender_side};
 use paceline_units::{FlowId, StreamId, Time, TimeDelta};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::net::SocketAddrV4;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +33,12 @@ const LOOK: TimeDelta = TimeDelta::from_millis(250);
 
 /// Statistics are asked for with every so many looks: once a second.
 const STATISTICS: u64 = 4;
+
+/// How large a page is on which somebody watches a call, px.
+const SHOWN: (u32, u32) = (640, 360);
+
+/// Of the pictures that a screen shows, 60 a second, one in so many.
+const SHOWN_ONE_IN: u32 = 5;
 
 /// Why a call broke.
 #[derive(Debug, thiserror::Error)]
@@ -36,19 +50,33 @@ pub enum CallError {
     /// The ends cannot call each other.
     #[error(transparent)]
     Description(#[from] SdpError),
+    /// Our end did not do its part.
+    #[error("our end: {0}")]
+    Ours(#[from] EndpointError),
+    /// Our end is gone.
+    #[error("our end does not answer")]
+    Silent,
 }
 
 /// The media flows of a run.
 pub struct Calls {
     /// By flow; none: not a media flow.
     calls: Vec<Option<Call>>,
+    /// Where our ends hear, by flow and side, until they are made.
+    ours: Mutex<Vec<(usize, Side, Receiver<Question>)>>,
     directory: Directory,
 }
 
 /// One of them.
 struct Call {
-    sender: Page,
-    receiver: Page,
+    sender: Party,
+    receiver: Party,
+}
+
+/// Who is at an end.
+enum Party {
+    Chromium(Page),
+    Ours(Ours),
 }
 
 impl Calls {
@@ -57,19 +85,103 @@ impl Calls {
     /// # Errors
     /// Chromium does not start.
     pub fn prepare(plan: &Plan, registry: &Registry, track: &Track, browsers: &mut Browsers) -> Result<Self, Error> {
-        let mut calls = Vec::new();
-        for flow in &plan.flows {
+        let (mut calls, mut hear) = (Vec::new(), Vec::new());
+        for (id, flow) in plan.flows.iter().enumerate() {
             let Some(media) = flow.media() else {
                 calls.push(None);
                 continue;
             };
             let entry = registry.get(&media.controller.name).expect("the plan was checked");
-            let (trials, from) = (trials(entry), sender_side(flow.direction));
-            let sender = browsers.page(track, from, trials, true)?;
-            let receiver = browsers.page(track, from.other(), trials, false)?;
+            let (mode, trials, from) = (mode(entry), trials(entry), sender_side(flow.direction));
+            let mut party = |side: Side, sends: bool, ours: bool| match ours {
+                false => browsers.page(track, side, trials, sends).map(Party::Chromium),
+                true => {
+                    let (ours, questions) = Ours::new();
+                    hear.push((id, side, questions));
+                    Ok(Party::Ours(ours))
+                }
+            };
+            let sender = party(from, true, mode == Some(Mode::SendSide))?;
+            let receiver = party(from.other(), false, mode == Some(Mode::ReceiveSide))?;
             calls.push(Some(Call { sender, receiver }));
         }
-        Ok(Self { calls, directory: Directory::default() })
+        Ok(Self { calls, ours: Mutex::new(hear), directory: Directory::default() })
+    }
+
+    /// Shows what Chromium's ends look like, for as long as they are there.
+    ///
+    /// # Errors
+    /// Chromium shows nothing.
+    pub fn show(&self, pictures: &Pictures) -> Result<(), Error> {
+        for (id, call) in self.calls.iter().enumerate() {
+            let Some(call) = call else { continue };
+            for (end, party) in [(End::Sender, &call.sender), (End::Receiver, &call.receiver)] {
+                let Some(page) = party.page() else { continue };
+                let pictures = pictures.clone();
+                let size = json!({"width": SHOWN.0, "height": SHOWN.1, "deviceScaleFactor": 1, "mobile": false});
+                page.call("Emulation.setDeviceMetricsOverride", size)?;
+                page.screencast(SHOWN.0, SHOWN_ONE_IN, move |jpeg| pictures.put(id, end, jpeg))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Our ends on one side, whose namespace the calling thread is in.
+    fn our_ends(&self, side: Side, run: &Run<'_>) -> Result<Vec<OurEnd>, WorldError> {
+        let mut hear = self.ours.lock().unwrap_or_else(PoisonError::into_inner);
+        let (here, elsewhere) = hear.drain(..).partition(|(_, of, _)| *of == side);
+        *hear = elsewhere;
+        let made = Vec::into_iter(here).map(|(id, _, questions)| {
+            let flow = &run.plan.flows[id];
+            let media = flow.media().expect("calls are media flows");
+            let at = SocketAddrV4::new(address_of(side), port_of(id));
+            let (registry, streams, signals) = (run.registry, run.streams, run.signals);
+            let endpoint = match run.senders[id] == side {
+                true => Endpoint::sender(id, flow, media, registry, streams, signals, at, None),
+                false => Endpoint::receiver(id, flow, media, registry, streams, signals, at),
+            };
+            let endpoint = endpoint.map_err(|error| broken(flow, &error.into()))?;
+            Ok(OurEnd { endpoint, questions, stop: flow.stop })
+        });
+        made.collect()
+    }
+}
+
+fn broken(flow: &FlowPlan, error: &CallError) -> WorldError {
+    WorldError::Broken { cause: format!("call `{}`: {error}", flow.id) }
+}
+
+impl Party {
+    /// What a sender offers; as Chromium it sends no more than `most`, bit/s.
+    fn offer(&self, most: u64) -> Result<String, CallError> {
+        match self {
+            Self::Chromium(page) => sdp(page, &format!("offer({most})")),
+            Self::Ours(ours) => Ok(ours.offer().ok_or(CallError::Silent)??),
+        }
+    }
+
+    /// What a receiver answers.
+    fn answer(&self, offer: &str) -> Result<String, CallError> {
+        match self {
+            Self::Chromium(page) => sdp(page, &format!("answer({})", quoted(offer))),
+            Self::Ours(ours) => Ok(ours.answer(offer).ok_or(CallError::Silent)??),
+        }
+    }
+
+    /// The sender hears the answer.
+    fn accept(&self, answer: &str) -> Result<(), CallError> {
+        match self {
+            Self::Chromium(page) => page.evaluate(&format!("accept({})", quoted(answer))).map(|_| ())?,
+            Self::Ours(ours) => ours.accept(answer).ok_or(CallError::Silent)?.map(|_| ())?,
+        }
+        Ok(())
+    }
+
+    fn page(&self) -> Option<&Page> {
+        match self {
+            Self::Chromium(page) => Some(page),
+            Self::Ours(_) => None,
+        }
     }
 }
 
@@ -89,8 +201,7 @@ pub fn refusal(plan: &Plan, registry: &Registry) -> Option<WorldError> {
             return Some(WorldError::UnknownController { flow: id.clone(), name: name.clone() });
         };
         match mode(entry) {
-            Some(Mode::Browser) => {}
-            Some(_) => return refused(format!("flow `{id}`: our own end is not built yet"), "use `chromium`"),
+            Some(_) => {}
             None => {
                 return refused(
                     format!("flow `{id}`: a browser can neither be steered by `{name}` nor report to it"),
@@ -108,8 +219,9 @@ impl MediaEnds for Calls {
         Box::new(ByDescription { directory: &self.directory, others, clock: run.clock })
     }
 
-    fn serve(&self, _: Side, _: &Run<'_>) -> Result<Lateness, WorldError> {
-        Ok(Lateness::new_with_bounds(1, 10_000_000_000, 3).expect("these bounds are possible"))
+    fn serve(&self, side: Side, run: &Run<'_>) -> Result<Lateness, WorldError> {
+        let ends = self.our_ends(side, run)?;
+        media::run(ends, run).map_err(|error| WorldError::Broken { cause: error.to_string() })
     }
 
     fn conduct(&self, run: &Run<'_>) -> Result<(), WorldError> {
@@ -123,10 +235,8 @@ impl MediaEnds for Calls {
                     scope.spawn(move || {
                         let done = held.hold();
                         // One call that breaks ends the run.
-                        if done.is_err() {
-                            run.stop.store(true, std::sync::atomic::Ordering::Relaxed);
-                        }
-                        done.map_err(|error| WorldError::Broken { cause: format!("call `{}`: {error}", flow.id) })
+                        run.stop.fetch_or(done.is_err(), Ordering::Relaxed);
+                        done.map_err(|error| broken(flow, &error))
                     })
                 })
                 .collect();
@@ -160,32 +270,38 @@ impl Held<'_> {
             if due >= self.flow.stop || !self.wait(due) {
                 break;
             }
-            self.frames(&self.call.receiver)?;
+            let (sends, receives) = (self.call.sender.page(), self.call.receiver.page());
+            receives.map_or(Ok(()), |page| self.frames(page))?;
             if n % STATISTICS == 0 {
-                self.statistics(&self.call.sender, &mut sender)?;
-                self.statistics(&self.call.receiver, &mut receiver)?;
+                sends.map_or(Ok(()), |page| self.statistics(page, &mut sender))?;
+                receives.map_or(Ok(()), |page| self.statistics(page, &mut receiver))?;
             }
         }
         self.wait(self.flow.stop);
-        self.call.sender.evaluate("hangUp()")?;
-        self.call.receiver.evaluate("hangUp()")?;
+        for page in [self.call.sender.page(), self.call.receiver.page()].into_iter().flatten() {
+            page.evaluate("hangUp()")?;
+        }
         Ok(())
     }
 
     /// The ends tell each other of themselves, past the link; then they find each other over it.
     fn begin(&self) -> Result<(), CallError> {
-        let Self { id, directory, call, .. } = *self;
+        let Self { id, directory, call, media, .. } = *self;
         let side = self.run.senders[id];
-        let (_, most) = self.media.streams[0].source.range();
-        let offer = sdp(&call.sender, &format!("offer({})", most.as_bps()))?;
+        let (_, most) = media.streams[0].source.range();
+        let offer = call.sender.offer(most.as_bps())?;
         let described = Description::read(&offer, "the sender", address_of(side))?;
         directory.call(id, side, &described);
-        let answer = sdp(&call.receiver, &format!("answer({})", quoted(&offer)))?;
+        let answer = call.receiver.answer(&offer)?;
         let answering = Description::read(&answer, "the receiver", address_of(side.other()))?;
         directory.reachable(id, side.other(), &answering);
-        let answer = with_rates(&answer, described.media, self.media.start_rate.as_bps(), self.media.min_rate.as_bps());
-        call.sender.evaluate(&format!("accept({})", quoted(&answer)))?;
-        Ok(())
+        match call.sender.page() {
+            Some(_) => {
+                let (start, min) = (media.start_rate.as_bps(), media.min_rate.as_bps());
+                call.sender.accept(&with_rates(&answer, described.media, start, min))
+            }
+            None => call.sender.accept(&answer),
+        }
     }
 
     /// What came to the receiver's screen since the last look.
@@ -234,7 +350,7 @@ impl Held<'_> {
 }
 
 /// A description that a page makes.
-fn sdp(page: &Page, expression: &str) -> Result<String, Error> {
+fn sdp(page: &Page, expression: &str) -> Result<String, CallError> {
     let sdp = page.evaluate(expression)?;
     Ok(over_udp(sdp.as_str().unwrap_or_default()))
 }

@@ -11,6 +11,7 @@ pub mod camera;
 mod classify;
 pub mod endpoint;
 mod mode;
+mod ours;
 mod signalling;
 mod stats;
 mod world;

@@ -1,6 +1,7 @@
 //! The worlds by name: the one place where the command knows which there are.
 
 use miette::{Result, miette};
+use paceline::Registry;
 #[cfg(target_os = "linux")]
 use paceline_lab::moves::Moves;
 #[cfg(target_os = "linux")]
@@ -31,7 +32,7 @@ type Open = fn(Option<&Hands>) -> std::result::Result<Box<dyn World>, String>;
 const WORLDS: [(&str, Open); 3] = [
     ("sim", |_| Ok(Box::new(Simulator))),
     ("testbed", testbed),
-    ("browser", |_| Err("it is not part of this build".to_owned())),
+    ("browser", browser),
 ];
 
 #[cfg(target_os = "linux")]
@@ -46,6 +47,29 @@ fn testbed(hands: Option<&Hands>) -> std::result::Result<Box<dyn World>, String>
 #[cfg(not(target_os = "linux"))]
 fn testbed(_: Option<&Hands>) -> std::result::Result<Box<dyn World>, String> {
     Err("it needs Linux".to_owned())
+}
+
+#[cfg(all(feature = "browser", target_os = "linux"))]
+fn browser(hands: Option<&Hands>) -> std::result::Result<Box<dyn World>, String> {
+    let (moves, pictures) = hands.map(|hands| (hands.moves.clone(), hands.pictures.clone())).unzip();
+    match paceline_call::BrowserWorld::missing() {
+        None => Ok(Box::new(paceline_call::BrowserWorld { moves, pictures, ..paceline_call::BrowserWorld::default() })),
+        Some((missing, hint)) => Err(format!("{missing}\n{hint}")),
+    }
+}
+
+#[cfg(not(all(feature = "browser", target_os = "linux")))]
+fn browser(_: Option<&Hands>) -> std::result::Result<Box<dyn World>, String> {
+    Err("it is not part of this build\n`cargo build --release --features browser` builds a command that has it, on Linux".to_owned())
+}
+
+/// The controllers that there are in the world of this name.
+pub fn registry(name: &str) -> Registry {
+    match name {
+        #[cfg(all(feature = "browser", target_os = "linux"))]
+        "browser" => paceline_call::registry(Registry::standard()),
+        _ => Registry::standard(),
+    }
 }
 
 /// The world of this name, or the exit code that says it is not to be had.

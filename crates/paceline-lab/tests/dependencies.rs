@@ -17,6 +17,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "paceline-live",
         &["paceline-lab", "paceline-flow", "paceline-link", "paceline-wire", "paceline", "paceline-units"],
     ),
+    ("paceline-chromium", &[]),
+    (
+        "paceline-call",
+        &[
+            "paceline-chromium",
+            "paceline-live",
+            "paceline-lab",
+            "paceline-flow",
+            "paceline-wire",
+            "paceline",
+            "paceline-units",
+        ],
+    ),
     // It shows a run to people, whatever its world is.
     ("paceline-watch", &["paceline-lab", "paceline-link", "paceline-units"]),
     // It reads what the laboratory stored, and could not run anything if it would.

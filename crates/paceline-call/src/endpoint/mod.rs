@@ -453,7 +453,6 @@ fn sender_report(bytes: &[u8], of: u32) -> Option<(Duration, u32)> {
 }
 
 /// The library's clock. It reads none itself, and takes differences only.
-#[expect(clippy::disallowed_methods, reason = "a call is in real time, and the library's times are of this type")]
 fn instant() -> Instant {
     Instant::now()
 }

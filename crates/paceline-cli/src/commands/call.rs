@@ -26,6 +26,9 @@ use std::time::Instant;
 /// The scenario of `call`, if none is named.
 pub const SCENARIO: &str = "watch/call";
 
+/// Chromium's own controller; only one world has it.
+const CHROMIUM: &str = "chromium";
+
 /// Arguments of `call`.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -49,11 +52,15 @@ pub fn call(arguments: &Arguments) -> Result<ExitCode> {
 
 fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     let selection = &arguments.selection;
-    let registry = Registry::standard();
+    let registry = selection.registry();
     if arguments.repeats != 1 || arguments.controller.len() > 1 || arguments.pcap.is_some() {
         return Err(miette!("--watch shows one run: leave out --repeats and --pcap, and name one controller"));
     }
-    let controller = controllers(&arguments.controller, &registry)?.pop();
+    let mut controller = controllers(&arguments.controller, &registry)?.pop();
+    if controller.is_none() && selection.scenario == SCENARIO {
+        // Where Chromium can be at both ends there are two pictures to see.
+        controller = registry.get(CHROMIUM).map(|own| own.name().to_owned());
+    }
     let hands = Hands::default();
     let world = match world_by_hand(selection.world_name(), Some(&hands))? {
         Ok(world) => world,

@@ -7,7 +7,6 @@ use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
 use crate::table::{Table, kind_of, shown};
 use miette::{IntoDiagnostic, Result};
-use paceline::Registry;
 use paceline_lab::group::{Differences, RunMetrics};
 use paceline_lab::plan::Plan;
 use paceline_lab::run::RunsResult;
@@ -49,7 +48,7 @@ const SHOWN: [&str; 10] = [
 /// Runs the scenario under each controller and prints what each came to, and what each differs by from the first.
 pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let selection = &arguments.selection;
-    let registry = Registry::standard();
+    let registry = selection.registry();
     let world = match selection.world()? {
         Ok(world) => world,
         Err(code) => return Ok(code),

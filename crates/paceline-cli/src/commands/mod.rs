@@ -17,7 +17,7 @@ pub mod sweep;
 
 use crate::output;
 use crate::progress::Progress;
-use crate::worlds::world;
+use crate::worlds::{self, world};
 use clap::Args;
 use miette::{Result, miette};
 use paceline::Registry;
@@ -99,6 +99,11 @@ impl Selection {
     #[cfg(target_os = "linux")]
     pub fn world_name(&self) -> &str {
         &self.world
+    }
+
+    /// The controllers that the world has.
+    pub fn registry(&self) -> Registry {
+        worlds::registry(&self.world)
     }
 
     /// The scenario's text as it was found.
@@ -184,7 +189,7 @@ pub fn controllers(list: &[String], registry: &Registry) -> Result<Vec<String>> 
             return Err(miette!("controller `{name}` is named twice"));
         }
         if registry.get(name).is_none() {
-            return Err(miette!(help = scenario::suggestion(name, &known), "no controller `{name}`"));
+            return Err(miette!(help = scenario::no_controller(name, &known), "no controller `{name}`"));
         }
     }
     Ok(list.to_vec())

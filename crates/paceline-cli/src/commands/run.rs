@@ -6,7 +6,6 @@ use super::{Selection, controllers, refused, verdict, with_runner};
 use crate::output;
 use crate::table::{Table, kind_of, maybe, shown, sparkline};
 use miette::{IntoDiagnostic, Result, miette};
-use paceline::Registry;
 use paceline_lab::machine::Machine;
 use paceline_lab::metrics::{self, Kind};
 use paceline_lab::plan::Plan;
@@ -40,7 +39,7 @@ pub struct Arguments {
 /// Runs a scenario and prints what it came to.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let selection = &arguments.selection;
-    let registry = Registry::standard();
+    let registry = selection.registry();
     let world = match selection.world()? {
         Ok(world) => world,
         Err(code) => return Ok(code),

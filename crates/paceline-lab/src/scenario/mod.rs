@@ -18,7 +18,7 @@ pub use catalogue::{Catalogue, Origin, is_formula_table, is_scenario};
 pub(crate) use file::{Anything, Placed, parse};
 pub use file::{ScenarioFile, schema};
 pub use overrides::Setting;
-pub use problem::{Problem, suggestion};
+pub use problem::{Problem, no_controller, suggestion};
 
 use crate::plan::Plan;
 use paceline::Registry;

@@ -77,6 +77,14 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
 }
 
+/// What to write in place of a controller that is not known.
+pub fn no_controller(name: &str, known: &[&str]) -> String {
+    let near = suggestion(name, known);
+    // A browser's own controllers are only where a browser is.
+    let of_browsers = name.starts_with("chromium") && !known.iter().any(|known| known.starts_with("chromium"));
+    if of_browsers { format!("a browser's own controllers are in the world `browser`: --world browser. Else: {near}") } else { near }
+}
+
 /// "did you mean ...?", and the list of what there is: for any name that is not known.
 pub fn suggestion(name: &str, known: &[&str]) -> String {
     let list = || known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");

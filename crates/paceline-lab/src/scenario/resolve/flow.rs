@@ -6,7 +6,7 @@ use crate::plan::{
 };
 use crate::rows::HalfName;
 use crate::scenario::file::{Flow, FlowDirection, HostTable, Placed, ProtectionTable};
-use crate::scenario::problem::{Problem, suggestion};
+use crate::scenario::problem::{Problem, no_controller, suggestion};
 use paceline::{ConfigError, Entry, FecScheme, Protection, ResendRule, Setup, SignalShape};
 use paceline_units::{Rate, Time, TimeDelta};
 
@@ -224,7 +224,7 @@ impl Resolver<'_> {
         let name = place.get();
         let Some(entry) = self.registry.get(name) else {
             let known: Vec<&str> = self.registry.iter().map(|e| e.name()).collect();
-            return Err(self.complain(place, format!("no controller `{name}`")).help(suggestion(name, &known)));
+            return Err(self.complain(place, format!("no controller `{name}`")).help(no_controller(name, &known)));
         };
         let config: Vec<(String, f64)> = flow.config.iter().map(|(k, v)| (k.clone(), *v.get())).collect();
         let setup = Setup {

@@ -1,0 +1,250 @@
+//! Calls with a real browser, each twenty seconds: that rows and numbers come, and that nothing stays behind.
+
+#![cfg(target_os = "linux")]
+
+use paceline::Registry;
+use paceline_call::{BrowserWorld, registry};
+use paceline_lab::rows::{HalfName, PacketClass, Row, RowSink};
+use paceline_lab::scenario::{Changes, Origin, load};
+use paceline_lab::world::World;
+use paceline_units::{Rate, Time};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// A link of 1 Mbit/s that loses nothing.
+const CALL: &str = r#"
+id = "test/call"
+title = "A call"
+duration = "20s"
+[path.forward]
+capacity = "1Mbps"
+queue = { discipline = "drop-tail", limit = "200ms" }
+delay = "25ms"
+[path.reverse]
+capacity = "10Mbps"
+delay = "25ms"
+[[flow]]
+id = "video"
+controller = "chromium"
+encoder = { max = "2Mbps" }
+"#;
+
+/// Whether this machine can hold a call; says so if not, and fails where `PACELINE_REQUIRE` asks for both.
+fn possible() -> bool {
+    let required = std::env::var("PACELINE_REQUIRE").unwrap_or_default();
+    let required = ["chromium", "track"].iter().all(|one| required.split([',', ' ']).any(|r| r == *one));
+    let missing = BrowserWorld::missing();
+    if let Some((cause, hint)) = &missing {
+        assert!(!required, "PACELINE_REQUIRE asks for calls: {cause}: {hint}");
+        eprintln!("NOT TESTED: {cause}: {hint}");
+    }
+    missing.is_none()
+}
+
+#[derive(Default)]
+struct Kept {
+    rows: Vec<Row>,
+    files: BTreeMap<String, usize>,
+}
+
+impl RowSink for Kept {
+    fn row(&mut self, row: &Row) {
+        self.rows.push(*row);
+    }
+    fn wants_signals(&self) -> bool {
+        true
+    }
+    fn wants_artefacts(&self) -> bool {
+        true
+    }
+    fn artefact(&mut self, name: &str, bytes: Vec<u8>) {
+        self.files.insert(name.to_owned(), bytes.len());
+    }
+}
+
+/// A call under this controller, so long.
+fn call(controller: &str, duration: &str) -> Kept {
+    let registry = registry(Registry::standard());
+    let changes = Changes { controller: Some(controller.to_owned()), settings: vec![format!("duration={duration}").parse().unwrap()], ..Changes::default() };
+    let plan = load(&Origin::from_text("call", CALL), &changes, &registry).unwrap();
+    let mut kept = Kept::default();
+    BrowserWorld::default().run(&plan, &registry, 1, &mut kept).unwrap();
+    kept
+}
+
+impl Kept {
+    /// Mean rate that arrived from here on, kbit/s.
+    fn rate(&self, from: i64) -> f64 {
+        let arrived = self.rows.iter().filter_map(|row| match row {
+            Row::Arrived { at, packet, .. } if *at >= Time::from_secs(from) && !packet.class.goes_back() => Some(packet.size.as_bits()),
+            _ => None,
+        });
+        arrived.sum::<u64>() as f64 / 1e3 / (20 - from) as f64
+    }
+
+    fn count(&self, of: impl Fn(&Row) -> bool) -> usize {
+        self.rows.iter().filter(|row| of(row)).count()
+    }
+
+    /// Values of a signal.
+    fn signal(&self, half: HalfName, index: u8) -> Vec<f64> {
+        let value = |row: &Row| match row {
+            Row::Signal { half: of, signal, value, .. } if (*of, *signal) == (half, index) => Some(*value),
+            _ => None,
+        };
+        self.rows.iter().filter_map(value).collect()
+    }
+
+    /// What every call comes to, whoever is at its ends.
+    fn is_a_call(&self) {
+        assert!(self.rows.is_sorted_by_key(|row| match row {
+            // Told when it is at the far end.
+            Row::Dropped { .. } => Time::ZERO,
+            row => row.at(),
+        }));
+        let rate = self.rate(8);
+        eprintln!("{rate:.0} kbit/s");
+        for class in PacketClass::ALL {
+            eprintln!("{}: {}", class.name(), self.count(|row| matches!(row, Row::Sent { packet, .. } if packet.class == class)));
+        }
+        assert!((300.0..=1010.0).contains(&rate), "{rate} kbit/s of 1000");
+        let frames = self.count(|row| matches!(row, Row::Frame { .. }));
+        eprintln!("{frames} frames");
+        assert!((250..=600).contains(&frames), "{frames} frames in 20 s");
+    }
+}
+
+#[test]
+fn two_browsers() {
+    if !possible() {
+        return;
+    }
+    let kept = call("chromium", "20s");
+    kept.is_a_call();
+    let decisions = kept.count(|row| matches!(row, Row::Decision { target, .. } if *target > Rate::from_kbps(50)));
+    let (rtts, losses) = (kept.count(|row| matches!(row, Row::RoundTrip { .. })), kept.count(|row| matches!(row, Row::FractionLost { .. })));
+    eprintln!("{decisions} decisions, {rtts} round trips, {losses} losses");
+    for half in [HalfName::Send, HalfName::Receive] {
+        for index in 0..11 {
+            eprintln!("{half:?} {index}: {:?}", kept.signal(half, index));
+        }
+    }
+    eprintln!("{:?}", kept.files);
+    assert!((14..=20).contains(&decisions) && (10..=20).contains(&rtts) && (10..=20).contains(&losses));
+    assert!(kept.files.len() == 2 && kept.files.values().all(|len| *len > 1000), "{:?}", kept.files);
+    for row in &kept.rows {
+        match row {
+            Row::RoundTrip { rtt, .. } => assert!((45.0..=600.0).contains(&rtt.as_millis_f64()), "{row:?}"),
+            Row::Frame { at, captured, .. } => assert!((20.0..=2000.0).contains(&(*at - *captured).as_millis_f64()), "{row:?}"),
+            _ => {}
+        }
+    }
+}
+
+/// A process of this test of its own, with a folder of its own for temporary files.
+struct Victim {
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Victim {
+    fn start(name: &str, calls: u32) -> Self {
+        let folder = std::env::temp_dir().join(format!("calls-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "calls_one_after_the_other", "--ignored", "--nocapture"])
+            .env("TMPDIR", &folder)
+            .env("CALLS", calls.to_string())
+            .spawn()
+            .unwrap();
+        Self { child, folder }
+    }
+
+    /// Its temporary files, and the processes that work on them and are not merely to be buried.
+    fn left(&self) -> (Vec<PathBuf>, Vec<String>) {
+        let files = std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let folder = self.folder.to_str().unwrap().to_owned();
+        let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+            let place = entry.ok()?.path();
+            let words = std::fs::read_to_string(place.join("cmdline")).ok()?;
+            let surroundings = std::fs::read(place.join("environ")).unwrap_or_default();
+            let ours = words.contains(&folder) || String::from_utf8_lossy(&surroundings).contains(&folder);
+            (ours && !words.is_empty()).then(|| words.replace('\0', " "))
+        });
+        (files, processes.collect())
+    }
+
+    /// Waits until nothing is left of it.
+    fn leaves_nothing(self) {
+        let since = Instant::now();
+        while since.elapsed() < Duration::from_secs(30) {
+            if self.left() == (Vec::new(), Vec::new()) {
+                std::fs::remove_dir(&self.folder).unwrap();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("left: {:?}", self.left());
+    }
+}
+
+/// What this process holds: open files, threads, resident memory in MB.
+fn held() -> [usize; 3] {
+    let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = pages.split(' ').nth(1).unwrap().parse().unwrap();
+    [count("fd"), count("task"), pages * 4 / 1024]
+}
+
+/// What the tests below run as a process of its own.
+#[test]
+#[ignore = "a part of other tests"]
+fn calls_one_after_the_other() {
+    let calls: usize = std::env::var("CALLS").unwrap().parse().unwrap();
+    let mut all = Vec::new();
+    for _ in 0..calls {
+        let kept = call("chromium", "4s");
+        assert!(kept.count(|row| matches!(row, Row::Frame { .. })) > 10);
+        // Threads that read from a browser end when it has.
+        std::thread::sleep(Duration::from_millis(500));
+        all.push(held());
+        eprintln!("{calls} calls: files, threads, MB: {all:?}");
+    }
+    let ([files, threads, memory], [files_then, threads_then, memory_then]) = (all[calls - 1], all[0]);
+    assert!(files <= files_then && threads <= threads_then && memory <= memory_then + 30, "{all:?}");
+}
+
+/// `PACELINE_CALLS` says how many; thirty take four minutes.
+#[test]
+fn calls_leave_nothing_behind() {
+    if !possible() {
+        return;
+    }
+    let calls = std::env::var("PACELINE_CALLS").map_or(3, |calls| calls.parse().unwrap());
+    let mut victim = Victim::start("in-turn", calls);
+    assert!(victim.child.wait().unwrap().success());
+    victim.leaves_nothing();
+}
+
+#[test]
+fn a_call_that_is_killed_leaves_nothing_behind() {
+    if !possible() {
+        return;
+    }
+    let mut victim = Victim::start("killed", 1);
+    let since = Instant::now();
+    let in_a_call = |victim: &Victim| {
+        let (_, processes) = victim.left();
+        processes.iter().filter(|words| words.contains("--type=renderer")).count() >= 2
+    };
+    while !in_a_call(&victim) && since.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(in_a_call(&victim), "{:?}", victim.left());
+    std::thread::sleep(Duration::from_millis(1500));
+    victim.child.kill().unwrap();
+    victim.child.wait().unwrap();
+    victim.leaves_nothing();
+}
