@@ -22,6 +22,8 @@ const EVENTS: &str = "events";
 pub struct Browsers {
     /// Whether each writes its event log.
     logs: bool,
+    /// Whether pages show what they send or receive.
+    shown: bool,
     running: Vec<Running>,
 }
 
@@ -33,8 +35,8 @@ struct Running {
 
 impl Browsers {
     /// None yet.
-    pub fn new(logs: bool) -> Self {
-        Self { logs, running: Vec::new() }
+    pub fn new(logs: bool, shown: bool) -> Self {
+        Self { logs, shown, running: Vec::new() }
     }
 
     /// A page for one end of a call, on this side of the track; its camera is on if it `sends`.
@@ -52,7 +54,8 @@ impl Browsers {
             }
         };
         let browser = &self.running[index].browser;
-        let page = browser.open(&format!("file://{}", browser.folder().join("page.html").display()))?;
+        let shown = if self.shown { "#shown" } else { "" };
+        let page = browser.open(&format!("file://{}{shown}", browser.folder().join("page.html").display()))?;
         if sends {
             page.evaluate(&format!("prepare({WIDTH}, {HEIGHT}, {RATE})"))?;
         }

@@ -9,6 +9,8 @@ use crate::signalling::{Description, SdpError, over_udp, with_rates};
 use crate::stats::{Look, OLDEST, Statistics};
 use paceline::Registry;
 use paceline_chromium::{Error, Page};
+use paceline_lab::network::End;
+use paceline_lab::pictures::Pictures;
 use paceline_lab::plan::{FlowPlan, MediaPlan, Plan};
 use paceline_lab::rows::Row;
 use paceline_lab::sim;
@@ -18,7 +20,7 @@ use paceline_live::link::{Classify, Side};
 use paceline_live::media::{self, Lateness};
 use paceline_live::track::{MediaEnds, Run, Track, address_of, sender_side};
 use paceline_units::{FlowId, StreamId, Time, TimeDelta};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::net::SocketAddrV4;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -31,6 +33,12 @@ const LOOK: TimeDelta = TimeDelta::from_millis(250);
 
 /// Statistics are asked for with every so many looks: once a second.
 const STATISTICS: u64 = 4;
+
+/// How large a page is on which somebody watches a call, px.
+const SHOWN: (u32, u32) = (640, 360);
+
+/// Of the pictures that a screen shows, 60 a second, one in so many.
+const SHOWN_ONE_IN: u32 = 5;
 
 /// Why a call broke.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +106,24 @@ impl Calls {
             calls.push(Some(Call { sender, receiver }));
         }
         Ok(Self { calls, ours: Mutex::new(hear), directory: Directory::default() })
+    }
+
+    /// Shows what Chromium's ends look like, for as long as they are there.
+    ///
+    /// # Errors
+    /// Chromium shows nothing.
+    pub fn show(&self, pictures: &Pictures) -> Result<(), Error> {
+        for (id, call) in self.calls.iter().enumerate() {
+            let Some(call) = call else { continue };
+            for (end, party) in [(End::Sender, &call.sender), (End::Receiver, &call.receiver)] {
+                let Some(page) = party.page() else { continue };
+                let pictures = pictures.clone();
+                let size = json!({"width": SHOWN.0, "height": SHOWN.1, "deviceScaleFactor": 1, "mobile": false});
+                page.call("Emulation.setDeviceMetricsOverride", size)?;
+                page.screencast(SHOWN.0, SHOWN_ONE_IN, move |jpeg| pictures.put(id, end, jpeg))?;
+            }
+        }
+        Ok(())
     }
 
     /// Our ends on one side, whose namespace the calling thread is in.

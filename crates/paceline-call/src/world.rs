@@ -4,6 +4,8 @@ use crate::browsers::Browsers;
 use crate::calls::{Calls, refusal};
 use paceline::Registry;
 use paceline_chromium::{Error, installed};
+use paceline_lab::moves::Moves;
+use paceline_lab::pictures::Pictures;
 use paceline_lab::plan::Plan;
 use paceline_lab::rows::RowSink;
 use paceline_lab::world::{Outcome, World, WorldError};
@@ -11,15 +13,19 @@ use paceline_live::track::Track;
 use paceline_live::wait::Timing;
 
 /// Calls of real browsers over the test track's link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct BrowserWorld {
     /// How exactly the link and our ends keep their times.
     pub timing: Timing,
+    /// Where somebody moves the link.
+    pub moves: Option<Moves>,
+    /// Where somebody sees what Chromium's ends look like.
+    pub pictures: Option<Pictures>,
 }
 
 impl Default for BrowserWorld {
     fn default() -> Self {
-        Self { timing: Timing::Sleep }
+        Self { timing: Timing::Sleep, moves: None, pictures: None }
     }
 }
 
@@ -50,9 +56,12 @@ impl World for BrowserWorld {
         if let Some((cause, hint)) = Self::missing() {
             return Err(WorldError::Unavailable { cause, hint });
         }
-        let track = Track::open()?;
-        let mut browsers = Browsers::new(rows.wants_artefacts());
+        let track = Track::open()?.moved_by(self.moves.clone());
+        let mut browsers = Browsers::new(rows.wants_artefacts(), self.pictures.is_some());
         let calls = Calls::prepare(plan, registry, &track, &mut browsers).map_err(broken)?;
+        if let Some(pictures) = &self.pictures {
+            calls.show(pictures).map_err(broken)?;
+        }
         let outcome = track.run(self.timing, &calls, plan, registry, seed, rows)?;
         if rows.wants_artefacts() {
             for (name, bytes) in browsers.event_logs().map_err(|error| broken(Error::Start(error)))? {

@@ -32,9 +32,13 @@ enum Command {
     List(commands::list::Arguments),
     /// Runs a scenario.
     Run(commands::run::Arguments),
-    /// Holds a call: `run --world browser` for short.
-    #[command(mut_arg("world", |world| world.default_value("browser")))]
-    Call(commands::run::Arguments),
+    /// Holds a call: `run --world browser` for short, or with --watch a page to see it on and to move its link.
+    #[cfg(target_os = "linux")]
+    #[command(
+        mut_arg("world", |world| world.default_value("browser")),
+        mut_arg("scenario", |scenario| scenario.required(false).default_value(commands::call::SCENARIO))
+    )]
+    Call(commands::call::Arguments),
     /// Runs a scenario under several controllers, on the same seeds.
     Compare(commands::compare::Arguments),
     /// Draws a folder of results as one HTML page.
@@ -71,7 +75,9 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         None => commands::welcome(),
         Some(Command::List(arguments)) => commands::list::list(&arguments),
-        Some(Command::Run(arguments) | Command::Call(arguments)) => commands::run::run(&arguments),
+        Some(Command::Run(arguments)) => commands::run::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Some(Command::Call(arguments)) => commands::call::call(&arguments),
         Some(Command::Compare(arguments)) => commands::compare::compare(&arguments),
         Some(Command::Report(arguments)) => commands::report::report(&arguments),
         Some(Command::Reproduce(arguments)) => commands::reproduce::reproduce(&arguments),

@@ -1,5 +1,6 @@
 //! Rows: what a world tells while it runs. Metrics, files and plots are made from rows and from nothing else.
 
+use crate::moves::Move;
 use crate::sight::Sight;
 use paceline_units::{DataSize, Ecn, FlowId, Rate, StreamId, Time, TimeDelta};
 
@@ -249,6 +250,15 @@ pub enum Row {
         /// In the unit that the table names.
         value: f64,
     },
+    /// A hop was moved by hand.
+    Moved {
+        /// When.
+        at: Time,
+        /// Which hop: index in [`RunHeader::hops`].
+        hop: u16,
+        /// How it is from then on.
+        to: Move,
+    },
 }
 
 impl Row {
@@ -266,7 +276,8 @@ impl Row {
             | Self::Frame { at, .. }
             | Self::FrameRefused { at, .. }
             | Self::Read { at, .. }
-            | Self::Signal { at, .. } => at,
+            | Self::Signal { at, .. }
+            | Self::Moved { at, .. } => at,
         }
     }
 }
@@ -294,6 +305,11 @@ pub struct RunHeader {
 pub trait RowSink {
     /// Takes a row.
     fn row(&mut self, row: &Row);
+    /// Takes a row as soon as it is told: in real time only, and before rows of other threads that happened before it.
+    /// [`row`](Self::row) brings it in order, about a second later.
+    fn early(&mut self, row: &Row) {
+        let _ = row;
+    }
     /// Whether [`Row::Signal`]s are wanted; asked once, before the run.
     fn wants_signals(&self) -> bool {
         false
@@ -320,6 +336,9 @@ impl<S: RowSink + ?Sized> RowSink for &mut S {
     fn row(&mut self, row: &Row) {
         (**self).row(row);
     }
+    fn early(&mut self, row: &Row) {
+        (**self).early(row);
+    }
     fn wants_signals(&self) -> bool {
         (**self).wants_signals()
     }
@@ -342,6 +361,11 @@ impl<S: RowSink> RowSink for Option<S> {
     fn row(&mut self, row: &Row) {
         if let Some(sink) = self {
             sink.row(row);
+        }
+    }
+    fn early(&mut self, row: &Row) {
+        if let Some(sink) = self {
+            sink.early(row);
         }
     }
     fn wants_signals(&self) -> bool {
@@ -370,6 +394,10 @@ impl<A: RowSink, B: RowSink> RowSink for (A, B) {
     fn row(&mut self, row: &Row) {
         self.0.row(row);
         self.1.row(row);
+    }
+    fn early(&mut self, row: &Row) {
+        self.0.early(row);
+        self.1.early(row);
     }
     fn wants_signals(&self) -> bool {
         self.0.wants_signals() || self.1.wants_signals()

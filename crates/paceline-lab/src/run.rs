@@ -9,6 +9,7 @@ use crate::stats::{Statistic, Summary};
 use crate::world::{Outcome, World, WorldError};
 use paceline::Registry;
 use paceline_flow::tcp::TcpSender;
+use paceline_units::{Time, TimeDelta};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -158,6 +159,20 @@ pub fn header(plan: &Plan, registry: &Registry, world: &str, seed: u64) -> RunHe
 impl Runner<'_> {
     /// One run; rows also go to `sink`.
     pub fn run(&self, plan: &Plan, seed: u64, sink: Option<&mut dyn RowSink>) -> Result<RunResult, WorldError> {
+        self.run_to(plan, seed, sink, &|| plan.duration)
+    }
+
+    /// The same of a run that may be ended early: asked when it is over, `lasted` says how long it was.
+    ///
+    /// # Errors
+    /// Those of the world.
+    pub fn run_to(
+        &self,
+        plan: &Plan,
+        seed: u64,
+        sink: Option<&mut dyn RowSink>,
+        lasted: &dyn Fn() -> TimeDelta,
+    ) -> Result<RunResult, WorldError> {
         let began = (self.clock)();
         let windows = windows(plan);
         let collector = Collector::new(plan, &windows, self.ticked);
@@ -182,13 +197,14 @@ impl Runner<'_> {
             None => self.world.run(plan, self.registry, seed, &mut collector)?,
             Some(sink) => self.world.run(plan, self.registry, seed, &mut (&mut collector, sink))?,
         };
-        let (results, seconds) = collector.finish();
+        let lasted = lasted();
+        let (results, seconds) = collector.finish_at(Time::ZERO + lasted);
         let mut results = results.into_iter();
         let whole = results.next().expect("the whole run is always measured");
         Ok(RunResult {
             world: self.world.name().to_owned(),
             seed,
-            duration_s: plan.duration.as_secs_f64(),
+            duration_s: lasted.as_secs_f64(),
             trace_hash: format!("{:016x}", outcome.trace_hash),
             wall_s: (self.clock)() - began,
             events: outcome.events,

@@ -324,6 +324,11 @@ impl RunStore {
         Self { parts, ..self }
     }
 
+    /// The setting is another by now: a link was moved by hand.
+    pub fn set(&mut self, setting: Setting) {
+        self.manifest.setting = Some(setting);
+    }
+
     /// What has gone wrong so far: a long run need not be carried to its end to learn that the disk is full.
     pub fn failed(&self) -> Option<&StoreError> {
         self.failed.as_ref()

@@ -30,6 +30,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "paceline-units",
         ],
     ),
+    // It shows a run to people, whatever its world is.
+    ("paceline-watch", &["paceline-lab", "paceline-link", "paceline-units"]),
     // It reads what the laboratory stored, and could not run anything if it would.
     ("paceline-report", &["paceline-lab"]),
 ];

@@ -22,6 +22,6 @@ mod schedule;
 
 pub use capacity::{Capacity, CapacityError, End};
 pub use delay::{Jitter, JitterOrder};
-pub use link::{Descriptor, DropCause, Link, LinkConfig, Output};
+pub use link::{Change, Descriptor, DropCause, Link, LinkConfig, Output};
 pub use loss::LossModel;
 pub use schedule::Schedule;

@@ -1,6 +1,6 @@
 //! The hop itself: queue, server, wire.
 
-use crate::queue::{Discipline, Waiting};
+use crate::queue::{Discipline, DropTailLimit, Waiting};
 use crate::{Capacity, Jitter, JitterOrder, LossModel, Schedule};
 use paceline_units::{DataSize, Ecn, FlowId, RandomStream, Streams, Time, TimeDelta};
 use std::collections::VecDeque;
@@ -73,6 +73,19 @@ pub struct LinkConfig {
     pub loss: Schedule<LossModel>,
 }
 
+/// What of a hop is another from now on. A schedule keeps the times of the world, as in [`LinkConfig`].
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// How fast it serves.
+    Capacity(Option<Capacity>),
+    /// Propagation delay.
+    Delay(Schedule<TimeDelta>),
+    /// Loss on the wire.
+    Loss(Schedule<LossModel>),
+    /// How much may wait.
+    Limit(DropTailLimit),
+}
+
 /// A hop. Call [`handle_packet`](Self::handle_packet) with times that never go back, and drain
 /// [`poll_output`](Self::poll_output) when [`poll_timeout`](Self::poll_timeout) comes.
 pub struct Link {
@@ -137,6 +150,43 @@ impl Link {
         }
     }
 
+    /// Changes the hop from `now` on. What was decided stays: the packet in service leaves when it would have left, and
+    /// with the delay that it had; those on the wire arrive as they would have. Only a packet that would never leave, for
+    /// the hop had come to rest, is served anew. Packets that wait stay, whatever the new limit is.
+    pub fn change(&mut self, now: Time, change: Change) {
+        self.serve_until(now);
+        match change {
+            Change::Delay(delay) => self.delay = delay,
+            Change::Loss(loss) => self.loss = loss,
+            Change::Limit(limit) => self.queue.set_limit(limit),
+            Change::Capacity(capacity) => self.change_capacity(now, capacity),
+        }
+    }
+
+    fn change_capacity(&mut self, now: Time, capacity: Option<Capacity>) {
+        // What never leaves is the last on the wire: nothing is served after it.
+        let stuck = self.wire.pop_back_if(|last| due(last) == Time::MAX);
+        if stuck.is_some() {
+            self.free = now;
+        }
+        if let (Some(burst), Some(old), Some(new)) = (self.burst, &self.capacity, &capacity) {
+            // As many tokens as there are, in the time in which the new rate brings them.
+            let from = if self.spent == Time::MAX { now } else { lead(old, burst, self.spent, now) };
+            if from <= now {
+                self.spent = lead(new, old.volume(from, now), Time::ZERO, now);
+            }
+        }
+        self.capacity = capacity;
+        if let Some(Output::Delivered { packet, waited, .. }) = stuck {
+            let left = if self.capacity.is_some() { self.serve(now, packet.size) } else { now };
+            self.free = left;
+            self.put_on_wire(left, packet, waited);
+        }
+        // Nobody waits at an unlimited hop, but for the packet in service.
+        let until = if self.capacity.is_some() { now } else { self.free.max(now) };
+        self.serve_until(until);
+    }
+
     /// The next packet whose fate is due at `now`; call until `None`.
     #[inline]
     pub fn poll_output(&mut self, now: Time) -> Option<Output> {
@@ -187,7 +237,8 @@ impl Link {
     /// When a packet whose service begins at `start` has left.
     #[inline]
     fn serve(&mut self, start: Time, size: DataSize) -> Time {
-        let capacity = self.capacity.as_mut().expect("an unlimited link has no queue");
+        // Without a capacity only those are served that waited when it went: see `change`.
+        let Some(capacity) = &mut self.capacity else { return start };
         let Some(burst) = self.burst else { return capacity.finish(start, size) };
         // Tokens come at the link's rate, and a bucket full of them is a lead of `burst` bytes.
         self.spent = capacity.finish(self.spent.max(lead(capacity, burst, self.spent, start)), size);
@@ -334,6 +385,138 @@ mod tests {
             assert!(often.windows(2).all(|w| due(&w[0]) <= due(&w[1])), "outputs come in order of due time");
             assert_eq!(sorted(often), sorted(seldom));
         }
+    }
+
+    /// A line of 1 Mbit/s (a packet of 1250 bytes: 10 ms), 40 ms long, without loss, whose queue holds 100 ms.
+    fn plain(burst: Option<DataSize>) -> Link {
+        let config = LinkConfig {
+            capacity: Some(Capacity::constant(Rate::from_kbps(1000))),
+            burst,
+            queue: Box::new(DropTail::new(DropTailLimit::DrainTime(ms(100)))),
+            delay: Schedule::constant(ms(40)),
+            jitter: None,
+            loss: Schedule::constant(LossModel::NONE),
+        };
+        Link::new(config, &Streams::new(1), "test/0")
+    }
+
+    fn rate(kbps: u64) -> Change {
+        Change::Capacity(Some(Capacity::constant(Rate::from_kbps(kbps))))
+    }
+
+    /// When each packet left the server and when it was at the far end, ms; all that are due by `until`.
+    fn times(link: &mut Link, until: i64) -> Vec<(i64, i64)> {
+        let whole = |t: Time| (t - Time::ZERO).as_nanos() / 1_000_000;
+        let outputs = core::iter::from_fn(|| link.poll_output(Time::from_millis(until)));
+        let delivered = outputs.filter_map(|o| match o {
+            Output::Delivered { left, due, .. } => Some((whole(left), whole(due))),
+            Output::Dropped { .. } => None,
+        });
+        delivered.collect()
+    }
+
+    #[test]
+    fn a_change_of_capacity_leaves_the_packet_in_service_alone() {
+        for seldom in [false, true] {
+            let mut link = plain(None);
+            (0..4).for_each(|id| link.handle_packet(Time::ZERO, packet(id)));
+            let mut told = Vec::new();
+            if !seldom {
+                told.extend(times(&mut link, 15));
+            }
+            // The second is in service from 10 to 20 ms; the others take 5 ms each at 2 Mbit/s.
+            link.change(Time::from_millis(15), rate(2000));
+            told.extend(times(&mut link, 1000));
+            assert_eq!(told, [(10, 50), (20, 60), (25, 65), (30, 70)], "polled seldom: {seldom}");
+        }
+    }
+
+    #[test]
+    fn an_outage_without_an_end_ends_with_the_next_change() {
+        let mut link = plain(None);
+        (0..2).for_each(|id| link.handle_packet(Time::ZERO, packet(id)));
+        link.change(Time::from_millis(5), rate(0));
+        link.handle_packet(Time::from_millis(6), packet(2));
+        assert_eq!(times(&mut link, 100_000), [(10, 50)], "what was in service leaves, and nobody else");
+        assert_eq!(link.backlog(), DataSize::from_bytes(1250), "one never leaves the server, one waits");
+        link.change(Time::from_secs(200), rate(500));
+        assert_eq!(times(&mut link, 300_000), [(200_020, 200_060), (200_040, 200_080)]);
+        link.change(Time::from_secs(400), rate(0));
+        link.handle_packet(Time::from_secs(400), packet(3));
+        link.change(Time::from_secs(401), Change::Capacity(None));
+        link.handle_packet(Time::from_secs(402), packet(4));
+        assert_eq!(times(&mut link, 500_000), [(401_000, 401_040), (402_000, 402_040)], "unlimited: nobody waits");
+    }
+
+    #[test]
+    fn nobody_waits_once_there_is_no_capacity_and_order_is_kept() {
+        let mut link = plain(None);
+        (0..4).for_each(|id| link.handle_packet(Time::ZERO, packet(id)));
+        link.change(Time::from_millis(5), Change::Capacity(None));
+        link.handle_packet(Time::from_millis(6), packet(4));
+        assert_eq!(times(&mut link, 1000), [(10, 50), (10, 50), (10, 50), (10, 50), (6, 50)]);
+        // And back: one after the other.
+        link.change(Time::from_millis(1000), rate(1000));
+        (0..2).for_each(|id| link.handle_packet(Time::from_millis(1000), packet(id)));
+        assert_eq!(times(&mut link, 2000), [(1010, 1050), (1020, 1060)]);
+    }
+
+    #[test]
+    fn a_change_of_delay_holds_for_who_leaves_later_and_order_is_kept() {
+        let mut link = plain(None);
+        (0..3).for_each(|id| link.handle_packet(Time::ZERO, packet(id)));
+        // The first is on the wire, the second in service: both keep the 40 ms.
+        link.change(Time::from_millis(12), Change::Delay(Schedule::constant(ms(1))));
+        link.handle_packet(Time::from_millis(100), packet(3));
+        assert_eq!(times(&mut link, 1000), [(10, 50), (20, 60), (30, 60), (110, 111)]);
+    }
+
+    #[test]
+    fn a_change_of_loss_strikes_who_leaves_later() {
+        let mut link = plain(None);
+        (0..3).for_each(|id| link.handle_packet(Time::ZERO, packet(id)));
+        let all = LossModel::Bernoulli { probability: Fraction::ONE };
+        link.change(Time::from_millis(15), Change::Loss(Schedule::constant(all)));
+        assert_eq!(times(&mut link, 500), [(10, 50), (20, 60)]);
+        link.change(Time::from_millis(500), Change::Loss(Schedule::constant(LossModel::NONE)));
+        link.handle_packet(Time::from_millis(500), packet(3));
+        assert_eq!(times(&mut link, 1000), [(510, 550)]);
+    }
+
+    #[test]
+    fn a_change_of_limit_bounds_who_comes_later_and_follows_capacity() {
+        // How many of 30 packets at once have room, the one in service not counted.
+        let room = |link: &mut Link, at: i64| {
+            let before = link.backlog().as_bytes() / 1250;
+            (0..30).for_each(|id| link.handle_packet(Time::from_millis(at), packet(id)));
+            (before, link.backlog().as_bytes() / 1250)
+        };
+        let mut link = plain(None);
+        assert_eq!(room(&mut link, 0), (0, 10), "100 ms at 1 Mbit/s");
+        link.change(Time::from_millis(1), Change::Limit(DropTailLimit::DrainTime(ms(50))));
+        assert_eq!(room(&mut link, 1), (10, 10), "those that wait stay, and nobody joins");
+        times(&mut link, 1000);
+        assert_eq!(room(&mut link, 1000), (0, 5));
+        link.change(Time::from_millis(1000), rate(2000));
+        assert_eq!(room(&mut link, 1000), (5, 10), "50 ms at 2 Mbit/s");
+        times(&mut link, 2000);
+        // In an outage the rate before it counts.
+        link.change(Time::from_millis(2000), rate(0));
+        link.change(Time::from_millis(2000), Change::Limit(DropTailLimit::DrainTime(ms(20))));
+        assert_eq!(room(&mut link, 2000), (0, 4));
+    }
+
+    #[test]
+    fn a_bucket_keeps_its_tokens_when_the_rate_changes() {
+        let mut link = plain(Some(DataSize::from_bytes(5000)));
+        // Full at 1 s: four packets at once, and then none are left; 10 ms bring the tokens of one.
+        let at = Time::from_millis(1000);
+        (0..4).for_each(|id| link.handle_packet(at, packet(id)));
+        link.change(Time::from_millis(1020), rate(100));
+        // Two packets' worth of tokens came at 1 Mbit/s; the third waits for 1250 bytes at 0.1 Mbit/s: 100 ms.
+        (0..3).for_each(|id| link.handle_packet(Time::from_millis(1020), packet(id)));
+        let left: Vec<i64> = times(&mut link, 3000).into_iter().map(|(left, _)| left).collect();
+        assert_eq!(left, [1000, 1000, 1000, 1000, 1020, 1020, 1120]);
     }
 
     #[test]

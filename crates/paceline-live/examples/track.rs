@@ -126,7 +126,7 @@ fn endpoints(seconds: i64, timing: Timing) {
     let registry = Registry::standard();
     let plan = scenario::load(&Origin::from_text("ends", text), &Changes::default(), &registry).expect("it is valid");
     let mut counted = Counted::default();
-    let outcome = Testbed { timing }.run(&plan, &registry, 1, &mut counted).unwrap();
+    let outcome = Testbed { timing, ..Testbed::default() }.run(&plan, &registry, 1, &mut counted).unwrap();
     let machine = outcome.machine.expect("it ran in real time");
     println!(
         "ends at 100 Mbit/s, {timing:?} | {} | {:.1} | {:.1} | {:.0} | {:.1} | {:.0} %",

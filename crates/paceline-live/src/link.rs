@@ -10,8 +10,10 @@ use crate::port::{Came, Port};
 use crate::wait::{Rank, Timing, be_punctual};
 use hdrhistogram::Histogram;
 use paceline_lab::machine::Percentiles;
+use paceline_lab::moves::Moves;
 use paceline_lab::network::{End, Network, Wake};
-use paceline_lab::rows::{PacketClass, RowSink};
+use paceline_lab::plan::Plan;
+use paceline_lab::rows::{PacketClass, Row, RowSink};
 use paceline_units::{Time, TimeDelta};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -112,6 +114,14 @@ pub struct Link<'a, R, P> {
     clock: Monotonic,
     timing: Timing,
     handling: Handling,
+    by_hand: Option<ByHand<'a>>,
+}
+
+/// Where moves of the hops are asked for, the plan as it was written, and as it is by now.
+struct ByHand<'a> {
+    moves: &'a Moves,
+    scenario: &'a Plan,
+    plan: Plan,
 }
 
 impl<'a, R: RowSink, P: Port> Link<'a, R, P> {
@@ -124,7 +134,13 @@ impl<'a, R: RowSink, P: Port> Link<'a, R, P> {
         clock: Monotonic,
         timing: Timing,
     ) -> Self {
-        Self { network, ports, classify, bytes: Vec::new(), flows, clock, timing, handling: Handling::default() }
+        let handling = Handling::default();
+        Self { network, ports, classify, bytes: Vec::new(), flows, clock, timing, handling, by_hand: None }
+    }
+
+    /// The same link, whose hops, those of `plan`, are moved as is asked for, and which ends when that is asked for.
+    pub fn moved_by(self, moves: &'a Moves, plan: &'a Plan) -> Self {
+        Self { by_hand: Some(ByHand { moves, scenario: plan, plan: plan.clone() }), ..self }
     }
 
     /// Carries packets until `end`, or until `stop` is set and what is under way has arrived: a second later at most.
@@ -148,6 +164,7 @@ impl<'a, R: RowSink, P: Port> Link<'a, R, P> {
             }
             let now = self.clock.now();
             self.hand_over(now.min(end));
+            self.make_moves(now, end, stop);
             if stop.load(Ordering::Relaxed) {
                 leave.get_or_insert(now + LINGER);
             }
@@ -160,6 +177,23 @@ impl<'a, R: RowSink, P: Port> Link<'a, R, P> {
                 let descriptors = [self.ports[0].fd(), self.ports[1].fd()];
                 self.timing.wait(&descriptors, next - self.clock.now());
             }
+        }
+    }
+
+    /// Moves hops as was asked for, and ends the run if that was.
+    fn make_moves(&mut self, now: Time, end: Time, stop: &AtomicBool) {
+        let Some(by_hand) = &mut self.by_hand else { return };
+        if by_hand.moves.is_stopped() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        if !(Time::ZERO..end).contains(&now) {
+            return;
+        }
+        for (hop, to) in by_hand.moves.take() {
+            for change in by_hand.plan.move_hop(by_hand.scenario, now, hop, to) {
+                self.network.change(now, hop, change);
+            }
+            self.network.tell(&Row::Moved { at: now, hop: hop as u16, to });
         }
     }
 

@@ -61,6 +61,9 @@ pub fn merge(rows: &Receiver<Row>, sink: &mut dyn RowSink, now: impl Fn() -> Tim
         let told = rows.recv_timeout(Duration::from_millis(100));
         let mut more = told.ok();
         while let Some(row) = more {
+            if row.at() <= end {
+                sink.early(&row);
+            }
             waiting.push(Reverse(Placed { at: row.at(), number, row }));
             number += 1;
             more = rows.try_recv().ok();

@@ -8,6 +8,7 @@ use crate::track::{MediaEnds, Run, Track, address_of};
 use crate::wait::Timing;
 use crate::{Unavailable, broken};
 use paceline::Registry;
+use paceline_lab::moves::Moves;
 use paceline_lab::network::End;
 use paceline_lab::plan::{FlowKind, Plan};
 use paceline_lab::rows::RowSink;
@@ -15,16 +16,18 @@ use paceline_lab::sim;
 use paceline_lab::world::{Outcome, World, WorldError};
 
 /// The test track.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Testbed {
     /// How exactly the link and the ends keep their times.
     pub timing: Timing,
+    /// Where somebody moves the link.
+    pub moves: Option<Moves>,
 }
 
 impl Default for Testbed {
     /// Sleeping: a run then takes a few per cent of a core, and a tenth of a millisecond is little beside a queue.
     fn default() -> Self {
-        Self { timing: Timing::Sleep }
+        Self { timing: Timing::Sleep, moves: None }
     }
 }
 
@@ -45,7 +48,7 @@ impl World for Testbed {
     }
 
     fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
-        Track::open()?.run(self.timing, &Sockets, plan, registry, seed, rows)
+        Track::open()?.moved_by(self.moves.clone()).run(self.timing, &Sockets, plan, registry, seed, rows)
     }
 }
 

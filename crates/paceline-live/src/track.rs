@@ -14,6 +14,7 @@ use crate::watch::Watch;
 use crate::{Unavailable, broken};
 use paceline::Registry;
 use paceline_lab::machine::Machine;
+use paceline_lab::moves::Moves;
 use paceline_lab::network::Network;
 use paceline_lab::plan::{Direction, FlowKind, Plan};
 use paceline_lab::rows::{Row, RowSink};
@@ -103,6 +104,7 @@ pub trait MediaEnds: Sync {
 pub struct Track {
     namespaces: [Namespace; 2],
     devices: [Device; 2],
+    moves: Option<Moves>,
 }
 
 impl Track {
@@ -117,7 +119,12 @@ impl Track {
         }
         let device = |side: Side| Device::open(&namespaces[side as usize], "track", address_of(side));
         let devices = [device(Side::Near)?, device(Side::Far)?];
-        Ok(Self { namespaces, devices })
+        Ok(Self { namespaces, devices, moves: None })
+    }
+
+    /// The same track, whose link is moved where that is asked for.
+    pub fn moved_by(self, moves: Option<Moves>) -> Self {
+        Self { moves, ..self }
     }
 
     /// The network of a side.
@@ -142,7 +149,7 @@ impl Track {
             let hint = "--set flow.ID.congestion=… names another".to_owned();
             return Err(WorldError::Unavailable { cause, hint });
         }
-        let Self { namespaces, devices } = self;
+        let Self { namespaces, devices, moves } = self;
         let plan = left_out(plan);
         let streams = Streams::new(seed);
         let senders: Vec<Side> = plan.flows.iter().map(|f| sender_side(f.direction)).collect();
@@ -186,7 +193,8 @@ impl Track {
                 let run = run.clone();
                 scope.spawn(ending(&stop, move || ends.conduct(&run)))
             };
-            let link = scope.spawn(ending(&stop, move || carry(&run, ends, devices)));
+            let moves = moves.as_ref();
+            let link = scope.spawn(ending(&stop, move || carry(&run, ends, devices, moves)));
             merge(&all_told, rows, || clock.now(), end);
             let late = sides.into_iter().map(join).collect::<Result<Vec<_>, _>>();
             // What the conductor says is the cause, where it is a cause: the ends know only that they are to end.
@@ -208,13 +216,22 @@ fn left_out(plan: &Plan) -> Plan {
 }
 
 /// The link, from time zero to the end.
-fn carry(run: &Run<'_>, ends: &dyn MediaEnds, devices: [Device; 2]) -> Result<(Outcome, Handling), WorldError> {
+fn carry(
+    run: &Run<'_>,
+    ends: &dyn MediaEnds,
+    devices: [Device; 2],
+    moves: Option<&Moves>,
+) -> Result<(Outcome, Handling), WorldError> {
     let mut tell = Tell { to: run.told.clone() };
     let network = Network::new(run.plan, run.streams, &mut tell);
     let mut classify = ends.classify(run);
     let carried = run.plan.flows.iter().zip(run.senders);
     let carried = carried.map(|(flow, sender)| Carried { sender: *sender, stop: flow.stop }).collect();
     let link = Link::new(network, devices, &mut *classify, carried, run.clock, run.timing);
+    let link = match moves {
+        Some(moves) => link.moved_by(moves, run.plan),
+        None => link,
+    };
     let (network, handling) = link.run(run.end, run.stop).map_err(broken)?;
     Ok((network.outcome(), handling))
 }

@@ -68,7 +68,7 @@ fn plan() -> Plan {
 fn replayed(plan: &Plan, rows: &[Row]) -> (u64, Vec<Row>) {
     let (streams, mut kept) = (Streams::new(SEED), Kept::default());
     let mut network = Network::new(plan, &streams, &mut kept);
-    let serve = |network: &mut Network<'_>, until: Time| {
+    let serve = |network: &mut Network<&mut Kept>, until: Time| {
         while let Some((_, wake)) = network.poll(until) {
             let Wake::Arrived { handle, .. } = wake else { panic!("no end asked to be woken") };
             network.give_back(handle);

@@ -1,6 +1,8 @@
 //! One file a command.
 
 mod beside;
+#[cfg(target_os = "linux")]
+pub mod call;
 pub mod compare;
 pub mod diff;
 pub mod gap;
@@ -93,6 +95,12 @@ impl Selection {
     /// The world, or the exit code that says it is not to be had.
     pub fn world(&self) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
         world(&self.world)
+    }
+
+    /// The world's name.
+    #[cfg(target_os = "linux")]
+    pub fn world_name(&self) -> &str {
+        &self.world
     }
 
     /// The controllers that the world has.

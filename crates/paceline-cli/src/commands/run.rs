@@ -21,19 +21,19 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    selection: Selection,
+    pub(super) selection: Selection,
     /// Controllers to put every flow under, one after the other; the scenario's own if absent.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    controller: Vec<String>,
+    pub(super) controller: Vec<String>,
     /// How many runs, on consecutive seeds.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    repeats: u32,
+    pub(super) repeats: u32,
     /// Writes rows, results and manifest into this folder.
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Writes every packet, at the ends and at every hop, into this pcapng file; of one run only.
     #[arg(long, value_name = "FILE")]
-    pcap: Option<PathBuf>,
+    pub(super) pcap: Option<PathBuf>,
 }
 
 /// Runs a scenario and prints what it came to.
@@ -119,7 +119,7 @@ fn together(names: &[String], results: &[RunsResult]) -> serde_json::Result<Valu
 }
 
 /// A result for people.
-fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
+pub(super) fn describe(plan: &Plan, result: &RunsResult, changes: &[String]) -> String {
     let first = &result.runs[0];
     let n = result.runs.len();
     let case = if plan.case.is_empty() { String::new() } else { format!("  [{}]", plan.case) };

@@ -183,6 +183,8 @@ pub struct StreamResult {
 /// Listens to a run.
 pub struct Collector<'a> {
     plan: &'a Plan,
+    /// What the links were in the end, if they were moved by hand.
+    moved: Option<Box<Plan>>,
     /// The whole run first; each span is measured once, however often it is asked for.
     spans: Vec<Span>,
     /// Which span each window asked for is.
@@ -303,7 +305,7 @@ impl<'a> Collector<'a> {
         let pooled = plan.flows.iter().map(|f| delays && (f.media().is_some() || !media)).collect();
         let hears_overuse = plan.quantities().any(|q| q.metric == "overuses");
         let over = vec![false; plan.flows.len()];
-        Self { plan, spans, windows, seconds, pooled, actuation, hears_overuse, over, ticked, last_tick: 0 }
+        Self { plan, moved: None, spans, windows, seconds, pooled, actuation, hears_overuse, over, ticked, last_tick: 0 }
     }
 
     /// The results: first of the whole run, then of each window in order; and the bytes that each flow received in
@@ -333,10 +335,16 @@ impl<'a> Collector<'a> {
         (results, self.seconds)
     }
 
+    /// The plan as its links were.
+    #[inline]
+    fn links(&self) -> &Plan {
+        self.moved.as_deref().unwrap_or(self.plan)
+    }
+
     fn result(&self, span: &Span) -> WindowResult {
         let plan = self.plan;
         let window = span.window;
-        let links: Vec<LinkResult> = span.hops.iter().zip(&plan.hops).map(|(h, p)| h.result(p, &window)).collect();
+        let links: Vec<LinkResult> = span.hops.iter().zip(&self.links().hops).map(|(h, p)| h.result(p, &window)).collect();
         let received: u64 = span.flows.iter().map(|f| f.received).sum();
         let flows = span
             .flows
@@ -444,7 +452,7 @@ impl<'a> Collector<'a> {
     fn slowest(&self, flow: usize, from: Time, to: Time) -> Option<(usize, DataSize)> {
         let to = to.max(from);
         let hops = self.plan.flows[flow].route.iter();
-        let volumes = hops.filter_map(|h| Some((*h, self.plan.hops[*h].capacity.as_ref()?.volume(from, to))));
+        let volumes = hops.filter_map(|h| Some((*h, self.links().hops[*h].capacity.as_ref()?.volume(from, to))));
         volumes.min_by_key(|(_, volume)| *volume)
     }
 
@@ -549,7 +557,7 @@ impl RowSink for Collector<'_> {
             }
             Row::RoundTrip { at, flow, rtt } => {
                 let index = flow.0 as usize;
-                let base = self.plan.flows[index].base_rtt_at(self.plan, at);
+                let base = self.plan.flows[index].base_rtt_at(self.links(), at);
                 for span in holding(&mut self.spans, at) {
                     span.flows[index].rtt.add(rtt);
                     span.flows[index].rtt_queue.add(rtt - base);
@@ -600,6 +608,10 @@ impl RowSink for Collector<'_> {
                     self.over[index] = over;
                 }
             }
+            Row::Moved { at, hop, to } => {
+                let moved = self.moved.get_or_insert_with(|| Box::new(self.plan.clone()));
+                moved.move_hop(self.plan, at, hop.into(), to);
+            }
             _ => {}
         }
     }
@@ -623,7 +635,7 @@ impl Collector<'_> {
             return;
         }
         self.seconds[index][second] += bytes;
-        let queued = self.pooled[index].then(|| delay - self.plan.flows[index].base_owd(self.plan, at - delay));
+        let queued = self.pooled[index].then(|| delay - self.plan.flows[index].base_owd(self.links(), at - delay));
         for span in holding(&mut self.spans, at) {
             let flow = &mut span.flows[index];
             flow.received += bytes;

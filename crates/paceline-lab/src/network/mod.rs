@@ -20,7 +20,7 @@ use host::{Host, Way};
 use paceline_flow::Datagram;
 use paceline_flow::tcp::Segment;
 use paceline_link::queue::DropTail;
-use paceline_link::{Descriptor, DropCause, Link, LinkConfig, Output};
+use paceline_link::{Change, Descriptor, DropCause, Link, LinkConfig, Output};
 use paceline_units::{DataSize, Ecn, FlowId, Streams, Time, TimeDelta};
 pub use packets::Packet;
 use packets::Packets;
@@ -197,6 +197,12 @@ impl<R: RowSink> Network<R> {
     /// When [`poll`](Self::poll) is wanted next; it may then have nothing to say.
     pub fn poll_timeout(&self) -> Time {
         self.events.next()
+    }
+
+    /// Changes a hop. What is due by `now` has been polled.
+    pub fn change(&mut self, now: Time, hop: usize, change: Change) {
+        self.hops[hop].change(now, change);
+        self.events.wake(hop, self.hops[hop].poll_timeout());
     }
 
     /// A packet goes to the next hop of its route, or to its end.

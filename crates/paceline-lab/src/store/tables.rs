@@ -167,6 +167,8 @@ impl Tables {
             }
             Row::FrameRefused { at, flow, stream } => self.frame(at, flow, stream, [Null; 3], true),
             Row::Signal { at, flow, half, signal, value } => self.signal(at, flow, half, signal.into(), value),
+            // The setting beside the tables says what the link was.
+            Row::Moved { .. } => Ok(()),
         }
     }
 

@@ -100,6 +100,16 @@ impl Discipline for DropTail {
         Some(head)
     }
 
+    fn set_limit(&mut self, limit: DropTailLimit) {
+        let rate = self.limit.rate;
+        self.limit = Level::new(limit, PACKET);
+        if let DropTailLimit::DrainTime(time) = limit {
+            // In an outage no other rate will be seen.
+            self.limit.rate = rate;
+            self.limit.limit_at_rate = (rate * time).max(PACKET);
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -30,6 +30,8 @@ pub trait Discipline: Send {
     fn enqueue(&mut self, now: Time, packet: Descriptor, rate: Rate) -> Result<(), DropCause>;
     /// The server is free at `now`: the packet to serve. Packets that the discipline drops on the way go to `drops`.
     fn dequeue(&mut self, now: Time, drops: &mut Vec<Waiting>) -> Option<Waiting>;
+    /// From now on so much may wait; who waits already stays.
+    fn set_limit(&mut self, limit: DropTailLimit);
     /// Nobody waits.
     fn is_empty(&self) -> bool;
     /// Bytes that wait.

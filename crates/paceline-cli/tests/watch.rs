@@ -1,0 +1,119 @@
+//! `paceline call --watch` without a browser: what it prints, whom it answers, how it ends, and what it keeps. The page itself is
+//! looked at in `paceline-watch/tests/browser.rs`.
+#![cfg(target_os = "linux")]
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tungstenite::{ClientRequestBuilder, Message, WebSocket};
+
+fn paceline(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
+    command.args(arguments);
+    command
+}
+
+/// A watched call, and the host and path of its page; none where there is no test track.
+fn watched(arguments: &[&str]) -> Option<(Child, String, String)> {
+    let mut command = paceline(&["call", "--watch", "--world", "testbed"]);
+    let mut call = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut talk = BufReader::new(call.stderr.take().unwrap());
+    let mut line = String::new();
+    talk.read_line(&mut line).unwrap();
+    let Some((_, url)) = line.trim().split_once("http://") else {
+        let required = std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split([',', ' ']).any(|one| one == "track"));
+        assert!(!required, "there is no track, and PACELINE_REQUIRE asks for it: {line}");
+        assert_eq!(call.wait().unwrap().code(), Some(3), "{line}");
+        eprintln!("SKIPPED: {line}");
+        return None;
+    };
+    std::thread::spawn(move || std::io::copy(&mut talk, &mut std::io::sink()));
+    let (host, path) = url.split_once('/').unwrap();
+    Some((call, host.to_owned(), format!("/{path}")))
+}
+
+fn get(host: &str, path: &str, named: &str) -> String {
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {named}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn socket(host: &str, path: &str) -> WebSocket<TcpStream> {
+    let uri = format!("ws://{host}{path}socket").parse().unwrap();
+    let request = ClientRequestBuilder::new(uri).with_header("Origin", format!("http://{host}"));
+    tungstenite::client(request, TcpStream::connect(host).unwrap()).unwrap().0
+}
+
+/// Reads points until one of them is as wanted.
+fn until(socket: &mut WebSocket<TcpStream>, wanted: impl Fn(&Value) -> bool) -> Value {
+    let began = Instant::now();
+    loop {
+        assert!(began.elapsed() < Duration::from_secs(30), "in vain");
+        let Message::Text(text) = socket.read().unwrap() else { continue };
+        let told: Value = serde_json::from_str(&text).unwrap();
+        let point = told["points"].as_array().into_iter().flatten().find(|point| wanted(point));
+        if let Some(point) = point {
+            return point.clone();
+        }
+    }
+}
+
+fn interrupt(call: &Child) {
+    assert!(Command::new("kill").args(["-INT", &call.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_call_is_watched_moved_and_ended() {
+    let out = std::env::temp_dir().join(format!("paceline-watch-{}", std::process::id()));
+    let Some((mut call, host, path)) = watched(&["--json", "--out", out.to_str().unwrap()]) else { return };
+    assert!(host.starts_with("127.0.0.1:") && path.len() == 34, "{host}{path}");
+    assert!(get(&host, &path, &host).starts_with("HTTP/1.1 200 "));
+    assert!(get(&host, &path, "rebound.example").starts_with("HTTP/1.1 403 "));
+    assert!(get(&host, "/0123456789abcdef0123456789abcdef/", &host).starts_with("HTTP/1.1 403 "));
+
+    let mut page = socket(&host, &path);
+    let first = until(&mut page, |point| point["flows"][0]["received"].as_u64() > Some(0));
+    assert_eq!(first["capacity"], serde_json::json!(2e6));
+    page.send(Message::text(r#"{"capacity_bps":500000}"#)).unwrap();
+    let moved = until(&mut page, |point| point["capacity"] == serde_json::json!(5e5));
+    until(&mut page, |point| point["t"].as_f64() > Some(moved["t"].as_f64().unwrap() + 2.0));
+    interrupt(&call);
+    let mut document = String::new();
+    call.stdout.take().unwrap().read_to_string(&mut document).unwrap();
+    assert_eq!(call.wait().unwrap().code(), Some(0));
+
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let (run, at) = (&document["runs"][0], moved["t"].as_f64().unwrap());
+    let lasted = run["duration_s"].as_f64().unwrap();
+    assert!((at + 1.0..at + 10.0).contains(&lasted), "{lasted} s, moved at {at} s");
+    let notes: Vec<&str> = document["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let by_hand: Vec<&&str> = notes.iter().filter(|note| note.ends_with("capacity 500 kbps, by hand")).collect();
+    assert_eq!(by_hand.len(), 1, "{notes:?}");
+    // 2 Mbit/s up to the move (its point may be 0.1 s after it), 0.5 from then on.
+    let mean = |at: f64| (2e6 * at + 5e5 * (lasted - at)) / lasted;
+    let capacity = run["link"]["capacity_bps"].as_f64().unwrap();
+    assert!((mean(at - 0.2)..=mean(at)).contains(&capacity), "{capacity}, and {} to {}", mean(at - 0.2), mean(at));
+
+    // The folder says the same, and is a report.
+    let about = std::fs::read_dir(out.join("runs")).unwrap().next().unwrap().unwrap().path().join("about.json");
+    let about: Value = serde_json::from_slice(&std::fs::read(about).unwrap()).unwrap();
+    let steps = about["inputs"]["setting"]["hops"][0]["capacity"].as_array().unwrap();
+    assert_eq!((steps.len(), &steps[0], &steps[1][1]), (2, &serde_json::json!([0.0, 2e6]), &serde_json::json!(5e5)));
+    assert!(out.join("report.html").is_file());
+    std::fs::remove_dir_all(out).unwrap();
+}
+
+#[test]
+fn what_cannot_be_watched_is_said() {
+    let output = paceline(&["call", "--watch", "--world", "sim"]).output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && talk.contains("over before anybody looks"), "{talk}");
+    let output = paceline(&["call", "--watch", "--world", "testbed", "--controller", "gcc-2016,nada"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = paceline(&["call", "--port", "8000"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "a port without a page");
+}
