@@ -26,6 +26,7 @@ mod clock;
 pub mod diff;
 pub mod gap;
 pub mod group;
+pub mod gym;
 mod json;
 pub mod label;
 pub mod machine;

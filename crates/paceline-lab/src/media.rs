@@ -4,7 +4,7 @@ pub use crate::clock::Clock;
 use crate::plan::{FlowPlan, MediaPlan, SourcePlan};
 use crate::rows::{HalfName, PacketClass, Row};
 use crate::world::{EPOCH, WorldError};
-use paceline::{PacketKind, Registry, Setup, Signals};
+use paceline::{Entry, PacketKind, Registry, Setup, Signals};
 use paceline_flow::source::{Audio, Encoder, FrameTrace, Ideal, Source, SourceError};
 use paceline_flow::{
     MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig, SenderEvent, Sent,
@@ -75,23 +75,29 @@ fn capture_time(now: Time, timestamp: u32, clock_rate: u32) -> Time {
     Time::from_nanos(((now_units - age as i128) * 1_000_000_000 / rate) as i64)
 }
 
+/// The registry's controller of a flow.
+///
+/// # Errors
+/// There is none of that name.
+pub fn controller<'a>(plan: &FlowPlan, media: &MediaPlan, registry: &'a Registry) -> Result<&'a Entry, WorldError> {
+    let name = &media.controller.name;
+    registry.get(name).ok_or_else(|| WorldError::UnknownController { flow: plan.id.clone(), name: name.clone() })
+}
+
 /// The flow of this number, which begins at `start`; without `signals` its controller keeps them to itself.
 ///
 /// # Errors
-/// No such controller, or one that cannot be built, or a source that cannot.
+/// A controller that cannot be built, or a source that cannot.
 pub fn build(
     id: usize,
     plan: &FlowPlan,
     media: &MediaPlan,
     start: Time,
-    registry: &Registry,
+    entry: &Entry,
     streams: &Streams,
     signals: bool,
 ) -> Result<MediaFlow, WorldError> {
     let path = |what: &str| format!("flow/{}/{what}", plan.id);
-    let entry = registry
-        .get(&media.controller.name)
-        .ok_or_else(|| WorldError::UnknownController { flow: plan.id.clone(), name: media.controller.name.clone() })?;
     let most = media.most();
     let setup = Setup { start: media.start_rate, min: media.min_rate, max: most };
     let mut controller = entry

@@ -11,7 +11,7 @@ use crate::wait::{Rank, Timing, be_punctual};
 use hdrhistogram::Histogram;
 use paceline_lab::machine::Percentiles;
 use paceline_lab::network::{End, Network, Wake};
-use paceline_lab::rows::PacketClass;
+use paceline_lab::rows::{PacketClass, RowSink};
 use paceline_units::{Time, TimeDelta};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,8 +102,8 @@ const ROOM: usize = 65_536;
 const BATCH: usize = 32;
 
 /// A network model between two ports.
-pub struct Link<'a, P> {
-    network: Network<'a>,
+pub struct Link<'a, R, P> {
+    network: Network<R>,
     ports: [P; 2],
     classify: &'a mut dyn Classify,
     /// Where each packet under way has its bytes, by handle.
@@ -114,10 +114,10 @@ pub struct Link<'a, P> {
     handling: Handling,
 }
 
-impl<'a, P: Port> Link<'a, P> {
+impl<'a, R: RowSink, P: Port> Link<'a, R, P> {
     /// A link between the near port and the far one; `flows` are those of the network.
     pub fn new(
-        network: Network<'a>,
+        network: Network<R>,
         ports: [P; 2],
         classify: &'a mut dyn Classify,
         flows: Vec<Carried>,
@@ -131,7 +131,7 @@ impl<'a, P: Port> Link<'a, P> {
     ///
     /// # Errors
     /// A port is gone.
-    pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<'a>, Handling)> {
+    pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<R>, Handling)> {
         const LOOK_UP: TimeDelta = TimeDelta::from_millis(50);
         const LINGER: TimeDelta = TimeDelta::from_secs(1);
         be_punctual(Rank::Link);

@@ -270,7 +270,8 @@ fn media_ends(
         let FlowKind::Media(media) = &flow.kind else { continue };
         let start = sim::begin(flow, streams);
         // Both ends are made, and one of them is used: the draws are then those of the simulator.
-        let made = paceline_lab::media::build(id, flow, media, start, registry, streams, signals)?;
+        let entry = paceline_lab::media::controller(flow, media, registry)?;
+        let made = paceline_lab::media::build(id, flow, media, start, entry, streams, signals)?;
         let end = if senders[id] == side { End::Sender } else { End::Receiver };
         let (here, there) = (ADDRESSES[side as usize], ADDRESSES[side.other() as usize]);
         ends.push(MediaEnd::new(id, made, end, here, there, flow.stop).map_err(broken)?);

@@ -104,7 +104,7 @@ struct Line {
 }
 
 /// Everything between the ends.
-pub struct Network<'a> {
+pub struct Network<R> {
     events: Events,
     /// What was woken last, until it has nothing more to hand on.
     serving: Option<(Time, Component)>,
@@ -113,15 +113,15 @@ pub struct Network<'a> {
     hops: Vec<Link>,
     lines: Vec<Line>,
     hash: TraceHash,
-    rows: &'a mut dyn RowSink,
+    rows: R,
     /// Somebody wants to see packets.
     watched: bool,
     sent: u64,
 }
 
-impl<'a> Network<'a> {
+impl<R: RowSink> Network<R> {
     /// The network of a plan, empty; `streams` are the run's random draws, and `rows` hears what happens.
-    pub fn new(plan: &Plan, streams: &Streams, rows: &'a mut dyn RowSink) -> Self {
+    pub fn new(plan: &Plan, streams: &Streams, rows: R) -> Self {
         let line = |f: &crate::plan::FlowPlan| Line {
             routes: [f.route.clone(), f.return_route.clone()],
             access_delay: f.access_delay,
@@ -143,6 +143,11 @@ impl<'a> Network<'a> {
             rows,
             sent: 0,
         }
+    }
+
+    /// Who hears what happens.
+    pub fn rows(&mut self) -> &mut R {
+        &mut self.rows
     }
 
     /// What it came to.

@@ -3,7 +3,7 @@
 use super::Ends;
 use crate::media::{MediaFlow, class_of};
 use crate::network::{End, Kind, Network};
-use crate::rows::PacketClass;
+use crate::rows::{PacketClass, RowSink};
 use paceline_flow::{ReceiverEvent, SenderEvent};
 use paceline_units::{DataSize, RemoteTime, Time};
 
@@ -13,13 +13,13 @@ pub(super) struct MediaEnds {
     pub flow: MediaFlow,
 }
 
-impl Ends for MediaEnds {
-    fn begin(&mut self, start: Time, net: &mut Network<'_>) {
+impl<R: RowSink> Ends<R> for MediaEnds {
+    fn begin(&mut self, start: Time, net: &mut Network<R>) {
         net.wake(self.id, End::Sender, self.flow.sender.poll_timeout().max(start));
         net.wake(self.id, End::Receiver, self.flow.clock.when(self.flow.receiver.poll_timeout(), start));
     }
 
-    fn serve(&mut self, now: Time, end: End, net: &mut Network<'_>) {
+    fn serve(&mut self, now: Time, end: End, net: &mut Network<R>) {
         match end {
             End::Sender => {
                 self.flow.sender.handle_timeout(now);
@@ -33,7 +33,7 @@ impl Ends for MediaEnds {
         }
     }
 
-    fn handle(&mut self, now: Time, end: End, handle: u32, net: &mut Network<'_>) {
+    fn handle(&mut self, now: Time, end: End, handle: u32, net: &mut Network<R>) {
         match end {
             End::Sender => {
                 self.flow.sender.handle_packet(now, net.datagram_mut(handle).bytes());
@@ -52,7 +52,7 @@ impl Ends for MediaEnds {
 }
 
 impl MediaEnds {
-    fn drain_sender(&mut self, now: Time, net: &mut Network<'_>) {
+    fn drain_sender<R: RowSink>(&mut self, now: Time, net: &mut Network<R>) {
         loop {
             let handle = net.blank();
             let datagram = net.datagram_mut(handle);
@@ -74,7 +74,7 @@ impl MediaEnds {
         net.wake(self.id, End::Sender, self.flow.sender.poll_timeout().max(now));
     }
 
-    fn drain_receiver(&mut self, now: Time, reading: RemoteTime, net: &mut Network<'_>) {
+    fn drain_receiver<R: RowSink>(&mut self, now: Time, reading: RemoteTime, net: &mut Network<R>) {
         if self.flow.receiver.poll_timeout() <= reading {
             loop {
                 let handle = net.blank();

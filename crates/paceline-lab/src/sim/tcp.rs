@@ -3,7 +3,7 @@
 use super::Ends;
 use crate::network::{End, Network};
 use crate::plan::{FlowPlan, TcpPlan};
-use crate::rows::{HalfName, PacketClass, Row};
+use crate::rows::{HalfName, PacketClass, Row, RowSink};
 use paceline::Signals;
 use paceline_flow::tcp::{TcpReceiver, TcpReceiverEvent, TcpSender, TcpSenderEvent, TcpSent};
 use paceline_units::{Ecn, FlowId, Streams, Time};
@@ -15,13 +15,13 @@ pub(super) struct TcpEnds {
     receiver: TcpReceiver,
 }
 
-impl Ends for TcpEnds {
-    fn begin(&mut self, start: Time, net: &mut Network<'_>) {
+impl<R: RowSink> Ends<R> for TcpEnds {
+    fn begin(&mut self, start: Time, net: &mut Network<R>) {
         net.wake(self.id, End::Sender, self.sender.poll_timeout().max(start));
         net.wake(self.id, End::Receiver, self.receiver.poll_timeout());
     }
 
-    fn serve(&mut self, now: Time, end: End, net: &mut Network<'_>) {
+    fn serve(&mut self, now: Time, end: End, net: &mut Network<R>) {
         match end {
             End::Sender => {
                 self.sender.handle_timeout(now);
@@ -34,7 +34,7 @@ impl Ends for TcpEnds {
         }
     }
 
-    fn handle(&mut self, now: Time, end: End, handle: u32, net: &mut Network<'_>) {
+    fn handle(&mut self, now: Time, end: End, handle: u32, net: &mut Network<R>) {
         let segment = *net.segment_mut(handle);
         net.give_back(handle);
         match end {
@@ -51,7 +51,7 @@ impl Ends for TcpEnds {
 }
 
 impl TcpEnds {
-    fn drain_sender(&mut self, now: Time, net: &mut Network<'_>) {
+    fn drain_sender<R: RowSink>(&mut self, now: Time, net: &mut Network<R>) {
         let flow = FlowId(self.id as u16);
         while let Some((segment, sent)) = self.sender.poll_transmit(now) {
             let class = match sent {
@@ -68,7 +68,7 @@ impl TcpEnds {
         net.wake(self.id, End::Sender, self.sender.poll_timeout().max(now));
     }
 
-    fn drain_receiver(&mut self, now: Time, net: &mut Network<'_>) {
+    fn drain_receiver<R: RowSink>(&mut self, now: Time, net: &mut Network<R>) {
         while let Some(segment) = self.receiver.poll_transmit(now) {
             self.launch(now, End::Receiver, PacketClass::TcpAck, segment, net);
         }
@@ -80,13 +80,13 @@ impl TcpEnds {
     }
 
     #[inline]
-    fn launch(
+    fn launch<R: RowSink>(
         &self,
         now: Time,
         from: End,
         class: PacketClass,
         segment: paceline_flow::tcp::Segment,
-        net: &mut Network<'_>,
+        net: &mut Network<R>,
     ) {
         let handle = net.blank();
         *net.segment_mut(handle) = segment;
