@@ -29,6 +29,11 @@ impl Ask {
         })
     }
 
+    /// Whether it brings its text.
+    pub fn is_text(&self) -> bool {
+        self.text.is_some()
+    }
+
     /// What is to be changed, each as `key=value`.
     pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
         let parsed = self.settings.iter().map(|text| text.parse());

@@ -17,6 +17,7 @@ mod receive;
 mod send;
 mod series;
 mod stop;
+mod sweep;
 mod told;
 mod world;
 
@@ -29,6 +30,8 @@ mod _paceline {
     use crate::commands::{cases, catalogue, compare, edited, find, reproduce, run, runs};
     #[pymodule_export]
     use crate::picture::Watched;
+    #[pymodule_export]
+    use crate::sweep::{Folder, Sweep};
     #[pymodule_export]
     use crate::told::{Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState};
 
