@@ -2,7 +2,7 @@
 
 use paceline::Registry;
 use paceline_lab::run::Runner;
-use paceline_lab::scenario::Origin;
+use paceline_lab::scenario::{Catalogue, Origin};
 use paceline_lab::sim::Simulator;
 use paceline_lab::sweep::{JobRow, Sweep, SweepError, SweepFolder};
 use std::fs;
@@ -125,4 +125,45 @@ fn addresses_tell_what_decides_a_job() {
     assert_eq!((&longer[..2], longer[2] == all[2]), (&all[..2], false), "only the second subject lasts longer");
     let sooner = rows(&SWEEP.replace("from = 0.8,", "from = 0.81,"));
     assert!(sooner.iter().zip(&all).all(|(a, b)| a != b));
+}
+
+/// A sensitivity is around the defaults, within what a field may be, and of a controller that has the field.
+#[test]
+fn sensitivities_start_from_the_defaults() {
+    let registry = Registry::standard();
+    let mut constants = 0;
+    for id in Catalogue.sweeps().filter(|id| id.starts_with("sensitivity/")) {
+        let sweep = Sweep::load(&Catalogue.find_sweep(id).unwrap(), &registry).unwrap();
+        let [controllers, axis] = &sweep.axes[..] else { panic!("{id}: controllers and constants") };
+        assert_eq!(controllers.at(0)[0].as_str(), id.strip_prefix("sensitivity/"));
+        let fields = registry.get(controllers.at(0)[0].as_str().unwrap()).unwrap().fields();
+        for (key, [low, base, high]) in axis.keys.iter().zip(axis.constants().unwrap()) {
+            let field = fields.iter().find(|f| Some(f.name) == key.strip_prefix("media.config."));
+            let field = field.unwrap_or_else(|| panic!("{id}: {key}"));
+            assert_eq!(field.default, base, "{id}: {key}");
+            assert!(field.range.0 <= low && low < base && base < high && high <= field.range.1, "{id}: {key}");
+            constants += 1;
+        }
+    }
+    assert!(constants > 60, "{constants}");
+}
+
+/// The paper: U is larger where the threshold rises faster than it falls. On 8 x 8 of the 200 x 200 points.
+#[test]
+fn figure_8_is_larger_where_the_threshold_rises_faster() {
+    let registry = Registry::standard();
+    let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+    let coarse: Vec<_> = ["axis.0.log.steps=8", "axis.1.log.steps=8"].iter().map(|set| set.parse().unwrap()).collect();
+    let sweep = Sweep::load_with(&Catalogue.find_sweep("mmsys16/fig8").unwrap(), &coarse, &registry).unwrap();
+    assert_eq!((sweep.points(), sweep.jobs()), (64, 192));
+    let result = sweep.run(&runner, &|| ()).unwrap();
+    let sides = result.sides.as_ref().unwrap();
+    assert_eq!((sides.larger.1, sides.less.1, sides.holds), (28, 28, true));
+    let (larger, less) = (sides.larger.0, sides.less.0);
+    assert!((1.8..3.0).contains(&larger) && (0.3..1.6).contains(&less), "{sides:?}");
+    // The paper's point, (0.01, 0.00018), is among the best; the best is no farther than two steps of the grid.
+    let (best, published) = (result.best.as_ref().unwrap(), result.published.as_ref().unwrap());
+    assert!((2..=16).contains(&published.rank), "{published:?}");
+    assert!(best.rank == 1 && best.deficit == 0.0 && best.decades.unwrap() < 1.5, "{best:?}");
+    assert!((0.0..0.4).contains(&published.deficit), "{published:?}");
 }

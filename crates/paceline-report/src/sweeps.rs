@@ -1,12 +1,13 @@
-//! What a sweep came to as vector files: a contour map over two keys of numbers, bars where constants leave their base one at
-//! a time, lines over one key of numbers.
+//! What a sweep came to as vector files: contour maps over two keys of numbers, lines over one of them (a colour for each
+//! controller), bars where constants leave their base one at a time.
 
 use crate::error::ReportError;
+use crate::figure::{Axis, Figure, Kind, Panel, Role, Series, Subject};
 use crate::svg::contour::{Map, Scale, Sign, contour};
 use crate::svg::tornado::{Bar, Tornado, tornado};
-use crate::svg::{FIGURES_FOLDER, file_name};
+use crate::svg::{FIGURES_FOLDER, draw, file_name};
 use paceline_lab::metrics;
-use paceline_lab::sweep::{Measure, Point, SweepResult};
+use paceline_lab::sweep::{Axis as SweepAxis, Measure, Point, SweepResult};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,7 @@ pub fn write(result: &SweepResult, dir: &Path) -> Result<Vec<PathBuf>, ReportErr
 /// Every picture of a result.
 pub fn pictures(result: &SweepResult) -> Vec<Picture> {
     let mut pictures = maps(result);
+    pictures.extend(lines(result));
     pictures.extend(tornadoes(result));
     pictures
 }
@@ -43,12 +45,6 @@ pub fn pictures(result: &SweepResult) -> Vec<Picture> {
 /// A map of the sum, and of each measure, if there are two axes of numbers.
 fn maps(result: &SweepResult) -> Vec<Picture> {
     let [x, y] = &result.axes[..] else { return Vec::new() };
-    let scale = |axis: &paceline_lab::sweep::Axis| {
-        let values = (0..axis.count()).map(|place| axis.at(place)[0].as_float()).collect::<Option<Vec<f64>>>()?;
-        let rises = values.len() > 1 && values.windows(2).all(|pair| pair[0] < pair[1]);
-        let name = axis.keys[0].rsplit('.').next().unwrap_or_default().to_owned();
-        (axis.keys.len() == 1 && rises).then_some(Scale { name, values })
-    };
     let Some((x, y)) = scale(x).zip(scale(y)) else { return Vec::new() };
     let place = |at: &[toml::Value]| Some((at[0].as_float()?, at[1].as_float()?));
     let map = |title: String, value: &dyn Fn(&Point) -> Option<f64>, marks: Vec<_>| {
@@ -71,6 +67,71 @@ fn maps(result: &SweepResult) -> Vec<Picture> {
         pictures.push((format!("{}-{}", result.id, slug(&measure.name)), map(title, &value, Vec::new())));
     }
     pictures
+}
+
+/// The values of an axis of one key, if they are numbers that rise.
+fn scale(axis: &SweepAxis) -> Option<Scale> {
+    let number = |value: &toml::Value| value.as_float().or_else(|| value.as_integer().map(|i| i as f64));
+    let values = (0..axis.count()).map(|place| number(&axis.at(place)[0])).collect::<Option<Vec<f64>>>()?;
+    let rises = values.len() > 1 && values.windows(2).all(|pair| pair[0] < pair[1]);
+    let name = axis.keys[0].rsplit('.').next().unwrap_or_default().to_owned();
+    (axis.keys.len() == 1 && rises).then_some(Scale { name, values })
+}
+
+/// Each measure over the last axis, if it is one of numbers, and all that is before it are controllers.
+fn lines(result: &SweepResult) -> Option<Picture> {
+    let (last, before) = result.axes.split_last()?;
+    let scale = scale(last)?;
+    if before.iter().any(|axis| axis.keys != ["controller"]) {
+        return None;
+    }
+    let log = scale.is_logarithmic();
+    let across = |x: f64| if log { x.log10() } else { x };
+    let label = if log { format!("log10 {}", scale.name) } else { scale.name.clone() };
+    let ends = (across(scale.values[0]), across(*scale.values.last()?));
+    let subject = |block: &[Point]| {
+        let name = block[0].at[..before.len()].iter().filter_map(toml::Value::as_str).next().unwrap_or_default();
+        let [run, flow, controller, label, kind] = [""; 5].map(|_| name.to_owned());
+        Subject { run, seed: 0, flow, controller, label, kind }
+    };
+    let blocks: Vec<&[Point]> = result.points.chunks(scale.values.len()).collect();
+    let panel = |(index, measure): (usize, &Measure)| {
+        let mut series = Vec::new();
+        for (subject, block) in blocks.iter().enumerate() {
+            let mut add = |id: &str, label: &str, role: Role, sign: f64| {
+                let mut line = Series::new(id, label, subject, role, Kind::Line);
+                for (x, point) in scale.values.iter().zip(*block) {
+                    let value = point.values[index].map_or(f64::NAN, |s| s.mean + sign * s.ci95);
+                    line.push(across(*x), value);
+                }
+                if line.y.iter().any(|y| y.is_finite()) {
+                    series.push(line);
+                }
+            };
+            add("mean", "mean", Role::Main, 0.0);
+            if result.repeats > 1 {
+                add("+interval", "95 % interval", Role::Second, 1.0);
+                add("−interval", "95 % interval", Role::Second, -1.0);
+            }
+        }
+        let unit = metrics::find(&measure.metric).map_or("", |metric| metric.kind.unit());
+        Panel {
+            id: format!("measure-{index}"),
+            title: format!("{}: {}", measure.name, measure.metric),
+            caption: String::new(),
+            x: Axis { label: label.clone(), unit: String::new(), range: Some(ends) },
+            y: Axis::new(&measure.metric, unit),
+            series,
+        }
+    };
+    let figure = Figure {
+        id: result.id.clone(),
+        scenario: result.id.clone(),
+        title: result.id.clone(),
+        subjects: blocks.iter().map(|block| subject(block)).collect(),
+        panels: result.measures.iter().enumerate().map(panel).collect(),
+    };
+    Some((result.id.clone(), draw(&figure)))
 }
 
 /// Bars of each controller, a panel for each measure.

@@ -112,7 +112,7 @@ impl Axis {
     }
 
     /// Low, base and high value of each key, if they leave their base one at a time.
-    pub(super) fn constants(&self) -> Option<Vec<[f64; 3]>> {
+    pub fn constants(&self) -> Option<Vec<[f64; 3]>> {
         let Values::OneAtATime { base, low, high } = &self.values else { return None };
         Some(low.iter().zip(base).zip(high).map(|((low, base), high)| [*low, *base, *high]).collect())
     }

@@ -441,7 +441,16 @@ fn subject(origin: &Origin, measure: &MeasureTable) -> Result<Subject, Problem> 
     })?;
     let case = measure.case.as_ref().map_or_else(Label::default, |c| c.get().clone());
     let set = measure.set.iter().map(|(key, value)| Setting::new(key, &value.0)).collect();
-    Ok(Subject { scenario, case, set })
+    Ok(Subject { scenario: bare(scenario), case, set })
+}
+
+/// A scenario without what it expects: most of its text, which is read anew at every point.
+fn bare(scenario: Origin) -> Origin {
+    // What cannot be read stays as it is, to be complained of where it is loaded.
+    let Ok(mut document) = scenario.text.parse::<toml_edit::DocumentMut>() else { return scenario };
+    document.remove("expect");
+    document.remove("assert");
+    scenario.with_text(document.to_string())
 }
 
 fn published(

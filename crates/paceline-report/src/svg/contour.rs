@@ -131,7 +131,8 @@ impl Scale {
         (self.values.first().copied().unwrap_or(0.0), self.values.last().copied().unwrap_or(1.0))
     }
 
-    fn is_logarithmic(&self) -> bool {
+    /// Whether its values are spread so far that their ratios count.
+    pub fn is_logarithmic(&self) -> bool {
         let (low, high) = self.ends();
         low > 0.0 && high / low >= RATIOS
     }
