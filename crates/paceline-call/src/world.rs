@@ -49,6 +49,14 @@ impl World for BrowserWorld {
         true
     }
 
+    fn baselines(&self) -> &'static [&'static str] {
+        &["chromium"]
+    }
+
+    fn played(&self, controller: &str, registry: &Registry) -> String {
+        registry.get(controller).map_or(controller, |entry| entry.summary()).to_owned()
+    }
+
     fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
         if let Some(refusal) = refusal(plan, registry) {
             return Err(refusal);

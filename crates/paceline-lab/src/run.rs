@@ -173,16 +173,14 @@ impl Runner<'_> {
         sink: Option<&mut dyn RowSink>,
         lasted: &dyn Fn() -> TimeDelta,
     ) -> Result<RunResult, WorldError> {
-        let began = (self.clock)();
-        let windows = windows(plan);
-        let collector = Collector::new(plan, &windows, self.ticked);
-        self.collect(plan, seed, collector, sink, began)
+        let collector = Collector::new(plan, &windows(plan), self.ticked);
+        self.collect(plan, seed, collector, sink, lasted)
     }
 
     /// One run of which only what the plan asks for is known: its windows have values, the run as a whole has none.
     pub(crate) fn run_asked(&self, plan: &Plan, seed: u64) -> Result<RunResult, WorldError> {
-        let began = (self.clock)();
-        self.collect(plan, seed, Collector::of_asked(plan, &windows(plan), self.ticked), None, began)
+        let collector = Collector::of_asked(plan, &windows(plan), self.ticked);
+        self.collect(plan, seed, collector, None, &|| plan.duration)
     }
 
     fn collect(
@@ -191,8 +189,9 @@ impl Runner<'_> {
         seed: u64,
         mut collector: Collector<'_>,
         sink: Option<&mut dyn RowSink>,
-        began: f64,
+        lasted: &dyn Fn() -> TimeDelta,
     ) -> Result<RunResult, WorldError> {
+        let began = (self.clock)();
         let outcome = match sink {
             None => self.world.run(plan, self.registry, seed, &mut collector)?,
             Some(sink) => self.world.run(plan, self.registry, seed, &mut (&mut collector, sink))?,

@@ -5,9 +5,8 @@ use super::{refused, scoreboard};
 use crate::output;
 use crate::progress::Progress;
 use crate::table::{Table, kind_of, maybe};
-use crate::worlds::world;
+use crate::worlds::{registry, world};
 use miette::{IntoDiagnostic, Result, miette};
-use paceline::Registry;
 use paceline_lab::reproduce::{
     Cell, ConstantEnd, Counts, Experiment, ExperimentReport, FormulaTable, PaperCounts, Report, Seeds,
     SensitivityReport, Tallies, Tally, Verdict, papers, reproduce as reproduce_all, sensitivity,
@@ -67,7 +66,7 @@ pub struct Printed<'a> {
 
 /// Runs experiments and prints a verdict on each published value and each bound.
 pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
-    let registry = Registry::standard();
+    let registry = registry(&arguments.world);
     let world = match world(&arguments.world)? {
         Ok(world) => world,
         Err(code) => return Ok(code),
