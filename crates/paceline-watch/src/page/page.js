@@ -5,7 +5,7 @@
   const KEPT = 3600;        // points: six minutes
   const SMOOTH_RATE = 5;    // points that a rate is the mean of: 0.5 s, or frames would make it a comb
   const SMOOTH_LOSS = 10;
-  const STILL = 0.4;        // s without a frame: the picture stands still
+  const STILL = 0.5;        // s without a frame: the picture stands still
   const ASK_EVERY = 100;    // ms between two messages of a slider
   const LANE = 24;
 
@@ -345,7 +345,7 @@
   // Signals as buttons with their present value; those pressed, all of one unit, are plotted.
   let buttons = [], insidePlot = null;
   function signalPanel(numbers) {
-    const first = ["m scaled", "d_tilde", "qdelay", "trend"].map((name) => numbers.find((s) => s.name === name)).find(Boolean)
+    const first = ["m scaled", "d_tilde", "qdelay", "available outgoing bitrate"].map((name) => numbers.find((s) => s.name === name)).find(Boolean)
       ?? numbers.find((s) => s.unit === "ms") ?? numbers.find((s) => s.unit === "bit/s") ?? numbers[0];
     const chosen = new Set(numbers.filter((s) => s === first || (first.name === "m scaled" && s.name === "gamma") || (first.name === "qdelay" && s.name === "qdelay target")));
     const build = () => {
@@ -523,6 +523,7 @@
       const way = trend(index);
       [mood, text] = { rising: ["--good", "It sends more and more."], falling: ["--bad", "It sends less and less."], steady: ["--calm", "It keeps its rate."] }[way];
     }
+    if (state("quality limited by") === "bandwidth") text += " Its picture is coarser than it could be: the network is the limit.";
     const lost = columns.lost.at(-1), chance = columns.chance.at(-1) ?? 0;
     if (point.capacity === 0) [mood, text] = ["--bad", "The link is down: nothing gets through, and what is sent waits or is lost."];
     else if (lost > 2 && lost > 2 * chance) text += ` The queue overflows: ${lost.toFixed(0)} % of packets are lost.`;
