@@ -128,7 +128,11 @@ impl RowSink for Watch {
             Row::Dropped { at, hop, packet, .. } => {
                 self.all[self.hops[usize::from(hop)] + 1].push(at, packet.size.as_bytes() as f64);
             }
-            Row::Sent { .. } | Row::Arrived { .. } | Row::FrameRefused { .. } | Row::Read { .. } => {}
+            Row::Sent { .. }
+            | Row::Arrived { .. }
+            | Row::FrameRefused { .. }
+            | Row::Read { .. }
+            | Row::Moved { .. } => {}
         }
     }
     fn wants_signals(&self) -> bool {
