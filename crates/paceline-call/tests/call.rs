@@ -248,3 +248,19 @@ fn a_call_that_is_killed_leaves_nothing_behind() {
     victim.child.wait().unwrap();
     victim.leaves_nothing();
 }
+
+/// Chromium sends no more than our receiver says, and follows it.
+#[test]
+fn a_browser_that_our_receiver_steers() {
+    if !possible() {
+        return;
+    }
+    let kept = call("gcc-2016", "20s");
+    kept.is_a_call();
+    let rembs = kept.count(|row| matches!(row, Row::Remb { .. }));
+    let available = kept.signal(HalfName::Send, 0);
+    eprintln!("{rembs} REMBs; available {available:?}");
+    assert!((15..=200).contains(&rembs) && available.len() >= 14, "{rembs} REMBs, {available:?}");
+    let gradients = kept.count(|row| matches!(row, Row::Signal { half: HalfName::Receive, .. }));
+    assert!(gradients > 1000, "our half shows itself: {gradients}");
+}
