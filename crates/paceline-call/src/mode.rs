@@ -1,8 +1,8 @@
 //! Who plays which half of a call. It follows from the flow's controller.
 
 use paceline::{
-    Arrival, Config, Controller, Entry, FeedbackKind, MediaKind, Message, PacketKind, ReceiveHalf, Registry, Setup, SignalSpec,
-    Signals,
+    Arrival, Config, Controller, Entry, FeedbackKind, MediaKind, Message, PacketKind, ReceiveHalf, Registry, Setup,
+    SignalSpec, Signals,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time};
 
@@ -58,7 +58,9 @@ pub fn registry(registry: Registry) -> Registry {
     let mut registry = registry.map(|entry| {
         let (name, (send, receive)) = (entry.name(), entry.signals());
         match mode(&entry) {
-            Some(Mode::ReceiveSide) => entry.played(format!("{name} at the receiver, Chromium sends"), (SENDS, receive)),
+            Some(Mode::ReceiveSide) => {
+                entry.played(format!("{name} at the receiver, Chromium sends"), (SENDS, receive))
+            }
             Some(Mode::SendSide) => entry.played(format!("{name} at the sender, Chromium receives"), (send, RECEIVES)),
             Some(Mode::Browser) | None => entry,
         }
@@ -153,7 +155,15 @@ mod tests {
         let browser = of(Some(Mode::Browser));
         assert_eq!(browser, ["chromium", "chromium-rfc8888", "chromium-scream"]);
         let receive_side = of(Some(Mode::ReceiveSide));
-        let gcc = ["gcc-2016", "gcc-2016-static", "gcc-2016-guarded", "gcc-2013", "gcc-2015", "gcc-dynamic-alpha", "gcc-remb-2018"];
+        let gcc = [
+            "gcc-2016",
+            "gcc-2016-static",
+            "gcc-2016-guarded",
+            "gcc-2013",
+            "gcc-2015",
+            "gcc-dynamic-alpha",
+            "gcc-remb-2018",
+        ];
         assert_eq!(receive_side, gcc);
         let send_side = of(Some(Mode::SendSide));
         assert_eq!(send_side, ["gcc-tfb", "nada-sender", "scream", "scream-cpp"]);

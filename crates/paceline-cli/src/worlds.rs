@@ -11,11 +11,7 @@ use std::process::ExitCode;
 type Open = fn() -> std::result::Result<Box<dyn World>, String>;
 
 /// Each world and how to open it. To add one: a line here.
-const WORLDS: [(&str, Open); 3] = [
-    ("sim", || Ok(Box::new(Simulator))),
-    ("testbed", testbed),
-    ("browser", browser),
-];
+const WORLDS: [(&str, Open); 3] = [("sim", || Ok(Box::new(Simulator))), ("testbed", testbed), ("browser", browser)];
 
 #[cfg(target_os = "linux")]
 fn testbed() -> std::result::Result<Box<dyn World>, String> {

@@ -369,7 +369,10 @@ fn bad_input_is_exit_2_with_a_place_and_a_hint() {
         &["no controller `gcc2016`", "`gcc-2016`?"],
     );
     refused(&run(&["compare", "mmsys16/table1", "--controllers", "gcc-2016,x"]), &["no controller `x`", "known"]);
-    refused(&run(&["run", "mmsys16/table1", "--controller", "chromium"]), &["no controller `chromium`", "--world browser"]);
+    refused(
+        &run(&["run", "mmsys16/table1", "--controller", "chromium"]),
+        &["no controller `chromium`", "--world browser"],
+    );
     refused(&run(&["run", "mmsys16/table1", "--set", "flow.video.controller=chromium-scream"]), &["--world browser"]);
     refused(
         &run(&[&SHORT[..], &["--set", "path.forward.capcity=1Mbps"], &out].concat()),
