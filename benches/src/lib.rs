@@ -1,7 +1,9 @@
 //! The work that is measured, shared by the divan benches and by `speed`, so that both time the same thing.
 
+mod gym_loop;
 mod send_loop;
 
+pub use gym_loop::GymLoop;
 pub use send_loop::{PACKET, Scripted, SendLoop};
 
 use paceline::{Arrival, PacketKind, ReceiveHalf, Registry, Setup, Signals};

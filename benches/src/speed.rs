@@ -2,11 +2,11 @@
 //! callgrind` counts the instructions of its `simulate` and `receive`.
 
 use paceline::Registry;
-use paceline_benches::{BareHeap, ReceiveLoop, SendLoop, Simulation};
+use paceline_benches::{BareHeap, GymLoop, ReceiveLoop, SendLoop, Simulation};
 use std::process::ExitCode;
 use std::time::Duration;
 
-const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs [controller]] | hundred [runs] | receive [packets]; 5 unless told";
+const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs [controller]] | hundred [runs] | gym [CPU seconds] | receive [packets]; 5 unless told";
 
 /// Controllers whose halves are timed.
 const HALVES: [&str; 5] = ["gcc-tfb", "nada", "nada-sender", "scream", "scream-cpp"];
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
             None => simulate(&Simulation::one_gcc(), runs),
         },
         (Some("hundred"), Some(runs)) => hundred(runs),
+        (Some("gym"), Some(seconds)) => gym(Duration::from_secs(seconds)),
         (Some("receive"), Some(packets)) => receive(packets),
         _ => {
             eprintln!("{USAGE}");
@@ -56,6 +57,24 @@ fn memory_at_most() -> String {
     let line = told.as_deref().and_then(|text| text.lines().find_map(|l| l.strip_prefix("VmHWM:")));
     let kib = line.and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
     kib.map_or_else(|| "–".to_owned(), |kib| format!("{:.0} MB", kib * 1024.0 / 1e6))
+}
+
+/// Steps of the gym per CPU second, of 100 ms, with an agent that keeps each link full.
+fn gym(at_least: Duration) {
+    println!("| {:<24} | {:>20} | {:>16} |", "link", "steps per CPU second", "packets per step");
+    println!("|:{:-<24}-|-{:->20}:|-{:->16}:|", "", "", "");
+    for mbps in [1, 10] {
+        let mut gym = GymLoop::new(mbps);
+        gym.run(100);
+        let (mut steps, before) = (0, gym.packets());
+        let taken = timed(at_least, || {
+            gym.run(1000);
+            steps += 1000;
+        });
+        let packets = (gym.packets() - before) as f64 / steps as f64;
+        let rate = steps as f64 / taken.as_secs_f64();
+        println!("| {:<24} | {rate:>20.0} | {packets:>16.1} |", format!("{mbps} Mbit/s, 60 ms"));
+    }
 }
 
 /// CPU time per delivered packet and simulated seconds per CPU second of a scenario's runs.

@@ -104,8 +104,11 @@ impl Path {
 }
 
 fn path() -> impl Strategy<Value = Path> {
-    (300u64..3000, 10u64..200, 60u64..500)
-        .prop_map(|(capacity_kbps, rtt_ms, queue_ms)| Path { capacity_kbps, rtt_ms, queue_ms })
+    (300u64..3000, 10u64..200, 60u64..500).prop_map(|(capacity_kbps, rtt_ms, queue_ms)| Path {
+        capacity_kbps,
+        rtt_ms,
+        queue_ms,
+    })
 }
 
 /// Mean reward of an episode whose n-th step wants the n-th target, over and over; the first `skip` steps do not count.
@@ -428,7 +431,7 @@ fn ranges() -> Vec<Range> {
 
 fn course(ranges: Vec<Range>) -> Course {
     let changes = Changes { settings: vec!["duration=2s".parse().unwrap()], ..Changes::default() };
-    let spec = CourseSpec { changes, ranges, ..CourseSpec::of(origin(ONE)) };
+    let spec = CourseSpec { scenarios: vec![(origin(ONE), changes)], ranges, ..CourseSpec::of(origin(ONE)) };
     Course::new(spec, &Registry::standard()).unwrap()
 }
 

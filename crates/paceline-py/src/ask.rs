@@ -84,7 +84,8 @@ pub fn raised_or<T>(made: Result<T, scenario::Problem>) -> Result<T, Failure> {
     }
 }
 
-fn known(name: &str, registry: &Registry) -> Result<(), Failure> {
+/// Complains about a controller that nobody registered.
+pub fn known(name: &str, registry: &Registry) -> Result<(), Failure> {
     if registry.get(name).is_some() {
         return Ok(());
     }

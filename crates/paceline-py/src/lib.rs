@@ -12,6 +12,7 @@ mod ask;
 mod commands;
 mod controller;
 mod errors;
+mod gym;
 mod picture;
 mod receive;
 mod send;
@@ -28,6 +29,8 @@ use pyo3::prelude::*;
 mod _paceline {
     #[pymodule_export]
     use crate::commands::{cases, catalogue, compare, edited, find, reproduce, run, runs};
+    #[pymodule_export]
+    use crate::gym::{Gym, evaluate, quantities};
     #[pymodule_export]
     use crate::picture::Watched;
     #[pymodule_export]

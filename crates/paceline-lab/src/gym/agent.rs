@@ -36,7 +36,11 @@ pub const FEATURES: [Quantity; 8] = [
     feature("target", "Mbit/s", "the target in force at the end of the step, as the guard leaves it"),
     feature("sent", "Mbit/s", "what left the pacer in the step"),
     feature("received", "Mbit/s", "what feedback in the step told to have arrived, over the step's length"),
-    feature("queuing", "s", "mean one-way delay that feedback told, over the smallest so far; the last known without news"),
+    feature(
+        "queuing",
+        "s",
+        "mean one-way delay that feedback told, over the smallest so far; the last known without news",
+    ),
     feature("rtt", "s", "from sending the newest packet told of to hearing of it; the last known; 0 before the first"),
     feature("rtt_min", "s", "the smallest of those so far"),
     feature("loss", "fraction", "packets told lost in the step, of those told of"),

@@ -58,10 +58,8 @@ impl Range {
 /// What a course is made of.
 #[derive(Clone, Debug)]
 pub struct CourseSpec {
-    /// The scenarios; each episode draws one.
-    pub scenarios: Vec<Origin>,
-    /// How each is changed.
-    pub changes: Changes,
+    /// The scenarios, each under its changes; each episode draws one.
+    pub scenarios: Vec<(Origin, Changes)>,
     /// What each episode draws.
     pub ranges: Vec<Range>,
     /// The flow that is steered, by its id; none: the first media flow.
@@ -78,8 +76,7 @@ impl CourseSpec {
     /// One scenario as it is written, for an agent.
     pub fn of(scenario: Origin) -> Self {
         Self {
-            scenarios: vec![scenario],
-            changes: Changes::default(),
+            scenarios: vec![(scenario, Changes::default())],
             ranges: Vec::new(),
             flow: None,
             pilot: Pilot::Agent,
@@ -108,8 +105,12 @@ impl Course {
             return Err(GymError::NoScenario);
         }
         let plans = |end: fn(&Range) -> f64| {
-            let settings: Vec<_> = spec.ranges.iter().map(|range| range.setting(|| end(range))).collect::<Result<_, _>>()?;
-            spec.scenarios.iter().map(|scenario| plan(&spec, scenario, &settings, registry)).collect::<Result<Vec<_>, _>>()
+            let settings: Vec<_> =
+                spec.ranges.iter().map(|range| range.setting(|| end(range))).collect::<Result<_, _>>()?;
+            spec.scenarios
+                .iter()
+                .map(|scenario| plan(&spec, scenario, &settings, registry))
+                .collect::<Result<Vec<_>, _>>()
         };
         let lowest = plans(|range| range.low)?;
         let highest = plans(|range| range.high)?;
@@ -152,19 +153,16 @@ impl Course {
 /// The plan of a scenario with what was drawn, and the flow that is steered.
 fn plan(
     spec: &CourseSpec,
-    scenario: &Origin,
+    (scenario, changes): &(Origin, Changes),
     drawn: &[Setting],
     registry: &Registry,
 ) -> Result<(Plan, usize), GymError> {
-    let settings = [&spec.changes.settings[..], drawn].concat();
-    let plan = load(scenario, &Changes { settings, ..spec.changes.clone() }, registry).map_err(Box::new)?;
+    let settings = [&changes.settings[..], drawn].concat();
+    let plan = load(scenario, &Changes { settings, ..changes.clone() }, registry).map_err(Box::new)?;
     let mut media = plan.flows.iter().enumerate().filter(|(_, flow)| flow.media().is_some());
     let flow = media.find(|(_, flow)| spec.flow.as_ref().is_none_or(|id| *id == flow.id)).map(|(index, _)| index);
     let known = || plan.flows.iter().filter(|flow| flow.media().is_some()).map(|flow| flow.id.clone()).collect();
-    let flow = flow.ok_or_else(|| GymError::NoFlow {
-        scenario: plan.id.clone(),
-        flow: spec.flow.clone(),
-        known: known(),
-    })?;
+    let flow =
+        flow.ok_or_else(|| GymError::NoFlow { scenario: plan.id.clone(), flow: spec.flow.clone(), known: known() })?;
     Ok((plan, flow))
 }

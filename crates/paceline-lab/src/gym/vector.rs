@@ -53,13 +53,7 @@ impl Gym {
         history: usize,
         threads: usize,
     ) -> Result<Self, GymError> {
-        let pool = match threads {
-            0 | 1 => None,
-            threads => {
-                let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-                Some(pool.map_err(|error| GymError::Threads(error.to_string()))?)
-            }
-        };
+        let pool = pool_of(threads)?;
         let history = history.max(1);
         let seat = |number: usize| Seat {
             seeds: Streams::new(number as u64).stream("gym/seeds"),
@@ -186,6 +180,15 @@ impl Seat {
     }
 }
 
+/// So many threads; none: the caller's own is enough.
+fn pool_of(threads: usize) -> Result<Option<ThreadPool>, GymError> {
+    if threads <= 1 {
+        return Ok(None);
+    }
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map(Some).map_err(|error| GymError::Threads(error.to_string()))
+}
+
 /// Small enough to be told as a double, and typed after `--seed`.
 fn next_seed(seeds: &mut RandomStream) -> u64 {
     seeds.bits() >> 32
@@ -217,9 +220,11 @@ pub struct Score {
 /// # Errors
 /// No plan comes of what is drawn, or threads cannot be started.
 pub fn evaluate(course: &Course, registry: &Registry, seeds: &[u64], threads: usize) -> Result<Vec<Score>, GymError> {
-    let pool = ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
-    let pool = pool.map_err(|error| GymError::Threads(error.to_string()))?;
-    pool.install(|| seeds.par_iter().map(|seed| score(course.episode(registry, *seed)?, *seed, course.reward())).collect())
+    let one = |seed: &u64| score(course.episode(registry, *seed)?, *seed, course.reward());
+    match pool_of(threads)? {
+        None => seeds.iter().map(one).collect(),
+        Some(pool) => pool.install(|| seeds.par_iter().map(one).collect()),
+    }
 }
 
 fn score(mut episode: Episode, seed: u64, reward: &Reward) -> Result<Score, GymError> {

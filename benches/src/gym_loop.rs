@@ -1,0 +1,87 @@
+//! An agent of the gym that holds its link full, call after call.
+
+use paceline::Registry;
+use paceline_lab::gym::{Course, CourseSpec, FEATURES, Gym, Outputs, TRUTHS};
+use paceline_lab::scenario::Origin;
+use paceline_units::Rate;
+
+/// One seat of the gym over a link of so many Mbit/s.
+pub struct GymLoop {
+    gym: Gym,
+    action: f32,
+    observation: [f32; FEATURES.len()],
+    truth: [f64; TRUTHS.len()],
+    reward: [f64; 1],
+    truncated: [bool; 1],
+    /// Of the calls that are over.
+    packets: u64,
+}
+
+impl GymLoop {
+    /// A call of 60 s at 95 % of the link, again and again.
+    pub fn new(mbps: u64) -> Self {
+        let text = format!(
+            r#"
+id = "bench/gym"
+title = "An agent on a link"
+duration = "60s"
+[path]
+rtt = "60ms"
+[path.forward]
+capacity = "{mbps}Mbps"
+queue = {{ limit = "300ms" }}
+[[flow]]
+id = "video"
+controller = "gcc-tfb"
+encoder = {{ max = "20Mbps" }}
+"#
+        );
+        let registry = Registry::standard();
+        let course = Course::new(CourseSpec::of(Origin::from_text("gym.toml", text)), &registry);
+        let course = course.unwrap_or_else(|error| panic!("{error}"));
+        let action = course.space().action(Rate::from_kbps(950 * mbps));
+        let gym = Gym::new(course, registry, 1, 1, 1).expect("without threads nothing can fail");
+        let mut made = Self {
+            gym,
+            action,
+            observation: [0.0; FEATURES.len()],
+            truth: [0.0; TRUTHS.len()],
+            reward: [0.0],
+            truncated: [false],
+            packets: 0,
+        };
+        made.act(|gym, out| gym.reset(&[Some(1)], out).expect("one seed for one seat"));
+        made
+    }
+
+    /// Makes so many steps, and what calls begin between them.
+    pub fn run(&mut self, steps: u64) {
+        for _ in 0..steps {
+            if self.truncated[0] {
+                self.packets += self.arrived();
+            }
+            let action = [self.action];
+            self.act(|gym, out| gym.step(&action, out).expect("a number for one seat"));
+        }
+    }
+
+    /// Packets that have arrived.
+    pub fn packets(&self) -> u64 {
+        self.packets + self.arrived()
+    }
+
+    fn arrived(&self) -> u64 {
+        let index = TRUTHS.iter().position(|truth| truth.name == "arrived").expect("it is told");
+        self.truth[index] as u64
+    }
+
+    fn act(&mut self, act: impl FnOnce(&mut Gym, Outputs<'_>)) {
+        let out = Outputs {
+            observations: &mut self.observation,
+            rewards: &mut self.reward,
+            truncated: &mut self.truncated,
+            truths: &mut self.truth,
+        };
+        act(&mut self.gym, out);
+    }
+}

@@ -1,0 +1,185 @@
+"""The gym: gymnasium's own checks, seeds, threads, baselines, and that overload does not pay."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import paceline
+
+gymnasium = pytest.importorskip("gymnasium")
+gym = pytest.importorskip("paceline.gym")
+
+QUEUING = [f.name for f in gym.FEATURES].index("queuing")
+RTT = [f.name for f in gym.FEATURES].index("rtt")
+
+
+def test_gymnasium_finds_nothing_wrong():
+    from gymnasium.utils.env_checker import check_env
+
+    env = gymnasium.make("paceline/Call-v0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Rates and times have no upper bound.
+        warnings.filterwarnings("ignore", message=".*Box observation space maximum.*")
+        check_env(env.unwrapped, skip_render_check=True)
+    assert env.observation_space.shape == (4, len(gym.FEATURES))
+
+
+def test_a_call_ends_when_its_time_is_up():
+    env = gym.Env(gym.Task("gym/call"))
+    env.reset(seed=3)
+    steps, over, rewards = 0, False, []
+    while not over:
+        observation, reward, terminated, over, info = env.step(env.action(500e3).reshape(1))
+        assert not terminated and env.observation_space.contains(observation)
+        rewards.append(reward)
+        steps += 1
+    assert steps == 300 and info["time_s"] == pytest.approx(30.0) and info["seed"] == 3
+    assert 0.2 < np.mean(rewards) < 0.9
+    with pytest.raises(RuntimeError, match="reset"):
+        env.step(np.zeros(1, dtype=np.float32))
+
+
+def test_an_action_is_a_rate_and_back():
+    env = gym.Env()
+    low, high = env.rate_bps(-1.0), env.rate_bps(1.0)
+    assert low < 100e3 and 4e6 < high < 4.3e6
+    for rate in (100e3, 1e6, 3e6):
+        assert env.rate_bps(env.action(rate)) == pytest.approx(rate, rel=1e-5)
+
+
+def fly(envs, seed, steps=40):
+    envs.action_space.seed(1)
+    observations, infos = envs.reset(seed=seed)
+    seen = [(observations, infos["seed"])]
+    for _ in range(steps):
+        observations, rewards, _, _, infos = envs.step(envs.action_space.sample())
+        seen.append((observations, rewards, infos["delay_s"]))
+    return seen
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for left, right in zip(one, other, strict=True) for a, b in zip(left, right, strict=True))
+
+
+def test_threads_change_nothing_and_seeds_everything():
+    alone = fly(gym.VectorEnv(6, threads=1), 5)
+    assert same(alone, fly(gym.VectorEnv(6, threads=3), 5))
+    assert not same(alone, fly(gym.VectorEnv(6, threads=3), 6))
+    assert list(alone[0][1]) == [5, 6, 7, 8, 9, 10]
+
+
+def test_one_of_many_is_what_it_is_alone():
+    envs, env = gymnasium.make_vec("paceline/Call-v0", 3), gym.Env()
+    many, _ = envs.reset(seed=[4, 9, 2])
+    one, _ = env.reset(seed=9)
+    assert np.array_equal(many[1], one)
+    for action in np.linspace(-1.0, 1.0, 20, dtype=np.float32):
+        many, rewards, _, _, _ = envs.step(np.full((3, 1), action))
+        one, reward, *_ = env.step(np.array([action]))
+        assert np.array_equal(many[1], one) and rewards[1] == reward
+
+
+def test_what_was_observed_stays_as_it_was():
+    envs = gym.VectorEnv(2)
+    first, _ = envs.reset(seed=1)
+    kept = first.copy()
+    for _ in range(5):
+        second, *_ = envs.step(envs.action_space.sample())
+    assert np.array_equal(first, kept) and not np.array_equal(first, second)
+
+
+def test_a_baseline_is_the_run_of_the_command():
+    task = gym.Task("gym/call", step_s=0.1)
+    for controller in ("gcc-tfb", "nada"):
+        (score,) = gym.evaluate(controller, task, seeds=[7])
+        run = paceline.run("gym/call", controller=controller, seed=7)
+        assert score.loss == pytest.approx(run["flows"][0]["loss_ratio"], abs=0.02)
+        assert score.steps == 300 and 0.2 < score.reward < score.used <= 1.0
+
+
+def test_every_controller_is_a_baseline_by_the_same_seeds():
+    seeds = range(1, 4)
+    for controller in ("gcc-2016", "scream", "fixed", None):
+        scores = gym.evaluate(controller, seeds=seeds)
+        assert [s.seed for s in scores] == list(seeds)
+        assert scores == gym.evaluate(controller, seeds=seeds, threads=1)
+    with pytest.raises(ValueError, match="gcc-2016"):
+        gym.evaluate("gcc-2061")
+
+
+def test_a_controller_in_python_is_a_baseline_too():
+    class Half(paceline.SendHalf):
+        def decision(self):
+            return paceline.Decision(400e3)
+
+    class Broken(Half):
+        def handle_feedback(self, now_s, feedback):
+            raise KeyError("broken on purpose")
+
+    steady = paceline.Controller("steady", send=Half, feedback="transport-wide")
+    (score,) = gym.evaluate(steady, gym.Task("gym/call"), seeds=[1])
+    assert 0.2 < score.used < 0.6 and score.delay_s < 0.1
+    broken = paceline.Controller("broken", send=Broken, feedback="transport-wide")
+    with pytest.raises(KeyError, match="on purpose"):
+        gym.evaluate(broken, gym.Task("gym/call"), seeds=[1])
+
+
+def constant(bps):
+    env = gym.Env(gym.Task("gym/call"))
+    return lambda observations: np.full((len(observations), 1), env.action(bps))
+
+
+def test_a_policy_is_scored_like_a_controller():
+    task, seeds = gym.Task("gym/call"), [1, 2, 3]
+    scores = gym.evaluate(constant(500e3), task, seeds=seeds)
+    assert [s.seed for s in scores] == seeds and {s.steps for s in scores} == {300}
+    assert all(0.3 < s.reward < 0.7 and s.loss < 0.05 for s in scores)
+
+
+def test_overload_does_not_pay():
+    task = gym.Task("gym/call", ranges={"path.forward.capacity": ("{} kbps", 500, 1500)})
+    rewards = [np.mean([s.reward for s in gym.evaluate(constant(bps), task)]) for bps in (450e3, 1.6e6, 4e6)]
+    assert rewards[0] > 0.3 and rewards[0] > rewards[1] + 0.3 > rewards[2] + 0.3, rewards
+
+
+def test_a_round_trip_is_never_below_propagation():
+    envs = gym.VectorEnv(20)
+    envs.reset(seed=1)
+    envs.action_space.seed(2)
+    told = 0
+    for _ in range(100):
+        observations, _, _, _, infos = envs.step(envs.action_space.sample())
+        rtt, queuing = observations[:, -1, RTT], observations[:, -1, QUEUING]
+        known = rtt > 0.0
+        assert (rtt[known] > infos["propagation_s"][known] - 1e-6).all() and (queuing >= 0.0).all()
+        told += known.sum()
+    assert told > 1500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "told"),
+    [
+        ({"scenario": "gym/cal"}, paceline.ScenarioError, "gym/call"),
+        ({"flow": "vidoe"}, ValueError, "video"),
+        ({"step_s": 60.0}, ValueError, "step"),
+        ({"ranges": {"path.forward.capacitee": ("{} kbps", 1, 2)}}, paceline.ScenarioError, "capacity"),
+        ({"ranges": {"path.rtt": ("ms", 1, 2)}}, ValueError, "{}"),
+        ({"scenario": []}, ValueError, "scenario"),
+    ],
+)
+def test_what_cannot_be_flown_is_said_at_once(arguments, error, told):
+    with pytest.raises(error, match=told):
+        gym.Env(gym.Task(**arguments))
+
+
+def test_bad_actions_are_refused():
+    envs = gym.VectorEnv(2)
+    envs.reset(seed=1)
+    with pytest.raises(ValueError, match="action 1"):
+        envs.step(np.array([[0.0], [np.nan]]))
+    with pytest.raises(ValueError, match="2 episodes"):
+        envs.step(np.zeros((3, 1)))
