@@ -66,10 +66,10 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
             Some((refined, result))
         }
     };
-    match (arguments.json, &arguments.out) {
-        (true, None) => output::print_json(&result)?,
-        (true, Some(_)) => output::print_json(&result.without_points())?,
-        (false, _) => {
+    let told = |result: &SweepResult| if arguments.out.is_some() { result.without_points() } else { result.clone() };
+    match arguments.json {
+        true => output::print_json(&Told { result: told(&result), refined: refined.as_ref().map(|(_, r)| told(r)) })?,
+        false => {
             let mut text = describe(&sweep, &result);
             if let Some((sweep, result)) = &refined {
                 text += &format!("\n{}", describe(sweep, result));
@@ -81,14 +81,18 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::from(if holds { 0 } else { 1 }))
 }
 
+/// The JSON document.
+#[derive(serde::Serialize)]
+struct Told {
+    #[serde(flatten)]
+    result: SweepResult,
+    /// The best points on more seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refined: Option<SweepResult>,
+}
+
 /// Every job of a sweep, into a folder if there is one.
-fn run(
-    sweep: &Sweep,
-    world: &dyn World,
-    registry: &Registry,
-    out: Option<&Path>,
-    resume: bool,
-) -> Result<SweepResult> {
+fn run(sweep: &Sweep, world: &dyn World, registry: &Registry, out: Option<&Path>, resume: bool) -> Result<SweepResult> {
     let folder = out.map(|dir| SweepFolder::open(dir, sweep, world.name(), registry, resume)).transpose();
     let folder = folder.map_err(refused)?;
     let done = folder.as_ref().map_or(0, SweepFolder::done_jobs);
@@ -99,7 +103,17 @@ fn run(
         None => sweep.run(&runner, &finished),
         Some(folder) => sweep.run_into(&runner, folder, &finished),
     };
-    result.map_err(refused)
+    drop(progress);
+    let result = result.map_err(refused)?;
+    if let Some(dir) = out {
+        // Drawn from what is stored: a sweep is no worse without pictures.
+        match paceline_report::sweeps::write(&result, dir) {
+            Ok(files) if files.is_empty() => eprintln!("the tables are in {}", dir.display()),
+            Ok(files) => eprintln!("the tables are in {}, and {} pictures in figures", dir.display(), files.len()),
+            Err(problem) => eprintln!("no picture was written: {problem}"),
+        }
+    }
+    Ok(result)
 }
 
 /// A sweep's complaint as a command's: a world's has an exit code of its own.
@@ -140,13 +154,21 @@ fn standing(sweep: &Sweep, result: &SweepResult) -> String {
     let mut text = String::new();
     if let Some(best) = &result.best {
         let far = best.decades.map(|d| format!(", {d:.2} decades from the published point")).unwrap_or_default();
-        let raw = if sweep.sum.as_ref().is_some_and(|s| s.normalised) { format!(" (raw {:.3})", best.raw_sum) } else { String::new() };
+        let raw = if sweep.sum.as_ref().is_some_and(|s| s.normalised) {
+            format!(" (raw {:.3})", best.raw_sum)
+        } else {
+            String::new()
+        };
         text += &format!("The sum is largest, {:.3}{raw}, at {}{far}.\n", best.sum, place(sweep, &best.at));
     }
     if let Some(published) = &result.published {
         text += &format!(
             "The point nearest to the published one, {}, has {:.3}: rank {} of {}, {:.3} below the largest.\n",
-            place(sweep, &published.at), published.sum, published.rank, result.points.len(), published.deficit
+            place(sweep, &published.at),
+            published.sum,
+            published.rank,
+            result.points.len(),
+            published.deficit
         );
     }
     if let Some(sides) = &result.sides {

@@ -1,7 +1,7 @@
 //! One dimension of a sweep: its keys, and what each takes at the n-th place. Nothing is made before it is asked for, so an
 //! axis of a million draws is as small as one of ten values.
 
-use super::file::{AxisTable, Numbers, SamplesTable, StepsTable};
+use super::file::{AxisTable, ConstantTable, Numbers, SamplesTable, StepsTable};
 use crate::scenario::{Origin, Placed, Problem};
 use paceline_units::Streams;
 use serde::Serialize;
@@ -30,6 +30,9 @@ enum Values {
     Linear { from: f64, to: f64, steps: u64 },
     /// Draws whose logarithm is uniform, each of a random stream of its own.
     Samples { from: Vec<f64>, to: Vec<f64>, count: u64, seed: u64 },
+    /// First all at their base; then of each key its low and its high value, all others at their base.
+    #[serde(rename = "one_at_a_time")]
+    OneAtATime { base: Vec<f64>, low: Vec<f64>, high: Vec<f64> },
 }
 
 impl Axis {
@@ -41,6 +44,9 @@ impl Axis {
 
     /// What a file says.
     pub(super) fn read(origin: &Origin, table: &AxisTable) -> Result<Self, Problem> {
+        if let Some(constants) = &table.one_at_a_time {
+            return one_at_a_time(origin, table, constants);
+        }
         let keys = keys(origin, table)?;
         let values = match (&table.values, &table.log, &table.linear, &table.samples) {
             (Some(values), None, None, None) => Values::Values(list(origin, values, &keys)?),
@@ -59,7 +65,7 @@ impl Axis {
             (None, None, None, Some(samples)) => draws(origin, samples, &keys)?,
             _ => {
                 let span = table.key.as_ref().map(Placed::span).or(table.keys.as_ref().map(Placed::span));
-                let message = "an axis has one of `values`, `log`, `linear` and `samples`";
+                let message = "an axis has one of `values`, `log`, `linear`, `samples` and `one_at_a_time`";
                 let problem = Problem::at(&origin.name, &origin.text, span.unwrap_or(0..0), message);
                 return Err(problem.help("write values = [1, 2] or log = { from = 1e-5, to = 0.1, steps = 8 }"));
             }
@@ -73,6 +79,7 @@ impl Axis {
             Values::Values(values) => values.len() as u64,
             Values::Log { steps, .. } | Values::Linear { steps, .. } => *steps,
             Values::Samples { count, .. } => *count,
+            Values::OneAtATime { base, .. } => 1 + 2 * base.len() as u64,
         }
     }
 
@@ -94,7 +101,20 @@ impl Axis {
                 };
                 self.keys.iter().zip(from).zip(to).map(draw).collect()
             }
+            Values::OneAtATime { base, low, high } => {
+                let mut values = base.clone();
+                if let Some(which) = place.checked_sub(1).map(|n| n as usize) {
+                    values[which / 2] = if which % 2 == 0 { low[which / 2] } else { high[which / 2] };
+                }
+                values.into_iter().map(toml::Value::Float).collect()
+            }
         }
+    }
+
+    /// Low, base and high value of each key, if they leave their base one at a time.
+    pub fn constants(&self) -> Option<Vec<[f64; 3]>> {
+        let Values::OneAtATime { base, low, high } = &self.values else { return None };
+        Some(low.iter().zip(base).zip(high).map(|((low, base), high)| [*low, *base, *high]).collect())
     }
 
     /// What the n-th key's values are called; none if they are numbers.
@@ -132,7 +152,9 @@ fn keys(origin: &Origin, table: &AxisTable) -> Result<Vec<String>, Problem> {
     match (&table.key, &table.keys) {
         (Some(key), None) => Ok(vec![key.get().clone()]),
         (None, Some(keys)) if !keys.get().is_empty() => Ok(keys.get().clone()),
-        (_, Some(keys)) => Err(at(origin, keys, "an axis has either `key` or `keys`").help("write keys = [\"a\", \"b\"]")),
+        (_, Some(keys)) => {
+            Err(at(origin, keys, "an axis has either `key` or `keys`").help("write keys = [\"a\", \"b\"]"))
+        }
         (None, None) => {
             let problem = Problem::of(&origin.name, &origin.text, "an axis without a key");
             Err(problem.help("write key = \"media.config.k_u\""))
@@ -193,6 +215,29 @@ fn draws(origin: &Origin, place: &Placed<SamplesTable>, keys: &[String]) -> Resu
     Ok(Values::Samples { from, to, count: table.count, seed: table.seed.unwrap_or(1) })
 }
 
+fn one_at_a_time(origin: &Origin, table: &AxisTable, place: &Placed<Vec<ConstantTable>>) -> Result<Axis, Problem> {
+    let alone = table.key.is_none() && table.keys.is_none() && table.values.is_none();
+    let alone = alone && table.log.is_none() && table.linear.is_none() && table.samples.is_none();
+    let constants = place.get();
+    if !alone || constants.is_empty() {
+        let problem = at(origin, place, "constants that leave their base one at a time are an axis of their own");
+        return Err(
+            problem.help("write one_at_a_time = [{ key = \"media.config.k_u\", base = 0.01 }], and nothing beside")
+        );
+    }
+    let low: Vec<f64> = constants.iter().map(|c| c.low.unwrap_or(c.base / 2.0)).collect();
+    let high: Vec<f64> = constants.iter().map(|c| c.high.unwrap_or(c.base * 2.0)).collect();
+    for (constant, (low, high)) in constants.iter().zip(low.iter().zip(&high)) {
+        if !(*low < constant.base && constant.base < *high) {
+            let message = format!("`{}` does not go from below its base to above it", constant.key);
+            return Err(at(origin, place, &message).help("write low and high where half and double do not fit"));
+        }
+    }
+    let keys = constants.iter().map(|c| c.key.clone()).collect();
+    let base = constants.iter().map(|c| c.base).collect();
+    Ok(Axis { keys, values: Values::OneAtATime { base, low, high } })
+}
+
 /// The n-th of `steps` values of equal ratio.
 fn log_step(from: f64, to: f64, steps: u64, place: u64) -> f64 {
     match place + 1 == steps {
@@ -222,6 +267,15 @@ mod tests {
         let axis = axis(Values::Linear { from: -1.0, to: 2.0, steps: 4 });
         let grid: Vec<Option<f64>> = (0..4).map(|place| axis.at(place)[0].as_float()).collect();
         assert_eq!(grid, [Some(-1.0), Some(0.0), Some(1.0), Some(2.0)]);
+    }
+
+    #[test]
+    fn one_constant_leaves_its_base_at_a_time() {
+        let axis = axis(Values::OneAtATime { base: vec![2.0, 20.0], low: vec![1.0, 10.0], high: vec![4.0, 40.0] });
+        let at = |place| axis.at(place).iter().map(|value| value.as_float().unwrap()).collect::<Vec<_>>();
+        assert_eq!(axis.count(), 5);
+        let all: Vec<Vec<f64>> = (0..5).map(at).collect();
+        assert_eq!(all, [[2.0, 20.0], [1.0, 20.0], [4.0, 20.0], [2.0, 10.0], [2.0, 40.0]]);
     }
 
     /// The million-th draw costs what the first does, keys draw apart, and logarithms fill their range evenly.

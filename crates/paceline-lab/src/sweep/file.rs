@@ -47,8 +47,24 @@ pub(super) struct AxisTable {
     pub log: Option<Placed<StepsTable>>,
     /// ... or of equal differences ...
     pub linear: Option<Placed<StepsTable>>,
-    /// ... or draws whose logarithm is uniform.
+    /// ... or draws whose logarithm is uniform ...
     pub samples: Option<Placed<SamplesTable>>,
+    /// ... or, without `key`, constants that leave their base one at a time.
+    pub one_at_a_time: Option<Placed<Vec<ConstantTable>>>,
+}
+
+/// A constant, and how far it goes to either side.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConstantTable {
+    /// A key as of `--set`.
+    pub key: String,
+    /// Its value while others leave theirs.
+    pub base: f64,
+    /// The lower value; half of the base if absent.
+    pub low: Option<f64>,
+    /// The higher; double the base if absent.
+    pub high: Option<f64>,
 }
 
 #[derive(Deserialize)]

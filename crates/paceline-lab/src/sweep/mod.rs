@@ -27,7 +27,7 @@ mod run;
 pub use axis::Axis;
 pub use folder::SweepFolder;
 pub use job::{Job, JobRow};
-pub use result::{Better, Point, Sides, SweepResult};
+pub use result::{Better, Point, Sides, SweepResult, Swing};
 
 use crate::label::Label;
 use crate::metrics::{self, METRICS};
@@ -330,8 +330,11 @@ impl Sweep {
     pub fn refined(&self, result: &SweepResult, registry: &Registry) -> Result<Option<Self>, Problem> {
         let Some(RefineTable { best, repeats }) = self.refine else { return Ok(None) };
         let keys: Vec<toml::Value> = self.keys().map(|key| toml::Value::String(key.to_owned())).collect();
-        let mut values: Vec<toml::Value> =
-            result.ranking().take(best as usize).map(|index| toml::Value::Array(result.points[index].at.clone())).collect();
+        let mut values: Vec<toml::Value> = result
+            .ranking()
+            .take(best as usize)
+            .map(|index| toml::Value::Array(result.points[index].at.clone()))
+            .collect();
         let published = self.published.iter().map(|at| at.iter().map(|x| toml::Value::Float(*x)).collect());
         values.extend(published.map(toml::Value::Array));
         let mut table: toml::Table = toml::from_str(&self.origin.text).expect("it was parsed before");
@@ -441,7 +444,16 @@ fn subject(origin: &Origin, measure: &MeasureTable) -> Result<Subject, Problem> 
     })?;
     let case = measure.case.as_ref().map_or_else(Label::default, |c| c.get().clone());
     let set = measure.set.iter().map(|(key, value)| Setting::new(key, &value.0)).collect();
-    Ok(Subject { scenario, case, set })
+    Ok(Subject { scenario: bare(scenario), case, set })
+}
+
+/// A scenario without what it expects: most of its text, which is read anew at every point.
+fn bare(scenario: Origin) -> Origin {
+    // What cannot be read stays as it is, to be complained of where it is loaded.
+    let Ok(mut document) = scenario.text.parse::<toml_edit::DocumentMut>() else { return scenario };
+    document.remove("expect");
+    document.remove("assert");
+    scenario.with_text(document.to_string())
 }
 
 fn published(

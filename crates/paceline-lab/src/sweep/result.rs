@@ -1,7 +1,7 @@
 //! Rows, in the order of jobs, to what each point came to, which is best, and where the published one stands.
 
 use super::{Axis, JobRow, Measure, Sweep};
-use crate::stats::Summary;
+use crate::stats::{Paired, Summary};
 use serde::Serialize;
 
 /// What a sweep came to.
@@ -26,6 +26,9 @@ pub struct SweepResult {
     /// The claim on either side of the diagonal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sides: Option<Sides>,
+    /// What each constant does, where they leave their base one at a time; of several controllers the first's come first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub swings: Vec<Swing>,
     /// Every point, the last axis fastest.
     pub points: Vec<Point>,
 }
@@ -76,6 +79,20 @@ pub struct Sides {
     pub holds: bool,
 }
 
+/// What a constant does when it leaves its base.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Swing {
+    /// The controller; none: the scenarios' own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<String>,
+    /// The constant.
+    pub key: String,
+    /// Its low value, its base, its high value.
+    pub values: [f64; 3],
+    /// Of each measure, how it changes at the low and at the high value, seed by seed; none where a run has no value.
+    pub changes: Vec<[Option<Paired>; 2]>,
+}
+
 impl SweepResult {
     /// Points that have a sum, the largest first.
     pub fn ranking(&self) -> impl Iterator<Item = usize> + use<> {
@@ -87,8 +104,7 @@ impl SweepResult {
 
     /// The same without its points, which is small however many there are.
     pub fn without_points(&self) -> Self {
-        let Self { id, axes, measures, repeats, ranges, best, published, sides, points: _ } = self.clone();
-        Self { id, axes, measures, repeats, ranges, best, published, sides, points: Vec::new() }
+        Self { points: Vec::new(), ..self.clone() }
     }
 }
 
@@ -98,11 +114,14 @@ pub(super) struct Gather<'a> {
     /// Of the point that rows are of now: the values of each measure, seed by seed.
     now: Vec<Vec<Option<f64>>>,
     points: Vec<Vec<Option<Summary>>>,
+    /// Every value, if constants leave their base one at a time: by point, measure and seed.
+    seeds: Option<Vec<Vec<Vec<Option<f64>>>>>,
 }
 
 impl<'a> Gather<'a> {
     pub(super) fn new(sweep: &'a Sweep) -> Self {
-        Self { sweep, now: vec![Vec::new(); sweep.measures.len()], points: Vec::new() }
+        let seeds = sweep.constants().map(|_| Vec::new());
+        Self { sweep, now: vec![Vec::new(); sweep.measures.len()], points: Vec::new(), seeds }
     }
 
     pub(super) fn row(&mut self, row: &JobRow) {
@@ -117,12 +136,15 @@ impl<'a> Gather<'a> {
         if self.sweep.jobs_of_point(job.point).end == row.job + 1 {
             let summary = |runs: &Vec<Option<f64>>| Summary::of(&runs.iter().copied().collect::<Option<Vec<_>>>()?);
             self.points.push(self.now.iter().map(summary).collect());
+            if let Some(seeds) = &mut self.seeds {
+                seeds.push(self.now.clone());
+            }
             self.now.iter_mut().for_each(Vec::clear);
         }
     }
 
     pub(super) fn finish(self) -> SweepResult {
-        let Self { sweep, points, .. } = self;
+        let Self { sweep, points, seeds, now: _ } = self;
         let means: Vec<Vec<Option<f64>>> =
             points.iter().map(|p| p.iter().map(|v| v.map(|s| s.mean)).collect()).collect();
         let ranges = ranges(&means, &sweep.measures);
@@ -145,6 +167,7 @@ impl<'a> Gather<'a> {
             best: None,
             published: None,
             sides: sides(sweep, &points),
+            swings: seeds.map_or_else(Vec::new, |seeds| swings(sweep, &seeds)),
             points,
         };
         let ranked: Vec<usize> = result.ranking().collect();
@@ -174,6 +197,12 @@ impl<'a> Gather<'a> {
 }
 
 impl Sweep {
+    /// The last axis and its constants, if they leave their base one at a time.
+    fn constants(&self) -> Option<(&Axis, Vec<[f64; 3]>)> {
+        let last = self.axes.last()?;
+        Some((last, last.constants()?))
+    }
+
     /// The jobs of a point.
     pub(super) fn jobs_of_point(&self, point: u64) -> std::ops::Range<u64> {
         let each = self.subjects.len() as u64 * self.repeats;
@@ -199,13 +228,35 @@ fn decades(at: &[toml::Value], from: &[f64]) -> Option<f64> {
 fn sides(sweep: &Sweep, points: &[Point]) -> Option<Sides> {
     let (first, second) = sweep.sum.as_ref()?.larger_where?;
     let mean = |side: fn(f64, f64) -> bool| {
-        let there = |point: &&Point| number(&point.at[first]).zip(number(&point.at[second])).is_some_and(|(a, b)| side(a, b));
+        let there =
+            |point: &&Point| number(&point.at[first]).zip(number(&point.at[second])).is_some_and(|(a, b)| side(a, b));
         let sums: Vec<f64> = points.iter().filter(there).filter_map(|point| point.sum).collect();
         (!sums.is_empty()).then(|| (sums.iter().sum::<f64>() / sums.len() as f64, sums.len()))
     };
     let (larger, less) = (mean(|a, b| a > b)?, mean(|a, b| a < b)?);
     let key = |index| sweep.keys().nth(index).unwrap_or_default().to_owned();
     Some(Sides { keys: (key(first), key(second)), larger, less, holds: larger.0 > less.0 })
+}
+
+/// Each controller's constants, in the order of the file.
+fn swings(sweep: &Sweep, seeds: &[Vec<Vec<Option<f64>>>]) -> Vec<Swing> {
+    let Some((axis, constants)) = sweep.constants() else { return Vec::new() };
+    let mut swings = Vec::new();
+    for (number, block) in seeds.chunks(axis.count() as usize).enumerate() {
+        let at = sweep.at(number as u64 * axis.count());
+        let controller = sweep.keys().zip(&at).find(|(key, _)| *key == super::CONTROLLER);
+        let controller = controller.and_then(|(_, name)| name.as_str()).map(str::to_owned);
+        let change = |measure: usize, point: usize| {
+            let pairs = block[0][measure].iter().zip(&block[point][measure]);
+            Paired::of(&pairs.map(|(base, there)| Some(((*base)?, (*there)?))).collect::<Option<Vec<_>>>()?)
+        };
+        for (key, values) in constants.iter().enumerate() {
+            let changes = (0..sweep.measures.len()).map(|m| [change(m, 1 + 2 * key), change(m, 2 + 2 * key)]).collect();
+            let (controller, key) = (controller.clone(), axis.keys[key].clone());
+            swings.push(Swing { controller, key, values: *values, changes });
+        }
+    }
+    swings
 }
 
 /// The least and the largest of each column, but where the sweep says other ends.

@@ -101,7 +101,7 @@ impl Sweep {
 }
 
 fn row(runner: &Runner<'_>, plan: &Plan, job: &Job) -> Result<JobRow, SweepError> {
-    let (run, ()) = runner.undisturbed(|| Ok::<_, SweepError>((runner.run(plan, job.seed, None)?, ())))?;
+    let (run, ()) = runner.undisturbed(|| Ok::<_, SweepError>((runner.run_asked(plan, job.seed)?, ())))?;
     let windows = windows(plan);
     // By key, which is by measure. What is no number is no value.
     let value = |quantity| run.value(plan, &windows, quantity).filter(|value| value.is_finite());
