@@ -175,7 +175,7 @@ def test_other_threads_go_on_while_one_runs():
 def test_ctrl_c_ends_a_long_run():
     program = (
         "import paceline, sys\nprint('begun', flush=True)\n"
-        "try: paceline.run('mmsys16/table1', set={'duration': '500h', 'path.forward.capacity': '1Mbps'})\n"
+        "try: paceline.run('mmsys16/table1', set={'duration': '160h', 'path.forward.capacity': '1Mbps'})\n"
         "except KeyboardInterrupt: print('interrupted'); sys.exit(7)\n"
     )
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)

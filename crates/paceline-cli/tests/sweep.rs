@@ -104,7 +104,12 @@ fn bad_input_gets_its_place_and_a_hint() {
         ("repeats = 2", "repeats = 0", "repeats are 1 to 10000", "leave the key out"),
         ("values = [250000, 500000]", "log = { from = 0, to = 1, steps = 3 }", "above 0", "steps = 8"),
         ("values = [250000, 500000]", "samples = { from = 0, to = 1, count = 3 }", "above 0", "count = 1000"),
-        ("values = [250000, 500000]", "values = [1]\nlog = { from = 1, to = 2, steps = 3 }", "one of `values`", "steps = 8"),
+        (
+            "values = [250000, 500000]",
+            "values = [1]\nlog = { from = 1, to = 2, steps = 3 }",
+            "one of `values`",
+            "steps = 8",
+        ),
         ("repeats = 2", "controllers = [\"gcc-2061\"]", "no controller", "gcc-2016"),
         ("name = \"rate\"", "name = \"used\"", "already the name", "a name of its own"),
         ("name = \"rate\"", "name = \"seed\"", "already the name", "a name of its own"),
@@ -219,7 +224,9 @@ fn a_killed_sweep_goes_on_and_ends_as_if_it_had_not_been() {
     assert_eq!(left, 1, "what is complete is one part");
 
     let again = paceline(&dir, "2", &resume);
-    assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("600 jobs were done before, 0 are"));
+    assert!(
+        again.status.success() && String::from_utf8_lossy(&again.stderr).contains("600 jobs were done before, 0 are")
+    );
     assert_eq!(tables(&dir, "out"), tables(&dir, "one"));
 }
 

@@ -4,8 +4,8 @@ use crate::receive::Receiver;
 use crate::send::Sender;
 use crate::told;
 use paceline::{
-    Config, Controller, Decision, Entry, FeedbackKind, FieldInfo, Fields, ReceiveHalf, Registry, SendHalf, Setup, SignalShape,
-    SignalSpec,
+    Config, Controller, Decision, Entry, FeedbackKind, FieldInfo, Fields, ReceiveHalf, Registry, SendHalf, Setup,
+    SignalShape, SignalSpec,
 };
 use paceline_units::{Ecn, Rate, TimeDelta};
 use pyo3::exceptions::PyValueError;

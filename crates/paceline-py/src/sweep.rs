@@ -4,7 +4,7 @@ use crate::ask::{Ask, registry};
 use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::stop::{Stop, interruptible};
-use crate::world::Steps;
+use crate::world::{Again, Steps};
 use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::scenario::Catalogue;
@@ -36,7 +36,7 @@ impl Sweep {
         work: impl FnOnce(&Runner<'_>) -> Result<T, SweepError> + Send,
     ) -> PyResult<T> {
         interruptible(py, |stop: &Stop| {
-            let world = Steps::new(stop, None);
+            let world = Steps::new(stop, Again::default());
             let runner = Runner { world: &world, registry: &self.registry, clock: &|| 0.0, ticked: &|| () };
             let done = match threads {
                 None => work(&runner),

@@ -148,7 +148,11 @@ fn tornadoes(result: &SweepResult) -> Vec<Picture> {
                 Bar { name: format!("{name} {base}: {low} to {high}"), changes }
             });
             let unit = metrics::find(&measure.metric).map_or("", |metric| metric.kind.unit());
-            Tornado { title: format!("{}: {}", measure.name, measure.metric), unit: unit.to_owned(), bars: bars.collect() }
+            Tornado {
+                title: format!("{}: {}", measure.name, measure.metric),
+                unit: unit.to_owned(),
+                bars: bars.collect(),
+            }
         };
         let panels: Vec<Tornado> = result.measures.iter().enumerate().map(panel).collect();
         let name = match controller {

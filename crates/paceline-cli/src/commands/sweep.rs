@@ -92,13 +92,7 @@ struct Told {
 }
 
 /// Every job of a sweep, into a folder if there is one.
-fn run(
-    sweep: &Sweep,
-    world: &dyn World,
-    registry: &Registry,
-    out: Option<&Path>,
-    resume: bool,
-) -> Result<SweepResult> {
+fn run(sweep: &Sweep, world: &dyn World, registry: &Registry, out: Option<&Path>, resume: bool) -> Result<SweepResult> {
     let folder = out.map(|dir| SweepFolder::open(dir, sweep, world.name(), registry, resume)).transpose();
     let folder = folder.map_err(refused)?;
     let done = folder.as_ref().map_or(0, SweepFolder::done_jobs);
@@ -160,13 +154,21 @@ fn standing(sweep: &Sweep, result: &SweepResult) -> String {
     let mut text = String::new();
     if let Some(best) = &result.best {
         let far = best.decades.map(|d| format!(", {d:.2} decades from the published point")).unwrap_or_default();
-        let raw = if sweep.sum.as_ref().is_some_and(|s| s.normalised) { format!(" (raw {:.3})", best.raw_sum) } else { String::new() };
+        let raw = if sweep.sum.as_ref().is_some_and(|s| s.normalised) {
+            format!(" (raw {:.3})", best.raw_sum)
+        } else {
+            String::new()
+        };
         text += &format!("The sum is largest, {:.3}{raw}, at {}{far}.\n", best.sum, place(sweep, &best.at));
     }
     if let Some(published) = &result.published {
         text += &format!(
             "The point nearest to the published one, {}, has {:.3}: rank {} of {}, {:.3} below the largest.\n",
-            place(sweep, &published.at), published.sum, published.rank, result.points.len(), published.deficit
+            place(sweep, &published.at),
+            published.sum,
+            published.rank,
+            result.points.len(),
+            published.deficit
         );
     }
     if let Some(sides) = &result.sides {

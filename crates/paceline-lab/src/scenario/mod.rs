@@ -16,9 +16,9 @@ mod values;
 pub use crate::label::Label;
 pub use catalogue::{Catalogue, Origin, is_formula_table, is_scenario};
 pub(crate) use file::{Anything, Placed, parse};
-pub(crate) use overrides::apply;
 pub use file::{ScenarioFile, schema};
 pub use overrides::Setting;
+pub(crate) use overrides::apply;
 pub use problem::{Problem, no_controller, suggestion};
 
 use crate::plan::Plan;

@@ -152,7 +152,9 @@ fn keys(origin: &Origin, table: &AxisTable) -> Result<Vec<String>, Problem> {
     match (&table.key, &table.keys) {
         (Some(key), None) => Ok(vec![key.get().clone()]),
         (None, Some(keys)) if !keys.get().is_empty() => Ok(keys.get().clone()),
-        (_, Some(keys)) => Err(at(origin, keys, "an axis has either `key` or `keys`").help("write keys = [\"a\", \"b\"]")),
+        (_, Some(keys)) => {
+            Err(at(origin, keys, "an axis has either `key` or `keys`").help("write keys = [\"a\", \"b\"]"))
+        }
         (None, None) => {
             let problem = Problem::of(&origin.name, &origin.text, "an axis without a key");
             Err(problem.help("write key = \"media.config.k_u\""))
@@ -213,17 +215,15 @@ fn draws(origin: &Origin, place: &Placed<SamplesTable>, keys: &[String]) -> Resu
     Ok(Values::Samples { from, to, count: table.count, seed: table.seed.unwrap_or(1) })
 }
 
-fn one_at_a_time(
-    origin: &Origin,
-    table: &AxisTable,
-    place: &Placed<Vec<ConstantTable>>,
-) -> Result<Axis, Problem> {
+fn one_at_a_time(origin: &Origin, table: &AxisTable, place: &Placed<Vec<ConstantTable>>) -> Result<Axis, Problem> {
     let alone = table.key.is_none() && table.keys.is_none() && table.values.is_none();
     let alone = alone && table.log.is_none() && table.linear.is_none() && table.samples.is_none();
     let constants = place.get();
     if !alone || constants.is_empty() {
         let problem = at(origin, place, "constants that leave their base one at a time are an axis of their own");
-        return Err(problem.help("write one_at_a_time = [{ key = \"media.config.k_u\", base = 0.01 }], and nothing beside"));
+        return Err(
+            problem.help("write one_at_a_time = [{ key = \"media.config.k_u\", base = 0.01 }], and nothing beside")
+        );
     }
     let low: Vec<f64> = constants.iter().map(|c| c.low.unwrap_or(c.base / 2.0)).collect();
     let high: Vec<f64> = constants.iter().map(|c| c.high.unwrap_or(c.base * 2.0)).collect();

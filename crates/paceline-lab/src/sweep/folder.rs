@@ -19,9 +19,9 @@ use super::{JobRow, Sweep, SweepError, SweepResult, VERSION};
 use crate::store::StoreError;
 use crate::store::files::{self, Temporary, io};
 use crate::store::table::{Cell, Column, Kind, Table};
+use paceline::Registry;
 use parquet::data_type::ByteArray;
 use parquet::file::metadata::KeyValue;
-use paceline::Registry;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -84,13 +84,7 @@ impl SweepFolder {
     /// # Errors
     /// The folder holds something else, another sweep, or jobs of this one without `resume`; another process is at it;
     /// the operating system refuses.
-    pub fn open(
-        dir: &Path,
-        sweep: &Sweep,
-        world: &str,
-        registry: &Registry,
-        resume: bool,
-    ) -> Result<Self, SweepError> {
+    pub fn open(dir: &Path, sweep: &Sweep, world: &str, registry: &Registry, resume: bool) -> Result<Self, SweepError> {
         let about = About::of(sweep, world, registry)?;
         fs::create_dir_all(dir).map_err(io("create the folder", dir))?;
         let place = dir.join(ABOUT);
@@ -351,9 +345,7 @@ impl About {
             return Err(StoreError::NotAResult { path: dir.to_path_buf() });
         }
         match value["format_version"].as_u64().and_then(|found| u32::try_from(found).ok()) {
-            Some(found) if found > FORMAT_VERSION => {
-                Err(StoreError::TooNew { path, found, known: FORMAT_VERSION })
-            }
+            Some(found) if found > FORMAT_VERSION => Err(StoreError::TooNew { path, found, known: FORMAT_VERSION }),
             _ => serde_json::from_value(value).map_err(|error| damaged(error.to_string())),
         }
     }

@@ -330,8 +330,11 @@ impl Sweep {
     pub fn refined(&self, result: &SweepResult, registry: &Registry) -> Result<Option<Self>, Problem> {
         let Some(RefineTable { best, repeats }) = self.refine else { return Ok(None) };
         let keys: Vec<toml::Value> = self.keys().map(|key| toml::Value::String(key.to_owned())).collect();
-        let mut values: Vec<toml::Value> =
-            result.ranking().take(best as usize).map(|index| toml::Value::Array(result.points[index].at.clone())).collect();
+        let mut values: Vec<toml::Value> = result
+            .ranking()
+            .take(best as usize)
+            .map(|index| toml::Value::Array(result.points[index].at.clone()))
+            .collect();
         let published = self.published.iter().map(|at| at.iter().map(|x| toml::Value::Float(*x)).collect());
         values.extend(published.map(toml::Value::Array));
         let mut table: toml::Table = toml::from_str(&self.origin.text).expect("it was parsed before");

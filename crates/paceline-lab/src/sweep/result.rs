@@ -228,7 +228,8 @@ fn decades(at: &[toml::Value], from: &[f64]) -> Option<f64> {
 fn sides(sweep: &Sweep, points: &[Point]) -> Option<Sides> {
     let (first, second) = sweep.sum.as_ref()?.larger_where?;
     let mean = |side: fn(f64, f64) -> bool| {
-        let there = |point: &&Point| number(&point.at[first]).zip(number(&point.at[second])).is_some_and(|(a, b)| side(a, b));
+        let there =
+            |point: &&Point| number(&point.at[first]).zip(number(&point.at[second])).is_some_and(|(a, b)| side(a, b));
         let sums: Vec<f64> = points.iter().filter(there).filter_map(|point| point.sum).collect();
         (!sums.is_empty()).then(|| (sums.iter().sum::<f64>() / sums.len() as f64, sums.len()))
     };
@@ -250,8 +251,7 @@ fn swings(sweep: &Sweep, seeds: &[Vec<Vec<Option<f64>>>]) -> Vec<Swing> {
             Paired::of(&pairs.map(|(base, there)| Some(((*base)?, (*there)?))).collect::<Option<Vec<_>>>()?)
         };
         for (key, values) in constants.iter().enumerate() {
-            let changes =
-                (0..sweep.measures.len()).map(|m| [change(m, 1 + 2 * key), change(m, 2 + 2 * key)]).collect();
+            let changes = (0..sweep.measures.len()).map(|m| [change(m, 1 + 2 * key), change(m, 2 + 2 * key)]).collect();
             let (controller, key) = (controller.clone(), axis.keys[key].clone());
             swings.push(Swing { controller, key, values: *values, changes });
         }

@@ -43,7 +43,7 @@ pub enum Sign {
 /// Most nodes to a side: of more, neighbours are averaged, which no eye tells from noise.
 const NODES: usize = 100;
 /// About how many bands there are.
-const BANDS: f64 = 10.0;
+const BANDS: f64 = 14.0;
 /// Values are spread over this many ratios or more: its axis is logarithmic.
 const RATIOS: f64 = 30.0;
 
@@ -82,10 +82,6 @@ pub fn contour(map: &Map) -> String {
     ink.tag((LEFT, 5 * MM / 2), &map.title);
     if low.is_finite() {
         let levels = levels(low, high);
-        let colour = |band: usize| {
-            let (r, g, b) = COLOURS[(band * (COLOURS.len() - 1)).div_ceil(levels.len().max(2) - 1).min(COLOURS.len() - 1)];
-            format!("#{r:02x}{g:02x}{b:02x}")
-        };
         let height = SIDE / levels.len() as i32;
         for (band, level) in levels.iter().enumerate() {
             let mut path = String::new();
@@ -93,11 +89,12 @@ pub fn contour(map: &Map) -> String {
                 let places = shape.iter().map(|(x, y)| (across(between(&xs, *x)), up(between(&ys, *y))));
                 outline(&mut path, &few(places.collect()));
             }
-            let fill = colour(band);
+            let fill = colour(band, levels.len());
             writeln!(shapes, r#"<path fill="{fill}" fill-rule="evenodd" d="{path}"/>"#).expect("memory takes it");
             let y = bottom - height * (band as i32 + 1);
             let x = right + 4 * MM;
-            writeln!(shapes, r#"<rect fill="{fill}" x="{x}" y="{y}" width="{BAR}" height="{height}"/>"#).expect("memory");
+            writeln!(shapes, r#"<rect fill="{fill}" x="{x}" y="{y}" width="{BAR}" height="{height}"/>"#)
+                .expect("memory");
             ink.label_right((x + BAR, y + height), &number(*level));
         }
     }
@@ -162,15 +159,28 @@ impl Sign {
     fn draw(self, text: &mut String, (x, y): Place) {
         let r = 14;
         let drawn = match self {
-            Self::Disc => format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"#fff\" stroke=\"#222\" stroke-width=\"6\"/>\n"),
+            Self::Disc => {
+                format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"#fff\" stroke=\"#222\" stroke-width=\"6\"/>\n")
+            }
             Self::Cross => {
                 let (l, r, t, b) = (x - r, x + r, y - r, y + r);
                 let d = format!("M{l} {t}L{r} {b}M{l} {b}L{r} {t}");
-                format!("<path d=\"{d}\" stroke=\"#fff\" stroke-width=\"14\"/>\n<path d=\"{d}\" stroke=\"#d00\" stroke-width=\"6\"/>\n")
+                format!(
+                    "<path d=\"{d}\" stroke=\"#fff\" stroke-width=\"14\"/>\n<path d=\"{d}\" stroke=\"#d00\" stroke-width=\"6\"/>\n"
+                )
             }
         };
         text.push_str(&drawn);
     }
+}
+
+/// The colour of a band, of so many.
+fn colour(band: usize, bands: usize) -> String {
+    let along = band as f64 * (COLOURS.len() - 1) as f64 / (bands.max(2) - 1) as f64;
+    let low = (along as usize).min(COLOURS.len() - 2);
+    let mix = |a: u8, b: u8| (f64::from(a) + (along - low as f64) * (f64::from(b) - f64::from(a))).round() as u8;
+    let (from, to) = (COLOURS[low], COLOURS[low + 1]);
+    format!("#{:02x}{:02x}{:02x}", mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
 }
 
 /// A number in few characters.
@@ -185,7 +195,11 @@ fn number(value: f64) -> String {
 /// The round number next above: 1, 2 or 5 times a power of ten.
 fn step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| *step >= least * (1.0 - 1e-9)).unwrap_or(10.0 * power)
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|n| n * power)
+        .find(|step| *step >= least * (1.0 - 1e-9))
+        .unwrap_or(10.0 * power)
 }
 
 /// Where bands begin: round numbers, the first at or below the least value.
@@ -361,8 +375,10 @@ mod tests {
 
     #[test]
     fn levels_are_round() {
-        assert_eq!(levels(0.03, 1.0).iter().map(|l| number(*l)).collect::<Vec<_>>()[..3], ["0", "0.1", "0.2"]);
+        assert_eq!(levels(0.03, 1.2).iter().map(|l| number(*l)).collect::<Vec<_>>()[..3], ["0", "0.1", "0.2"]);
         assert_eq!(levels(-3.0, 2.0), [-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5]);
         assert_eq!(levels(1.0, 1.0), [1.0]);
+        let ends = [0, 6].map(|band| colour(band, 7));
+        assert_eq!((ends, colour(0, 1)), (["#440154", "#fde725"].map(str::to_owned), "#440154".to_owned()));
     }
 }
