@@ -1,6 +1,6 @@
 //! `paceline reproduce … --world` of a world in real time: its runs beside the simulator's, each kept as it is made.
 
-use super::reproduce::{Arguments, Printed, origins_of};
+use super::reproduce::{Arguments, Printed, origins_of_all};
 use super::{controllers, not_kept, refused, scoreboard, stored, time};
 use crate::output;
 use crate::progress::Progress;
@@ -31,13 +31,13 @@ const REPEATS: u64 = 3;
 
 /// Makes the runs that there is time for, and prints what all of them came to.
 pub fn in_real_time(arguments: &Arguments, world: &dyn World, registry: &Registry) -> Result<ExitCode> {
-    let mut origins = origins_of(&arguments.target)?;
+    let mut origins = origins_of_all(&arguments.targets)?;
     // What a formula gives is the same in every world.
     origins.retain(|origin| !is_formula_table(&origin.name));
     let undertakings = undertakings(arguments, world, registry, &origins)?;
     if undertakings.is_empty() {
         let help = "a scenario says them in [[expect]] and [[assert]]; `paceline run` runs it without";
-        return Err(miette!(help = help, "{} has no published value and no bound", arguments.target));
+        return Err(miette!(help = help, "{} has no published value and no bound", arguments.targets.join(", ")));
     }
     let seeds = arguments.seeds.unwrap_or(REPEATS);
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;

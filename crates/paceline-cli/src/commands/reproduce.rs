@@ -24,8 +24,9 @@ use std::time::Instant;
 /// Arguments of `reproduce`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A paper (`mmsys16`), an experiment (`mmsys16/table1`), `all`, or a TOML file or a folder of them.
-    pub target: String,
+    /// Papers (`mmsys16`), experiments (`mmsys16/table1`), `all`, or TOML files or folders of them.
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<String>,
     /// World to run in. Of one in real time, its verdicts stand beside the simulator's.
     #[arg(long, default_value = "sim")]
     world: String,
@@ -83,7 +84,7 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
         return Err(miette!(help = help, "{option} is for worlds in real time, and `{}` is none", world.name()));
     }
     let (mut origins, mut experiments, mut tables) = (Vec::new(), Vec::new(), Vec::new());
-    for origin in origins_of(&arguments.target)? {
+    for origin in origins_of_all(&arguments.targets)? {
         if is_formula_table(&origin.name) {
             tables.push(FormulaTable::load(&origin)?.report);
             continue;
@@ -96,7 +97,7 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
     }
     if experiments.is_empty() && tables.is_empty() {
         let help = "a scenario says them in [[expect]] and [[assert]]; `paceline run` runs it without";
-        return Err(miette!(help = help, "{} has no published value and no bound", arguments.target));
+        return Err(miette!(help = help, "{} has no published value and no bound", arguments.targets.join(", ")));
     }
 
     let progress = Progress::new(0, &*world);
@@ -129,8 +130,21 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::from(if held { 0 } else { 1 }))
 }
 
+/// The scenarios that targets mean, each once.
+pub fn origins_of_all(targets: &[String]) -> Result<Vec<Origin>> {
+    let mut all: Vec<Origin> = Vec::new();
+    for target in targets {
+        for origin in origins_of(target)? {
+            if all.iter().all(|other| other.name != origin.name) {
+                all.push(origin);
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// The scenarios that a target means.
-pub fn origins_of(target: &str) -> Result<Vec<Origin>> {
+fn origins_of(target: &str) -> Result<Vec<Origin>> {
     let folder = Path::new(target);
     if folder.is_dir() {
         let mut files = Vec::new();
