@@ -29,11 +29,7 @@ pub enum Hands {}
 type Open = fn(Option<&Hands>) -> std::result::Result<Box<dyn World>, String>;
 
 /// Each world and how to open it. To add one: a line here.
-const WORLDS: [(&str, Open); 3] = [
-    ("sim", |_| Ok(Box::new(Simulator))),
-    ("testbed", testbed),
-    ("browser", browser),
-];
+const WORLDS: [(&str, Open); 3] = [("sim", |_| Ok(Box::new(Simulator))), ("testbed", testbed), ("browser", browser)];
 
 #[cfg(target_os = "linux")]
 fn testbed(hands: Option<&Hands>) -> std::result::Result<Box<dyn World>, String> {

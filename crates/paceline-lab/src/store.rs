@@ -366,13 +366,12 @@ impl RunStore {
         let about = About::of(run, manifest, &header);
         let finished = match failed {
             Some(failed) => Err(failed),
-            None => assembled(&dir, temporary, tables, &parts, &base)
-                .and_then(|(folder, files)| {
-                    for (name, bytes) in &artefacts {
-                        files::write_synced(&folder.path().join(name), bytes)?;
-                    }
-                    place(&dir, folder, files, about, result)
-                }),
+            None => assembled(&dir, temporary, tables, &parts, &base).and_then(|(folder, files)| {
+                for (name, bytes) in &artefacts {
+                    files::write_synced(&folder.path().join(name), bytes)?;
+                }
+                place(&dir, folder, files, about, result)
+            }),
         };
         if finished.is_err() {
             parts.leave();
