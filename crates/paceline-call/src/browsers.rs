@@ -97,7 +97,10 @@ impl Browsers {
             // event_log_DATE_TIME_PID_NUMBER.log
             files.sort_by_key(|file| file.file_name());
             for (call, file) in files.iter().enumerate() {
-                logs.push((format!("chromium-{}-{side}-{}.rtc-event-log", number + 1, call + 1), fs::read(file.path())?));
+                logs.push((
+                    format!("chromium-{}-{side}-{}.rtc-event-log", number + 1, call + 1),
+                    fs::read(file.path())?,
+                ));
             }
         }
         Ok(logs)

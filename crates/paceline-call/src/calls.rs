@@ -192,10 +192,16 @@ pub fn refusal(plan: &Plan, registry: &Registry) -> Option<WorldError> {
         let Some(media) = flow.media() else { continue };
         let (id, name) = (&flow.id, &media.controller.name);
         let [stream] = &media.streams[..] else {
-            return refused(format!("flow `{id}` has {} streams, and a call has one", media.streams.len()), "one stream of video is a call");
+            return refused(
+                format!("flow `{id}` has {} streams, and a call has one", media.streams.len()),
+                "one stream of video is a call",
+            );
         };
         if stream.kind != paceline::MediaKind::Video {
-            return refused(format!("flow `{id}` is of audio, and a call is of video"), "the worlds `sim` and `testbed` have audio");
+            return refused(
+                format!("flow `{id}` is of audio, and a call is of video"),
+                "the worlds `sim` and `testbed` have audio",
+            );
         }
         let Some(entry) = registry.get(name) else {
             return Some(WorldError::UnknownController { flow: id.clone(), name: name.clone() });
@@ -240,7 +246,8 @@ impl MediaEnds for Calls {
                     })
                 })
                 .collect();
-            let all = running.into_iter().map(|call| call.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let all =
+                running.into_iter().map(|call| call.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             all.collect::<Vec<_>>().into_iter().collect()
         })
     }
@@ -309,7 +316,9 @@ impl Held<'_> {
         let seen = page.evaluate("looked()")?;
         for frame in seen.as_array().into_iter().flatten() {
             let (Some(stamp), Some(timestamp)) = (frame[0].as_f64(), frame[1].as_u64()) else { continue };
-            let Some(Rendered { captured, size, dropped }) = self.directory.rendered(self.id, timestamp as u32) else { continue };
+            let Some(Rendered { captured, size, dropped }) = self.directory.rendered(self.id, timestamp as u32) else {
+                continue;
+            };
             let (at, now) = (self.of_stamp(stamp), self.run.clock.now());
             let at = at.clamp(now - OLDEST, now);
             self.tell(Row::Frame { at, flow: FlowId(self.id as u16), stream: StreamId(0), captured, size, dropped });

@@ -85,7 +85,8 @@ impl Camera {
 /// The person in this picture of the loop, back to front.
 fn scene(number: u64) -> [Ellipse; 7] {
     // Whole waves in a loop, so that it closes.
-    let wave = |waves: f64, phase: f64| libm::sin(core::f64::consts::TAU * (waves * number as f64 / LOOP as f64 + phase));
+    let wave =
+        |waves: f64, phase: f64| libm::sin(core::f64::consts::TAU * (waves * number as f64 / LOOP as f64 + phase));
     let (x, y) = (320.0 + 16.0 * wave(1.0, 0.0) + 4.0 * wave(3.0, 0.2), 165.0 + 5.0 * wave(2.0, 0.1));
     let open = 3.0 + 9.0 * (wave(13.0, 0.0) * wave(5.0, 0.3)).abs();
     let eye = if matches!(number, 41..=44 | 97..=100) { 1.5 } else { 7.0 };
@@ -187,7 +188,8 @@ mod tests {
         assert_eq!((first.len(), &first), (PICTURE, &picture(LOOP)));
         assert_ne!(first, next);
         // One step across the loop's seam is no larger than two steps within it.
-        let (within, seam) = (difference(&first, &picture(2), 0..HEIGHT, 0..WIDTH), difference(&last, &first, 0..HEIGHT, 0..WIDTH));
+        let (within, seam) =
+            (difference(&first, &picture(2), 0..HEIGHT, 0..WIDTH), difference(&last, &first, 0..HEIGHT, 0..WIDTH));
         assert!(seam > 0.0 && seam < within * 1.1, "{seam} {within}");
     }
 
@@ -203,7 +205,12 @@ mod tests {
     /// What is compressed depends on all of it, so a change of the scene is a change of every call's load.
     #[test]
     fn the_scene_is_pinned() {
-        let hash = |bytes: &[u8]| bytes.iter().fold(0xCBF2_9CE4_8422_2325_u64, |h, b| (h ^ *b as u64).wrapping_mul(0x0100_0000_01B3));
-        assert_eq!(format!("{:016x} {:016x}", hash(&picture(0)), hash(&picture(77))), "463377a4c22836f1 bd28017652d0c59d");
+        let hash = |bytes: &[u8]| {
+            bytes.iter().fold(0xCBF2_9CE4_8422_2325_u64, |h, b| (h ^ *b as u64).wrapping_mul(0x0100_0000_01B3))
+        };
+        assert_eq!(
+            format!("{:016x} {:016x}", hash(&picture(0)), hash(&picture(77))),
+            "463377a4c22836f1 bd28017652d0c59d"
+        );
     }
 }

@@ -36,7 +36,6 @@ struct Inner {
 #[derive(Debug)]
 struct Call {
     sender: Side,
-    media: u8,
     retransmission: Option<u8>,
     frames: Frames,
 }
@@ -55,8 +54,8 @@ pub struct Rendered {
 impl Directory {
     /// A call of this flow, which begins at the side `sender`, by what that end says of itself.
     pub fn call(&self, flow: usize, sender: Side, description: &Description) {
-        let Description { media, retransmission, .. } = *description;
-        self.locked().calls.insert(flow, Call { sender, media, retransmission, frames: Frames::default() });
+        let call = Call { sender, retransmission: description.retransmission, frames: Frames::default() };
+        self.locked().calls.insert(flow, call);
         self.reachable(flow, sender, description);
     }
 
@@ -106,7 +105,8 @@ impl Call {
         }
         // RFC 7983: 128 to 191 is RTP or RTCP, below are STUN and DTLS.
         let is_rtp = matches!(payload.first(), Some(128..=191)) && !is_rtcp(payload);
-        let Some((header, start)) = is_rtp.then(|| RtpHeader::parse(payload, &ExtensionIds::default()).ok()).flatten() else {
+        let Some((header, start)) = is_rtp.then(|| RtpHeader::parse(payload, &ExtensionIds::default()).ok()).flatten()
+        else {
             return PacketClass::SenderControl;
         };
         match () {
@@ -208,7 +208,9 @@ mod tests {
         let others = ByPort::new(&plan, &[Side::Near]);
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
         let mut who = ByDescription { directory: &directory, others, clock };
-        let mut class = |side, from, to, payload: &[u8]| who.classify(side, &datagram(from, to, payload)).map(|k| (k.flow, k.class));
+        let mut class = |side, from, to, payload: &[u8]| {
+            who.classify(side, &datagram(from, to, payload)).map(|k| (k.flow, k.class))
+        };
         let stun = [0, 1, 0, 0];
         for (payload, expected) in [
             (rtp(96, false, 0, 100), Media),

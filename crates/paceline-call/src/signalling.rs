@@ -64,7 +64,9 @@ fn payload_type(sdp: &str, codec: &str) -> Option<u8> {
 
 /// A description without what does not travel on the link: candidates of TCP.
 pub fn over_udp(sdp: &str) -> String {
-    let is_tcp = |line: &str| line.starts_with("a=candidate:") && line.split(' ').nth(2).is_some_and(|t| t.eq_ignore_ascii_case("tcp"));
+    let is_tcp = |line: &str| {
+        line.starts_with("a=candidate:") && line.split(' ').nth(2).is_some_and(|t| t.eq_ignore_ascii_case("tcp"))
+    };
     sdp.lines().filter(|line| !is_tcp(line)).flat_map(|line| [line.trim_end(), "\r\n"]).collect()
 }
 
@@ -110,7 +112,10 @@ mod tests {
         let udp = over_udp(SDP);
         assert!(!udp.contains(" tcp ") && udp.contains("40001") && udp.lines().count() + 1 == SDP.lines().count());
         let with = with_rates(SDP, 96, 300_000, 30_000);
-        assert!(with.contains("VP8/90000\r\na=fmtp:96 x-google-start-bitrate=300;x-google-min-bitrate=30\r\n"), "{with}");
+        assert!(
+            with.contains("VP8/90000\r\na=fmtp:96 x-google-start-bitrate=300;x-google-min-bitrate=30\r\n"),
+            "{with}"
+        );
         assert_eq!(with.lines().count(), SDP.lines().count() + 1);
     }
 }

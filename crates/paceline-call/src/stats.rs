@@ -127,7 +127,14 @@ impl Statistics {
 
     /// What a look at time `at` adds; `of_stamp` says which time a stamp of the page's clock is, in ms since 1970. Signals
     /// only if they are wanted.
-    pub fn looked(&mut self, at: Time, look: Look, of_stamp: impl Fn(f64) -> Time, signals: bool, tell: &mut dyn FnMut(Row)) {
+    pub fn looked(
+        &mut self,
+        at: Time,
+        look: Look,
+        of_stamp: impl Fn(f64) -> Time,
+        signals: bool,
+        tell: &mut dyn FnMut(Row),
+    ) {
         let before = std::mem::replace(&mut self.before, look);
         let (look, flow) = (&self.before, self.flow);
         let seconds = (look.now - before.now) / 1e3;
@@ -157,7 +164,10 @@ impl Statistics {
                 (
                     HalfName::Send,
                     4,
-                    over((now.total_packet_send_delay - was.total_packet_send_delay) * 1e3, now.packets_sent - was.packets_sent),
+                    over(
+                        (now.total_packet_send_delay - was.total_packet_send_delay) * 1e3,
+                        now.packets_sent - was.packets_sent,
+                    ),
                 ),
                 (HalfName::Send, 5, over(now.qp_sum - was.qp_sum, frames)),
                 (HalfName::Send, 6, now.frame_height),

@@ -7,7 +7,7 @@ use paceline_call::{BrowserWorld, registry};
 use paceline_lab::rows::{HalfName, PacketClass, Row, RowSink};
 use paceline_lab::scenario::{Changes, Origin, load};
 use paceline_lab::world::World;
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Time, TimeDelta};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -67,7 +67,11 @@ impl RowSink for Kept {
 /// A call under this controller, so long.
 fn call(controller: &str, duration: &str) -> Kept {
     let registry = registry(Registry::standard());
-    let changes = Changes { controller: Some(controller.to_owned()), settings: vec![format!("duration={duration}").parse().unwrap()], ..Changes::default() };
+    let changes = Changes {
+        controller: Some(controller.to_owned()),
+        settings: vec![format!("duration={duration}").parse().unwrap()],
+        ..Changes::default()
+    };
     let plan = load(&Origin::from_text("call", CALL), &changes, &registry).unwrap();
     let mut kept = Kept::default();
     BrowserWorld::default().run(&plan, &registry, 1, &mut kept).unwrap();
@@ -78,7 +82,9 @@ impl Kept {
     /// Mean rate that arrived from here on, kbit/s.
     fn rate(&self, from: i64) -> f64 {
         let arrived = self.rows.iter().filter_map(|row| match row {
-            Row::Arrived { at, packet, .. } if *at >= Time::from_secs(from) && !packet.class.goes_back() => Some(packet.size.as_bits()),
+            Row::Arrived { at, packet, .. } if *at >= Time::from_secs(from) && !packet.class.goes_back() => {
+                Some(packet.size.as_bits())
+            }
             _ => None,
         });
         arrived.sum::<u64>() as f64 / 1e3 / (20 - from) as f64
@@ -107,7 +113,11 @@ impl Kept {
         let rate = self.rate(8);
         eprintln!("{rate:.0} kbit/s");
         for class in PacketClass::ALL {
-            eprintln!("{}: {}", class.name(), self.count(|row| matches!(row, Row::Sent { packet, .. } if packet.class == class)));
+            eprintln!(
+                "{}: {}",
+                class.name(),
+                self.count(|row| matches!(row, Row::Sent { packet, .. } if packet.class == class))
+            );
         }
         assert!((300.0..=1010.0).contains(&rate), "{rate} kbit/s of 1000");
         let frames = self.count(|row| matches!(row, Row::Frame { .. }));
@@ -124,7 +134,10 @@ fn two_browsers() {
     let kept = call("chromium", "20s");
     kept.is_a_call();
     let decisions = kept.count(|row| matches!(row, Row::Decision { target, .. } if *target > Rate::from_kbps(50)));
-    let (rtts, losses) = (kept.count(|row| matches!(row, Row::RoundTrip { .. })), kept.count(|row| matches!(row, Row::FractionLost { .. })));
+    let (rtts, losses) = (
+        kept.count(|row| matches!(row, Row::RoundTrip { .. })),
+        kept.count(|row| matches!(row, Row::FractionLost { .. })),
+    );
     eprintln!("{decisions} decisions, {rtts} round trips, {losses} losses");
     for half in [HalfName::Send, HalfName::Receive] {
         for index in 0..11 {
@@ -137,7 +150,9 @@ fn two_browsers() {
     for row in &kept.rows {
         match row {
             Row::RoundTrip { rtt, .. } => assert!((45.0..=600.0).contains(&rtt.as_millis_f64()), "{row:?}"),
-            Row::Frame { at, captured, .. } => assert!((20.0..=2000.0).contains(&(*at - *captured).as_millis_f64()), "{row:?}"),
+            Row::Frame { at, captured, .. } => {
+                assert!((20.0..=2000.0).contains(&(*at - *captured).as_millis_f64()), "{row:?}")
+            }
             _ => {}
         }
     }
@@ -247,4 +262,62 @@ fn a_call_that_is_killed_leaves_nothing_behind() {
     victim.child.kill().unwrap();
     victim.child.wait().unwrap();
     victim.leaves_nothing();
+}
+
+/// Two calls of different kinds, one each way, and a kernel's CUBIC beside them.
+#[test]
+fn several_calls_and_tcp() {
+    if !possible() {
+        return;
+    }
+    let text = CALL.replace("20s", "12s").replace("1Mbps", "3Mbps").replace("10Mbps", "2Mbps")
+        + r#"
+[[flow]]
+id = "back"
+direction = "reverse"
+controller = "gcc-2016"
+start = "1s"
+encoder = { max = "1Mbps" }
+[[flow]]
+id = "tcp"
+kind = "tcp"
+start = "2s"
+"#;
+    let registry = registry(Registry::standard());
+    let plan = load(&Origin::from_text("several", &text), &Changes::default(), &registry).unwrap();
+    let mut kept = Kept::default();
+    BrowserWorld::default().run(&plan, &registry, 1, &mut kept).unwrap();
+    for (flow, name, least) in [(0, "video", 150), (1, "back", 150)] {
+        let of = |row: &&Row| matches!(row, Row::Frame { flow: id, .. } if id.0 == flow);
+        let frames: Vec<&Row> = kept.rows.iter().filter(of).collect();
+        assert!((least..=360).contains(&frames.len()), "{name}: {} frames", frames.len());
+        let begins = Time::from_secs(flow as i64);
+        assert!(
+            frames[0].at() > begins && frames[0].at() < begins + TimeDelta::from_secs(5),
+            "{name}: {:?}",
+            frames[0]
+        );
+    }
+    let read = |row: &Row| match row {
+        Row::Read { flow, size, .. } if flow.0 == 2 => size.as_bytes(),
+        _ => 0,
+    };
+    let read: u64 = kept.rows.iter().map(read).sum();
+    assert!((300_000..4_000_000).contains(&read), "TCP read {read} bytes of 3 Mbit/s");
+}
+
+/// Chromium sends no more than our receiver says, and follows it.
+#[test]
+fn a_browser_that_our_receiver_steers() {
+    if !possible() {
+        return;
+    }
+    let kept = call("gcc-2016", "20s");
+    kept.is_a_call();
+    let rembs = kept.count(|row| matches!(row, Row::Remb { .. }));
+    let available = kept.signal(HalfName::Send, 0);
+    eprintln!("{rembs} REMBs; available {available:?}");
+    assert!((15..=200).contains(&rembs) && available.len() >= 14, "{rembs} REMBs, {available:?}");
+    let gradients = kept.count(|row| matches!(row, Row::Signal { half: HalfName::Receive, .. }));
+    assert!(gradients > 1000, "our half shows itself: {gradients}");
 }

@@ -57,6 +57,9 @@ impl Browser {
             .args(ARGUMENTS)
             .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
             .args(arguments)
+            // It makes temporary files of its own, and some in whoever's home.
+            .env("TMPDIR", scratch.path())
+            .env("HOME", scratch.path())
             .env("NICE", nice.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -64,7 +64,8 @@ impl Page {
     /// # Errors
     /// It threw, or Chromium does not answer.
     pub fn evaluate(&self, expression: &str) -> Result<Value, Error> {
-        let wanted = json!({"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true});
+        let wanted =
+            json!({"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true});
         let answer = self.call("Runtime.evaluate", wanted)?;
         match answer.get("exceptionDetails") {
             None => Ok(answer["result"]["value"].clone()),
@@ -91,7 +92,12 @@ impl Page {
     ///
     /// # Errors
     /// Chromium shows none.
-    pub fn screencast(&self, width: u32, every: u32, mut seen: impl FnMut(Vec<u8>) + Send + 'static) -> Result<(), Error> {
+    pub fn screencast(
+        &self,
+        width: u32,
+        every: u32,
+        mut seen: impl FnMut(Vec<u8>) + Send + 'static,
+    ) -> Result<(), Error> {
         let page = self.clone();
         self.listen(move |method, parameters| {
             if method != "Page.screencastFrame" {
@@ -103,7 +109,8 @@ impl Page {
             let acknowledged = json!({"sessionId": parameters["sessionId"]});
             let _ = page.pipe.send(&page.session, "Page.screencastFrameAck", acknowledged);
         });
-        let wanted = json!({"format": "jpeg", "quality": 70, "maxWidth": width, "maxHeight": width, "everyNthFrame": every});
+        let wanted =
+            json!({"format": "jpeg", "quality": 70, "maxWidth": width, "maxHeight": width, "everyNthFrame": every});
         self.call("Page.startScreencast", wanted).map(|_| ())
     }
 }

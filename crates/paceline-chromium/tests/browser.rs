@@ -17,7 +17,8 @@ const SOON: Duration = Duration::from_secs(20);
 fn working_in(folder: &Path) -> Vec<u32> {
     let folder = folder.to_str().unwrap();
     let ids = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
-    let works = |id: &u32| std::fs::read_to_string(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.contains(folder));
+    let works =
+        |id: &u32| std::fs::read_to_string(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.contains(folder));
     ids.filter(works).collect()
 }
 

@@ -370,6 +370,11 @@ fn bad_input_is_exit_2_with_a_place_and_a_hint() {
     );
     refused(&run(&["compare", "mmsys16/table1", "--controllers", "gcc-2016,x"]), &["no controller `x`", "known"]);
     refused(
+        &run(&["run", "mmsys16/table1", "--controller", "chromium"]),
+        &["no controller `chromium`", "--world browser"],
+    );
+    refused(&run(&["run", "mmsys16/table1", "--set", "flow.video.controller=chromium-scream"]), &["--world browser"]);
+    refused(
         &run(&[&SHORT[..], &["--set", "path.forward.capcity=1Mbps"], &out].concat()),
         &["capcity", "`capacity`", "--set"],
     );
@@ -388,6 +393,7 @@ fn a_gap_lies_between_two_worlds_that_there_are() {
 }
 
 #[test]
+#[cfg(not(feature = "browser"))]
 fn a_world_that_is_not_there_is_exit_3() {
     let world = "browser";
     let output = paceline(&["gap", "mmsys16/table1", "--world", world, "--json"]);
@@ -396,7 +402,9 @@ fn a_world_that_is_not_there_is_exit_3() {
     let output = paceline(&[&SHORT[..], &["--world", world, "--json"]].concat());
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(out(&output), "");
-    assert!(talk(&output).contains(world));
+    assert!(talk(&output).contains(world) && talk(&output).contains("--features browser"), "{}", talk(&output));
+    let short = paceline(&["call", "mmsys16/table1"]);
+    assert_eq!((short.status.code(), talk(&short)), (Some(3), talk(&output)));
 }
 
 #[test]

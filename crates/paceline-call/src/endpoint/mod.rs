@@ -290,7 +290,8 @@ impl Endpoint {
     fn receive(&mut self, clock: &Monotonic, told: &Sender<Row>) -> io::Result<()> {
         // What a datagram needs of us beside the socket is all else of us.
         let mut came = Vec::new();
-        self.socket.receive(clock, &mut self.room, |at, from, bytes, ecn| came.push((at, from, bytes.to_vec(), ecn)))?;
+        self.socket
+            .receive(clock, &mut self.room, |at, from, bytes, ecn| came.push((at, from, bytes.to_vec(), ecn)))?;
         for (at, from, bytes, ecn) in came {
             self.handle_datagram(at, from, &bytes, ecn, clock, told);
         }
@@ -341,9 +342,8 @@ impl Endpoint {
             }
             _ => Ok(None),
         };
-        let flow = source.and_then(|source| {
-            prepared.begin(now, Terms { source, calendar: clock.calendar_at_zero(), ..terms })
-        });
+        let flow = source
+            .and_then(|source| prepared.begin(now, Terms { source, calendar: clock.calendar_at_zero(), ..terms }));
         match flow {
             Ok(flow) => self.ends = Ends::Running(Box::new(flow)),
             Err(error) => self.failed = Some(error),

@@ -11,8 +11,7 @@ use std::io::Cursor;
 /// The extension of send times.
 pub(super) const ABS_SEND_TIME: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
 /// The extension of transport-wide numbers.
-pub(super) const TRANSPORT_SEQUENCE: &str =
-    "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+pub(super) const TRANSPORT_SEQUENCE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
 /// Payload types of media and of retransmissions: those that Chromium gives VP8.
 pub(super) const VP8: u8 = 96;

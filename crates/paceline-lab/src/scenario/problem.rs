@@ -82,7 +82,11 @@ pub fn no_controller(name: &str, known: &[&str]) -> String {
     let near = suggestion(name, known);
     // A browser's own controllers are only where a browser is.
     let of_browsers = name.starts_with("chromium") && !known.iter().any(|known| known.starts_with("chromium"));
-    if of_browsers { format!("a browser's own controllers are in the world `browser`: --world browser. Else: {near}") } else { near }
+    if of_browsers {
+        format!("a browser's own controllers are in the world `browser`: --world browser. Else: {near}")
+    } else {
+        near
+    }
 }
 
 /// "did you mean ...?", and the list of what there is: for any name that is not known.

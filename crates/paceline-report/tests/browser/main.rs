@@ -8,8 +8,8 @@ mod expected;
 mod folder;
 
 use chromium::Browser;
-use paceline_chromium::required;
 use folder::{Scratch, Wanted, run_into};
+use paceline_chromium::required;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
