@@ -23,7 +23,8 @@ fn watched(arguments: &[&str]) -> Option<(Child, String, String)> {
     let mut line = String::new();
     talk.read_line(&mut line).unwrap();
     let Some((_, url)) = line.trim().split_once("http://") else {
-        let required = std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split([',', ' ']).any(|one| one == "track"));
+        let required =
+            std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split([',', ' ']).any(|one| one == "track"));
         assert!(!required, "there is no track, and PACELINE_REQUIRE asks for it: {line}");
         assert_eq!(call.wait().unwrap().code(), Some(3), "{line}");
         eprintln!("SKIPPED: {line}");
@@ -112,7 +113,8 @@ fn what_cannot_be_watched_is_said() {
     let output = paceline(&["call", "--watch", "--world", "sim"]).output().unwrap();
     let talk = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && talk.contains("over before anybody looks"), "{talk}");
-    let output = paceline(&["call", "--watch", "--world", "testbed", "--controller", "gcc-2016,nada"]).output().unwrap();
+    let output =
+        paceline(&["call", "--watch", "--world", "testbed", "--controller", "gcc-2016,nada"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     let output = paceline(&["call", "--port", "8000"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "a port without a page");

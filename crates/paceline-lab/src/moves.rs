@@ -239,7 +239,8 @@ controller = "gcc-2016"
     #[test]
     fn a_dragged_slider_is_one_note() {
         let rate = |kbps| Move::Capacity(Rate::from_kbps(kbps));
-        let mut moves: Vec<(Time, usize, Move)> = (0..50).map(|n| (s(10.0 + 0.1 * n as f64), 0, rate(500 + n))).collect();
+        let mut moves: Vec<(Time, usize, Move)> =
+            (0..50).map(|n| (s(10.0 + 0.1 * n as f64), 0, rate(500 + n))).collect();
         moves.push((s(20.0), 0, rate(900)));
         moves.push((s(20.1), 0, Move::Outage(TimeDelta::from_secs(3))));
         moves.push((s(20.2), 0, rate(800)));

@@ -31,7 +31,8 @@ mod tests {
     fn the_page_is_whole_and_asks_for_nothing() {
         let html = html();
         assert!(html.contains("uPlot") && !html.contains("{{"), "everything has its place");
-        let own = [include_str!("page/page.html"), include_str!("page/page.css"), include_str!("page/page.js")].concat();
+        let own =
+            [include_str!("page/page.html"), include_str!("page/page.css"), include_str!("page/page.js")].concat();
         for outside in ["http://", "https://", "src=", "url(", "@import", "fetch(", "innerHTML"] {
             assert!(!own.contains(outside), "{outside}");
         }

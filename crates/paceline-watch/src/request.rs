@@ -103,11 +103,11 @@ fn one<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
     }
 }
 
-/// Reads a head, to the empty line after it.
+/// Reads a head, to the empty line after it, while `in_time` says so.
 ///
 /// # Errors
 /// It is too long, it ends before its end, or it does not come in time.
-pub fn read_head(from: &mut impl Read) -> io::Result<Vec<u8>> {
+pub fn read_head(from: &mut impl Read, in_time: impl Fn() -> bool) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut byte = [0; 512];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -118,6 +118,9 @@ pub fn read_head(from: &mut impl Read) -> io::Result<Vec<u8>> {
         head.extend_from_slice(&byte[..count]);
         if head.len() > LONGEST {
             return Err(io::ErrorKind::InvalidData.into());
+        }
+        if !in_time() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
     }
     Ok(head)
@@ -178,14 +181,23 @@ mod tests {
 
     #[test]
     fn whatever_comes_is_answered() {
-        for head in ["", "\r\n\r\n", "GET", "GET  HTTP/1.1\r\n\r\n", "\u{0}\u{1}\r\n\r\n", "GET x HTTP/1.1\r\nHost: 127.0.0.1:8411\r\n\r\n"] {
+        for head in [
+            "",
+            "\r\n\r\n",
+            "GET",
+            "GET  HTTP/1.1\r\n\r\n",
+            "\u{0}\u{1}\r\n\r\n",
+            "GET x HTTP/1.1\r\nHost: 127.0.0.1:8411\r\n\r\n",
+        ] {
             assert_eq!(judge(head), Err(400), "{head:?}");
         }
         let many = "X: y\r\n".repeat(MOST_HEADERS + 1);
         assert_eq!(get("/abc/", &many), Err(400));
         let long = vec![b'x'; LONGEST + 1];
-        assert_eq!(read_head(&mut &long[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        assert_eq!(read_head(&mut &b"GET / HTTP/1.1\r\n"[..]).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-        assert_eq!(read_head(&mut &b"GET / HTTP/1.1\r\n\r\n"[..]).unwrap().len(), 18);
+        let read = |mut bytes: &[u8], in_time: bool| read_head(&mut bytes, || in_time).map_err(|error| error.kind());
+        assert_eq!(read(&long, true), Err(io::ErrorKind::InvalidData));
+        assert_eq!(read(b"GET / HTTP/1.1\r\n", true), Err(io::ErrorKind::UnexpectedEof));
+        assert_eq!(read(b"GET / HTTP/1.1\r\n\r\n", true).unwrap().len(), 18);
+        assert_eq!(read(b"GET / HTTP/1.1\r\n\r\n", false), Err(io::ErrorKind::TimedOut), "drop by drop");
     }
 }

@@ -138,7 +138,11 @@ fn sliders_move_the_link_and_the_plots_follow() {
 
     pull(&page, "delay", 200.0);
     // Reports come back over 25 ms: the smallest round trip is 225 ms.
-    assert!(becomes(&page, "paceline.points.at(-1).flows[0].rtt > 220 && paceline.points.at(-1).delay === 200", 10), "{}", now(&page));
+    assert!(
+        becomes(&page, "paceline.points.at(-1).flows[0].rtt > 220 && paceline.points.at(-1).delay === 200", 10),
+        "{}",
+        now(&page)
+    );
     pull(&page, "loss", 50.0);
     assert!(becomes(&page, "paceline.points.at(-1).loss === 0.05", 3), "{}", now(&page));
     let lost = "paceline.points.slice(-20).reduce((sum, p) => sum + p.flows[0].dropped, 0)";
@@ -150,15 +154,23 @@ fn sliders_move_the_link_and_the_plots_follow() {
     let silent = "paceline.points.slice(-15).every((p) => p.flows[0].received === 0)";
     assert!(becomes(&page, silent, 5), "{}", now(&page));
     assert!(becomes(&page, "!document.querySelector('.still').hidden", 3), "it says so");
-    assert!(becomes(&page, &format!("paceline.points.at(-1).capacity === 630e3 && {RECEIVED} > 50e3"), 8), "{}", now(&page));
+    assert!(
+        becomes(&page, &format!("paceline.points.at(-1).capacity === 630e3 && {RECEIVED} > 50e3"), 8),
+        "{}",
+        now(&page)
+    );
 
     page.evaluate("document.getElementById('scenario').click()").unwrap();
-    let restored = "(({ capacity, delay, loss }) => capacity === 1e6 && delay === 25 && loss === 0)(paceline.points.at(-1))";
+    let restored =
+        "(({ capacity, delay, loss }) => capacity === 1e6 && delay === 25 && loss === 0)(paceline.points.at(-1))";
     assert!(becomes(&page, restored, 3), "{}", now(&page));
 
     // A picture of an end is shown.
     pictures.put(0, End::Sender, jpeg(&page));
-    assert!(becomes(&page, "paceline.pictures === 1 && !document.querySelector('#sender canvas').hidden", 3), "a picture");
+    assert!(
+        becomes(&page, "paceline.pictures === 1 && !document.querySelector('#sender canvas').hidden", 3),
+        "a picture"
+    );
 
     // Every plot has coloured pixels, and the states of the controller are bands.
     let empty = "[...document.querySelectorAll('.plot canvas')].filter((canvas) => {
@@ -190,7 +202,7 @@ fn sliders_move_the_link_and_the_plots_follow() {
 
     moves.stop();
     let outcome = run.join().unwrap();
-    assert!(outcome.delivered > 1000, "{}", outcome.delivered);
+    assert!((300..20_000).contains(&outcome.delivered), "{}", outcome.delivered);
     watch.over("stopped");
     assert!(becomes(&page, "paceline.over === 'stopped' && document.getElementById('capacity').disabled", 5));
     assert_eq!(page.evaluate("paceline.error").unwrap(), Value::Null);

@@ -31,6 +31,7 @@ const CHROMIUM: &str = "chromium";
 
 /// Arguments of `call`.
 #[derive(clap::Args)]
+#[group(id = "call")]
 pub struct Arguments {
     #[command(flatten)]
     run: run::Arguments,

@@ -305,7 +305,19 @@ impl<'a> Collector<'a> {
         let pooled = plan.flows.iter().map(|f| delays && (f.media().is_some() || !media)).collect();
         let hears_overuse = plan.quantities().any(|q| q.metric == "overuses");
         let over = vec![false; plan.flows.len()];
-        Self { plan, moved: None, spans, windows, seconds, pooled, actuation, hears_overuse, over, ticked, last_tick: 0 }
+        Self {
+            plan,
+            moved: None,
+            spans,
+            windows,
+            seconds,
+            pooled,
+            actuation,
+            hears_overuse,
+            over,
+            ticked,
+            last_tick: 0,
+        }
     }
 
     /// The results: first of the whole run, then of each window in order; and the bytes that each flow received in
@@ -344,7 +356,8 @@ impl<'a> Collector<'a> {
     fn result(&self, span: &Span) -> WindowResult {
         let plan = self.plan;
         let window = span.window;
-        let links: Vec<LinkResult> = span.hops.iter().zip(&self.links().hops).map(|(h, p)| h.result(p, &window)).collect();
+        let links: Vec<LinkResult> =
+            span.hops.iter().zip(&self.links().hops).map(|(h, p)| h.result(p, &window)).collect();
         let received: u64 = span.flows.iter().map(|f| f.received).sum();
         let flows = span
             .flows

@@ -254,7 +254,7 @@
       width: Math.max(200, element.clientWidth),
       height,
       legend: { show: false },
-      padding: [6, 8, 0, 0],
+      padding: [6, 14, 0, 0],
       scales: { x: { time: false, range: bounds }, y: { range: () => [0, 1] , ...(range ? { range } : {}) } },
       axes: [
         { ...axis, size: 24, space: 60, values: (_, ticks) => ticks.map(clock) },
@@ -440,7 +440,7 @@
     ctx.font = "11px system-ui, sans-serif";
     ctx.textBaseline = "middle";
     const left = 78, [from, to] = bounds();
-    const x = (t) => left + (width - left - 8) * (t - from) / (to - from);
+    const x = (t) => left + (width - left - 14) * (t - from) / (to - from);
     names.forEach((name, lane) => {
       const y = lane * LANE + 4, state = states[lane - 1];
       ctx.fillStyle = colour("--ink-2");
@@ -526,7 +526,10 @@
     if (state("quality limited by") === "bandwidth") text += " Its picture is coarser than it could be: the network is the limit.";
     const lost = columns.lost.at(-1), chance = columns.chance.at(-1) ?? 0;
     if (point.capacity === 0) [mood, text] = ["--bad", "The link is down: nothing gets through, and what is sent waits or is lost."];
-    else if (lost > 2 && lost > 2 * chance) text += ` The queue overflows: ${lost.toFixed(0)} % of packets are lost.`;
+    else if (lost > 2 && lost > 2 * chance) {
+      mood = "--bad";
+      text = `The queue is full, and ${lost.toFixed(0)} % of packets are lost${usage === "overuse" || trend(index) === "falling" ? "; it backs off." : "; it has not noticed yet."}`;
+    }
     else if (lost > 1) text += ` ${lost.toFixed(0)} % of packets are lost on the way.`;
     else if (here.target && point.capacity && here.target > 1.25 * point.capacity) { text += " It wants more than the link has."; mood = "--bad"; }
     $("sentence").textContent = `${media.controller}: ${text}`;
