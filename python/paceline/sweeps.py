@@ -60,7 +60,9 @@ def sweep(
     read = _paceline.Sweep(ask, seeds, with_known())
     folder = None if out is None else read.open(Path(out), resume)
     if engine not in _ENGINES:
-        raise ValueError(f"no engine {engine!r}; there are: threads, {', '.join(e for e in _ENGINES if e != 'threads')}")
+        raise ValueError(
+            f"no engine {engine!r}; there are: threads, {', '.join(e for e in _ENGINES if e != 'threads')}"
+        )
     if engine == "threads":
         done = read.run(threads) if folder is None else read.run_into(folder, threads)
         return dict(json.loads(done))
@@ -96,9 +98,7 @@ _read: dict[str, _paceline.Sweep] = {}
 _Engine = Callable[[Job, _paceline.Sweep, _paceline.Folder, Any, int | None], Iterator[str]]
 
 
-def _dask(
-    job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None
-) -> Iterator[str]:
+def _dask(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
     try:
         from distributed import Client, as_completed
     except ImportError as missing:
