@@ -85,7 +85,9 @@ def train(generations: int) -> tuple[np.ndarray, float, list[tuple[float, float]
         rewards = fly(envs, np.repeat(crowd, CALLS, axis=0), seeds * CROWD, start).reshape(CROWD, CALLS).mean(axis=1)
         curve.append((float(kept), float(rewards.mean())))
         took = time.perf_counter() - began
-        print(f"generation {generation:2}  held out {kept:6.3f}  crowd {rewards.mean():6.3f}  {took:5.1f} s", flush=True)
+        print(
+            f"generation {generation:2}  held out {kept:6.3f}  crowd {rewards.mean():6.3f}  {took:5.1f} s", flush=True
+        )
         best = crowd[np.argsort(rewards)[-ELITE:]]
         if generation < generations:
             # Half of the way: a crowd this small is lucky at times.

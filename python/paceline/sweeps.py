@@ -7,6 +7,7 @@ folder is held by the process that calls `sweep`; workers answer rows and write 
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,9 @@ def sweep(
     read = _paceline.Sweep(ask, seeds, with_known())
     folder = None if out is None else read.open(Path(out), resume)
     if engine not in _ENGINES:
-        raise ValueError(f"no engine {engine!r}; there are: threads, {', '.join(e for e in _ENGINES if e != 'threads')}")
+        raise ValueError(
+            f"no engine {engine!r}; there are: threads, {', '.join(e for e in _ENGINES if e != 'threads')}"
+        )
     if engine == "threads":
         done = read.run(threads) if folder is None else read.run_into(folder, threads)
         return dict(json.loads(done))
@@ -80,14 +83,14 @@ class Job:
             # The worker may be on another machine. Scenarios that the file names by path must be there too.
             ask = Ask(ask.name, Path(ask.name).read_text(encoding="utf-8"), ask.settings, ask.case, ask.again)
         self.ask, self.seeds, self.controllers = ask, seeds, controllers
+        self.token = uuid.uuid4().hex
 
     def rows(self, first: int, end: int) -> str:
         """The rows of these jobs, as JSON."""
-        key = repr((self.ask, self.seeds, self.controllers))
-        if key not in _read:
+        if self.token not in _read:
             _read.clear()
-            _read[key] = _paceline.Sweep(self.ask, self.seeds, with_known(self.controllers))
-        return _read[key].batch(first, end)
+            _read[self.token] = _paceline.Sweep(self.ask, self.seeds, with_known(self.controllers))
+        return _read[self.token].batch(first, end)
 
 
 _read: dict[str, _paceline.Sweep] = {}
@@ -96,9 +99,7 @@ _read: dict[str, _paceline.Sweep] = {}
 _Engine = Callable[[Job, _paceline.Sweep, _paceline.Folder, Any, int | None], Iterator[str]]
 
 
-def _dask(
-    job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None
-) -> Iterator[str]:
+def _dask(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
     try:
         from distributed import Client, as_completed
     except ImportError as missing:
@@ -110,9 +111,7 @@ def _dask(
         workers = sum(client.nthreads().values())
         batches = folder.batches(batch or read.batch_size(workers))
         # What a worker that died was at is given to another, as Dask does.
-        sent = client.scatter(job, broadcast=True)
-        firsts, ends = [b[0] for b in batches], [b[1] for b in batches]
-        futures = client.map(_rows, [sent] * len(batches), firsts, ends, pure=False, retries=3)
+        futures = client.map(_rows, *zip(*batches, strict=True), job=job, pure=False, retries=3) if batches else []
         for future, rows in as_completed(futures, with_results=True):
             future.release()
             yield rows
@@ -121,7 +120,7 @@ def _dask(
             client.close()
 
 
-def _rows(job: Job, first: int, end: int) -> str:
+def _rows(first: int, end: int, job: Job) -> str:
     return job.rows(first, end)
 
 
@@ -136,13 +135,13 @@ def _ray(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any,
         ray.init()
     workers = int(ray.cluster_resources().get("CPU", 1))
     batches = iter(folder.batches(batch or read.batch_size(workers)))
-    remote = ray.remote(max_retries=3)(_rows)
+    remote: Any = ray.remote(max_retries=3)(_rows)
     sent = ray.put(job)
     # No more are asked for than can soon be worked at: a million jobs are not a million promises.
-    waiting = [remote.remote(sent, *b) for b, _ in zip(batches, range(4 * workers))]
+    waiting = [remote.remote(*b, job=sent) for b, _ in zip(batches, range(4 * workers))]
     while waiting:
         done, waiting = ray.wait(waiting)
-        waiting += [remote.remote(sent, *b) for b, _ in zip(batches, done)]
+        waiting += [remote.remote(*b, job=sent) for b, _ in zip(batches, done)]
         yield from ray.get(done)
 
 

@@ -177,6 +177,11 @@ def test_an_exception_ends_the_run_and_says_how_to_see_it_again():
     paceline.register(broken)
     with pytest.raises(LookupError):
         eval(call)
+    text = 'id = "mine"\ntitle = "One call"\nduration = "20s"\n[path.forward]\ncapacity = "1Mbps"\n[[flow]]\nid = "video"\ncontroller = "fixed"\n'
+    with pytest.raises(LookupError) as told:
+        paceline.run(paceline.Scenario.from_toml(text), broken, seed=4, set=SHORT)
+    with pytest.raises(LookupError):
+        eval(told.value.__notes__[0].splitlines()[1].removeprefix("the same run again: "))
     # The next run is not the worse for it.
     assert paceline.run(TABLE1, set=SHORT).trace_hash == paceline.run(TABLE1, controller(), set=SHORT).trace_hash
     with pytest.raises(LookupError, match="no idea") as told:

@@ -16,9 +16,13 @@ OPTIONAL = ("distributed", "ray", "gymnasium", "matplotlib")
 
 
 def blocks(page):
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     followers = [*found[1:], ("", "")]
-    return [(code, then[1] if then[0] == "text" else None) for (kind, code), then in zip(found, followers) if kind == "python"]
+    return [
+        (code, then[1] if then[0] == "text" else None)
+        for (kind, code), then in zip(found, followers)
+        if kind == "python"
+    ]
 
 
 def prints(shown, printed):
@@ -36,7 +40,9 @@ def test_a_page_does_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     known = {"__name__": "__main__"}
     for number, (code, shown) in enumerate(blocks(page)):
-        lacks = [m for m in OPTIONAL if re.search(rf"^import {m}\b", code, re.M) and not importlib.util.find_spec(m)]
+        lacks = [
+            m for m in OPTIONAL if re.search(rf"^import {m}\b", code, re.MULTILINE) and not importlib.util.find_spec(m)
+        ]
         if lacks:
             warnings.warn(f"{page.name}: block {number + 1} was not run, for want of {lacks[0]}", stacklevel=1)
             continue
