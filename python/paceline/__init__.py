@@ -12,9 +12,10 @@ from ._paceline import (
 )
 from ._paceline import Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState
 from .controllers import Controller, Parameter, ReceiveHalf, SendHalf, controllers, register
-from .errors import PacelineError, RunError, ScenarioError, WorldUnavailable
+from .errors import PacelineError, RunError, ScenarioError, SweepError, WorldUnavailable
 from .runs import Comparison, Run, Runs, Series, compare, repeat, reproduce, run
 from .scenario import Scenario, scenarios
+from .sweeps import SweepFile, sweep, sweeps
 
 __all__ = [
     "Arrivals",
@@ -37,6 +38,8 @@ __all__ = [
     "Series",
     "Setup",
     "StreamState",
+    "SweepError",
+    "SweepFile",
     "WorldUnavailable",
     "__version__",
     "compare",
@@ -46,4 +49,6 @@ __all__ = [
     "reproduce",
     "run",
     "scenarios",
+    "sweep",
+    "sweeps",
 ]

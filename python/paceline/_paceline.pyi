@@ -1,7 +1,7 @@
 """The extension. What people use of it stands in `paceline`."""
 
 from pathlib import Path
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -166,13 +166,42 @@ class Watched:
     def svg(self) -> str:
         """Rate and queue over time, as an SVG document."""
 
+@final
+class Sweep:
+    """A sweep that was read."""
+
+    jobs: int
+    """How many jobs there are."""
+    def __new__(cls, ask: Any, seeds: int | None, controllers: list[Any]) -> Self: ...
+    def batch_size(self, workers: int) -> int:
+        """How many jobs should be done at a time by so many workers."""
+    def batch(self, first: int, end: int) -> str:
+        """The rows of some jobs, in order, as JSON."""
+    def run(self, threads: int | None) -> str:
+        """Every job on local threads, in memory; the result as JSON."""
+    def open(self, dir: Path, resume: bool) -> Folder:
+        """Makes a folder for it, or goes on with one."""
+    def run_into(self, folder: Folder, threads: int | None) -> str:
+        """Every job that the folder lacks, on local threads; the result without its points as JSON."""
+    def merge(self, folder: Folder) -> str:
+        """What the folder's rows come to, all of them being there; as of `run_into`."""
+
+@final
+class Folder:
+    """A folder of a sweep, held by this process alone."""
+
+    done: int
+    """How many jobs are done."""
+    def batches(self, size: int) -> list[tuple[int, int]]:
+        """What is not done yet, first and end of each batch."""
+    def write(self, rows: str) -> None:
+        """Takes the rows of a batch, as JSON."""
+
 # What stands for a question (`scenario.Ask`) and for a controller (`controllers._Registered`) is read by its attributes.
 
 def run(ask: Any, controller: str | None, seed: int, controllers: list[Any], out: Path | None) -> Watched: ...
 def runs(ask: Any, controller: str | None, seeds: list[int], controllers: list[Any], out: Path | None) -> str: ...
-def compare(
-    ask: Any, names: list[str], seeds: list[int] | None, controllers: list[Any], out: Path | None
-) -> str: ...
+def compare(ask: Any, names: list[str], seeds: list[int] | None, controllers: list[Any], out: Path | None) -> str: ...
 def reproduce(asks: list[Any], controller: str | None, seeds: int | None, controllers: list[Any]) -> str: ...
 def find(name: str) -> tuple[str, str]: ...
 def edited(ask: Any) -> str: ...
@@ -189,7 +218,7 @@ class Gym:
     def reset(self, seeds: list[int | None]) -> _Step: ...
     def step(self, actions: npt.NDArray[np.float32]) -> _Step: ...
 
-_Step = tuple[
+_Step: TypeAlias = tuple[
     npt.NDArray[np.float32], npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.float64]
 ]
 """Observations, rewards, ends, truths."""

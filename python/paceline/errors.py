@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["PacelineError", "RunError", "ScenarioError", "WorldUnavailable"]
+__all__ = ["PacelineError", "RunError", "ScenarioError", "SweepError", "WorldUnavailable"]
 
 
 class PacelineError(Exception):
@@ -55,3 +55,7 @@ class WorldUnavailable(RunError):
 
     def __str__(self) -> str:
         return "\n".join(str(part) for part in self.args if part)
+
+
+class SweepError(PacelineError, ValueError):
+    """A folder that a sweep cannot go on with, or may not without `resume=True`."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from . import _paceline
 from .controllers import Controller, named, with_known
 from .errors import WorldUnavailable
-from .scenario import Ask, Scenario, of, scenarios
+from .scenario import Scenario, of, scenarios
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -198,15 +198,10 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     return "<table>" + line("th", head) + "".join(line("td", row) for row in rows) + "</table>"
 
 
-def _chosen(
-    controller: Controller | str | None, ask: Ask
-) -> tuple[str | None, list[Any], Ask]:
-    """The name to run under, all that is known, and the question with a reproducer that names it."""
-    if controller is None:
-        return None, with_known(), ask
-    name, own = named(controller)
-    again = f"{ask.again}, controller={name!r}"
-    return name, with_known(own), Ask(ask.name, ask.text, ask.settings, ask.case, again)
+def _chosen(controller: Controller | str | None) -> tuple[str | None, list[Any]]:
+    """The name to run under, and all that is known."""
+    name, own = (None, []) if controller is None else named(controller)
+    return name, with_known(own)
 
 
 def _in_simulator(world: str) -> None:
@@ -231,7 +226,8 @@ def run(
     files, beside the result.
     """
     _in_simulator(world)
-    name, known, ask = _chosen(controller, of(scenario).ask(set, case))
+    name, known = _chosen(controller)
+    ask = of(scenario).ask(set, case)
     return Run(_paceline.run(ask, name, seed, known, None if out is None else Path(out)))
 
 
@@ -247,7 +243,8 @@ def repeat(
 ) -> Runs:
     """Runs on several seeds, on all cores, and their summary: `paceline run --repeats`."""
     _in_simulator(world)
-    name, known, ask = _chosen(controller, of(scenario).ask(set, case))
+    name, known = _chosen(controller)
+    ask = of(scenario).ask(set, case)
     return Runs(json.loads(_paceline.runs(ask, name, _seeds(seeds), known, None if out is None else Path(out))))
 
 
@@ -285,8 +282,8 @@ def reproduce(
     --json` prints. With a controller, every media flow is under it."""
     _in_simulator(world)
     asks = [s.ask() for s in _targets(target)]
-    name, own = (None, []) if controller is None else named(controller)
-    document: dict[str, Any] = json.loads(_paceline.reproduce(asks, name, seeds, with_known(own)))
+    name, known = _chosen(controller)
+    document: dict[str, Any] = json.loads(_paceline.reproduce(asks, name, seeds, known))
     return document
 
 

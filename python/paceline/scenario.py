@@ -48,15 +48,19 @@ class Scenario:
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario.toml") -> Scenario:
         """From text; files that it names are looked up from the working directory. `name` is what complaints call it."""
-        made = cls.__new__(cls)
-        made.name, made._text, made._edits = name, text, {}
+        made = cls._of(name, text, {})
         _paceline.edited(made.ask())
+        return made
+
+    @classmethod
+    def _of(cls, name: str, text: str | None, edits: dict[str, Any]) -> Scenario:
+        made = cls.__new__(cls)
+        made.name, made._text, made._edits = name, text, edits
         return made
 
     def edit(self, changes: Mapping[str, Any]) -> Scenario:
         """A copy with these changes made."""
-        copy = Scenario.__new__(Scenario)
-        copy.name, copy._text, copy._edits = self.name, self._text, {**self._edits}
+        copy = self._of(self.name, self._text, {**self._edits})
         for key, value in changes.items():
             copy[key] = value
         return copy
@@ -107,10 +111,8 @@ class Scenario:
         """What the extension is asked for: this, under more changes."""
         changes = {**self._edits, **(set or {})}
         settings = [f"{key}={toml(value)}" for key, value in changes.items()]
-        if self._text is None:
-            again = f"paceline.run({self.name!r}" + (f", set={changes!r}" if changes else "")
-        else:
-            again = f"paceline.run(scenario  # {self.name}, changed by {changes!r}\n"
+        what = repr(self.name) if self._text is None else repr(Scenario._of(self.name, self._text, {}))
+        again = f"paceline.run({what}" + (f", set={changes!r}" if changes else "")
         return Ask(self.name, self._text, settings, case, again)
 
     def __repr__(self) -> str:

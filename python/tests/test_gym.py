@@ -62,7 +62,9 @@ def fly(envs, seed, steps=40):
 
 
 def same(one, other):
-    return all(np.array_equal(a, b) for left, right in zip(one, other, strict=True) for a, b in zip(left, right, strict=True))
+    return all(
+        np.array_equal(a, b) for left, right in zip(one, other, strict=True) for a, b in zip(left, right, strict=True)
+    )
 
 
 def test_threads_change_nothing_and_seeds_everything():

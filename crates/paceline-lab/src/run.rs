@@ -160,7 +160,24 @@ impl Runner<'_> {
     pub fn run(&self, plan: &Plan, seed: u64, sink: Option<&mut dyn RowSink>) -> Result<RunResult, WorldError> {
         let began = (self.clock)();
         let windows = windows(plan);
-        let mut collector = Collector::new(plan, &windows, self.ticked);
+        let collector = Collector::new(plan, &windows, self.ticked);
+        self.collect(plan, seed, collector, sink, began)
+    }
+
+    /// One run of which only what the plan asks for is known: its windows have values, the run as a whole has none.
+    pub(crate) fn run_asked(&self, plan: &Plan, seed: u64) -> Result<RunResult, WorldError> {
+        let began = (self.clock)();
+        self.collect(plan, seed, Collector::of_asked(plan, &windows(plan), self.ticked), None, began)
+    }
+
+    fn collect(
+        &self,
+        plan: &Plan,
+        seed: u64,
+        mut collector: Collector<'_>,
+        sink: Option<&mut dyn RowSink>,
+        began: f64,
+    ) -> Result<RunResult, WorldError> {
         let outcome = match sink {
             None => self.world.run(plan, self.registry, seed, &mut collector)?,
             Some(sink) => self.world.run(plan, self.registry, seed, &mut (&mut collector, sink))?,
@@ -322,6 +339,7 @@ mod tests {
     use crate::reproduce::{Verdict, cells_of};
     use crate::scenario::{Changes, Origin, load};
     use crate::sim::Simulator;
+    use paceline_units::Time;
 
     const KEEPING: &str = r#"
 id = "test/keep"
@@ -370,6 +388,31 @@ published = 0.5
             assert_eq!((cell.n, cell.left_out), (kept, Some(4 - kept)));
             assert_eq!(cell.verdict == Verdict::Reproduced, bound.holds, "{cell:?}");
         }
+    }
+
+    /// Leaving out what is not asked for moves no value that is, of any metric, and no trace.
+    #[test]
+    fn what_is_asked_for_is_what_a_whole_run_says() {
+        let registry = Registry::standard();
+        let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+        let plan = load(&Origin::from_text("keep.toml", KEEPING), &Changes::default(), &registry).unwrap();
+        let mut with_values = 0;
+        for metric in METRICS {
+            let mut plan = plan.clone();
+            (plan.expects, plan.asserts, plan.keep) = (Vec::new(), Vec::new(), None);
+            for (key, (flow, from, to)) in [(None, 0, 5), (Some(0), 1, 4)].into_iter().enumerate() {
+                let window = Window { from: Time::from_secs(from), to: Time::from_secs(to) };
+                plan.references.insert(key, Quantity { metric: metric.id.to_owned(), flow, window });
+            }
+            let (whole, asked) = (runner.run(&plan, 3, None).unwrap(), runner.run_asked(&plan, 3).unwrap());
+            let values = |run: &RunResult| -> Vec<Option<f64>> {
+                plan.references.values().map(|of| run.value(&plan, &windows(&plan), of)).collect()
+            };
+            assert_eq!(values(&whole), values(&asked), "{}", metric.id);
+            assert_eq!(whole.trace_hash, asked.trace_hash);
+            with_values += values(&whole).iter().flatten().count();
+        }
+        assert!(with_values > METRICS.len(), "{with_values} values");
     }
 
     #[test]

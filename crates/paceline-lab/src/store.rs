@@ -39,7 +39,7 @@ mod join;
 mod manifest;
 mod parts;
 mod setting;
-mod table;
+pub(crate) mod table;
 mod tables;
 
 use crate::group::Group;

@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// Crates above the laboratory: anything goes but being used from below, which the table rules out.
-const ABOVE: &[&str] = &["paceline-cli", "paceline-benches"];
+const ABOVE: &[&str] = &["paceline-cli", "paceline-py", "paceline-benches"];
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))

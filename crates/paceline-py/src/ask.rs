@@ -2,6 +2,7 @@
 
 use crate::controller::Registered;
 use crate::errors::Failure;
+use crate::world::Again;
 use paceline::Registry;
 use paceline_lab::plan::Plan;
 use paceline_lab::scenario::{self, Catalogue, Changes, Label, Origin, Setting};
@@ -17,7 +18,7 @@ pub struct Ask {
     settings: Vec<String>,
     case: Option<String>,
     /// The call that makes a run again, up to the arguments that say which run.
-    pub again: Option<String>,
+    again: Option<String>,
 }
 
 impl Ask {
@@ -27,6 +28,21 @@ impl Ask {
             Some(text) => Origin::from_text(self.name.clone(), text.clone()),
             None => Catalogue.find(&self.name)?,
         })
+    }
+
+    /// How a run is made again.
+    pub fn again<'a>(&'a self, controller: Option<&'a str>) -> Again<'a> {
+        Again { call: self.again.as_deref(), controller }
+    }
+
+    /// The call that made this.
+    pub fn call(&self) -> String {
+        self.again.as_ref().map_or_else(String::new, |call| format!("{call})"))
+    }
+
+    /// Whether it brings its text.
+    pub fn is_text(&self) -> bool {
+        self.text.is_some()
     }
 
     /// What is to be changed, each as `key=value`.

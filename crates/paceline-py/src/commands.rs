@@ -6,7 +6,7 @@ use crate::errors::Failure;
 use crate::picture::Watched;
 use crate::series::Watch;
 use crate::stop::{Stop, interruptible};
-use crate::world::Steps;
+use crate::world::{Again, Steps};
 use paceline::{Registry, SignalShape, SignalSpec};
 use paceline_lab::group::{Differences, Group, Making, RunMetrics};
 use paceline_lab::metrics::METRICS;
@@ -24,7 +24,7 @@ use std::time::Instant;
 /// Does `work` with a runner of the simulator; what a controller in Python raised comes back as it was raised.
 fn with_runner<T>(
     stop: &Stop,
-    again: Option<&str>,
+    again: Again<'_>,
     registry: &Registry,
     work: impl FnOnce(&Runner<'_>, &dyn Fn(WorldError) -> Failure) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -49,7 +49,7 @@ pub fn run(
     let registry = registry(controllers)?;
     let (plan, setting, documents, series) = interruptible(py, |stop| {
         let plan = ask.plan(controller.as_deref(), &registry)?;
-        let (result, series) = with_runner(stop, ask.again.as_deref(), &registry, |runner, failure| {
+        let (result, series) = with_runner(stop, ask.again(controller.as_deref()), &registry, |runner, failure| {
             let header = header(&plan, runner.registry, runner.world.name(), seed);
             let mut watch = Watch::new(&header);
             let result = match &out {
@@ -79,7 +79,7 @@ pub fn runs(
     let registry = registry(controllers)?;
     interruptible(py, |stop| {
         let plan = ask.plan(controller.as_deref(), &registry)?;
-        let result = with_runner(stop, ask.again.as_deref(), &registry, |runner, failure| match &out {
+        let result = with_runner(stop, ask.again(controller.as_deref()), &registry, |runner, failure| match &out {
             None => runner.run_all(&plan, &seeds).map_err(failure),
             Some(dir) => stored(dir, &ask, runner, &plan, &seeds, None, failure),
         })?;
@@ -102,13 +102,13 @@ pub fn compare(
     interruptible(py, |stop| {
         let plans = names.iter().map(|name| ask.plan(Some(name), &registry)).collect::<Result<Vec<Plan>, _>>()?;
         let seeds = seeds.unwrap_or_else(|| (1..=u64::from(plans[0].repeats)).collect());
-        let results = with_runner(stop, ask.again.as_deref(), &registry, |runner, failure| {
-            let each = |plan| match &out {
+        let each = |(name, plan): (&String, &Plan)| {
+            with_runner(stop, ask.again(Some(name)), &registry, |runner, failure| match &out {
                 None => runner.run_all(plan, &seeds).map_err(failure),
                 Some(dir) => stored(dir, &ask, runner, plan, &seeds, None, failure),
-            };
-            plans.iter().map(each).collect::<Result<Vec<RunsResult>, _>>()
-        })?;
+            })
+        };
+        let results = names.iter().zip(&plans).map(each).collect::<Result<Vec<RunsResult>, _>>()?;
         let metrics = |(plan, result): (&Plan, &RunsResult)| -> Vec<RunMetrics> {
             result.runs.iter().map(|run| RunMetrics::of(plan, run)).collect()
         };
@@ -158,7 +158,10 @@ pub fn reproduce(
             }
             experiments.push(experiment);
         }
-        let again = asks.first().filter(|_| asks.len() == 1).and_then(|ask| ask.again.as_deref());
+        let again = match asks.as_slice() {
+            [ask] => ask.again(controller.as_deref()),
+            _ => Again { call: None, controller: controller.as_deref() },
+        };
         let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
         let made = with_runner(stop, again, &registry, |runner, failure| {
             reproduce_all(runner, &experiments, seeds, &|_| ()).map_err(failure)
@@ -202,12 +205,8 @@ fn stored(
         runs.push(result);
     }
     let result = summarise(plan, runs);
-    let making = Making {
-        version: manifest.version,
-        command: ask.again.as_ref().map_or_else(String::new, |again| format!("{again})")),
-        changes: ask.typed().to_vec(),
-        runs: folders,
-    };
+    let making =
+        Making { version: manifest.version, command: ask.call(), changes: ask.typed().to_vec(), runs: folders };
     if let Some(group) = Group::of(plan, &result, making) {
         store.group(&group)?;
     }

@@ -4,8 +4,8 @@ use crate::receive::Receiver;
 use crate::send::Sender;
 use crate::told;
 use paceline::{
-    Config, Controller, Decision, Entry, FeedbackKind, Fields, ReceiveHalf, Registry, SendHalf, Setup, SignalShape,
-    SignalSpec,
+    Config, Controller, Decision, Entry, FeedbackKind, FieldInfo, Fields, ReceiveHalf, Registry, SendHalf, Setup,
+    SignalShape, SignalSpec,
 };
 use paceline_units::{Ecn, Rate, TimeDelta};
 use pyo3::exceptions::PyValueError;
@@ -51,6 +51,13 @@ struct Parameter {
     value: f64,
 }
 
+impl Parameter {
+    fn of(field: &FieldInfo) -> Self {
+        let FieldInfo { name, unit, source, range, default } = field;
+        Self { name, unit, what: lasting(source), range: *range, value: *default }
+    }
+}
+
 /// What makes the halves of a flow.
 #[derive(Clone)]
 struct PythonConfig {
@@ -62,6 +69,8 @@ struct PythonConfig {
     batch: TimeDelta,
     ecn: Ecn,
     parameters: Vec<Parameter>,
+    /// Those of the controller whose receive half it takes.
+    taken: Vec<Parameter>,
     signals: (Signals, Signals),
 }
 
@@ -82,11 +91,13 @@ impl Registered {
                 return Err(PyValueError::new_err(message));
             }
         };
-        let mut receive_signals = specs(&self.receive_signals);
+        let (mut receive_signals, mut taken) = (specs(&self.receive_signals), Vec::new());
         if let Some(of) = &self.receive_of {
             let registry = Registry::standard();
             let entry = registry.get(of).ok_or_else(|| PyValueError::new_err(format!("no controller `{of}`")))?;
             receive_signals = entry.signals().1;
+            taken = entry.fields().iter().map(Parameter::of).collect();
+            taken.retain(|of| !self.parameters.iter().any(|(name, ..)| name == of.name));
         }
         let parameter = |(name, value, low, high, unit, what): &(String, f64, f64, f64, String, String)| Parameter {
             name: lasting(name),
@@ -104,6 +115,7 @@ impl Registered {
             batch: millis(self.batch_ms),
             ecn: if self.ecn { Ecn::Ect0 } else { Ecn::NotEct },
             parameters: self.parameters.iter().map(parameter).collect(),
+            taken,
             signals: (specs(&self.send_signals), receive_signals),
         };
         Ok(Entry::new(config.name, lasting(&self.summary), lasting(&self.source), config))
@@ -114,7 +126,7 @@ impl Config for PythonConfig {
     const SIGNALS: (Signals, Signals) = (&[], &[]);
 
     fn fields(&mut self, fields: &mut Fields<'_>) {
-        for p in &mut self.parameters {
+        for p in self.parameters.iter_mut().chain(&mut self.taken) {
             fields.number(p.name, p.unit, p.range, &mut p.value).says(p.what);
         }
     }
@@ -125,8 +137,9 @@ impl Config for PythonConfig {
 
     fn build(&self, setup: &Setup) -> Controller {
         let mut controller = Controller { send: None, receive: None, feedback: self.feedback, ecn: self.ecn };
+        let numbers: Vec<_> = self.taken.iter().map(|p| (p.name.to_owned(), p.value)).collect();
         if let Some(name) = self.receive_of
-            && let Ok(taken) = Registry::standard().get(name).expect("it was looked up before").build(setup, &[])
+            && let Ok(taken) = Registry::standard().get(name).expect("it was looked up before").build(setup, &numbers)
         {
             (controller.receive, controller.feedback, controller.ecn) = (taken.receive, taken.feedback, taken.ecn);
         }

@@ -3,6 +3,7 @@
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use paceline_lab::scenario::Problem;
 use paceline_lab::store::StoreError;
+use paceline_lab::sweep::SweepError;
 use paceline_lab::world::WorldError;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -15,6 +16,8 @@ pub enum Failure {
     World(WorldError),
     /// A folder of results.
     Store(StoreError),
+    /// A sweep and its folder.
+    Sweep(Box<SweepError>),
     /// Something that Python raised, in a controller for example.
     Raised(PyErr),
 }
@@ -37,6 +40,17 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::Problem(problem) => problem.into(),
+            SweepError::World(error) => error.into(),
+            SweepError::Store(error) => error.into(),
+            other => Self::Sweep(Box::new(other)),
+        }
+    }
+}
+
 impl From<PyErr> for Failure {
     fn from(error: PyErr) -> Self {
         Self::Raised(error)
@@ -55,6 +69,7 @@ impl From<Failure> for PyErr {
             Failure::Raised(error) => error,
             Failure::Problem(problem) => of_problem(py, &problem).unwrap_or_else(|error| error),
             Failure::World(error) => of_world(py, &error).unwrap_or_else(|error| error),
+            Failure::Sweep(error) => raise(py, "SweepError", (rendered(&*error),)).unwrap_or_else(|error| error),
             Failure::Store(error) => PyOSError::new_err(told(&error)),
         })
     }

@@ -18,6 +18,7 @@ mod receive;
 mod send;
 mod series;
 mod stop;
+mod sweep;
 mod told;
 mod world;
 
@@ -32,6 +33,8 @@ mod _paceline {
     use crate::gym::{Gym, evaluate, quantities};
     #[pymodule_export]
     use crate::picture::Watched;
+    #[pymodule_export]
+    use crate::sweep::{Folder, Sweep};
     #[pymodule_export]
     use crate::told::{Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState};
 

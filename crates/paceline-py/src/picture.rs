@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 /// Bin of the received rate, s.
 const BIN_S: f64 = 0.5;
 const MBIT: f64 = 1e6;
-/// A picture is read beside text: more points than this in a line are not seen.
+/// Flows that are drawn: there are as many colours.
 const FLOWS_DRAWN: usize = 7;
 
 /// Name, unit, times and values; numpy owns what the run filled.

@@ -18,14 +18,22 @@ const STEP: TimeDelta = TimeDelta::from_millis(200);
 /// The simulator as Python runs it.
 pub struct Steps<'a> {
     stop: &'a Stop,
-    /// The call that makes a run again, up to the arguments that say which run.
-    again: Option<&'a str>,
+    again: Again<'a>,
     /// The first exception of any run.
     raised: Mutex<Option<PyErr>>,
 }
 
+/// How a run is made again, up to the arguments that say which run.
+#[derive(Clone, Copy, Default)]
+pub struct Again<'a> {
+    /// The call, but for its last arguments; none: of the plan's scenario as it is.
+    pub call: Option<&'a str>,
+    /// The controller that every media flow was put under.
+    pub controller: Option<&'a str>,
+}
+
 impl<'a> Steps<'a> {
-    pub fn new(stop: &'a Stop, again: Option<&'a str>) -> Self {
+    pub fn new(stop: &'a Stop, again: Again<'a>) -> Self {
         Self { stop, again, raised: Mutex::new(None) }
     }
 
@@ -52,16 +60,22 @@ impl<'a> Steps<'a> {
 }
 
 /// The exception with a note on when it was raised, and how to see it again.
-fn noted(raised: Raised, plan: &Plan, seed: u64, again: Option<&str>) -> PyErr {
+fn noted(raised: Raised, plan: &Plan, seed: u64, again: Again<'_>) -> PyErr {
     let Raised { controller, half, at_s, error } = raised;
-    let call = again.map_or_else(|| format!("paceline.run({:?}, controller={controller:?}", plan.id), str::to_owned);
-    let case = if plan.case.is_empty() { String::new() } else { format!(", case={:?}", plan.case.to_string()) };
+    let mut call = again.call.map_or_else(|| format!("paceline.run('{}'", plan.id), str::to_owned);
+    if let Some(name) = again.controller {
+        call += &format!(", controller='{name}'");
+    }
+    if !plan.case.is_empty() {
+        call += &format!(", case='{}'", plan.case);
+    }
     let note = format!(
         "raised by the {half} half of controller `{controller}`, {at_s:.6} s into a run of {}\n\
-         the same run again: {call}{case}, seed={seed})",
+         the same run again: {call}, seed={seed})",
         plan.id
     );
     Python::attach(|py| {
+        // Without its note it is still the exception.
         let _ = error.value(py).call_method1("add_note", (note,));
         error
     })

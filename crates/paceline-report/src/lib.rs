@@ -4,6 +4,7 @@
 //! DIR --read--> rows, column by column --panels--> Figure --page----------> report.html
 //!               (never a simulator)                   '-----pictures, svg--> figures/*.svg
 //! DIR/gap.json -------------------------gaps---------------'
+//! SweepResult ----------------------sweeps--------------svg---------------> figures/*.svg
 //! DIR/scoreboard.json ------------------cells--------------scoreboard-----> scoreboard.html
 //! ```
 //!
@@ -20,6 +21,7 @@ pub mod pictures;
 pub mod read;
 pub mod scoreboard;
 pub mod svg;
+pub mod sweeps;
 
 pub use error::ReportError;
 pub use figure::Figure;

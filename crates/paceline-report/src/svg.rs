@@ -4,10 +4,12 @@
 //! on the same scales. A flow has the colour that it has on the page; where there is only one flow, colours tell its series apart. Drawn through plotters, whose coordinates are whole
 //! numbers: a unit is a twentieth of a millimetre.
 
+pub mod contour;
 mod ink;
 mod lanes;
 mod layout;
 mod thin;
+pub mod tornado;
 
 use crate::error::ReportError;
 use crate::figure::{Axis, Figure, Kind, Panel, Role, Series};

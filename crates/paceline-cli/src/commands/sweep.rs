@@ -1,75 +1,182 @@
 //! `paceline sweep`.
 
-use super::refused;
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::Jobs;
 use crate::table::{Table, kind_of, shown};
 use crate::worlds::world;
-use miette::Result;
+use miette::{Result, miette};
 use paceline::Registry;
 use paceline_lab::run::Runner;
-use paceline_lab::scenario::Catalogue;
-use paceline_lab::sweep::{Measure, Point, Sweep, SweepResult};
+use paceline_lab::scenario::{Catalogue, Setting};
+use paceline_lab::sweep::{Measure, Point, Sweep, SweepError, SweepFolder, SweepResult};
+use paceline_lab::world::World;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 /// Arguments of `sweep`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Sweep id (see `paceline list sweeps`) or a TOML file.
     sweep: String,
+    /// Sets a value of the sweep file: dotted key, elements of lists by number, such as axis.0.log.steps=8. May be given
+    /// often.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<Setting>,
     /// World to run in.
     #[arg(long, default_value = "sim")]
     world: String,
     /// Seeds per point; else as many as the sweep says.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
-    /// Prints one JSON document.
+    /// Writes each job as it is done, and in the end the tables and pictures, into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Goes on with what --out holds.
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// How many threads; else as many as the machine has cores.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    threads: Option<u64>,
+    /// Prints one JSON document; with --out without the points, which are in the folder.
     #[arg(long)]
     json: bool,
 }
 
-/// Runs every point and prints a table or a grid.
+/// Runs every point and prints a table, a grid or what is best.
 pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     let registry = Registry::standard();
     let world = match world(&arguments.world)? {
         Ok(world) => world,
         Err(code) => return Ok(code),
     };
-    let sweep = Sweep::load(&Catalogue.find_sweep(&arguments.sweep)?, &registry)?;
-    let seeds = arguments.seeds.unwrap_or(sweep.repeats);
-    let progress = Progress::new(sweep.seconds(seeds) as u64, &*world);
-    let began = Instant::now();
-    let clock = || began.elapsed().as_secs_f64();
-    let ticked = || progress.tick();
-    let runner = Runner { world: &*world, registry: &registry, clock: &clock, ticked: &ticked };
-    let result = sweep.run(&runner, seeds).map_err(refused)?;
-    drop(progress);
-    match arguments.json {
-        true => output::print_json(&result)?,
-        false => output::print(describe(&sweep, &result, seeds).trim_end())?,
+    let origin = Catalogue.find_sweep(&arguments.sweep)?;
+    let mut sweep = Sweep::load_with(&origin, &arguments.settings, &registry)?;
+    sweep.repeats = arguments.seeds.unwrap_or(sweep.repeats);
+    if let Some(threads) = arguments.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
+        pool.map_err(|error| miette!("{threads} threads are not to be had: {error}"))?;
     }
-    Ok(ExitCode::SUCCESS)
+    let result = run(&sweep, &*world, &registry, arguments.out.as_deref(), arguments.resume)?;
+    let refined = match sweep.refined(&result, &registry)? {
+        None => None,
+        Some(refined) => {
+            let folder = arguments.out.as_ref().map(|dir| dir.join("best"));
+            // A kill may have come before it was begun.
+            let result = run(&refined, &*world, &registry, folder.as_deref(), arguments.resume)?;
+            Some((refined, result))
+        }
+    };
+    let told = |result: &SweepResult| if arguments.out.is_some() { result.without_points() } else { result.clone() };
+    match arguments.json {
+        true => output::print_json(&Told { result: told(&result), refined: refined.as_ref().map(|(_, r)| told(r)) })?,
+        false => {
+            let mut text = describe(&sweep, &result);
+            if let Some((sweep, result)) = &refined {
+                text += &format!("\n{}", describe(sweep, result));
+            }
+            output::print(text.trim_end())?;
+        }
+    }
+    let holds = result.sides.as_ref().is_none_or(|sides| sides.holds);
+    Ok(ExitCode::from(if holds { 0 } else { 1 }))
 }
+
+/// The JSON document.
+#[derive(serde::Serialize)]
+struct Told {
+    #[serde(flatten)]
+    result: SweepResult,
+    /// The best points on more seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refined: Option<SweepResult>,
+}
+
+/// Every job of a sweep, into a folder if there is one.
+fn run(sweep: &Sweep, world: &dyn World, registry: &Registry, out: Option<&Path>, resume: bool) -> Result<SweepResult> {
+    let folder = out.map(|dir| SweepFolder::open(dir, sweep, world.name(), registry, resume)).transpose();
+    let folder = folder.map_err(refused)?;
+    let done = folder.as_ref().map_or(0, SweepFolder::done_jobs);
+    let progress = Jobs::new(sweep.jobs() - done, done);
+    let runner = Runner { world, registry, clock: &|| 0.0, ticked: &|| () };
+    let finished = || progress.done();
+    let result = match &folder {
+        None => sweep.run(&runner, &finished),
+        Some(folder) => sweep.run_into(&runner, folder, &finished),
+    };
+    drop(progress);
+    let result = result.map_err(refused)?;
+    if let Some(dir) = out {
+        // Drawn from what is stored: a sweep is no worse without pictures.
+        match paceline_report::sweeps::write(&result, dir) {
+            Ok(files) if files.is_empty() => eprintln!("the tables are in {}", dir.display()),
+            Ok(files) => eprintln!("the tables are in {}, and {} pictures in figures", dir.display(), files.len()),
+            Err(problem) => eprintln!("no picture was written: {problem}"),
+        }
+    }
+    Ok(result)
+}
+
+/// A sweep's complaint as a command's: a world's has an exit code of its own.
+fn refused(error: SweepError) -> miette::Report {
+    match error {
+        SweepError::World(error) => super::refused(error),
+        other => other.into(),
+    }
+}
+
+/// Most points that are all shown, and how many of the best are where there are more.
+const MOST_ROWS: usize = 40;
+const BEST_ROWS: usize = 10;
 
 /// A column for people: its heading and what stands in it.
 type Column<'a> = (String, Box<dyn Fn(&Point) -> Option<f64> + 'a>);
 
-fn describe(sweep: &Sweep, result: &SweepResult, seeds: u64) -> String {
-    let mut text = format!("{}: {}\n  {}; seeds per point: {seeds}\n\n", sweep.id, sweep.title, sweep.source);
-    if sweep.axes.len() == 1 {
-        text += &rows(sweep, result);
-    } else {
-        for (heading, value) in columns(sweep) {
-            text += &format!("{heading}\n{}\n", grid(result, &*value));
+fn describe(sweep: &Sweep, result: &SweepResult) -> String {
+    let mut text = format!("{}: {}\n  {}; seeds per point: {}\n\n", sweep.id, sweep.title, sweep.source, sweep.repeats);
+    let few: Option<Vec<Vec<toml::Value>>> = sweep.axes.iter().map(|axis| axis.few()).collect();
+    match few.as_deref() {
+        Some([down, right]) => {
+            for (heading, value) in columns(sweep) {
+                text += &format!("{heading}\n{}\n", grid(sweep, result, (down, right), &*value));
+            }
+        }
+        _ if result.points.len() <= MOST_ROWS => text += &rows(sweep, result, 0..result.points.len()),
+        _ => {
+            text += &format!("The best {BEST_ROWS} of {} points:\n", result.points.len());
+            text += &rows(sweep, result, result.ranking().take(BEST_ROWS));
         }
     }
-    if sweep.sum.is_some() {
-        let sum = |point: &Point| point.sum;
-        if let Some((index, sum)) = best(result, &sum) {
-            text += &format!("The sum is largest, {sum:.3}, at {}.\n", place(result, index));
-        }
-        text += &halves(result);
+    text + &standing(sweep, result)
+}
+
+/// What is best, where the published point stands, and the claim on the sides.
+fn standing(sweep: &Sweep, result: &SweepResult) -> String {
+    let mut text = String::new();
+    if let Some(best) = &result.best {
+        let far = best.decades.map(|d| format!(", {d:.2} decades from the published point")).unwrap_or_default();
+        let raw = if sweep.sum.as_ref().is_some_and(|s| s.normalised) {
+            format!(" (raw {:.3})", best.raw_sum)
+        } else {
+            String::new()
+        };
+        text += &format!("The sum is largest, {:.3}{raw}, at {}{far}.\n", best.sum, place(sweep, &best.at));
+    }
+    if let Some(published) = &result.published {
+        text += &format!(
+            "The point nearest to the published one, {}, has {:.3}: rank {} of {}, {:.3} below the largest.\n",
+            place(sweep, &published.at),
+            published.sum,
+            published.rank,
+            result.points.len(),
+            published.deficit
+        );
+    }
+    if let Some(sides) = &result.sides {
+        let ((first, second), (larger, n), (less, m)) = (&sides.keys, sides.larger, sides.less);
+        let holds = if sides.holds { "the claim holds" } else { "the claim fails" };
+        text += &format!(
+            "Its mean is {larger:.3} over the {n} points with {first} > {second}, {less:.3} over the {m} with {first} < {second}: {holds}.\n"
+        );
     }
     text
 }
@@ -82,8 +189,8 @@ fn columns(sweep: &Sweep) -> Vec<Column<'_>> {
             (heading(m), Box::new(value) as Box<dyn Fn(&Point) -> Option<f64>>)
         })
         .collect();
-    if let Some(normalised) = sweep.sum {
-        let how = if normalised { ", each from 0 to 1 over the grid" } else { "" };
+    if let Some(sum) = &sweep.sum {
+        let how = if sum.normalised { ", each from 0 to 1 over the sweep" } else { "" };
         columns.push((format!("sum of the measures{how}"), Box::new(|point: &Point| point.sum)));
     }
     columns
@@ -94,14 +201,17 @@ fn heading(measure: &Measure) -> String {
     format!("{}: {}{}", measure.name, measure.metric, published.unwrap_or_default())
 }
 
-/// A row per point, a column per measure.
-fn rows(sweep: &Sweep, result: &SweepResult) -> String {
-    let mut headings = vec![sweep.axes[0].key.clone()];
+/// A row for each of these points, a column per measure.
+fn rows(sweep: &Sweep, result: &SweepResult, points: impl IntoIterator<Item = usize>) -> String {
+    let mut headings: Vec<String> = sweep.keys().map(str::to_owned).collect();
     headings.extend(sweep.measures.iter().map(heading));
-    headings.extend(sweep.sum.map(|_| "sum".to_owned()));
+    let normalised = sweep.sum.as_ref().is_some_and(|s| s.normalised);
+    headings.extend(sweep.sum.as_ref().map(|_| "sum".to_owned()));
+    headings.extend(normalised.then(|| "raw sum".to_owned()));
     let mut table = Table::new(&headings.iter().map(String::as_str).collect::<Vec<_>>(), 0);
-    for point in &result.points {
-        let mut row = vec![label(&point.at[0])];
+    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |s| format!("{s:.3}"));
+    for point in points.into_iter().map(|index| &result.points[index]) {
+        let mut row: Vec<String> = point.at.iter().map(label).collect();
         for (summary, measure) in point.values.iter().zip(&sweep.measures) {
             row.push(match summary {
                 None => "–".to_owned(),
@@ -111,58 +221,40 @@ fn rows(sweep: &Sweep, result: &SweepResult) -> String {
                 Some(s) => shown(s.mean, kind_of(&measure.metric)),
             });
         }
-        row.extend(sweep.sum.map(|_| point.sum.map_or_else(|| "–".to_owned(), |s| format!("{s:.3}"))));
+        row.extend(sweep.sum.as_ref().map(|_| number(point.sum)));
+        row.extend(normalised.then(|| number(point.raw_sum)));
         table.row(row);
     }
     table.render() + "\n"
 }
 
 /// The first axis downwards, the second to the right; the largest value marked.
-fn grid(result: &SweepResult, value: &dyn Fn(&Point) -> Option<f64>) -> String {
-    let [down, right] = &result.axes[..] else { unreachable!("a sweep has one or two axes") };
-    let largest = best(result, value).map(|(index, _)| index);
-    let mut headings = vec![format!("{} \\ {}", down.key, right.key)];
-    headings.extend(right.values.iter().map(label));
+fn grid(
+    sweep: &Sweep,
+    result: &SweepResult,
+    (down, right): (&[toml::Value], &[toml::Value]),
+    value: &dyn Fn(&Point) -> Option<f64>,
+) -> String {
+    let values = result.points.iter().enumerate().filter_map(|(index, point)| Some((index, value(point)?)));
+    let largest = values.reduce(|best, other| if other.1 > best.1 { other } else { best }).map(|(index, _)| index);
+    let keys: Vec<&str> = sweep.keys().collect();
+    let mut headings = vec![keys.join(" \\ ")];
+    headings.extend(right.iter().map(label));
     let mut table = Table::new(&headings.iter().map(String::as_str).collect::<Vec<_>>(), 0);
-    for (row, first) in down.values.iter().enumerate() {
+    for (row, first) in down.iter().enumerate() {
         let cell = |column: usize| {
-            let index = row * right.values.len() + column;
+            let index = row * right.len() + column;
             let mark = if Some(index) == largest { "*" } else { "" };
             value(&result.points[index]).map_or_else(|| "–".to_owned(), |v| format!("{mark}{v:.3}"))
         };
-        table.row(std::iter::once(label(first)).chain((0..right.values.len()).map(cell)).collect());
+        table.row(std::iter::once(label(first)).chain((0..right.len()).map(cell)).collect());
     }
     format!("{}  * largest\n", table.render())
 }
 
-/// The point with the largest value.
-fn best(result: &SweepResult, value: &dyn Fn(&Point) -> Option<f64>) -> Option<(usize, f64)> {
-    let values = result.points.iter().enumerate().filter_map(|(index, point)| Some((index, value(point)?)));
-    values.reduce(|best, other| if other.1 > best.1 { other } else { best })
-}
-
-fn place(result: &SweepResult, index: usize) -> String {
-    let pairs = result.axes.iter().zip(&result.points[index].at);
-    pairs.map(|(axis, value)| format!("{} = {}", axis.key, label(value))).collect::<Vec<_>>().join(", ")
-}
-
-/// The mean of the sum on either side of the diagonal, where both axes are numbers.
-fn halves(result: &SweepResult) -> String {
-    let [first, second] = &result.axes[..] else { return String::new() };
-    let mean = |side: fn(f64, f64) -> bool| {
-        let sums: Vec<f64> = result
-            .points
-            .iter()
-            .filter(|p| p.at[0].as_float().zip(p.at[1].as_float()).is_some_and(|(a, b)| side(a, b)))
-            .filter_map(|p| p.sum)
-            .collect();
-        (!sums.is_empty()).then(|| (sums.iter().sum::<f64>() / sums.len() as f64, sums.len()))
-    };
-    let (Some((above, n)), Some((below, m))) = (mean(|a, b| a > b), mean(|a, b| a < b)) else { return String::new() };
-    format!(
-        "Its mean is {above:.3} over the {n} cells with {} > {}, {below:.3} over the {m} with {} < {}.\n",
-        first.key, second.key, first.key, second.key
-    )
+fn place(sweep: &Sweep, at: &[toml::Value]) -> String {
+    let pairs = sweep.keys().zip(at);
+    pairs.map(|(key, value)| format!("{key} = {}", label(value))).collect::<Vec<_>>().join(", ")
 }
 
 /// A value of an axis: numbers to three digits.

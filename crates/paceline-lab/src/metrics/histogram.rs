@@ -30,39 +30,49 @@ pub struct Distribution {
 /// Gathers times in microseconds: percentiles to three digits, mean and deviation exact.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
-    histogram: Histogram<u32>,
+    /// None: nothing is gathered.
+    histogram: Option<Histogram<u32>>,
     sum: u128,
     squares: u128,
 }
 
 impl Times {
     pub fn new() -> Self {
-        Self { histogram: Histogram::new(3).expect("three digits are allowed"), sum: 0, squares: 0 }
+        let histogram = Histogram::new(3).expect("three digits are allowed");
+        Self { histogram: Some(histogram), sum: 0, squares: 0 }
+    }
+
+    /// Of times that nobody asks for: they are not gathered.
+    pub fn none() -> Self {
+        Self { histogram: None, sum: 0, squares: 0 }
     }
 
     /// Adds a time; negative ones count as zero.
     #[inline]
     pub fn add(&mut self, time: TimeDelta) {
+        let Some(histogram) = &mut self.histogram else { return };
         // An hour and more is one bucket. The histogram resizes itself, so recording cannot fail.
         let us = ((time.as_nanos().max(0) as u64 + 500) / 1000).min(3_600_000_000);
-        let _ = self.histogram.record(us);
+        let _ = histogram.record(us);
         self.sum += u128::from(us);
         self.squares += u128::from(us * us);
     }
 
     pub fn merge(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("both resize themselves");
+        let (Some(histogram), Some(more)) = (&mut self.histogram, &other.histogram) else { return };
+        histogram.add(more).expect("both resize themselves");
         self.sum += other.sum;
         self.squares += other.squares;
     }
 
     /// `None` of nothing.
     pub fn distribution(&self) -> Option<Distribution> {
-        let samples = self.histogram.len();
+        let histogram = self.histogram.as_ref()?;
+        let samples = histogram.len();
         if samples == 0 {
             return None;
         }
-        let at = |q: f64| self.histogram.value_at_quantile(q) as f64 / 1e3;
+        let at = |q: f64| histogram.value_at_quantile(q) as f64 / 1e3;
         let n = u128::from(samples);
         Some(Distribution {
             p5: at(0.05),
@@ -70,7 +80,7 @@ impl Times {
             p90: at(0.9),
             p95: at(0.95),
             p99: at(0.99),
-            max: self.histogram.max() as f64 / 1e3,
+            max: histogram.max() as f64 / 1e3,
             mean: self.sum as f64 / samples as f64 / 1e3,
             std: ((n * self.squares - self.sum * self.sum) as f64).sqrt() / samples as f64 / 1e3,
             samples,

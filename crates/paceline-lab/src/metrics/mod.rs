@@ -11,7 +11,7 @@ mod registry;
 pub use histogram::Distribution;
 pub use registry::{Kind, METRICS, MetricSpec, find};
 
-use crate::plan::{FlowPlan, Measure, Plan, Window};
+use crate::plan::{FlowPlan, Measure, Plan, Quantity, Window};
 use crate::rows::{PacketClass, PacketRow, Row, RowSink};
 use crate::stats::{Summary, jain};
 use actuation::Actuation;
@@ -245,6 +245,14 @@ struct Flow {
     streams: Vec<Stream>,
 }
 
+/// How much is gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    All,
+    /// All but the distributions that each packet and frame counts in.
+    NoPacketDelays,
+}
+
 /// Bytes of one kind of repair.
 #[derive(Clone, Copy, Default)]
 struct Repair {
@@ -265,6 +273,19 @@ impl<'a> Collector<'a> {
     /// of the run is over.
     pub fn new(plan: &'a Plan, windows: &[Window], ticked: &'a dyn Fn()) -> Self {
         let whole = Window { from: Time::ZERO, to: Time::ZERO + plan.duration };
+        Self::over(whole, Detail::All, plan, windows, ticked)
+    }
+
+    /// The same for `windows` alone, and of those only what the plan asks for: the run as a whole is a span of nothing, and
+    /// where no delay is asked for that of each packet is not gathered.
+    pub fn of_asked(plan: &'a Plan, windows: &[Window], ticked: &'a dyn Fn()) -> Self {
+        let nothing = Window { from: Time::ZERO, to: Time::ZERO };
+        let is_delay = |q: &Quantity| find(&q.metric).is_some_and(|metric| metric.kind == Kind::Delay);
+        let detail = if plan.quantities().any(is_delay) { Detail::All } else { Detail::NoPacketDelays };
+        Self::over(nothing, detail, plan, windows, ticked)
+    }
+
+    fn over(whole: Window, detail: Detail, plan: &'a Plan, windows: &[Window], ticked: &'a dyn Fn()) -> Self {
         let mut spans = vec![whole];
         let windows = windows.iter().map(|window| {
             spans.iter().position(|span| span == window).unwrap_or_else(|| {
@@ -273,12 +294,13 @@ impl<'a> Collector<'a> {
             })
         });
         let windows = windows.collect();
-        let spans = spans.into_iter().map(|window| Span::new(plan, window)).collect();
+        let spans = spans.into_iter().map(|window| Span::new(plan, window, detail)).collect();
         let length = plan.duration.as_secs_f64() as usize + 1;
         let seconds = vec![vec![0; length]; plan.flows.len()];
         let actuation = plan.flows.iter().map(|f| f.media().map(|_| Actuation::new(length))).collect();
         let media = plan.flows.iter().any(|f| f.media().is_some());
-        let pooled = plan.flows.iter().map(|f| f.media().is_some() || !media).collect();
+        let delays = detail == Detail::All;
+        let pooled = plan.flows.iter().map(|f| delays && (f.media().is_some() || !media)).collect();
         let hears_overuse = plan.quantities().any(|q| q.metric == "overuses");
         let over = vec![false; plan.flows.len()];
         Self { plan, spans, windows, seconds, pooled, actuation, hears_overuse, over, ticked, last_tick: 0 }
@@ -293,7 +315,8 @@ impl<'a> Collector<'a> {
 
     /// The same of a run that ended at `end`, before its plan's duration was over: the whole run ends there.
     pub fn finish_at(mut self, end: Time) -> (Vec<WindowResult>, Vec<Vec<u64>>) {
-        self.spans[0].window.to = end;
+        let whole = &mut self.spans[0].window;
+        whole.to = whole.to.min(end);
         for (actuation, flow) in self.actuation.iter_mut().zip(&self.plan.flows) {
             actuation.iter_mut().for_each(|a| a.settle(flow.stop.min(end)));
         }
@@ -627,16 +650,17 @@ fn holding(spans: &mut [Span], at: Time) -> impl Iterator<Item = &mut Span> {
 }
 
 impl Span {
-    fn new(plan: &Plan, window: Window) -> Self {
+    fn new(plan: &Plan, window: Window, detail: Detail) -> Self {
+        let packet_delays = || if detail == Detail::All { Times::new() } else { Times::none() };
         let hop = |_| Hop {
             crossed: 0,
             lost_on_wire: 0,
             dropped: 0,
             dropped_packets: 0,
             marked_packets: 0,
-            waited: Times::new(),
+            waited: packet_delays(),
         };
-        let stream = || Stream { bytes: 0, frames: 0, dropped: 0, delay: Times::new(), freezes: Freezes::new() };
+        let stream = || Stream { bytes: 0, frames: 0, dropped: 0, delay: packet_delays(), freezes: Freezes::new() };
         let flow = |f: &FlowPlan| Flow {
             sent: 0,
             received: 0,
@@ -646,7 +670,7 @@ impl Span {
             fec: Repair::default(),
             rtx: Repair::default(),
             lost: 0,
-            owd: Times::new(),
+            owd: packet_delays(),
             rtt: Times::new(),
             rtt_queue: Times::new(),
             read: 0,
@@ -659,7 +683,7 @@ impl Span {
             streams: f.media().map_or(&[][..], |m| &m.streams).iter().map(|_| stream()).collect(),
         };
         let (hops, flows) = (plan.hops.iter().map(hop).collect(), plan.flows.iter().map(flow).collect());
-        Self { window, hops, flows, one_way: Times::new() }
+        Self { window, hops, flows, one_way: packet_delays() }
     }
 }
 

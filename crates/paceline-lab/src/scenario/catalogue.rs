@@ -133,6 +133,11 @@ impl Origin {
         Self { name: name.into(), text: text.into(), folder: Some(PathBuf::new()) }
     }
 
+    /// The same with another text: what it names is looked up in the same place.
+    pub(crate) fn with_text(&self, text: String) -> Self {
+        Self { text, ..self.clone() }
+    }
+
     /// A complaint if this is a table that a formula gives, and no scenario.
     pub(super) fn must_be_run(&self) -> Result<(), Problem> {
         match is_formula_table(&self.name) {

@@ -18,6 +18,7 @@ pub use catalogue::{Catalogue, Origin, is_formula_table, is_scenario};
 pub(crate) use file::{Anything, Placed, parse};
 pub use file::{ScenarioFile, schema};
 pub use overrides::Setting;
+pub(crate) use overrides::apply;
 pub use problem::{Problem, suggestion};
 
 use crate::plan::Plan;
@@ -69,7 +70,7 @@ pub fn load(origin: &Origin, changes: &Changes, registry: &Registry) -> Result<P
         background.constants = assumed.list;
         return attempt(&text, &set, background, &made);
     }
-    let with = overrides::apply(&origin.name, &text, &assumed.settings, |index, message| {
+    let with = apply(&origin.name, &text, &assumed.settings, |index, message| {
         Problem::of(&origin.name, &text, format!("constant {}: {message}", assumed.settings[index]))
     })?;
     let settings = [set.clone(), assumed.settings.clone()].concat();
@@ -108,7 +109,7 @@ fn set_all(
         // One after the other: which flows read a key of `media.` may hang on what was set before it.
         let file = || parse(&origin.name, &text).map_err(|p| p.after_changes(made));
         let each = constants::of_each_flow(origin, &text, setting, file, changes.controller.as_deref(), registry)?;
-        text = overrides::apply(&origin.name, &text, &each, |index, message| {
+        text = apply(&origin.name, &text, &each, |index, message| {
             Problem::of(&origin.name, &text, format!("--set {}: {message}", each[index]))
         })?;
         made.push(format!("--set {setting}"));

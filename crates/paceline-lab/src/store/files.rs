@@ -40,6 +40,13 @@ impl Temporary {
         Ok(Self { path, done: false })
     }
 
+    /// Opens a file that is to be called `name` in `parent`.
+    pub(crate) fn create(parent: &Path, name: &str) -> Result<(Self, File), StoreError> {
+        let path = parent.join(temporary(name, NEW));
+        let file = File::create(&path).map_err(io("create", &path))?;
+        Ok((Self { path, done: false }, file))
+    }
+
     /// Opens a file that is to stand at `place`; what a process that is no more left there goes first.
     pub(crate) fn open(place: &Path) -> Result<(Self, File), StoreError> {
         let parent = folder(place);
@@ -172,6 +179,15 @@ pub(crate) fn is_transient(name: &str) -> bool {
 pub(crate) fn parts_in(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
     let parts = |name: &String| Some((dir.join(name), parse(name, PARTS)?.0.to_owned()));
     Ok(names(dir)?.iter().filter_map(parts).collect())
+}
+
+/// The temporary files that processes which are no more left in `dir`, and what each was to be called.
+pub(crate) fn left_in(dir: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
+    let left = |name: &String| {
+        let (base, process, n) = parse(name, NEW)?;
+        (!is_live(process, n)).then(|| (dir.join(name), base.to_owned()))
+    };
+    Ok(names(dir)?.iter().filter_map(left).collect())
 }
 
 /// Removes what a process that is no more left in `dir`, of those final names that `ours` accepts.

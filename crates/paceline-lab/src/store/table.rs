@@ -8,6 +8,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
+use std::borrow::Cow;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ const ZSTD_LEVEL: i32 = 1;
 
 /// What a column holds.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A time or a number that differs from row to row, mostly by little.
     Int64,
     /// A small number, of which many are equal.
@@ -31,28 +32,31 @@ pub(super) enum Kind {
     Bool,
     /// One of these names, as UTF-8.
     Name(Vec<ByteArray>),
+    /// A hash, as UTF-8: 16 hexadecimal digits.
+    Hash,
 }
 
 /// A column.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
+pub(crate) struct Column {
     /// Its name, with the unit.
-    pub(super) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     /// What it holds.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// Whether a row may lack it.
-    pub(super) optional: bool,
+    pub(crate) optional: bool,
 }
 
 /// A value of a row.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     Int64(i64),
     Int32(i32),
     Float64(f64),
     Bool(bool),
     /// Index among the column's names.
     Name(u32),
+    Hash(u64),
     Null,
 }
 
@@ -71,10 +75,11 @@ enum Values {
     Float64(Vec<f64>),
     Bool(Vec<bool>),
     Name { values: Vec<u32>, names: Vec<ByteArray> },
+    Hash(Vec<ByteArray>),
 }
 
 /// A file being written.
-pub(super) struct Table {
+pub(crate) struct Table {
     path: PathBuf,
     writer: SerializedFileWriter<File>,
     buffers: Vec<Buffer>,
@@ -90,7 +95,7 @@ impl std::fmt::Debug for Table {
 
 impl Table {
     /// Creates the file.
-    pub(super) fn create(path: PathBuf, columns: Vec<Column>, metadata: Vec<KeyValue>) -> Result<Self, StoreError> {
+    pub(crate) fn create(path: PathBuf, columns: Vec<Column>, metadata: Vec<KeyValue>) -> Result<Self, StoreError> {
         let file = File::create(&path).map_err(super::files::io("create", &path))?;
         let writer = open(file, &columns, metadata).map_err(of(&path))?;
         let buffers = columns.into_iter().map(Buffer::new).collect();
@@ -98,10 +103,10 @@ impl Table {
     }
 
     /// Adds a row: a cell per column, of the column's kind.
-    pub(super) fn push<const N: usize>(&mut self, cells: [Cell; N]) -> Result<(), StoreError> {
-        assert_eq!(N, self.buffers.len(), "a cell per column");
+    pub(crate) fn push(&mut self, cells: &[Cell]) -> Result<(), StoreError> {
+        assert_eq!(cells.len(), self.buffers.len(), "a cell per column");
         for (buffer, cell) in self.buffers.iter_mut().zip(cells) {
-            buffer.push(cell);
+            buffer.push(*cell);
         }
         self.buffered += 1;
         self.rows += 1;
@@ -109,7 +114,7 @@ impl Table {
     }
 
     /// Writes the rest, waits until the file is on the disk, and answers how many rows it has.
-    pub(super) fn finish(mut self) -> Result<u64, StoreError> {
+    pub(crate) fn finish(mut self) -> Result<u64, StoreError> {
         self.flush()?;
         self.writer.finish().map_err(of(&self.path))?;
         self.writer.inner().sync_all().map_err(super::files::io("flush", &self.path))?;
@@ -134,6 +139,7 @@ impl Buffer {
             Kind::Float64 => Values::Float64(Vec::new()),
             Kind::Bool => Values::Bool(Vec::new()),
             Kind::Name(names) => Values::Name { values: Vec::new(), names },
+            Kind::Hash => Values::Hash(Vec::new()),
         };
         Self { values, levels: column.optional.then(Vec::new) }
     }
@@ -145,6 +151,7 @@ impl Buffer {
             (Values::Float64(values), Cell::Float64(x)) => values.push(x),
             (Values::Bool(values), Cell::Bool(x)) => values.push(x),
             (Values::Name { values, .. }, Cell::Name(x)) => values.push(x),
+            (Values::Hash(values), Cell::Hash(x)) => values.push(ByteArray::from(format!("{x:016x}").into_bytes())),
             (_, Cell::Null) if self.levels.is_some() => {}
             (values, cell) => unreachable!("{cell:?} in a column of {values:?}"),
         }
@@ -166,23 +173,23 @@ fn open(file: File, columns: &[Column], metadata: Vec<KeyValue>) -> ParquetResul
             Kind::Int32 => Physical::INT32,
             Kind::Float64 => Physical::DOUBLE,
             Kind::Bool => Physical::BOOLEAN,
-            Kind::Name(_) => Physical::BYTE_ARRAY,
+            Kind::Name(_) | Kind::Hash => Physical::BYTE_ARRAY,
         };
-        let logical = matches!(column.kind, Kind::Name(_)).then_some(LogicalType::String);
+        let logical = (physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
         let repetition = if column.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-        let field = Type::primitive_type_builder(column.name, physical)
+        let field = Type::primitive_type_builder(&column.name, physical)
             .with_repetition(repetition)
             .with_logical_type(logical)
             .build()?;
         fields.push(Arc::new(field));
-        let path = ColumnPath::from(column.name);
+        let path = ColumnPath::from(&*column.name);
         properties = match column.kind {
             // Differences of times and packet numbers are short; a dictionary of them is not.
             Kind::Int64 => properties
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
             // Smallest so: a dictionary holds each value once more, and splitting the bytes hides repetition.
-            Kind::Float64 => properties.set_column_dictionary_enabled(path, false),
+            Kind::Float64 | Kind::Hash => properties.set_column_dictionary_enabled(path, false),
             Kind::Int32 | Kind::Bool | Kind::Name(_) => properties,
         };
     }
@@ -217,6 +224,10 @@ fn write_group(writer: &mut SerializedFileWriter<File>, buffers: &mut [Buffer]) 
             Values::Name { values, names } => {
                 let texts: Vec<ByteArray> = values.iter().map(|&index| names[index as usize].clone()).collect();
                 column.typed::<ByteArrayType>().write_batch(&texts, levels, None)?;
+                values.clear();
+            }
+            Values::Hash(values) => {
+                column.typed::<ByteArrayType>().write_batch(values, levels, None)?;
                 values.clear();
             }
         }

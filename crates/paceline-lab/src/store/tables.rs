@@ -195,7 +195,7 @@ impl Tables {
     fn packet(&mut self, at: Time, event: PacketEvent, packet: PacketRow, rest: [Cell; 7]) -> Result<(), StoreError> {
         let flow = self.flow(packet.flow)?;
         let [hop, waited, left, delay, reason, marked, ecn] = rest;
-        self.packets.push([
+        self.packets.push(&[
             time(at),
             Cell::Name(event as u32),
             Cell::Int64(i64::try_from(packet.packet).unwrap_or(i64::MAX)),
@@ -215,7 +215,7 @@ impl Tables {
     fn flow_value(&mut self, at: Time, flow: FlowId, kind: FlowKind, value: f64) -> Result<(), StoreError> {
         let flow = self.flow(flow)?;
         let kind = Cell::Name(kind as u32);
-        self.flows.push([time(at), flow, kind, Cell::Float64(value), kind])
+        self.flows.push(&[time(at), flow, kind, Cell::Float64(value), kind])
     }
 
     fn flow_rate(&mut self, at: Time, flow: FlowId, kind: FlowKind, rate: Rate) -> Result<(), StoreError> {
@@ -233,7 +233,7 @@ impl Tables {
     ) -> Result<(), StoreError> {
         let flow = self.flow(flow)?;
         let [captured, size, dropped] = told;
-        self.frames.push([time(at), flow, Cell::Int32(stream.0.into()), captured, size, dropped, Cell::Bool(refused)])
+        self.frames.push(&[time(at), flow, Cell::Int32(stream.0.into()), captured, size, dropped, Cell::Bool(refused)])
     }
 
     fn signal(&mut self, at: Time, flow: FlowId, half: HalfName, signal: usize, value: f64) -> Result<(), StoreError> {
@@ -247,7 +247,7 @@ impl Tables {
             Some((start, count)) if signal < count => index(start + signal),
             _ => return Err(StoreError::Unnamed { what: "signal", index: signal }),
         };
-        self.signals.push([time(at), name, index(half_index), signal, signal, Cell::Float64(value)])
+        self.signals.push(&[time(at), name, index(half_index), signal, signal, Cell::Float64(value)])
     }
 
     fn flow(&self, flow: FlowId) -> Result<Cell, StoreError> {
@@ -264,11 +264,11 @@ fn file_name(table: &str) -> String {
 }
 
 fn column(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, optional: false }
+    Column { name: name.into(), kind, optional: false }
 }
 
 fn optional(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, optional: true }
+    Column { name: name.into(), kind, optional: true }
 }
 
 fn names<S: AsRef<str>>(names: &[S]) -> Kind {

@@ -158,6 +158,10 @@ impl<'a> Ink<'a> {
         self.words((x - TICK - TICK / 2, y), text, (HPos::Right, VPos::Center), FontTransform::None);
     }
 
+    pub(super) fn label_right(&mut self, (x, y): Place, text: &str) {
+        self.words((x + TICK / 2, y), text, (HPos::Left, VPos::Center), FontTransform::None);
+    }
+
     pub(super) fn tick_below(&mut self, (x, y): Place, text: &str) {
         self.path(vec![(x, y), (x, y + TICK)], INK.to_rgba(), HAIR);
         if !text.is_empty() {

@@ -1,0 +1,384 @@
+//! A value over two settings as filled bands: what lies at or above each level is one shape, painted over the level below
+//! (marching squares; D. Salomon, The Computer Graphics Manual, section 20.3).
+
+use super::ink::{Ink, finished};
+use super::layout::{MM, WIDTH};
+use super::thin::Place;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A value over two settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map {
+    /// What is drawn.
+    pub title: String,
+    /// The setting to the right.
+    pub x: Scale,
+    /// The setting upwards.
+    pub y: Scale,
+    /// The values, those of the first x first; NaN: none.
+    pub values: Vec<f64>,
+    /// Points of note: where, what, and its sign.
+    pub marks: Vec<(f64, f64, String, Sign)>,
+}
+
+/// A setting and its values, which increase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    /// Its name.
+    pub name: String,
+    /// What it takes.
+    pub values: Vec<f64>,
+}
+
+/// How a point is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// A disc.
+    Disc,
+    /// A cross.
+    Cross,
+}
+
+/// Most nodes to a side: of more, neighbours are averaged, which no eye tells from noise.
+const NODES: usize = 100;
+/// About how many bands there are.
+const BANDS: f64 = 14.0;
+/// Values are spread over this many ratios or more: its axis is logarithmic.
+const RATIOS: f64 = 30.0;
+
+const LEFT: i32 = 15 * MM;
+const SIDE: i32 = 58 * MM;
+const TOP: i32 = 12 * MM;
+const BAR: i32 = 4 * MM;
+
+/// Viridis (van der Walt and Smith), from low to high: even steps for every eye, in print too.
+const COLOURS: [(u8, u8, u8); 11] = [
+    (68, 1, 84),
+    (72, 36, 117),
+    (65, 68, 135),
+    (53, 95, 141),
+    (42, 120, 142),
+    (33, 145, 140),
+    (34, 168, 132),
+    (68, 191, 112),
+    (122, 209, 81),
+    (189, 223, 38),
+    (253, 231, 37),
+];
+
+/// The map as an SVG document: the same text for the same map.
+pub fn contour(map: &Map) -> String {
+    let (xs, ys, nodes) = averaged(map);
+    let size = (WIDTH, TOP + SIDE + 11 * MM);
+    let (right, bottom) = (LEFT + SIDE, TOP + SIDE);
+    let across = |x: f64| LEFT + (map.x.share(x) * f64::from(SIDE)).round() as i32;
+    let up = |y: f64| bottom - (map.y.share(y) * f64::from(SIDE)).round() as i32;
+
+    let found = nodes.iter().copied().filter(|value| value.is_finite());
+    let (low, high) = found.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let (mut shapes, mut text) = (String::new(), String::new());
+    let mut ink = Ink::new(&mut text, size);
+    ink.tag((LEFT, 5 * MM / 2), &map.title);
+    if low.is_finite() {
+        let levels = levels(low, high);
+        let height = SIDE / levels.len() as i32;
+        for (band, level) in levels.iter().enumerate() {
+            let mut path = String::new();
+            for shape in shapes_above(&nodes, xs.len(), ys.len(), *level) {
+                let places = shape.iter().map(|(x, y)| (across(between(&xs, *x)), up(between(&ys, *y))));
+                outline(&mut path, &few(places.collect()));
+            }
+            let fill = colour(band, levels.len());
+            writeln!(shapes, r#"<path fill="{fill}" fill-rule="evenodd" d="{path}"/>"#).expect("memory takes it");
+            let y = bottom - height * (band as i32 + 1);
+            let x = right + 4 * MM;
+            writeln!(shapes, r#"<rect fill="{fill}" x="{x}" y="{y}" width="{BAR}" height="{height}"/>"#)
+                .expect("memory");
+            ink.label_right((x + BAR, y + height), &number(*level));
+        }
+    }
+    ink.frame((LEFT, TOP), (right, bottom));
+    for value in map.x.ticks() {
+        ink.tick_below((across(value), bottom), &number(value));
+    }
+    for value in map.y.ticks() {
+        ink.tick_left((LEFT, up(value)), &number(value));
+    }
+    ink.name_below(((LEFT + right) / 2, bottom), &map.x.name);
+    ink.name_left((0, (TOP + bottom) / 2), &map.y.name);
+    let mut signs = String::new();
+    for (row, (x, y, what, sign)) in map.marks.iter().enumerate() {
+        sign.draw(&mut signs, (across(*x), up(*y)));
+        let at = (LEFT + MM + (SIDE / 2 + 6 * MM) * row as i32, TOP - 7 * MM / 2);
+        sign.draw(&mut signs, at);
+        ink.tag((at.0 + 2 * MM, at.1), what);
+    }
+    ink.close();
+    // Shapes lie above the paper and below all else, signs above all.
+    let paper = text.find("/>").map_or(0, |at| at + 2);
+    text.insert_str(paper, &format!("\n{shapes}"));
+    let end = text.rfind("</svg>").unwrap_or(text.len());
+    text.insert_str(end, &signs);
+    finished(&text, size)
+}
+
+impl Scale {
+    fn ends(&self) -> (f64, f64) {
+        (self.values.first().copied().unwrap_or(0.0), self.values.last().copied().unwrap_or(1.0))
+    }
+
+    /// Whether its values are spread so far that their ratios count.
+    pub fn is_logarithmic(&self) -> bool {
+        let (low, high) = self.ends();
+        low > 0.0 && high / low >= RATIOS
+    }
+
+    /// How far along a value lies, from 0 to 1.
+    fn share(&self, value: f64) -> f64 {
+        let (low, high) = self.ends();
+        let share = match self.is_logarithmic() {
+            true => (value / low).ln() / (high / low).ln(),
+            false => (value - low) / (high - low),
+        };
+        share.clamp(0.0, 1.0)
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        let (low, high) = self.ends();
+        if self.is_logarithmic() {
+            let decades = (low.log10() - 1e-9).ceil() as i32..=(high.log10() + 1e-9).floor() as i32;
+            return decades.map(|decade| 10_f64.powi(decade)).collect();
+        }
+        let step = step((high - low) / 6.0);
+        ((low / step).ceil() as i64..=(high / step).floor() as i64).map(|n| n as f64 * step).collect()
+    }
+}
+
+impl Sign {
+    fn draw(self, text: &mut String, (x, y): Place) {
+        let r = 14;
+        let drawn = match self {
+            Self::Disc => {
+                format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"#fff\" stroke=\"#222\" stroke-width=\"6\"/>\n")
+            }
+            Self::Cross => {
+                let (l, r, t, b) = (x - r, x + r, y - r, y + r);
+                let d = format!("M{l} {t}L{r} {b}M{l} {b}L{r} {t}");
+                format!(
+                    "<path d=\"{d}\" stroke=\"#fff\" stroke-width=\"14\"/>\n<path d=\"{d}\" stroke=\"#d00\" stroke-width=\"6\"/>\n"
+                )
+            }
+        };
+        text.push_str(&drawn);
+    }
+}
+
+/// The colour of a band, of so many.
+fn colour(band: usize, bands: usize) -> String {
+    let along = band as f64 * (COLOURS.len() - 1) as f64 / (bands.max(2) - 1) as f64;
+    let low = (along as usize).min(COLOURS.len() - 2);
+    let mix = |a: u8, b: u8| (f64::from(a) + (along - low as f64) * (f64::from(b) - f64::from(a))).round() as u8;
+    let (from, to) = (COLOURS[low], COLOURS[low + 1]);
+    format!("#{:02x}{:02x}{:02x}", mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
+}
+
+/// A number in few characters.
+fn number(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        v if !(1e-3..1e4).contains(&v.abs()) => format!("{v:.0e}").replace('-', "−"),
+        v => format!("{}", (v * 1e4).round() / 1e4).replace('-', "−"),
+    }
+}
+
+/// The round number next above: 1, 2 or 5 times a power of ten.
+fn step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|n| n * power)
+        .find(|step| *step >= least * (1.0 - 1e-9))
+        .unwrap_or(10.0 * power)
+}
+
+/// Where bands begin: round numbers, the first at or below the least value.
+fn levels(low: f64, high: f64) -> Vec<f64> {
+    if high <= low {
+        return vec![low];
+    }
+    let step = step((high - low) / BANDS);
+    let first = (low / step).floor() as i64;
+    (first..).map(|n| n as f64 * step).take_while(|level| *level < high).collect()
+}
+
+/// The nodes: no more than [`NODES`] to a side, each the mean of those that it stands for.
+fn averaged(map: &Map) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    let groups = |values: &[f64]| -> Vec<std::ops::Range<usize>> {
+        let each = values.len().div_ceil(NODES).max(1);
+        (0..values.len()).step_by(each).map(|from| from..(from + each).min(values.len())).collect()
+    };
+    let (columns, rows) = (groups(&map.x.values), groups(&map.y.values));
+    let places = |values: &[f64], groups: &[std::ops::Range<usize>]| -> Vec<f64> {
+        let middle = |group: &std::ops::Range<usize>| (values[group.start] * values[group.end - 1]).max(0.0).sqrt();
+        let mean = |group: &std::ops::Range<usize>| (values[group.start] + values[group.end - 1]) / 2.0;
+        let all_positive = values.iter().all(|value| *value > 0.0);
+        let mut places: Vec<f64> = groups.iter().map(|g| if all_positive { middle(g) } else { mean(g) }).collect();
+        // The picture reaches to the ends of its axes.
+        if let (Some(first), Some(end)) = (places.first_mut(), values.first()) {
+            *first = *end;
+        }
+        if let (Some(last), Some(end)) = (places.last_mut(), values.last()) {
+            *last = *end;
+        }
+        places
+    };
+    let height = map.y.values.len();
+    let mut nodes = Vec::new();
+    for column in &columns {
+        for row in &rows {
+            let within = column.clone().flat_map(|x| row.clone().map(move |y| map.values[x * height + y]));
+            let (sum, n) = within.filter(|v| v.is_finite()).fold((0.0, 0), |(sum, n), v| (sum + v, n + 1));
+            nodes.push(if n > 0 { sum / f64::from(n) } else { f64::NAN });
+        }
+    }
+    (places(&map.x.values, &columns), places(&map.y.values, &rows), nodes)
+}
+
+/// The outlines of where the nodes lie at or above a level, in numbers of nodes; a hole is an outline like any other.
+fn shapes_above(nodes: &[f64], width: usize, height: usize, level: f64) -> Vec<Vec<(f64, f64)>> {
+    // Around the nodes is a ring that lies below every level, so that all outlines are closed.
+    let value = |x: i32, y: i32| match (usize::try_from(x), usize::try_from(y)) {
+        (Ok(x), Ok(y)) if x < width && y < height => nodes[x * height + y],
+        _ => f64::NEG_INFINITY,
+    };
+    let inside = |(x, y): (i32, i32)| value(x, y) >= level;
+    // Of each side of a cell by which the shape leaves it: by which the outline comes in again.
+    let mut next: BTreeMap<[(i32, i32); 2], [(i32, i32); 2]> = BTreeMap::new();
+    let side = |a: (i32, i32), b: (i32, i32)| if a < b { [a, b] } else { [b, a] };
+    for x in -1..width as i32 {
+        for y in -1..height as i32 {
+            let corners = [(x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)];
+            let crossings: Vec<(bool, [(i32, i32); 2])> = (0..4)
+                .map(|n| (corners[n], corners[(n + 1) % 4]))
+                .filter(|(a, b)| inside(*a) != inside(*b))
+                .map(|(a, b)| (inside(a), side(a, b)))
+                .collect();
+            let middle = corners.iter().map(|(x, y)| value(*x, *y)).sum::<f64>() / 4.0;
+            let ahead = if crossings.len() == 4 && middle < level { 3 } else { 1 };
+            for (n, (leaves, at)) in crossings.iter().enumerate() {
+                if *leaves {
+                    next.insert(*at, crossings[(n + ahead) % crossings.len()].1);
+                }
+            }
+        }
+    }
+    let crossing = |[a, b]: [(i32, i32); 2]| {
+        let (low, high) = (value(a.0, a.1), value(b.0, b.1));
+        let share = match (low.is_finite(), high.is_finite()) {
+            (true, true) => (level - low) / (high - low),
+            (true, false) => 0.0,
+            _ => 1.0,
+        };
+        let mix = |a: i32, b: i32| f64::from(a) + share * f64::from(b - a);
+        (mix(a.0, b.0), mix(a.1, b.1))
+    };
+    let mut shapes = Vec::new();
+    while let Some((&first, _)) = next.iter().next() {
+        let (mut at, mut shape) = (first, Vec::new());
+        while let Some(on) = next.remove(&at) {
+            shape.push(crossing(at));
+            at = on;
+        }
+        shapes.push(shape);
+    }
+    shapes
+}
+
+/// A value at a number of a node that need not be whole.
+fn between(values: &[f64], at: f64) -> f64 {
+    let low = (at.floor().max(0.0) as usize).min(values.len() - 1);
+    let high = (low + 1).min(values.len() - 1);
+    let share = at - low as f64;
+    if values[low] > 0.0 && values[high] > 0.0 {
+        return values[low] * (values[high] / values[low]).powf(share);
+    }
+    values[low] + share * (values[high] - values[low])
+}
+
+/// Without points that lie on the ones before them, or on the way to the next.
+fn few(places: Vec<Place>) -> Vec<Place> {
+    let mut kept: Vec<Place> = Vec::new();
+    for place in places {
+        if kept.last().is_some_and(|last| (last.0 - place.0).abs() + (last.1 - place.1).abs() < 4) {
+            continue;
+        }
+        if let [.., a, b] = kept[..] {
+            let turn = (b.0 - a.0) * (place.1 - b.1) - (b.1 - a.1) * (place.0 - b.0);
+            let ahead = (b.0 - a.0) * (place.0 - b.0) + (b.1 - a.1) * (place.1 - b.1);
+            if turn == 0 && ahead > 0 {
+                kept.pop();
+            }
+        }
+        kept.push(place);
+    }
+    kept
+}
+
+fn outline(path: &mut String, places: &[Place]) {
+    if places.len() < 3 {
+        return;
+    }
+    let mut last = places[0];
+    write!(path, "M{} {}l", last.0, last.1).expect("memory takes it");
+    for place in &places[1..] {
+        let (dx, dy) = (place.0 - last.0, place.1 - last.1);
+        let space = |number: i32| if number < 0 { "" } else { " " };
+        write!(path, "{}{dx}{}{dy}", space(dx), space(dy)).expect("memory takes it");
+        last = *place;
+    }
+    path.push('z');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twice the area that outlines enclose; holes count against it.
+    fn area(shapes: &[Vec<(f64, f64)>]) -> f64 {
+        let of = |shape: &Vec<(f64, f64)>| -> f64 {
+            let next = shape.iter().cycle().skip(1);
+            shape.iter().zip(next).map(|(a, b)| a.0 * b.1 - a.1 * b.0).sum::<f64>() / 2.0
+        };
+        shapes.iter().map(of).sum::<f64>()
+    }
+
+    #[test]
+    fn shapes_by_hand() {
+        // A peak of 1 among zeros: at 0.5 a diamond of half a unit to each side, of area 0.5.
+        let peak = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0];
+        let shapes = shapes_above(&peak, 3, 3, 0.5);
+        assert_eq!((shapes.len(), area(&shapes)), (1, 0.5));
+        // Everything: the square of the nodes, 2 by 2.
+        let all = shapes_above(&peak, 3, 3, -1.0);
+        assert!((area(&all) - 4.0).abs() < 1e-9, "{all:?}");
+        // A hole: the square without the diamond.
+        let hole: Vec<f64> = peak.iter().map(|v| 1.0 - v).collect();
+        let shapes = shapes_above(&hole, 3, 3, 0.5);
+        assert_eq!(shapes.len(), 2);
+        assert!((area(&shapes) - 3.5).abs() < 1e-9, "{shapes:?}");
+        assert!(shapes_above(&peak, 3, 3, 2.0).is_empty());
+        // Two corners of a cell, apart or joined by what lies between.
+        assert_eq!(shapes_above(&[1.0, 0.0, 0.0, 1.0], 2, 2, 0.6).len(), 2);
+        assert_eq!(shapes_above(&[1.0, 0.0, 0.0, 1.0], 2, 2, 0.4).len(), 1);
+    }
+
+    #[test]
+    fn levels_are_round() {
+        assert_eq!(levels(0.03, 1.2).iter().map(|l| number(*l)).collect::<Vec<_>>()[..3], ["0", "0.1", "0.2"]);
+        assert_eq!(levels(-3.0, 2.0), [-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5]);
+        assert_eq!(levels(1.0, 1.0), [1.0]);
+        let ends = [0, 6].map(|band| colour(band, 7));
+        assert_eq!((ends, colour(0, 1)), (["#440154", "#fde725"].map(str::to_owned), "#440154".to_owned()));
+    }
+}

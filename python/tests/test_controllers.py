@@ -1,0 +1,218 @@
+"""Controllers written in Python."""
+
+import math
+import traceback
+
+import numpy as np
+import pytest
+from loss_based import LossBased, controller
+
+import paceline
+
+TABLE1 = "mmsys16/table1"
+SHORT = {"duration": "20s"}
+
+
+def test_a_port_of_gcc_2016s_send_half_decides_the_same():
+    built_in, port = paceline.run(TABLE1, "gcc-2016"), paceline.run(TABLE1, controller())
+    assert port.trace_hash == built_in.trace_hash
+    for name in ("A_s", "A_r received", "f_l", "gamma"):
+        np.testing.assert_array_equal(port.series[f"video.{name}"].value, built_in.series[f"video.{name}"].value)
+
+    class Timid(LossBased):
+        def decision(self):
+            return 0.9 * super().decision()
+
+    assert paceline.run(TABLE1, controller(half=Timid)).trace_hash != built_in.trace_hash
+
+
+def test_it_shows_up_in_compare_and_reproduce():
+    mine = controller("mine")
+    found = paceline.compare(TABLE1, ["gcc-2016", mine, "fixed"], seeds=2, set=SHORT)
+    assert found["differences"][0]["same_runs"] == 2 and found["differences"][1]["same_runs"] == 0
+    cells = paceline.reproduce(TABLE1, mine, seeds=1)["experiments"][0]["cells"]
+    assert {c["controller"] for c in cells} == {"mine"}
+    built_in = paceline.reproduce(TABLE1, seeds=1)["experiments"][0]["cells"]
+    assert [c["measured"] for c in cells] == [c["measured"] for c in built_in]
+
+
+def test_registered_it_is_known_to_scenarios():
+    paceline.register(controller("registered"))
+    assert "registered" in [c["name"] for c in paceline.controllers()]
+    scenario = paceline.Scenario(TABLE1).edit(SHORT | {"flow.video.controller": "registered"})
+    run = paceline.run(scenario)
+    assert run["flows"][0]["controller"] == "registered"
+    assert run.trace_hash == paceline.run(TABLE1, set=SHORT).trace_hash
+    with pytest.raises(ValueError, match="taken"):
+        paceline.register("gcc-2016", send=LossBased)
+
+
+class DelayBased(paceline.SendHalf):
+    """Slower by a tenth where a feedback's packets took longer than ever plus 30 ms, else faster by a hundredth."""
+
+    signals = {"queue": "ms", "state": ["up", "down"]}
+
+    def __init__(self, setup):
+        self.rate, self.setup, self.least = float(setup.start_bps), setup, math.inf
+        self.step = setup.parameters["step"]
+        self.calls = []
+
+    def handle_feedback(self, now_s, feedback):
+        assert len(feedback) == len(feedback.sequence) == len(feedback.size) > 0
+        assert np.all(np.diff(feedback.sequence.astype(np.int64)) > 0) and feedback.sent_s.max() < now_s
+        delay = np.nanmin(feedback.arrival_s - feedback.sent_s)
+        if math.isnan(delay):
+            return
+        self.least = min(self.least, delay)
+        over = delay > self.least + 0.03
+        self.emit("queue", (delay - self.least) * 1e3)
+        self.emit("state", over)
+        self.rate = min(max(self.rate * (0.9 if over else 1 + self.step), self.setup.min_bps), self.setup.max_bps)
+
+    def decision(self):
+        return paceline.Decision(self.rate, pacing_bps=1.2 * self.rate, padding_bps=0)
+
+
+def delay_based(**how):
+    step = {"step": paceline.Parameter(0.01, 0.001, 0.1, what="growth per feedback")}
+    return paceline.Controller("delay-based", send=DelayBased, parameters=step, **how)
+
+
+def test_one_call_per_feedback_is_enough():
+    capacity = {"duration": "60s", "path.forward.capacity": "1Mbps"}
+    run = paceline.run(TABLE1, delay_based(), set=capacity)
+    assert 0.6 < run.metrics["utilization"] < 1.0 and run.metrics["queue_p95_ms"] < 250
+    states = run.series["video.state"]
+    assert set(np.unique(states.value)) == {0.0, 1.0} and 60 / 0.26 < len(states) < 60 / 0.049
+    assert run.trace_hash == paceline.run(TABLE1, delay_based(), set=capacity).trace_hash
+    assert run.trace_hash != paceline.run(TABLE1, delay_based(interval_ms=100), set=capacity).trace_hash
+    faster = paceline.run(TABLE1, delay_based(), set=capacity | {"flow.video.config.step": 0.05})
+    assert faster.trace_hash != run.trace_hash
+    with pytest.raises(paceline.ScenarioError, match="outside 0.001 to 0.1"):
+        paceline.run(TABLE1, delay_based(), set=capacity | {"flow.video.config.step": 1})
+    ecn = paceline.run(TABLE1, delay_based(feedback="rfc8888", ecn=True), set=capacity)
+    assert ecn.trace_hash != run.trace_hash and ecn.metrics["utilization"] > 0.5
+
+
+class Meter(paceline.ReceiveHalf):
+    """Tells half a second's incoming rate, plus an eighth."""
+
+    def __init__(self, setup):
+        self.since, self.bytes = None, 0
+
+    def handle_arrivals(self, now_s, arrivals):
+        assert len(arrivals) > 0 and arrivals.arrival_s.max() <= now_s + 1e-9 and arrivals.video.any()
+        self.since = self.since or arrivals.arrival_s[0]
+        self.bytes += int(arrivals.size.sum())
+        if now_s - self.since < 0.5:
+            return None
+        rate = self.bytes * 8 / (now_s - self.since) * 1.125
+        self.since, self.bytes = now_s, 0
+        return rate
+
+
+def test_a_receive_half_tells_a_remb():
+    both = paceline.Controller("metered", send=LossBased, receive=Meter, feedback="none", batch_ms=50)
+    run = paceline.run(TABLE1, both, set=SHORT)
+    rembs = run.series["video.remb_bps"]
+    assert 15 < len(rembs) <= 40 and 1e5 < np.median(rembs.value) < 3e6
+    each = paceline.Controller("metered", send=LossBased, receive=Meter, feedback="none")
+    assert paceline.run(TABLE1, each, set=SHORT).trace_hash != run.trace_hash
+
+
+class Clocked(paceline.SendHalf):
+    """Timeouts alone: a rate that steps each second, and everything that there is to hear."""
+
+    heard = set()
+
+    def __init__(self, setup):
+        self.next, self.rate = 1.0, 200_000
+
+    def handle_sent(self, now_s, packet):
+        assert packet.size > 0 and packet.kind in ("media", "retransmission", "fec", "padding")
+        self.heard.add("sent")
+
+    def handle_stream(self, now_s, stream):
+        assert stream.queued_bytes >= 0
+        self.heard.add("stream")
+
+    def handle_timeout(self, now_s):
+        assert now_s >= self.next
+        self.next, self.rate = self.next + 1.0, 500_000 if self.rate == 200_000 else 200_000
+        self.heard.add("timeout")
+
+    def poll_timeout(self):
+        return self.next
+
+    def decision(self):
+        return self.rate
+
+
+def test_timeouts_come_when_they_are_wanted():
+    run = paceline.run(TABLE1, paceline.Controller("clocked", send=Clocked), set=SHORT)
+    assert Clocked.heard == {"sent", "stream", "timeout"}
+    target = run.series["video.target_bps"]
+    np.testing.assert_allclose(np.diff(target.time_s[1:]), 1.0, atol=1e-9)
+    assert set(target.value) == {200_000.0, 500_000.0}
+
+
+def half(**methods):
+    return type("Half", (LossBased,), methods)
+
+
+def test_an_exception_ends_the_run_and_says_how_to_see_it_again():
+    def report(self, now_s, report):
+        if now_s > 10:
+            raise LookupError("no idea")
+
+    broken = controller("broken", half(handle_report=report))
+    with pytest.raises(LookupError, match="no idea") as told:
+        paceline.run(TABLE1, broken, seed=3, set=SHORT)
+    (note,) = told.value.__notes__
+    assert "send half of controller `broken`, 1" in note and "mmsys16/table1" in note
+    call = note.splitlines()[1].removeprefix("the same run again: ")
+    assert call == "paceline.run('mmsys16/table1', set={'duration': '20s'}, controller='broken', seed=3)"
+    frames = traceback.extract_tb(told.value.__traceback__)
+    assert "report" in [frame.name for frame in frames]
+    paceline.register(broken)
+    with pytest.raises(LookupError):
+        eval(call)
+    text = 'id = "mine"\ntitle = "One call"\nduration = "20s"\n[path.forward]\ncapacity = "1Mbps"\n[[flow]]\nid = "video"\ncontroller = "fixed"\n'
+    with pytest.raises(LookupError) as told:
+        paceline.run(paceline.Scenario.from_toml(text), broken, seed=4, set=SHORT)
+    with pytest.raises(LookupError):
+        eval(told.value.__notes__[0].splitlines()[1].removeprefix("the same run again: "))
+    # The next run is not the worse for it.
+    assert paceline.run(TABLE1, set=SHORT).trace_hash == paceline.run(TABLE1, controller(), set=SHORT).trace_hash
+    with pytest.raises(LookupError, match="no idea") as told:
+        paceline.compare(TABLE1, ["gcc-2016", broken], seeds=[5], set=SHORT)
+    assert "controller='broken', seed=5)" in told.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("methods", "error", "match"),
+    [
+        ({"__init__": lambda self, setup: 1 / 0}, ZeroDivisionError, "division"),
+        ({"decision": lambda self: "fast"}, TypeError, "target in bit/s"),
+        ({"decision": lambda self: math.nan}, ValueError, "0 bit/s or more"),
+        ({"decision": lambda self: -1}, ValueError, "0 bit/s or more"),
+        ({"poll_timeout": lambda self: 1.0, "handle_timeout": lambda self, now_s: None}, RuntimeError, "later time"),
+        ({"handle_report": lambda self, now_s, r: self.emit("nonsense", 1)}, ValueError, "no signal `nonsense`"),
+    ],
+)
+def test_what_a_half_may_not_do(methods, error, match):
+    with pytest.raises(error, match=match):
+        paceline.run(TABLE1, controller("odd", half(**methods)), set=SHORT)
+
+
+def test_what_a_controller_cannot_be():
+    with pytest.raises(ValueError, match="neither"):
+        paceline.Controller("nothing")
+    with pytest.raises(ValueError, match="no controller `gcc-1999`"):
+        paceline.run(TABLE1, paceline.Controller("mine", send=LossBased, receive="gcc-1999"))
+    with pytest.raises(ValueError, match="feedback is"):
+        paceline.run(TABLE1, paceline.Controller("mine", send=LossBased, feedback="pigeon"))
+    with pytest.raises(ValueError, match="not both"):
+        paceline.Decision(1e6, outstanding_bytes=1, after_highest_bytes=1)
+    with pytest.raises(NotImplementedError, match="decision"):
+        paceline.run(TABLE1, paceline.Controller("mine", send=paceline.SendHalf))
