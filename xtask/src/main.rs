@@ -58,7 +58,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "screenshots",
-        help: "write the README's picture, docs/images (needs chromium)",
+        help: "write the pages' photographs, docs/images (needs chromium and the test track)",
         run: screenshots::screenshots,
     },
     Task {

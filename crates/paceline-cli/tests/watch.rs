@@ -15,9 +15,9 @@ fn paceline(arguments: &[&str]) -> Command {
     command
 }
 
-/// A watched call, and the host and path of its page; none where there is no test track.
-fn watched(arguments: &[&str]) -> Option<(Child, String, String)> {
-    let mut command = paceline(&["call", "--watch", "--world", "testbed"]);
+/// A watched call, and the host and path of its page; none where there is no such world.
+fn watched(world: &str, arguments: &[&str]) -> Option<(Child, String, String)> {
+    let mut command = paceline(&["call", "--watch", "--world", world]);
     let mut call = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut talk = BufReader::new(call.stderr.take().unwrap());
     let mut line = String::new();
@@ -70,7 +70,7 @@ fn interrupt(call: &Child) {
 #[test]
 fn a_call_is_watched_moved_and_ended() {
     let out = std::env::temp_dir().join(format!("paceline-watch-{}", std::process::id()));
-    let Some((mut call, host, path)) = watched(&["--json", "--out", out.to_str().unwrap()]) else { return };
+    let Some((mut call, host, path)) = watched("testbed", &["--json", "--out", out.to_str().unwrap()]) else { return };
     assert!(host.starts_with("127.0.0.1:") && path.len() == 34, "{host}{path}");
     assert!(get(&host, &path, &host).starts_with("HTTP/1.1 200 "));
     assert!(get(&host, &path, "rebound.example").starts_with("HTTP/1.1 403 "));
@@ -118,4 +118,31 @@ fn what_cannot_be_watched_is_said() {
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     let output = paceline(&["call", "--port", "8000"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "a port without a page");
+}
+
+/// Not a test: `cargo xtask screenshots` asks for it, and names the file.
+#[test]
+#[ignore = "writes the guide's picture"]
+fn picture() {
+    use paceline_chromium::{Browser, Scratch};
+    let to = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names the file");
+    let (mut call, host, path) = watched("browser", &[]).expect("a picture needs the world `browser`");
+    let browser = Browser::start(Scratch::new().unwrap(), 0, &[]).unwrap();
+    let page = browser.open(&format!("http://{host}{path}")).unwrap();
+    let screen = serde_json::json!({"width": 1280, "height": 780, "deviceScaleFactor": 1, "mobile": false});
+    page.call("Emulation.setDeviceMetricsOverride", screen).unwrap();
+    let wait = |from: u32| {
+        for until in (from..=from + 20).step_by(5) {
+            let look = format!(
+                "new Promise((done) => {{ const look = () => paceline.points.at(-1)?.t >= {until} ? done() : setTimeout(look, 50); look(); }})"
+            );
+            page.evaluate(&look).unwrap();
+        }
+    };
+    wait(10);
+    page.evaluate("document.getElementById('halve').click()").unwrap();
+    wait(30);
+    std::fs::write(to, page.picture((1280.0, 0.0, 780.0)).unwrap()).unwrap();
+    interrupt(&call);
+    call.wait().unwrap();
 }
