@@ -8,11 +8,14 @@ import pytest
 
 import paceline
 
+SEEDS = int(os.environ.get("PACELINE_SWEEP_SEEDS", "2"))
+"""Seeds per point: 100 make a thousand jobs."""
+
 GRID = paceline.SweepFile(
     {
         "id": "test/grid",
         "title": "Two gains on a short call",
-        "repeats": int(os.environ.get("PACELINE_SWEEP_SEEDS", "2")),
+        "repeats": SEEDS,
         "axis": [
             {"key": "flow.video.config.k_u", "log": {"from": 0.001, "to": 0.1, "steps": 5}},
             {"key": "flow.video.config.k_d", "values": [0.0001, 0.001]},
@@ -75,7 +78,7 @@ def test_dask_makes_the_same_though_a_worker_is_killed(local, tmp_path):
         pids = list(client.run(os.getpid).values())
         assert len(set(pids)) == 2
         client.submit(_kill_soon, pids[0], workers=[list(client.scheduler_info()["workers"])[1]], pure=False)
-        paceline.sweep(GRID, out=out, engine="dask", client=client, batch=1)
+        paceline.sweep(GRID, out=out, engine="dask", client=client, batch=SEEDS // 2)
         assert pids[0] not in client.run(os.getpid).values(), "the worker was to be killed"
     assert same(local, out)
 
@@ -89,7 +92,7 @@ def test_ray_makes_the_same(local, tmp_path):
     ray = pytest.importorskip("ray", reason="the engine `ray` is not installed")
     ray.init(num_cpus=2, include_dashboard=False)
     try:
-        paceline.sweep(GRID, out=tmp_path / "ray", engine="ray", batch=4)
+        paceline.sweep(GRID, out=tmp_path / "ray", engine="ray", batch=2 * SEEDS)
     finally:
         ray.shutdown()
     assert same(local, tmp_path / "ray")
