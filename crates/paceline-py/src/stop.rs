@@ -1,9 +1,12 @@
-//! Ctrl-C: Python tells its main thread alone, and only when it asks.
+//! Where work is done, and how it ends early. Ctrl-C is told to Python's main thread alone, and only when it asks.
 
 use crate::errors::Failure;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -25,7 +28,28 @@ impl Stop {
     }
 }
 
-/// Does `work` on a thread of its own, without the GIL. A signal meanwhile ends it, and is raised.
+/// Threads for runs; none said: as many as there are cores. Each has Python's state of a thread for as long as it lives, since to
+/// make one for each call of a controller takes longer than the call. Threads begin with the GIL: build without.
+pub fn pool(threads: Option<usize>) -> Result<ThreadPool, ThreadPoolBuildError> {
+    let begin = |thread: ThreadBuilder| {
+        let body = || Python::attach(|py| py.detach(|| thread.run()));
+        thread::Builder::new().name("paceline".to_owned()).spawn(body).map(drop)
+    };
+    ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).spawn_handler(begin).build()
+}
+
+/// The pool that all functions share.
+fn shared() -> Result<&'static ThreadPool, Failure> {
+    static SHARED: Mutex<Option<&'static ThreadPool>> = Mutex::new(None);
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pool) = *shared {
+        return Ok(pool);
+    }
+    let made = pool(None).map_err(|error| PyRuntimeError::new_err(format!("no threads are to be had: {error}")))?;
+    Ok(shared.insert(Box::leak(Box::new(made))))
+}
+
+/// Does `work` on the package's threads, without the GIL. A signal meanwhile ends it, and is raised.
 pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> Result<T, Failure> + Send) -> PyResult<T> {
     let stop = Stop::default();
     let done = py.detach(|| {
@@ -34,7 +58,7 @@ pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> Result
             let worker = scope.spawn(|| {
                 // Dropped when the work is over, however it ends.
                 let _tell = tell;
-                work(&stop)
+                shared()?.install(|| work(&stop))
             });
             let mut raised = None;
             while let Err(RecvTimeoutError::Timeout) = hear.recv_timeout(PATIENCE) {

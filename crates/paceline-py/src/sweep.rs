@@ -3,7 +3,7 @@
 use crate::ask::{Ask, registry};
 use crate::controller::Registered;
 use crate::errors::Failure;
-use crate::stop::{Stop, interruptible};
+use crate::stop::{Stop, interruptible, pool};
 use crate::world::{Again, Steps};
 use paceline::Registry;
 use paceline_lab::run::Runner;
@@ -11,7 +11,6 @@ use paceline_lab::scenario::Catalogue;
 use paceline_lab::sweep::{JobRow, SweepError, SweepFolder, SweepResult};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rayon::ThreadPoolBuilder;
 use std::path::PathBuf;
 
 /// A sweep that was read: which jobs there are is arithmetic, and a plan is made where it is run.
@@ -41,8 +40,8 @@ impl Sweep {
             let done = match threads {
                 None => work(&runner),
                 Some(threads) => {
-                    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-                    let pool = pool.map_err(|e| PyValueError::new_err(format!("{threads} threads: {e}")))?;
+                    let pool =
+                        pool(Some(threads)).map_err(|e| PyValueError::new_err(format!("{threads} threads: {e}")))?;
                     pool.install(|| work(&runner))
                 }
             };
