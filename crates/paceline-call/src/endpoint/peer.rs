@@ -178,24 +178,31 @@ impl Peer {
     }
 }
 
+/// Congestion control feedback of RFC 8888.
+const CCFB: (&str, &str) = ("ack", "ccfb");
+
 /// What of media our ends speak: VP8 with retransmissions, send times, and the reports that the controller is fed by.
 /// Without per-packet reports it is steered by REMB, and transport-wide feedback is left out: an end that was promised it
 /// and gets none slows down to its least.
 fn media_engine(feedback: FeedbackKind) -> Result<MediaEngine, EndpointError> {
     let mut engine = MediaEngine::default();
     let mut extensions = vec![ABS_SEND_TIME];
-    let mut reports = vec![("nack", ""), ("nack", "pli")];
+    let (mut reports, mut of_rtx) = (vec![("nack", ""), ("nack", "pli")], Vec::new());
     match feedback {
         FeedbackKind::None => reports.push(("goog-remb", "")),
         FeedbackKind::TransportWide { .. } => {
             reports.push(("transport-cc", ""));
             extensions.push(TRANSPORT_SEQUENCE);
         }
-        FeedbackKind::Rfc8888 { .. } => reports.push(("ack", "ccfb")),
+        FeedbackKind::Rfc8888 { .. } => {
+            // Chromium takes it for every codec of a section or for none.
+            reports.push(CCFB);
+            of_rtx.push(CCFB);
+        }
     }
     let fed = |(typ, parameter): (&str, &str)| RTCPFeedback { typ: typ.to_owned(), parameter: parameter.to_owned() };
     let vp8 = codec(MIME_TYPE_VP8, "", reports.into_iter().map(fed).collect());
-    let rtx = codec(MIME_TYPE_RTX, &format!("apt={VP8}"), Vec::new());
+    let rtx = codec(MIME_TYPE_RTX, &format!("apt={VP8}"), of_rtx.into_iter().map(fed).collect());
     for (payload_type, rtp_codec) in [(VP8, vp8), (RTX, rtx)] {
         engine.register_codec(RTCRtpCodecParameters { rtp_codec, payload_type }, RtpCodecKind::Video)?;
     }
