@@ -23,7 +23,8 @@ pub struct Axis {
 #[serde(rename_all = "lowercase")]
 enum Values {
     /// Each as written, a value for each key.
-    Values(Vec<Vec<toml::Value>>),
+    #[serde(rename = "values")]
+    Listed(Vec<Vec<toml::Value>>),
     /// Equal ratios, both ends exact.
     Log { from: f64, to: f64, steps: u64 },
     /// Equal differences, both ends exact.
@@ -39,7 +40,7 @@ impl Axis {
     /// An axis of controllers.
     pub(super) fn controllers(names: &[String]) -> Self {
         let values = names.iter().map(|name| vec![toml::Value::String(name.clone())]).collect();
-        Self { keys: vec![super::CONTROLLER.to_owned()], values: Values::Values(values) }
+        Self { keys: vec![super::CONTROLLER.to_owned()], values: Values::Listed(values) }
     }
 
     /// What a file says.
@@ -49,7 +50,7 @@ impl Axis {
         }
         let keys = keys(origin, table)?;
         let values = match (&table.values, &table.log, &table.linear, &table.samples) {
-            (Some(values), None, None, None) => Values::Values(list(origin, values, &keys)?),
+            (Some(values), None, None, None) => Values::Listed(list(origin, values, &keys)?),
             (None, Some(log), None, None) => {
                 let StepsTable { from, to, steps } = *steps(origin, log, &keys, "log")?;
                 if from <= 0.0 {
@@ -76,7 +77,7 @@ impl Axis {
     /// How many places it has.
     pub fn count(&self) -> u64 {
         match &self.values {
-            Values::Values(values) => values.len() as u64,
+            Values::Listed(values) => values.len() as u64,
             Values::Log { steps, .. } | Values::Linear { steps, .. } => *steps,
             Values::Samples { count, .. } => *count,
             Values::OneAtATime { base, .. } => 1 + 2 * base.len() as u64,
@@ -87,7 +88,7 @@ impl Axis {
     pub fn at(&self, place: u64) -> Vec<toml::Value> {
         let float = |value: f64| vec![toml::Value::Float(value)];
         match &self.values {
-            Values::Values(values) => values[place as usize].clone(),
+            Values::Listed(values) => values[place as usize].clone(),
             Values::Log { from, to, steps } => float(log_step(*from, *to, *steps, place)),
             Values::Linear { from, to, steps } => float(match place + 1 == *steps {
                 true => *to,
@@ -119,7 +120,7 @@ impl Axis {
 
     /// What the n-th key's values are called; none if they are numbers.
     pub(super) fn names(&self, key: usize) -> Option<Vec<String>> {
-        let Values::Values(values) = &self.values else { return None };
+        let Values::Listed(values) = &self.values else { return None };
         if values.iter().all(|each| super::result::number(&each[key]).is_some()) {
             return None;
         }
