@@ -4,7 +4,6 @@
 //! [`GRACE`] past its end; what comes for it later, as what a browser is asked for four times a second, counts in the first
 //! that is open. The run's results have every row at its time.
 
-use paceline_lab::moves::Move;
 use paceline_lab::plan::{HopPlan, Plan, QueuePlan};
 use paceline_lab::rows::{HalfName, PacketRow, Row, RowSink, RunHeader};
 use paceline_link::LossModel;
@@ -94,10 +93,8 @@ pub struct Board {
     points: VecDeque<Arc<str>>,
     /// Points closed since the run began.
     closed: u64,
-    last: Point,
     /// What is known from points before.
     carried: Vec<FlowPoint>,
-    moves: u64,
 }
 
 impl Board {
@@ -115,8 +112,6 @@ impl Board {
             newest: Time::ZERO,
             points: VecDeque::new(),
             closed: 0,
-            last: Point::default(),
-            moves: 0,
         }
     }
 
@@ -134,7 +129,7 @@ impl Board {
         }
         self.newest = self.newest.max(at);
         if let Row::Moved { at, hop, to } = *row {
-            self.moved(at, hop.into(), to);
+            self.plan.move_hop(&self.scenario, at, hop.into(), to);
         }
         let bottleneck = self.plan.bottleneck;
         match *row {
@@ -183,11 +178,6 @@ impl Board {
             _ => {}
         }
         self.close();
-    }
-
-    fn moved(&mut self, at: Time, hop: usize, to: Move) {
-        self.plan.move_hop(&self.scenario, at, hop, to);
-        self.moves += 1;
     }
 
     fn flow(&mut self, at: Time, packet: PacketRow, act: impl FnOnce(&mut FlowBin)) {
@@ -250,7 +240,6 @@ impl Board {
             self.points.pop_front();
         }
         self.points.push_back(serde_json::to_string(&point).expect("numbers are JSON").into());
-        self.last = point;
     }
 }
 
@@ -330,6 +319,7 @@ impl RowSink for Sink {
 pub mod tests {
     use super::*;
     use paceline::Registry;
+    use paceline_lab::moves::Move;
     use paceline_lab::rows::PacketClass;
     use paceline_lab::scenario::{Changes, Origin, load};
     use paceline_units::{DataSize, Ecn, FlowId};

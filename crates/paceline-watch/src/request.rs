@@ -19,7 +19,7 @@ pub enum Wanted {
     /// The page.
     Page,
     /// The web socket: what the client said, for the handshake.
-    Socket(http::Request<()>),
+    Socket(Box<http::Request<()>>),
 }
 
 /// Why nothing is given.
@@ -81,7 +81,7 @@ impl Door {
                 for header in request.headers.iter() {
                     asked = asked.header(header.name, header.value);
                 }
-                Ok(Wanted::Socket(asked.body(()).map_err(|_| BAD)?))
+                Ok(Wanted::Socket(Box::new(asked.body(()).map_err(|_| BAD)?)))
             }
             (_, "" | "socket") => Err(METHOD),
             _ => Err(NOTHING),
