@@ -213,7 +213,7 @@ fn swings(sweep: &Sweep, result: &SweepResult) -> String {
         row.extend(swing.values.map(|value| label(&value.into())));
         for (changes, measure) in swing.changes.iter().zip(&sweep.measures) {
             let kind = kind_of(&measure.metric);
-            let told = changes.as_ref().map(|change| match change {
+            let told = changes.each_ref().map(|change| match change {
                 None => "–".to_owned(),
                 Some(c) => {
                     let mark = if c.apart == Some(true) { "*" } else { "" };
