@@ -106,7 +106,8 @@ CALL = Task(
 of 100 to 500 ms."""
 
 
-def _spaces(history: int) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
+def _spaces(history: int) -> tuple[Any, Any]:
+    """Of observations and of actions."""
     shape = (history, len(FEATURES))
     return (
         gymnasium.spaces.Box(0.0, np.inf, shape, np.float32),

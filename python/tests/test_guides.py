@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guides").glob("python-*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guides").glob("python-*.md")), ROOT / "docs/guides/gym.md"]
 OPTIONAL = ("distributed", "ray", "gymnasium", "matplotlib")
 
 
