@@ -38,7 +38,7 @@ enum Command {
     Report(commands::report::Arguments),
     /// Gives a verdict on each published value and each claim of a paper's experiments.
     Reproduce(commands::reproduce::Arguments),
-    /// Measures at each point of a grid of settings.
+    /// Measures at each point of a grid, a list or a sample of settings.
     Sweep(commands::sweep::Arguments),
     /// Says how far the simulator lies from a real path: the same runs in both.
     Gap(commands::gap::Arguments),

@@ -135,7 +135,7 @@ fn what_is_shipped_is_listed_and_loads() {
     let dir = folder("shipped", SWEEP);
     let listed = json(&paceline(&dir, "1", &["list", "sweeps", "--json"]));
     let names: Vec<&str> = listed["sweeps"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
-    assert_eq!(names[..2], ["mmsys16/fig8", "mmsys16/static-threshold"]);
+    assert_eq!(names[..3], ["mmsys16/fig7", "mmsys16/fig8", "mmsys16/static-threshold"]);
     assert!(names.contains(&"sensitivity/gcc-2016") && names.contains(&"sensitivity/nada"), "{names:?}");
     let titles: Vec<&str> =
         listed["sweeps"].as_array().unwrap().iter().map(|s| s["summary"].as_str().unwrap()).collect();

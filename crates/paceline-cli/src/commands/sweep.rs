@@ -135,6 +135,7 @@ fn describe(sweep: &Sweep, result: &SweepResult) -> String {
     let mut text = format!("{}: {}\n  {}; seeds per point: {}\n\n", sweep.id, sweep.title, sweep.source, sweep.repeats);
     let few: Option<Vec<Vec<toml::Value>>> = sweep.axes.iter().map(|axis| axis.few()).collect();
     match few.as_deref() {
+        _ if !result.swings.is_empty() => text += &swings(sweep, result),
         Some([down, right]) => {
             for (heading, value) in columns(sweep) {
                 text += &format!("{heading}\n{}\n", grid(sweep, result, (down, right), &*value));
@@ -199,6 +200,31 @@ fn columns(sweep: &Sweep) -> Vec<Column<'_>> {
 fn heading(measure: &Measure) -> String {
     let published = measure.published.map(|p| format!(" (published {})", shown(p, kind_of(&measure.metric))));
     format!("{}: {}{}", measure.name, measure.metric, published.unwrap_or_default())
+}
+
+/// A row for each constant: its values, and how each measure changes at the low and at the high one; a star where the
+/// interval excludes 0.
+fn swings(sweep: &Sweep, result: &SweepResult) -> String {
+    let mut headings: Vec<String> = ["controller", "constant", "low", "base", "high"].map(str::to_owned).to_vec();
+    headings.extend(sweep.measures.iter().map(|m| format!("{}: {}, low / high", m.name, m.metric)));
+    let mut table = Table::new(&headings.iter().map(String::as_str).collect::<Vec<_>>(), 2);
+    for swing in &result.swings {
+        let mut row = vec![swing.controller.clone().unwrap_or_default(), swing.key.clone()];
+        row.extend(swing.values.map(|value| label(&value.into())));
+        for (changes, measure) in swing.changes.iter().zip(&sweep.measures) {
+            let kind = kind_of(&measure.metric);
+            let told = changes.each_ref().map(|change| match change {
+                None => "–".to_owned(),
+                Some(c) => {
+                    let mark = if c.apart == Some(true) { "*" } else { "" };
+                    format!("{mark}{}", kind.show_difference(c.mean))
+                }
+            });
+            row.push(told.join(" / "));
+        }
+        table.row(row);
+    }
+    format!("{}  * the 95 % interval of the difference, seed by seed, excludes 0\n", table.render())
 }
 
 /// A row for each of these points, a column per measure.
