@@ -144,7 +144,9 @@ def test_a_policy_is_scored_like_a_controller():
 
 def test_overload_does_not_pay():
     task = gym.Task("gym/call", ranges={"path.forward.capacity": ("{} kbps", 500, 1500)})
-    rewards = [np.mean([s.reward for s in gym.evaluate(constant(b), task, seeds=range(6))]) for b in (450e3, 1.6e6, 4e6)]
+    rewards = [
+        np.mean([s.reward for s in gym.evaluate(constant(b), task, seeds=range(6))]) for b in (450e3, 1.6e6, 4e6)
+    ]
     assert rewards[0] > 0.3 and rewards[0] > rewards[1] + 0.3 > rewards[2] + 0.3, rewards
 
 
