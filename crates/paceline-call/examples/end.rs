@@ -14,7 +14,7 @@ use paceline_call::endpoint::Endpoint;
 use paceline_lab::rows::Row;
 use paceline_lab::scenario::{self, Changes, Origin};
 use paceline_live::clock::Monotonic;
-use paceline_live::wait::Timing;
+use paceline_live::wait::{Rank, Timing, be_punctual};
 use paceline_units::{Ecn, Rate, RemoteTime, Streams, Time, TimeDelta};
 use std::error::Error;
 use std::io::{self, BufRead, Write};
@@ -58,6 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     };
 
+    be_punctual(Rank::End);
     let clock = Monotonic::starting_in(TimeDelta::ZERO);
     let (to, rows) = mpsc::channel();
     let mut second = Second::default();
