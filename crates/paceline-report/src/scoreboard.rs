@@ -106,7 +106,11 @@ impl<'a> PaperView<'a> {
             paper: paper.paper.clone(),
             counts: paper.counts,
             assumed: assumed(&own),
-            experiments: own.iter().enumerate().map(|(index, report)| ExperimentView::of(report, index, &own)).collect(),
+            experiments: own
+                .iter()
+                .enumerate()
+                .map(|(index, report)| ExperimentView::of(report, index, &own))
+                .collect(),
         }
     }
 }

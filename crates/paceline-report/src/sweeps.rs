@@ -86,7 +86,7 @@ fn lines(result: &SweepResult) -> Option<Picture> {
         return None;
     }
     let log = scale.is_logarithmic();
-    let across = |x: f64| if log { x.log10() } else { x };
+    let across = |x: f64| if log { libm::log10(x) } else { x };
     let label = if log { format!("log10 {}", scale.name) } else { scale.name.clone() };
     let ends = (across(scale.values[0]), across(*scale.values.last()?));
     let subject = |block: &[Point]| {

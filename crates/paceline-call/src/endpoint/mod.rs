@@ -29,7 +29,7 @@ pub use terms::VideoSection;
 use paceline::{Controller, FecScheme, FeedbackKind, MediaKind, Registry};
 use paceline_flow::source::Source;
 use paceline_flow::{Datagram, IP_UDP_HEADERS, Sent, StreamNames, rtp_timestamp};
-use paceline_lab::media::{MediaFlow, PreparedFlow, controller, Terms};
+use paceline_lab::media::{MediaFlow, PreparedFlow, Terms, controller};
 use paceline_lab::network::End;
 use paceline_lab::plan::{FlowPlan, MediaPlan};
 use paceline_lab::rows::Row;

@@ -189,7 +189,8 @@ fn describe(report: &Report, world: &str) -> String {
     text += &format!("  published values {}", counts(&s.published));
     text += &format!("; claims {}: {} hold\n", s.claims, s.claims_held);
     if s.all.not_run > 0 {
-        text += &format!("  cells that were not run: {}; the same command with the same --out goes on\n", s.all.not_run);
+        text +=
+            &format!("  cells that were not run: {}; the same command with the same --out goes on\n", s.all.not_run);
     }
     text
 }

@@ -190,7 +190,8 @@ impl Beside {
                 lay_beside(cell, same, self.refused[index].as_deref());
             }
             report.under = Some(undertaking.under.clone());
-            report.disturbed = self.done[index].iter().flat_map(BTreeMap::values).filter(|d| d.disturbed.is_some()).count();
+            report.disturbed =
+                self.done[index].iter().flat_map(BTreeMap::values).filter(|d| d.disturbed.is_some()).count();
             report
         };
         self.undertakings.iter().enumerate().map(report).collect()
@@ -294,7 +295,13 @@ bounds = [0.5, 10]
         fn real_time(&self) -> bool {
             true
         }
-        fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
+        fn run(
+            &self,
+            plan: &Plan,
+            registry: &Registry,
+            seed: u64,
+            rows: &mut dyn RowSink,
+        ) -> Result<Outcome, WorldError> {
             self.0.fetch_add(1, Ordering::SeqCst);
             Simulator.run(plan, registry, seed, rows)
         }

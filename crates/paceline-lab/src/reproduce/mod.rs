@@ -26,7 +26,9 @@ pub use experiment::Experiment;
 pub use formula::{FORMULAS, Formula, FormulaTable};
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
 pub use null_sender::null_sender;
-pub use report::{Assumed, BesideCell, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally};
+pub use report::{
+    Assumed, BesideCell, CaseRuns, Cell, ExperimentReport, Moved, OverCell, Report, Tallies, Tally, tally,
+};
 pub use scoreboard::{SCOREBOARD_FILE, Scoreboard};
 pub use sensitivity::{ConstantEnd, ConstantReport, Flip, SensitivityReport, SensitivitySummary, sensitivity};
 pub use tolerance::{Tolerance, tolerance};

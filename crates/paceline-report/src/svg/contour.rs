@@ -138,7 +138,7 @@ impl Scale {
     fn share(&self, value: f64) -> f64 {
         let (low, high) = self.ends();
         let share = match self.is_logarithmic() {
-            true => (value / low).ln() / (high / low).ln(),
+            true => libm::log(value / low) / libm::log(high / low),
             false => (value - low) / (high - low),
         };
         share.clamp(0.0, 1.0)
@@ -147,8 +147,8 @@ impl Scale {
     fn ticks(&self) -> Vec<f64> {
         let (low, high) = self.ends();
         if self.is_logarithmic() {
-            let decades = (low.log10() - 1e-9).ceil() as i32..=(high.log10() + 1e-9).floor() as i32;
-            return decades.map(|decade| 10_f64.powi(decade)).collect();
+            let decades = (libm::log10(low) - 1e-9).ceil() as i32..=(libm::log10(high) + 1e-9).floor() as i32;
+            return decades.map(|decade| libm::pow(10.0, f64::from(decade))).collect();
         }
         let step = step((high - low) / 6.0);
         ((low / step).ceil() as i64..=(high / step).floor() as i64).map(|n| n as f64 * step).collect()
@@ -194,7 +194,7 @@ fn number(value: f64) -> String {
 
 /// The round number next above: 1, 2 or 5 times a power of ten.
 fn step(least: f64) -> f64 {
-    let power = 10_f64.powf(least.log10().floor());
+    let power = libm::pow(10.0, libm::log10(least).floor());
     [1.0, 2.0, 5.0, 10.0]
         .into_iter()
         .map(|n| n * power)
@@ -245,6 +245,9 @@ fn averaged(map: &Map) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     (places(&map.x.values, &columns), places(&map.y.values, &rows), nodes)
 }
 
+/// A side of a cell, by the nodes at its ends.
+type Side = [(i32, i32); 2];
+
 /// The outlines of where the nodes lie at or above a level, in numbers of nodes; a hole is an outline like any other.
 fn shapes_above(nodes: &[f64], width: usize, height: usize, level: f64) -> Vec<Vec<(f64, f64)>> {
     // Around the nodes is a ring that lies below every level, so that all outlines are closed.
@@ -254,7 +257,7 @@ fn shapes_above(nodes: &[f64], width: usize, height: usize, level: f64) -> Vec<V
     };
     let inside = |(x, y): (i32, i32)| value(x, y) >= level;
     // Of each side of a cell by which the shape leaves it: by which the outline comes in again.
-    let mut next: BTreeMap<[(i32, i32); 2], [(i32, i32); 2]> = BTreeMap::new();
+    let mut next: BTreeMap<Side, Side> = BTreeMap::new();
     let side = |a: (i32, i32), b: (i32, i32)| if a < b { [a, b] } else { [b, a] };
     for x in -1..width as i32 {
         for y in -1..height as i32 {
@@ -301,7 +304,7 @@ fn between(values: &[f64], at: f64) -> f64 {
     let high = (low + 1).min(values.len() - 1);
     let share = at - low as f64;
     if values[low] > 0.0 && values[high] > 0.0 {
-        return values[low] * (values[high] / values[low]).powf(share);
+        return values[low] * libm::pow(values[high] / values[low], share);
     }
     values[low] + share * (values[high] - values[low])
 }
