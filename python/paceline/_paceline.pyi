@@ -6,6 +6,32 @@ from typing import Any, Literal, Self, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "VERSION",
+    "Arrivals",
+    "Decision",
+    "Feedback",
+    "Folder",
+    "Gym",
+    "Message",
+    "ReceiverReport",
+    "SentPacket",
+    "Setup",
+    "StreamState",
+    "Sweep",
+    "Watched",
+    "cases",
+    "catalogue",
+    "compare",
+    "edited",
+    "evaluate",
+    "find",
+    "quantities",
+    "reproduce",
+    "run",
+    "runs",
+]
+
 VERSION: str
 
 @final
