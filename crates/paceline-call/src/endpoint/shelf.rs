@@ -7,12 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Frames kept: a sender remembers 1024 packets, and none has more than one frame.
 const KEPT: usize = 1024;
 
+/// Frames, each with its RTP timestamp.
+type Frames = VecDeque<(u32, Vec<u8>)>;
+
 /// The last frames of one stream by their RTP timestamps; copies are the same shelf.
 #[derive(Clone, Debug, Default)]
-pub struct Shelf(Arc<Mutex<VecDeque<(u32, Vec<u8>)>>>);
+pub struct Shelf(Arc<Mutex<Frames>>);
 
 impl Shelf {
-    fn frames(&self) -> MutexGuard<'_, VecDeque<(u32, Vec<u8>)>> {
+    fn frames(&self) -> MutexGuard<'_, Frames> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
