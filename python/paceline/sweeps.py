@@ -76,13 +76,17 @@ def sweep(
 
 
 class Job:
-    """What a worker is sent: the sweep's text and the controllers that its program registered. It is read once a worker."""
+    """What a worker is sent: the sweep's text, and what its program registered of the controllers that this names. It is read
+    once a worker."""
 
     def __init__(self, ask: Ask, seeds: int | None, controllers: tuple[Controller, ...]) -> None:
         if ask.text is None and Path(ask.name).is_file():
             # The worker may be on another machine. Scenarios that the file names by path must be there too.
             ask = Ask(ask.name, Path(ask.name).read_text(encoding="utf-8"), ask.settings, ask.case, ask.again)
-        self.ask, self.seeds, self.controllers = ask, seeds, controllers
+        # Others may be of modules that only this machine has.
+        says = "\n".join([ask.text or "", *ask.settings])
+        self.controllers = tuple(c for c in controllers if c.name in says)
+        self.ask, self.seeds = ask, seeds
         self.token = uuid.uuid4().hex
 
     def rows(self, first: int, end: int) -> str:
