@@ -139,6 +139,9 @@ impl Watched {
     }
 }
 
+/// A value that holds from a time on: each time, and the value.
+type Steps = Vec<(f64, f64)>;
+
 #[pymethods]
 impl Watched {
     /// Name, unit, times in s and values of every series.
@@ -149,7 +152,7 @@ impl Watched {
     }
 
     /// From when (s) which capacity (bit/s) each hop has: its name and the steps; none for a hop without limit.
-    fn capacity(&self) -> Vec<(String, Option<Vec<(f64, f64)>>)> {
+    fn capacity(&self) -> Vec<(String, Option<Steps>)> {
         self.setting.hops.iter().map(|hop| (hop.id.clone(), hop.capacity.clone())).collect()
     }
 
