@@ -76,11 +76,12 @@ pub fn class_of(sent: &Sent) -> PacketClass {
     }
 }
 
-/// The capture time that an RTP timestamp means: the one nearest below `now`.
+/// The capture time that an RTP timestamp means: the one nearest `now`, and not after it.
 fn capture_time(now: Time, timestamp: u32, clock_rate: u32) -> Time {
     let rate = clock_rate as i128;
     let now_units = now.as_nanos() as i128 * rate / 1_000_000_000;
-    let age = (now_units as u32).wrapping_sub(timestamp);
+    // What seems to come is what two clocks disagree by.
+    let age = ((now_units as u32).wrapping_sub(timestamp) as i32).max(0);
     Time::from_nanos(((now_units - age as i128) * 1_000_000_000 / rate) as i64)
 }
 
@@ -241,4 +242,20 @@ fn build_source(plan: &SourcePlan, start: Time, random: RandomStream) -> Result<
         SourcePlan::Frames(config, ladder) => Box::new(FrameTrace::new(config.clone(), ladder.clone(), start)?),
         SourcePlan::Audio(config) => Box::new(Audio::new(config.clone(), start)?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_was_captured_before_it_came() {
+        let at = |now: Time, timestamp| capture_time(now, timestamp, 90_000);
+        let now = Time::from_secs(100_000); // the timestamp wrapped twice
+        let units = (100_000u64 * 90_000) as u32;
+        assert_eq!(at(now, units.wrapping_sub(9_000)), now - TimeDelta::from_millis(100));
+        assert_eq!(at(now, units.wrapping_sub(90_000 * 3600)), now - TimeDelta::from_secs(3600));
+        assert_eq!(at(now, units), now);
+        assert_eq!(at(now, units.wrapping_add(45)), now, "half a millisecond ahead");
+    }
 }

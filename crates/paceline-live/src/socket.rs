@@ -44,6 +44,14 @@ impl Socket {
         Ok(Self { socket, state })
     }
 
+    /// Where it is.
+    ///
+    /// # Errors
+    /// The socket is gone.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
     /// Hands every datagram that has come to `handle`: when it came, from whom, its bytes and its ECN field.
     ///
     /// # Errors

@@ -19,6 +19,8 @@ mod packets;
 mod peer;
 mod shelf;
 mod terms;
+#[cfg(feature = "video")]
+pub mod video;
 
 pub use error::EndpointError;
 pub use shelf::Shelf;
@@ -123,8 +125,7 @@ impl Endpoint {
     ) -> Result<Self, EndpointError> {
         check(plan, media)?;
         let prepared = PreparedFlow::new(flow, plan, media, registry, streams, signals)?;
-        let peer = Peer::new(instant(), at, prepared.controller().feedback, None)?;
-        Self::new(End::Receiver, prepared, media, peer, None, at)
+        Self::new(End::Receiver, prepared, media, None, at)
     }
 
     /// The end that sends the flow of this number. Without `source` it sends what the plan says, of which bytes are zeros:
@@ -145,31 +146,32 @@ impl Endpoint {
     ) -> Result<Self, EndpointError> {
         check(plan, media)?;
         let prepared = PreparedFlow::new(flow, plan, media, registry, streams, signals)?;
-        let peer = Peer::new(instant(), at, prepared.controller().feedback, prepared.names().first())?;
-        Self::new(End::Sender, prepared, media, peer, source, at)
+        Self::new(End::Sender, prepared, media, source, at)
     }
 
     fn new(
         end: End,
         prepared: PreparedFlow,
         media: &MediaPlan,
-        peer: Peer,
         source: Option<Box<dyn MakeSource>>,
         at: SocketAddrV4,
     ) -> Result<Self, EndpointError> {
+        let socket = Socket::bind(at)?;
+        let sends = prepared.names().first().filter(|_| end == End::Sender);
+        let peer = Peer::new(instant(), socket.address()?, prepared.controller().feedback, sends)?;
         Ok(Self {
             end,
             ends: Ends::Waiting(Box::new(prepared), None),
             peer,
-            socket: Socket::bind(at)?,
+            socket,
             room: Room::default(),
             range: media.streams[0].source.range(),
             shelf: source.is_some().then(Shelf::default),
             source,
             stream: None,
-            session_due: Time::from_nanos(i64::MIN),
+            session_due: Time::MAX,
             captured: Captured::Unknown,
-            last: Time::from_nanos(i64::MIN),
+            last: Time::ZERO,
             failed: None,
         })
     }
@@ -228,7 +230,8 @@ impl Endpoint {
     /// Takes what has come, serves what is due, and sends what there is to send.
     ///
     /// # Errors
-    /// The socket is gone, or the source cannot be made.
+    /// The socket is gone, the source cannot be made, or the session is lost: nothing came from the other end for half a
+    /// minute, or it is not who it said.
     pub fn serve(&mut self, now: Time, clock: &Monotonic, told: &Sender<Row>) -> io::Result<()> {
         self.receive(clock, told)?;
         let now = now.max(self.last);
@@ -251,9 +254,10 @@ impl Endpoint {
             Some(due) => clock.now() + until(due),
             None => Time::MAX,
         };
-        match self.failed.take() {
-            Some(error) => Err(io::Error::other(error)),
-            None => Ok(()),
+        match (self.failed.take(), self.peer.stage()) {
+            (Some(error), _) => Err(io::Error::other(error)),
+            (None, Stage::Failed) => Err(io::Error::other("the WebRTC session is lost")),
+            (None, _) => Ok(()),
         }
     }
 
@@ -265,6 +269,14 @@ impl Endpoint {
     /// Readable when something has come for it.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.fd()
+    }
+
+    /// Where it is.
+    ///
+    /// # Errors
+    /// The socket is gone.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.address()
     }
 
     /// Whether the session is up.

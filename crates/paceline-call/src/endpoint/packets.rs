@@ -65,3 +65,123 @@ pub(super) fn bytes(packet: &Packet) -> Result<Bytes, Error> {
         _ => Bytes::new(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline::{Registry, Setup, Signals};
+    use paceline_flow::source::{Ideal, IdealConfig};
+    use paceline_flow::{
+        IP_UDP_HEADERS, MediaKind, MediaSender, RtcpTiming, SenderConfig, Sent, StreamConfig, StreamNames,
+    };
+    use paceline_units::{Rate, StreamId, Streams, Time, TimeDelta};
+    use paceline_wire::{ExtensionIds, RtpHeader, parse_compound};
+    use proptest::prelude::*;
+
+    const IDS: ExtensionIds = ExtensionIds { abs_send_time: 1, transport_sequence: 2 };
+
+    /// What a sender sends in its first seconds: media, padding up to the target, reports.
+    fn datagrams() -> Vec<(Sent, Datagram)> {
+        let rate = Rate::from_kbps(900);
+        let setup = Setup { start: rate, min: rate, max: rate };
+        let mut controller = Registry::standard().get("fixed").unwrap().build(&setup, &[]).unwrap();
+        let names = StreamNames { id: StreamId(0), kind: MediaKind::Video, ssrc: 5, rtx_ssrc: 6, clock_rate: 90_000 };
+        let source = IdealConfig { fps: 30.0, min: rate.scale(0.5), max: rate.scale(0.6), start: rate.scale(0.6) };
+        let config = SenderConfig {
+            extensions: IDS,
+            streams: vec![StreamConfig {
+                names,
+                source: Box::new(Ideal::new(source, Time::ZERO).unwrap()),
+                priority: 1.0,
+                first_sequence: 65_500,
+                timestamp_offset: 9,
+            }],
+            start: Time::ZERO,
+            rtcp: RtcpTiming { min_interval: TimeDelta::from_secs(1), session: rate },
+            pacer_limit: TimeDelta::from_secs(2),
+            retransmit: true,
+            protection: Default::default(),
+            ntp_origin: 0,
+        };
+        let random = Streams::new(1).stream("rtcp");
+        let mut sender = MediaSender::new(config, &mut controller, random, Signals::unheard());
+        let mut sent = Vec::new();
+        while sender.poll_timeout() < Time::from_secs(3) {
+            let now = sender.poll_timeout();
+            sender.handle_timeout(now);
+            let mut datagram = Datagram::new();
+            while let Some(what) = sender.poll_transmit(now, &mut datagram) {
+                sent.push((what, datagram.clone()));
+            }
+        }
+        sent
+    }
+
+    fn len(datagram: &Datagram) -> usize {
+        (datagram.size() - IP_UDP_HEADERS).as_bytes() as usize
+    }
+
+    #[test]
+    fn packets_go_as_they_are() {
+        let sent = datagrams();
+        for (what, datagram) in &sent {
+            let Sent::Media { kind, .. } = what else {
+                let out = bytes(&rtcp(datagram)).unwrap();
+                assert_eq!(out, datagram.bytes());
+                assert!(parse_compound(&out).is_ok());
+                continue;
+            };
+            let out = bytes(&rtp(datagram, None).unwrap()).unwrap();
+            assert_eq!(out.len(), len(datagram), "{kind:?}");
+            let read = |bytes: &[u8]| RtpHeader::parse(bytes, &IDS).unwrap();
+            let ((ours, _), (theirs, payload)) = (read(datagram.bytes()), read(&out));
+            assert_eq!(ours, theirs);
+            match theirs.padding {
+                true => assert_eq!((out.len() - payload, out.last()), (PADDED, Some(&(PADDED as u8))), "padding only"),
+                false => assert_eq!(out[..datagram.bytes().len()], *datagram.bytes()),
+            }
+        }
+        let is = |wanted: fn(&Sent) -> bool| sent.iter().filter(|(what, _)| wanted(what)).count();
+        assert!(is(|what| *what == Sent::Control) >= 1);
+        let padded = sent.iter().filter(|(_, d)| d.bytes()[0] & 0x20 != 0).count();
+        assert!(padded > 20 && padded < sent.len() / 2, "{padded} of {}", sent.len());
+    }
+
+    #[test]
+    fn frames_go_whole() {
+        let shelf = Shelf::default();
+        let sent = datagrams();
+        let of = |datagram: &Datagram| datagram.piece().map(|piece| (piece.timestamp, piece.offset, datagram.tail()));
+        let (timestamp, ..) = sent.iter().find_map(|(_, datagram)| of(datagram)).unwrap();
+        let pieces = || sent.iter().filter(|(_, d)| of(d).is_some_and(|(of, ..)| of == timestamp)).map(|(_, d)| d);
+        let whole: usize = pieces().map(Datagram::tail).sum();
+        assert!(pieces().count() > 1, "a frame of several packets");
+        assert!(rtp(pieces().next().unwrap(), Some(&shelf)).is_none(), "not on the shelf");
+
+        let frame: Vec<u8> = (0..=whole).map(|i| (i * 7) as u8).collect();
+        shelf.put(timestamp, frame.clone());
+        let mut came = Vec::new();
+        for datagram in pieces() {
+            let out = bytes(&rtp(datagram, Some(&shelf)).unwrap()).unwrap();
+            // The first packet's head ends with the frame's first byte.
+            let from = datagram.bytes().len() - usize::from(came.is_empty());
+            came.extend_from_slice(&out[from..]);
+        }
+        assert_eq!(came, frame);
+    }
+
+    proptest! {
+        /// What the library reads of any packet is bytes again, which our ends read or refuse.
+        #[test]
+        fn any_packet_becomes_bytes(raw in proptest::collection::vec(any::<u8>(), 0..200), first in 0usize..4) {
+            let mut raw = raw;
+            if let Some(byte) = raw.first_mut() {
+                *byte = [0x80, 0x90, 0xB2, *byte][first];
+            }
+            let media = rtp::Packet::unmarshal(&mut &raw[..]).and_then(|packet| bytes(&Packet::Rtp(packet)));
+            let _ = media.map(|bytes| RtpHeader::parse(&bytes, &IDS).is_ok());
+            let reports = rtcp::packet::unmarshal(&mut &raw[..]).and_then(|packets| bytes(&Packet::Rtcp(packets)));
+            let _ = reports.map(|bytes| parse_compound(&bytes).is_ok());
+        }
+    }
+}

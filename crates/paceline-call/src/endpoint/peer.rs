@@ -23,7 +23,7 @@ use rtc::rtp_transceiver::rtp_sender::{
 use rtc::rtp_transceiver::{RTCRtpTransceiverDirection, RTCRtpTransceiverInit};
 use rtc::sansio::Protocol;
 use rtc::shared::{TaggedBytesMut, TransportContext, TransportProtocol};
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 /// How far the session is.
@@ -33,8 +33,10 @@ pub(super) enum Stage {
     Connecting,
     /// Packets come and go.
     Connected,
-    /// It is over.
-    Gone,
+    /// One of the ends has closed it.
+    Closed,
+    /// It is lost: the other end could not be reached, or was not who it said.
+    Failed,
 }
 
 /// The session.
@@ -49,7 +51,7 @@ impl Peer {
     /// A session at this address that receives video, and asks for such reports, or that sends the stream of `names`.
     pub fn new(
         now: Instant,
-        at: SocketAddrV4,
+        at: SocketAddr,
         feedback: FeedbackKind,
         sends: Option<&StreamNames>,
     ) -> Result<Self, EndpointError> {
@@ -68,7 +70,7 @@ impl Peer {
             let init = RTCRtpTransceiverInit { direction, streams: Vec::new(), send_encodings: Vec::new() };
             connection.add_transceiver_from_track(track(names), Some(init))?;
         }
-        Ok(Self { connection, bridge, at: at.into(), stage: Stage::Connecting })
+        Ok(Self { connection, bridge, at, stage: Stage::Connecting })
     }
 
     /// The whole offer, candidate included.
@@ -141,7 +143,7 @@ impl Peer {
     /// Says farewell; what is left to send says so to the other end.
     pub fn close(&mut self) {
         let _ = self.connection.close();
-        self.stage = Stage::Gone;
+        self.stage = Stage::Closed;
     }
 
     fn hear(&mut self) {
@@ -150,7 +152,8 @@ impl Peer {
             if let RTCPeerConnectionEvent::OnConnectionStateChangeEvent(state) = event {
                 self.stage = match state {
                     RTCPeerConnectionState::Connected => Stage::Connected,
-                    RTCPeerConnectionState::Failed | RTCPeerConnectionState::Closed => Stage::Gone,
+                    RTCPeerConnectionState::Failed => Stage::Failed,
+                    RTCPeerConnectionState::Closed => Stage::Closed,
                     // Disconnected: nothing came for a while, which an outage does. Packets go on.
                     _ => self.stage,
                 };

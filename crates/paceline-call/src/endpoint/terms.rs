@@ -108,3 +108,72 @@ fn check_payload_types(section: &MediaDescription) -> Result<(), EndpointError> 
 fn values<'a>(section: &'a MediaDescription, key: &'static str) -> impl Iterator<Item = &'a str> {
     section.attributes.iter().filter(move |a| a.key == key).filter_map(|a| a.value.as_deref())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What Chromium 156 offered, without its other codecs.
+    const OFFER: &str = include_str!("../../tests/sdp/chromium-offer.sdp");
+
+    fn without(line: &str) -> String {
+        assert!(OFFER.contains(line), "{line}");
+        OFFER.lines().filter(|l| !l.contains(line)).map(|l| format!("{l}\n")).collect()
+    }
+
+    fn refusal(sdp: &str) -> String {
+        VideoSection::read(sdp).and_then(|section| section.stream()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn chromiums_offer() {
+        let section = VideoSection::read(OFFER).unwrap();
+        assert_eq!(section.extensions, ExtensionIds { abs_send_time: 2, transport_sequence: 4 });
+        assert_eq!(section.feedback, ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"]);
+        assert!(section.has("nack pli") && !section.has("ack ccfb"));
+        let stream = section.stream().unwrap();
+        assert_eq!((stream.ssrc, stream.rtx_ssrc), (2_574_653_470, 3_962_447_287));
+        assert_eq!((stream.payload_type(), stream.rtx_payload_type()), (VP8, RTX), "what our ends write");
+    }
+
+    #[test]
+    fn extensions_may_be_missing_and_have_other_ids() {
+        let ids = |sdp: &str| VideoSection::read(sdp).unwrap().extensions;
+        assert_eq!(ids(&without("abs-send-time")), ExtensionIds { abs_send_time: 0, transport_sequence: 4 });
+        let other = OFFER.replace("a=extmap:4 ", "a=extmap:13/sendonly ");
+        assert_eq!(ids(&other), ExtensionIds { abs_send_time: 2, transport_sequence: 13 });
+    }
+
+    #[test]
+    fn what_our_ends_cannot_speak_is_refused_by_name() {
+        assert!(refusal(&without("VP8/90000")).contains("nothing where payload type 96 is to be vp8/90000"));
+        let other = OFFER.replace("96 VP8", "96 AV1");
+        assert!(refusal(&other).contains("av1/90000 where payload type 96"), "{}", refusal(&other));
+        assert!(refusal(&without("rtx/90000")).contains("payload type 97"));
+        assert!(refusal(&without("ssrc-group")).contains("a=ssrc-group:FID"));
+        assert!(refusal(&OFFER.replace("m=video", "m=audio")).contains("not one section of video"));
+        assert!(refusal(&OFFER.replace("m=video 55632", "m=video 0")).contains("refused"));
+        assert!(refusal("hello").contains("no session description"));
+        assert!(refusal("").contains("no session description"));
+    }
+
+    proptest! {
+        /// Whatever a line is turned into, it is read or refused.
+        #[test]
+        fn any_description_is_read_or_refused(line in 0usize..60, text in ".{0,40}", key in "[a-z-]{1,12}") {
+            let broken: String = OFFER
+                .lines()
+                .enumerate()
+                .map(|(i, l)| match i == line {
+                    true => format!("a={key}:{text}\n{}{text}\n", l.split(' ').next().unwrap_or_default()),
+                    false => format!("{l}\n"),
+                })
+                .collect();
+            if let Ok(section) = VideoSection::read(&broken) {
+                let _ = section.stream();
+            }
+            let _ = VideoSection::read(&text);
+        }
+    }
+}

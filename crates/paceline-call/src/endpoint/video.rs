@@ -1,0 +1,328 @@
+//! Real video: pictures of a camera, encoded as VP8 by libvpx while the call lasts.
+//!
+//! The encoder is GStreamer's `vp8enc`, for no crate sets libvpx's rate while it runs without `unsafe` code of ours. It stands
+//! between two pads and not in a pipeline, so it encodes in the caller's thread: a picture goes in, its frame comes out.
+//!
+//! Its numbers are those that libwebrtc gives libvpx (`libvpx_vp8_encoder.cc`), so it drops frames when it cannot hold the
+//! rate, and it follows a new rate as slowly as it does in a browser. Nothing here smooths that.
+
+use super::{MakeSource, Shelf};
+use gstreamer as gst;
+use gstreamer::glib;
+use gstreamer::prelude::*;
+use paceline_flow::rtp_timestamp;
+use paceline_flow::source::{Frame, Source, VIDEO_CLOCK};
+use paceline_lab::world::WorldError;
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Pixels from left to right.
+const WIDTH: usize = 640;
+/// Pixels from top to bottom.
+const HEIGHT: usize = 360;
+/// Pictures in a second.
+const PER_SECOND: i64 = 30;
+
+/// Writes the picture of a number: I420, 640 x 360, rows without gaps.
+pub type Camera = Box<dyn FnMut(u64, &mut Vec<u8>) + Send>;
+
+/// Is shown each picture that is encoded: its number and its pixels.
+pub type Viewer = Box<dyn FnMut(u64, &[u8]) + Send>;
+
+/// Makes the source of a call.
+pub struct Vp8 {
+    camera: Camera,
+    viewer: Option<Viewer>,
+}
+
+impl Vp8 {
+    /// Encodes what this camera sees.
+    pub fn new(camera: Camera) -> Self {
+        Self { camera, viewer: None }
+    }
+
+    /// Lets somebody watch.
+    pub fn watched_by(self, viewer: Viewer) -> Self {
+        Self { viewer: Some(viewer), ..self }
+    }
+}
+
+impl MakeSource for Vp8 {
+    fn make(
+        self: Box<Self>,
+        start: Time,
+        range: (Rate, Rate),
+        timestamp_of_zero: u32,
+        shelf: Shelf,
+    ) -> Result<Box<dyn Source>, WorldError> {
+        let Self { camera, viewer } = *self;
+        let encoder = Encoder::new(range.0).map_err(|error| WorldError::Unavailable {
+            cause: format!("no VP8 encoder: {error}"),
+            hint: "Debian has it in gstreamer1.0-plugins-good".to_owned(),
+        })?;
+        let picture = Vec::with_capacity(WIDTH * HEIGHT * 3 / 2);
+        Ok(Box::new(Film { camera, viewer, encoder, shelf, range, start, timestamp_of_zero, next: 0, picture }))
+    }
+}
+
+/// What the camera sees, encoded.
+struct Film {
+    camera: Camera,
+    viewer: Option<Viewer>,
+    encoder: Encoder,
+    shelf: Shelf,
+    range: (Rate, Rate),
+    start: Time,
+    timestamp_of_zero: u32,
+    /// Number of the next picture.
+    next: i64,
+    picture: Vec<u8>,
+}
+
+impl Film {
+    /// When a picture is taken.
+    fn taken(&self, number: i64) -> Time {
+        self.start + TimeDelta::from_secs(1) * number / PER_SECOND
+    }
+}
+
+impl Source for Film {
+    fn set_target(&mut self, _: Time, target: Rate) {
+        self.encoder.set_rate(target.clamp(self.range.0, self.range.1));
+    }
+
+    fn request_key_frame(&mut self, _: Time) {
+        self.encoder.wants_key = true;
+    }
+
+    /// The newest picture's frame, unless the encoder drops it; a camera does not wait for who comes late.
+    fn poll_frame(&mut self, now: Time) -> Option<Frame> {
+        if now < self.poll_timeout() {
+            return None;
+        }
+        while self.taken(self.next + 1) <= now {
+            self.next += 1;
+        }
+        let (number, captured) = (self.next, self.taken(self.next));
+        self.next += 1;
+        (self.camera)(number as u64, &mut self.picture);
+        if let Some(viewer) = &mut self.viewer {
+            viewer(number as u64, &self.picture);
+        }
+        let (frame, key) = self.encoder.encode(number, &self.picture)?;
+        // The first byte travels in the packet's head.
+        let size = DataSize::from_bytes(frame.len() as u64 - 1);
+        let timestamp = rtp_timestamp(captured, VIDEO_CLOCK).wrapping_add(self.timestamp_of_zero);
+        self.shelf.put(timestamp, frame);
+        Some(Frame { captured, size, key })
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.taken(self.next)
+    }
+
+    fn range(&self) -> (Rate, Rate) {
+        self.range
+    }
+
+    fn clock_rate(&self) -> u32 {
+        VIDEO_CLOCK
+    }
+}
+
+/// `vp8enc` between two pads.
+struct Encoder {
+    element: gst::Element,
+    /// Where pictures go in, and where frames come out.
+    pads: (gst::Pad, gst::Pad),
+    came: Arc<Mutex<Option<gst::Buffer>>>,
+    rate_bps: i32,
+    wants_key: bool,
+}
+
+/// Rate control as libwebrtc sets it for calls: constant rate over a second, no lookahead, frames dropped below 30 % of
+/// the buffer, a first frame of at most nine others.
+const SETTINGS: [(&str, &str); 18] = [
+    ("end-usage", "cbr"),
+    ("deadline", "1"),
+    ("cpu-used", "-6"),
+    ("error-resilient", "default"),
+    ("lag-in-frames", "0"),
+    ("keyframe-max-dist", "3000"),
+    ("min-quantizer", "2"),
+    ("max-quantizer", "56"),
+    ("undershoot", "100"),
+    ("overshoot", "15"),
+    ("buffer-size", "1000"),
+    ("buffer-initial-size", "500"),
+    ("buffer-optimal-size", "600"),
+    ("dropframe-threshold", "30"),
+    ("max-intra-bitrate", "900"),
+    ("static-threshold", "1"),
+    ("auto-alt-ref", "false"),
+    ("threads", "1"),
+];
+
+impl Encoder {
+    fn new(rate: Rate) -> Result<Self, glib::BoolError> {
+        gst::init().map_err(|error| glib::bool_error!("{error}"))?;
+        let element = gst::ElementFactory::make("vp8enc").build()?;
+        for (name, value) in SETTINGS {
+            element.set_property_from_str(name, value);
+        }
+        let rate_bps = rate.as_bps() as i32;
+        element.set_property("target-bitrate", rate_bps);
+
+        let came = Arc::new(Mutex::new(None));
+        let out = came.clone();
+        let into = gst::Pad::builder(gst::PadDirection::Src).build();
+        let from = gst::Pad::builder(gst::PadDirection::Sink)
+            .chain_function(move |_, _, buffer| {
+                *out.lock().unwrap_or_else(PoisonError::into_inner) = Some(buffer);
+                Ok(gst::FlowSuccess::Ok)
+            })
+            .event_function(|_, _, _| true)
+            .build();
+        let pad = |name| element.static_pad(name).ok_or_else(|| glib::bool_error!("vp8enc has no pad `{name}`"));
+        let linked = |link: Result<_, gst::PadLinkError>| link.map_err(|error| glib::bool_error!("{error}"));
+        linked(into.link(&pad("sink")?))?;
+        linked(pad("src")?.link(&from))?;
+        into.set_active(true)?;
+        from.set_active(true)?;
+        element.set_state(gst::State::Playing).map_err(|error| glib::bool_error!("{error}"))?;
+
+        let caps = gst::Caps::builder("video/x-raw")
+            .field("format", "I420")
+            .field("width", WIDTH as i32)
+            .field("height", HEIGHT as i32)
+            .field("framerate", gst::Fraction::new(PER_SECOND as i32, 1))
+            .build();
+        let segment = gst::FormattedSegment::<gst::ClockTime>::new();
+        for event in
+            [gst::event::StreamStart::new("call"), gst::event::Caps::new(&caps), gst::event::Segment::new(&segment)]
+        {
+            into.push_event(event);
+        }
+        Ok(Self { element, pads: (into, from), came, rate_bps, wants_key: false })
+    }
+
+    /// The rate of all frames to come.
+    fn set_rate(&mut self, rate: Rate) {
+        let rate_bps = rate.as_bps() as i32;
+        if rate_bps / 1000 != self.rate_bps / 1000 {
+            self.rate_bps = rate_bps;
+            self.element.set_property("target-bitrate", rate_bps);
+        }
+    }
+
+    /// The frame of a picture, and whether it is a key frame; `None`: it was dropped.
+    fn encode(&mut self, number: i64, picture: &[u8]) -> Option<(Vec<u8>, bool)> {
+        if std::mem::take(&mut self.wants_key) {
+            let wish = gst::Structure::builder("GstForceKeyUnit")
+                .field("running-time", gst::ClockTime::NONE)
+                .field("all-headers", false)
+                .field("count", 0u32);
+            self.pads.1.push_event(gst::event::CustomUpstream::new(wish.build()));
+        }
+        let mut buffer = gst::Buffer::from_slice(picture.to_vec());
+        let since = |number: i64| gst::ClockTime::from_nseconds((number * 1_000_000_000 / PER_SECOND) as u64);
+        if let Some(buffer) = buffer.get_mut() {
+            buffer.set_pts(since(number));
+            buffer.set_duration(since(number + 1) - since(number));
+        }
+        self.pads.0.push(buffer).ok()?;
+        let frame = self.came.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let bytes = frame.map_readable().ok()?.to_vec();
+        // P of the frame header (RFC 7741, section 4.3).
+        let key = bytes.first()? & 1 == 0;
+        Some((bytes, key))
+    }
+}
+
+impl Drop for Encoder {
+    fn drop(&mut self) {
+        let _ = self.element.set_state(gst::State::Null);
+    }
+}
+
+/// A picture for tests: a gradient that moves, and noise.
+pub fn gradient(number: u64, picture: &mut Vec<u8>) {
+    picture.clear();
+    let mut noise = number as u32 ^ 0x9E37_79B9;
+    for y in 0..HEIGHT {
+        for x in 0..WIDTH {
+            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let moving = (x + y + 4 * number as usize) & 0xFF;
+            picture.push((moving as u32 * 3 / 4 + (noise >> 27)) as u8);
+        }
+    }
+    picture.resize(WIDTH * HEIGHT * 3 / 2, 128);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames of `seconds` at a rate that may change each second.
+    fn film(seconds: i64, kbps: impl Fn(i64) -> u64, key_at: Option<i64>) -> Vec<Vec<Frame>> {
+        let range = (Rate::from_kbps(30), Rate::from_kbps(2500));
+        let vp8 = Box::new(Vp8::new(Box::new(gradient)));
+        let shelf = Shelf::default();
+        let mut source = vp8.make(Time::from_secs(5), range, 7, shelf.clone()).unwrap();
+        (0..seconds)
+            .map(|second| {
+                let begin = Time::from_secs(5 + second);
+                source.set_target(begin, Rate::from_kbps(kbps(second)));
+                if key_at == Some(second) {
+                    source.request_key_frame(begin);
+                }
+                let mut frames = Vec::new();
+                while source.poll_timeout() < begin + TimeDelta::from_secs(1) {
+                    let due = source.poll_timeout();
+                    assert_eq!(source.poll_frame(due - TimeDelta::from_nanos(1)), None, "early");
+                    frames.extend(source.poll_frame(due));
+                    assert!(source.poll_timeout() > due);
+                }
+                frames
+            })
+            .collect()
+    }
+
+    fn kbps(frames: &[Frame]) -> f64 {
+        frames.iter().map(|f| f.size.as_bytes()).sum::<u64>() as f64 * 8e-3
+    }
+
+    #[test]
+    fn the_rate_is_followed_up_and_down() {
+        let seconds = film(12, |s| if (4..8).contains(&s) { 1500 } else { 400 }, None);
+        for (range, wanted) in [(2..4, 400.0), (6..8, 1500.0), (10..12, 400.0)] {
+            let mean = seconds[range.clone()].iter().map(|s| kbps(s)).sum::<f64>() / range.len() as f64;
+            assert!((0.8..1.15).contains(&(mean / wanted)), "{range:?}: {mean} of {wanted} kbit/s");
+        }
+        assert!(seconds.iter().all(|s| (15..=30).contains(&s.len())), "frames: {:?}", seconds.iter().map(Vec::len));
+    }
+
+    #[test]
+    fn a_key_frame_comes_first_and_when_asked_for() {
+        let keys: Vec<usize> = film(4, |_| 800, Some(2)).iter().map(|s| s.iter().filter(|f| f.key).count()).collect();
+        assert_eq!(keys, [1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn frames_are_on_the_shelf_whole() {
+        use paceline_flow::FramePiece;
+        use paceline_units::StreamId;
+        let range = (Rate::from_kbps(30), Rate::from_kbps(2500));
+        let shelf = Shelf::default();
+        let mut source = Box::new(Vp8::new(Box::new(gradient))).make(Time::ZERO, range, 7, shelf.clone()).unwrap();
+        source.set_target(Time::ZERO, Rate::from_kbps(800));
+        let frame = source.poll_frame(Time::ZERO).unwrap();
+        let mut bytes = vec![0; frame.size.as_bytes() as usize];
+        let first = shelf.read(&FramePiece { stream: StreamId(0), timestamp: 7, offset: 0 }, &mut bytes);
+        assert!(frame.key && first.is_some_and(|first| first & 1 == 0));
+        // A key frame's start code (RFC 6386, section 9.1) follows the three bytes of the frame tag.
+        assert_eq!(bytes[2..5], [0x9D, 0x01, 0x2A]);
+        let late = source.poll_frame(Time::from_secs(1)).unwrap();
+        assert_eq!(late.captured, Time::from_secs(1), "a camera does not wait");
+    }
+}
