@@ -4,10 +4,10 @@ use crate::browsers::Browsers;
 use crate::classify::{ByDescription, Directory, Rendered};
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::mode::{Mode, mode, trials};
-use crate::ours::{OurEnd, Ours, Question};
+use crate::ours::{OurEnd, Ours, Question, encodes, source};
 use crate::signalling::{Description, SdpError, over_udp, with_rates};
 use crate::stats::{Look, OLDEST, Statistics};
-use paceline::Registry;
+use paceline::{FecScheme, MediaKind, Registry};
 use paceline_chromium::{Error, Page};
 use paceline_lab::plan::{FlowPlan, MediaPlan, Plan};
 use paceline_lab::rows::Row;
@@ -111,7 +111,7 @@ impl Calls {
             let at = SocketAddrV4::new(address_of(side), port_of(id));
             let (registry, streams, signals) = (run.registry, run.streams, run.signals);
             let endpoint = match run.senders[id] == side {
-                true => Endpoint::sender(id, flow, media, registry, streams, signals, at, None),
+                true => Endpoint::sender(id, flow, media, registry, streams, signals, at, source()),
                 false => Endpoint::receiver(id, flow, media, registry, streams, signals, at),
             };
             let endpoint = endpoint.map_err(|error| broken(flow, &error.into()))?;
@@ -171,7 +171,13 @@ pub fn refusal(plan: &Plan, registry: &Registry) -> Option<WorldError> {
                 "one stream of video is a call",
             );
         };
-        if stream.kind != paceline::MediaKind::Video {
+        if media.protection.fec != FecScheme::None {
+            return refused(
+                format!("flow `{id}` has forward error correction, which these calls do without"),
+                "--set flow.ID.protection.fec=none",
+            );
+        }
+        if stream.kind != MediaKind::Video {
             return refused(
                 format!("flow `{id}` is of audio, and a call is of video"),
                 "the worlds `sim` and `testbed` have audio",
@@ -181,6 +187,10 @@ pub fn refusal(plan: &Plan, registry: &Registry) -> Option<WorldError> {
             return Some(WorldError::UnknownController { flow: id.clone(), name: name.clone() });
         };
         match mode(entry) {
+            Some(Mode::SendSide) if !encodes() => {
+                let hint = "the feature `video` of paceline-call brings one; `browser` of the command does";
+                return refused(format!("flow `{id}`: this build has no encoder for what our end sends"), hint);
+            }
             Some(_) => {}
             None => {
                 return refused(
@@ -303,7 +313,11 @@ impl Held<'_> {
     fn statistics(&self, page: &Page, statistics: &mut Statistics) -> Result<(), Error> {
         let look = Look::read(page.evaluate("statistics()")?);
         let at = self.run.clock.now();
-        statistics.looked(at, look, |stamp| self.of_stamp(stamp), self.run.signals, &mut |row| self.tell(row));
+        statistics.looked(at, look, |stamp| self.of_stamp(stamp), &mut |row| {
+            if self.run.signals || !matches!(row, Row::Signal { .. }) {
+                self.tell(row);
+            }
+        });
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Our ends of calls. One loop serves those of a side; the threads of their calls ask them for what ends say of themselves.
 
-use crate::endpoint::{Endpoint, EndpointError};
+use crate::endpoint::{Endpoint, EndpointError, MakeSource};
 use paceline_lab::rows::Row;
 use paceline_live::clock::Monotonic;
 use paceline_live::media::Served;
@@ -26,6 +26,23 @@ enum Ask {
 pub struct Question {
     ask: Ask,
     answer: Sender<Result<String, EndpointError>>,
+}
+
+/// What our senders send: the camera's pictures, encoded. None: this build has no encoder, and [`encodes`] says so.
+pub fn source() -> Option<Box<dyn MakeSource>> {
+    #[cfg(feature = "video")]
+    {
+        let camera = crate::camera::Camera::default();
+        let sees = move |number: u64, picture: &mut Vec<u8>| camera.picture(number, picture);
+        Some(Box::new(crate::endpoint::video::Vp8::new(Box::new(sees))))
+    }
+    #[cfg(not(feature = "video"))]
+    None
+}
+
+/// Whether this build can encode what our senders send.
+pub fn encodes() -> bool {
+    cfg!(feature = "video")
 }
 
 /// How the thread of a call speaks to an end of ours. None: the end is gone.

@@ -11,33 +11,87 @@ use serde_json::Value;
 /// What quality may be limited by, as Chromium says it.
 const LIMITS: &[&str] = &["none", "cpu", "bandwidth", "other"];
 
-/// What a Chromium that sends shows. Those "in the second" are of what happened since the look before.
-pub const SENDS: &[SignalSpec] = &[
-    SignalSpec::series("available outgoing bitrate", "bit/s"),
-    SignalSpec::series("encoder target", "bit/s"),
-    SignalSpec::series("frames sent", "1/s"),
-    SignalSpec::series("encode time", "ms"),
-    SignalSpec::series("pacer delay", "ms"),
-    SignalSpec::series("quantizer", ""),
-    SignalSpec::series("frame height", "px"),
-    SignalSpec::state("quality limited by", LIMITS),
-    SignalSpec::series("rtt of checks", "ms"),
+/// A signal, and how two looks at an end give its value: this one, the one before, and the seconds between, if there was one.
+struct Shown<T> {
+    spec: SignalSpec,
+    value: fn(now: &T, was: &T, seconds: Option<f64>) -> Option<f64>,
+}
+
+const fn series<T>(name: &'static str, unit: &'static str, value: fn(&T, &T, Option<f64>) -> Option<f64>) -> Shown<T> {
+    Shown { spec: SignalSpec::series(name, unit), value }
+}
+
+/// What a Chromium that sends shows. To add one: a line here.
+const OF_SENDER: [Shown<Sending>; 9] = [
+    series("available outgoing bitrate", "bit/s", |now, _, _| now.pair.available_outgoing_bitrate),
+    series("encoder target", "bit/s", |now, _, _| now.outbound.target_bitrate),
+    series("frames sent", "1/s", |now, was, s| Some((now.outbound.frames_sent - was.outbound.frames_sent) / s?)),
+    series("encode time", "ms", |now, was, _| {
+        let frames = now.outbound.frames_encoded - was.outbound.frames_encoded;
+        mean(1e3 * (now.outbound.total_encode_time - was.outbound.total_encode_time), frames)
+    }),
+    series("pacer delay", "ms", |now, was, _| {
+        let packets = now.outbound.packets_sent - was.outbound.packets_sent;
+        mean(1e3 * (now.outbound.total_packet_send_delay - was.outbound.total_packet_send_delay), packets)
+    }),
+    series("quantizer", "", |now, was, _| {
+        mean(now.outbound.qp_sum - was.outbound.qp_sum, now.outbound.frames_encoded - was.outbound.frames_encoded)
+    }),
+    series("frame height", "px", |now, _, _| now.outbound.frame_height),
+    Shown {
+        spec: SignalSpec::state("quality limited by", LIMITS),
+        value: |now, _, _| {
+            let reason = now.outbound.quality_limitation_reason.as_deref()?;
+            LIMITS.iter().position(|known| *known == reason).map(|index| index as f64)
+        },
+    },
+    series("rtt of checks", "ms", |now, _, _| now.pair.current_round_trip_time.map(|seconds| 1e3 * seconds)),
 ];
 
-/// What a Chromium that receives shows.
-pub const RECEIVES: &[SignalSpec] = &[
-    SignalSpec::series("frames decoded", "1/s"),
-    SignalSpec::series("frames dropped", "1/s"),
-    SignalSpec::series("freezes", ""),
-    SignalSpec::series("freeze time", "s"),
-    SignalSpec::series("jitter buffer delay", "ms"),
-    SignalSpec::series("jitter buffer target", "ms"),
-    SignalSpec::series("processing delay", "ms"),
-    SignalSpec::series("decode time", "ms"),
-    SignalSpec::series("frame height", "px"),
-    SignalSpec::series("NACKs", "1/s"),
-    SignalSpec::series("PLIs", "1/s"),
+/// What a Chromium that receives shows. To add one: a line here.
+const OF_RECEIVER: [Shown<Inbound>; 11] = [
+    series("frames decoded", "1/s", |now, was, s| Some((now.frames_decoded - was.frames_decoded) / s?)),
+    series("frames dropped", "1/s", |now, was, s| Some((now.frames_dropped - was.frames_dropped) / s?)),
+    series("freezes", "", |now, _, _| Some(now.freeze_count)),
+    series("freeze time", "s", |now, _, _| Some(now.total_freezes_duration)),
+    series("jitter buffer delay", "ms", |now, was, _| {
+        let emitted = now.jitter_buffer_emitted_count - was.jitter_buffer_emitted_count;
+        mean(1e3 * (now.jitter_buffer_delay - was.jitter_buffer_delay), emitted)
+    }),
+    series("jitter buffer target", "ms", |now, was, _| {
+        let emitted = now.jitter_buffer_emitted_count - was.jitter_buffer_emitted_count;
+        mean(1e3 * (now.jitter_buffer_target_delay - was.jitter_buffer_target_delay), emitted)
+    }),
+    series("processing delay", "ms", |now, was, _| {
+        mean(1e3 * (now.total_processing_delay - was.total_processing_delay), now.frames_decoded - was.frames_decoded)
+    }),
+    series("decode time", "ms", |now, was, _| {
+        mean(1e3 * (now.total_decode_time - was.total_decode_time), now.frames_decoded - was.frames_decoded)
+    }),
+    series("frame height", "px", |now, _, _| now.frame_height),
+    series("NACKs", "1/s", |now, was, s| Some((now.nack_count - was.nack_count) / s?)),
+    series("PLIs", "1/s", |now, was, s| Some((now.pli_count - was.pli_count) / s?)),
 ];
+
+/// The signals of a Chromium that sends.
+pub const SENDS: &[SignalSpec] = &specs(&OF_SENDER);
+
+/// The signals of a Chromium that receives.
+pub const RECEIVES: &[SignalSpec] = &specs(&OF_RECEIVER);
+
+const fn specs<T, const N: usize>(shown: &[Shown<T>; N]) -> [SignalSpec; N] {
+    let mut specs = [SignalSpec::series("", ""); N];
+    let mut index = 0;
+    while index < N {
+        specs[index] = shown[index].spec;
+        index += 1;
+    }
+    specs
+}
+
+fn mean(sum: f64, n: f64) -> Option<f64> {
+    (n > 0.0).then_some(sum / n)
+}
 
 /// Bytes of a packet that Chromium counts neither as payload nor as header: IP, UDP, and SRTP's tag.
 const UNCOUNTED: u64 = IP_UDP_HEADERS.as_bytes() + SRTP_TAG;
@@ -45,12 +99,15 @@ const UNCOUNTED: u64 = IP_UDP_HEADERS.as_bytes() + SRTP_TAG;
 /// What SRTP adds to each packet (AES-CM with HMAC-SHA1-80).
 pub const SRTP_TAG: u64 = 10;
 
-/// One look, as the page hands it over.
+/// No row is told later than this after its time: the track puts rows of many threads in order within a second.
+pub const OLDEST: TimeDelta = TimeDelta::from_millis(700);
+
+/// One look at an end, as the page hands it over. Names are those of the W3C's identifiers for statistics.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Look {
     /// When, ms since 1970.
-    pub now: f64,
+    now: f64,
     pair: Option<Pair>,
     outbound: Option<Outbound>,
     remote: Option<Remote>,
@@ -105,6 +162,13 @@ struct Inbound {
     pli_count: f64,
 }
 
+/// What a sender says of itself.
+#[derive(Clone, Debug, Default)]
+struct Sending {
+    pair: Pair,
+    outbound: Outbound,
+}
+
 impl Look {
     /// Reads what the page says; nothing of it where it is no look.
     pub fn read(value: Value) -> Self {
@@ -116,105 +180,163 @@ impl Look {
 #[derive(Clone, Debug)]
 pub struct Statistics {
     flow: FlowId,
-    before: Look,
+    /// When the last look was, ms since 1970; none: there was none.
+    looked: Option<f64>,
+    sending: Sending,
+    remote: Remote,
+    inbound: Inbound,
 }
 
 impl Statistics {
     /// Of an end of this flow.
     pub fn new(flow: FlowId) -> Self {
-        Self { flow, before: Look::default() }
+        let (sending, remote, inbound) = Default::default();
+        Self { flow, looked: None, sending, remote, inbound }
     }
 
-    /// What a look at time `at` adds; `of_stamp` says which time a stamp of the page's clock is, in ms since 1970. Signals
-    /// only if they are wanted.
-    pub fn looked(
-        &mut self,
+    /// What a look at time `at` adds; `of_stamp` says which time a stamp of the page's clock is, in ms since 1970.
+    pub fn looked(&mut self, at: Time, look: Look, of_stamp: impl Fn(f64) -> Time, tell: &mut dyn FnMut(Row)) {
+        let seconds = self.looked.map(|before| (look.now - before) / 1e3).filter(|seconds| *seconds > 0.0);
+        self.looked = Some(look.now);
+        if let Some(outbound) = look.outbound {
+            let now = Sending { pair: look.pair.unwrap_or_default(), outbound };
+            let was = std::mem::replace(&mut self.sending, now);
+            self.decision(at, &was.outbound, seconds, tell);
+            self.signals(at, HalfName::Send, &OF_SENDER, (&self.sending, &was), seconds, tell);
+        }
+        if let Some(now) = look.remote.filter(|now| now.timestamp > self.remote.timestamp) {
+            let was = std::mem::replace(&mut self.remote, now);
+            // The stamp is that of the report.
+            self.report(of_stamp(now.timestamp).clamp(at - OLDEST, at), &was, tell);
+        }
+        if let Some(now) = look.inbound {
+            let was = std::mem::replace(&mut self.inbound, now);
+            self.signals(at, HalfName::Receive, &OF_RECEIVER, (&self.inbound, &was), seconds, tell);
+        }
+    }
+
+    /// The target is the encoder's, with the headers that the packets of the last second had. The pacer's rate is not told.
+    fn decision(&self, at: Time, was: &Outbound, seconds: Option<f64>, tell: &mut dyn FnMut(Row)) {
+        let now = &self.sending.outbound;
+        let (Some(target), Some(seconds)) = (now.target_bitrate, seconds) else { return };
+        let packets = now.packets_sent - was.packets_sent;
+        let headers = now.header_bytes_sent - was.header_bytes_sent + packets * UNCOUNTED as f64;
+        let target = Rate::from_bps_f64(target + headers.max(0.0) * 8.0 / seconds);
+        tell(Row::Decision { at, flow: self.flow, target, pacing: target });
+    }
+
+    /// What the receiver reported since: of several reports the mean round trip.
+    fn report(&self, at: Time, was: &Remote, tell: &mut dyn FnMut(Row)) {
+        let (now, flow) = (&self.remote, self.flow);
+        let n = now.round_trip_time_measurements - was.round_trip_time_measurements;
+        if let Some(rtt) = mean(now.total_round_trip_time - was.total_round_trip_time, n) {
+            tell(Row::RoundTrip { at, flow, rtt: TimeDelta::from_secs_f64(rtt) });
+        }
+        if let Some(fraction) = now.fraction_lost {
+            tell(Row::FractionLost { at, flow, fraction });
+        }
+    }
+
+    fn signals<T>(
+        &self,
         at: Time,
-        look: Look,
-        of_stamp: impl Fn(f64) -> Time,
-        signals: bool,
+        half: HalfName,
+        shown: &[Shown<T>],
+        (now, was): (&T, &T),
+        seconds: Option<f64>,
         tell: &mut dyn FnMut(Row),
     ) {
-        let before = std::mem::replace(&mut self.before, look);
-        let (look, flow) = (&self.before, self.flow);
-        let seconds = (look.now - before.now) / 1e3;
-        // The first look is no interval.
-        let passed = (before.now > 0.0 && seconds > 0.0).then_some(seconds);
-        let mut shown: Vec<(HalfName, u8, Option<f64>)> = Vec::new();
-        if let Some(pair) = look.pair.filter(|_| look.outbound.is_some()) {
-            shown.push((HalfName::Send, 0, pair.available_outgoing_bitrate));
-            shown.push((HalfName::Send, 8, pair.current_round_trip_time.map(|s| s * 1e3)));
-        }
-        if let Some(now) = &look.outbound {
-            let was = before.outbound.clone().unwrap_or_default();
-            let over = |sum: f64, n: f64| (n > 0.0).then_some(sum / n);
-            if let (Some(target), Some(seconds)) = (now.target_bitrate, passed) {
-                let packets = now.packets_sent - was.packets_sent;
-                let headers = now.header_bytes_sent - was.header_bytes_sent + packets * UNCOUNTED as f64;
-                let target = Rate::from_bps((target + headers.max(0.0) * 8.0 / seconds).max(0.0) as u64);
-                tell(Row::Decision { at, flow, target, pacing: target });
-            }
-            let frames = now.frames_encoded - was.frames_encoded;
-            let limit = now.quality_limitation_reason.as_deref();
-            let limit = limit.and_then(|reason| LIMITS.iter().position(|known| *known == reason));
-            shown.extend([
-                (HalfName::Send, 1, now.target_bitrate),
-                (HalfName::Send, 2, passed.map(|s| (now.frames_sent - was.frames_sent) / s)),
-                (HalfName::Send, 3, over((now.total_encode_time - was.total_encode_time) * 1e3, frames)),
-                (
-                    HalfName::Send,
-                    4,
-                    over(
-                        (now.total_packet_send_delay - was.total_packet_send_delay) * 1e3,
-                        now.packets_sent - was.packets_sent,
-                    ),
-                ),
-                (HalfName::Send, 5, over(now.qp_sum - was.qp_sum, frames)),
-                (HalfName::Send, 6, now.frame_height),
-                (HalfName::Send, 7, limit.map(|index| index as f64)),
-            ]);
-        }
-        if let Some(now) = look.remote.filter(|now| now.timestamp > before.remote.unwrap_or_default().timestamp) {
-            let was = before.remote.unwrap_or_default();
-            // A stamp is of the report, which may be a second old; rows are told within a second of their time.
-            let reported = of_stamp(now.timestamp).clamp(at - OLDEST, at);
-            let n = now.round_trip_time_measurements - was.round_trip_time_measurements;
-            if n > 0.0 {
-                let mean = (now.total_round_trip_time - was.total_round_trip_time) / n;
-                let rtt = TimeDelta::from_nanos((mean * 1e9) as i64);
-                tell(Row::RoundTrip { at: reported, flow, rtt });
-            }
-            if let Some(fraction) = now.fraction_lost {
-                tell(Row::FractionLost { at: reported, flow, fraction });
-            }
-        }
-        if let Some(now) = &look.inbound {
-            let was = before.inbound.unwrap_or_default();
-            let over = |sum: f64, n: f64| (n > 0.0).then_some(sum * 1e3 / n);
-            let rate = |now: f64, was: f64| passed.map(|seconds| (now - was) / seconds);
-            let emitted = now.jitter_buffer_emitted_count - was.jitter_buffer_emitted_count;
-            let decoded = now.frames_decoded - was.frames_decoded;
-            shown.extend([
-                (HalfName::Receive, 0, rate(now.frames_decoded, was.frames_decoded)),
-                (HalfName::Receive, 1, rate(now.frames_dropped, was.frames_dropped)),
-                (HalfName::Receive, 2, Some(now.freeze_count)),
-                (HalfName::Receive, 3, Some(now.total_freezes_duration)),
-                (HalfName::Receive, 4, over(now.jitter_buffer_delay - was.jitter_buffer_delay, emitted)),
-                (HalfName::Receive, 5, over(now.jitter_buffer_target_delay - was.jitter_buffer_target_delay, emitted)),
-                (HalfName::Receive, 6, over(now.total_processing_delay - was.total_processing_delay, decoded)),
-                (HalfName::Receive, 7, over(now.total_decode_time - was.total_decode_time, decoded)),
-                (HalfName::Receive, 8, now.frame_height),
-                (HalfName::Receive, 9, rate(now.nack_count, was.nack_count)),
-                (HalfName::Receive, 10, rate(now.pli_count, was.pli_count)),
-            ]);
-        }
-        for (half, signal, value) in shown {
-            if let Some(value) = value.filter(|value| signals && value.is_finite()) {
-                tell(Row::Signal { at, flow, half, signal, value });
+        for (index, Shown { value, .. }) in shown.iter().enumerate() {
+            if let Some(value) = value(now, was, seconds).filter(|value| value.is_finite()) {
+                tell(Row::Signal { at, flow: self.flow, half, signal: index as u8, value });
             }
         }
     }
 }
 
-/// No row is told later than this after its time.
-pub const OLDEST: TimeDelta = TimeDelta::from_millis(700);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told(looks: &[(i64, Value)]) -> Vec<Row> {
+        let (mut statistics, mut rows) = (Statistics::new(FlowId(2)), Vec::new());
+        for (second, look) in looks {
+            let of_stamp = |ms: f64| Time::from_millis(ms as i64 - 5_000);
+            statistics.looked(Time::from_secs(*second), Look::read(look.clone()), of_stamp, &mut |row| rows.push(row));
+        }
+        rows
+    }
+
+    fn signal(rows: &[Row], half: HalfName, name: &str) -> Vec<f64> {
+        let table = if half == HalfName::Send { SENDS } else { RECEIVES };
+        let index = table.iter().position(|spec| spec.name == name).unwrap() as u8;
+        let value = |row: &Row| match *row {
+            Row::Signal { half: of, signal, value, .. } if (of, signal) == (half, index) => Some(value),
+            _ => None,
+        };
+        rows.iter().filter_map(value).collect()
+    }
+
+    /// In a second 100 packets left with 1600 bytes of RTP headers: 300 kbit/s and (1600 + 100 x 38) x 8 bit/s.
+    #[test]
+    fn a_sender_becomes_decisions_reports_and_signals() {
+        let look = |now: u32, packets: u32, reports: u32, reported: u32| {
+            json!({
+                "now": now,
+                "pair": {"availableOutgoingBitrate": 450_000, "currentRoundTripTime": 0.05, "nominated": true},
+                "outbound": {
+                    "targetBitrate": 300_000, "packetsSent": packets, "headerBytesSent": 16 * packets,
+                    "totalPacketSendDelay": 0.002 * packets as f64, "framesSent": packets / 4,
+                    "framesEncoded": packets / 4, "qpSum": 10 * packets, "qualityLimitationReason": "bandwidth",
+                },
+                "remote": {
+                    "timestamp": reported, "fractionLost": 0.25, "roundTripTimeMeasurements": reports,
+                    "totalRoundTripTime": 0.06 * reports as f64,
+                },
+                "inbound": null,
+            })
+        };
+        let rows = told(&[(1, look(6000, 10, 1, 5900)), (2, look(7000, 110, 3, 6200)), (3, look(8000, 110, 3, 6200))]);
+        let (at, flow, target) = (Time::from_secs(2), FlowId(2), Rate::from_bps(300_000 + (1600 + 3800) * 8));
+        assert!(rows.contains(&Row::Decision { at, flow, target, pacing: target }), "{rows:?}");
+        let (at, target) = (Time::from_secs(3), Rate::from_kbps(300));
+        assert!(rows.contains(&Row::Decision { at, flow, target, pacing: target }), "nothing was sent: {rows:?}");
+        assert_eq!(rows.iter().filter(|row| matches!(row, Row::Decision { .. })).count(), 2, "one look is no interval");
+
+        let rtt = TimeDelta::from_millis(60);
+        // The second report was stamped 1.2 s, and 0.8 s old it is told as 0.7 s old.
+        let reported = [900, 1300].map(|ms| Row::RoundTrip { at: Time::from_millis(ms), flow, rtt });
+        let trips: Vec<Row> = rows.iter().filter(|row| matches!(row, Row::RoundTrip { .. })).copied().collect();
+        assert_eq!(trips, reported);
+        assert_eq!(rows.iter().filter(|row| matches!(row, Row::FractionLost { fraction: 0.25, .. })).count(), 2);
+
+        let of = |name| signal(&rows, HalfName::Send, name);
+        assert_eq!(of("available outgoing bitrate"), [450e3; 3]);
+        assert_eq!((of("frames sent"), of("quality limited by")), (vec![25.0, 0.0], vec![2.0; 3]));
+        assert!(of("pacer delay").iter().all(|ms| (1.99..2.01).contains(ms)) && of("pacer delay").len() == 2);
+        assert_eq!(of("rtt of checks"), [50.0; 3]);
+        assert!(signal(&rows, HalfName::Receive, "freezes").is_empty());
+    }
+
+    #[test]
+    fn a_receiver_becomes_signals() {
+        let look = |now: u32, frames: u32, freezes: u32| {
+            json!({"now": now, "pair": {}, "inbound": {
+                "framesDecoded": frames, "freezeCount": freezes, "totalFreezesDuration": 0.5 * freezes as f64,
+                "jitterBufferDelay": 0.04 * frames as f64, "jitterBufferEmittedCount": frames, "frameHeight": 360,
+            }})
+        };
+        let rows = told(&[(1, look(6000, 30, 0)), (2, look(8000, 80, 2))]);
+        let of = |name| signal(&rows, HalfName::Receive, name);
+        assert_eq!(
+            (of("frames decoded"), of("freezes"), of("freeze time")),
+            (vec![25.0], vec![0.0, 2.0], vec![0.0, 1.0])
+        );
+        assert!(
+            of("jitter buffer delay").iter().all(|ms| (39.9..40.1).contains(ms)) && of("frame height") == [360.0; 2]
+        );
+        assert!(rows.iter().all(|row| matches!(row, Row::Signal { half: HalfName::Receive, .. })), "{rows:?}");
+        assert!(told(&[(1, json!(null)), (2, json!({"now": "never"}))]).is_empty(), "what is no look is nothing");
+    }
+}
