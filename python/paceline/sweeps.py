@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -142,10 +143,10 @@ def _ray(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any,
     remote: Any = ray.remote(max_retries=3)(_rows)
     sent = ray.put(job)
     # No more are asked for than can soon be worked at: a million jobs are not a million promises.
-    waiting = [remote.remote(*b, job=sent) for b, _ in zip(batches, range(4 * workers))]
+    waiting = [remote.remote(*b, job=sent) for b in islice(batches, 4 * workers)]
     while waiting:
         done, waiting = ray.wait(waiting)
-        waiting += [remote.remote(*b, job=sent) for b, _ in zip(batches, done)]
+        waiting += [remote.remote(*b, job=sent) for b in islice(batches, len(done))]
         yield from ray.get(done)
 
 

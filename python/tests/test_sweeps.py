@@ -92,7 +92,7 @@ def test_ray_makes_the_same(local, tmp_path):
     ray = pytest.importorskip("ray", reason="the engine `ray` is not installed")
     ray.init(num_cpus=2, include_dashboard=False)
     try:
-        paceline.sweep(GRID, out=tmp_path / "ray", engine="ray", batch=2 * SEEDS)
+        paceline.sweep(GRID, out=tmp_path / "ray", engine="ray", batch=SEEDS // 2)
     finally:
         ray.shutdown()
     assert same(local, tmp_path / "ray")
