@@ -170,10 +170,12 @@ pub fn evaluate(
     })
 }
 
-/// What an observation is made of, then what is true of a step: name, unit, meaning.
+/// Name, unit and meaning of each.
+type Told = Vec<(&'static str, &'static str, &'static str)>;
+
+/// What an observation is made of, then what is true of a step.
 #[pyfunction]
-pub fn quantities() -> (Vec<(&'static str, &'static str, &'static str)>, Vec<(&'static str, &'static str, &'static str)>)
-{
+pub fn quantities() -> (Told, Told) {
     let told = |of: &[Quantity]| of.iter().map(|q| (q.name, q.unit, q.meaning)).collect();
     (told(&FEATURES), told(&TRUTHS))
 }
