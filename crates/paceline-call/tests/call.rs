@@ -321,3 +321,20 @@ fn a_browser_that_our_receiver_steers() {
     let gradients = kept.count(|row| matches!(row, Row::Signal { half: HalfName::Receive, .. }));
     assert!(gradients > 1000, "our half shows itself: {gradients}");
 }
+
+/// Our end sends what a real encoder makes of the camera; the browser reports each packet, and shows the pictures.
+#[cfg(feature = "video")]
+#[test]
+fn a_browser_that_our_sender_sends_to() {
+    if !possible() {
+        return;
+    }
+    for controller in ["gcc-tfb", "scream"] {
+        let kept = call(controller, "20s");
+        kept.is_a_call();
+        let targets = kept.count(|row| matches!(row, Row::Decision { target, .. } if *target > Rate::from_kbps(50)));
+        assert!(targets > 10, "{controller}: {targets} decisions");
+        let decoded = kept.signal(HalfName::Receive, 0);
+        assert!(decoded.len() >= 14, "{controller}: what the browser says of its decoder: {decoded:?}");
+    }
+}
