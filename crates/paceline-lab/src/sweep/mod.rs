@@ -189,7 +189,7 @@ impl Sweep {
     /// The sweep of this text.
     ///
     /// # Errors
-    /// The text is none, or a first or last value of an axis makes no plan; of other points [`Sweep::plan`] says so.
+    /// The text is none, or a first or last value of an axis makes no plan; of other points its job says so.
     pub fn load(origin: &Origin, registry: &Registry) -> Result<Self, Problem> {
         let file: SweepFile = scenario::parse(&origin.name, &origin.text)?;
         let complain = |message: &str| Problem::of(&origin.name, &origin.text, message);
