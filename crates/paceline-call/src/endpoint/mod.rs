@@ -456,7 +456,7 @@ fn sender_report(bytes: &[u8], of: u32) -> Option<(Duration, u32)> {
     const NTP_TO_1970: Duration = Duration::from_secs(2_208_988_800);
     parse_compound(bytes).ok()?.into_iter().find_map(|packet| match packet {
         Rtcp::SenderReport { ssrc, ntp, rtp_timestamp, .. } if ssrc == of => {
-            let fraction = Duration::from_nanos((ntp & 0xFFFF_FFFF) * 1_000_000_000 >> 32);
+            let fraction = Duration::from_nanos(((ntp & 0xFFFF_FFFF) * 1_000_000_000) >> 32);
             let since_1900 = Duration::from_secs(ntp >> 32) + fraction;
             Some((since_1900.checked_sub(NTP_TO_1970)?, rtp_timestamp))
         }

@@ -9,10 +9,13 @@ const KEPT: usize = 1024;
 
 /// The last frames of one stream by their RTP timestamps; copies are the same shelf.
 #[derive(Clone, Debug, Default)]
-pub struct Shelf(Arc<Mutex<VecDeque<(u32, Vec<u8>)>>>);
+pub struct Shelf(Arc<Mutex<Frames>>);
+
+/// RTP timestamp and bytes, oldest first.
+type Frames = VecDeque<(u32, Vec<u8>)>;
 
 impl Shelf {
-    fn frames(&self) -> MutexGuard<'_, VecDeque<(u32, Vec<u8>)>> {
+    fn frames(&self) -> MutexGuard<'_, Frames> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
