@@ -2,8 +2,12 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "../examples/end/steps.rs"]
+mod steps;
+
 use paceline::Registry;
 use paceline_call::{BrowserWorld, registry};
+use paceline_flow::IP_UDP_HEADERS;
 use paceline_lab::rows::{HalfName, PacketClass, Row, RowSink};
 use paceline_lab::scenario::{Changes, Origin, load};
 use paceline_lab::world::World;
@@ -66,10 +70,19 @@ impl RowSink for Kept {
 
 /// A call under this controller, so long.
 fn call(controller: &str, duration: &str) -> Kept {
-    let registry = registry(Registry::standard());
+    call_of(Registry::standard(), controller, duration, &[])
+}
+
+/// The same with a controller of this registry, and with some of the link's keys set.
+fn call_of(controllers: Registry, controller: &str, duration: &str, settings: &[&str]) -> Kept {
+    let registry = registry(controllers);
     let changes = Changes {
         controller: Some(controller.to_owned()),
-        settings: vec![format!("duration={duration}").parse().unwrap()],
+        settings: [format!("duration={duration}").as_str()]
+            .iter()
+            .chain(settings)
+            .map(|s| s.parse().unwrap())
+            .collect(),
         ..Changes::default()
     };
     let plan = load(&Origin::from_text("call", CALL), &changes, &registry).unwrap();
@@ -96,8 +109,15 @@ impl Kept {
 
     /// Values of a signal.
     fn signal(&self, half: HalfName, index: u8) -> Vec<f64> {
+        self.signal_between(half, index, Time::ZERO, Time::MAX)
+    }
+
+    /// Values of a signal between two times.
+    fn signal_between(&self, half: HalfName, index: u8, from: Time, to: Time) -> Vec<f64> {
         let value = |row: &Row| match row {
-            Row::Signal { half: of, signal, value, .. } if (*of, *signal) == (half, index) => Some(*value),
+            Row::Signal { at, half: of, signal, value, .. } if (*of, *signal) == (half, index) => {
+                (from..to).contains(at).then_some(*value)
+            }
             _ => None,
         };
         self.rows.iter().filter_map(value).collect()
@@ -320,6 +340,54 @@ fn a_browser_that_our_receiver_steers() {
     assert!((15..=200).contains(&rembs) && available.len() >= 14, "{rembs} REMBs, {available:?}");
     let gradients = kept.count(|row| matches!(row, Row::Signal { half: HalfName::Receive, .. }));
     assert!(gradients > 1000, "our half shows itself: {gradients}");
+}
+
+/// Chromium's estimate is what our receiver asks for, within 1 % and two seconds, four when it rises; and over five seconds
+/// it sends what a video of that rate comes to: less at the lowest, where its smallest picture is not worth 150 kbit/s.
+#[test]
+fn a_browser_sends_what_our_receiver_asks_for() {
+    if !possible() {
+        return;
+    }
+    // kbit/s, from the second on, and the least share of it that is sent.
+    const ASKED: [(u64, i64, f64); 4] = [(300, 0, 0.80), (1000, 14, 0.90), (150, 28, 0.60), (300, 42, 0.80)];
+    const END: i64 = 56;
+    let mut controllers = Registry::standard();
+    controllers.add(steps::remb(
+        ASKED.iter().map(|(kbps, at, _)| (TimeDelta::from_secs(*at), Rate::from_kbps(*kbps))).collect(),
+    ));
+    let kept = call_of(controllers, "remb", &format!("{END}s"), &["path.forward.capacity=3Mbps"]);
+    // The steps count from the first packet on.
+    let begin = kept.rows.iter().find_map(|row| match row {
+        Row::Arrived { at, packet, .. } if packet.class == PacketClass::Media => Some(*at),
+        _ => None,
+    });
+    let begin = begin.unwrap();
+    for (step, (kbps, at, least)) in ASKED.into_iter().enumerate() {
+        let rises = step > 0 && ASKED[step - 1].0 < kbps;
+        let from = begin + TimeDelta::from_secs(at + if rises { 4 } else { 2 });
+        let to = ASKED.get(step + 1).map_or(Time::from_secs(END - 1), |next| begin + TimeDelta::from_secs(next.1));
+        let available: Vec<f64> = kept.signal_between(HalfName::Send, 0, from, to);
+        let off = available.iter().map(|bps| bps / kbps as f64 / 1e3).collect::<Vec<_>>();
+        eprintln!("asked for {kbps}: available {off:.3?} of it");
+        let mut window = from;
+        let mut shares = Vec::new();
+        while window + TimeDelta::from_secs(5) <= to {
+            let until = window + TimeDelta::from_secs(5);
+            let sent = kept.rows.iter().filter_map(|row| match row {
+                Row::Sent { at, packet, .. } if (window..until).contains(at) && !packet.class.goes_back() => {
+                    // What REMB counts: RTP packets, without the headers below them.
+                    Some(packet.size.saturating_sub(IP_UDP_HEADERS).as_bits())
+                }
+                _ => None,
+            });
+            shares.push(sent.sum::<u64>() as f64 / 5e3 / kbps as f64);
+            window += TimeDelta::from_secs(1);
+        }
+        eprintln!("asked for {kbps}: sent in 5 s {shares:.3?} of it");
+        assert!(available.len() >= 6 && off.iter().all(|off| (0.99..=1.01).contains(off)), "{kbps}: {off:?}");
+        assert!(shares.len() >= 4 && shares.iter().all(|s| (least..=1.05).contains(s)), "{kbps}: {shares:?}");
+    }
 }
 
 /// Our end sends what a real encoder makes of the camera; the browser reports each packet, and shows the pictures.

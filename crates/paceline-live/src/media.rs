@@ -2,7 +2,7 @@
 
 use crate::classify::port_of;
 use crate::clock::Monotonic;
-use crate::relay::receive_buffer;
+use crate::socket::{Room, Socket};
 use crate::track::Run;
 use crate::wait::{Rank, be_punctual};
 use hdrhistogram::Histogram;
@@ -11,32 +11,34 @@ use paceline_lab::media::MediaFlow;
 use paceline_lab::network::End;
 use paceline_lab::rows::Row;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use std::io::{self, IoSliceMut};
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-
-/// Room for one read: the kernel may join datagrams.
-const ROOM: usize = 65_536;
 
 /// The largest datagram that is sent: less than a packet of the link.
 const LARGEST: usize = 1500;
 
-/// Datagrams read in one call.
-const BATCH: usize = 16;
-
 /// One end of a media flow and its socket.
 pub struct MediaEnd {
+    half: Half,
+    line: Line,
+    stop: Time,
+}
+
+/// The end without its socket.
+struct Half {
     flow: MediaFlow,
     end: End,
-    socket: UdpSocket,
-    state: UdpSocketState,
-    peer: SocketAddr,
-    stop: Time,
     /// Its time never goes back, even if two packets' stamps do.
     last: Time,
+}
+
+/// The socket, and who is at the other end.
+struct Line {
+    socket: Socket,
+    peer: SocketAddr,
 }
 
 impl MediaEnd {
@@ -53,37 +55,28 @@ impl MediaEnd {
         peer: Ipv4Addr,
         stop: Time,
     ) -> io::Result<Self> {
-        let socket = UdpSocket::bind((address, port_of(id)))?;
-        let state = UdpSocketState::new((&socket).into())?;
-        receive_buffer(&socket)?;
+        let socket = Socket::bind(SocketAddrV4::new(address, port_of(id)))?;
         let peer = (peer, port_of(id)).into();
-        Ok(Self { flow, end, socket, state, peer, stop, last: Time::ZERO })
+        Ok(Self { half: Half { flow, end, last: Time::ZERO }, line: Line { socket, peer }, stop })
+    }
+}
+
+impl Half {
+    /// This time, or the last if that is later.
+    fn time(&mut self, at: Time) -> Time {
+        self.last = self.last.max(at);
+        self.last
     }
 
-    fn receive(&mut self, clock: &Monotonic, room: &mut Room, told: &Sender<Row>) -> io::Result<()> {
-        loop {
-            let mut slices = room.buffers.each_mut().map(|b| IoSliceMut::new(b));
-            let n = match self.state.recv((&self.socket).into(), &mut slices, &mut room.metas) {
-                Ok(n) => n,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // What an ICMP message said about an earlier packet.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
-                Err(error) => return Err(error),
-            };
-            for (buffer, meta) in room.buffers.iter().zip(&room.metas).take(n) {
-                let at = meta.timestamp.map_or_else(|| clock.now(), |stamp| clock.of_stamp(stamp));
-                let ecn = meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
-                // The kernel may join datagrams of one size.
-                for bytes in buffer[..meta.len].chunks(meta.stride.max(1)) {
-                    self.handle(at, bytes, ecn, told);
-                }
-            }
+    fn timeout(&self) -> Time {
+        match self.end {
+            End::Sender => self.flow.sender.poll_timeout(),
+            End::Receiver => self.flow.clock.when(self.flow.receiver.poll_timeout(), self.last),
         }
     }
 
-    fn handle(&mut self, at: Time, bytes: &[u8], ecn: Ecn, told: &Sender<Row>) {
-        let at = at.max(self.last);
-        self.last = at;
+    fn handle(&mut self, at: Time, bytes: &[u8], ecn: Ecn, line: &Line, told: &Sender<Row>) {
+        let at = self.time(at);
         match self.end {
             End::Sender => self.flow.sender.handle_packet(at, bytes),
             End::Receiver => {
@@ -91,16 +84,16 @@ impl MediaEnd {
                 self.flow.receiver.handle_packet(self.flow.clock.at(at), bytes, size, ecn);
             }
         }
-        self.drain(at, told);
+        self.drain(at, line, told);
     }
 
-    fn drain(&mut self, now: Time, told: &Sender<Row>) {
+    fn drain(&mut self, now: Time, line: &Line, told: &Sender<Row>) {
         let mut datagram = Datagram::new();
         let tell = |row| told.send(row).is_ok();
         match self.end {
             End::Sender => {
                 while self.flow.sender.poll_transmit(now, &mut datagram).is_some() {
-                    self.send(&datagram);
+                    line.send(&datagram);
                 }
                 while let Some(event) = self.flow.sender.poll_event() {
                     tell(self.flow.sender_row(now, event));
@@ -110,7 +103,7 @@ impl MediaEnd {
                 let reading = self.flow.clock.at(now);
                 if self.flow.receiver.poll_timeout() <= reading {
                     while self.flow.receiver.poll_transmit(reading, &mut datagram) {
-                        self.send(&datagram);
+                        line.send(&datagram);
                     }
                 }
                 while let Some(event) = self.flow.receiver.poll_event() {
@@ -119,20 +112,15 @@ impl MediaEnd {
             }
         }
     }
+}
 
-    /// Sends a datagram; what was only counted of it is zeros. What the system does not take is lost, as on a path.
+impl Line {
+    /// Sends a datagram; what was only counted of it is zeros.
     fn send(&self, datagram: &Datagram) {
         let mut bytes = [0; LARGEST];
         let len = (datagram.size() - IP_UDP_HEADERS).as_bytes() as usize;
         bytes[..datagram.bytes().len()].copy_from_slice(datagram.bytes());
-        let transmit = Transmit {
-            destination: self.peer,
-            ecn: EcnCodepoint::from_bits(datagram.ecn as u8),
-            contents: &bytes[..len],
-            segment_size: None,
-            src_ip: None,
-        };
-        let _ = self.state.try_send((&self.socket).into(), &transmit);
+        self.socket.send(self.peer, &bytes[..len], datagram.ecn);
     }
 }
 
@@ -140,10 +128,7 @@ impl Served for MediaEnd {
     type Room = Room;
 
     fn timeout(&self) -> Time {
-        match self.end {
-            End::Sender => self.flow.sender.poll_timeout(),
-            End::Receiver => self.flow.clock.when(self.flow.receiver.poll_timeout(), self.last),
-        }
+        self.half.timeout()
     }
 
     fn stop(&self) -> Time {
@@ -151,19 +136,19 @@ impl Served for MediaEnd {
     }
 
     fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.line.socket.fd()
     }
 
     fn serve(&mut self, now: Time, clock: &Monotonic, room: &mut Room, told: &Sender<Row>) -> io::Result<()> {
-        self.receive(clock, room, told)?;
-        let now = now.max(self.last);
-        self.last = now;
-        if self.timeout() <= now {
-            match self.end {
-                End::Sender => self.flow.sender.handle_timeout(now),
-                End::Receiver => self.flow.receiver.handle_timeout(self.flow.clock.at(now)),
+        let Self { half, line, .. } = self;
+        line.socket.receive(clock, room, |at, _, bytes, ecn| half.handle(at, bytes, ecn, line, told))?;
+        let now = half.time(now);
+        if half.timeout() <= now {
+            match half.end {
+                End::Sender => half.flow.sender.handle_timeout(now),
+                End::Receiver => half.flow.receiver.handle_timeout(half.flow.clock.at(now)),
             }
-            self.drain(now, told);
+            half.drain(now, line, told);
         }
         Ok(())
     }
@@ -188,18 +173,6 @@ pub trait Served {
 
 /// How often each end is served at least, and the wish to stop looked at.
 const LOOK: TimeDelta = TimeDelta::from_millis(50);
-
-/// Where datagrams are read into.
-pub struct Room {
-    buffers: [Vec<u8>; BATCH],
-    metas: [RecvMeta; BATCH],
-}
-
-impl Default for Room {
-    fn default() -> Self {
-        Self { buffers: std::array::from_fn(|_| vec![0; ROOM]), metas: [RecvMeta::default(); BATCH] }
-    }
-}
 
 /// How late timers were served, ns; ten seconds at most.
 pub type Lateness = Histogram<u64>;

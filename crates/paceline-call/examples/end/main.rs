@@ -7,15 +7,15 @@
 //! end send ADDRESS:PORT SECONDS gcc-tfb
 //! ```
 
-use paceline::{
-    Arrival, Config, Controller, Entry, FeedbackKind, Message, ReceiveHalf, Registry, Setup, SignalSpec, Signals,
-};
+mod steps;
+
+use paceline::Registry;
 use paceline_call::endpoint::Endpoint;
 use paceline_lab::rows::Row;
 use paceline_lab::scenario::{self, Changes, Origin};
 use paceline_live::clock::Monotonic;
 use paceline_live::wait::{Rank, Timing, be_punctual};
-use paceline_units::{Ecn, Rate, RemoteTime, Streams, Time, TimeDelta};
+use paceline_units::{Rate, Streams, Time, TimeDelta};
 use std::error::Error;
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc;
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let controller = next("a controller")?;
     let steps = args.map(|step| parse_step(&step)).collect::<Result<Vec<_>, _>>()?;
     let mut registry = Registry::standard();
-    registry.add(Entry::new("remb", "asks for what it is told to ask for", "nobody", Steps(steps)));
+    registry.add(steps::remb(steps));
 
     let text = SCENARIO.replace("CONTROLLER", &controller);
     let plan = scenario::load(&Origin::from_text("end", &text), &Changes::default(), &registry)
@@ -148,39 +148,4 @@ fn source() -> Option<Box<dyn paceline_call::endpoint::MakeSource>> {
 fn parse_step(text: &str) -> Result<(TimeDelta, Rate), Box<dyn Error>> {
     let (kbps, at) = text.split_once('@').ok_or("a step is KBPS@SECOND")?;
     Ok((TimeDelta::from_secs(at.parse()?), Rate::from_kbps(kbps.parse::<u32>()?.into())))
-}
-
-/// Rates to ask for, each from a time since the first packet on.
-#[derive(Clone)]
-struct Steps(Vec<(TimeDelta, Rate)>);
-
-impl Config for Steps {
-    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (&[], &[]);
-    const CONTROLS: bool = false;
-    fn build(&self, _: &Setup) -> Controller {
-        let half = Asking { steps: self.0.clone(), begin: None, due: RemoteTime::MAX };
-        Controller { send: None, receive: Some(Box::new(half)), feedback: FeedbackKind::None, ecn: Ecn::NotEct }
-    }
-}
-
-struct Asking {
-    steps: Vec<(TimeDelta, Rate)>,
-    begin: Option<RemoteTime>,
-    due: RemoteTime,
-}
-
-impl ReceiveHalf for Asking {
-    fn handle_arrival(&mut self, now: RemoteTime, _: &Arrival, _: &mut Signals) {
-        if self.begin.is_none() {
-            (self.begin, self.due) = (Some(now), now);
-        }
-    }
-    fn poll_timeout(&self) -> RemoteTime {
-        self.due
-    }
-    fn poll_message(&mut self, now: RemoteTime) -> Option<Message> {
-        let begin = self.begin.filter(|_| now >= self.due)?;
-        self.due = now + TimeDelta::from_millis(500);
-        self.steps.iter().rev().find(|(at, _)| now - begin >= *at).map(|(_, rate)| Message::Remb(*rate))
-    }
 }
