@@ -4,7 +4,9 @@
 //! between two pads and not in a pipeline, so it encodes in the caller's thread: a picture goes in, its frame comes out.
 //!
 //! Its numbers are those that libwebrtc gives libvpx (`libvpx_vp8_encoder.cc`), so it drops frames when it cannot hold the
-//! rate, and it follows a new rate as slowly as it does in a browser. Nothing here smooths that.
+//! rate, and it follows a new rate as slowly as it does in a browser. Nothing here smooths that. At low rates it encodes a
+//! quarter of the pixels, as a browser does: the whole picture's frames would be dropped one and all, and a controller that
+//! sends nothing hears nothing.
 
 use super::{MakeSource, Shelf};
 use gstreamer as gst;
@@ -22,6 +24,10 @@ const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
 /// Pictures in a second.
 const PER_SECOND: i64 = 30;
+
+/// Below the first rate every second pixel of every second line is encoded, the mean of the four; from the second on all of
+/// them (libwebrtc begins with 480 x 270 from the one on, with 640 x 360 from the other: `encoder_info_settings.cc`).
+const WHOLE: (Rate, Rate) = (Rate::from_kbps(200), Rate::from_kbps(300));
 
 /// Writes the picture of a number: I420, 640 x 360, rows without gaps.
 pub type Camera = Box<dyn FnMut(u64, &mut Vec<u8>) + Send>;
@@ -138,6 +144,10 @@ struct Encoder {
     came: Arc<Mutex<Option<gst::Buffer>>>,
     rate_bps: i32,
     wants_key: bool,
+    /// How many pixels of a line, and how many lines, become one.
+    step: usize,
+    /// The picture in that size.
+    small: Vec<u8>,
 }
 
 /// Rate control as libwebrtc sets it for calls: constant rate over a second, no lookahead, frames dropped below 30 % of
@@ -176,7 +186,10 @@ impl Encoder {
         let came = Arc::new(Mutex::new(None));
         let out = came.clone();
         let into = gst::Pad::builder(gst::PadDirection::Src).build();
-        let from = gst::Pad::builder(gst::PadDirection::Sink)
+        // A pad without a template would hold fast to the first size.
+        let (sink, any) = (gst::PadDirection::Sink, gst::Caps::new_any());
+        let template = gst::PadTemplate::new("sink", sink, gst::PadPresence::Always, &any)?;
+        let from = gst::Pad::builder_from_template(&template)
             .chain_function(move |_, _, buffer| {
                 *out.lock().unwrap_or_else(PoisonError::into_inner) = Some(buffer);
                 Ok(gst::FlowSuccess::Ok)
@@ -191,23 +204,25 @@ impl Encoder {
         from.set_active(true)?;
         element.set_state(gst::State::Playing).map_err(|error| glib::bool_error!("{error}"))?;
 
-        let caps = gst::Caps::builder("video/x-raw")
-            .field("format", "I420")
-            .field("width", WIDTH as i32)
-            .field("height", HEIGHT as i32)
-            .field("framerate", gst::Fraction::new(PER_SECOND as i32, 1))
-            .build();
+        let step = if rate < WHOLE.1 { 2 } else { 1 };
         let segment = gst::FormattedSegment::<gst::ClockTime>::new();
-        for event in
-            [gst::event::StreamStart::new("call"), gst::event::Caps::new(&caps), gst::event::Segment::new(&segment)]
-        {
+        for event in [gst::event::StreamStart::new("call"), size(step), gst::event::Segment::new(&segment)] {
             into.push_event(event);
         }
-        Ok(Self { element, pads: (into, from), came, rate_bps, wants_key: false })
+        Ok(Self { element, pads: (into, from), came, rate_bps, wants_key: false, step, small: Vec::new() })
     }
 
-    /// The rate of all frames to come.
+    /// The rate of all frames to come, and with it their size: a frame of another size than the one before is a key frame.
     fn set_rate(&mut self, rate: Rate) {
+        let step = match self.step {
+            1 if rate < WHOLE.0 => 2,
+            2 if rate >= WHOLE.1 => 1,
+            same => same,
+        };
+        if step != self.step {
+            self.step = step;
+            self.pads.0.push_event(size(step));
+        }
         let rate_bps = rate.as_bps() as i32;
         if rate_bps / 1000 != self.rate_bps / 1000 {
             self.rate_bps = rate_bps;
@@ -224,6 +239,13 @@ impl Encoder {
                 .field("count", 0u32);
             self.pads.1.push_event(gst::event::CustomUpstream::new(wish.build()));
         }
+        let picture = match self.step {
+            1 => picture,
+            _ => {
+                halve(picture, &mut self.small);
+                &self.small
+            }
+        };
         let mut buffer = gst::Buffer::from_slice(picture.to_vec());
         let since = |number: i64| gst::ClockTime::from_nseconds((number * 1_000_000_000 / PER_SECOND) as u64);
         if let Some(buffer) = buffer.get_mut() {
@@ -242,6 +264,35 @@ impl Encoder {
 impl Drop for Encoder {
     fn drop(&mut self) {
         let _ = self.element.set_state(gst::State::Null);
+    }
+}
+
+/// What pictures to come look like, of which this many pixels of a line, and lines, become one.
+fn size(step: usize) -> gst::Event {
+    let caps = gst::Caps::builder("video/x-raw")
+        .field("format", "I420")
+        .field("width", (WIDTH / step) as i32)
+        .field("height", (HEIGHT / step) as i32)
+        .field("framerate", gst::Fraction::new(PER_SECOND as i32, 1))
+        .build();
+    gst::event::Caps::new(&caps)
+}
+
+/// A picture of half the width and half the height into `small`: each pixel is the mean of four.
+fn halve(picture: &[u8], small: &mut Vec<u8>) {
+    small.clear();
+    let (bright, colors) = picture.split_at(WIDTH * HEIGHT);
+    let planes = [(bright, WIDTH)].into_iter().chain(colors.chunks_exact(WIDTH * HEIGHT / 4).map(|c| (c, WIDTH / 2)));
+    for (plane, width) in planes {
+        for lines in plane.chunks_exact(2 * width) {
+            let (upper, lower) = lines.split_at(width);
+            let pairs = upper.chunks_exact(2).zip(lower.chunks_exact(2));
+            small.extend(
+                pairs.map(|(a, b)| {
+                    ((u16::from(a[0]) + u16::from(a[1]) + u16::from(b[0]) + u16::from(b[1]) + 2) / 4) as u8
+                }),
+            );
+        }
     }
 }
 
@@ -265,8 +316,13 @@ mod tests {
 
     /// Frames of `seconds` at a rate that may change each second.
     fn film(seconds: i64, kbps: impl Fn(i64) -> u64, key_at: Option<i64>) -> Vec<Vec<Frame>> {
+        film_of(Box::new(gradient), seconds, kbps, key_at)
+    }
+
+    /// The same of what this camera sees.
+    fn film_of(camera: Camera, seconds: i64, kbps: impl Fn(i64) -> u64, key_at: Option<i64>) -> Vec<Vec<Frame>> {
         let range = (Rate::from_kbps(30), Rate::from_kbps(2500));
-        let vp8 = Box::new(Vp8::new(Box::new(gradient)));
+        let vp8 = Box::new(Vp8::new(camera));
         let shelf = Shelf::default();
         let mut source = vp8.make(Time::from_secs(5), range, 7, shelf.clone()).unwrap();
         (0..seconds)
@@ -300,6 +356,35 @@ mod tests {
             assert!((0.8..1.15).contains(&(mean / wanted)), "{range:?}: {mean} of {wanted} kbit/s");
         }
         assert!(seconds.iter().all(|s| (15..=30).contains(&s.len())), "frames: {:?}", seconds.iter().map(Vec::len));
+    }
+
+    /// What a controller that has fallen to its floor lives on: frames, and so feedback.
+    #[test]
+    fn a_floor_of_30_kbit_per_s_still_has_frames() {
+        let camera = crate::camera::Camera::default();
+        let pictures: Camera = Box::new(move |number, picture| camera.picture(number, picture));
+        let seconds = film_of(pictures, 20, |s| if (4..14).contains(&s) { 30 } else { 1000 }, Some(9));
+        for second in &seconds[5..14] {
+            assert!((4..=30).contains(&second.len()), "{:?}", seconds.iter().map(Vec::len).collect::<Vec<_>>());
+        }
+        let mean = seconds[6..14].iter().map(|s| kbps(s)).sum::<f64>() / 8.0;
+        assert!((20.0..45.0).contains(&mean), "{mean} kbit/s where 30 are wanted");
+        assert!(seconds[16..].iter().all(|s| (28..=30).contains(&s.len())));
+        // A frame of another size is a key frame: the first, both changes, and the one that is asked for.
+        let keys: usize = seconds.iter().flatten().filter(|frame| frame.key).count();
+        assert_eq!(keys, 4);
+    }
+
+    #[test]
+    fn half_of_a_picture_is_its_means() {
+        let mut picture = vec![0; WIDTH * HEIGHT * 3 / 2];
+        (picture[0], picture[1], picture[WIDTH], picture[WIDTH + 1]) = (10, 20, 30, 41);
+        let last = picture.len() - 1;
+        picture[last] = 8;
+        let mut small = Vec::new();
+        halve(&picture, &mut small);
+        assert_eq!(small.len() * 4, picture.len());
+        assert_eq!((small[0], small[1], small[small.len() - 1]), (25, 0, 2));
     }
 
     #[test]
