@@ -139,7 +139,10 @@ impl Beside {
     pub fn describe(&self, task: &Task) -> String {
         let plan = self.plan(task);
         let case = if plan.case.is_empty() { String::new() } else { format!(" [{}]", plan.case) };
-        format!("{}{case} under {}, seed {}", plan.id, self.undertakings[task.undertaking].under, task.seed)
+        let mut under: Vec<&str> =
+            plan.flows.iter().filter_map(|flow| Some(flow.media()?.controller.name.as_str())).collect();
+        under.dedup();
+        format!("{}{case} under {}, seed {}", plan.id, under.join(" and "), task.seed)
     }
 
     fn plan(&self, task: &Task) -> &Plan {
