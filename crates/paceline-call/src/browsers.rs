@@ -94,8 +94,7 @@ impl Browsers {
                 Side::Far => "far",
             };
             let mut files: Vec<_> = fs::read_dir(browser.folder().join(EVENTS))?.collect::<io::Result<_>>()?;
-            // event_log_DATE_TIME_PID_NUMBER.log
-            files.sort_by_key(|file| file.file_name());
+            files.sort_by_key(|file| call_number(&file.file_name().to_string_lossy()));
             for (call, file) in files.iter().enumerate() {
                 logs.push((
                     format!("chromium-{}-{side}-{}.rtc-event-log", number + 1, call + 1),
@@ -107,9 +106,26 @@ impl Browsers {
     }
 }
 
+/// The number of the connection that an event log is of: its file is `event_log_DATE_TIME_PID_NUMBER.log`.
+fn call_number(file: &str) -> Option<u64> {
+    file.trim_end_matches(".log").rsplit('_').next()?.parse().ok()
+}
+
 /// What a browser finds in its folder.
 fn furnish(folder: &Path) -> io::Result<()> {
     fs::create_dir(folder.join(EVENTS))?;
     fs::write(folder.join("page.html"), PAGE)?;
     Camera::default().film(&folder.join("camera.y4m"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tenth_call_comes_after_the_second() {
+        let of = |number: u32| format!("event_log_20260101_1200_77_{number}.log");
+        assert_eq!([1, 2, 10].map(|number| call_number(&of(number))), [Some(1), Some(2), Some(10)]);
+        assert_eq!(call_number("another"), None);
+    }
 }

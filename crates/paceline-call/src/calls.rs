@@ -2,12 +2,13 @@
 
 use crate::browsers::Browsers;
 use crate::classify::{ByDescription, Directory, Rendered};
-use crate::endpoint::{Endpoint, EndpointError};
+use crate::endpoint::{Endpoint, EndpointError, carries};
 use crate::mode::{Mode, mode, trials};
-use crate::ours::{OurEnd, Ours, Question, encodes, source};
+use crate::ours::{OurEnd, Ours, Question, encoder, source};
 use crate::signalling::{Description, SdpError, over_udp, with_rates};
-use crate::stats::{Look, OLDEST, Statistics};
-use paceline::{FecScheme, MediaKind, Registry};
+use crate::stats::{Look, OLDEST, State, Statistics};
+use crate::strain::Strain;
+use paceline::Registry;
 use paceline_chromium::{Error, Page};
 use paceline_lab::network::End;
 use paceline_lab::pictures::Pictures;
@@ -34,6 +35,9 @@ const LOOK: TimeDelta = TimeDelta::from_millis(250);
 /// Statistics are asked for with every so many looks: once a second.
 const STATISTICS: u64 = 4;
 
+/// A call is up by then, or it is none: offer and answer, ICE and DTLS take a few round trips.
+const UP_WITHIN: TimeDelta = TimeDelta::from_secs(10);
+
 /// How large a page is on which somebody watches a call, px.
 const SHOWN: (u32, u32) = (640, 360);
 
@@ -56,6 +60,12 @@ pub enum CallError {
     /// Our end is gone.
     #[error("our end does not answer")]
     Silent,
+    /// The ends did not find each other over the link.
+    #[error("the ends have not found each other over the link in {}", UP_WITHIN)]
+    NotUp,
+    /// They had found each other, and did no longer.
+    #[error("the connection is lost")]
+    Lost,
 }
 
 /// The media flows of a run.
@@ -65,6 +75,7 @@ pub struct Calls {
     /// Where our ends hear, by flow and side, until they are made.
     ours: Mutex<Vec<(usize, Side, Receiver<Question>)>>,
     directory: Directory,
+    strain: Strain,
 }
 
 /// One of them.
@@ -105,7 +116,7 @@ impl Calls {
             let receiver = party(from.other(), false, mode == Some(Mode::ReceiveSide))?;
             calls.push(Some(Call { sender, receiver }));
         }
-        Ok(Self { calls, ours: Mutex::new(hear), directory: Directory::default() })
+        Ok(Self { calls, ours: Mutex::new(hear), directory: Directory::default(), strain: Strain::default() })
     }
 
     /// Shows what Chromium's ends look like, for as long as they are there.
@@ -187,42 +198,26 @@ impl Party {
 
 /// What of a plan cannot be a call, and what to do about it.
 pub fn refusal(plan: &Plan, registry: &Registry) -> Option<WorldError> {
-    let refused = |cause: String, hint: &str| Some(WorldError::Unavailable { cause, hint: hint.to_owned() });
     for flow in &plan.flows {
         let Some(media) = flow.media() else { continue };
+        if let Err(refused) = carries(flow, media) {
+            return Some(refused);
+        }
         let (id, name) = (&flow.id, &media.controller.name);
-        let [stream] = &media.streams[..] else {
-            return refused(
-                format!("flow `{id}` has {} streams, and a call has one", media.streams.len()),
-                "one stream of video is a call",
-            );
-        };
-        if media.protection.fec != FecScheme::None {
-            return refused(
-                format!("flow `{id}` has forward error correction, which these calls do without"),
-                "--set flow.ID.protection.fec=none",
-            );
-        }
-        if stream.kind != MediaKind::Video {
-            return refused(
-                format!("flow `{id}` is of audio, and a call is of video"),
-                "the worlds `sim` and `testbed` have audio",
-            );
-        }
         let Some(entry) = registry.get(name) else {
             return Some(WorldError::UnknownController { flow: id.clone(), name: name.clone() });
         };
         match mode(entry) {
-            Some(Mode::SendSide) if !encodes() => {
-                let hint = "the feature `video` of paceline-call brings one; `browser` of the command does";
-                return refused(format!("flow `{id}`: this build has no encoder for what our end sends"), hint);
+            Some(Mode::SendSide) => {
+                if let Err(missing) = encoder() {
+                    return Some(missing);
+                }
             }
             Some(_) => {}
             None => {
-                return refused(
-                    format!("flow `{id}`: a browser can neither be steered by `{name}` nor report to it"),
-                    "controllers that answer REMB at the receiver, that hear of each packet at the sender, or `chromium` can be in a call",
-                );
+                let cause = format!("flow `{id}`: a browser can neither be steered by `{name}` nor report to it");
+                let hint = "controllers that answer REMB at the receiver, that hear of each packet at the sender, or `chromium` can be in a call";
+                return Some(WorldError::Unavailable { cause, hint: hint.to_owned() });
             }
         }
     }
@@ -237,7 +232,12 @@ impl MediaEnds for Calls {
 
     fn serve(&self, side: Side, run: &Run<'_>) -> Result<Lateness, WorldError> {
         let ends = self.our_ends(side, run)?;
-        media::run(ends, run).map_err(|error| WorldError::Broken { cause: error.to_string() })
+        let broken = |error: std::io::Error| WorldError::Broken { cause: error.to_string() };
+        media::run(ends, run).map_err(|error| error.downcast().unwrap_or_else(broken))
+    }
+
+    fn disturbed(&self) -> Option<String> {
+        self.strain.disturbed()
     }
 
     fn conduct(&self, run: &Run<'_>) -> Result<(), WorldError> {
@@ -247,7 +247,7 @@ impl MediaEnds for Calls {
                 .map(|(id, call)| {
                     let flow = &run.plan.flows[id];
                     let media = flow.media().expect("calls are media flows");
-                    let held = Held { id, flow, media, run, directory: &self.directory, call };
+                    let held = Held { id, flow, media, run, directory: &self.directory, strain: &self.strain, call };
                     scope.spawn(move || {
                         let done = held.hold();
                         // One call that breaks ends the run.
@@ -270,6 +270,7 @@ struct Held<'a> {
     media: &'a MediaPlan,
     run: &'a Run<'a>,
     directory: &'a Directory,
+    strain: &'a Strain,
     call: &'a Call,
 }
 
@@ -279,23 +280,36 @@ impl Held<'_> {
             return Ok(());
         }
         self.begin()?;
+        let (sends, receives) = (self.call.sender.page(), self.call.receiver.page());
         let mut sender = Statistics::new(FlowId(self.id as u16));
         let mut receiver = Statistics::new(FlowId(self.id as u16));
-        let mut due = self.run.clock.now();
+        let begun = self.run.clock.now();
+        let (mut due, mut is_up) = (begun, false);
         for n in 0.. {
             due += LOOK;
             if due >= self.flow.stop || !self.wait(due) {
                 break;
             }
-            let (sends, receives) = (self.call.sender.page(), self.call.receiver.page());
             receives.map_or(Ok(()), |page| self.frames(page))?;
             if n % STATISTICS == 0 {
-                sends.map_or(Ok(()), |page| self.statistics(page, &mut sender))?;
-                receives.map_or(Ok(()), |page| self.statistics(page, &mut receiver))?;
+                for (page, statistics, is_sender) in [(sends, &mut sender, true), (receives, &mut receiver, false)] {
+                    let Some(page) = page else { continue };
+                    match self.statistics(page, statistics)? {
+                        State::Up => is_up = true,
+                        State::Waiting if is_up || due - begun < UP_WITHIN => {}
+                        State::Failed if is_up => return Err(CallError::Lost),
+                        State::Waiting | State::Failed => return Err(CallError::NotUp),
+                    }
+                    if is_sender {
+                        self.strain.looked(statistics.is_limited_by_cpu());
+                    }
+                }
             }
         }
         self.wait(self.flow.stop);
-        for page in [self.call.sender.page(), self.call.receiver.page()].into_iter().flatten() {
+        // What came to the screen since the last look: without it the call would end in a gap.
+        receives.map_or(Ok(()), |page| self.frames(page))?;
+        for page in [sends, receives].into_iter().flatten() {
             page.evaluate("hangUp()")?;
         }
         Ok(())
@@ -330,21 +344,24 @@ impl Held<'_> {
                 continue;
             };
             let (at, now) = (self.of_stamp(stamp), self.run.clock.now());
+            // An older one would come after rows that are later.
+            self.strain.rendered(at < now - OLDEST);
             let at = at.clamp(now - OLDEST, now);
             self.tell(Row::Frame { at, flow: FlowId(self.id as u16), stream: StreamId(0), captured, size, dropped });
         }
         Ok(())
     }
 
-    fn statistics(&self, page: &Page, statistics: &mut Statistics) -> Result<(), Error> {
+    /// What an end says of itself, and how far its connection is.
+    fn statistics(&self, page: &Page, statistics: &mut Statistics) -> Result<State, Error> {
         let look = Look::read(page.evaluate("statistics()")?);
-        let at = self.run.clock.now();
+        let (at, state) = (self.run.clock.now(), look.state);
         statistics.looked(at, look, |stamp| self.of_stamp(stamp), &mut |row| {
             if self.run.signals || !matches!(row, Row::Signal { .. }) {
                 self.tell(row);
             }
         });
-        Ok(())
+        Ok(state)
     }
 
     fn of_stamp(&self, ms_since_1970: f64) -> Time {

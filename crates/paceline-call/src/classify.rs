@@ -111,7 +111,7 @@ impl Call {
         };
         match () {
             () if Some(header.payload_type) != self.retransmission => {
-                let size = payload.len().saturating_sub(start + SRTP_TAG as usize) as u64;
+                let size = payload.len().saturating_sub(start + SRTP_TAG) as u64;
                 self.frames.sent(now(), header.timestamp, DataSize::from_bytes(size));
                 PacketClass::Media
             }
@@ -195,7 +195,7 @@ mod tests {
         let mut bytes = vec![if padding { 0xA0 } else { 0x80 }, payload_type, 0, 7];
         bytes.extend_from_slice(&timestamp.to_be_bytes());
         bytes.extend_from_slice(&[1, 2, 3, 4]);
-        bytes.resize(12 + len + SRTP_TAG as usize, 0);
+        bytes.resize(12 + len + SRTP_TAG, 0);
         bytes
     }
 

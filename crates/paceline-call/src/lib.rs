@@ -14,8 +14,8 @@ mod mode;
 mod ours;
 mod signalling;
 mod stats;
+mod strain;
 mod world;
 
 pub use mode::{Mode, mode, registry};
-pub use stats::SRTP_TAG;
 pub use world::BrowserWorld;

@@ -2,6 +2,7 @@
 
 use crate::endpoint::{Endpoint, EndpointError, MakeSource};
 use paceline_lab::rows::Row;
+use paceline_lab::world::WorldError;
 use paceline_live::clock::Monotonic;
 use paceline_live::media::Served;
 use paceline_units::Time;
@@ -28,7 +29,7 @@ pub struct Question {
     answer: Sender<Result<String, EndpointError>>,
 }
 
-/// What our senders send: the camera's pictures, encoded. None: this build has no encoder, and [`encodes`] says so.
+/// What our senders send: the camera's pictures, encoded. None: this build has no encoder, and [`encoder`] says so.
 pub fn source() -> Option<Box<dyn MakeSource>> {
     #[cfg(feature = "video")]
     {
@@ -40,9 +41,18 @@ pub fn source() -> Option<Box<dyn MakeSource>> {
     None
 }
 
-/// Whether this build can encode what our senders send.
-pub fn encodes() -> bool {
-    cfg!(feature = "video")
+/// Whether there is an encoder for what our senders send.
+///
+/// # Errors
+/// This build has none, or the machine; and how to get it.
+pub fn encoder() -> Result<(), WorldError> {
+    #[cfg(feature = "video")]
+    return crate::endpoint::video::probe();
+    #[cfg(not(feature = "video"))]
+    Err(WorldError::Unavailable {
+        cause: "this build has no encoder for what our end sends".to_owned(),
+        hint: "the feature `video` of paceline-call brings one; `browser` of the command does".to_owned(),
+    })
 }
 
 /// How the thread of a call speaks to an end of ours. None: the end is gone.

@@ -94,13 +94,28 @@ fn mean(sum: f64, n: f64) -> Option<f64> {
 }
 
 /// Bytes of a packet that Chromium counts neither as payload nor as header: IP, UDP, and SRTP's tag.
-const UNCOUNTED: u64 = IP_UDP_HEADERS.as_bytes() + SRTP_TAG;
+const UNCOUNTED: u64 = IP_UDP_HEADERS.as_bytes() + SRTP_TAG as u64;
 
 /// What SRTP adds to each packet (AES-CM with HMAC-SHA1-80).
-pub const SRTP_TAG: u64 = 10;
+pub const SRTP_TAG: usize = 10;
 
 /// No row is told later than this after its time: the track puts rows of many threads in order within a second.
 pub const OLDEST: TimeDelta = TimeDelta::from_millis(700);
+
+/// How far the connection of an end is, of the W3C's `RTCPeerConnectionState` what matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum State {
+    /// Media can go.
+    #[serde(rename = "connected")]
+    Up,
+    /// The other end could not be reached, or no longer.
+    #[serde(rename = "failed")]
+    Failed,
+    /// Not yet, or not at the moment.
+    #[default]
+    #[serde(other)]
+    Waiting,
+}
 
 /// One look at an end, as the page hands it over. Names are those of the W3C's identifiers for statistics.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -108,6 +123,8 @@ pub const OLDEST: TimeDelta = TimeDelta::from_millis(700);
 pub struct Look {
     /// When, ms since 1970.
     now: f64,
+    /// How far the connection is.
+    pub state: State,
     pair: Option<Pair>,
     outbound: Option<Outbound>,
     remote: Option<Remote>,
@@ -215,6 +232,11 @@ impl Statistics {
         }
     }
 
+    /// Whether the processor limited what a sender sent, at the last look.
+    pub fn is_limited_by_cpu(&self) -> bool {
+        self.sending.outbound.quality_limitation_reason.as_deref() == Some("cpu")
+    }
+
     /// The target is the encoder's, with the headers that the packets of the last second had. The pacer's rate is not told.
     fn decision(&self, at: Time, was: &Outbound, seconds: Option<f64>, tell: &mut dyn FnMut(Row)) {
         let now = &self.sending.outbound;
@@ -317,6 +339,22 @@ mod tests {
         assert!(of("pacer delay").iter().all(|ms| (1.99..2.01).contains(ms)) && of("pacer delay").len() == 2);
         assert_eq!(of("rtt of checks"), [50.0; 3]);
         assert!(signal(&rows, HalfName::Receive, "freezes").is_empty());
+    }
+
+    #[test]
+    fn a_look_says_how_far_the_connection_is_and_what_limits_a_sender() {
+        let state = |look: Value| Look::read(look).state;
+        assert_eq!(state(json!({"state": "connected"})), State::Up);
+        assert_eq!(state(json!({"state": "failed"})), State::Failed);
+        assert_eq!(["new", "connecting", "disconnected"].map(|s| state(json!({"state": s}))), [State::Waiting; 3]);
+        assert_eq!(state(json!({})), State::Waiting);
+        let by = |reason: &str| {
+            let mut statistics = Statistics::new(FlowId(0));
+            let look = Look::read(json!({"now": 1, "outbound": {"qualityLimitationReason": reason}}));
+            statistics.looked(Time::ZERO, look, |_| Time::ZERO, &mut |_| {});
+            statistics.is_limited_by_cpu()
+        };
+        assert_eq!(["cpu", "bandwidth", "none"].map(by), [true, false, false]);
     }
 
     #[test]

@@ -125,24 +125,20 @@ impl Kept {
 
     /// What every call comes to, whoever is at its ends.
     fn is_a_call(&self) {
-        assert!(self.rows.is_sorted_by_key(|row| match row {
-            // Told when it is at the far end.
-            Row::Dropped { .. } => Time::ZERO,
-            row => row.at(),
-        }));
+        assert!(self.rows.is_sorted_by_key(|row| row.at()));
+        let sent = PacketClass::ALL.map(|class| {
+            let of_class = |row: &Row| matches!(row, Row::Sent { packet, .. } if packet.class == class);
+            (class.name(), self.count(of_class))
+        });
         let rate = self.rate(8);
-        eprintln!("{rate:.0} kbit/s");
-        for class in PacketClass::ALL {
-            eprintln!(
-                "{}: {}",
-                class.name(),
-                self.count(|row| matches!(row, Row::Sent { packet, .. } if packet.class == class))
-            );
-        }
-        assert!((300.0..=1010.0).contains(&rate), "{rate} kbit/s of 1000");
-        let frames = self.count(|row| matches!(row, Row::Frame { .. }));
-        eprintln!("{frames} frames");
-        assert!((250..=600).contains(&frames), "{frames} frames in 20 s");
+        assert!((300.0..=1010.0).contains(&rate), "{rate} kbit/s of 1000; packets: {sent:?}");
+        let frames: Vec<Time> = self.rows.iter().filter(|row| matches!(row, Row::Frame { .. })).map(Row::at).collect();
+        assert!((250..=600).contains(&frames.len()), "{} frames in 20 s", frames.len());
+        // They come up to the end: what is left there is no longer than what counts as no freeze.
+        let last = &frames[frames.len() - 31..];
+        let (mean, left) = ((last[30] - last[0]) / 30, Time::from_secs(20) - last[30]);
+        let most = mean + TimeDelta::from_millis(150);
+        assert!((TimeDelta::ZERO..=most).contains(&left), "{left} without a frame, one each {mean} before");
     }
 }
 
@@ -158,14 +154,10 @@ fn two_browsers() {
         kept.count(|row| matches!(row, Row::RoundTrip { .. })),
         kept.count(|row| matches!(row, Row::FractionLost { .. })),
     );
-    eprintln!("{decisions} decisions, {rtts} round trips, {losses} losses");
-    for half in [HalfName::Send, HalfName::Receive] {
-        for index in 0..11 {
-            eprintln!("{half:?} {index}: {:?}", kept.signal(half, index));
-        }
-    }
-    eprintln!("{:?}", kept.files);
-    assert!((14..=20).contains(&decisions) && (10..=20).contains(&rtts) && (10..=20).contains(&losses));
+    assert!(
+        (14..=20).contains(&decisions) && (10..=20).contains(&rtts) && (10..=20).contains(&losses),
+        "{decisions} decisions, {rtts} round trips, {losses} losses"
+    );
     assert!(kept.files.len() == 2 && kept.files.values().all(|len| *len > 1000), "{:?}", kept.files);
     for row in &kept.rows {
         match row {
@@ -176,6 +168,25 @@ fn two_browsers() {
             _ => {}
         }
     }
+}
+
+/// Over a link that loses every packet the ends do not find each other, and a run without a call is none.
+#[test]
+fn a_call_that_never_comes_up_breaks_the_run() {
+    if !possible() {
+        return;
+    }
+    let text = CALL.replace("[path.reverse]", "loss = \"100%\"\n[path.reverse]");
+    let registry = registry(Registry::standard());
+    let plan = load(&Origin::from_text("never", &text), &Changes::default(), &registry).unwrap();
+    let mut kept = Kept::default();
+    let error = BrowserWorld::default().run(&plan, &registry, 1, &mut kept).unwrap_err();
+    assert!(error.to_string().contains("call `video`: the ends have not found each other"), "{error}");
+    let control = |row: &Row| matches!(row, Row::Dropped { packet, .. } if packet.class == PacketClass::SenderControl);
+    let (lost, last) = (kept.count(control), kept.rows.last().unwrap().at());
+    assert!((10..=1000).contains(&lost), "{lost} checks were sent and lost");
+    assert!(kept.rows.is_sorted_by_key(|row| row.at()), "what was lost has its place in time, too");
+    assert!((Time::from_secs(9)..Time::from_secs(16)).contains(&last), "given up after 10 s: {last}");
 }
 
 /// A process of this test of its own, with a folder of its own for temporary files.
@@ -211,17 +222,31 @@ impl Victim {
         (files, processes.collect())
     }
 
-    /// Waits until nothing is left of it.
+    /// Waits until nothing is left of it but its folder.
     fn leaves_nothing(self) {
         let since = Instant::now();
         while since.elapsed() < Duration::from_secs(30) {
             if self.left() == (Vec::new(), Vec::new()) {
-                std::fs::remove_dir(&self.folder).unwrap();
                 return;
             }
             std::thread::sleep(Duration::from_millis(100));
         }
         panic!("left: {:?}", self.left());
+    }
+}
+
+/// Of a test that fails, too, nothing stays.
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Its browsers may write for a moment.
+        for _ in 0..50 {
+            if std::fs::remove_dir_all(&self.folder).is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 }
 
@@ -241,14 +266,17 @@ fn calls_one_after_the_other() {
     let mut all = Vec::new();
     for _ in 0..calls {
         let kept = call("chromium", "4s");
-        assert!(kept.count(|row| matches!(row, Row::Frame { .. })) > 10);
+        let frames = kept.count(|row| matches!(row, Row::Frame { .. }));
+        assert!((10..=125).contains(&frames), "{frames} frames in 4 s");
         // Threads that read from a browser end when it has.
         std::thread::sleep(Duration::from_millis(500));
         all.push(held());
-        eprintln!("{calls} calls: files, threads, MB: {all:?}");
     }
     let ([files, threads, memory], [files_then, threads_then, memory_then]) = (all[calls - 1], all[0]);
-    assert!(files <= files_then && threads <= threads_then && memory <= memory_then + 30, "{all:?}");
+    assert!(
+        files <= files_then && threads <= threads_then && memory <= memory_then + 30,
+        "files, threads, MB: {all:?}"
+    );
 }
 
 /// `PACELINE_CALLS` says how many; thirty take four minutes.
@@ -336,10 +364,11 @@ fn a_browser_that_our_receiver_steers() {
     kept.is_a_call();
     let rembs = kept.count(|row| matches!(row, Row::Remb { .. }));
     let available = kept.signal(HalfName::Send, 0);
-    eprintln!("{rembs} REMBs; available {available:?}");
-    assert!((15..=200).contains(&rembs) && available.len() >= 14, "{rembs} REMBs, {available:?}");
+    assert!((15..=200).contains(&rembs), "{rembs} REMBs");
+    let followed = available.iter().filter(|bps| (100e3..=1.5e6).contains(*bps)).count();
+    assert!((14..=20).contains(&available.len()) && followed + 2 >= available.len(), "{available:?}");
     let gradients = kept.count(|row| matches!(row, Row::Signal { half: HalfName::Receive, .. }));
-    assert!(gradients > 1000, "our half shows itself: {gradients}");
+    assert!((1000..=50_000).contains(&gradients), "our half shows itself: {gradients}");
 }
 
 /// Chromium's estimate is what our receiver asks for, within 1 % and two seconds, four when it rises; and over five seconds
@@ -369,7 +398,6 @@ fn a_browser_sends_what_our_receiver_asks_for() {
         let to = ASKED.get(step + 1).map_or(Time::from_secs(END - 1), |next| begin + TimeDelta::from_secs(next.1));
         let available: Vec<f64> = kept.signal_between(HalfName::Send, 0, from, to);
         let off = available.iter().map(|bps| bps / kbps as f64 / 1e3).collect::<Vec<_>>();
-        eprintln!("asked for {kbps}: available {off:.3?} of it");
         let mut window = from;
         let mut shares = Vec::new();
         while window + TimeDelta::from_secs(5) <= to {
@@ -384,9 +412,10 @@ fn a_browser_sends_what_our_receiver_asks_for() {
             shares.push(sent.sum::<u64>() as f64 / 5e3 / kbps as f64);
             window += TimeDelta::from_secs(1);
         }
-        eprintln!("asked for {kbps}: sent in 5 s {shares:.3?} of it");
-        assert!(available.len() >= 6 && off.iter().all(|off| (0.99..=1.01).contains(off)), "{kbps}: {off:?}");
-        assert!(shares.len() >= 4 && shares.iter().all(|s| (least..=1.05).contains(s)), "{kbps}: {shares:?}");
+        let within = off.iter().all(|off| (0.99..=1.01).contains(off));
+        assert!((6..=13).contains(&off.len()) && within, "asked for {kbps}: available {off:.3?} of it");
+        let within = shares.iter().all(|share| (least..=1.05).contains(share));
+        assert!((4..=9).contains(&shares.len()) && within, "asked for {kbps}: sent in 5 s {shares:.3?} of it");
     }
 }
 
@@ -400,7 +429,8 @@ fn a_browser_that_our_sender_sends_to() {
     let kept = call("gcc-tfb", "20s");
     kept.is_a_call();
     let targets = kept.count(|row| matches!(row, Row::Decision { target, .. } if *target > Rate::from_kbps(50)));
-    assert!(targets > 10, "{targets} decisions");
+    assert!((50..=2000).contains(&targets), "{targets} decisions");
     let decoded = kept.signal(HalfName::Receive, 0);
-    assert!(decoded.len() >= 14, "what the browser says of its decoder: {decoded:?}");
+    let shown = decoded.iter().filter(|fps| (5.0..=40.0).contains(*fps)).count();
+    assert!((14..=20).contains(&decoded.len()) && shown + 2 >= decoded.len(), "frames decoded: {decoded:?}");
 }

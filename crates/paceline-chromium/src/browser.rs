@@ -111,6 +111,8 @@ impl Drop for Browser {
     fn drop(&mut self) {
         // Not yet buried, its number is nobody else's when the janitor ends it.
         self.scratch = None;
+        // Where the janitor was killed, nobody has ended it.
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }

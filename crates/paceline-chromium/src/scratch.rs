@@ -70,3 +70,24 @@ impl Drop for Scratch {
         let _ = self.janitor.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Browser, Error, required};
+
+    #[test]
+    fn a_browser_whose_janitor_was_killed_ends_all_the_same() {
+        if required().is_none() {
+            return;
+        }
+        let mut scratch = Scratch::new().unwrap();
+        let folder = scratch.path().to_path_buf();
+        scratch.janitor.kill().unwrap();
+        scratch.janitor.wait().unwrap();
+        assert!(folder.is_dir(), "nobody removes it");
+        let refused = Browser::start(scratch, 0, &[]).err();
+        assert!(matches!(refused, Some(Error::Start(_))), "{refused:?}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

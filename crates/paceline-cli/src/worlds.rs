@@ -59,6 +59,11 @@ fn browser(_: Option<&Hands>) -> std::result::Result<Box<dyn World>, String> {
     Err("it is not part of this build\n`cargo build --release --features browser` builds a command that has it, on Linux".to_owned())
 }
 
+/// Their names.
+pub fn names() -> [&'static str; 3] {
+    WORLDS.map(|(name, _)| name)
+}
+
 /// The controllers that there are in the world of this name.
 pub fn registry(name: &str) -> Registry {
     match name {
@@ -75,9 +80,8 @@ pub fn world(name: &str) -> Result<std::result::Result<Box<dyn World>, ExitCode>
 
 /// The same of a world that somebody watches.
 pub fn world_by_hand(name: &str, hands: Option<&Hands>) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
-    let names = WORLDS.map(|(name, _)| name);
     let Some((_, open)) = WORLDS.iter().find(|(known, _)| *known == name) else {
-        return Err(miette!(help = suggestion(name, &names), "no world `{name}`"));
+        return Err(miette!(help = suggestion(name, &names()), "no world `{name}`"));
     };
     Ok(open(hands).map_err(|missing| {
         eprintln!("the world `{name}` is not to be had (`sim` is): {missing}");

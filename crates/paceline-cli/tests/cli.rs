@@ -166,6 +166,16 @@ fn list_names_everything_once() {
         let text = paceline(&["list", kind]);
         assert!(names.iter().all(|n| out(&text).contains(n)), "{kind}");
     }
+    // Those that a build without browsers has are of every world; a build with them has three more.
+    let elsewhere = all["controllers"].as_array().unwrap().iter().filter(|e| !e["world"].is_null());
+    let marked: Vec<&str> = elsewhere
+        .filter(|e| e["summary"].as_str().unwrap().ends_with("[only in --world browser]"))
+        .map(|e| e["name"].as_str().unwrap())
+        .collect();
+    let own = ["chromium", "chromium-rfc8888", "chromium-scream"];
+    assert_eq!(marked, if cfg!(all(feature = "browser", target_os = "linux")) { &own[..] } else { &[] });
+    let one = paceline(&["list", "controllers", "chromium"]);
+    assert_eq!(one.status.code(), Some(if marked.is_empty() { 2 } else { 0 }), "{}", talk(&one));
     let broken = |e: &&Value| e["summary"].as_str().unwrap().starts_with("broken");
     assert_eq!(all["scenarios"].as_array().unwrap().iter().find(broken), None);
     let metrics: BTreeSet<&str> =

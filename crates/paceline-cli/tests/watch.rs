@@ -5,6 +5,7 @@
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tungstenite::{ClientRequestBuilder, Message, WebSocket};
@@ -15,18 +16,37 @@ fn paceline(arguments: &[&str]) -> Command {
     command
 }
 
+/// A call that is watched; of a test that fails, too, it does not stay.
+struct Watched(Child);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The same of a folder.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// A watched call, and the host and path of its page; none where there is no such world.
-fn watched(world: &str, arguments: &[&str]) -> Option<(Child, String, String)> {
+fn watched(world: &str, arguments: &[&str]) -> Option<(Watched, String, String)> {
     let mut command = paceline(&["call", "--watch", "--world", world]);
-    let mut call = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut talk = BufReader::new(call.stderr.take().unwrap());
+    let mut call = Watched(command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut talk = BufReader::new(call.0.stderr.take().unwrap());
     let mut line = String::new();
     talk.read_line(&mut line).unwrap();
     let Some((_, url)) = line.trim().split_once("http://") else {
         let required =
             std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split([',', ' ']).any(|one| one == "track"));
         assert!(!required, "there is no track, and PACELINE_REQUIRE asks for it: {line}");
-        assert_eq!(call.wait().unwrap().code(), Some(3), "{line}");
+        assert_eq!(call.0.wait().unwrap().code(), Some(3), "{line}");
         eprintln!("SKIPPED: {line}");
         return None;
     };
@@ -63,13 +83,14 @@ fn until(socket: &mut WebSocket<TcpStream>, wanted: impl Fn(&Value) -> bool) -> 
     }
 }
 
-fn interrupt(call: &Child) {
-    assert!(Command::new("kill").args(["-INT", &call.id().to_string()]).status().unwrap().success());
+fn interrupt(call: &Watched) {
+    assert!(Command::new("kill").args(["-INT", &call.0.id().to_string()]).status().unwrap().success());
 }
 
 #[test]
 fn a_call_is_watched_moved_and_ended() {
-    let out = std::env::temp_dir().join(format!("paceline-watch-{}", std::process::id()));
+    let folder = Folder(std::env::temp_dir().join(format!("paceline-watch-{}", std::process::id())));
+    let out = &folder.0;
     let Some((mut call, host, path)) = watched("testbed", &["--json", "--out", out.to_str().unwrap()]) else { return };
     assert!(host.starts_with("127.0.0.1:") && path.len() == 34, "{host}{path}");
     assert!(get(&host, &path, &host).starts_with("HTTP/1.1 200 "));
@@ -84,8 +105,8 @@ fn a_call_is_watched_moved_and_ended() {
     until(&mut page, |point| point["t"].as_f64() > Some(moved["t"].as_f64().unwrap() + 2.0));
     interrupt(&call);
     let mut document = String::new();
-    call.stdout.take().unwrap().read_to_string(&mut document).unwrap();
-    assert_eq!(call.wait().unwrap().code(), Some(0));
+    call.0.stdout.take().unwrap().read_to_string(&mut document).unwrap();
+    assert_eq!(call.0.wait().unwrap().code(), Some(0));
 
     let document: Value = serde_json::from_str(&document).unwrap();
     let (run, at) = (&document["runs"][0], moved["t"].as_f64().unwrap());
@@ -105,7 +126,6 @@ fn a_call_is_watched_moved_and_ended() {
     let steps = about["inputs"]["setting"]["hops"][0]["capacity"].as_array().unwrap();
     assert_eq!((steps.len(), &steps[0], &steps[1][1]), (2, &serde_json::json!([0.0, 2e6]), &serde_json::json!(5e5)));
     assert!(out.join("report.html").is_file());
-    std::fs::remove_dir_all(out).unwrap();
 }
 
 #[test]
@@ -144,5 +164,5 @@ fn picture() {
     wait(30);
     std::fs::write(to, page.picture((1280.0, 0.0, 780.0)).unwrap()).unwrap();
     interrupt(&call);
-    call.wait().unwrap();
+    call.0.wait().unwrap();
 }

@@ -98,6 +98,11 @@ pub trait MediaEnds: Sync {
         let _ = run;
         Ok(())
     }
+
+    /// Why the run shows the machine and not the path, beside what the track sees of that; asked when it is over.
+    fn disturbed(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Two namespaces and the devices that join them.
@@ -200,7 +205,7 @@ impl Track {
             // What the conductor says is the cause, where it is a cause: the ends know only that they are to end.
             join(conduct)?;
             let (outcome, handling) = join(link)?;
-            let machine = machine(&watch, &handling, &late?);
+            let machine = machine(&watch, &handling, &late?, || ends.disturbed());
             Ok(Outcome { machine: Some(machine), ..outcome })
         })
     }
@@ -299,7 +304,12 @@ const LINK_LATE: f64 = 2e3;
 const WAKE_LATE: f64 = 5e3;
 
 /// What the machine did to a run, and whether it was too much.
-fn machine(watch: &Watch, handling: &Handling, late: &[Lateness]) -> Machine {
+fn machine(
+    watch: &Watch,
+    handling: &Handling,
+    late: &[Lateness],
+    ends_disturbed: impl FnOnce() -> Option<String>,
+) -> Machine {
     let mut wakes = Lateness::new_from(&handling.late);
     late.iter().for_each(|late| wakes.add(late).expect("the bounds are the same"));
     let (late_us, wake_us) = (percentiles(&handling.late), percentiles(&wakes));
@@ -308,7 +318,7 @@ fn machine(watch: &Watch, handling: &Handling, late: &[Lateness]) -> Machine {
         () if handling.refused > 0 => Some(format!("{} packets were not taken by a device", handling.refused)),
         () if late_us.p99 > LINK_LATE => Some(format!("one packet in a hundred left {:.1} ms late", late_us.p99 / 1e3)),
         () if wake_us.p99 > WAKE_LATE => Some(format!("one timer in a hundred was {:.1} ms late", wake_us.p99 / 1e3)),
-        () => None,
+        () => ends_disturbed(),
     };
     Machine { idle, others, late_us, wake_us, disturbed, attempts: 1 }
 }

@@ -5,7 +5,7 @@
 //! that is open. The run's results have every row at its time.
 
 use paceline_lab::plan::{HopPlan, Plan, QueuePlan};
-use paceline_lab::rows::{HalfName, PacketRow, Row, RowSink, RunHeader};
+use paceline_lab::rows::{DropReason, HalfName, PacketRow, Row, RowSink, RunHeader};
 use paceline_link::LossModel;
 use paceline_link::queue::DropTailLimit;
 use paceline_units::{Rate, Time, TimeDelta};
@@ -51,6 +51,8 @@ pub struct FlowPoint {
     received: u64,
     packets: u32,
     dropped: u32,
+    /// Those of them that a queue dropped: it was full, or its discipline did not wait for that.
+    by_queue: u32,
     /// Mean one-way delay over propagation, ms.
     queued: Option<f64>,
     /// Last round-trip time that a report gave, ms.
@@ -147,8 +149,11 @@ impl Board {
                     flow.arrived += 1;
                 });
             }
-            Row::Dropped { packet, .. } if !packet.class.goes_back() => {
-                self.flow(at, packet, |flow| flow.point.dropped += 1);
+            Row::Dropped { packet, reason, .. } if !packet.class.goes_back() => {
+                self.flow(at, packet, |flow| {
+                    flow.point.dropped += 1;
+                    flow.point.by_queue += u32::from(reason != DropReason::Loss);
+                });
             }
             Row::Crossed { hop, waited, .. } if usize::from(hop) == bottleneck => {
                 let bin = self.bin(at);
@@ -369,7 +374,16 @@ controller = "gcc-2016"
         let mut board = Board::new(&plan, &header);
         let flow = FlowId(0);
         let (target, pacing) = (Rate::from_kbps(700), Rate::from_kbps(900));
+        let dropped = |at: i64, reason| {
+            let packet = packet(PacketClass::Media);
+            Row::Dropped { at: ms(at), hop: 0, packet, reason, left: None }
+        };
         for row in [
+            dropped(30, DropReason::Loss),
+            dropped(40, DropReason::Overflow),
+            dropped(140, DropReason::Loss),
+            dropped(141, DropReason::Early),
+            dropped(250, DropReason::Loss),
             arrived(130, 25),
             arrived(90, 35),
             Row::Sent { at: ms(20), packet: packet(PacketClass::Media) },
@@ -391,6 +405,8 @@ controller = "gcc-2016"
             (&json!(0.1), &json!(1e6), &json!(3e5))
         );
         assert_eq!((&first["sent"], &first["packets"], &first["received"]), (&json!(1000), &json!(1), &json!(2000)));
+        let drops = [first, second, third].map(|flow| [&flow["dropped"], &flow["by_queue"]]);
+        assert_eq!(drops, [[2, 1], [2, 1], [1, 0]]);
         // 45 and 35 ms, of which 25 are propagation.
         assert_eq!((&first["queued"], &second["queued"], &third["queued"]), (&json!(15.0), &json!(0.0), &Value::Null));
         assert_eq!((&first["target"], &third["target"]), (&json!(700e3), &json!(700e3)), "it holds");

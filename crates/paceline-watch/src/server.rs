@@ -22,8 +22,11 @@ use tungstenite::handshake::server::create_response;
 use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Message, WebSocket};
 
-/// Connections at once.
+/// Connections at once that know the token.
 const MOST: usize = 16;
+
+/// Connections at once whose request is still read: whoever does not know the token takes no page's place.
+const UNREAD: usize = 64;
 
 /// A request comes in this time, or not at all.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -72,6 +75,7 @@ struct Served {
     moves: Moves,
     pictures: Pictures,
     connections: AtomicUsize,
+    unread: AtomicUsize,
     /// No more is accepted.
     closing: AtomicBool,
     /// What the run came to, once it is over.
@@ -99,6 +103,7 @@ impl Watch {
             moves: look.moves,
             pictures: look.pictures,
             connections: AtomicUsize::new(0),
+            unread: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
             over: Mutex::new(None),
         });
@@ -174,10 +179,13 @@ fn accept(listener: &TcpListener, served: &Arc<Served>) {
             return;
         }
         let Ok(stream) = stream else { continue };
-        let counted = Counted::new(served.clone());
+        let unread = Counted::new(served.clone(), |served| &served.unread);
+        if unread.number >= UNREAD {
+            continue;
+        }
         let answer = move || {
             // What one page does wrong is its own affair.
-            let _ = connection(stream, counted);
+            let _ = connection(stream, unread);
         };
         // Without a thread to be had the connection is closed.
         let _ = thread::Builder::new().name("watch page".to_owned()).spawn(answer);
@@ -187,39 +195,44 @@ fn accept(listener: &TcpListener, served: &Arc<Served>) {
 /// A connection, counted while it is there.
 struct Counted {
     served: Arc<Served>,
+    of: fn(&Served) -> &AtomicUsize,
+    /// How many there were before it.
     number: usize,
 }
 
 impl Counted {
-    fn new(served: Arc<Served>) -> Self {
-        let number = served.connections.fetch_add(1, Ordering::Relaxed);
-        Self { served, number }
+    fn new(served: Arc<Served>, of: fn(&Served) -> &AtomicUsize) -> Self {
+        let number = of(&served).fetch_add(1, Ordering::Relaxed);
+        Self { served, of, number }
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.served.connections.fetch_sub(1, Ordering::Relaxed);
+        (self.of)(&self.served).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn connection(mut stream: TcpStream, counted: Counted) -> io::Result<()> {
-    let served = &counted.served;
+fn connection(mut stream: TcpStream, unread: Counted) -> io::Result<()> {
+    let served = unread.served.clone();
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(SLOWEST))?;
     stream.set_nodelay(true)?;
-    if counted.number >= MOST {
-        return refuse(&mut stream, BUSY);
-    }
     let until = Instant::now() + PATIENCE;
     let head = read_head(&mut stream, || Instant::now() < until)?;
-    match served.door.judge(&head) {
-        Err(refusal) => refuse(&mut stream, refusal),
-        Ok(Wanted::Page) => {
+    let wanted = match served.door.judge(&head) {
+        Err(refusal) => return refuse(&mut stream, refusal),
+        Ok(wanted) => wanted,
+    };
+    let place = Counted::new(served.clone(), |served| &served.connections);
+    drop(unread);
+    match wanted {
+        _ if place.number >= MOST => refuse(&mut stream, BUSY),
+        Wanted::Page => {
             let more = format!("Content-Security-Policy: {}\r\n", page::policy(served.door.port));
             answer(&mut stream, "200 OK", "text/html", &more, &page::html())
         }
-        Ok(Wanted::Socket(request)) => {
+        Wanted::Socket(request) => {
             let Ok(response) = create_response(&request) else {
                 return answer(&mut stream, "400 Bad Request", "text/plain", "", "this is no web socket\n");
             };
@@ -231,7 +244,7 @@ fn connection(mut stream: TcpStream, counted: Counted) -> io::Result<()> {
             stream.set_read_timeout(Some(TURN))?;
             let config = WebSocketConfig::default().max_message_size(Some(LONGEST)).max_frame_size(Some(LONGEST));
             let mut socket = WebSocket::from_raw_socket(stream, Role::Server, Some(config));
-            let _ = serve(&mut socket, served);
+            let _ = serve(&mut socket, &served);
             let _ = socket.close(None);
             let _ = socket.flush();
             Ok(())
@@ -378,6 +391,16 @@ mod tests {
         assert_eq!(moves.take(), [(0, Move::Capacity(Rate::from_kbps(500)))]);
         watch.over("done");
         assert_eq!(told(&mut page), json!({"over": "done"}));
+    }
+
+    #[test]
+    fn who_says_nothing_takes_no_page_s_place() {
+        let (watch, _, _) = watch();
+        let silent: Vec<TcpStream> = (0..MOST + 4).map(|_| connect(&watch)).collect();
+        let (port, token) = (watch.served.door.port, &watch.served.door.token);
+        let page = get(&watch, &format!("/{token}/"), &format!("127.0.0.1:{port}"));
+        assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+        drop(silent);
     }
 
     #[test]

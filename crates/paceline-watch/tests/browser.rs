@@ -147,6 +147,9 @@ fn sliders_move_the_link_and_the_plots_follow() {
     assert!(becomes(&page, "paceline.points.at(-1).loss === 0.05", 3), "{}", now(&page));
     let lost = "paceline.points.slice(-20).reduce((sum, p) => sum + p.flows[0].dropped, 0)";
     assert!(becomes(&page, &format!("{lost} > 0"), 10), "5 % of some 60 packets a second: {}", now(&page));
+    let by_chance = "paceline.points.slice(-20).every((p) => p.flows[0].by_queue === 0) && paceline.now.lost > 2 \
+                     && !document.getElementById('sentence').textContent.includes('The queue is full')";
+    assert!(becomes(&page, by_chance, 15), "what is lost by chance was in no full queue: {}", now(&page));
 
     // 3 s in which nothing arrives, and the picture stands still; then it goes on.
     page.evaluate("document.getElementById('outage').click()").unwrap();
@@ -154,11 +157,21 @@ fn sliders_move_the_link_and_the_plots_follow() {
     let silent = "paceline.points.slice(-15).every((p) => p.flows[0].received === 0)";
     assert!(becomes(&page, silent, 5), "{}", now(&page));
     assert!(becomes(&page, "!document.querySelector('.still').hidden", 3), "it says so");
+    // The slider stays where it was, and half is half of what there was: 320 kbit/s once the link is back, then 160, of which
+    // half is less than the slider can.
+    assert_eq!(page.evaluate("document.getElementById('capacity').value").unwrap(), json!("400"));
+    let click = "document.getElementById('halve').click()";
+    let able = "['halve', 'double'].map((id) => !document.getElementById(id).disabled).join()";
+    assert_eq!(page.evaluate(able).unwrap(), json!("true,true"));
+    page.evaluate(click).unwrap();
     assert!(
-        becomes(&page, &format!("paceline.points.at(-1).capacity === 630e3 && {RECEIVED} > 50e3"), 8),
+        becomes(&page, &format!("paceline.points.at(-1).capacity === 320e3 && {RECEIVED} > 50e3"), 8),
         "{}",
         now(&page)
     );
+    page.evaluate(click).unwrap();
+    assert!(becomes(&page, "paceline.points.at(-1).capacity === 160e3", 3), "{}", now(&page));
+    assert!(becomes(&page, &format!("{able} === 'false,true'"), 3), "half of it is too little");
 
     page.evaluate("document.getElementById('scenario').click()").unwrap();
     let restored =
@@ -183,6 +196,11 @@ fn sliders_move_the_link_and_the_plots_follow() {
     assert_eq!(page.evaluate(empty).unwrap(), json!(0), "each plot shows something");
     assert_eq!(page.evaluate("document.querySelectorAll('.plot canvas').length").unwrap(), json!(5));
     assert!(becomes(&page, "document.getElementById('sentence').textContent.startsWith('gcc-2016: ')", 3));
+    // A signal in bit/s has an axis in larger units.
+    let press = "(() => { const { signals } = paceline.hello.flows[0], numbers = signals.filter((s) => !s.states.length); \
+                 document.querySelectorAll('#signals button')[numbers.findIndex((s) => s.unit === 'bit/s')].click(); })()";
+    page.evaluate(press).unwrap();
+    assert!(becomes(&page, "/^[kM]bit\\/s$/.test(document.getElementById('inside-unit').textContent)", 3));
     let picture = page.picture((1280.0, 0.0, 900.0)).unwrap();
     assert!(picture.len() > 50_000, "{} bytes", picture.len());
     if let Some(to) = std::env::var_os("PACELINE_PICTURE") {
@@ -215,7 +233,8 @@ fn sliders_move_the_link_and_the_plots_follow() {
     let loss = |to: &Move| matches!(to, Move::Loss(loss) if (loss.get() - 0.05).abs() < 1e-9);
     assert_eq!(moved[..2], [Move::Capacity(Rate::from_kbps(630)), Move::Delay(ms(200))]);
     assert!(loss(&moved[2]), "{moved:?}");
-    assert_eq!(moved[3..], [Move::Outage(ms(3000)), Move::Scenario]);
+    let halves = [320, 160].map(|kbps| Move::Capacity(Rate::from_kbps(kbps)));
+    assert_eq!(moved[3..], [Move::Outage(ms(3000)), halves[0], halves[1], Move::Scenario]);
 }
 
 /// The last point, for complaints.

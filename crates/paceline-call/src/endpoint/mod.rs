@@ -26,6 +26,7 @@ pub use error::EndpointError;
 pub use shelf::Shelf;
 pub use terms::VideoSection;
 
+use crate::stats::SRTP_TAG;
 use paceline::{Controller, FecScheme, FeedbackKind, MediaKind, Registry};
 use paceline_flow::source::Source;
 use paceline_flow::{Datagram, IP_UDP_HEADERS, Sent, StreamNames, rtp_timestamp};
@@ -44,9 +45,6 @@ use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
-
-/// Bytes that SRTP adds to a packet of RTP.
-const SRTP_TAG: usize = 10;
 
 /// Makes what a sender sends, once the session is up.
 pub trait MakeSource: Send {
@@ -81,6 +79,8 @@ pub struct Endpoint {
     peer: Peer,
     socket: Socket,
     room: Room,
+    /// The controller's codepoint, for packets of media.
+    ecn: Ecn,
     /// The most and the least that the plan's source makes, headers not included.
     range: (Rate, Rate),
     source: Option<Box<dyn MakeSource>>,
@@ -123,7 +123,7 @@ impl Endpoint {
         signals: bool,
         at: SocketAddrV4,
     ) -> Result<Self, EndpointError> {
-        check(plan, media)?;
+        carries(plan, media)?;
         let prepared = PreparedFlow::new(flow, plan, media, controller(plan, media, registry)?, streams, signals)?;
         Self::new(End::Receiver, prepared, media, None, at)
     }
@@ -144,7 +144,7 @@ impl Endpoint {
         at: SocketAddrV4,
         source: Option<Box<dyn MakeSource>>,
     ) -> Result<Self, EndpointError> {
-        check(plan, media)?;
+        carries(plan, media)?;
         let prepared = PreparedFlow::new(flow, plan, media, controller(plan, media, registry)?, streams, signals)?;
         Self::new(End::Sender, prepared, media, source, at)
     }
@@ -157,6 +157,7 @@ impl Endpoint {
         at: SocketAddrV4,
     ) -> Result<Self, EndpointError> {
         let socket = Socket::bind(at)?;
+        let ecn = prepared.controller().ecn;
         let sends = prepared.names().first().filter(|_| end == End::Sender);
         let peer = Peer::new(instant(), socket.address()?, prepared.controller().feedback, sends)?;
         Ok(Self {
@@ -165,6 +166,7 @@ impl Endpoint {
             peer,
             socket,
             room: Room::default(),
+            ecn,
             range: media.streams[0].source.range(),
             shelf: source.is_some().then(Shelf::default),
             source,
@@ -415,20 +417,30 @@ impl Endpoint {
 
     fn transmit(&mut self) {
         while let Some((to, bytes)) = self.peer.poll_transmit() {
-            self.socket.send(to, &bytes, Ecn::NotEct);
+            // RFC 7983: 128 to 191 is RTP or RTCP, of which RTP is marked; below are STUN and DTLS.
+            let is_media = matches!(bytes.first(), Some(128..=191)) && !is_rtcp(&bytes);
+            self.socket.send(to, &bytes, if is_media { self.ecn } else { Ecn::NotEct });
         }
     }
 }
 
-/// Whether our ends can carry the flow in a call.
-fn check(plan: &FlowPlan, media: &MediaPlan) -> Result<(), WorldError> {
+/// Whether a call can carry the flow.
+///
+/// # Errors
+/// It cannot: says what it has too much, and what to do about it.
+pub(crate) fn carries(plan: &FlowPlan, media: &MediaPlan) -> Result<(), WorldError> {
     let refuse = |what: &str, hint: &str| {
         let cause = format!("flow `{}` has {what}, which a call with a browser does not carry", plan.id);
         Err(WorldError::Unavailable { cause, hint: hint.to_owned() })
     };
     match media.streams.as_slice() {
         [stream] if stream.kind == MediaKind::Video => {}
-        _ => return refuse("other streams than one of video", "leave one stream of video in the scenario"),
+        _ => {
+            return refuse(
+                "other streams than one of video",
+                "leave one stream of video in the scenario; the worlds `sim` and `testbed` carry others",
+            );
+        }
     }
     if media.protection.fec != FecScheme::None {
         return refuse("forward error correction", "--set flow.ID.protection.fec=\"none\"");

@@ -62,13 +62,25 @@ impl MakeSource for Vp8 {
         shelf: Shelf,
     ) -> Result<Box<dyn Source>, WorldError> {
         let Self { camera, viewer } = *self;
-        let encoder = Encoder::new(range.0).map_err(|error| WorldError::Unavailable {
-            cause: format!("no VP8 encoder: {error}"),
-            hint: "Debian has it in gstreamer1.0-plugins-good".to_owned(),
-        })?;
+        let encoder = encoder(range.0)?;
         let picture = Vec::with_capacity(WIDTH * HEIGHT * 3 / 2);
         Ok(Box::new(Film { camera, viewer, encoder, shelf, range, start, timestamp_of_zero, next: 0, picture }))
     }
+}
+
+/// Whether there is an encoder.
+///
+/// # Errors
+/// The machine has none: says how to get it.
+pub fn probe() -> Result<(), WorldError> {
+    encoder(Rate::from_kbps(300)).map(|_| ())
+}
+
+fn encoder(rate: Rate) -> Result<Encoder, WorldError> {
+    Encoder::new(rate).map_err(|error| WorldError::Unavailable {
+        cause: format!("there is no VP8 encoder: {error}"),
+        hint: "Debian and Ubuntu have it as `apt-get install gstreamer1.0-plugins-good`".to_owned(),
+    })
 }
 
 /// What the camera sees, encoded.

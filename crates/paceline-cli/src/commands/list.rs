@@ -3,6 +3,7 @@
 use super::controllers;
 use crate::output;
 use crate::table::Table;
+use crate::worlds;
 use clap::ValueEnum;
 use miette::Result;
 use paceline::{Registry, SignalShape};
@@ -81,7 +82,7 @@ impl Kind {
         let plain = |(name, line): (&str, &str)| (name.to_owned(), line.to_owned(), json!({}));
         let registry = Registry::standard();
         match self {
-            Self::Controllers => registry.iter().map(controller).collect(),
+            Self::Controllers => registry.iter().map(controller).chain(elsewhere(&registry)).collect(),
             Self::Scenarios => Catalogue.ids().map(|id| scenario(id, &registry)).collect(),
             Self::Sweeps => Catalogue.sweeps().map(|id| sweep(id, &registry)).collect(),
             Self::Tables => Catalogue.formula_tables().map(table).collect(),
@@ -167,6 +168,20 @@ fn controller(entry: &paceline::Entry) -> (String, String, Value) {
     (entry.name().to_owned(), entry.summary().to_owned(), more)
 }
 
+/// Controllers that one world alone has, and not the standard ones: each says which.
+fn elsewhere(standard: &Registry) -> Vec<(String, String, Value)> {
+    let of_world = |world: &'static str| {
+        let registry = worlds::registry(world);
+        let own = registry.iter().filter(|entry| standard.get(entry.name()).is_none());
+        let marked = own.map(controller).map(|(name, summary, mut more)| {
+            more["world"] = json!(world);
+            (name, format!("{summary} [only in --world {world}]"), more)
+        });
+        marked.collect::<Vec<_>>()
+    };
+    worlds::names().into_iter().flat_map(of_world).collect()
+}
+
 fn scenario(id: &'static str, registry: &Registry) -> (String, String, Value) {
     let plan = Catalogue.find(id).and_then(|origin| load(&origin, &Changes::default(), registry));
     match plan {
@@ -205,7 +220,8 @@ fn table(id: &'static str) -> (String, String, Value) {
 /// Prints what there is.
 pub fn list(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(name) = &arguments.name {
-        let registry = Registry::standard();
+        let has = |registry: &Registry| registry.get(name).is_some();
+        let registry = worlds::names().into_iter().map(worlds::registry).find(has).unwrap_or_else(Registry::standard);
         let [name] = controllers(std::slice::from_ref(name), &registry)?.try_into().expect("one went in");
         let entry = registry.get(&name).expect("it was just checked");
         if arguments.json {

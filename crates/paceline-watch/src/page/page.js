@@ -39,6 +39,8 @@
     const size = Math.abs(value);
     return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : size >= 0.1 || size === 0 ? value.toFixed(2) : value.toPrecision(2);
   };
+  // What an axis divides values of a unit by, if the largest is `most`, and what it then shows: its numbers have to be short.
+  const divided = (unit, most) => unit === "bit/s" ? (most >= 1e6 ? [1e6, "Mbit/s"] : [1e3, "kbit/s"]) : unit === "B" ? [1e3, "KB"] : [1, unit];
   const shown = (value, unit) => unit === "bit/s" ? rate(value) : unit === "B" && value !== null ? `${short(value / 1e3)} KB` : `${short(value)}${unit ? ` ${unit}` : ""}`;
 
   // ---- The socket
@@ -99,7 +101,7 @@
   }
 
   // What is drawn, by column: x first.
-  const columns = { t: [], capacity: [], target: [], sent: [], received: [], queued: [], waited: [], limit: [], lost: [], chance: [], others: [] };
+  const columns = { t: [], capacity: [], target: [], sent: [], received: [], queued: [], waited: [], limit: [], lost: [], full: [], chance: [], others: [] };
 
   function add(point) {
     const before = points[points.length - 1];
@@ -121,7 +123,9 @@
     put("waited", point.waited);
     put("limit", point.queue);
     const packets = mean(SMOOTH_LOSS, (f) => f.packets);
-    put("lost", packets ? Math.min(100, 100 * mean(SMOOTH_LOSS, (f) => f.dropped) / packets) : 0);
+    const share = (of) => packets ? Math.min(100, 100 * mean(SMOOTH_LOSS, of) / packets) : 0;
+    put("lost", share((f) => f.dropped));
+    put("full", share((f) => f.by_queue));
     put("chance", point.loss === null ? null : 100 * point.loss);
     const rest = point.flows.filter((_, index) => index !== flow);
     put("others", rest.length ? points.slice(-SMOOTH_RATE).reduce((sum, p) => sum + p.flows.reduce((all, f, i) => (i === flow ? all : all + f.received), 0), 0) * 8 / hello.point_s / 1e6 / Math.min(SMOOTH_RATE, points.length) : null);
@@ -180,12 +184,14 @@
       };
       controls[id] = {
         value: null,
+        // The last that was more than nothing: an outage does not change what there is to come back to.
+        last: null,
         // What somebody does to a slider counts more than what the run says, for a second.
         set: (value) => {
           const [least, most] = ranges[key];
           value = Math.min(most, Math.max(least, round(value, digits)));
           held = performance.now();
-          controls[id].value = value;
+          controls[id].value = controls[id].last = value;
           input.value = scale.place(value);
           tell(value);
           if (waiting === null) waiting = setTimeout(send, Math.max(0, asked + ASK_EVERY - performance.now()));
@@ -193,7 +199,9 @@
         is: (value) => {
           if (performance.now() - held < 1000 || value === controls[id].value) return;
           controls[id].value = value;
-          if (value !== null) input.value = scale.place(value);
+          controls[id].last = value || controls[id].last;
+          // Nothing has no place on a logarithmic scale.
+          if (value !== null && Number.isFinite(scale.place(value))) input.value = scale.place(value);
           tell(value);
         },
         of,
@@ -206,18 +214,31 @@
     control("loss", "loss", squared(ranges.loss), (v) => `${(100 * v).toFixed(1)} %`, (p) => p.loss, 3);
     control("queue", "queue_ms", logarithmic(ranges.queue_ms), (v) => `${Math.round(v)} ms`, (p) => p.queue, 2);
     const acts = {
-      halve: () => controls.capacity.set((controls.capacity.value || 1e6) / 2),
-      double: () => controls.capacity.set((controls.capacity.value || 1e6) * 2),
+      halve: () => controls.capacity.set(capacityTimes(0.5)),
+      double: () => controls.capacity.set(capacityTimes(2)),
       outage: () => ask({ outage_ms: 3000 }),
       scenario: () => ask("scenario"),
     };
-    for (const [id, act] of Object.entries(acts)) $(id).addEventListener("click", act);
+    for (const [id, act] of Object.entries(acts)) $(id).addEventListener("click", () => { act(); reach(); });
     const keys = { h: "halve", d: "double", o: "outage", b: "scenario" };
     addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
       const id = keys[event.key.toLowerCase()];
       if (id && !$(id).disabled) $(id).click();
     });
+    reach();
+  }
+
+  // None: it is unlimited.
+  const capacityTimes = (factor) => controls.capacity.last === null ? null : controls.capacity.last * factor;
+
+  // Buttons that would lead out of the slider's range do nothing.
+  function reach() {
+    const [least, most] = hello.ranges.capacity_bps;
+    for (const [id, factor] of [["halve", 0.5], ["double", 2]]) {
+      const value = capacityTimes(factor);
+      $(id).disabled = page.over !== null || value === null || value < least || value > most;
+    }
   }
 
   // ---- Plots
@@ -247,7 +268,7 @@
     return Math.ceil(wanted / step) * step;
   };
 
-  function plot(id, height, series, range) {
+  function plot(id, height, series, range, values) {
     const element = $(`${id}-plot`), key = $(`${id}-key`);
     const axis = { stroke: () => colour("--ink-2"), font: "11px system-ui, sans-serif", grid: { stroke: () => colour("--grid"), width: 1 }, ticks: { show: false } };
     const u = new uPlot({
@@ -258,7 +279,7 @@
       scales: { x: { time: false, range: bounds }, y: { range: () => [0, 1] , ...(range ? { range } : {}) } },
       axes: [
         { ...axis, size: 24, space: 60, values: (_, ticks) => ticks.map(clock) },
-        { ...axis, size: 38, space: 26 },
+        { ...axis, size: 38, space: 26, ...(values ? { values } : {}) },
       ],
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: "call" } },
       series: [{}, ...series.map((s) => ({
@@ -351,6 +372,7 @@
     const build = () => {
       insidePlot?.u.destroy();
       $("inside-key").replaceChildren();
+      $("inside-unit").textContent = "";
       const some = [...chosen];
       if (!some.length) return (insidePlot = null);
       const palette = ["--received", "--target", "--sent", "--other", "--lost", "--limit"];
@@ -368,6 +390,10 @@
         }
         const spare = 0.08 * (most - least) || 1;
         return [least < 0 ? least - spare : 0, most + spare];
+      }, (_, ticks) => {
+        const [by, unit] = divided(some[0].unit, Math.max(...ticks.map(Math.abs)));
+        $("inside-unit").textContent = unit;
+        return ticks.map((tick) => String(round(tick / by, 4)));
       });
       resize();
     };
@@ -524,9 +550,9 @@
       [mood, text] = { rising: ["--good", "It sends more and more."], falling: ["--bad", "It sends less and less."], steady: ["--calm", "It keeps its rate."] }[way];
     }
     if (state("quality limited by") === "bandwidth") text += " Its picture is coarser than it could be: the network is the limit.";
-    const lost = columns.lost.at(-1), chance = columns.chance.at(-1) ?? 0;
+    const lost = columns.lost.at(-1);
     if (point.capacity === 0) [mood, text] = ["--bad", "The link is down: nothing gets through, and what is sent waits or is lost."];
-    else if (lost > 2 && lost > 2 * chance) {
+    else if (columns.full.at(-1) > 2) {
       mood = "--bad";
       text = `The queue is full, and ${lost.toFixed(0)} % of packets are lost${usage === "overuse" || trend(index) === "falling" ? "; it backs off." : "; it has not noticed yet."}`;
     }
@@ -553,6 +579,7 @@
     if (!note.hidden) note.textContent = `stands still for ${stands.toFixed(1)} s`;
     $("clock").replaceChildren(clock(point.t), make("small", {}, ` of ${clock(hello.duration_s)}`));
     for (const control of Object.values(controls)) control.is(control.of(point));
+    reach();
     buttons.forEach(({ signal, value }, n) => {
       const index = signal.index;
       value.textContent = shown(here.signals[index], signal.unit);
