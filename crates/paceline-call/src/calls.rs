@@ -200,25 +200,22 @@ impl Party {
 pub fn refusal(plan: &Plan, registry: &Registry) -> Option<WorldError> {
     for flow in &plan.flows {
         let Some(media) = flow.media() else { continue };
-        if let Err(refused) = carries(flow, media) {
-            return Some(refused);
-        }
         let (id, name) = (&flow.id, &media.controller.name);
         let Some(entry) = registry.get(name) else {
             return Some(WorldError::UnknownController { flow: id.clone(), name: name.clone() });
         };
-        match mode(entry) {
-            Some(Mode::SendSide) => {
-                if let Err(missing) = encoder() {
-                    return Some(missing);
-                }
-            }
-            Some(_) => {}
+        let can_be = match mode(entry) {
+            Some(Mode::Browser) => carries(flow, media, None),
+            Some(Mode::ReceiveSide) => carries(flow, media, Some(End::Receiver)),
+            Some(Mode::SendSide) => carries(flow, media, Some(End::Sender)).and_then(|()| encoder()),
             None => {
                 let cause = format!("flow `{id}`: a browser can neither be steered by `{name}` nor report to it");
                 let hint = "controllers that answer REMB at the receiver, that hear of each packet at the sender, or `chromium` can be in a call";
-                return Some(WorldError::Unavailable { cause, hint: hint.to_owned() });
+                Err(WorldError::Unavailable { cause, hint: hint.to_owned() })
             }
+        };
+        if let Err(refused) = can_be {
+            return Some(refused);
         }
     }
     None

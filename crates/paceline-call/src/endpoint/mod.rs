@@ -123,7 +123,7 @@ impl Endpoint {
         signals: bool,
         at: SocketAddrV4,
     ) -> Result<Self, EndpointError> {
-        carries(plan, media)?;
+        carries(plan, media, Some(End::Receiver))?;
         let prepared = PreparedFlow::new(flow, plan, media, controller(plan, media, registry)?, streams, signals)?;
         Self::new(End::Receiver, prepared, media, None, at)
     }
@@ -144,7 +144,7 @@ impl Endpoint {
         at: SocketAddrV4,
         source: Option<Box<dyn MakeSource>>,
     ) -> Result<Self, EndpointError> {
-        carries(plan, media)?;
+        carries(plan, media, Some(End::Sender))?;
         let prepared = PreparedFlow::new(flow, plan, media, controller(plan, media, registry)?, streams, signals)?;
         Self::new(End::Sender, prepared, media, source, at)
     }
@@ -424,13 +424,14 @@ impl Endpoint {
     }
 }
 
-/// Whether a call can carry the flow.
+/// Whether a call can carry the flow, of which `ours` is our end, if one is. What the scenario says of forward error correction
+/// is asked of nobody where Chromium sends: it does as it does.
 ///
 /// # Errors
 /// It cannot: says what it has too much, and what to do about it.
-pub(crate) fn carries(plan: &FlowPlan, media: &MediaPlan) -> Result<(), WorldError> {
+pub(crate) fn carries(plan: &FlowPlan, media: &MediaPlan, ours: Option<End>) -> Result<(), WorldError> {
     let refuse = |what: &str, hint: &str| {
-        let cause = format!("flow `{}` has {what}, which a call with a browser does not carry", plan.id);
+        let cause = format!("flow `{}` has {what}, which such a call does not carry", plan.id);
         Err(WorldError::Unavailable { cause, hint: hint.to_owned() })
     };
     match media.streams.as_slice() {
@@ -442,7 +443,7 @@ pub(crate) fn carries(plan: &FlowPlan, media: &MediaPlan) -> Result<(), WorldErr
             );
         }
     }
-    if media.protection.fec != FecScheme::None {
+    if ours == Some(End::Sender) && media.protection.fec != FecScheme::None {
         return refuse("forward error correction", "--set flow.ID.protection.fec=\"none\"");
     }
     Ok(())
