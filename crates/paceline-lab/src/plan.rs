@@ -70,6 +70,11 @@ impl Plan {
         own.chain(self.references.values()).chain(self.keep.iter().map(|keep| &keep.of))
     }
 
+    /// Whether runs of this plan are asked for anything, by its own values and bounds or by those of another case.
+    pub fn is_asked(&self) -> bool {
+        !(self.expects.is_empty() && self.asserts.is_empty() && self.references.is_empty())
+    }
+
     /// Whether a run of this plan counts; `value` says what a quantity came to in it.
     pub fn counts(&self, value: impl FnOnce(&Quantity) -> Option<f64>) -> bool {
         self.keep.as_ref().is_none_or(|keep| keep.keeps(value(&keep.of)))

@@ -118,16 +118,25 @@ impl Beside {
 
     /// What is to be run yet: first everything once, then again.
     pub fn missing(&self) -> Vec<Task> {
-        let cases = || self.done.iter().enumerate().flat_map(|(u, cases)| (0..cases.len()).map(move |c| (u, c)));
+        let task = |seed| move |(undertaking, case)| Task { undertaking, case, seed };
         (1..=self.seeds)
-            .flat_map(|seed| cases().map(move |(undertaking, case)| Task { undertaking, case, seed }))
+            .flat_map(|seed| self.cases().map(task(seed)))
             .filter(|task| !self.done[task.undertaking][task.case].contains_key(&task.seed))
             .collect()
     }
 
     /// How many runs there are when all is done.
     pub fn runs(&self) -> usize {
-        self.done.iter().map(Vec::len).sum::<usize>() * self.seeds as usize
+        self.cases().count() * self.seeds as usize
+    }
+
+    /// The cases that are run, by undertaking: in real time none is run that is asked for nothing.
+    fn cases(&self) -> impl Iterator<Item = (usize, usize)> {
+        let all = self.undertakings.iter().enumerate();
+        all.flat_map(|(u, undertaking)| {
+            let cases = undertaking.experiment.cases.iter().enumerate();
+            cases.filter(|(_, plan)| plan.is_asked()).map(move |(case, _)| (u, case))
+        })
     }
 
     /// How long a run takes, s.
@@ -311,14 +320,30 @@ bounds = [0.5, 10]
     }
 
     fn take_up(store: Option<&Store>) -> Beside {
+        take_up_of(TEXT, store)
+    }
+
+    fn take_up_of(text: &str, store: Option<&Store>) -> Beside {
         let registry = Registry::standard();
-        let experiment = Experiment::load(&Origin::from_text("beside.toml", TEXT), &[], &registry).unwrap();
+        let experiment = Experiment::load(&Origin::from_text("beside.toml", text), &[], &registry).unwrap();
         let inputs = |plan: &Plan| {
             let changes = vec![plan.case.to_string()];
-            RunManifest { version: "1".to_owned(), scenario_text: TEXT.to_owned(), changes, ..Default::default() }
+            RunManifest { version: "1".to_owned(), scenario_text: text.to_owned(), changes, ..Default::default() }
         };
         let undertaking = Undertaking::new(experiment, "gcc-2016".to_owned(), inputs);
         Beside::take_up(vec![undertaking], 2, (&registry, "slow"), store).unwrap()
+    }
+
+    #[test]
+    fn a_case_that_is_asked_for_nothing_is_not_run() {
+        // Nothing is published of the middle; the small one is what the large one is divided by.
+        let text = TEXT.replace("published = 0.5", "published = 0.5\ncase = { size = \"large\" }").replace(
+            "[[case]]\nlabel = { size = \"large\" }",
+            "[[case]]\nlabel = { size = \"middle\" }\n[[case]]\nlabel = { size = \"large\" }",
+        );
+        let beside = take_up_of(&text, None);
+        let cases: Vec<usize> = beside.missing().iter().map(|task| task.case).collect();
+        assert_eq!((beside.runs(), cases), (4, vec![0, 2, 0, 2]));
     }
 
     #[test]
