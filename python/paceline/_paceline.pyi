@@ -19,6 +19,7 @@ __all__ = [
     "Setup",
     "StreamState",
     "Sweep",
+    "Swept",
     "Watched",
     "cases",
     "catalogue",
@@ -198,26 +199,41 @@ class Sweep:
 
     jobs: int
     """How many jobs there are."""
+    text: str
+    """Its text, changes made."""
     def __new__(cls, ask: Any, seeds: int | None, controllers: list[Any]) -> Self: ...
     def batch_size(self, workers: int) -> int:
         """How many jobs should be done at a time by so many workers."""
     def batch(self, first: int, end: int) -> str:
         """The rows of some jobs, in order, as JSON."""
-    def run(self, threads: int | None) -> str:
-        """Every job on local threads, in memory; the result as JSON."""
+    def run(self, threads: int | None) -> Swept:
+        """Every job on local threads, in memory."""
     def open(self, dir: Path, resume: bool) -> Folder:
         """Makes a folder for it, or goes on with one."""
-    def run_into(self, folder: Folder, threads: int | None) -> str:
-        """Every job that the folder lacks, on local threads; the result without its points as JSON."""
-    def merge(self, folder: Folder) -> str:
-        """What the folder's rows come to, all of them being there; as of `run_into`."""
+    def prove(self, folder: Folder) -> None:
+        """Complains if code is no longer what the folder's rows were made with."""
+    def run_into(self, folder: Folder, threads: int | None) -> Swept:
+        """Every job that the folder lacks, on local threads."""
+    def merge(self, folder: Folder) -> Swept:
+        """What the folder's rows come to, all of them being there."""
+    def refined(self, swept: Swept) -> Sweep | None:
+        """The best points of what it came to once more, on more seeds, if its file asks for them."""
+
+@final
+class Swept:
+    """What a sweep came to."""
+
+    document: str
+    """As `paceline sweep --json` prints it: without its points where they are in a folder."""
 
 @final
 class Folder:
-    """A folder of a sweep, held by this process alone."""
+    """A folder of a sweep, held by this process alone until it is closed."""
 
     done: int
     """How many jobs are done."""
+    def close(self) -> None:
+        """Lets go of it."""
     def batches(self, size: int) -> list[tuple[int, int]]:
         """What is not done yet, first and end of each batch."""
     def write(self, rows: str) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from . import _paceline
 from .controllers import Controller, named, with_known
 from .errors import WorldUnavailable
-from .scenario import Scenario, of, scenarios
+from .scenario import Ask, Scenario, of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -281,17 +281,23 @@ def reproduce(
     """A verdict on each published value and claim of a paper, an experiment, `all`, or a scenario: what `paceline reproduce
     --json` prints. With a controller, every media flow is under it."""
     _in_simulator(world)
-    asks = [s.ask() for s in _targets(target)]
+    asks = _targets(target)
     name, known = _chosen(controller)
     document: dict[str, Any] = json.loads(_paceline.reproduce(asks, name, seeds, known))
     return document
 
 
-def _targets(target: Scenario | str | Path) -> list[Scenario]:
+def _targets(target: Scenario | str | Path) -> list[Ask]:
     if isinstance(target, Scenario):
-        return [target]
-    meant = [i for i in scenarios() if target == "all" or i == target or i.startswith(f"{target}/")]
-    return [Scenario(i) for i in meant] or [Scenario(target)]
+        return [target.ask()]
+    there = json.loads(_paceline.catalogue([]))
+
+    def meant(kind: str) -> list[str]:
+        return [i for i in there[kind] if target == "all" or i == target or i.startswith(f"{target}/")]
+
+    # A table that a formula gives is no scenario: it has nothing to change.
+    tables = [Ask(i, None, [], None, None) for i in meant("tables")]
+    return [Scenario(i).ask() for i in meant("scenarios")] + tables or [Scenario(target).ask()]
 
 
 def _seeds(seeds: int | Sequence[int]) -> list[int]:

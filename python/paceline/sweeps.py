@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from . import _paceline
 from .controllers import Controller, _known, with_known
+from .errors import SweepError
 from .scenario import Ask, toml
 
 __all__ = ["SweepFile", "sweep", "sweeps"]
@@ -47,10 +49,11 @@ def sweep(
     seeds: int | None = None,
     batch: int | None = None,
 ) -> dict[str, Any]:
-    """Every job of a sweep; what each point comes to, as `paceline sweep --json` prints it.
+    """Every job of a sweep; what each point comes to, as `paceline sweep --json` prints it. Where the file has `[refine]`, the best
+    points follow on more seeds, as `refined`.
 
     `out` is a folder that takes each batch as it is done: `rows.parquet` and `points.parquet` in the end, the same bytes
-    whoever made them. `resume` goes on with one.
+    whoever made them; those of the refined sweep are in `best` in it. `resume` goes on with one.
 
     `engine`: `threads` of this process, as many as `threads` says or the machine has cores; `dask`, on the workers of
     `client` (a `distributed.Client`; without one a cluster on this machine is made); `ray`, on the cluster that `ray.init`
@@ -59,21 +62,51 @@ def sweep(
     text = what.text if isinstance(what, SweepFile) else None
     name = "sweep.toml" if isinstance(what, SweepFile) else str(what)
     ask = Ask(name, text, [f"{key}={toml(value)}" for key, value in (set or {}).items()], None, None)
+    into = None if out is None else Path(out)
+    _check(engine, client, into)
     read = _paceline.Sweep(ask, seeds, with_known())
-    folder = None if out is None else read.open(Path(out), resume)
-    if engine not in _ENGINES:
-        raise ValueError(
-            f"no engine {engine!r}; there are: threads, {', '.join(e for e in _ENGINES if e != 'threads')}"
-        )
+
+    def made(read: _paceline.Sweep, ask: Ask, seeds: int | None, into: Path | None) -> _paceline.Swept:
+        if into is None:
+            return read.run(threads)
+        folder = read.open(into, resume)
+        try:
+            if engine == "threads":
+                return read.run_into(folder, threads)
+            read.prove(folder)
+            job = Job(ask, seeds, tuple(_known.values()))
+            for rows in _ENGINES[engine](job, read, folder, client, batch):
+                folder.write(rows)
+            return read.merge(folder)
+        finally:
+            # Python keeps it for as long as somebody looks at a traceback.
+            folder.close()
+
+    swept = made(read, ask, seeds, into)
+    document: dict[str, Any] = json.loads(swept.document)
+    refined = read.refined(swept)
+    if refined is not None:
+        again = Ask("best.sweep.toml", refined.text, [], None, None)
+        best = made(refined, again, None, None if into is None else into / "best")
+        document["refined"] = json.loads(best.document)
+    return document
+
+
+def _check(engine: str, client: Any, into: Path | None) -> None:
+    """Complains of an engine that there is not, before anything is made."""
     if engine == "threads":
-        done = read.run(threads) if folder is None else read.run_into(folder, threads)
-        return dict(json.loads(done))
-    if folder is None:
+        return
+    if engine not in _ENGINES:
+        raise ValueError(f"no engine {engine!r}; there are: threads, {', '.join(_ENGINES)}")
+    if into is None:
         raise ValueError(f"the engine {engine!r} needs a folder: out=…")
-    job = Job(ask, seeds, tuple(_known.values()))
-    for rows in _ENGINES[engine](job, read, folder, client, batch):
-        folder.write(rows)
-    return dict(json.loads(read.merge(folder)))
+    if engine == "ray" and client is not None:
+        raise ValueError("`client` is Dask's; Ray has the cluster that ray.init() joined")
+    package = {"dask": "distributed", "ray": "ray"}[engine]
+    try:
+        import_module(package)
+    except ImportError as missing:
+        raise ImportError(f"the engine `{engine}` needs {package}: pip install 'paceline[{engine}]'") from missing
 
 
 class Job:
@@ -88,10 +121,12 @@ class Job:
         says = "\n".join([ask.text or "", *ask.settings])
         self.controllers = tuple(c for c in controllers if c.name in says)
         self.ask, self.seeds = ask, seeds
-        self.token = uuid.uuid4().hex
+        self.token, self.version = uuid.uuid4().hex, _paceline.VERSION
 
     def rows(self, first: int, end: int) -> str:
         """The rows of these jobs, as JSON."""
+        if self.version != _paceline.VERSION:
+            raise SweepError(f"a worker has Paceline {_paceline.VERSION}, and the sweep is of {self.version}: install the same")
         if self.token not in _read:
             _read.clear()
             _read[self.token] = _paceline.Sweep(self.ask, self.seeds, with_known(self.controllers))
@@ -105,10 +140,8 @@ _Engine = Callable[[Job, _paceline.Sweep, _paceline.Folder, Any, int | None], It
 
 
 def _dask(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
-    try:
-        from distributed import Client, as_completed
-    except ImportError as missing:
-        raise ImportError("the engine `dask` needs distributed: pip install 'paceline[dask]'") from missing
+    from distributed import Client, as_completed
+
     own = client is None
     if own:
         client = Client()
@@ -130,12 +163,8 @@ def _rows(first: int, end: int, job: Job) -> str:
 
 
 def _ray(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
-    try:
-        import ray
-    except ImportError as missing:
-        raise ImportError("the engine `ray` needs ray: pip install 'paceline[ray]'") from missing
-    if client is not None:
-        raise ValueError("`client` is Dask's; Ray has the cluster that ray.init() joined")
+    import ray
+
     if not ray.is_initialized():
         ray.init()
     workers = int(ray.cluster_resources().get("CPU", 1))
@@ -150,4 +179,5 @@ def _ray(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any,
         yield from ray.get(done)
 
 
-_ENGINES: dict[str, _Engine] = {"threads": lambda *_: iter(()), "dask": _dask, "ray": _ray}
+_ENGINES: dict[str, _Engine] = {"dask": _dask, "ray": _ray}
+"""What makes rows in other processes."""

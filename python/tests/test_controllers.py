@@ -189,6 +189,22 @@ def test_an_exception_ends_the_run_and_says_how_to_see_it_again():
     assert "controller='broken', seed=5)" in told.value.__notes__[0]
 
 
+def test_a_receive_half_tells_the_time_of_its_own_clock():
+    class Deaf(paceline.ReceiveHalf):
+        def __init__(self, setup):
+            pass
+
+        def handle_arrivals(self, now_s, arrivals):
+            raise LookupError(f"{now_s:.6f}")
+
+    deaf = paceline.Controller("deaf", send=LossBased, receive=Deaf, feedback="none")
+    with pytest.raises(LookupError) as told:
+        paceline.run(TABLE1, deaf, set=SHORT)
+    (note,) = told.value.__notes__
+    when = f"at {told.value.args[0]} s on the receiver's clock in a run of mmsys16/table1"
+    assert f"receive half of controller `deaf`, {when}" in note and "s into" not in note
+
+
 @pytest.mark.parametrize(
     ("methods", "error", "match"),
     [

@@ -1,6 +1,7 @@
 """Runs, scenarios as objects, complaints."""
 
 import copy
+import multiprocessing
 import signal
 import subprocess
 import sys
@@ -81,6 +82,33 @@ def test_reproduce_gives_verdicts():
     assert found["papers"][0]["paper"] == "mmsys16"
     under = paceline.reproduce("mmsys16/table1", "fixed", seeds=1)["experiments"][0]["cells"]
     assert [c["measured"] for c in under] != [c["measured"] for c in cells]
+
+
+def test_reproduce_takes_tables_that_a_formula_gives():
+    (table,) = paceline.reproduce("uottawa15/table2")["experiments"]
+    verdicts = [cell["verdict"] for cell in table["cells"]]
+    assert len(verdicts) == 10 and 2 < verdicts.count("reproduced") < 8
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_runs_too():
+    def told():
+        return paceline.run("mmsys16/table1", set={"duration": "2s"}).trace_hash
+
+    here = told()
+    fork = multiprocessing.get_context("fork")
+    mine, its = fork.Pipe()
+    child = fork.Process(target=lambda: its.send(told()))
+    child.start()
+    its.close()
+    try:
+        assert mine.poll(60), "it has threads of its own"
+        assert mine.recv() == here
+    finally:
+        child.kill()
+        child.join()
+    assert told() == here
 
 
 def test_a_scenario_is_changed_and_saved(tmp_path):

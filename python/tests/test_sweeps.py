@@ -1,7 +1,9 @@
 """Sweeps: the same rows whoever makes them."""
 
+import importlib
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -59,13 +61,125 @@ def test_a_folder_is_not_gone_on_with_unasked(local, tmp_path):
         paceline.sweep(GRID, out=tmp_path / "out", resume=True, seeds=7)
 
 
-def test_complaints():
-    with pytest.raises(ValueError, match="no engine 'slurm'"):
-        paceline.sweep(GRID, engine="slurm")
+def test_complaints(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match="no engine 'slurm'; there are: threads, dask, ray"):
+        paceline.sweep(GRID, out=out, engine="slurm")
     with pytest.raises(ValueError, match="needs a folder"):
         paceline.sweep(GRID, engine="dask")
+    with pytest.raises(ValueError, match="`client` is Dask's"):
+        paceline.sweep(GRID, out=out, engine="ray", client=object())
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"paceline\[ray\]"):
+        paceline.sweep(GRID, out=out, engine="ray")
+    for seeds in (0, 10_001):
+        with pytest.raises(ValueError, match="seeds are 1 to 10000"):
+            paceline.sweep(GRID, out=out, seeds=seeds)
     with pytest.raises(paceline.ScenarioError):
-        paceline.sweep("mmsys16/fig88")
+        paceline.sweep("mmsys16/fig88", out=out)
+    assert not out.exists(), "nothing was begun"
+
+
+def steady(bps, fails_at=float("inf")):
+    """A controller in Python whose rate is its code."""
+
+    class Steady(paceline.SendHalf):
+        def handle_feedback(self, now_s, feedback):
+            if now_s > fails_at:
+                raise KeyError("on purpose")
+
+        def decision(self):
+            return paceline.Decision(bps)
+
+    return paceline.register("test-steady", send=Steady)
+
+
+STEADY = paceline.SweepFile(
+    {
+        "id": "test/steady",
+        "title": "A controller in Python",
+        "controllers": ["fixed", "test-steady"],
+        "axis": [{"key": "path.rtt", "values": ["20 ms", "40 ms"]}],
+        "measure": [{"name": "used", "scenario": "mmsys16/table1", "metric": "utilization", "set": {"duration": "2s"}}],
+    }
+)
+
+
+def test_other_code_does_not_go_on(tmp_path):
+    steady(300e3)
+    paceline.sweep(STEADY, out=tmp_path / "out")
+    before = (tmp_path / "out/rows.parquet").read_bytes()
+    steady(400e3)
+    with pytest.raises(paceline.SweepError, match="job 2, run again"):
+        paceline.sweep(STEADY, out=tmp_path / "out", resume=True)
+    steady(300e3)
+    paceline.sweep(STEADY, out=tmp_path / "out", resume=True)
+    assert (tmp_path / "out/rows.parquet").read_bytes() == before
+
+
+def test_a_sweep_that_broke_goes_on_while_its_traceback_is_kept(tmp_path):
+    steady(300e3, fails_at=1.0)
+    with pytest.raises(KeyError, match="on purpose") as kept:
+        paceline.sweep(STEADY, out=tmp_path / "out", threads=1)
+    steady(300e3)
+    with pytest.raises(paceline.SweepError, match="resume=True goes on") as told:
+        paceline.sweep(STEADY, out=tmp_path / "out")
+    assert "--" not in str(told.value)
+    swept = paceline.sweep(STEADY, out=tmp_path / "out", resume=True)
+    assert kept.traceback and swept["id"] == "test/steady"
+
+
+def test_a_half_that_cannot_be_made_is_told_of_once():
+    class Stillborn(paceline.SendHalf):
+        def __init__(self, setup):
+            raise KeyError("at birth")
+
+    paceline.register("test-steady", send=Stillborn)
+    with pytest.raises(KeyError, match="at birth"):
+        paceline.sweep(STEADY)
+    assert paceline.Scenario("mmsys16/fig9").cases == ["threshold=static", "threshold=adaptive"]
+    steady(300e3)
+
+
+REFINED = {
+    "id": "test/refined",
+    "title": "The better of two controllers",
+    "controllers": ["fixed", "gcc-2016"],
+    "axis": [{"key": "path.rtt", "values": ["20 ms", "40 ms"]}],
+    "measure": [{"name": "used", "scenario": "mmsys16/table1", "metric": "utilization", "set": {"duration": "2s"}}],
+    "sum": {"normalised": True},
+    "refine": {"best": 1, "repeats": 3},
+}
+
+
+def test_the_best_points_follow_on_more_seeds(tmp_path):
+    memory = paceline.sweep(paceline.SweepFile(REFINED))
+    assert len(memory["points"]) == 4 and memory["refined"]["id"] == "test/refined/best"
+    (best,) = memory["refined"]["points"]
+    assert best["at"] == memory["best"]["at"] and best["values"][0]["n"] == 3
+    stored = paceline.sweep(paceline.SweepFile(REFINED), out=tmp_path / "out", seeds=2)
+    assert stored["repeats"] == 2 and stored["refined"]["repeats"] == 3 and stored["refined"]["points"] == []
+    assert (tmp_path / "out/best/rows.parquet").is_file()
+    assert "refined" not in paceline.sweep(GRID, seeds=1)
+
+
+def test_a_worker_of_another_version_and_rows_beyond_the_end_are_refused(tmp_path):
+    made = importlib.import_module("paceline.sweeps")
+    ask = made.Ask("sweep.toml", GRID.text, [], None, None)
+    job = made.Job(ask, 1, ())
+    rows = job.rows(0, 1)
+    job.version = "0.0.1"
+    with pytest.raises(paceline.SweepError, match="is of 0.0.1: install the same"):
+        job.rows(0, 1)
+    folder = made._paceline.Sweep(ask, 1, []).open(tmp_path / "out", False)
+    assert folder.batches(100) == [(0, 10)]
+    with pytest.raises(paceline.SweepError, match="has 10 jobs"):
+        folder.write(rows.replace('"job":0', '"job":10'))
+    folder.write(rows.replace('"job":0', '"job":9'))
+    assert folder.done == 1 and folder.batches(100) == [(0, 9)]
+    folder.close()
+    with pytest.raises(ValueError, match="closed"):
+        folder.write(rows)
 
 
 def test_dask_makes_the_same_though_a_worker_is_killed(local, tmp_path):
@@ -80,6 +194,8 @@ def test_dask_makes_the_same_though_a_worker_is_killed(local, tmp_path):
         client.submit(_kill_soon, pids[0], workers=[list(client.scheduler_info()["workers"])[1]], pure=False)
         paceline.sweep(GRID, out=out, engine="dask", client=client, batch=SEEDS // 2)
         assert pids[0] not in client.run(os.getpid).values(), "the worker was to be killed"
+        refined = paceline.sweep(paceline.SweepFile(REFINED), out=tmp_path / "refined", engine="dask", client=client)
+    assert refined["refined"]["best"]["at"] == refined["best"]["at"]
     assert same(local, out)
 
 

@@ -102,6 +102,15 @@ fn bad_input_gets_its_place_and_a_hint() {
         ("media.config.rate_bps", "media.config.rate", "rate", "media."),
         ("\"8s\"]", "\"18s\"]", "within the run", "10 s"),
         ("repeats = 2", "repeats = 0", "repeats are 1 to 10000", "leave the key out"),
+        ("window = [", "range = [1, 0]\nwindow = [", "a range goes from its lower end", "range = [0, 1]"),
+        ("window = [", "range = [0, nan]\nwindow = [", "a range goes from its lower end", "range = [0, 1]"),
+        ("[sum]", "[refine]\nbest = 1\nrepeats = 20000\n[sum]", "on 1 to 10000 seeds", "repeats = 5"),
+        (
+            "values = [250000, 500000]",
+            "values = [250000]\n[[axis]]\none_at_a_time = [{ key = \"path.rtt\", base = 1 }]",
+            "no axis beside them but controllers'",
+            "`set` of a [[measure]]",
+        ),
         ("values = [250000, 500000]", "log = { from = 0, to = 1, steps = 3 }", "above 0", "steps = 8"),
         ("values = [250000, 500000]", "samples = { from = 0, to = 1, count = 3 }", "above 0", "count = 1000"),
         (
@@ -142,6 +151,63 @@ fn what_is_shipped_is_listed_and_loads() {
     assert!(titles.iter().all(|t| !t.is_empty() && !t.contains("broken")), "{titles:?}");
     let scenarios = json(&paceline(&dir, "1", &["list", "scenarios", "--json"]));
     assert!(!scenarios.to_string().contains("sweep"), "a sweep is no scenario");
+}
+
+/// A claim on two gains, each at two values.
+const CLAIM: &str = r#"id = "small/claim"
+title = "Two gains"
+
+[[axis]]
+key = "media.config.k_u"
+values = [1e-3, 1e-2]
+
+[[axis]]
+key = "media.config.k_d"
+values = [1e-4, 5e-3]
+
+[[measure]]
+name = "used"
+scenario = "mmsys16/table1"
+set = { duration = "20s" }
+metric = "utilization"
+
+[sum]
+normalised = false
+larger_where = ["media.config.k_u", "media.config.k_d"]
+"#;
+
+#[test]
+fn a_claim_that_cannot_be_judged_does_not_hold() {
+    let claim = |name: &str, text: &str| {
+        let output = paceline(&folder(name, text), "2", &["sweep", "rates.sweep.toml"]);
+        let [said, told] = [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text).into_owned());
+        (output.status.code(), told.contains("the claim holds"), said.contains("cannot be judged"))
+    };
+    let there = claim("claim", CLAIM);
+    let back = claim(
+        "counterclaim",
+        &CLAIM.replace("[\"media.config.k_u\", \"media.config.k_d\"]", "[\"media.config.k_d\", \"media.config.k_u\"]"),
+    );
+    let (holds, fails) = ((Some(0), true, false), (Some(1), false, false));
+    assert!([there, back] == [holds, fails] || [there, back] == [fails, holds], "{there:?} {back:?}");
+    assert_eq!(claim("one-sided", &CLAIM.replace("5e-3", "5e-4")), (Some(1), false, true));
+}
+
+#[test]
+fn many_points_without_a_sum_are_shown_in_their_order() {
+    let many = SWEEP.replace("values = [250000, 500000]", "linear = { from = 250_000, to = 500_000, steps = 41 }");
+    let many = many.replace("repeats = 2", "repeats = 1");
+    for (text, heading, rows) in [
+        (many.clone(), "The best 10 of 41 points:", ["500000", "493750"]),
+        (many.replace("[sum]\nnormalised = true\n", ""), "The first 10 of 41 points:", ["250000", "306250"]),
+    ] {
+        let dir = folder(&format!("many-{}", text.len()), &text);
+        let output = paceline(&dir, "2", &["sweep", "rates.sweep.toml"]);
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains(heading), "{told}");
+        assert!(rows.iter().all(|row| told.contains(row)), "{told}");
+        assert!(!told.contains("375000"), "no more than ten: {told}");
+    }
 }
 
 /// 300 jobs, each long enough that a kill falls between some of them.
@@ -254,6 +320,10 @@ fn a_folder_of_another_sweep_is_left_alone() {
     let (code, said) = sweep(&["--resume"]);
     assert!(code == Some(2) && said.contains("a scenario of the sweep"), "{said}");
     assert_eq!(tables(&dir, "out"), kept);
+    let output = paceline(&dir, "1", &["report", "out"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("holds the sweep small/rates"), "{said}");
+    assert!(said.contains("out/figures") && said.contains("--resume"), "{said}");
     fs::create_dir(dir.join("mine")).unwrap();
     fs::write(dir.join("mine/thesis.txt"), "").unwrap();
     let output = paceline(&dir, "1", &["sweep", "rates.sweep.toml", "--out", "mine"]);

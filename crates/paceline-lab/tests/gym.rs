@@ -152,6 +152,24 @@ fn a_run_in_steps_is_the_run_as_a_whole() {
             assert!(steps >= 6, "{steps} steps");
         }
     }
+    // Under a controller by name it is the run of `--controller`: what the scenario sets holds of the flow's own alone.
+    let text =
+        ONE.replace("controller = \"gcc-2016\"", "controller = \"gcc-2016\"\nconfig = { beta = 0.8, k_u = 0.03 }");
+    let registry = Registry::standard();
+    let mut hashes = Vec::new();
+    for name in ["gcc-2016", "gcc-tfb", "nada"] {
+        let pilot = Pilot::Controller(name.to_owned());
+        let mut episode = Episode::new(&plan(&text, &[]), &registry, &pilot, 0, 3, STEP).unwrap();
+        while !episode.is_over() {
+            episode.step(1.0, &Reward::default());
+        }
+        let changes = Changes { controller: Some(name.to_owned()), ..Changes::default() };
+        let whole = whole_hash(&load(&origin(&text), &changes, &registry).unwrap(), 3);
+        assert_eq!(episode.finish().trace_hash, whole, "{name}");
+        hashes.push(whole);
+    }
+    hashes.push(whole_hash(&plan(ONE, &[]), 3));
+    assert!((1..hashes.len()).all(|n| !hashes[..n].contains(&hashes[n])), "four runs that differ: {hashes:?}");
     // And an agent's run is another one.
     let plan = plan(ONE, &[]);
     let mut episode = agent(&plan);

@@ -1,10 +1,11 @@
 //! Sweeps as other engines than local threads run them: batches anywhere, rows in any order, some of them twice.
 
-use paceline::Registry;
+use paceline::{Config, Controller, Decision, Entry, FeedbackKind, Registry, SendHalf, Setup, SignalSpec};
 use paceline_lab::run::Runner;
 use paceline_lab::scenario::{Catalogue, Origin};
 use paceline_lab::sim::Simulator;
 use paceline_lab::sweep::{JobRow, Sweep, SweepError, SweepFolder};
+use paceline_units::{Ecn, Rate};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -103,6 +104,86 @@ fn rows_in_any_order_come_to_the_same_bytes() {
     assert_eq!(beta(29), r#""gcc-2016-static" "900kbps" "20ms" 0.9"#);
 }
 
+/// A controller whose rate is its code: no plan and no version tells of it.
+#[derive(Clone)]
+struct Steady(Rate);
+
+impl Config for Steady {
+    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (&[], &[]);
+
+    fn build(&self, _: &Setup) -> Controller {
+        Controller { send: Some(Box::new(self.clone())), receive: None, feedback: FeedbackKind::None, ecn: Ecn::NotEct }
+    }
+}
+
+impl SendHalf for Steady {
+    fn decision(&self) -> Decision {
+        Decision { target: self.0, pacing: self.0.scale(1.5), window: None, padding: Rate::ZERO }
+    }
+}
+
+#[test]
+fn a_folder_is_not_gone_on_with_by_other_code() {
+    let with = |kbps: u64| {
+        let mut registry = Registry::standard();
+        registry.add(Entry::new("steady", "a constant rate", "this test", Steady(Rate::from_kbps(kbps))));
+        registry
+    };
+    let text = SWEEP.replace("\"gcc-2016-static\"", "\"steady\"").replace("\n[[axis]]\nkey", "\n[ignored]\nkey");
+    let from = text.find("[ignored]").unwrap();
+    let to = text.find("[[measure]]").unwrap();
+    let text = text[..from].to_owned() + &text[to..];
+    let (old, new) = (with(300), with(400));
+    let runner = |registry| Runner { world: &Simulator, registry, clock: &|| 0.0, ticked: &|| () };
+    let origin = Origin::from_text("steady.sweep.toml", text);
+    let sweep = Sweep::load(&origin, &old).unwrap();
+    // 2 controllers, 3 pairs, 2 subjects, 2 seeds: `steady` begins at job 12.
+    assert_eq!(sweep.jobs(), 24);
+    let dir = folder("code");
+    let begun = open(&dir, &sweep, &old);
+    let rows = sweep.batch(&runner(&old), 0..14).unwrap();
+    begun.write(&rows[..12]).unwrap();
+    // As long as no job of it is there, its code does not matter.
+    sweep.prove(&runner(&new), &begun).unwrap();
+    begun.write(&rows[12..]).unwrap();
+    sweep.prove(&runner(&old), &begun).unwrap();
+    let addresses = |rows: &[JobRow]| rows.iter().map(|row| row.address.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        addresses(&sweep.batch(&runner(&new), 12..14).unwrap()),
+        addresses(&rows[12..]),
+        "addresses are the same"
+    );
+    match sweep.run_into(&runner(&new), &begun, &|| ()) {
+        Err(SweepError::Foreign { differs, .. }) => {
+            assert!(differs.contains("job 12") && differs.contains("code"), "{differs}")
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(begun.done_jobs(), 14, "nothing was added");
+    let again = begun.write(&[JobRow { job: 24, ..rows[0].clone() }]);
+    assert!(matches!(again, Err(SweepError::Beyond { job: 24, jobs: 24, .. })), "{again:?}");
+    sweep.run_into(&runner(&old), &begun, &|| ()).unwrap();
+    assert_eq!(begun.done_jobs(), 24);
+}
+
+#[test]
+fn where_no_point_has_a_sum_none_is_best() {
+    let registry = Registry::standard();
+    let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+    let load = |text: &str| {
+        let few = text.replace("steps = 5", "steps = 2").replace("repeats = 2", "repeats = 1");
+        let text = format!("{few}\n[refine]\nbest = 1\nrepeats = 2\n");
+        let sweep = Sweep::load(&Origin::from_text("gains.sweep.toml", text), &registry).unwrap();
+        let result = sweep.run(&runner, &|| ()).unwrap();
+        let refined = sweep.refined(&result, &registry).unwrap().map(|refined| (refined.points(), refined.repeats));
+        (result.best.is_some(), refined)
+    };
+    assert_eq!(load(SWEEP), (true, Some((1, 2))));
+    // None comes from 300 kbit/s to its share in 2 s.
+    let never = SWEEP.replace("throughput_bps", "converge_s").replace("900kbps", "300kbps");
+    assert_eq!(load(&never), (false, None));
+}
+
 /// An address says what a job hangs on, and nothing else.
 #[test]
 fn addresses_tell_what_decides_a_job() {
@@ -131,11 +212,12 @@ fn addresses_tell_what_decides_a_job() {
 #[test]
 fn sensitivities_start_from_the_defaults() {
     let registry = Registry::standard();
-    let mut constants = 0;
+    let (mut constants, mut without) = (0, registry.iter().map(Entry::name).collect::<Vec<_>>());
     for id in Catalogue.sweeps().filter(|id| id.starts_with("sensitivity/")) {
         let sweep = Sweep::load(&Catalogue.find_sweep(id).unwrap(), &registry).unwrap();
         let [controllers, axis] = &sweep.axes[..] else { panic!("{id}: controllers and constants") };
         assert_eq!(controllers.at(0)[0].as_str(), id.strip_prefix("sensitivity/"));
+        without.retain(|name| controllers.at(0)[0].as_str() != Some(name));
         let fields = registry.get(controllers.at(0)[0].as_str().unwrap()).unwrap().fields();
         for (key, [low, base, high]) in axis.keys.iter().zip(axis.constants().unwrap()) {
             let field = fields.iter().find(|f| Some(f.name) == key.strip_prefix("media.config."));
@@ -145,7 +227,12 @@ fn sensitivities_start_from_the_defaults() {
             constants += 1;
         }
     }
-    assert!(constants > 60, "{constants}");
+    assert!((110..150).contains(&constants), "{constants}");
+    // All have one but variants of those that have, and the yardstick.
+    println!("{without:?}");
+    assert!(
+        without.iter().all(|name| ["gcc-2016-", "nada-", "scream-", "fixed"].iter().any(|of| name.starts_with(of)))
+    );
 }
 
 /// The paper: U is larger where the threshold rises faster than it falls. On 8 x 8 of the 200 x 200 points.

@@ -1,6 +1,6 @@
 //! What Python asks for: a scenario by name or as text, changes, controllers.
 
-use crate::controller::Registered;
+use crate::controller::{Registered, take_raised};
 use crate::errors::Failure;
 use crate::world::Again;
 use paceline::Registry;
@@ -71,14 +71,20 @@ impl Ask {
         if let Some(name) = controller {
             known(name, registry)?;
         }
-        let plan = scenario::load(&self.origin()?, &self.changes(controller)?, registry);
-        raised_or(plan)
+        let (origin, changes) = (self.origin()?, self.changes(controller)?);
+        raised_or(|| scenario::load(&origin, &changes, registry))
     }
 }
 
-/// The result, unless a controller in Python raised an exception while it was made.
-pub fn raised_or<T>(made: Result<T, scenario::Problem>) -> Result<T, Failure> {
-    match crate::controller::take_raised() {
+/// What `make` makes on this thread, unless a controller in Python raises an exception meanwhile.
+pub fn raised_or<T, E>(make: impl FnOnce() -> Result<T, E>) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    // What was raised before is not this one's.
+    take_raised();
+    let made = make();
+    match take_raised() {
         Some(raised) => Err(Failure::Raised(raised.error)),
         None => Ok(made?),
     }

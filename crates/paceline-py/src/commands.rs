@@ -141,20 +141,23 @@ pub fn reproduce(
     interruptible(py, |stop| {
         let (mut experiments, mut tables) = (Vec::new(), Vec::new());
         for ask in &asks {
-            if is_formula_table(&ask.name) {
-                tables.push(FormulaTable::load(&ask.origin()?)?.report);
+            let origin = match !ask.is_text() && Catalogue.formula_tables().any(|id| id == ask.name) {
+                true => Catalogue.find_formula_table(&ask.name)?,
+                false => ask.origin()?,
+            };
+            if is_formula_table(&origin.name) {
+                tables.push(FormulaTable::load(&origin)?.report);
                 continue;
             }
-            let origin = ask.origin()?;
             let changes = ask.changes(controller.as_deref())?;
-            let mut experiment = raised_or(Experiment::load_changed(&origin, &changes, &registry))?;
+            let mut experiment = raised_or(|| Experiment::load_changed(&origin, &changes, &registry))?;
             if !experiment.says_something() {
                 continue;
             }
             experiment = experiment.beside_null_sender();
             // What is said to move a value holds of the experiment as it is written.
             if changes == Changes::default() {
-                experiment = raised_or(experiment.with_changes(&origin, &registry))?;
+                experiment = raised_or(|| experiment.with_changes(&origin, &registry))?;
             }
             experiments.push(experiment);
         }

@@ -147,7 +147,7 @@ impl Config for PythonConfig {
             let half = match self.make(class, setup).and_then(|half| Sender::new(self.name, half, self.signals.0)) {
                 Ok(half) => half,
                 Err(error) => {
-                    raise(self.name, "send", 0.0, error);
+                    raise(self.name, "send", BUILT.to_owned(), error);
                     Sender::mute(self.name, resting(setup.start))
                 }
             };
@@ -159,7 +159,7 @@ impl Config for PythonConfig {
                     let half = Receiver::new(self.name, half, self.batch, self.signals.1);
                     controller.receive = Some(Box::new(half) as Box<dyn ReceiveHalf>);
                 }
-                Err(error) => raise(self.name, "receive", 0.0, error),
+                Err(error) => raise(self.name, "receive", BUILT.to_owned(), error),
             }
         }
         controller
@@ -174,6 +174,9 @@ impl PythonConfig {
         Python::attach(|py| class.call1(py, (setup,)))
     }
 }
+
+/// When a half is made.
+const BUILT: &str = "as it was made for";
 
 /// What a half decides that cannot.
 fn resting(target: Rate) -> Decision {
@@ -211,8 +214,8 @@ pub struct Raised {
     pub controller: &'static str,
     /// `send` or `receive`.
     pub half: &'static str,
-    /// On the clock of that half.
-    pub at_s: f64,
+    /// When, up to the words `a run`: a receive half knows the receiver's clock alone.
+    pub when: String,
     /// What was raised.
     pub error: PyErr,
 }
@@ -224,9 +227,9 @@ thread_local! {
 }
 
 /// Keeps the exception; the half that calls this is silent from then on.
-pub fn raise(controller: &'static str, half: &'static str, at_s: f64, error: PyErr) {
+pub fn raise(controller: &'static str, half: &'static str, when: String, error: PyErr) {
     RAISED.with_borrow_mut(|raised| {
-        raised.get_or_insert(Raised { controller, half, at_s, error });
+        raised.get_or_insert(Raised { controller, half, when, error });
     });
 }
 

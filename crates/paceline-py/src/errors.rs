@@ -69,7 +69,11 @@ impl From<Failure> for PyErr {
             Failure::Raised(error) => error,
             Failure::Problem(problem) => of_problem(py, &problem).unwrap_or_else(|error| error),
             Failure::World(error) => of_world(py, &error).unwrap_or_else(|error| error),
-            Failure::Sweep(error) => raise(py, "SweepError", (rendered(&*error),)).unwrap_or_else(|error| error),
+            Failure::Sweep(error) => {
+                // Hints name the command's option.
+                let text = rendered(&*error).replace("--resume", "resume=True");
+                raise(py, "SweepError", (text,)).unwrap_or_else(|error| error)
+            }
             Failure::Store(error) => PyOSError::new_err(told(&error)),
         })
     }

@@ -1,7 +1,7 @@
 //! The gym: steps of many episodes at once, without the GIL, written into arrays that Python then owns.
 
-use crate::ask::{Ask, registry};
-use crate::controller::{Registered, take_raised};
+use crate::ask::{Ask, raised_or, registry};
+use crate::controller::Registered;
 use crate::errors::Failure;
 use crate::stop::interruptible;
 use numpy::ndarray::{Array2, Array3};
@@ -56,15 +56,7 @@ impl Task {
             step: TimeDelta::from_secs_f64(self.step_s),
             reward: Reward { delay_per_s: self.delay_per_s, loss: self.loss },
         };
-        raised(Course::new(spec, registry))
-    }
-}
-
-/// The result, unless a controller in Python raised an exception on this thread meanwhile.
-fn raised<T>(made: Result<T, GymError>) -> Result<T, Failure> {
-    match take_raised() {
-        Some(raised) => Err(Failure::Raised(raised.error)),
-        None => Ok(made?),
+        raised_or(|| Course::new(spec, registry))
     }
 }
 
@@ -92,7 +84,7 @@ impl Gym {
         let registry = registry(controllers)?;
         let course = task.course(Pilot::Agent, &registry)?;
         let rates = (course.space().min.as_bps(), course.space().max.as_bps());
-        let gym = gym::Gym::new(course, registry, seats, history, threads).map_err(Failure::from)?;
+        let gym = raised_or(|| gym::Gym::new(course, registry, seats, history, threads))?;
         Ok(Self { seats, history: gym.history(), gym: Mutex::new(gym), rates })
     }
 
@@ -126,7 +118,7 @@ impl Gym {
                 truths: truths.as_slice_mut().expect("it is one piece"),
             };
             // A step that panicked has left its episodes somewhere; none of it is unsafe to look at.
-            raised(act(&mut self.gym.lock().unwrap_or_else(PoisonError::into_inner), out))
+            raised_or(|| act(&mut self.gym.lock().unwrap_or_else(PoisonError::into_inner), out))
         })?;
         Ok((
             observations.into_pyarray(py),
@@ -164,7 +156,7 @@ pub fn evaluate(
             if stop.is_asked() {
                 break;
             }
-            scores.extend(raised(gym::evaluate(&course, &registry, seeds, threads))?);
+            scores.extend(raised_or(|| gym::evaluate(&course, &registry, seeds, threads))?);
         }
         Ok(scores.iter().map(|s| (s.seed, s.steps, s.reward, s.used, s.delay_s, s.loss)).collect())
     })

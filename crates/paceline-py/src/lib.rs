@@ -34,7 +34,7 @@ mod _paceline {
     #[pymodule_export]
     use crate::picture::Watched;
     #[pymodule_export]
-    use crate::sweep::{Folder, Sweep};
+    use crate::sweep::{Folder, Sweep, Swept};
     #[pymodule_export]
     use crate::told::{Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState};
 

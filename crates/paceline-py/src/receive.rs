@@ -42,7 +42,7 @@ impl Receiver {
             Ok(rate) => self.message = rate.map(Message::Remb),
             Err(error) => {
                 self.half = None;
-                raise(self.name, "receive", now_s, error);
+                raise(self.name, "receive", format!("at {now_s:.6} s on the receiver's clock in"), error);
             }
         }
     }

@@ -67,7 +67,7 @@ impl Sender {
     #[cold]
     fn fail(&mut self, now: Time, error: PyErr) {
         (self.half, self.timeout) = (None, Time::MAX);
-        raise(self.name, "send", now.as_secs_f64(), error);
+        raise(self.name, "send", format!("{:.6} s into", now.as_secs_f64()), error);
     }
 
     /// Calls a method, and keeps what the half then wants.

@@ -38,15 +38,17 @@ pub fn pool(threads: Option<usize>) -> Result<ThreadPool, ThreadPoolBuildError> 
     ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).spawn_handler(begin).build()
 }
 
-/// The pool that all functions share.
+/// The pool that all functions share. A forked process has the memory of its parent's pool and none of its threads, so it
+/// makes one of its own.
 fn shared() -> Result<&'static ThreadPool, Failure> {
-    static SHARED: Mutex<Option<&'static ThreadPool>> = Mutex::new(None);
+    static SHARED: Mutex<Option<(u32, &'static ThreadPool)>> = Mutex::new(None);
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(pool) = *shared {
+    let process = std::process::id();
+    if let Some((_, pool)) = shared.filter(|(of, _)| *of == process) {
         return Ok(pool);
     }
     let made = pool(None).map_err(|error| PyRuntimeError::new_err(format!("no threads are to be had: {error}")))?;
-    Ok(shared.insert(Box::leak(Box::new(made))))
+    Ok(shared.insert((process, Box::leak(Box::new(made)))).1)
 }
 
 /// Does `work` on the package's threads, without the GIL. A signal meanwhile ends it, and is raised.

@@ -61,7 +61,7 @@ impl<'a> Steps<'a> {
 
 /// The exception with a note on when it was raised, and how to see it again.
 fn noted(raised: Raised, plan: &Plan, seed: u64, again: Again<'_>) -> PyErr {
-    let Raised { controller, half, at_s, error } = raised;
+    let Raised { controller, half, when, error } = raised;
     let mut call = again.call.map_or_else(|| format!("paceline.run('{}'", plan.id), str::to_owned);
     if let Some(name) = again.controller {
         call += &format!(", controller='{name}'");
@@ -70,7 +70,7 @@ fn noted(raised: Raised, plan: &Plan, seed: u64, again: Again<'_>) -> PyErr {
         call += &format!(", case='{}'", plan.case);
     }
     let note = format!(
-        "raised by the {half} half of controller `{controller}`, {at_s:.6} s into a run of {}\n\
+        "raised by the {half} half of controller `{controller}`, {when} a run of {}\n\
          the same run again: {call}, seed={seed})",
         plan.id
     );

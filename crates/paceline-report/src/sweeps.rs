@@ -46,7 +46,6 @@ pub fn pictures(result: &SweepResult) -> Vec<Picture> {
 fn maps(result: &SweepResult) -> Vec<Picture> {
     let [x, y] = &result.axes[..] else { return Vec::new() };
     let Some((x, y)) = scale(x).zip(scale(y)) else { return Vec::new() };
-    let place = |at: &[toml::Value]| Some((at[0].as_float()?, at[1].as_float()?));
     let map = |title: String, value: &dyn Fn(&Point) -> Option<f64>, marks: Vec<_>| {
         let values = result.points.iter().map(|point| value(point).unwrap_or(f64::NAN)).collect();
         contour(&Map { title, x: x.clone(), y: y.clone(), values, marks })
@@ -54,24 +53,39 @@ fn maps(result: &SweepResult) -> Vec<Picture> {
     let mut pictures = Vec::new();
     if let Some(best) = &result.best {
         let mut marks: Vec<(f64, f64, String, Sign)> = Vec::new();
-        marks.extend(place(&best.at).map(|(x, y)| (x, y, "largest".to_owned(), Sign::Disc)));
-        let published = result.published.as_ref().and_then(|published| place(&published.at));
-        marks.extend(published.map(|(x, y)| (x, y, "published".to_owned(), Sign::Cross)));
-        let title = "sum of the measures, each from 0 to 1".to_owned();
-        let title = if result.ranges.is_empty() { "sum of the measures".to_owned() } else { title };
-        pictures.push((result.id.clone(), map(title, &|point| point.sum, marks)));
+        let largest = number(&best.at[0]).zip(number(&best.at[1]));
+        marks.extend(largest.map(|(x, y)| (x, y, "largest".to_owned(), Sign::Disc)));
+        // What was published need not be on the map.
+        if let Some([at_x, at_y]) = result.published_at.as_deref()
+            && x.holds(*at_x)
+            && y.holds(*at_y)
+        {
+            marks.push((*at_x, *at_y, "published".to_owned(), Sign::Cross));
+        }
+        let each = if result.normalised { ", each from 0 to 1" } else { "" };
+        pictures.push((result.id.clone(), map(format!("sum of the measures{each}"), &|point| point.sum, marks)));
     }
     for (index, measure) in result.measures.iter().enumerate() {
         let value = move |point: &Point| point.values[index].map(|summary| summary.mean);
-        let title = format!("{}: {}", measure.name, measure.metric);
+        let unit = unit(measure);
+        let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+        let title = format!("{}: {}{unit}", measure.name, measure.metric);
         pictures.push((format!("{}-{}", result.id, slug(&measure.name)), map(title, &value, Vec::new())));
     }
     pictures
 }
 
+/// The unit of a measure; empty for a plain number.
+fn unit(measure: &Measure) -> &'static str {
+    metrics::find(&measure.metric).map_or("", |metric| metric.kind.unit())
+}
+
+fn number(value: &toml::Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|i| i as f64))
+}
+
 /// The values of an axis of one key, if they are numbers that rise.
 fn scale(axis: &SweepAxis) -> Option<Scale> {
-    let number = |value: &toml::Value| value.as_float().or_else(|| value.as_integer().map(|i| i as f64));
     let values = (0..axis.count()).map(|place| number(&axis.at(place)[0])).collect::<Option<Vec<f64>>>()?;
     let rises = values.len() > 1 && values.windows(2).all(|pair| pair[0] < pair[1]);
     let name = axis.keys[0].rsplit('.').next().unwrap_or_default().to_owned();
@@ -114,13 +128,12 @@ fn lines(result: &SweepResult) -> Option<Picture> {
                 add("−interval", "95 % interval", Role::Second, -1.0);
             }
         }
-        let unit = metrics::find(&measure.metric).map_or("", |metric| metric.kind.unit());
         Panel {
             id: format!("measure-{index}"),
             title: format!("{}: {}", measure.name, measure.metric),
             caption: String::new(),
             x: Axis { label: label.clone(), unit: String::new(), range: Some(ends) },
-            y: Axis::new(&measure.metric, unit),
+            y: Axis::new(&measure.metric, unit(measure)),
             series,
         }
     };
@@ -147,10 +160,9 @@ fn tornadoes(result: &SweepResult) -> Vec<Picture> {
                 let changes = swing.changes[index].map(|change| change.map(|change| (change.mean, change.ci95)));
                 Bar { name: format!("{name} {base}: {low} to {high}"), changes }
             });
-            let unit = metrics::find(&measure.metric).map_or("", |metric| metric.kind.unit());
             Tornado {
                 title: format!("{}: {}", measure.name, measure.metric),
-                unit: unit.to_owned(),
+                unit: unit(measure).to_owned(),
                 bars: bars.collect(),
             }
         };

@@ -2,11 +2,12 @@
 
 use paceline::Registry;
 use paceline_lab::run::{self, Runner};
-use paceline_lab::scenario::{self, Catalogue, Changes, Label};
+use paceline_lab::scenario::{self, Catalogue, Changes, Label, Origin};
 use paceline_lab::sim::Simulator;
 use paceline_lab::store::{RunManifest, Setting, Store};
+use paceline_lab::sweep::Sweep;
 use paceline_report::figure::{Axis, Figure, Kind, Panel, Role, Series, Subject};
-use paceline_report::{pictures, svg};
+use paceline_report::{pictures, svg, sweeps};
 use roxmltree::{Document, Node};
 use std::collections::BTreeSet;
 use std::fs;
@@ -211,4 +212,51 @@ fn what_a_series_is_shows() {
     let number = |node: &Node<'_, '_>, name| node.attribute(name).unwrap().parse::<i32>().unwrap();
     assert_eq!(number(up, "x") + number(up, "width"), number(down, "x"));
     assert!(number(up, "y") < number(down, "y"));
+}
+
+/// The sum of one measure over two axes of whole numbers, at most 2 s a run.
+const SWEEP: &str = r#"
+id = "test/map"
+title = "A map"
+[[axis]]
+key = "media.config.overuse_ms"
+values = [50, 100, 200]
+[[axis]]
+key = "media.config.window_ms"
+values = [250, 500]
+[[measure]]
+name = "rate"
+scenario = "mmsys16/table1"
+set = { duration = "2s" }
+metric = "throughput_bps"
+[sum]
+normalised = false
+[published]
+"media.config.overuse_ms" = 75
+"media.config.window_ms" = 300
+"#;
+
+#[test]
+fn a_map_says_what_it_shows_and_marks_what_was_published() {
+    let registry = Registry::standard();
+    let runner = Runner { world: &Simulator, registry: &registry, clock: &|| 0.0, ticked: &|| () };
+    let drawn = |text: &str| {
+        let sweep = Sweep::load(&Origin::from_text("map.sweep.toml", text), &registry).unwrap();
+        let [sum, rate] = &sweeps::pictures(&sweep.run(&runner, &|| ()).unwrap())[..2] else {
+            panic!("a sum, a measure")
+        };
+        (sum.1.clone(), rate.1.clone())
+    };
+    let (sum, rate) = drawn(SWEEP);
+    assert!(sum.contains("sum of the measures\n") && !sum.contains("each from 0 to 1"), "{sum}");
+    assert!(rate.contains("rate: throughput_bps (bit/s)\n") && !rate.contains("<circle"), "{rate}");
+    // Each sign twice, on the map and beside its name. The cross stands where no point is: a sixth of the way across, a fifth up.
+    let crosses = |text: &str| text.matches("stroke=\"#d00\"").count();
+    assert_eq!((sum.matches("<circle").count(), crosses(&sum)), (2, 2));
+    assert!(sum.contains("M479 1154L507 1182"), "{sum}");
+    let normalised = drawn(&SWEEP.replace("normalised = false", "normalised = true")).0;
+    assert!(normalised.contains("sum of the measures, each from 0 to 1\n"), "{normalised}");
+    // Off the map is no place for it.
+    let outside = drawn(&SWEEP.replace("overuse_ms\" = 75", "overuse_ms\" = 20")).0;
+    assert_eq!((outside.matches("<circle").count(), crosses(&outside)), (2, 0));
 }

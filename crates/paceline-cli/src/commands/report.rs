@@ -1,8 +1,9 @@
 //! `paceline report`.
 
-use miette::{IntoDiagnostic, Result};
+use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::reproduce::SCOREBOARD_FILE;
 use paceline_lab::store::{MANIFEST_FILE, Manifest, Store};
+use paceline_lab::sweep::SweepFolder;
 use paceline_report::{page, scoreboard, svg};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,6 +23,14 @@ pub struct Arguments {
 
 /// Draws what is in a folder of results.
 pub fn report(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(id) = SweepFolder::id_at(&arguments.dir) {
+        let dir = arguments.dir.display();
+        let help = format!(
+            "its pictures are in {dir}/{}; `paceline sweep … --out {dir} --resume` draws them anew from what is stored",
+            svg::FIGURES_FOLDER
+        );
+        return Err(miette!(help = help, "`{dir}` holds the sweep {id}, and a report is of runs"));
+    }
     take_up(&arguments.dir);
     if let Some(into) = &arguments.svg {
         let within = || arguments.dir.join(svg::FIGURES_FOLDER);

@@ -77,7 +77,11 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
             output::print(text.trim_end())?;
         }
     }
-    let holds = result.sides.as_ref().is_none_or(|sides| sides.holds);
+    let claimed = sweep.sum.as_ref().is_some_and(|sum| sum.larger_where.is_some());
+    if claimed && result.sides.is_none() {
+        eprintln!("the claim `larger_where` cannot be judged: on one of its sides no point has a sum");
+    }
+    let holds = !claimed || result.sides.as_ref().is_some_and(|sides| sides.holds);
     Ok(ExitCode::from(if holds { 0 } else { 1 }))
 }
 
@@ -124,9 +128,9 @@ fn refused(error: SweepError) -> miette::Report {
     }
 }
 
-/// Most points that are all shown, and how many of the best are where there are more.
+/// Most points that are all shown, and how many are where there are more.
 const MOST_ROWS: usize = 40;
-const BEST_ROWS: usize = 10;
+const FEW_ROWS: usize = 10;
 
 /// A column for people: its heading and what stands in it.
 type Column<'a> = (String, Box<dyn Fn(&Point) -> Option<f64> + 'a>);
@@ -142,9 +146,14 @@ fn describe(sweep: &Sweep, result: &SweepResult) -> String {
             }
         }
         _ if result.points.len() <= MOST_ROWS => text += &rows(sweep, result, 0..result.points.len()),
+        // Without a sum none is best.
+        _ if result.best.is_none() => {
+            text += &format!("The first {FEW_ROWS} of {} points:\n", result.points.len());
+            text += &rows(sweep, result, 0..FEW_ROWS);
+        }
         _ => {
-            text += &format!("The best {BEST_ROWS} of {} points:\n", result.points.len());
-            text += &rows(sweep, result, result.ranking().take(BEST_ROWS));
+            text += &format!("The best {FEW_ROWS} of {} points:\n", result.points.len());
+            text += &rows(sweep, result, result.ranking().take(FEW_ROWS));
         }
     }
     text + &standing(sweep, result)

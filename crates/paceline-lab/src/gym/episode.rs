@@ -22,7 +22,7 @@ pub enum Pilot {
     Agent,
     /// The controller that the scenario gives the flow.
     Scenario,
-    /// Another registered controller, with its own defaults.
+    /// A registered controller: another one with its own defaults, the flow's own as the scenario sets it.
     Controller(String),
 }
 
@@ -84,6 +84,8 @@ impl<S: RowSink> Episode<S> {
         match pilot {
             Pilot::Agent => media.controller = fly("agent"),
             Pilot::Scenario => {}
+            // The flow's own keeps what the scenario sets of it, as under `--controller`.
+            Pilot::Controller(name) if *name == media.controller.name => {}
             Pilot::Controller(name) => media.controller = fly(name),
         }
         let (start, space) = (media.start_rate, ActionSpace { min: media.min_rate, max: media.most() });

@@ -120,7 +120,7 @@ pub(super) struct MeasureTable {
     /// What was published, in the metric's unit.
     pub published: Option<f64>,
     /// What is 0 and what is 1 of a normalised sum; the least and the largest of the sweep if absent.
-    pub range: Option<(f64, f64)>,
+    pub range: Option<Placed<(f64, f64)>>,
 }
 
 #[derive(Deserialize)]

@@ -107,7 +107,7 @@ impl SweepFolder {
         let this = Self { dir: dir.to_path_buf(), about, done: Mutex::default(), _lock: lock };
         if let Some(known) = known {
             if let Some(differs) = known.differs(&this.about) {
-                return Err(SweepError::Foreign { path: this.dir, differs });
+                return Err(this.foreign(differs));
             }
             this.take_up()?;
             for (range, _) in parts_in(&parts)? {
@@ -119,6 +119,11 @@ impl SweepFolder {
             }
         }
         Ok(this)
+    }
+
+    /// The id of the sweep that a folder holds, whoever is at it; none: it holds none that can be read.
+    pub fn id_at(dir: &Path) -> Option<String> {
+        About::read(dir).ok().map(|about| about.id)
     }
 
     /// How many jobs are done.
@@ -146,8 +151,12 @@ impl SweepFolder {
     /// left out: they are the same.
     ///
     /// # Errors
-    /// The operating system refuses.
+    /// A row is of no job of the sweep, and none is taken; or the operating system refuses.
     pub fn write(&self, rows: &[JobRow]) -> Result<(), SweepError> {
+        let jobs = self.about.jobs;
+        if let Some(JobRow { job, .. }) = rows.iter().find(|row| row.job >= jobs) {
+            return Err(SweepError::Beyond { path: self.dir.clone(), job: *job, jobs });
+        }
         for run in rows.chunk_by(|a, b| a.job + 1 == b.job && b.job % BLOCK != 0) {
             if self.done().hold(&(run[0].job..run[0].job + run.len() as u64)) {
                 continue;
@@ -157,6 +166,23 @@ impl SweepFolder {
             self.close(part)?;
         }
         Ok(())
+    }
+
+    /// The first row that is there of each kind.
+    pub(super) fn first_of_each<K: Ord>(&self, kind: impl Fn(&JobRow) -> K) -> Result<Vec<JobRow>, StoreError> {
+        let mut found = BTreeMap::new();
+        for (_, part) in parts_in(&self.dir.join(PARTS))? {
+            for row in rows_of(&part)? {
+                let row = row?;
+                found.entry(kind(&row)).or_insert(row);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// The complaint that it was not made with what there is now.
+    pub(super) fn foreign(&self, differs: String) -> SweepError {
+        SweepError::Foreign { path: self.dir.clone(), differs }
     }
 
     /// A part for a batch that begins with this job.

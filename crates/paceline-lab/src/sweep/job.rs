@@ -24,8 +24,8 @@ pub struct Job {
 pub struct JobRow {
     /// Its number.
     pub job: u64,
-    /// Hash, 16 hexadecimal digits, of all that its values hang on: the plan with nothing left open, seed, world, version.
-    /// Jobs of any sweeps with the same address come to the same.
+    /// Hash, 16 hexadecimal digits, of all that its values hang on but code: the plan with nothing left open, seed, world,
+    /// version. Where code is the same, jobs of any sweeps with the same address come to the same.
     pub address: String,
     /// Hash over every decision of links and endpoints, as of a run.
     pub trace_hash: String,

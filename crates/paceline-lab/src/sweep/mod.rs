@@ -13,7 +13,8 @@
 //! **To run a sweep by other means than local threads** (a cluster's workers): in each process [`Sweep::load`] the same
 //! text and call [`Sweep::batch`] with ranges of jobs; it reads no file and needs nobody else. One process holds the
 //! [`SweepFolder`]: it says which [`batches`](SweepFolder::batches) are missing, takes rows as they come
-//! ([`SweepFolder::write`], which may be told of the same job twice), and [merges](SweepFolder::merge) in the end.
+//! ([`SweepFolder::write`], which may be told of the same job twice), and [merges](SweepFolder::merge) in the end. Before it
+//! adds to what a folder holds it [proves](Sweep::prove) that code is still what it was.
 //!
 //! A swept key holds against the scenario, its constants and its case.
 
@@ -40,10 +41,14 @@ use miette::Diagnostic;
 use paceline::Registry;
 use paceline_units::Time;
 use serde::Serialize;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Version of the program, which is part of what a job hangs on.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How many seeds per point there may be.
+pub const REPEATS: RangeInclusive<u64> = 1..=10_000;
 
 /// The key that is no scenario's: the controller of every media flow.
 const CONTROLLER: &str = "controller";
@@ -160,7 +165,9 @@ pub enum SweepError {
     },
     /// The folder holds another sweep than the one to go on with.
     #[error("`{}` cannot be gone on with: {differs}", .path.display())]
-    #[diagnostic(help("name a new folder, or run what the folder's sweep.json says"))]
+    #[diagnostic(help(
+        "name a new folder, or go back to what it was made with: its sweep.json says which sweep and version"
+    ))]
     Foreign {
         /// The folder.
         path: PathBuf,
@@ -173,6 +180,19 @@ pub enum SweepError {
     Busy {
         /// The folder.
         path: PathBuf,
+    },
+    /// A row is of a job that the sweep does not have.
+    #[error("`{}` has {jobs} jobs, numbered from 0, and a row is of job {job}", .path.display())]
+    #[diagnostic(help(
+        "workers read the same text, with the same seeds per point, as the process that holds the folder"
+    ))]
+    Beyond {
+        /// The folder.
+        path: PathBuf,
+        /// The row's job.
+        job: u64,
+        /// How many there are.
+        jobs: u64,
     },
     /// Rows were merged before all were there.
     #[error("`{}` lacks job {job}", .path.display())]
@@ -204,7 +224,7 @@ impl Sweep {
             }
         }
         let repeats = file.repeats.as_ref().map_or(1, |r| *r.get());
-        if let Some(place) = file.repeats.as_ref().filter(|r| !(1..=10_000).contains(r.get())) {
+        if let Some(place) = file.repeats.as_ref().filter(|r| !REPEATS.contains(r.get())) {
             return Err(at(origin, place, "repeats are 1 to 10000").help("leave the key out for one"));
         }
         let controllers = file.controllers.as_ref().filter(|names| !names.get().is_empty());
@@ -214,6 +234,14 @@ impl Sweep {
         }
         if axes.is_empty() {
             return Err(complain("a sweep has an axis").help("write [[axis]] with a key and its values"));
+        }
+        let apart = |(n, axis): (usize, &Axis)| {
+            axis.constants().is_some() && !(n + 1 == axes.len() && axes[..n].iter().all(|a| a.keys == [CONTROLLER]))
+        };
+        if axes.iter().enumerate().any(apart) {
+            let problem =
+                complain("constants that leave their base one at a time have no axis beside them but controllers'");
+            return Err(problem.help("put that axis last, and what else is to differ into `set` of a [[measure]]"));
         }
         let keys: Vec<&str> = axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).collect();
         if let Some((_, twice)) = keys.iter().enumerate().find(|(n, key)| keys[..*n].contains(key)) {
@@ -235,8 +263,8 @@ impl Sweep {
             Ok::<_, Problem>(Sum { normalised: sum.normalised, larger_where: larger_where.transpose()? })
         });
         let sum = sum.transpose()?;
-        if let Some(place) = file.refine.as_ref().filter(|r| sum.is_none() || r.get().repeats == 0) {
-            let problem = at(origin, place, "the best points are those with the largest sums, on a seed at least");
+        if let Some(place) = file.refine.as_ref().filter(|r| sum.is_none() || !REPEATS.contains(&r.get().repeats)) {
+            let problem = at(origin, place, "the best points are those with the largest sums, on 1 to 10000 seeds");
             return Err(problem.help("write [sum] normalised = true, and refine = { best = 10, repeats = 5 }"));
         }
         let refine = file.refine.as_ref().map(|place| *place.get()).filter(|refine| refine.best > 0);
@@ -323,12 +351,14 @@ impl Sweep {
     }
 
     /// The best points of a result once more, on more seeds, and the published one: a sweep of its own, as a file would
-    /// say it. None, where the file does not ask for it.
+    /// say it. None, where the file does not ask for it or no point has a sum.
     ///
     /// # Errors
     /// None of a sweep that was loaded.
     pub fn refined(&self, result: &SweepResult, registry: &Registry) -> Result<Option<Self>, Problem> {
-        let Some(RefineTable { best, repeats }) = self.refine else { return Ok(None) };
+        let Some(RefineTable { best, repeats }) = self.refine.filter(|_| result.best.is_some()) else {
+            return Ok(None);
+        };
         let keys: Vec<toml::Value> = self.keys().map(|key| toml::Value::String(key.to_owned())).collect();
         let mut values: Vec<toml::Value> = result
             .ranking()
@@ -491,6 +521,14 @@ fn measure(origin: &Origin, table: &MeasureTable, subject: usize, plan: &Plan) -
         let problem = at(origin, place, "a window is [from, to] within the run");
         return Err(problem.help(format!("the run lasts {}", plan.duration)));
     }
+    let range = table.range.as_ref().map(|place| *place.get());
+    // Ends that are equal are what the refined sweep says of a measure that was the same everywhere.
+    if let Some(place) =
+        table.range.as_ref().filter(|_| !range.is_some_and(|(low, high)| low <= high && (high - low).is_finite()))
+    {
+        let problem = at(origin, place, "a range goes from its lower end, which becomes 0, up to what becomes 1");
+        return Err(problem.help("write range = [0, 1]"));
+    }
     Ok(Measure {
         name: table.name.clone(),
         scenario: table.scenario.get().clone(),
@@ -498,7 +536,7 @@ fn measure(origin: &Origin, table: &MeasureTable, subject: usize, plan: &Plan) -
         metric: table.metric.get().clone(),
         flow: table.flow.as_ref().map(|f| f.get().clone()),
         published: table.published,
-        range: table.range,
+        range,
         subject,
         quantity: Quantity { metric: table.metric.get().clone(), flow, window: Window { from, to } },
         whole: table.window.is_none(),

@@ -15,15 +15,20 @@ pub struct SweepResult {
     pub measures: Vec<Measure>,
     /// Seeds per point.
     pub repeats: u64,
+    /// Whether each measure goes from 0 to 1 before it is added to the sum.
+    pub normalised: bool,
     /// What is 0 and what is 1 of each measure in a normalised sum; none: no point has a value.
     pub ranges: Vec<Option<(f64, f64)>>,
     /// The point with the largest sum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<Better>,
+    /// What was published as the best: the value of each key. It need not be a point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_at: Option<Vec<f64>>,
     /// The point that is nearest to the published one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<Better>,
-    /// The claim on either side of the diagonal.
+    /// The claim on either side of the diagonal; none: there is no claim, or no sum on one of the sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sides: Option<Sides>,
     /// What each constant does, where they leave their base one at a time; of several controllers the first's come first.
@@ -163,8 +168,10 @@ impl<'a> Gather<'a> {
             axes: sweep.axes.clone(),
             measures: sweep.measures.clone(),
             repeats: sweep.repeats,
+            normalised: sweep.sum.as_ref().is_some_and(|sum| sum.normalised),
             ranges,
             best: None,
+            published_at: sweep.published.clone(),
             published: None,
             sides: sides(sweep, &points),
             swings: seeds.map_or_else(Vec::new, |seeds| swings(sweep, &seeds)),

@@ -2,7 +2,7 @@
 
 use super::job::address;
 use super::result::Gather;
-use super::{Job, JobRow, Sweep, SweepError, SweepFolder, SweepResult};
+use super::{CONTROLLER, Job, JobRow, Sweep, SweepError, SweepFolder, SweepResult};
 use crate::plan::Plan;
 use crate::run::{Runner, windows};
 use rayon::prelude::*;
@@ -55,16 +55,47 @@ impl Sweep {
         Ok(gather.finish())
     }
 
-    /// Every job that the folder lacks, on local threads, each finished one into the folder at once; then the merge.
+    /// Runs again, of the jobs that the folder holds, the first of each controller and scenario. What a job hangs on is in its
+    /// address, but for code: two builds of one version, or a controller of the caller's, may differ where addresses do not.
+    /// An empty folder proves itself, and so does one of a world in real time, where no run can be made twice.
     ///
     /// # Errors
-    /// As [`Sweep::run`], or the operating system refuses. What is done by then stays done.
+    /// A row comes out otherwise than it is stored; or as [`Sweep::batch`].
+    pub fn prove(&self, runner: &Runner<'_>, folder: &SweepFolder) -> Result<(), SweepError> {
+        if runner.world.real_time() || folder.done_jobs() == 0 {
+            return Ok(());
+        }
+        let controller = self.keys().position(|key| key == CONTROLLER);
+        let kind = |row: &JobRow| {
+            let Job { point, subject, .. } = self.job(row.job);
+            (controller.map(|key| self.at(point)[key].to_string()), subject)
+        };
+        let stored = folder.first_of_each(kind)?;
+        let each = |stored: &JobRow| {
+            let made = self.batch(runner, stored.job..stored.job + 1)?;
+            match made == std::slice::from_ref(stored) {
+                true => Ok(()),
+                false => Err(folder.foreign(format!(
+                    "its job {}, run again, comes to something else: the code of a controller, or of the program, has changed",
+                    stored.job
+                ))),
+            }
+        };
+        stored.par_iter().try_for_each(each)
+    }
+
+    /// Every job that the folder lacks, on local threads, each finished one into the folder at once; then the merge. What
+    /// the folder holds already is [proved](Sweep::prove) first.
+    ///
+    /// # Errors
+    /// As [`Sweep::run`] and [`Sweep::prove`], or the operating system refuses. What is done by then stays done.
     pub fn run_into(
         &self,
         runner: &Runner<'_>,
         folder: &SweepFolder,
         finished: &(dyn Fn() + Sync),
     ) -> Result<SweepResult, SweepError> {
+        self.prove(runner, folder)?;
         let batches = folder.batches(self.batch_size(rayon::current_num_threads() as u64));
         let each = |jobs: Range<u64>| {
             let mut part = folder.part(jobs.start)?;

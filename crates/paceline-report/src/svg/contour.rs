@@ -83,7 +83,7 @@ pub fn contour(map: &Map) -> String {
     if low.is_finite() {
         let levels = levels(low, high);
         let height = SIDE / levels.len() as i32;
-        for (band, level) in levels.iter().enumerate() {
+        for (band, (level, name)) in levels.iter().zip(names(&levels)).enumerate() {
             let mut path = String::new();
             for shape in shapes_above(&nodes, xs.len(), ys.len(), *level) {
                 let places = shape.iter().map(|(x, y)| (across(between(&xs, *x)), up(between(&ys, *y))));
@@ -95,15 +95,15 @@ pub fn contour(map: &Map) -> String {
             let x = right + 4 * MM;
             writeln!(shapes, r#"<rect fill="{fill}" x="{x}" y="{y}" width="{BAR}" height="{height}"/>"#)
                 .expect("memory");
-            ink.label_right((x + BAR, y + height), &number(*level));
+            ink.label_right((x + BAR, y + height), &name);
         }
     }
     ink.frame((LEFT, TOP), (right, bottom));
-    for value in map.x.ticks() {
-        ink.tick_below((across(value), bottom), &number(value));
+    for (value, name) in map.x.ticks() {
+        ink.tick_below((across(value), bottom), &name);
     }
-    for value in map.y.ticks() {
-        ink.tick_left((LEFT, up(value)), &number(value));
+    for (value, name) in map.y.ticks() {
+        ink.tick_left((LEFT, up(value)), &name);
     }
     ink.name_below(((LEFT + right) / 2, bottom), &map.x.name);
     ink.name_left((0, (TOP + bottom) / 2), &map.y.name);
@@ -144,14 +144,24 @@ impl Scale {
         share.clamp(0.0, 1.0)
     }
 
-    fn ticks(&self) -> Vec<f64> {
+    /// Whether a value lies between its ends.
+    pub fn holds(&self, value: f64) -> bool {
+        let (low, high) = self.ends();
+        (low..=high).contains(&value)
+    }
+
+    /// Round numbers along it, and what they are called.
+    fn ticks(&self) -> Vec<(f64, String)> {
         let (low, high) = self.ends();
         if self.is_logarithmic() {
             let decades = (libm::log10(low) - 1e-9).ceil() as i32..=(libm::log10(high) + 1e-9).floor() as i32;
-            return decades.map(|decade| libm::pow(10.0, f64::from(decade))).collect();
+            return decades.map(|decade| libm::pow(10.0, f64::from(decade))).map(|at| (at, number(at))).collect();
         }
         let step = step((high - low) / 6.0);
-        ((low / step).ceil() as i64..=(high / step).floor() as i64).map(|n| n as f64 * step).collect()
+        let at = (low / step).ceil() as i64..=(high / step).floor() as i64;
+        let at: Vec<f64> = at.map(|n| n as f64 * step).collect();
+        let names = names(&at);
+        at.into_iter().zip(names).collect()
     }
 }
 
@@ -183,13 +193,33 @@ fn colour(band: usize, bands: usize) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
 }
 
-/// A number in few characters.
+/// A number that stands alone, in few characters.
 fn number(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
-        v if !(1e-3..1e4).contains(&v.abs()) => format!("{v:.0e}").replace('-', "−"),
+        v if !(1e-3..1e4).contains(&v.abs()) => {
+            let short = format!("{v:.2e}").parse().unwrap_or(v);
+            format!("{short:e}").replace('-', "−")
+        }
         v => format!("{}", (v * 1e4).round() / 1e4).replace('-', "−"),
     }
+}
+
+/// Numbers of equal steps, with the digits that tell each from the next, written out or as powers, whichever is shorter.
+fn names(steps: &[f64]) -> Vec<String> {
+    let [first, second, ..] = steps else { return steps.iter().map(|value| number(*value)).collect() };
+    let power = |value: f64| (libm::log10(value.abs()) + 1e-9).floor() as i32;
+    let last = power(second - first);
+    let scale = libm::pow(10.0, f64::from(-last.min(0)));
+    let plain = |value: f64| format!("{}", (value * scale).round() / scale);
+    let powers = |value: f64| format!("{value:.*e}", (power(value) - last).max(0) as usize);
+    let all = |name: &dyn Fn(f64) -> String| -> Vec<String> {
+        let name = |value: f64| if value == 0.0 { "0".to_owned() } else { name(value).replace('-', "−") };
+        steps.iter().map(|value| name(*value)).collect()
+    };
+    let width = |names: &[String]| names.iter().map(|name| name.chars().count()).max();
+    let (plain, powers) = (all(&plain), all(&powers));
+    if width(&plain) <= width(&powers) { plain } else { powers }
 }
 
 /// The round number next above: 1, 2 or 5 times a power of ten.
@@ -377,8 +407,26 @@ mod tests {
     }
 
     #[test]
+    fn numbers_tell_each_from_the_next() {
+        let of = |low: f64, high: f64| names(&levels(low, high));
+        assert_eq!(of(1_000_000.0, 1_130_000.0)[..4], ["1.00e6", "1.01e6", "1.02e6", "1.03e6"]);
+        assert_eq!(of(-120_000.0, 900_000.0)[..4], ["−2e5", "−1e5", "0", "1e5"]);
+        assert_eq!(of(0.9952, 1.004)[..3], ["0.995", "0.996", "0.997"]);
+        assert_eq!(of(0.0, 0.0007)[..3], ["0", "5e−5", "1.0e−4"]);
+        for (low, high) in [(0.0, 1.0), (9_000.0, 11_000.0), (99_990.0, 100_003.0), (-1e-7, 3e-9), (1e6, 1e7)] {
+            let names = of(low, high);
+            let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+            assert!(names.len() > 5 && distinct.len() == names.len(), "{names:?}");
+        }
+        let rates = Scale { name: String::new(), values: vec![250_000.0, 500_000.0] };
+        let ticks: Vec<String> = rates.ticks().into_iter().map(|(_, name)| name).collect();
+        assert_eq!(ticks, ["2.5e5", "3.0e5", "3.5e5", "4.0e5", "4.5e5", "5.0e5"]);
+        assert_eq!([350_000.0, 1e6, 1e-5, 0.1234].map(number), ["3.5e5", "1e6", "1e−5", "0.1234"]);
+    }
+
+    #[test]
     fn levels_are_round() {
-        assert_eq!(levels(0.03, 1.2).iter().map(|l| number(*l)).collect::<Vec<_>>()[..3], ["0", "0.1", "0.2"]);
+        assert_eq!(names(&levels(0.03, 1.2))[..3], ["0", "0.1", "0.2"]);
         assert_eq!(levels(-3.0, 2.0), [-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5]);
         assert_eq!(levels(1.0, 1.0), [1.0]);
         let ends = [0, 6].map(|band| colour(band, 7));
