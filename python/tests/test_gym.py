@@ -100,7 +100,6 @@ def test_a_baseline_is_the_run_of_the_command():
     for controller in ("gcc-tfb", "nada"):
         (score,) = gym.evaluate(controller, gym.Task(call, step_s=0.1), seeds=[7])
         run = paceline.run(call, controller=controller, seed=7)
-        print(score, run["flows"][0]["loss_ratio"])
         assert score.loss == pytest.approx(run["flows"][0]["loss_ratio"], abs=0.002)
         assert 0.03 < score.loss < 0.08 and score.steps == 300
         losses.append(score.loss)

@@ -153,8 +153,7 @@ fn a_run_in_steps_is_the_run_as_a_whole() {
         }
     }
     // Under a controller by name it is the run of `--controller`: what the scenario sets holds of the flow's own alone.
-    let text =
-        ONE.replace("controller = \"gcc-2016\"", "controller = \"gcc-2016\"\nconfig = { beta = 0.8, k_u = 0.03 }");
+    let text = ONE.replace("controller = \"gcc-2016\"", "controller = \"gcc-2016\"\nconfig = { eta = 1.02 }");
     let registry = Registry::standard();
     let mut hashes = Vec::new();
     for name in ["gcc-2016", "gcc-tfb", "nada"] {
