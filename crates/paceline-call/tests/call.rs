@@ -11,6 +11,8 @@ use paceline_flow::IP_UDP_HEADERS;
 use paceline_lab::rows::{HalfName, PacketClass, Row, RowSink};
 use paceline_lab::scenario::{Changes, Origin, load};
 use paceline_lab::world::World;
+#[cfg(feature = "video")]
+use paceline_units::Ecn;
 use paceline_units::{Rate, Time, TimeDelta};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -433,4 +435,24 @@ fn a_browser_that_our_sender_sends_to() {
     let decoded = kept.signal(HalfName::Receive, 0);
     let shown = decoded.iter().filter(|fps| (5.0..=40.0).contains(*fps)).count();
     assert!((14..=20).contains(&decoded.len()) && shown + 2 >= decoded.len(), "frames decoded: {decoded:?}");
+}
+
+/// Media of our sender has its controller's codepoint on the link, and nothing else has.
+#[cfg(feature = "video")]
+#[test]
+fn a_browser_that_our_sender_marks_its_media_for() {
+    if !possible() {
+        return;
+    }
+    let kept = call("scream", "6s");
+    let came = |media: bool, wanted: Ecn| {
+        kept.count(|row| {
+            let Row::Arrived { packet, ecn, .. } = row else { return false };
+            let is_media = !matches!(packet.class, PacketClass::SenderControl | PacketClass::ReceiverControl);
+            (is_media, *ecn) == (media, wanted)
+        })
+    };
+    let (media, control) = ([true, false].map(|media| came(media, Ecn::Ect0)), came(false, Ecn::NotEct));
+    assert!((50..=1500).contains(&media[0]) && media[1] == 0, "{media:?} packets with ECT(0)");
+    assert!(came(true, Ecn::NotEct) == 0 && (20..=1500).contains(&control), "{control} reports and checks without");
 }

@@ -157,8 +157,8 @@ fn sliders_move_the_link_and_the_plots_follow() {
     let silent = "paceline.points.slice(-15).every((p) => p.flows[0].received === 0)";
     assert!(becomes(&page, silent, 5), "{}", now(&page));
     assert!(becomes(&page, "!document.querySelector('.still').hidden", 3), "it says so");
-    // The slider stays where it was, and half is half of what there was: 320 kbit/s once the link is back, then 160, of which
-    // half is less than the slider can.
+    // The slider stays where it was, and half is half of what there was: 320 kbit/s, with which the link is back, then 160,
+    // of which half is less than the slider can.
     assert_eq!(page.evaluate("document.getElementById('capacity').value").unwrap(), json!("400"));
     let click = "document.getElementById('halve').click()";
     let able = "['halve', 'double'].map((id) => !document.getElementById(id).disabled).join()";
