@@ -383,7 +383,7 @@ controller = "gcc-2016"
             dropped(40, DropReason::Overflow),
             dropped(140, DropReason::Loss),
             dropped(141, DropReason::Early),
-            dropped(250, DropReason::Loss),
+            dropped(240, DropReason::Loss),
             arrived(130, 25),
             arrived(90, 35),
             Row::Sent { at: ms(20), packet: packet(PacketClass::Media) },
