@@ -84,7 +84,10 @@ mod tests {
         let mut scratch = Scratch::new().unwrap();
         let folder = scratch.path().to_path_buf();
         scratch.janitor.kill().unwrap();
-        scratch.janitor.wait().unwrap();
+        // `wait` would close the pipe, and then it would be no killed one.
+        while scratch.janitor.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         assert!(folder.is_dir(), "nobody removes it");
         let refused = Browser::start(scratch, 0, &[]).err();
         assert!(matches!(refused, Some(Error::Start(_))), "{refused:?}");
