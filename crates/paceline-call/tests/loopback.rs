@@ -157,16 +157,19 @@ fn a_stranger_changes_nothing() {
 #[test]
 fn what_a_call_cannot_carry_is_refused() {
     let (registry, streams) = (Registry::standard(), Streams::new(3));
-    let refusal = |controller: &str, more: &str| {
-        let plan = plan(controller, more);
+    let refusals = |more: &str| {
+        let plan = plan("gcc-2016", more);
         let flow = &plan.flows[0];
-        let made = Endpoint::receiver(0, flow, flow.media().unwrap(), &registry, &streams, true, ANYWHERE);
-        made.err().map(|error| error.to_string())
+        let media = flow.media().unwrap();
+        let receives = Endpoint::receiver(0, flow, media, &registry, &streams, true, ANYWHERE).err();
+        let sends = Endpoint::sender(0, flow, media, &registry, &streams, true, ANYWHERE, None).err();
+        [receives, sends].map(|error| error.map(|error| error.to_string()).unwrap_or_default())
     };
-    assert_eq!(refusal("gcc-2016", ""), None);
-    assert!(refusal("gcc-2016", "audio = {}").unwrap().contains("other streams than one of video"));
-    let fec = refusal("gcc-2016", "protection = { fec = \"ulpfec\" }").unwrap();
-    assert!(fec.contains("forward error correction"), "{fec}");
+    assert_eq!(refusals(""), ["", ""]);
+    assert!(refusals("audio = {}").iter().all(|error| error.contains("other streams than one of video")));
+    let [receives, sends] = refusals("protection = { fec = \"ulpfec\" }");
+    assert_eq!(receives, "", "whoever sends is not asked");
+    assert!(sends.contains("forward error correction"), "{sends}");
 }
 
 #[test]
