@@ -4,9 +4,9 @@ use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher};
 use paceline::Registry;
 use paceline_benches::{BareHeap, ReceiveLoop};
-use paceline_link::queue::{DropTail, DropTailLimit};
-use paceline_link::{Capacity, Descriptor, Link, LinkConfig, LossModel, Schedule};
-use paceline_units::{DataSize, Ecn, FlowId, Rate, Streams, Time, TimeDelta};
+use paceline_netsim::link::queue::{DropTail, DropTailLimit};
+use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, Schedule};
+use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, ExtensionIds, RtpHeader};
 
 #[global_allocator]
@@ -90,7 +90,7 @@ fn link(bencher: Bencher) {
         jitter: None,
         loss: Schedule::constant(LossModel::NONE),
     };
-    let mut link = Link::new(config, &Streams::new(1), "bench");
+    let mut link = Link::new(config, &RandomStreams::new(1), "bench");
     let mut now = Time::ZERO;
     bencher.counter(ItemsCount::new(BATCH)).bench_local(|| {
         for id in 0..BATCH as u32 {

@@ -1,4 +1,4 @@
-//! One GCC flow on the path of `mmsys16/table1`: whole runs, metrics and trace hash on; items are delivered packets.
+//! Whole runs of one GCC flow on the path of `mmsys16/table1`, with metrics and trace hash. Items are delivered packets.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

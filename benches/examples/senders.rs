@@ -1,5 +1,5 @@
-//! Our controllers at the sender and GCC of another library, rtc-interceptor, under the same script: `senders gcc-tfb
-//! [packets]`, by any controller's name, `senders theirs [packets]`; `senders script [packets]` is the script alone.
+//! Send halves of this library and GCC of rtc-interceptor with the same script: `senders gcc-tfb [packets]` (any controller),
+//! `senders theirs [packets]`, and `senders script [packets]` for the script alone.
 //! `cargo xtask callgrind` counts the instructions.
 
 use paceline::Registry;

@@ -1,11 +1,11 @@
-//! An agent of the gym that holds its link full, call after call.
+//! A gym agent that keeps its link full, call after call.
 
 use paceline::Registry;
-use paceline_lab::gym::{Course, CourseSpec, FEATURES, Gym, Outputs, TRUTHS};
-use paceline_lab::scenario::Origin;
+use paceline_gym::{FEATURES, Gym, Outputs, TRUTHS, TaskDistribution, TaskSpec};
+use paceline_scenario::Origin;
 use paceline_units::Rate;
 
-/// One seat of the gym over a link of so many Mbit/s.
+/// One environment of the gym over a link of this rate in Mbit/s.
 pub struct GymLoop {
     gym: Gym,
     action: f32,
@@ -13,12 +13,12 @@ pub struct GymLoop {
     truth: [f64; TRUTHS.len()],
     reward: [f64; 1],
     truncated: [bool; 1],
-    /// Of the calls that are over.
+    /// Packets of finished calls.
     packets: u64,
 }
 
 impl GymLoop {
-    /// A call of 60 s at 95 % of the link, again and again.
+    /// Returns an environment that repeats a call of 60 s at 95 % of the link.
     pub fn new(mbps: u64) -> Self {
         let text = format!(
             r#"
@@ -37,10 +37,10 @@ encoder = {{ max = "20Mbps" }}
 "#
         );
         let registry = Registry::standard();
-        let course = Course::new(CourseSpec::of(Origin::from_text("gym.toml", text)), &registry);
-        let course = course.unwrap_or_else(|error| panic!("{error}"));
-        let action = course.space().action(Rate::from_kbps(950 * mbps));
-        let gym = Gym::new(course, registry, 1, 1, 1).expect("without threads nothing can fail");
+        let tasks = TaskDistribution::new(TaskSpec::of(Origin::from_text("gym.toml", text)), &registry);
+        let tasks = tasks.unwrap_or_else(|error| panic!("{error}"));
+        let action = tasks.space().action(Rate::from_kbps(950 * mbps));
+        let gym = Gym::new(tasks, registry, 1, 1, 1).expect("without threads nothing can fail");
         let mut made = Self {
             gym,
             action,
@@ -54,7 +54,7 @@ encoder = {{ max = "20Mbps" }}
         made
     }
 
-    /// Makes so many steps, and what calls begin between them.
+    /// Makes this many steps, and starts calls between them.
     pub fn run(&mut self, steps: u64) {
         for _ in 0..steps {
             if self.truncated[0] {
@@ -65,7 +65,7 @@ encoder = {{ max = "20Mbps" }}
         }
     }
 
-    /// Packets that have arrived.
+    /// Returns the number of packets that have arrived.
     pub fn packets(&self) -> u64 {
         self.packets + self.arrived()
     }

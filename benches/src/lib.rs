@@ -8,11 +8,12 @@ pub use send_loop::{PACKET, Scripted, SendLoop};
 
 use paceline::{Arrival, PacketKind, ReceiveHalf, Registry, Setup, Signals};
 use paceline_lab::metrics::Collector;
-use paceline_lab::plan::Plan;
 use paceline_lab::run::windows;
-use paceline_lab::scenario::{self, Catalogue, Changes, Origin};
-use paceline_lab::sim::Simulator;
-use paceline_lab::world::{Outcome, World};
+use paceline_netsim::backend::{Backend, Outcome};
+use paceline_netsim::plan::Plan;
+use paceline_netsim::sim::Simulator;
+use paceline_scenario::Scenario;
+use paceline_scenario::{self, Catalogue, Changes, Origin};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,7 +22,7 @@ use std::hint::black_box;
 /// A scenario, ready to run.
 pub struct Simulation {
     registry: Registry,
-    plan: Plan,
+    scenario: Scenario,
 }
 
 /// One bulk CUBIC flow over 2 Mbit/s, 100 ms each way, a queue of 300 ms.
@@ -60,8 +61,8 @@ impl Simulation {
     /// One GCC flow: `mmsys16/table1`.
     pub fn one_gcc() -> Self {
         let registry = Registry::standard();
-        let plan = load(&registry);
-        Self { registry, plan }
+        let scenario = load(&registry);
+        Self { registry, scenario }
     }
 
     /// One video flow over 2 Mbit/s under this controller.
@@ -84,28 +85,29 @@ impl Simulation {
         let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
         let registry = Registry::standard();
         let changes = Changes { settings, ..Changes::default() };
-        let plan = scenario::load(origin, &changes, &registry).expect("it is sound");
-        Self { registry, plan }
+        let scenario = paceline_scenario::load(origin, &changes, &registry).expect("it is sound");
+        Self { registry, scenario }
     }
 
     /// How long a run lasts, in its own time.
     pub fn duration(&self) -> TimeDelta {
-        self.plan.duration
+        self.scenario.plan.duration
     }
 
     /// One run: metrics and trace hash on, nothing written.
     pub fn run(&self, seed: u64) -> Outcome {
-        let mut collector = Collector::new(&self.plan, &windows(&self.plan), &|| ());
-        let outcome = Simulator.run(&self.plan, &self.registry, seed, &mut collector).expect("the scenario is sound");
+        let mut collector = Collector::new(&self.scenario, &windows(&self.scenario), &|| ());
+        let outcome =
+            Simulator.run(&self.scenario.plan, &self.registry, seed, &mut collector).expect("the scenario is sound");
         black_box(collector.finish());
         outcome
     }
 }
 
 /// The scenario from its text to a checked plan.
-pub fn load(registry: &Registry) -> Plan {
+pub fn load(registry: &Registry) -> Scenario {
     let origin = Catalogue.find("mmsys16/table1").expect("it is shipped");
-    scenario::load(&origin, &Changes::default(), registry).expect("it is sound")
+    paceline_scenario::load(&origin, &Changes::default(), registry).expect("it is sound")
 }
 
 /// The receive half of `gcc-2016` under a steady arrival of 1.2 Mbit/s in frames of four packets.
@@ -123,7 +125,7 @@ impl ReceiveLoop {
         let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
         let entry = registry.get("gcc-2016").expect("it is standard");
         let controller = entry.build(&setup, &[]).expect("its defaults are sound");
-        Self { half: controller.receive.expect("it has one"), signals: Signals::unheard(), packets: 0 }
+        Self { half: controller.receive.expect("it has one"), signals: Signals::disabled(), packets: 0 }
     }
 
     /// The next packet arrives; what the half has to say is taken.

@@ -1,4 +1,4 @@
-//! A controller alone: what its halves are told of packets that pass a queue that comes and goes.
+//! The halves of a controller alone, with scripted packets over a varying queue.
 
 use paceline::{
     Arrival, Feedback, FeedbackKind, MediaKind, PacketKind, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket,
@@ -7,28 +7,28 @@ use paceline::{
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::hint::black_box;
 
-/// What happens to a packet, the same for every controller: 1200 bytes each 4.8 ms (2 Mbit/s), 25 ms of path and up to
-/// 40 ms of queue, one in 500 lost; told in messages each 50 ms.
+/// A scripted packet, the same for every controller: 1200 bytes every 4.8 ms (2 Mbit/s), 25 ms of propagation, up to 40 ms of
+/// queuing delay, one of 500 lost, feedback every 50 ms.
 #[derive(Clone, Copy, Debug)]
 pub struct Scripted {
-    /// Its number.
+    /// The packet number.
     pub number: u64,
-    /// When it leaves.
+    /// The send time.
     pub sent: Time,
-    /// When it arrives, unless it is lost.
+    /// The arrival time; `None` if lost.
     pub arrival: Option<RemoteTime>,
-    /// Whether a message with all packets up to this one comes 25 ms after it left.
+    /// Whether feedback about all packets up to this one arrives 25 ms after its send time.
     pub told: bool,
 }
 
-/// Size of each packet.
+/// The size of each packet.
 pub const PACKET: DataSize = DataSize::from_bytes(1200);
 
 impl Scripted {
-    /// The packet of this number.
+    /// Returns the packet with this number.
     pub fn new(number: u64) -> Self {
         let sent = Time::from_nanos(number as i64 * 4_800_000);
-        // Each 10 s the queue fills for 1 s and drains for 3, with a tremor of half a millisecond.
+        // Every 10 s the queue fills for 1 s and drains for 3 s, with noise of half a millisecond.
         let phase = (sent.as_nanos() / 1_000_000) % 10_000;
         let queue_us = match phase {
             0..1000 => phase * 40,
@@ -47,10 +47,10 @@ impl Scripted {
     }
 }
 
-/// A controller's halves under the script.
+/// The halves of a controller with the script.
 pub struct SendLoop {
     half: Box<dyn SendHalf>,
-    /// What watches the arrivals, and speaks to the send half as soon as it has something to say.
+    /// The receive half, whose messages go to the send half at once.
     receive: Option<Box<dyn ReceiveHalf>>,
     per_packet: bool,
     signals: Signals,
@@ -59,7 +59,7 @@ pub struct SendLoop {
 }
 
 impl SendLoop {
-    /// Fresh halves of this controller, which has one at the sender.
+    /// Returns new halves of this controller, which must have a send half.
     pub fn new(registry: &Registry, controller: &str) -> Self {
         let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(100), max: Rate::from_kbps(2500) };
         let entry = registry.get(controller).expect("it is standard");
@@ -68,18 +68,18 @@ impl SendLoop {
             half: controller.send.expect("it has one"),
             receive: controller.receive,
             per_packet: controller.feedback != FeedbackKind::None,
-            signals: Signals::unheard(),
+            signals: Signals::disabled(),
             reports: Vec::with_capacity(16),
             packets: 0,
         }
     }
 
-    /// The next packet leaves; what is due by then happens, and what is to be done is asked as a flow asks it.
+    /// Sends the next packet, handles what is due until then, and polls the controller as a flow does.
     pub fn step(&mut self) {
         let packet = Scripted::new(self.packets);
         self.packets += 1;
         let (sequence, sent, size) = (packet.number, packet.sent, PACKET);
-        while self.half.poll_timeout() <= sent {
+        while self.half.poll_timeout().is_some_and(|due| due <= sent) {
             self.half.handle_timeout(sent, &mut self.signals);
         }
         self.half.handle_sent(sent, &SentPacket { sequence, size, stream: StreamId(0), kind: PacketKind::Media });
@@ -113,7 +113,7 @@ impl SendLoop {
             ecn: Ecn::NotEct,
         };
         receive.handle_arrival(now, &arrival, &mut self.signals);
-        if receive.poll_timeout() <= now {
+        if receive.poll_timeout().is_some_and(|due| due <= now) {
             receive.handle_timeout(now, &mut self.signals);
         }
         while let Some(message) = receive.poll_message(now) {

@@ -1,5 +1,5 @@
-//! How fast the simulator is, in CPU time, on this machine. `cargo xtask bench` prints its table; `cargo xtask
-//! callgrind` counts the instructions of its `simulate` and `receive`.
+//! Measures the CPU time of the simulator. `cargo xtask bench` prints the table; `cargo xtask callgrind` counts the instructions
+//! of `simulate` and `receive`.
 
 use paceline::Registry;
 use paceline_benches::{BareHeap, GymLoop, ReceiveLoop, SendLoop, Simulation};
@@ -10,7 +10,7 @@ const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs [controll
 
 /// Controllers whose halves are timed.
 const HALVES: [&str; 5] = ["gcc-tfb", "nada", "nada-sender", "scream", "scream-cpp"];
-/// Controllers of which one flow over 2 Mbit/s is simulated.
+/// Controllers that are simulated with one flow over 2 Mbit/s.
 const VIDEOS: [&str; 5] = ["gcc-2016", "nada", "nada-sender", "scream", "scream-cpp"];
 
 fn main() -> ExitCode {
@@ -37,13 +37,13 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs with seeds 1 to `runs`, the number of packets that they delivered, and how long they lasted in their own time.
+/// Runs seeds 1 to `runs`. Returns the number of delivered packets and the simulated time.
 fn simulate(flow: &Simulation, runs: u64) {
     let delivered: u64 = (1..=runs).map(|seed| flow.run(seed).delivered).sum();
     println!("{delivered} {}", runs as f64 * flow.duration().as_secs_f64());
 }
 
-/// The same of the hundred flows, and the most memory that they took.
+/// Runs the hundred flows. Returns the same and the peak memory.
 fn hundred(runs: u64) {
     let flows = Simulation::a_hundred();
     let delivered: u64 = (1..=runs).map(|seed| flows.run(seed).delivered).sum();
@@ -51,7 +51,7 @@ fn hundred(runs: u64) {
     eprintln!("{} at most", memory_at_most());
 }
 
-/// The most memory of this program so far.
+/// Returns the peak memory of this program.
 fn memory_at_most() -> String {
     let told = std::fs::read_to_string("/proc/self/status").ok();
     let line = told.as_deref().and_then(|text| text.lines().find_map(|l| l.strip_prefix("VmHWM:")));
@@ -59,7 +59,7 @@ fn memory_at_most() -> String {
     kib.map_or_else(|| "–".to_owned(), |kib| format!("{:.0} MB", kib * 1024.0 / 1e6))
 }
 
-/// Steps of the gym per CPU second, of 100 ms, with an agent that keeps each link full.
+/// Measures gym steps of 100 ms per CPU second, with an agent that keeps each link full.
 fn gym(at_least: Duration) {
     println!("| {:<24} | {:>20} | {:>16} |", "link", "steps per CPU second", "packets per step");
     println!("|:{:-<24}-|-{:->20}:|-{:->16}:|", "", "", "");
@@ -77,7 +77,7 @@ fn gym(at_least: Duration) {
     }
 }
 
-/// CPU time per delivered packet and simulated seconds per CPU second of a scenario's runs.
+/// Measures CPU time per delivered packet and simulated seconds per CPU second of a scenario.
 fn rate(simulation: &Simulation, at_least: Duration) -> (f64, f64) {
     let (mut runs, mut delivered) = (0, 0);
     let taken = timed(at_least, || {
@@ -88,7 +88,7 @@ fn rate(simulation: &Simulation, at_least: Duration) -> (f64, f64) {
     (taken.as_nanos() as f64 / delivered as f64, simulated / taken.as_secs_f64())
 }
 
-/// That many packets through the receive half.
+/// Passes this many packets through the receive half.
 fn receive(packets: u64) {
     let mut receiver = ReceiveLoop::new(&Registry::standard());
     (0..packets).for_each(|_| receiver.step());
@@ -174,7 +174,7 @@ fn table(at_least: Duration) {
     println!("\n{:.1} CPU seconds of simulation, metrics and trace hash on, nothing written", simulating.as_secs_f64());
 }
 
-/// Does it again and again until it has taken this much CPU time; answers how much.
+/// Repeats the work until it has taken this much CPU time. Returns the CPU time.
 fn timed(at_least: Duration, mut work: impl FnMut()) -> Duration {
     let began = cpu_time();
     loop {
@@ -186,9 +186,9 @@ fn timed(at_least: Duration, mut work: impl FnMut()) -> Duration {
     }
 }
 
-/// CPU time of this program so far; where the kernel does not tell, the time that has passed.
+/// Returns the CPU time of this program, or the wall time if the kernel does not provide it.
 fn cpu_time() -> Duration {
-    // The first number: nanoseconds on a CPU.
+    // The first number is CPU time in nanoseconds.
     let told = std::fs::read_to_string("/proc/self/schedstat").ok();
     let nanos = told.as_deref().and_then(|text| text.split(' ').next()?.parse().ok()).filter(|n| *n > 0);
     nanos.map_or_else(passed, Duration::from_nanos)

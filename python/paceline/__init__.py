@@ -4,7 +4,7 @@
     run = paceline.run("mmsys16/table1", controller="gcc-2016", seed=1)
     run.metrics["utilization"], run.series["video.target_bps"].value
 
-What one learns of the command holds here: the same names, the same documents, the same trace hashes.
+Names, documents and trace hashes are those of the command.
 """
 
 from ._paceline import (

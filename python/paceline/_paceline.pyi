@@ -1,4 +1,4 @@
-"""The extension. What people use of it stands in `paceline`."""
+"""The extension module. `paceline` is the public interface."""
 
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, final
@@ -11,16 +11,16 @@ __all__ = [
     "Arrivals",
     "Decision",
     "Feedback",
+    "FinishedSweep",
     "Folder",
     "Gym",
     "Message",
     "ReceiverReport",
+    "RecordedRun",
     "SentPacket",
     "Setup",
     "StreamState",
     "Sweep",
-    "Swept",
-    "Watched",
     "cases",
     "catalogue",
     "compare",
@@ -37,31 +37,31 @@ VERSION: str
 
 @final
 class Setup:
-    """What a controller is told at birth."""
+    """Input of a controller's constructor."""
 
     start_bps: int
-    """The first target."""
+    """Initial target rate."""
     min_bps: int
-    """Never below this."""
+    """Minimum target rate."""
     max_bps: int
-    """The most that the flow's sources can use, headers included."""
+    """Maximum rate that the flow's sources can use, headers included."""
     parameters: dict[str, float]
-    """Its parameters, as scenario and changes say them."""
+    """Values of the parameters."""
 
 @final
 class Decision:
-    """What encoder and pacer are to do until the next decision. Rates include IP and UDP headers."""
+    """Rates and window of encoder and pacer until the next decision. Rates include IP and UDP headers."""
 
     target_bps: float
-    """What the flow sends in all."""
+    """Send rate of the flow."""
     pacing_bps: float
-    """How fast the pacer may empty its queue; 1.5 times the target unless said."""
+    """Rate at which the pacer may empty its queue (default: 1.5 times the target)."""
     padding_bps: float
-    """Up to this rate, padding fills what media leaves free; the target unless said."""
+    """Padding fills the flow up to this rate (default: the target)."""
     outstanding_bytes: int | None
-    """Bound on what was sent and neither acknowledged nor lost."""
+    """Limit of bytes that are neither acknowledged nor lost."""
     after_highest_bytes: int | None
-    """Bound on what was sent after the highest acknowledged packet."""
+    """Limit of bytes sent after the highest acknowledged packet."""
     def __new__(
         cls,
         target_bps: float,
@@ -74,73 +74,74 @@ class Decision:
 
 @final
 class SentPacket:
-    """A packet as it left the pacer."""
+    """A packet that left the pacer."""
 
     sequence: int
-    """Number within the flow, from 0."""
+    """Sequence number within the flow, from 0."""
     size: int
     """Bytes on the network, IP and UDP headers included."""
     stream: int
-    """Number of its stream."""
+    """Number of the stream."""
     kind: Literal["media", "retransmission", "fec", "padding"]
 
 @final
 class ReceiverReport:
-    """What an RTCP report says of the flow."""
+    """The report block of an RTCP report on the flow."""
 
     fraction_lost: float
-    """Fraction of packets lost since the report before, 0 to 1."""
+    """Fraction of packets lost since the previous report, 0 to 1."""
     rtt_s: float | None
-    """Round-trip time, if the report gave one."""
+    """Round-trip time, if the report allows to compute it."""
 
 @final
 class StreamState:
-    """How a stream is doing at the sender."""
+    """State of a stream at the sender."""
 
     stream: int
-    """Its number."""
+    """Number of the stream."""
     queued_bytes: int
-    """What waits in the pacer for it."""
+    """Bytes of the stream in the pacer's queue."""
     unused_bps: int
-    """What it was allowed and its source did not use."""
+    """Allowed rate that its source did not use."""
     priority: float
-    """Its weight when streams share the target."""
+    """Weight of the stream when streams share the target."""
 
 @final
 class Message:
-    """A message of a receive half; what its kind does not say is None."""
+    """A message of a receive half. Fields that its kind does not have are `None`."""
 
     kind: Literal["remb", "gradient", "nada"]
     rate_bps: int
-    """The estimated maximum of a REMB; of the others, the rate that came in."""
+    """REMB: the estimated maximum. Other kinds: the receive rate."""
     signal_ms: float | None
-    """Of `gradient`: the one-way delay gradient. Of `nada`: the composite congestion signal."""
+    """`gradient`: the one-way delay gradient. `nada`: the composite congestion signal."""
     mode: Literal["ramp-up", "gradual"] | None
-    """Of `nada`."""
+    """Only for `nada`."""
 
 @final
 class Feedback:
-    """One feedback message: every packet that it settles, in order of sequence. Each array is made when it is asked for."""
+    """One feedback message: the packets that it reports as received or lost, in order of sequence. Each array is made on
+    access."""
 
     outstanding_bytes: int
-    """Sent, and neither acknowledged nor lost, after this message."""
+    """Bytes that are neither acknowledged nor lost after this message."""
     after_highest_bytes: int
-    """Sent after the highest acknowledged packet."""
+    """Bytes sent after the highest acknowledged packet."""
     @property
     def sequence(self) -> npt.NDArray[np.uint64]:
-        """Number of each packet within the flow."""
+        """Sequence numbers within the flow."""
     @property
     def sent_s(self) -> npt.NDArray[np.float64]:
-        """When each left the pacer."""
+        """Times at which the packets left the pacer."""
     @property
     def arrival_s(self) -> npt.NDArray[np.float64]:
-        """When each arrived, on the receiver's clock, of which only differences mean anything; NaN: lost."""
+        """Arrival times on the receiver's clock, of which only differences are meaningful; NaN: lost."""
     @property
     def size(self) -> npt.NDArray[np.uint64]:
-        """Bytes on the network."""
+        """Bytes on the network, IP and UDP headers included."""
     @property
     def ecn(self) -> npt.NDArray[np.uint8]:
-        """ECN field on arrival: 0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced."""
+        """ECN fields on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced."""
     def __len__(self) -> int: ...
 
 @final
@@ -149,113 +150,115 @@ class Arrivals:
 
     @property
     def arrival_s(self) -> npt.NDArray[np.float64]:
-        """When each arrived, on the receiver's clock."""
+        """Arrival times on the receiver's clock."""
     @property
     def sent_s(self) -> npt.NDArray[np.float64]:
-        """When each was sent, as its header says: only differences mean anything; NaN: it says nothing."""
+        """Send times from the header. Only differences are meaningful; NaN: no send time."""
     @property
     def timestamp(self) -> npt.NDArray[np.uint32]:
-        """RTP timestamp: packets of one frame share it."""
+        """RTP timestamps. The packets of a frame share one."""
     @property
     def sequence(self) -> npt.NDArray[np.uint16]:
-        """RTP sequence number."""
+        """RTP sequence numbers."""
     @property
     def stream(self) -> npt.NDArray[np.uint8]:
-        """Number of its stream."""
+        """Numbers of the streams."""
     @property
     def video(self) -> npt.NDArray[np.bool_]:
-        """Whether its stream is video."""
+        """Whether the stream is video."""
     @property
     def media(self) -> npt.NDArray[np.bool_]:
-        """Whether it is media, and neither repair nor padding."""
+        """Whether the packet is media, not repair or padding."""
     @property
     def size(self) -> npt.NDArray[np.uint64]:
-        """Bytes on the network."""
+        """Bytes on the network, IP and UDP headers included."""
     @property
     def ecn(self) -> npt.NDArray[np.uint8]:
-        """ECN field: 0 not capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced."""
+        """ECN fields: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced."""
     def __len__(self) -> int: ...
 
 @final
-class Watched:
-    """A run that was watched."""
+class RecordedRun:
+    """A run with its recorded series."""
 
     document: str
-    """What `run --json` prints of it."""
+    """The JSON document of `run --json`."""
     metrics: str
-    """Every metric of the run as a whole, by id, as JSON."""
+    """Every metric of the whole run, by id, as JSON."""
     def series(self) -> list[tuple[str, str, npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
-        """Name, unit, times in s and values of every series."""
+        """Returns name, unit, times in s and values of every series."""
     def capacity(self) -> list[tuple[str, list[tuple[float, float]] | None]]:
-        """From when (s) which capacity (bit/s) each hop has."""
+        """Returns the name and the capacity of each hop as steps (s, bit/s); `None` for a hop without limit."""
     def title(self) -> str:
-        """A line on the scenario."""
+        """Returns the title of the scenario."""
     def svg(self) -> str:
-        """Rate and queue over time, as an SVG document."""
+        """Draws rate and queue over time as an SVG document."""
 
 @final
 class Sweep:
-    """A sweep that was read."""
+    """A loaded sweep."""
 
     jobs: int
-    """How many jobs there are."""
+    """Number of jobs."""
     text: str
-    """Its text, changes made."""
-    def __new__(cls, ask: Any, seeds: int | None, controllers: list[Any]) -> Self: ...
+    """The text with the changes."""
+    def __new__(cls, request: Any, seeds: int | None, controllers: list[Any]) -> Self: ...
     def batch_size(self, workers: int) -> int:
-        """How many jobs should be done at a time by so many workers."""
+        """Returns a suitable number of jobs per batch for this number of workers."""
     def batch(self, first: int, end: int) -> str:
-        """The rows of some jobs, in order, as JSON."""
-    def run(self, threads: int | None) -> Swept:
-        """Every job on local threads, in memory."""
+        """Runs a range of jobs and returns their rows, in order, as JSON."""
+    def run(self, threads: int | None) -> FinishedSweep:
+        """Runs every job on local threads, in memory."""
     def open(self, dir: Path, resume: bool) -> Folder:
-        """Makes a folder for it, or goes on with one."""
+        """Creates a folder for the sweep, or resumes one."""
     def prove(self, folder: Folder) -> None:
-        """Complains if code is no longer what the folder's rows were made with."""
-    def run_into(self, folder: Folder, threads: int | None) -> Swept:
-        """Every job that the folder lacks, on local threads."""
-    def merge(self, folder: Folder) -> Swept:
-        """What the folder's rows come to, all of them being there."""
-    def refined(self, swept: Swept) -> Sweep | None:
-        """The best points of what it came to once more, on more seeds, if its file asks for them."""
+        """Checks that the folder's rows were made with the same code."""
+    def run_into(self, folder: Folder, threads: int | None) -> FinishedSweep:
+        """Runs every job that is missing in the folder, on local threads."""
+    def merge(self, folder: Folder) -> FinishedSweep:
+        """Computes the result from the folder's rows, which must be complete."""
+    def refined(self, finished: FinishedSweep) -> Sweep | None:
+        """Returns the sweep of the best points on more seeds, if the file has `[refine]`."""
 
 @final
-class Swept:
-    """What a sweep came to."""
+class FinishedSweep:
+    """The result of a sweep."""
 
     document: str
-    """As `paceline sweep --json` prints it: without its points where they are in a folder."""
+    """The JSON document of `paceline sweep --json`: without the points if they are in a folder."""
 
 @final
 class Folder:
-    """A folder of a sweep, held by this process alone until it is closed."""
+    """A folder of a sweep, locked by this process until `close()`."""
 
     done: int
-    """How many jobs are done."""
+    """Number of finished jobs."""
     def close(self) -> None:
-        """Lets go of it."""
+        """Unlocks the folder."""
     def batches(self, size: int) -> list[tuple[int, int]]:
-        """What is not done yet, first and end of each batch."""
+        """Returns the missing jobs as batches: first job, and end."""
     def write(self, rows: str) -> None:
-        """Takes the rows of a batch, as JSON."""
+        """Stores the rows of a batch, given as JSON."""
 
-# What stands for a question (`scenario.Ask`) and for a controller (`controllers._Registered`) is read by its attributes.
+# A request (`scenario._Request`) and a controller (`controllers._Registered`) are read by their attributes.
 
-def run(ask: Any, controller: str | None, seed: int, controllers: list[Any], out: Path | None) -> Watched: ...
-def runs(ask: Any, controller: str | None, seeds: list[int], controllers: list[Any], out: Path | None) -> str: ...
-def compare(ask: Any, names: list[str], seeds: list[int] | None, controllers: list[Any], out: Path | None) -> str: ...
-def reproduce(asks: list[Any], controller: str | None, seeds: int | None, controllers: list[Any]) -> str: ...
+def run(request: Any, controller: str | None, seed: int, controllers: list[Any], out: Path | None) -> RecordedRun: ...
+def runs(request: Any, controller: str | None, seeds: list[int], controllers: list[Any], out: Path | None) -> str: ...
+def compare(
+    request: Any, names: list[str], seeds: list[int] | None, controllers: list[Any], out: Path | None
+) -> str: ...
+def reproduce(requests: list[Any], controller: str | None, seeds: int | None, controllers: list[Any]) -> str: ...
 def find(name: str) -> tuple[str, str]: ...
-def edited(ask: Any) -> str: ...
-def cases(ask: Any, controllers: list[Any]) -> list[str]: ...
+def edited(request: Any) -> str: ...
+def cases(request: Any, controllers: list[Any]) -> list[str]: ...
 def catalogue(controllers: list[Any]) -> str: ...
 
 @final
 class Gym:
-    """Episodes side by side: what `gym.Env` and `gym.VectorEnv` step."""
+    """The episodes of a `gym.Env` or `gym.VectorEnv`."""
 
     rates: tuple[int, int]
-    """Of the actions -1 and 1, bit/s."""
+    """Rates of the actions -1 and 1, bit/s."""
     def __new__(cls, task: Any, seats: int, history: int, threads: int, controllers: list[Any]) -> Self: ...
     def reset(self, seeds: list[int | None]) -> _Step: ...
     def step(self, actions: npt.NDArray[np.float32]) -> _Step: ...
@@ -263,7 +266,7 @@ class Gym:
 _Step: TypeAlias = tuple[
     npt.NDArray[np.float32], npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.float64]
 ]
-"""Observations, rewards, ends, truths."""
+"""Observations, rewards, ends, ground truth."""
 
 def evaluate(
     task: Any, controller: str | None, seeds: list[int], threads: int, controllers: list[Any]

@@ -1,9 +1,9 @@
 """Controllers: those of the library by name, and your own as a class.
 
-A controller is a pair of halves (`SendHalf` at the sender, `ReceiveHalf` at the receiver), the report that joins them, and
-numbers that can be set. The methods are those of the Rust traits of the same names. They are told what happened
-(`handle_*`, with the time), and asked what to do (`decision`). Of the `handle_*` methods only those that the class defines
-are called, so a half that wants one call per feedback defines `handle_feedback` alone.
+A controller is a pair of halves (`SendHalf` at the sender, `ReceiveHalf` at the receiver), the feedback between them, and
+parameters. The methods are those of the Rust traits of the same names: `handle_*` methods receive an event and its time,
+`decision` returns the rates. Only `handle_*` methods that the class defines are called: a half that needs one call per
+feedback defines only `handle_feedback`.
 """
 
 from __future__ import annotations
@@ -27,63 +27,63 @@ __all__ = [
 
 
 class _Emits:
-    """What lets one see inside a half."""
+    """Signals of a half."""
 
     signals: Mapping[str, str | Sequence[str]] = {}
-    """Each signal's name, and its unit, or the names of its states."""
+    """Name of each signal, with its unit or the names of its states."""
 
     def emit(self, name: str, value: float) -> None:
-        """Emits a value of a declared signal (of states: the index). It becomes the series `FLOW.NAME` of the run."""
+        """Emits a value of a declared signal (for states: the index). The run records it as the series `FLOW.NAME`."""
         self.__dict__.setdefault("_emitted", []).append((name, float(value)))
 
 
 class SendHalf(_Emits):
-    """The half at the sender. Times are seconds since the run began, and never go back."""
+    """The half at the sender. Times are seconds since the start of the run, and never decrease."""
 
     def __init__(self, setup: Setup) -> None:
-        """What the flow tells a controller at birth."""
+        """Receives rate limits and parameters."""
 
     def handle_sent(self, now_s: float, packet: SentPacket) -> None:
-        """A packet left the pacer. One call per packet: define it only where it is needed."""
+        """Handles a packet that left the pacer. There is one call per packet: define it only if you need it."""
 
     def handle_feedback(self, now_s: float, feedback: Feedback) -> None:
-        """A per-packet feedback message came: every packet that it settles."""
+        """Handles a per-packet feedback message with the packets that it reports."""
 
     def handle_report(self, now_s: float, report: ReceiverReport) -> None:
-        """A sender or receiver report came, with a block on this flow."""
+        """Handles the report block of a sender or receiver report on this flow."""
 
     def handle_message(self, now_s: float, message: Message) -> None:
-        """A message of the receive half came, behind a report."""
+        """Handles a message of the receive half."""
 
     def handle_stream(self, now_s: float, stream: StreamState) -> None:
-        """How a stream is doing; told before each of its frames."""
+        """Handles the state of a stream, before each of its frames."""
 
     def handle_timeout(self, now_s: float) -> None:
-        """The time of `poll_timeout` has come; after it that answers a later one."""
+        """Handles the timeout of `poll_timeout`, which must return a later time afterwards."""
 
     def poll_timeout(self) -> float | None:
-        """When `handle_timeout` is wanted, s; None for never."""
+        """Returns the time of the next `handle_timeout`, s; `None` for no timeout."""
 
     def decision(self) -> Decision | float:
-        """What to do now, asked after every `handle_*`. A number is a target in bit/s, headers included, with the pacer at
-        1.5 times that and padding up to it, as the library's GCC has it."""
+        """Returns the current decision; called after every `handle_*`. A number is a target in bit/s, headers included, with
+        the pacing rate at 1.5 times the target and padding up to the target, as in the library's GCC."""
         raise NotImplementedError(f"{type(self).__name__} needs a method decision()")
 
 
 class ReceiveHalf(_Emits):
-    """The half at the receiver, on the receiver's clock. Times never go back."""
+    """The half at the receiver, on the receiver's clock. Times never decrease."""
 
     def __init__(self, setup: Setup) -> None:
-        """What the flow tells a controller at birth."""
+        """Receives rate limits and parameters."""
 
     def handle_arrivals(self, now_s: float, arrivals: Arrivals) -> float | None:
-        """The packets that arrived since the last call. Answers the rate, bit/s, of a REMB to send, or None."""
+        """Handles the packets that arrived since the last call. Returns the rate, bit/s, of a REMB to send, or `None`."""
         raise NotImplementedError(f"{type(self).__name__} needs a method handle_arrivals()")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that `set={"flow.ID.config.NAME": …}` changes."""
+    """A parameter, which `set={"flow.ID.config.NAME": …}` changes."""
 
     default: float
     low: float
@@ -94,21 +94,23 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Controller:
-    """A controller of your own. Hand it over where a name of one is wanted, or `register` it for scenarios to name."""
+    """A controller of your own. Pass it instead of a controller's name, or `register` it so that scenarios can name it."""
 
     name: str
     send: Callable[[Setup], SendHalf] | None = None
-    """What makes the send half of a flow: usually the class."""
+    """Makes the send half of a flow: usually the class."""
     receive: Callable[[Setup], ReceiveHalf] | str | None = None
-    """What makes the receive half; a name: that of this controller of the library, with its report and ECN codepoint."""
+    """Makes the receive half. A name selects the receive half of a controller of the library, with its feedback and ECN
+    codepoint."""
     feedback: Literal["none", "transport-wide", "rfc8888"] = "transport-wide"
-    """Which per-packet report the receiving endpoint writes."""
+    """Per-packet feedback of the receiving endpoint."""
     interval_ms: float = 50.0
-    """Time between two reports."""
+    """Time between two feedback messages."""
     longest_ms: float = 250.0
-    """Reports are further apart, up to this, where they would take more than a twentieth of the rate that they report on."""
+    """Maximum time between two feedback messages. The interval grows up to this where feedback would take more than 5 % of
+    the rate that it reports on."""
     batch_ms: float = 0.0
-    """So long `handle_arrivals` gathers packets; 0: a call for each."""
+    """Time over which packets are collected for one call of `handle_arrivals`; 0: one call per packet."""
     ecn: bool = False
     """Whether media packets are ECN-capable, ECT(0)."""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -119,7 +121,7 @@ class Controller:
         if self.send is None and self.receive is None:
             raise ValueError(f"controller {self.name!r} has neither a send nor a receive half")
         if not self.name or any(c.isspace() or c == "," for c in self.name):
-            raise ValueError(f"{self.name!r} is no name: blanks and commas separate names")
+            raise ValueError(f"controller name {self.name!r} must not be empty or contain whitespace or commas")
 
 
 @dataclass(frozen=True)
@@ -167,30 +169,30 @@ class _Registered:
         )
 
 
-_known: dict[str, Controller] = {}
-"""What `register` was told."""
+_registered: dict[str, Controller] = {}
+"""The controllers of `register`, by name."""
 
 
-def register(controller: Controller | str, **how: Any) -> Controller:
-    """Makes a controller known by its name, to scenarios too; again: in place of the one before. `register("mine", send=Mine)`
-    is `register(Controller("mine", send=Mine))`."""
-    made = Controller(controller, **how) if isinstance(controller, str) else controller
-    _paceline.catalogue([_Registered.of(made)])  # complains of what cannot be
-    _known[made.name] = made
+def register(controller: Controller | str, **fields: Any) -> Controller:
+    """Registers a controller, so that scenarios can name it. Replaces an earlier one of the same name.
+    `register("mine", send=Mine)` is short for `register(Controller("mine", send=Mine))`."""
+    made = Controller(controller, **fields) if isinstance(controller, str) else controller
+    _paceline.catalogue([_Registered.of(made)])  # raises an exception if the controller is invalid
+    _registered[made.name] = made
     return made
 
 
 def controllers() -> list[dict[str, Any]]:
-    """Every controller by name, with parameters and signals, as `paceline list controllers --json` has them."""
-    listed: list[dict[str, Any]] = json.loads(_paceline.catalogue(with_known()))["controllers"]
+    """Returns every controller with parameters and signals, as `paceline list controllers --json` prints them."""
+    listed: list[dict[str, Any]] = json.loads(_paceline.catalogue(with_registered()))["controllers"]
     return listed
 
 
-def with_known(chosen: Iterable[Controller] = ()) -> list[_Registered]:
-    """Those that are registered, and these in place of any of the same name."""
-    return [_Registered.of(c) for c in {**_known, **{c.name: c for c in chosen}}.values()]
+def with_registered(chosen: Iterable[Controller] = ()) -> list[_Registered]:
+    """Returns the registered controllers and these, which replace any of the same name."""
+    return [_Registered.of(c) for c in {**_registered, **{c.name: c for c in chosen}}.values()]
 
 
 def named(controller: Controller | str) -> tuple[str, list[Controller]]:
-    """The name, and what to register beside what is known."""
+    """Returns the name of a controller, and the controller itself if it must be registered for the call."""
     return (controller, []) if isinstance(controller, str) else (controller.name, [controller])

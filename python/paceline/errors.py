@@ -1,4 +1,4 @@
-"""What goes wrong. `str()` of an exception is what the command would print."""
+"""Exceptions. `str()` of an exception is the error message of the command."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ __all__ = ["PacelineError", "RunError", "ScenarioError", "SweepError", "WorldUna
 
 
 class PacelineError(Exception):
-    """Every complaint of the package but bad arguments, which are ValueError and TypeError as everywhere."""
+    """Base class of the exceptions of this package. Invalid arguments raise `ValueError` and `TypeError`."""
 
 
 class ScenarioError(PacelineError, ValueError):
-    """A scenario, or a change to one, that cannot be: where, and what to write instead."""
+    """A scenario or a change to it is invalid. States where, and what to write instead."""
 
     message: str
-    """What is wrong, in a line."""
+    """The error in one line."""
     line: int | None
-    """The line of the complaint, from 1; None if it stands nowhere in the file."""
+    """Line number of the error, from 1; `None` if it is not in the file."""
     column: int | None
-    """Where it begins in that line, in characters from 1."""
+    """Column of the error, in characters from 1."""
     hint: str | None
     """What to write instead."""
     snippet: str | None
@@ -40,14 +40,14 @@ class ScenarioError(PacelineError, ValueError):
 
 
 class RunError(PacelineError, RuntimeError):
-    """A run that could not be made, or broke off."""
+    """A run could not be made, or failed."""
 
 
 class WorldUnavailable(RunError):
-    """This machine, or this package, does not have the world."""
+    """The world is not available on this machine or in this package."""
 
     hint: str
-    """How to get it."""
+    """How to make it available."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message, hint)
@@ -58,4 +58,4 @@ class WorldUnavailable(RunError):
 
 
 class SweepError(PacelineError, ValueError):
-    """A folder that a sweep cannot go on with, or may not without `resume=True`."""
+    """A sweep cannot resume in this folder, or not without `resume=True`."""

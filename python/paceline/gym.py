@@ -1,16 +1,16 @@
-"""Calls that an agent steers, for reinforcement learning: gymnasium environments over the simulator.
+"""Calls whose rate an agent controls, for reinforcement learning: gymnasium environments on the simulator.
 
     import gymnasium, paceline.gym
     env = gymnasium.make("paceline/Call-v0")
     envs = paceline.gym.VectorEnv(64)
 
-In each step of 100 ms the agent says how fast its flow is to send, as a number from -1 to 1: the flow's lowest rate to the most
-that its sources make, evenly in the logarithm. It observes what a sender knows (`FEATURES`), and is given
+In each step of 100 ms the agent sets the send rate of its flow, as a number from -1 to 1: from the flow's minimum rate to the
+maximum rate of its sources, on a logarithmic scale. It observes what a sender knows (`FEATURES`), and its reward is
 
     min(1, goodput / share) - delay_per_s * delay - loss * lost
 
-of what became of its packets. What is true besides stands in `info` (`TRUTHS`), for looking and not for learning: no sender
-has it. An episode ends, truncated, with the run.
+for its packets. `info` holds the ground truth (`TRUTHS`), which no sender knows: use it for analysis, not for training. An
+episode ends, truncated, with the run.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ except ImportError as missing:
     raise ImportError("the gym needs gymnasium: pip install 'paceline[gym]'") from missing
 
 from . import _paceline
-from .controllers import Controller, named, with_known
-from .scenario import Ask, Scenario, of
+from .controllers import Controller, named, with_registered
+from .scenario import Scenario, _Request, of
 
 __all__ = ["CALL", "FEATURES", "TRUTHS", "Env", "Quantity", "Score", "Task", "VectorEnv", "evaluate"]
 
@@ -41,7 +41,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class Quantity(NamedTuple):
-    """A number that the gym tells."""
+    """A quantity of an observation or of the ground truth."""
 
     name: str
     unit: str
@@ -49,36 +49,36 @@ class Quantity(NamedTuple):
 
 
 FEATURES: list[Quantity] = [Quantity(*q) for q in _paceline.quantities()[0]]
-"""What is observed of a step, in order. All are finite, and none is below zero."""
+"""Features of an observation, in order. All are finite and not negative."""
 
 TRUTHS: list[Quantity] = [Quantity(*q) for q in _paceline.quantities()[1]]
-"""What `info` says of a step."""
+"""Ground truth in `info`, for each step."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What episodes are drawn from, and what they are worth. The seed says all of an episode."""
+    """A distribution of episodes, and their reward. The seed determines the whole episode."""
 
     scenario: Scenario | str | Path | Sequence[Scenario | str | Path] = "gym/call"
-    """A scenario, or several, of which each episode draws one."""
+    """A scenario, or several; each episode draws one."""
     ranges: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
-    """By key of the scenario: a value with `{}` where a number goes, and the smallest and largest number, such as
-    `("{} kbps", 300, 3000)`. Each episode draws each `{}` anew, uniformly in the logarithm if both are above zero."""
+    """By key of the scenario: a value with `{}` in place of a number, and the minimum and maximum of the number, such as
+    `("{} kbps", 300, 3000)`. Each episode draws every `{}`, log-uniformly if both are above zero."""
     flow: str | None = None
-    """The media flow that is steered; the first unless said. The others run as the scenario has them."""
+    """The media flow that the agent controls (default: the first). The others run as in the scenario."""
     step_s: float = 0.1
     """The length of a step, s."""
     delay_per_s: float = 2.0
-    """What a second of delay beyond propagation costs."""
+    """Cost of one second of delay beyond propagation."""
     loss: float = 2.0
-    """What losing everything costs. At 1 or less, sending into a full, short queue would pay."""
+    """Cost of losing all packets. At 1 or less, sending into a full, short queue would be rewarded."""
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _Task:
     """A task as the extension reads it."""
 
-    asks: list[Ask]
+    requests: list[_Request]
     ranges: list[tuple[str, str, float, float]]
     flow: str | None
     step_s: float
@@ -86,12 +86,12 @@ class _Drawn:
     loss: float
 
     @classmethod
-    def of(cls, task: Task) -> _Drawn:
+    def of(cls, task: Task) -> _Task:
         one = isinstance(task.scenario, str | Path | Scenario)
         scenarios: Any = [task.scenario] if one else task.scenario
         ranges = [(key, *given) for key, given in task.ranges.items()]
-        asks = [of(scenario).ask() for scenario in scenarios]
-        return cls(asks, ranges, task.flow, task.step_s, task.delay_per_s, task.loss)
+        requests = [of(scenario)._request() for scenario in scenarios]
+        return cls(requests, ranges, task.flow, task.step_s, task.delay_per_s, task.loss)
 
 
 CALL = Task(
@@ -102,12 +102,12 @@ CALL = Task(
         "path.forward.queue.limit": ("{} ms", 100, 500),
     },
 )
-"""The task of `paceline/Call-v0`: 30 s over a link of 0.3 to 3 Mbit/s that changes twice, 20 to 200 ms there and back, a queue
-of 100 to 500 ms."""
+"""The task of `paceline/Call-v0`: 30 s over a link of 0.3 to 3 Mbit/s that changes twice, with a round-trip time of 20 to
+200 ms and a queue of 100 to 500 ms."""
 
 
 def _spaces(history: int) -> tuple[Any, Any]:
-    """Of observations and of actions."""
+    """Returns the spaces of observations and of actions."""
     shape = (history, len(FEATURES))
     return (
         gymnasium.spaces.Box(0.0, np.inf, shape, np.float32),
@@ -116,18 +116,18 @@ def _spaces(history: int) -> tuple[Any, Any]:
 
 
 class _Rates:
-    """What actions mean."""
+    """Converts between actions and rates."""
 
     _gym: _paceline.Gym
 
     def rate_bps(self, action: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The rate that an action asks for, bit/s. Where scenarios or ranges change the flow's rates: in the first of them."""
+        """Returns the rate of an action, bit/s. If episodes differ in the flow's rate limits, those of the first apply."""
         low, high = (float(rate) for rate in self._gym.rates)
         part = (np.clip(np.asarray(action, dtype=np.float64), -1.0, 1.0) + 1.0) / 2.0
         return np.asarray(low * (high / low) ** part)
 
     def action(self, rate_bps: npt.ArrayLike) -> Floats:
-        """The action that asks for a rate, bit/s."""
+        """Returns the action for a rate, bit/s."""
         low, high = (float(rate) for rate in self._gym.rates)
         part = np.log(np.clip(np.asarray(rate_bps, dtype=np.float64), low, high) / low) / np.log(high / low)
         return np.asarray(part * 2.0 - 1.0, dtype=np.float32)
@@ -139,54 +139,57 @@ class Env(_Rates, gymnasium.Env[Floats, Floats]):
     metadata = {"render_modes": []}
 
     def __init__(self, task: Task = CALL, *, history: int = 4) -> None:
-        """`history`: over how many steps it is observed, the newest last."""
+        """`history` is the number of steps in an observation, the newest last."""
         self.task = task
         self.observation_space, self.action_space = _spaces(history)
-        self._gym = _paceline.Gym(_Drawn.of(task), 1, history, 1, with_known())
-        self._begun, self._over = False, True
+        self._gym = _paceline.Gym(_Task.of(task), 1, history, 1, with_registered())
+        self._started, self._over = False, True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
-        """Begins the episode of this seed, or the next. The same seed gives the same episode, here and in `VectorEnv`; without
-        ranges it is the world of `paceline run --seed`."""
+        """Starts the episode of this seed, or the next one. The same seed gives the same episode, here and in `VectorEnv`;
+        without ranges it is the run of `paceline run --seed`."""
         super().reset(seed=seed)
-        if seed is None and not self._begun:
-            # As everywhere in gymnasium: without a seed, no two alike.
+        if seed is None and not self._started:
+            # Without a seed, every environment is different, as in gymnasium.
             seed = int(self.np_random.integers(1 << 32))
         observations, _, _, truths = self._gym.reset([seed])
-        self._begun, self._over = True, False
+        self._started, self._over = True, False
         return observations[0], _info(truths[0])
 
     def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         if self._over:
-            raise RuntimeError("the episode is over: reset() begins the next")
+            raise RuntimeError("the episode is over: call reset() to start the next")
         observations, rewards, truncated, truths = self._gym.step(np.asarray(action, dtype=np.float32).reshape(-1))
         self._over = bool(truncated[0])
         return observations[0], float(rewards[0]), False, self._over, _info(truths[0])
 
 
 class VectorEnv(_Rates, gymnasium.vector.VectorEnv[Floats, Floats, npt.NDArray[Any]]):
-    """Many calls at once, on threads that Python does not see. Each is what it would be alone; the step after an episode's last
-    begins the next (`AutoresetMode.NEXT_STEP`)."""
+    """Many calls at once, on threads without the GIL. Each call is the same as in `Env`; the step after the last step of an
+    episode starts the next episode (`AutoresetMode.NEXT_STEP`)."""
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
 
     def __init__(self, num_envs: int = 1, task: Task = CALL, *, history: int = 4, threads: int | None = None) -> None:
-        """`threads`: as many as there are cores unless said; one, where controllers written in Python are registered."""
+        """`threads` is the number of threads (default: the number of cores). If controllers written in Python are registered,
+        there is one."""
         self.num_envs, self.task = num_envs, task
         self.single_observation_space, self.single_action_space = _spaces(history)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._gym = _paceline.Gym(_Drawn.of(task), num_envs, history, min(_threads(threads), num_envs), with_known())
+        self._gym = _paceline.Gym(
+            _Task.of(task), num_envs, history, min(_threads(threads), num_envs), with_registered()
+        )
         self._all = np.ones(num_envs, dtype=np.bool_)
-        self._begun = False
+        self._started = False
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Floats, dict[str, Any]]:
-        """Begins an episode in each. One seed is that of the first; the others have those that follow it."""
-        if seed is None and not self._begun:
+        """Starts an episode in each environment. A single seed is that of the first; the others get consecutive seeds."""
+        if seed is None and not self._started:
             seed = int(np.random.default_rng().integers(1 << 32))
-        self._begun = True
+        self._started = True
         if seed is None:
             seeds: list[int | None] = [None] * self.num_envs
         elif isinstance(seed, int | np.integer):
@@ -211,17 +214,17 @@ class VectorEnv(_Rates, gymnasium.vector.VectorEnv[Floats, Floats, npt.NDArray[A
 
 
 class Score(NamedTuple):
-    """What an episode came to: means over its steps."""
+    """The result of an episode: means over its steps."""
 
     seed: int
     steps: int
     reward: float
     used: float
-    """Goodput over what the flow could have used, 0 to 1: the first term of the reward."""
+    """Goodput divided by the flow's share, 0 to 1: the first term of the reward."""
     delay_s: float
-    """Delay beyond propagation."""
+    """Delay beyond propagation, s."""
     loss: float
-    """Fraction lost of all packets whose fate was known."""
+    """Fraction of lost packets, of those known to be lost or received."""
 
 
 def evaluate(
@@ -232,29 +235,29 @@ def evaluate(
     history: int = 4,
     threads: int | None = None,
 ) -> list[Score]:
-    """What the episodes of these seeds come to under a registered controller, by the same reward as an agent's; None: under the
-    scenario's own. Or under a policy: a function of observations `(n, history, features)` that answers n actions."""
+    """Runs the episodes of these seeds, with the reward of an agent: under a registered controller, under the scenario's own
+    (`None`), or under a policy, which maps observations `(n, history, features)` to n actions."""
     seeds = [int(seed) for seed in seeds]
     if controller is None or isinstance(controller, str | Controller):
         name, more = (None, []) if controller is None else named(controller)
-        scores = _paceline.evaluate(_Drawn.of(task), name, seeds, _threads(threads), with_known(more))
+        scores = _paceline.evaluate(_Task.of(task), name, seeds, _threads(threads), with_registered(more))
         return [Score(*score) for score in scores]
     return _evaluate_policy(controller, VectorEnv(len(seeds), task, history=history, threads=threads), seeds)
 
 
 def _evaluate_policy(policy: Callable[[Floats], Floats], envs: VectorEnv, seeds: list[int]) -> list[Score]:
     observations, _ = envs.reset(seed=seeds)
-    flying = np.ones(len(seeds), dtype=np.bool_)
+    active = np.ones(len(seeds), dtype=np.bool_)
     sums = np.zeros((4, len(seeds)))
     loss = np.zeros(len(seeds))
-    while flying.any():
+    while active.any():
         observations, rewards, _, truncated, infos = envs.step(policy(observations))
         share = infos["share_bps"]
         used = np.where(share > 0.0, np.minimum(infos["goodput_bps"] / np.maximum(share, 1.0), 1.0), 0.0)
-        sums += flying * np.array([np.ones(len(seeds)), rewards, used, infos["delay_s"]])
+        sums += active * np.array([np.ones(len(seeds)), rewards, used, infos["delay_s"]])
         known = infos["lost"] + infos["arrived"]
-        loss = np.where(flying, infos["lost"] / np.maximum(known, 1.0), loss)
-        flying &= ~truncated
+        loss = np.where(active, infos["lost"] / np.maximum(known, 1.0), loss)
+        active &= ~truncated
     steps, rewards, used, delay = sums
     means = zip(seeds, steps, rewards / steps, used / steps, delay / steps, loss, strict=True)
     return [Score(int(s), int(n), float(r), float(u), float(d), float(lost)) for s, n, r, u, d, lost in means]
@@ -264,14 +267,14 @@ def _info(truths: npt.NDArray[np.float64]) -> dict[str, Any]:
     return dict(zip((truth.name for truth in TRUTHS), truths.tolist(), strict=True))
 
 
-def _threads(asked: int | None) -> int:
-    return os.cpu_count() or 1 if asked is None else asked
+def _threads(threads: int | None) -> int:
+    return os.cpu_count() or 1 if threads is None else threads
 
 
 gymnasium.register(
     id="paceline/Call-v0",
     entry_point="paceline.gym:Env",
     vector_entry_point="paceline.gym:VectorEnv",
-    # The run's time is up by itself; no wrapper need count steps.
+    # The run ends by itself; no wrapper needs to count steps.
     max_episode_steps=None,
 )

@@ -1,4 +1,4 @@
-"""Pictures of runs by matplotlib, which is imported when one is wanted."""
+"""Plots of runs with matplotlib, which is imported at the first plot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def plot(run: Run) -> Figure:
-    """Rates against capacity, queuing delay of limited hops, losses."""
+    """Draws rates and capacity, queuing delay of hops with a capacity, and losses."""
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:
@@ -26,13 +26,13 @@ def plot(run: Run) -> Figure:
         time, bps = np.array([*steps, (end, steps[-1][1])]).T
         rate.step(time, bps / 1e6, where="post", color="0.6", linewidth=2, label=f"capacity of {hop}")
         if f"{hop}.queue_ms" in run.series:
-            waited = run.series[f"{hop}.queue_ms"]
-            queue.plot(waited.time_s, waited.value, linewidth=0.8, label=f"waited at {hop}")
+            delay = run.series[f"{hop}.queue_ms"]
+            queue.plot(delay.time_s, delay.value, linewidth=0.8, label=f"delay at {hop}")
     for number, flow in enumerate(f["id"] for f in run["flows"]):
         colour = f"C{number}"
         if f"{flow}.received_bytes" in run.series:
-            got = run.received_bps(flow)
-            rate.step(got.time_s, got.value / 1e6, where="post", color=colour, label=f"{flow} received")
+            received = run.received_bps(flow)
+            rate.step(received.time_s, received.value / 1e6, where="post", color=colour, label=f"{flow} received")
         if f"{flow}.target_bps" in run.series:
             target = run.series[f"{flow}.target_bps"]
             rate.step(target.time_s, target.value / 1e6, where="post", color=colour, ls=":", label=f"{flow} target")

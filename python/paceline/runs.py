@@ -1,4 +1,4 @@
-"""Runs and what they came to: the functions of the package that answer the questions of the command."""
+"""Runs and their results: the commands `run`, `compare` and `reproduce` as functions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _paceline
-from .controllers import Controller, named, with_known
+from .controllers import Controller, named, with_registered
 from .errors import WorldUnavailable
-from .scenario import Ask, Scenario, of
+from .scenario import Scenario, _Request, of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ __all__ = ["Comparison", "Run", "Runs", "Series", "compare", "repeat", "reproduc
 
 
 class Series(NamedTuple):
-    """A number over time. The arrays own the memory that the run filled; nothing was copied."""
+    """Values over time. The arrays own the memory that the run filled; nothing was copied."""
 
     name: str
     unit: str
@@ -34,13 +34,13 @@ class Series(NamedTuple):
         return len(self.time_s)
 
     def mean(self, from_s: float = -np.inf, to_s: float = np.inf) -> float:
-        """The mean of the values of a span."""
+        """Returns the mean of the values from `from_s` to `to_s`."""
         first, last = np.searchsorted(self.time_s, [from_s, to_s])
         return float(self.value[first:last].mean())
 
 
 class _Result(Mapping[str, Any]):
-    """A document of the command's `--json`, read as a mapping."""
+    """A JSON document of the command, as a mapping."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
@@ -56,27 +56,27 @@ class _Result(Mapping[str, Any]):
 
 
 class Run(_Result):
-    """One run: as a mapping what `run --json` has of it (`run["flows"]`), and more beside it."""
+    """One run. As a mapping it is the run's entry in `run --json`, such as `run["flows"]`."""
 
-    def __init__(self, watched: _paceline.Watched) -> None:
-        self._watched = watched
-        self.all: dict[str, Any] = json.loads(watched.document)
+    def __init__(self, recorded: _paceline.RecordedRun) -> None:
+        self._recorded = recorded
+        self.all: dict[str, Any] = json.loads(recorded.document)
         """The whole document of `run --json`, with summary, assertions and notes."""
         super().__init__(self.all["runs"][0])
-        self.metrics: dict[str, float] = json.loads(watched.metrics)
-        """Every metric of the run as a whole that has a value, by id."""
-        self.series: dict[str, Series] = {s[0]: Series(*s) for s in watched.series()}
-        """What was seen over time, such as `video.target_bps` of a flow and `forward.queue_ms` of a hop."""
+        self.metrics: dict[str, float] = json.loads(recorded.metrics)
+        """Every metric of the whole run that has a value, by id."""
+        self.series: dict[str, Series] = {s[0]: Series(*s) for s in recorded.series()}
+        """Time series, such as `video.target_bps` of a flow and `forward.queue_ms` of a hop."""
 
     @property
     def scenario(self) -> str:
-        """Its id."""
+        """Id of the scenario."""
         return str(self.all["scenario"])
 
     @property
     def title(self) -> str:
-        """A line on the scenario."""
-        return self._watched.title()
+        """Title of the scenario."""
+        return self._recorded.title()
 
     @property
     def seed(self) -> int:
@@ -84,52 +84,52 @@ class Run(_Result):
 
     @property
     def trace_hash(self) -> str:
-        """Over every decision of links and endpoints: equal runs have equal hashes."""
+        """Hash over every decision of links and endpoints: equal runs have equal hashes."""
         return str(self["trace_hash"])
 
     @property
     def assertions(self) -> list[dict[str, Any]]:
-        """Every bound of the scenario, and whether it holds."""
+        """Every bound of the scenario, and whether the run is within it."""
         return list(self.all["assertions"])
 
     @property
     def expectations(self) -> list[dict[str, Any]]:
-        """Every published value, and what was measured."""
+        """Every published value with the measured value."""
         return list(self.all["expectations"])
 
     @property
     def notes(self) -> list[str]:
-        """What a reader should know."""
+        """Remarks on the run."""
         return list(self.all["notes"])
 
     @property
     def capacity(self) -> dict[str, list[tuple[float, float]] | None]:
-        """From when (s) which capacity (bit/s), by hop; None: unlimited."""
-        return dict(self._watched.capacity())
+        """Capacity of each hop as steps (start in s, bit/s); `None`: unlimited."""
+        return dict(self._recorded.capacity())
 
     def received_bps(self, flow: str, bin_s: float = 0.5) -> Series:
-        """What a flow received, headers included, as its mean over bins."""
+        """Returns the rate that a flow received, headers included, as a mean over bins."""
         arrived = self.series[f"{flow}.received_bytes"]
         ends = np.arange(0.0, float(self["duration_s"]) + bin_s, bin_s)
         sums, _ = np.histogram(arrived.time_s, ends, weights=arrived.value)
         return Series(f"{flow}.received_bps", "bit/s", ends[:-1], sums * 8.0 / bin_s)
 
     def plot(self) -> Figure:
-        """Rates, queues and losses over time, drawn by matplotlib."""
+        """Draws rates, queues and losses over time with matplotlib."""
         from .plot import plot
 
         return plot(self)
 
     def svg(self) -> str:
-        """Rate and queue over time, as an SVG document; needs no other package."""
-        return self._watched.svg()
+        """Draws rate and queue over time as an SVG document. Needs no other package."""
+        return self._recorded.svg()
 
     def __repr__(self) -> str:
         flows = ", ".join(f"{f['id']} under {f['controller']}" for f in self["flows"])
         return f"<Run of {self.scenario}, seed {self.seed}: {flows}; trace {self.trace_hash}>"
 
     def _repr_html_(self) -> str:
-        shown = ("utilization", "throughput_bps", "queue_p50_ms", "queue_p95_ms", "loss_ratio", "freeze_s", "jain")
+        shown = ("utilization", "throughput_bps", "queue_p50_ms", "queue_p95_ms", "loss_ratio", "freeze_duration_s", "jain")
         cells = [(name, self.metrics[name]) for name in shown if name in self.metrics]
         head = "".join(f"<th>{html.escape(name)}</th>" for name, _ in cells)
         row = "".join(f"<td>{value:.4g}</td>" for _, value in cells)
@@ -138,35 +138,35 @@ class Run(_Result):
 
 
 class Runs(_Result):
-    """Runs of one scenario on several seeds: as a mapping what `run --repeats N --json` prints."""
+    """Runs of one scenario on several seeds. As a mapping it is the document of `run --repeats N --json`."""
 
     @property
     def summary(self) -> dict[str, dict[str, float]]:
-        """Every metric: mean, std, ci95 and n."""
+        """Mean, std, ci95 and n of every metric."""
         return dict(self["summary"])
 
     @property
     def runs(self) -> list[dict[str, Any]]:
-        """Each run, by seed."""
+        """The runs, in the order of their seeds."""
         return list(self["runs"])
 
     def __repr__(self) -> str:
         return f"<{len(self.runs)} runs of {self['scenario']}>"
 
     def _repr_html_(self) -> str:
-        return _table(["metric", "mean", "± 95 %", "n"], [_summed(n, s) for n, s in self.summary.items()])
+        return _table(["metric", "mean", "± 95 %", "n"], [_summary_row(n, s) for n, s in self.summary.items()])
 
 
 class Comparison(_Result):
-    """The same seeds under several controllers: as a mapping what `compare --json` prints."""
+    """Runs on the same seeds under several controllers. As a mapping it is the document of `compare --json`."""
 
     @property
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Of each controller, every metric: mean, std, ci95 and n."""
+        """Mean, std, ci95 and n of every metric, for each controller."""
         return {c["controller"]: c["result"]["summary"] for c in self["controllers"]}
 
     def differences(self, controller: str) -> dict[str, dict[str, Any]]:
-        """What each metric is above that of the first controller, seed by seed."""
+        """Returns the paired difference of each metric from the first controller."""
         found = next(d for d in self["differences"] if d["controller"] == controller)
         return dict(found["metrics"])
 
@@ -186,7 +186,7 @@ def _cell(s: Mapping[str, Any] | None) -> str:
     return f"{s['mean']:.4g}" + (f" ± {s['ci95']:.2g}" if s["n"] > 1 and s["ci95"] is not None else "")
 
 
-def _summed(name: str, s: Mapping[str, Any]) -> list[str]:
+def _summary_row(name: str, s: Mapping[str, Any]) -> list[str]:
     ci95 = "–" if s["ci95"] is None else f"{s['ci95']:.2g}"
     return [name, f"{s['mean']:.4g}", ci95, str(s["n"])]
 
@@ -199,15 +199,15 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _chosen(controller: Controller | str | None) -> tuple[str | None, list[Any]]:
-    """The name to run under, and all that is known."""
+    """Returns the controller's name, and all registered controllers with it."""
     name, own = (None, []) if controller is None else named(controller)
-    return name, with_known(own)
+    return name, with_registered(own)
 
 
 def _in_simulator(world: str) -> None:
     if world != "sim":
-        hint = f"`paceline run SCENARIO --world {world}` is how the command goes there"
-        raise WorldUnavailable(f"the Python package has the world `sim`, not `{world}`", hint)
+        hint = f"use the command: `paceline run SCENARIO --world {world}`"
+        raise WorldUnavailable(f"the Python package supports only the world `sim`, not `{world}`", hint)
 
 
 def run(
@@ -220,15 +220,15 @@ def run(
     world: str = "sim",
     out: str | Path | None = None,
 ) -> Run:
-    """One run, as `paceline run` makes it: under the scenario's own controllers, or every media flow under this one.
+    """Makes one run, as `paceline run`: under the scenario's own controllers, or with every media flow under this one.
 
-    `set` changes the scenario by dotted keys, `case` chooses one of its cases, `out` is a folder that rows go to as Parquet
-    files, beside the result.
+    `set` changes the scenario by dotted keys, `case` selects one of its cases, `out` is a folder for the events, as Parquet
+    files, and the result.
     """
     _in_simulator(world)
     name, known = _chosen(controller)
-    ask = of(scenario).ask(set, case)
-    return Run(_paceline.run(ask, name, seed, known, None if out is None else Path(out)))
+    request = of(scenario)._request(set, case)
+    return Run(_paceline.run(request, name, seed, known, None if out is None else Path(out)))
 
 
 def repeat(
@@ -241,11 +241,11 @@ def repeat(
     world: str = "sim",
     out: str | Path | None = None,
 ) -> Runs:
-    """Runs on several seeds, on all cores, and their summary: `paceline run --repeats`."""
+    """Makes runs on several seeds, on all cores, and summarises them, as `paceline run --repeats`."""
     _in_simulator(world)
     name, known = _chosen(controller)
-    ask = of(scenario).ask(set, case)
-    return Runs(json.loads(_paceline.runs(ask, name, _seeds(seeds), known, None if out is None else Path(out))))
+    request = of(scenario)._request(set, case)
+    return Runs(json.loads(_paceline.runs(request, name, _seeds(seeds), known, None if out is None else Path(out))))
 
 
 def compare(
@@ -258,17 +258,20 @@ def compare(
     world: str = "sim",
     out: str | Path | None = None,
 ) -> Comparison:
-    """The same seeds under each controller, as many as the scenario says unless told: `paceline compare`."""
+    """Makes runs on the same seeds under each controller, as `paceline compare`. The scenario's own number of seeds if `seeds`
+    is `None`."""
     _in_simulator(world)
     if not controllers:
-        raise ValueError("compare needs controllers")
+        raise ValueError("compare needs at least one controller")
     chosen = [named(c) for c in controllers]
     names, own = [name for name, _ in chosen], [c for _, more in chosen for c in more]
     if len(names) != len(dict.fromkeys(names)):
         raise ValueError(f"a controller is named twice: {', '.join(names)}")
     each = None if seeds is None else _seeds(seeds)
     into = None if out is None else Path(out)
-    return Comparison(json.loads(_paceline.compare(of(scenario).ask(set, case), names, each, with_known(own), into)))
+    return Comparison(
+        json.loads(_paceline.compare(of(scenario)._request(set, case), names, each, with_registered(own), into))
+    )
 
 
 def reproduce(
@@ -278,26 +281,26 @@ def reproduce(
     seeds: int | None = None,
     world: str = "sim",
 ) -> dict[str, Any]:
-    """A verdict on each published value and claim of a paper, an experiment, `all`, or a scenario: what `paceline reproduce
-    --json` prints. With a controller, every media flow is under it."""
+    """Gives a verdict on each published value and claim of a paper, an experiment, `all`, or a scenario. Returns the document
+    of `paceline reproduce --json`. With a controller, every media flow is under it."""
     _in_simulator(world)
-    asks = _targets(target)
+    requests = _targets(target)
     name, known = _chosen(controller)
-    document: dict[str, Any] = json.loads(_paceline.reproduce(asks, name, seeds, known))
+    document: dict[str, Any] = json.loads(_paceline.reproduce(requests, name, seeds, known))
     return document
 
 
-def _targets(target: Scenario | str | Path) -> list[Ask]:
+def _targets(target: Scenario | str | Path) -> list[_Request]:
     if isinstance(target, Scenario):
-        return [target.ask()]
-    there = json.loads(_paceline.catalogue([]))
+        return [target._request()]
+    catalogue = json.loads(_paceline.catalogue([]))
 
-    def meant(kind: str) -> list[str]:
-        return [i for i in there[kind] if target == "all" or i == target or i.startswith(f"{target}/")]
+    def selected(kind: str) -> list[str]:
+        return [i for i in catalogue[kind] if target == "all" or i == target or i.startswith(f"{target}/")]
 
-    # A table that a formula gives is no scenario: it has nothing to change.
-    tables = [Ask(i, None, [], None, None) for i in meant("tables")]
-    return [Scenario(i).ask() for i in meant("scenarios")] + tables or [Scenario(target).ask()]
+    # A formula table is not a scenario and cannot be changed.
+    tables = [_Request(i, None, [], None, None) for i in selected("tables")]
+    return [Scenario(i)._request() for i in selected("scenarios")] + tables or [Scenario(target)._request()]
 
 
 def _seeds(seeds: int | Sequence[int]) -> list[int]:

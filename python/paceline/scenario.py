@@ -1,4 +1,4 @@
-"""Scenarios as objects: found by id or file, changed in code, saved as TOML."""
+"""Scenarios as objects: loaded by id or file, changed in code, saved as TOML."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from . import _paceline
-from .controllers import with_known
+from .controllers import with_registered
 
 __all__ = ["Scenario", "scenarios"]
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A scenario and changes, as the extension reads them."""
+class _Request:
+    """A scenario and its changes, as the extension reads them."""
 
     name: str
     text: str | None
     settings: list[str]
     case: str | None
-    again: str | None
+    call: str | None
+    """The call that repeats a run, without its last arguments and without the closing parenthesis."""
 
 
 class Scenario:
-    """A scenario, by its id (`mmsys16/table1`) or its file.
+    """A scenario, given by its id (`mmsys16/table1`) or its file.
 
-    Items are the dotted keys of the command's `--set`, elements of lists by id or number:
+    Items are the dotted keys of the option `--set`. Elements of lists are named by id or number:
 
     >>> s = Scenario("mmsys16/table1")
     >>> s["flow.video.controller"]
@@ -47,9 +48,10 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario.toml") -> Scenario:
-        """From text; files that it names are looked up from the working directory. `name` is what complaints call it."""
+        """Creates a scenario from text. Files that it names are relative to the working directory. Error messages use
+        `name`."""
         made = cls._of(name, text, {})
-        _paceline.edited(made.ask())
+        _paceline.edited(made._request())
         return made
 
     @classmethod
@@ -59,7 +61,7 @@ class Scenario:
         return made
 
     def edit(self, changes: Mapping[str, Any]) -> Scenario:
-        """A copy with these changes made."""
+        """Returns a copy with these changes."""
         copy = self._of(self.name, self._text, {**self._edits})
         for key, value in changes.items():
             copy[key] = value
@@ -68,7 +70,7 @@ class Scenario:
     def __setitem__(self, key: str, value: Any) -> None:
         before, self._edits = self._edits, {**self._edits, key: value}
         try:
-            _paceline.edited(self.ask())
+            _paceline.edited(self._request())
         except BaseException:
             self._edits = before
             raise
@@ -81,7 +83,7 @@ class Scenario:
                 ids |= {str(i): e for i, e in enumerate(found)}
                 found = ids
             if not isinstance(found, dict) or part not in found:
-                raise KeyError(f"{self.name} does not write {key!r}: it has its default, or the key is wrong")
+                raise KeyError(f"{self.name} does not set {key!r}: the default applies, or the key is wrong")
             found = found[part]
         return found
 
@@ -94,26 +96,26 @@ class Scenario:
 
     @property
     def cases(self) -> list[str]:
-        """Variants of the experiment, as `case=` takes them."""
-        return _paceline.cases(self.ask(), with_known())
+        """Cases of the experiment, as the argument `case` accepts them."""
+        return _paceline.cases(self._request(), with_registered())
 
     def to_toml(self) -> str:
-        """Its text, changes and comments included."""
-        return _paceline.edited(self.ask())
+        """Returns the text, with changes and comments."""
+        return _paceline.edited(self._request())
 
     def save(self, path: str | Path) -> Path:
-        """Writes the text. Files that it names, its constants too, are looked up beside the new file from then on."""
+        """Writes the text. Files that it names, its constants included, are then relative to the new file."""
         path = Path(path)
         path.write_text(self.to_toml(), encoding="utf-8")
         return path
 
-    def ask(self, set: Mapping[str, Any] | None = None, case: str | None = None) -> Ask:
-        """What the extension is asked for: this, under more changes."""
+    def _request(self, set: Mapping[str, Any] | None = None, case: str | None = None) -> _Request:
+        """Returns the scenario with more changes, as the extension reads it."""
         changes = {**self._edits, **(set or {})}
         settings = [f"{key}={toml(value)}" for key, value in changes.items()]
-        what = repr(self.name) if self._text is None else repr(Scenario._of(self.name, self._text, {}))
-        again = f"paceline.run({what}" + (f", set={changes!r}" if changes else "")
-        return Ask(self.name, self._text, settings, case, again)
+        first = repr(self.name) if self._text is None else repr(Scenario._of(self.name, self._text, {}))
+        call = f"paceline.run({first}" + (f", set={changes!r}" if changes else "")
+        return _Request(self.name, self._text, settings, case, call)
 
     def __repr__(self) -> str:
         changed = f".edit({self._edits!r})" if self._edits else ""
@@ -129,18 +131,18 @@ class Scenario:
 
 
 def of(scenario: Scenario | str | Path) -> Scenario:
-    """A scenario, whichever way it is named."""
+    """Returns the scenario with this id or file, or the scenario itself."""
     return scenario if isinstance(scenario, Scenario) else Scenario(scenario)
 
 
 def scenarios() -> list[str]:
-    """Ids of the scenarios that come with Paceline."""
+    """Returns the ids of the scenarios in the package."""
     listed: list[str] = json.loads(_paceline.catalogue([]))["scenarios"]
     return listed
 
 
 def toml(value: Any) -> str:
-    """A value as TOML writes it."""
+    """Formats a value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -149,10 +151,10 @@ def toml(value: Any) -> str:
         return "{ " + ", ".join(f"{json.dumps(str(k))} = {toml(v)}" for k, v in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml(v) for v in value) + "]"
-    if hasattr(value, "item"):  # a number of numpy's
+    if hasattr(value, "item"):  # a numpy scalar
         return toml(value.item())
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float) and math.isfinite(value):
         return repr(value)
-    raise TypeError(f"{value!r} cannot stand in a scenario: text, numbers, booleans, lists and dicts can")
+    raise TypeError(f"{value!r} is not a TOML value: use text, numbers, booleans, lists or dicts")

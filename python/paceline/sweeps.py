@@ -1,7 +1,7 @@
-"""Sweeps: a grid of settings, its jobs wherever there is room for them.
+"""Sweeps: grids of settings whose jobs run on threads, on Dask or on Ray.
 
-A job's rows hang on nothing but the sweep and the version, so threads here, Dask's workers and Ray's all make the same. The
-folder is held by the process that calls `sweep`; workers answer rows and write nothing.
+The rows of a job depend only on the sweep and the version, so threads, Dask and Ray give the same rows. The process that calls
+`sweep` writes the folder; workers return rows and write nothing.
 """
 
 from __future__ import annotations
@@ -9,30 +9,31 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from . import _paceline
-from .controllers import Controller, _known, with_known
+from .controllers import Controller, _registered, with_registered
 from .errors import SweepError
-from .scenario import Ask, toml
+from .scenario import _Request, toml
 
 __all__ = ["SweepFile", "sweep", "sweeps"]
 
 
 class SweepFile:
-    """A sweep as text: of a file, or made in code from the same keys."""
+    """A sweep made in code, from the keys of a sweep file."""
 
     def __init__(self, keys: Mapping[str, Any]) -> None:
-        """`SweepFile({"id": …, "axis": [{"key": …, "values": […]}], "measure": [{…}]})`."""
+        """Creates a sweep: `SweepFile({"id": …, "axis": [{"key": …, "values": […]}], "measure": [{…}]})`."""
         lines = [f"{key} = {toml(value)}" for key, value in keys.items()]
         self.text = "\n".join(lines) + "\n"
 
 
 def sweeps() -> list[str]:
-    """Ids of the sweeps that come with Paceline."""
+    """Returns the ids of the sweeps in the package."""
     listed: list[str] = json.loads(_paceline.catalogue([]))["sweeps"]
     return listed
 
@@ -49,59 +50,62 @@ def sweep(
     seeds: int | None = None,
     batch: int | None = None,
 ) -> dict[str, Any]:
-    """Every job of a sweep; what each point comes to, as `paceline sweep --json` prints it. Where the file has `[refine]`, the best
-    points follow on more seeds, as `refined`.
+    """Runs every job of a sweep and returns the result of each point, as `paceline sweep --json` prints it. If the file has
+    `[refine]`, the best points are repeated on more seeds, as `refined`.
 
-    `out` is a folder that takes each batch as it is done: `rows.parquet` and `points.parquet` in the end, the same bytes
-    whoever made them; those of the refined sweep are in `best` in it. `resume` goes on with one.
+    `out` is a folder that stores each finished batch, and at the end `rows.parquet` and `points.parquet`; the same bytes with
+    every engine. The refined sweep is in its subfolder `best`. `resume` continues an earlier sweep in the folder.
 
-    `engine`: `threads` of this process, as many as `threads` says or the machine has cores; `dask`, on the workers of
-    `client` (a `distributed.Client`; without one a cluster on this machine is made); `ray`, on the cluster that `ray.init`
-    joined (or one on this machine). `batch` is how many jobs a worker gets at a time, as many as fit if absent.
+    `engine`: `threads` uses `threads` threads of this process (default: the number of cores). `dask` uses the workers of
+    `client`, a `distributed.Client` (default: a new cluster on this machine). `ray` uses the cluster of `ray.init` (default:
+    a new one on this machine). `batch` is the number of jobs that a worker gets at a time (default: chosen automatically).
     """
     text = what.text if isinstance(what, SweepFile) else None
     name = "sweep.toml" if isinstance(what, SweepFile) else str(what)
-    ask = Ask(name, text, [f"{key}={toml(value)}" for key, value in (set or {}).items()], None, None)
+    settings = [f"{key}={toml(value)}" for key, value in (set or {}).items()]
+    request = _Request(name, text, settings, None, None)
     into = None if out is None else Path(out)
     _check(engine, client, into)
-    read = _paceline.Sweep(ask, seeds, with_known())
+    loaded = _paceline.Sweep(request, seeds, with_registered())
 
-    def made(read: _paceline.Sweep, ask: Ask, seeds: int | None, into: Path | None) -> _paceline.Swept:
+    def run(
+        loaded: _paceline.Sweep, request: _Request, seeds: int | None, into: Path | None
+    ) -> _paceline.FinishedSweep:
         if into is None:
-            return read.run(threads)
-        folder = read.open(into, resume)
+            return loaded.run(threads)
+        folder = loaded.open(into, resume)
         try:
             if engine == "threads":
-                return read.run_into(folder, threads)
-            read.prove(folder)
-            job = Job(ask, seeds, tuple(_known.values()))
-            for rows in _ENGINES[engine](job, read, folder, client, batch):
+                return loaded.run_into(folder, threads)
+            loaded.prove(folder)
+            job = Job(request, seeds, tuple(_registered.values()))
+            for rows in _ENGINES[engine](job, loaded, folder, client, batch):
                 folder.write(rows)
-            return read.merge(folder)
+            return loaded.merge(folder)
         finally:
-            # Python keeps it for as long as somebody looks at a traceback.
+            # A traceback can keep the object alive.
             folder.close()
 
-    swept = made(read, ask, seeds, into)
-    document: dict[str, Any] = json.loads(swept.document)
-    refined = read.refined(swept)
+    finished = run(loaded, request, seeds, into)
+    document: dict[str, Any] = json.loads(finished.document)
+    refined = loaded.refined(finished)
     if refined is not None:
-        again = Ask("best.sweep.toml", refined.text, [], None, None)
-        best = made(refined, again, None, None if into is None else into / "best")
+        best_request = _Request("best.sweep.toml", refined.text, [], None, None)
+        best = run(refined, best_request, None, None if into is None else into / "best")
         document["refined"] = json.loads(best.document)
     return document
 
 
 def _check(engine: str, client: Any, into: Path | None) -> None:
-    """Complains of an engine that there is not, before anything is made."""
+    """Raises an exception if the engine is not available."""
     if engine == "threads":
         return
     if engine not in _ENGINES:
-        raise ValueError(f"no engine {engine!r}; there are: threads, {', '.join(_ENGINES)}")
+        raise ValueError(f"no engine {engine!r}; known: threads, {', '.join(_ENGINES)}")
     if into is None:
         raise ValueError(f"the engine {engine!r} needs a folder: out=…")
     if engine == "ray" and client is not None:
-        raise ValueError("`client` is Dask's; Ray has the cluster that ray.init() joined")
+        raise ValueError("`client` is for Dask; Ray uses the cluster of ray.init()")
     package = {"dask": "distributed", "ray": "ray"}[engine]
     try:
         import_module(package)
@@ -110,36 +114,36 @@ def _check(engine: str, client: Any, into: Path | None) -> None:
 
 
 class Job:
-    """What a worker is sent: the sweep's text, and what its program registered of the controllers that this names. It is read
-    once a worker."""
+    """Data for a worker: the text of the sweep, and the registered controllers that it names. Each worker loads it once."""
 
-    def __init__(self, ask: Ask, seeds: int | None, controllers: tuple[Controller, ...]) -> None:
-        if ask.text is None and Path(ask.name).is_file():
-            # The worker may be on another machine. Scenarios that the file names by path must be there too.
-            ask = Ask(ask.name, Path(ask.name).read_text(encoding="utf-8"), ask.settings, ask.case, ask.again)
-        # Others may be of modules that only this machine has.
-        says = "\n".join([ask.text or "", *ask.settings])
-        self.controllers = tuple(c for c in controllers if c.name in says)
-        self.ask, self.seeds = ask, seeds
+    def __init__(self, request: _Request, seeds: int | None, controllers: tuple[Controller, ...]) -> None:
+        if request.text is None and Path(request.name).is_file():
+            # The worker may be on another machine. Scenarios that the file names by path must exist there too.
+            request = replace(request, text=Path(request.name).read_text(encoding="utf-8"))
+        # Other controllers may be in modules that only this machine has.
+        text = "\n".join([request.text or "", *request.settings])
+        self.controllers = tuple(c for c in controllers if c.name in text)
+        self.request, self.seeds = request, seeds
         self.token, self.version = uuid.uuid4().hex, _paceline.VERSION
 
     def rows(self, first: int, end: int) -> str:
-        """The rows of these jobs, as JSON."""
+        """Runs these jobs and returns their rows as JSON."""
         if self.version != _paceline.VERSION:
-            raise SweepError(f"a worker has Paceline {_paceline.VERSION}, and the sweep is of {self.version}: install the same")
-        if self.token not in _read:
-            _read.clear()
-            _read[self.token] = _paceline.Sweep(self.ask, self.seeds, with_known(self.controllers))
-        return _read[self.token].batch(first, end)
+            versions = f"a worker has Paceline {_paceline.VERSION}, but the sweep needs {self.version}"
+            raise SweepError(f"{versions}: install the same version")
+        if self.token not in _loaded:
+            _loaded.clear()
+            _loaded[self.token] = _paceline.Sweep(self.request, self.seeds, with_registered(self.controllers))
+        return _loaded[self.token].batch(first, end)
 
 
-_read: dict[str, _paceline.Sweep] = {}
-"""The sweep that this process last worked at."""
+_loaded: dict[str, _paceline.Sweep] = {}
+"""The last sweep of this worker process."""
 
 _Engine = Callable[[Job, _paceline.Sweep, _paceline.Folder, Any, int | None], Iterator[str]]
 
 
-def _dask(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
+def _dask(job: Job, loaded: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
     from distributed import Client, as_completed
 
     own = client is None
@@ -147,8 +151,8 @@ def _dask(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any
         client = Client()
     try:
         workers = sum(client.nthreads().values())
-        batches = folder.batches(batch or read.batch_size(workers))
-        # What a worker that died was at is given to another, as Dask does.
+        batches = folder.batches(batch or loaded.batch_size(workers))
+        # Dask gives the batch of a worker that died to another worker.
         futures = client.map(_rows, *zip(*batches, strict=True), job=job, pure=False, retries=3) if batches else []
         for future, rows in as_completed(futures, with_results=True):
             future.release()
@@ -162,22 +166,22 @@ def _rows(first: int, end: int, job: Job) -> str:
     return job.rows(first, end)
 
 
-def _ray(job: Job, read: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
+def _ray(job: Job, loaded: _paceline.Sweep, folder: _paceline.Folder, client: Any, batch: int | None) -> Iterator[str]:
     import ray
 
     if not ray.is_initialized():
         ray.init()
     workers = int(ray.cluster_resources().get("CPU", 1))
-    batches = iter(folder.batches(batch or read.batch_size(workers)))
+    batches = iter(folder.batches(batch or loaded.batch_size(workers)))
     remote: Any = ray.remote(max_retries=3)(_rows)
     sent = ray.put(job)
-    # No more are asked for than can soon be worked at: a million jobs are not a million promises.
-    waiting = [remote.remote(*b, job=sent) for b in islice(batches, 4 * workers)]
-    while waiting:
-        done, waiting = ray.wait(waiting)
-        waiting += [remote.remote(*b, job=sent) for b in islice(batches, len(done))]
+    # Limits the number of submitted batches: a sweep may have millions of jobs.
+    pending = [remote.remote(*b, job=sent) for b in islice(batches, 4 * workers)]
+    while pending:
+        done, pending = ray.wait(pending)
+        pending += [remote.remote(*b, job=sent) for b in islice(batches, len(done))]
         yield from ray.get(done)
 
 
 _ENGINES: dict[str, _Engine] = {"dask": _dask, "ray": _ray}
-"""What makes rows in other processes."""
+"""Functions that compute rows in other processes, by engine."""

@@ -6,7 +6,7 @@ import paceline
 
 
 class LossBased(paceline.SendHalf):
-    """A_s grows without loss, rests with some, falls with much; A = min(A_s, A_r)."""
+    """A_s grows at low loss, stays constant at medium loss, and falls at high loss; A = min(A_s, A_r)."""
 
     signals = {"A_s": "bit/s", "A_r received": "bit/s", "f_l": ""}
 
@@ -38,7 +38,7 @@ class LossBased(paceline.SendHalf):
 
 
 def rounded(bps):
-    """To the bit per second, as the library rounds."""
+    """Rounds to 1 bit/s, as the library does."""
     return math.floor(bps + 0.5)
 
 

@@ -13,20 +13,20 @@ TABLE1 = "mmsys16/table1"
 SHORT = {"duration": "20s"}
 
 
-def test_a_port_of_gcc_2016s_send_half_decides_the_same():
+def test_a_port_of_gcc_2016_makes_the_same_decisions():
     built_in, port = paceline.run(TABLE1, "gcc-2016"), paceline.run(TABLE1, controller())
     assert port.trace_hash == built_in.trace_hash
     for name in ("A_s", "A_r received", "f_l", "gamma"):
         np.testing.assert_array_equal(port.series[f"video.{name}"].value, built_in.series[f"video.{name}"].value)
 
-    class Timid(LossBased):
+    class Slower(LossBased):
         def decision(self):
             return 0.9 * super().decision()
 
-    assert paceline.run(TABLE1, controller(half=Timid)).trace_hash != built_in.trace_hash
+    assert paceline.run(TABLE1, controller(half=Slower)).trace_hash != built_in.trace_hash
 
 
-def test_it_shows_up_in_compare_and_reproduce():
+def test_compare_and_reproduce_accept_a_controller():
     mine = controller("mine")
     found = paceline.compare(TABLE1, ["gcc-2016", mine, "fixed"], seeds=2, set=SHORT)
     assert found["differences"][0]["same_runs"] == 2 and found["differences"][1]["same_runs"] == 0
@@ -36,7 +36,7 @@ def test_it_shows_up_in_compare_and_reproduce():
     assert [c["measured"] for c in cells] == [c["measured"] for c in built_in]
 
 
-def test_registered_it_is_known_to_scenarios():
+def test_scenarios_can_name_a_registered_controller():
     paceline.register(controller("registered"))
     assert "registered" in [c["name"] for c in paceline.controllers()]
     scenario = paceline.Scenario(TABLE1).edit(SHORT | {"flow.video.controller": "registered"})
@@ -48,14 +48,13 @@ def test_registered_it_is_known_to_scenarios():
 
 
 class DelayBased(paceline.SendHalf):
-    """Slower by a tenth where a feedback's packets took longer than ever plus 30 ms, else faster by a hundredth."""
+    """Lowers the rate by 10 % if the delay exceeds its minimum by 30 ms, else raises it by the parameter `step`."""
 
     signals = {"queue": "ms", "state": ["up", "down"]}
 
     def __init__(self, setup):
-        self.rate, self.setup, self.least = float(setup.start_bps), setup, math.inf
+        self.rate, self.setup, self.minimum = float(setup.start_bps), setup, math.inf
         self.step = setup.parameters["step"]
-        self.calls = []
 
     def handle_feedback(self, now_s, feedback):
         assert len(feedback) == len(feedback.sequence) == len(feedback.size) > 0
@@ -63,22 +62,22 @@ class DelayBased(paceline.SendHalf):
         delay = np.nanmin(feedback.arrival_s - feedback.sent_s)
         if math.isnan(delay):
             return
-        self.least = min(self.least, delay)
-        over = delay > self.least + 0.03
-        self.emit("queue", (delay - self.least) * 1e3)
-        self.emit("state", over)
-        self.rate = min(max(self.rate * (0.9 if over else 1 + self.step), self.setup.min_bps), self.setup.max_bps)
+        self.minimum = min(self.minimum, delay)
+        overuse = delay > self.minimum + 0.03
+        self.emit("queue", (delay - self.minimum) * 1e3)
+        self.emit("state", overuse)
+        self.rate = min(max(self.rate * (0.9 if overuse else 1 + self.step), self.setup.min_bps), self.setup.max_bps)
 
     def decision(self):
         return paceline.Decision(self.rate, pacing_bps=1.2 * self.rate, padding_bps=0)
 
 
-def delay_based(**how):
+def delay_based(**fields):
     step = {"step": paceline.Parameter(0.01, 0.001, 0.1, what="growth per feedback")}
-    return paceline.Controller("delay-based", send=DelayBased, parameters=step, **how)
+    return paceline.Controller("delay-based", send=DelayBased, parameters=step, **fields)
 
 
-def test_one_call_per_feedback_is_enough():
+def test_a_send_half_with_handle_feedback_only():
     capacity = {"duration": "60s", "path.forward.capacity": "1Mbps"}
     run = paceline.run(TABLE1, delay_based(), set=capacity)
     assert 0.6 < run.metrics["utilization"] < 1.0 and run.metrics["queue_p95_ms"] < 250
@@ -95,7 +94,7 @@ def test_one_call_per_feedback_is_enough():
 
 
 class Meter(paceline.ReceiveHalf):
-    """Tells half a second's incoming rate, plus an eighth."""
+    """Sends 1.125 times the receive rate of the last half second."""
 
     def __init__(self, setup):
         self.since, self.bytes = None, 0
@@ -111,7 +110,7 @@ class Meter(paceline.ReceiveHalf):
         return rate
 
 
-def test_a_receive_half_tells_a_remb():
+def test_a_receive_half_sends_remb():
     both = paceline.Controller("metered", send=LossBased, receive=Meter, feedback="none", batch_ms=50)
     run = paceline.run(TABLE1, both, set=SHORT)
     rembs = run.series["video.remb_bps"]
@@ -121,25 +120,25 @@ def test_a_receive_half_tells_a_remb():
 
 
 class Clocked(paceline.SendHalf):
-    """Timeouts alone: a rate that steps each second, and everything that there is to hear."""
+    """Changes the rate at a timeout each second, and records which methods are called."""
 
-    heard = set()
+    called = set()
 
     def __init__(self, setup):
         self.next, self.rate = 1.0, 200_000
 
     def handle_sent(self, now_s, packet):
         assert packet.size > 0 and packet.kind in ("media", "retransmission", "fec", "padding")
-        self.heard.add("sent")
+        self.called.add("sent")
 
     def handle_stream(self, now_s, stream):
         assert stream.queued_bytes >= 0
-        self.heard.add("stream")
+        self.called.add("stream")
 
     def handle_timeout(self, now_s):
         assert now_s >= self.next
         self.next, self.rate = self.next + 1.0, 500_000 if self.rate == 200_000 else 200_000
-        self.heard.add("timeout")
+        self.called.add("timeout")
 
     def poll_timeout(self):
         return self.next
@@ -148,9 +147,9 @@ class Clocked(paceline.SendHalf):
         return self.rate
 
 
-def test_timeouts_come_when_they_are_wanted():
+def test_timeouts_arrive_at_the_requested_times():
     run = paceline.run(TABLE1, paceline.Controller("clocked", send=Clocked), set=SHORT)
-    assert Clocked.heard == {"sent", "stream", "timeout"}
+    assert Clocked.called == {"sent", "stream", "timeout"}
     target = run.series["video.target_bps"]
     np.testing.assert_allclose(np.diff(target.time_s[1:]), 1.0, atol=1e-9)
     assert set(target.value) == {200_000.0, 500_000.0}
@@ -160,49 +159,50 @@ def half(**methods):
     return type("Half", (LossBased,), methods)
 
 
-def test_an_exception_ends_the_run_and_says_how_to_see_it_again():
+def test_an_exception_ends_the_run_with_a_note_how_to_repeat_it():
     def report(self, now_s, report):
         if now_s > 10:
             raise LookupError("no idea")
 
     broken = controller("broken", half(handle_report=report))
-    with pytest.raises(LookupError, match="no idea") as told:
+    with pytest.raises(LookupError, match="no idea") as raised:
         paceline.run(TABLE1, broken, seed=3, set=SHORT)
-    (note,) = told.value.__notes__
+    (note,) = raised.value.__notes__
     assert "send half of controller `broken`, 1" in note and "mmsys16/table1" in note
     call = note.splitlines()[1].removeprefix("the same run again: ")
     assert call == "paceline.run('mmsys16/table1', set={'duration': '20s'}, controller='broken', seed=3)"
-    frames = traceback.extract_tb(told.value.__traceback__)
+    frames = traceback.extract_tb(raised.value.__traceback__)
     assert "report" in [frame.name for frame in frames]
     paceline.register(broken)
     with pytest.raises(LookupError):
         eval(call)
-    text = 'id = "mine"\ntitle = "One call"\nduration = "20s"\n[path.forward]\ncapacity = "1Mbps"\n[[flow]]\nid = "video"\ncontroller = "fixed"\n'
-    with pytest.raises(LookupError) as told:
+    text = 'id = "mine"\ntitle = "One call"\nduration = "20s"\n[path.forward]\ncapacity = "1Mbps"\n'
+    text += '[[flow]]\nid = "video"\ncontroller = "fixed"\n'
+    with pytest.raises(LookupError) as raised:
         paceline.run(paceline.Scenario.from_toml(text), broken, seed=4, set=SHORT)
     with pytest.raises(LookupError):
-        eval(told.value.__notes__[0].splitlines()[1].removeprefix("the same run again: "))
-    # The next run is not the worse for it.
+        eval(raised.value.__notes__[0].splitlines()[1].removeprefix("the same run again: "))
+    # The exception does not affect the next run.
     assert paceline.run(TABLE1, set=SHORT).trace_hash == paceline.run(TABLE1, controller(), set=SHORT).trace_hash
-    with pytest.raises(LookupError, match="no idea") as told:
+    with pytest.raises(LookupError, match="no idea") as raised:
         paceline.compare(TABLE1, ["gcc-2016", broken], seeds=[5], set=SHORT)
-    assert "controller='broken', seed=5)" in told.value.__notes__[0]
+    assert "controller='broken', seed=5)" in raised.value.__notes__[0]
 
 
-def test_a_receive_half_tells_the_time_of_its_own_clock():
-    class Deaf(paceline.ReceiveHalf):
+def test_the_note_of_a_receive_half_uses_its_own_clock():
+    class Broken(paceline.ReceiveHalf):
         def __init__(self, setup):
             pass
 
         def handle_arrivals(self, now_s, arrivals):
             raise LookupError(f"{now_s:.6f}")
 
-    deaf = paceline.Controller("deaf", send=LossBased, receive=Deaf, feedback="none")
-    with pytest.raises(LookupError) as told:
-        paceline.run(TABLE1, deaf, set=SHORT)
-    (note,) = told.value.__notes__
-    when = f"at {told.value.args[0]} s on the receiver's clock in a run of mmsys16/table1"
-    assert f"receive half of controller `deaf`, {when}" in note and "s into" not in note
+    broken = paceline.Controller("broken", send=LossBased, receive=Broken, feedback="none")
+    with pytest.raises(LookupError) as raised:
+        paceline.run(TABLE1, broken, set=SHORT)
+    (note,) = raised.value.__notes__
+    when = f"at {raised.value.args[0]} s on the receiver's clock in a run of mmsys16/table1"
+    assert f"receive half of controller `broken`, {when}" in note and "s into" not in note
 
 
 @pytest.mark.parametrize(
@@ -216,17 +216,17 @@ def test_a_receive_half_tells_the_time_of_its_own_clock():
         ({"handle_report": lambda self, now_s, r: self.emit("nonsense", 1)}, ValueError, "no signal `nonsense`"),
     ],
 )
-def test_what_a_half_may_not_do(methods, error, match):
+def test_rejects_invalid_results_of_a_half(methods, error, match):
     with pytest.raises(error, match=match):
         paceline.run(TABLE1, controller("odd", half(**methods)), set=SHORT)
 
 
-def test_what_a_controller_cannot_be():
+def test_rejects_invalid_controllers():
     with pytest.raises(ValueError, match="neither"):
         paceline.Controller("nothing")
     with pytest.raises(ValueError, match="no controller `gcc-1999`"):
         paceline.run(TABLE1, paceline.Controller("mine", send=LossBased, receive="gcc-1999"))
-    with pytest.raises(ValueError, match="feedback is"):
+    with pytest.raises(ValueError, match="feedback must be"):
         paceline.run(TABLE1, paceline.Controller("mine", send=LossBased, feedback="pigeon"))
     with pytest.raises(ValueError, match="not both"):
         paceline.Decision(1e6, outstanding_bytes=1, after_highest_bytes=1)

@@ -1,5 +1,5 @@
-"""The pages: `python` blocks are run from top to bottom, each page in an empty folder; a `text` block after one is what it
-prints, with `…` for what may differ."""
+"""Runs the `python` blocks of the pages from top to bottom, each page in an empty folder. A `text` block after one is its
+output, with `…` for parts that may differ."""
 
 import contextlib
 import importlib.util
@@ -11,43 +11,43 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guides").glob("python-*.md")), ROOT / "docs/guides/gym.md"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*/python-*.md")), ROOT / "docs/tutorials/gym.md"]
 OPTIONAL = ("distributed", "ray", "gymnasium", "matplotlib")
 
 
 def blocks(page):
     found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    followers = [*found[1:], ("", "")]
+    next_blocks = [*found[1:], ("", "")]
     return [
         (code, then[1] if then[0] == "text" else None)
-        for (kind, code), then in zip(found, followers)
+        for (kind, code), then in zip(found, next_blocks)
         if kind == "python"
     ]
 
 
-def prints(shown, printed):
+def matches(shown, printed):
     lines = "".join(".*" if part == "…" else re.escape(part) for part in re.split("(…)", shown.strip()))
     return re.fullmatch(lines, printed.strip()) is not None
 
 
 def test_blocks_are_found():
     assert [page.name for page in PAGES if not blocks(page)] == [] and len(PAGES) >= 5
-    assert prints("a … c\n", "a b c\n") and not prints("a … c\n", "a b d\n") and not prints("a", "a\nb")
+    assert matches("a … c\n", "a b c\n") and not matches("a … c\n", "a b d\n") and not matches("a", "a\nb")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_does_what_it_says(page, tmp_path, monkeypatch):
+def test_blocks_print_their_output(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    known = {"__name__": "__main__"}
+    names = {"__name__": "__main__"}
     for number, (code, shown) in enumerate(blocks(page)):
-        lacks = [
+        missing = [
             m for m in OPTIONAL if re.search(rf"^import {m}\b", code, re.MULTILINE) and not importlib.util.find_spec(m)
         ]
-        if lacks:
-            warnings.warn(f"{page.name}: block {number + 1} was not run, for want of {lacks[0]}", stacklevel=1)
+        if missing:
+            warnings.warn(f"{page.name}: block {number + 1} was not run: {missing[0]} is not installed", stacklevel=1)
             continue
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile(code, f"{page.name}, block {number + 1}", "exec"), known)  # noqa: S102
+            exec(compile(code, f"{page.name}, block {number + 1}", "exec"), names)  # noqa: S102
         if shown is not None:
-            assert prints(shown, out.getvalue()), f"{page.name}, block {number + 1} printed\n{out.getvalue()}"
+            assert matches(shown, out.getvalue()), f"{page.name}, block {number + 1} printed\n{out.getvalue()}"

@@ -1,4 +1,4 @@
-"""The gym: gymnasium's own checks, seeds, threads, baselines, and that overload does not pay."""
+"""The gym: the checks of gymnasium, seeds, threads, baselines, and properties of the reward."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUEUING = [f.name for f in gym.FEATURES].index("queuing")
 RTT = [f.name for f in gym.FEATURES].index("rtt")
 
 
-def test_gymnasium_finds_nothing_wrong():
+def test_passes_the_checks_of_gymnasium():
     from gymnasium.utils.env_checker import check_env
 
     env = gymnasium.make("paceline/Call-v0")
@@ -28,7 +28,7 @@ def test_gymnasium_finds_nothing_wrong():
     assert env.observation_space.shape == (4, len(gym.FEATURES))
 
 
-def test_a_call_ends_when_its_time_is_up():
+def test_an_episode_ends_with_its_run():
     env = gym.Env(gym.Task("gym/call"))
     env.reset(seed=3)
     steps, over, rewards = 0, False, []
@@ -43,7 +43,7 @@ def test_a_call_ends_when_its_time_is_up():
         env.step(np.zeros(1, dtype=np.float32))
 
 
-def test_an_action_is_a_rate_and_back():
+def test_actions_and_rates_convert_both_ways():
     env = gym.Env()
     low, high = env.rate_bps(-1.0), env.rate_bps(1.0)
     assert low < 100e3 and 4e6 < high < 4.3e6
@@ -51,14 +51,14 @@ def test_an_action_is_a_rate_and_back():
         assert env.rate_bps(env.action(rate)) == pytest.approx(rate, rel=1e-5)
 
 
-def fly(envs, seed, steps=40):
+def run_episode(envs, seed, steps=40):
     envs.action_space.seed(1)
     observations, infos = envs.reset(seed=seed)
-    seen = [(observations, infos["seed"])]
+    results = [(observations, infos["seed"])]
     for _ in range(steps):
         observations, rewards, _, _, infos = envs.step(envs.action_space.sample())
-        seen.append((observations, rewards, infos["delay_s"]))
-    return seen
+        results.append((observations, rewards, infos["delay_s"]))
+    return results
 
 
 def same(one, other):
@@ -67,14 +67,14 @@ def same(one, other):
     )
 
 
-def test_threads_change_nothing_and_seeds_everything():
-    alone = fly(gym.VectorEnv(6, threads=1), 5)
-    assert same(alone, fly(gym.VectorEnv(6, threads=3), 5))
-    assert not same(alone, fly(gym.VectorEnv(6, threads=3), 6))
+def test_results_depend_on_seeds_and_not_on_threads():
+    alone = run_episode(gym.VectorEnv(6, threads=1), 5)
+    assert same(alone, run_episode(gym.VectorEnv(6, threads=3), 5))
+    assert not same(alone, run_episode(gym.VectorEnv(6, threads=3), 6))
     assert list(alone[0][1]) == [5, 6, 7, 8, 9, 10]
 
 
-def test_one_of_many_is_what_it_is_alone():
+def test_an_episode_is_the_same_in_env_and_vector_env():
     envs, env = gymnasium.make_vec("paceline/Call-v0", 3), gym.Env()
     many, _ = envs.reset(seed=[4, 9, 2])
     one, _ = env.reset(seed=9)
@@ -85,7 +85,7 @@ def test_one_of_many_is_what_it_is_alone():
         assert np.array_equal(many[1], one) and rewards[1] == reward
 
 
-def test_what_was_observed_stays_as_it_was():
+def test_later_steps_do_not_change_earlier_observations():
     envs = gym.VectorEnv(2)
     first, _ = envs.reset(seed=1)
     kept = first.copy()
@@ -94,18 +94,18 @@ def test_what_was_observed_stays_as_it_was():
     assert np.array_equal(first, kept) and not np.array_equal(first, second)
 
 
-def test_a_baseline_is_the_run_of_the_command():
+def test_a_baseline_is_the_same_run_as_paceline_run():
     call = paceline.Scenario("gym/call").edit({"path.forward.loss": "5 %"})
     for controller in ("gcc-tfb", "nada"):
         (score,) = gym.evaluate(controller, gym.Task(call, step_s=0.1), seeds=[7])
         run = paceline.run(call, controller=controller, seed=7)
-        # The score's are packets of whole steps, the run's are bytes.
+        # The score counts packets of whole steps, the run counts bytes.
         assert score.loss == pytest.approx(run["flows"][0]["loss_ratio"], abs=0.01)
         assert 0.03 < score.loss < 0.08
         assert score.steps == 300 and -0.1 < score.reward < score.used <= 1.0
 
 
-def test_every_controller_is_a_baseline_by_the_same_seeds():
+def test_controllers_are_baselines_on_the_same_seeds():
     seeds = range(1, 4)
     for controller in ("gcc-2016", "scream", "fixed", None):
         scores = gym.evaluate(controller, seeds=seeds)
@@ -115,7 +115,7 @@ def test_every_controller_is_a_baseline_by_the_same_seeds():
         gym.evaluate("gcc-2061")
 
 
-def test_a_controller_in_python_is_a_baseline_too():
+def test_a_controller_in_python_is_a_baseline():
     class Half(paceline.SendHalf):
         def decision(self):
             return paceline.Decision(400e3)
@@ -144,7 +144,7 @@ def test_a_policy_is_scored_like_a_controller():
     assert all(0.3 < s.reward < 0.7 and s.loss < 0.05 for s in scores)
 
 
-def test_overload_does_not_pay():
+def test_overload_lowers_the_reward():
     task = gym.Task("gym/call", ranges={"path.forward.capacity": ("{} kbps", 500, 1500)})
     rewards = [
         np.mean([s.reward for s in gym.evaluate(constant(b), task, seeds=range(6))]) for b in (450e3, 1.6e6, 4e6)
@@ -152,22 +152,22 @@ def test_overload_does_not_pay():
     assert rewards[0] > 0.3 and rewards[0] > rewards[1] + 0.3 > rewards[2] + 0.3, rewards
 
 
-def test_a_round_trip_is_never_below_propagation():
+def test_rtt_is_never_below_propagation():
     envs = gym.VectorEnv(20)
     envs.reset(seed=1)
     envs.action_space.seed(2)
-    told = 0
+    count = 0
     for _ in range(100):
         observations, _, _, _, infos = envs.step(envs.action_space.sample())
         rtt, queuing = observations[:, -1, RTT], observations[:, -1, QUEUING]
         known = rtt > 0.0
         assert (rtt[known] > infos["propagation_s"][known] - 1e-6).all() and (queuing >= 0.0).all()
-        told += known.sum()
-    assert told > 1500
+        count += known.sum()
+    assert count > 1500
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "told"),
+    ("arguments", "error", "message"),
     [
         ({"scenario": "gym/cal"}, paceline.ScenarioError, "gym/call"),
         ({"flow": "vidoe"}, ValueError, "video"),
@@ -177,12 +177,12 @@ def test_a_round_trip_is_never_below_propagation():
         ({"scenario": []}, ValueError, "scenario"),
     ],
 )
-def test_what_cannot_be_flown_is_said_at_once(arguments, error, told):
-    with pytest.raises(error, match=told):
+def test_rejects_invalid_tasks(arguments, error, message):
+    with pytest.raises(error, match=message):
         gym.Env(gym.Task(**arguments))
 
 
-def test_bad_actions_are_refused():
+def test_rejects_invalid_actions():
     envs = gym.VectorEnv(2)
     envs.reset(seed=1)
     with pytest.raises(ValueError, match="action 1"):

@@ -1,4 +1,4 @@
-"""Runs, scenarios as objects, complaints."""
+"""Runs, scenarios as objects, errors."""
 
 import copy
 import multiprocessing
@@ -23,7 +23,7 @@ def run():
     return paceline.run(TABLE1, controller="gcc-2016", seed=1)
 
 
-def test_a_run_is_the_one_that_the_command_makes(run):
+def test_a_run_is_the_same_as_with_the_command(run):
     assert run.trace_hash == HASH
     assert run.metrics["utilization"] == pytest.approx(0.793, abs=0.0005)
     assert run["flows"][0]["controller"] == "gcc-2016" and run["duration_s"] == 200.0
@@ -32,7 +32,7 @@ def test_a_run_is_the_one_that_the_command_makes(run):
     assert "seed 1" in repr(run) and HASH in repr(run)
 
 
-def test_series_are_numpys_own_and_agree_with_the_metrics(run):
+def test_series_are_not_copied_and_agree_with_the_metrics(run):
     received = run.series["video.received_bytes"]
     assert received.time_s.dtype == received.value.dtype == np.float64
     assert received.time_s.flags.c_contiguous and not received.time_s.flags.owndata  # the run's memory, not a copy
@@ -47,7 +47,7 @@ def test_series_are_numpys_own_and_agree_with_the_metrics(run):
     assert 20 < run.series["video.one_way_ms"].mean(100, 150) < 400
 
 
-def test_what_a_notebook_shows(run):
+def test_notebook_output(run):
     shown = run._repr_html_()
     assert shown.count("<svg") == 1 and "utilization" in shown and "queuing delay" in shown
     assert "<script" not in shown
@@ -56,14 +56,14 @@ def test_what_a_notebook_shows(run):
     assert "utilization" in paceline.repeat(TABLE1, seeds=2, set={"duration": "20s"})._repr_html_()
 
 
-def test_seeds_do_not_hang_on_who_runs_them():
+def test_repeat_gives_the_same_runs_as_run():
     several = paceline.repeat(TABLE1, "gcc-2016", seeds=[3, 1], set={"duration": "30s"})
     alone = [paceline.run(TABLE1, "gcc-2016", seed=s, set={"duration": "30s"}).trace_hash for s in (3, 1)]
     assert [r["trace_hash"] for r in several.runs] == alone and alone[0] != alone[1]
     assert several.summary["utilization"]["n"] == 2
 
 
-def test_compare_is_seed_by_seed():
+def test_compare_pairs_seeds():
     found = paceline.compare(TABLE1, ["gcc-2016", "fixed"], seeds=2, set={"duration": "30s"})
     assert list(found.summary) == ["gcc-2016", "fixed"]
     assert found.differences("fixed")["loss_ratio"]["mean"] > 0.1
@@ -84,34 +84,34 @@ def test_reproduce_gives_verdicts():
     assert [c["measured"] for c in under] != [c["measured"] for c in cells]
 
 
-def test_reproduce_takes_tables_that_a_formula_gives():
+def test_reproduce_accepts_formula_tables():
     (table,) = paceline.reproduce("uottawa15/table2")["experiments"]
     verdicts = [cell["verdict"] for cell in table["cells"]]
     assert len(verdicts) == 10 and 2 < verdicts.count("reproduced") < 8
 
 
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork here")
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this platform has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_runs_too():
-    def told():
+def test_a_forked_process_can_run():
+    def trace_hash():
         return paceline.run("mmsys16/table1", set={"duration": "2s"}).trace_hash
 
-    here = told()
+    here = trace_hash()
     fork = multiprocessing.get_context("fork")
     mine, its = fork.Pipe()
-    child = fork.Process(target=lambda: its.send(told()))
+    child = fork.Process(target=lambda: its.send(trace_hash()))
     child.start()
     its.close()
     try:
-        assert mine.poll(60), "it has threads of its own"
+        assert mine.poll(60), "the child needs its own threads"
         assert mine.recv() == here
     finally:
         child.kill()
         child.join()
-    assert told() == here
+    assert trace_hash() == here
 
 
-def test_a_scenario_is_changed_and_saved(tmp_path):
+def test_a_scenario_can_be_changed_and_saved(tmp_path):
     scenario = paceline.Scenario(TABLE1)
     assert scenario["flow.video.controller"] == "gcc-2016" and "path.forward.jitter" not in scenario
     before = scenario.to_toml()
@@ -137,17 +137,19 @@ def test_a_scenario_is_changed_and_saved(tmp_path):
     assert paceline.Scenario("mmsys16/fig7").cases
 
 
-def test_complaints_say_where_and_what_instead():
-    with pytest.raises(paceline.ScenarioError, match="did you mean `mmsys16/table1`") as told:
+def test_errors_state_place_and_hint():
+    with pytest.raises(paceline.ScenarioError, match="did you mean `mmsys16/table1`") as raised:
         paceline.Scenario("mmsys16/tabel1")
-    assert told.value.line is None and "no scenario" in told.value.message
+    assert raised.value.line is None and "no scenario" in raised.value.message
     scenario = paceline.Scenario(TABLE1)
-    with pytest.raises(paceline.ScenarioError) as told:
+    with pytest.raises(paceline.ScenarioError) as raised:
         scenario["path.forward.capacty"] = "1Mbps"
-    error = told.value
+    error = raised.value
     assert (error.message, error.snippet) == ("unknown key `capacty`", "capacty")
     assert error.hint.startswith("did you mean `capacity`?") and error.column == 1
-    assert scenario.to_toml().splitlines() == paceline.Scenario(TABLE1).to_toml().splitlines(), "left as it was"
+    assert scenario.to_toml().splitlines() == paceline.Scenario(TABLE1).to_toml().splitlines(), (
+        "an invalid change is not kept"
+    )
     shown = str(error).splitlines()
     at = next(line for line in shown if line.startswith(f" {error.line} │"))
     assert at.endswith('capacty = "1Mbps"') and "───┬───" in shown[shown.index(at) + 1]
@@ -161,7 +163,7 @@ def test_complaints_say_where_and_what_instead():
         paceline.Scenario(TABLE1)["duration"] = object()
 
 
-def test_rows_are_read_as_they_are(tmp_path):
+def test_events_can_be_read_with_dataframe_libraries(tmp_path):
     run = paceline.run(TABLE1, out=tmp_path / "out", set={"duration": "10s"})
     assert run.trace_hash == paceline.run(TABLE1, set={"duration": "10s"}).trace_hash
     packets = next(Path(tmp_path).rglob("packets.parquet"))
@@ -177,13 +179,13 @@ def test_rows_are_read_as_they_are(tmp_path):
         except ImportError:
             continue
         read += 1
-        forth = table[(table["event"] == "arrived") & (table["class"] == "media")]
-        assert 0 < len(forth) <= arrived
+        arrivals = table[(table["event"] == "arrived") & (table["class"] == "media")]
+        assert 0 < len(arrivals) <= arrived
     if not read:
         pytest.skip("neither pandas (with pyarrow) nor polars nor duckdb is installed")
 
 
-def test_other_threads_go_on_while_one_runs():
+def test_a_run_releases_the_gil():
     ticks = []
     stop = threading.Event()
 
@@ -194,21 +196,21 @@ def test_other_threads_go_on_while_one_runs():
     thread = threading.Thread(target=tick)
     thread.start()
     paceline.run(TABLE1)
-    alone = len(ticks)
+    count = len(ticks)
     stop.set()
     thread.join()
-    assert alone >= 5, "the GIL was kept"
+    assert count >= 5, "the run kept the GIL"
 
 
 def test_ctrl_c_ends_a_long_run():
     program = (
-        "import paceline, sys\nprint('begun', flush=True)\n"
+        "import paceline, sys\nprint('started', flush=True)\n"
         "try: paceline.run('mmsys16/table1', set={'duration': '160h', 'path.forward.capacity': '1Mbps'})\n"
         "except KeyboardInterrupt: print('interrupted'); sys.exit(7)\n"
     )
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     try:
-        assert child.stdout.readline() == "begun\n"
+        assert child.stdout.readline() == "started\n"
         time.sleep(1)
         child.send_signal(signal.SIGINT)
         out, _ = child.communicate(timeout=60)
@@ -217,7 +219,7 @@ def test_ctrl_c_ends_a_long_run():
         child.kill()
 
 
-def test_what_there_is():
+def test_catalogue():
     names = [c["name"] for c in paceline.controllers()]
     assert "gcc-2016" in names and "fixed" in names
     k_u = next(p for p in paceline.controllers()[0]["parameters"] if p["name"] == "k_u")

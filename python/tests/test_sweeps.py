@@ -1,4 +1,4 @@
-"""Sweeps: the same rows whoever makes them."""
+"""Sweeps: every engine gives the same rows."""
 
 import importlib
 import os
@@ -11,7 +11,7 @@ import pytest
 import paceline
 
 SEEDS = int(os.environ.get("PACELINE_SWEEP_SEEDS", "2"))
-"""Seeds per point: 100 make a thousand jobs."""
+"""Seeds per point: 100 seeds are a thousand jobs."""
 
 GRID = paceline.SweepFile(
     {
@@ -41,7 +41,7 @@ def same(local, out):
     return [(out / name).read_bytes() for name in ("rows.parquet", "points.parquet")] == [*local[1:]]
 
 
-def test_threads_do_not_matter(local, tmp_path):
+def test_results_do_not_depend_on_threads(local, tmp_path):
     assert local[0]["id"] == "test/grid"
     paceline.sweep(GRID, out=tmp_path / "one", threads=1)
     assert same(local, tmp_path / "one")
@@ -51,37 +51,37 @@ def test_threads_do_not_matter(local, tmp_path):
     assert other["id"] == "test/grid" and not same(local, tmp_path / "other")
 
 
-def test_a_folder_is_not_gone_on_with_unasked(local, tmp_path):
+def test_a_folder_is_resumed_only_on_request(local, tmp_path):
     paceline.sweep(GRID, out=tmp_path / "out")
     with pytest.raises(paceline.SweepError, match="holds .* of the .* jobs"):
         paceline.sweep(GRID, out=tmp_path / "out")
     paceline.sweep(GRID, out=tmp_path / "out", resume=True)
     assert same(local, tmp_path / "out")
-    with pytest.raises(paceline.SweepError, match="cannot be gone on with"):
+    with pytest.raises(paceline.SweepError, match="cannot be resumed"):
         paceline.sweep(GRID, out=tmp_path / "out", resume=True, seeds=7)
 
 
-def test_complaints(tmp_path, monkeypatch):
+def test_rejects_invalid_arguments(tmp_path, monkeypatch):
     out = tmp_path / "out"
-    with pytest.raises(ValueError, match="no engine 'slurm'; there are: threads, dask, ray"):
+    with pytest.raises(ValueError, match="no engine 'slurm'; known: threads, dask, ray"):
         paceline.sweep(GRID, out=out, engine="slurm")
     with pytest.raises(ValueError, match="needs a folder"):
         paceline.sweep(GRID, engine="dask")
-    with pytest.raises(ValueError, match="`client` is Dask's"):
+    with pytest.raises(ValueError, match="`client` is for Dask"):
         paceline.sweep(GRID, out=out, engine="ray", client=object())
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"paceline\[ray\]"):
         paceline.sweep(GRID, out=out, engine="ray")
     for seeds in (0, 10_001):
-        with pytest.raises(ValueError, match="seeds are 1 to 10000"):
+        with pytest.raises(ValueError, match="seeds must be 1 to 10000"):
             paceline.sweep(GRID, out=out, seeds=seeds)
     with pytest.raises(paceline.ScenarioError):
         paceline.sweep("mmsys16/fig88", out=out)
-    assert not out.exists(), "nothing was begun"
+    assert not out.exists(), "nothing was written"
 
 
 def steady(bps, fails_at=float("inf")):
-    """A controller in Python whose rate is its code."""
+    """Registers a controller with a constant rate in its code."""
 
     class Steady(paceline.SendHalf):
         def handle_feedback(self, now_s, feedback):
@@ -105,7 +105,7 @@ STEADY = paceline.SweepFile(
 )
 
 
-def test_other_code_does_not_go_on(tmp_path):
+def test_rejects_a_folder_made_with_other_code(tmp_path):
     steady(300e3)
     paceline.sweep(STEADY, out=tmp_path / "out")
     before = (tmp_path / "out/rows.parquet").read_bytes()
@@ -117,25 +117,25 @@ def test_other_code_does_not_go_on(tmp_path):
     assert (tmp_path / "out/rows.parquet").read_bytes() == before
 
 
-def test_a_sweep_that_broke_goes_on_while_its_traceback_is_kept(tmp_path):
+def test_a_failed_sweep_can_be_resumed_while_its_traceback_exists(tmp_path):
     steady(300e3, fails_at=1.0)
-    with pytest.raises(KeyError, match="on purpose") as kept:
+    with pytest.raises(KeyError, match="on purpose") as failed:
         paceline.sweep(STEADY, out=tmp_path / "out", threads=1)
     steady(300e3)
-    with pytest.raises(paceline.SweepError, match="resume=True goes on") as told:
+    with pytest.raises(paceline.SweepError, match="resume=True goes on") as raised:
         paceline.sweep(STEADY, out=tmp_path / "out")
-    assert "--" not in str(told.value)
+    assert "--" not in str(raised.value)
     swept = paceline.sweep(STEADY, out=tmp_path / "out", resume=True)
-    assert kept.traceback and swept["id"] == "test/steady"
+    assert failed.traceback and swept["id"] == "test/steady"
 
 
-def test_a_half_that_cannot_be_made_is_told_of_once():
-    class Stillborn(paceline.SendHalf):
+def test_an_exception_in_a_constructor_does_not_affect_later_calls():
+    class Broken(paceline.SendHalf):
         def __init__(self, setup):
-            raise KeyError("at birth")
+            raise KeyError("in the constructor")
 
-    paceline.register("test-steady", send=Stillborn)
-    with pytest.raises(KeyError, match="at birth"):
+    paceline.register("test-steady", send=Broken)
+    with pytest.raises(KeyError, match="in the constructor"):
         paceline.sweep(STEADY)
     assert paceline.Scenario("mmsys16/fig9").cases == ["threshold=static", "threshold=adaptive"]
     steady(300e3)
@@ -152,7 +152,7 @@ REFINED = {
 }
 
 
-def test_the_best_points_follow_on_more_seeds(tmp_path):
+def test_refine_repeats_the_best_points_on_more_seeds(tmp_path):
     memory = paceline.sweep(paceline.SweepFile(REFINED))
     assert len(memory["points"]) == 4 and memory["refined"]["id"] == "test/refined/best"
     (best,) = memory["refined"]["points"]
@@ -163,15 +163,15 @@ def test_the_best_points_follow_on_more_seeds(tmp_path):
     assert "refined" not in paceline.sweep(GRID, seeds=1)
 
 
-def test_a_worker_of_another_version_and_rows_beyond_the_end_are_refused(tmp_path):
-    made = importlib.import_module("paceline.sweeps")
-    ask = made.Ask("sweep.toml", GRID.text, [], None, None)
-    job = made.Job(ask, 1, ())
+def test_rejects_workers_of_another_version_and_rows_beyond_the_end(tmp_path):
+    sweeps = importlib.import_module("paceline.sweeps")
+    request = sweeps._Request("sweep.toml", GRID.text, [], None, None)
+    job = sweeps.Job(request, 1, ())
     rows = job.rows(0, 1)
     job.version = "0.0.1"
-    with pytest.raises(paceline.SweepError, match="is of 0.0.1: install the same"):
+    with pytest.raises(paceline.SweepError, match="needs 0.0.1: install the same"):
         job.rows(0, 1)
-    folder = made._paceline.Sweep(ask, 1, []).open(tmp_path / "out", False)
+    folder = sweeps._paceline.Sweep(request, 1, []).open(tmp_path / "out", False)
     assert folder.batches(100) == [(0, 10)]
     with pytest.raises(paceline.SweepError, match="has 10 jobs"):
         folder.write(rows.replace('"job":0', '"job":10'))
@@ -182,7 +182,7 @@ def test_a_worker_of_another_version_and_rows_beyond_the_end_are_refused(tmp_pat
         folder.write(rows)
 
 
-def test_dask_makes_the_same_though_a_worker_is_killed(local, tmp_path):
+def test_dask_gives_the_same_rows_although_a_worker_is_killed(local, tmp_path):
     distributed = pytest.importorskip("distributed", reason="the engine `dask` is not installed")
     out = tmp_path / "dask"
     with (
@@ -193,7 +193,7 @@ def test_dask_makes_the_same_though_a_worker_is_killed(local, tmp_path):
         assert len(set(pids)) == 2
         client.submit(_kill_soon, pids[0], workers=[list(client.scheduler_info()["workers"])[1]], pure=False)
         paceline.sweep(GRID, out=out, engine="dask", client=client, batch=SEEDS // 2)
-        assert pids[0] not in client.run(os.getpid).values(), "the worker was to be killed"
+        assert pids[0] not in client.run(os.getpid).values(), "the worker was killed"
         refined = paceline.sweep(paceline.SweepFile(REFINED), out=tmp_path / "refined", engine="dask", client=client)
     assert refined["refined"]["best"]["at"] == refined["best"]["at"]
     assert same(local, out)
@@ -204,7 +204,7 @@ def _kill_soon(pid):
     os.kill(pid, signal.SIGKILL)
 
 
-def test_ray_makes_the_same(local, tmp_path):
+def test_ray_gives_the_same_rows(local, tmp_path):
     ray = pytest.importorskip("ray", reason="the engine `ray` is not installed")
     ray.init(num_cpus=2, include_dashboard=False)
     try:

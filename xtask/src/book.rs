@@ -1,4 +1,4 @@
-//! `cargo xtask book`: the pages as a book, to read in a browser.
+//! `cargo xtask book`: the documentation as a book.
 
 use crate::steps::{Problem, command, need, run, target};
 

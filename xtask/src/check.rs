@@ -1,39 +1,106 @@
-//! `cargo xtask test`: everything that must hold before a change goes in. Nothing but the Rust toolchain is needed.
+//! `cargo xtask test`: what must hold before a change goes in, in stages that also run alone.
 
-use crate::steps::{Problem, command, output, program, run, target};
-use crate::{docs, make_traces, reference};
+use crate::steps::{Problem, command, output, program, root, run, target};
+use crate::{docs, figures, licences, make_traces, reference};
+use serde_json::{Value, from_str};
 use std::time::Instant;
 
-/// The README names this as the test command, and `.ci/run` calls it.
+/// The crates that programs embed. They need no C compiler and no other crate of the workspace.
+const EMBEDDABLE: [&str; 3] = ["paceline-units", "paceline", "paceline-wire"];
+
+/// Crates that also build for other systems than Linux; no dependency of theirs compiles C.
+const PORTABLE: [&str; 6] =
+    ["paceline-units", "paceline", "paceline-wire", "paceline-flow", "paceline-records", "paceline-netsim"];
+
+const SYSTEMS: [&str; 2] = ["x86_64-pc-windows-msvc", "aarch64-apple-darwin"];
+
+/// Everything that needs neither GStreamer nor a browser.
+const FEATURES: &str = "paceline-cli/testbed";
+
+/// A stage: its name, what it checks, and the function that checks it with these features.
+struct Stage {
+    name: &'static str,
+    help: &'static str,
+    /// Whether it runs when no stage is named. The others need more than a Rust toolchain of one version.
+    default: bool,
+    run: fn(features: &str) -> Result<(), Problem>,
+}
+
+const STAGES: &[Stage] = &[
+    Stage { name: "lint", help: "format, clippy, warnings of rustdoc", default: true, run: lint },
+    Stage { name: "tests", help: "unit, integration and doc tests", default: true, run: tests },
+    Stage { name: "determinism", help: "equal trace hashes in debug and release", default: true, run: determinism },
+    Stage {
+        name: "generated",
+        help: "docs/reference, docs/figures and traces are current",
+        default: true,
+        run: generated,
+    },
+    Stage { name: "docs", help: "links and commands of the pages", default: true, run: |_| docs::docs(&[]) },
+    Stage { name: "package", help: "`cargo package` of the embeddable crates", default: false, run: package },
+    Stage {
+        name: "targets",
+        help: "clock-free crates on Windows, macOS and WebAssembly",
+        default: false,
+        run: targets,
+    },
+    Stage { name: "msrv", help: "the oldest supported Rust versions", default: false, run: msrv },
+    Stage { name: "licences", help: "licences and sources of dependencies", default: false, run: licences::check },
+];
+
+/// Runs the named stages, or the default ones.
 pub fn test(arguments: &[String]) -> Result<(), Problem> {
-    if !arguments.is_empty() {
-        return Err(Problem::Usage("takes no arguments; for one test there is `cargo test`".into()));
+    let (mut features, mut stages) = (FEATURES, Vec::new());
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--features" => features = words.next().ok_or_else(|| Problem::Usage("--features needs a list".into()))?,
+            name => stages.push(STAGES.iter().find(|stage| stage.name == name).ok_or_else(|| unknown(name))?),
+        }
     }
-    let began = Instant::now();
-    run(command("cargo fmt --all --check"))?;
-    run(command("cargo clippy --quiet --workspace --all-targets -- -D warnings"))?;
-    run(command("cargo test --quiet --workspace"))?;
-    let mut doc = command("cargo doc --quiet --workspace --no-deps");
-    doc.env("RUSTDOCFLAGS", "-D warnings");
-    run(doc)?;
-    eprintln!("\n==> cargo xtask make-traces --check");
-    make_traces::run(&["--check".to_owned()])?;
-    same_in_debug_and_release()?;
-    eprintln!("\n==> cargo xtask reference --check");
-    reference::check(&target().join("release/paceline"))?;
-    docs::docs(&[])?;
-    eprintln!("\nall checks passed in {:.0} s", began.elapsed().as_secs_f64());
+    if stages.is_empty() {
+        stages.extend(STAGES.iter().filter(|stage| stage.default));
+    }
+    let mut times = String::new();
+    for stage in stages {
+        let began = Instant::now();
+        (stage.run)(features)?;
+        times += &format!("{:<12} {:>5.0} s\n", stage.name, began.elapsed().as_secs_f64());
+    }
+    eprintln!("\nall checks passed\n{times}");
     Ok(())
 }
 
-/// A run decides the same, bit for bit, whatever the optimiser does and whether or not overflow is checked.
-fn same_in_debug_and_release() -> Result<(), String> {
-    // Asking for the tests along with the programs selects what is compiled already: only linking is left.
-    run(command("cargo build --quiet --profile test --workspace --exclude xtask --bins --tests"))?;
+fn unknown(name: &str) -> Problem {
+    let lines: String = STAGES.iter().map(|stage| format!("\n  {:<12} {}", stage.name, stage.help)).collect();
+    Problem::Usage(format!("no stage `{name}`; takes `--features LIST` and any of these:{lines}"))
+}
+
+fn lint(features: &str) -> Result<(), Problem> {
+    run(command("cargo fmt --all --check"))?;
+    run(command(&format!("cargo clippy --quiet --workspace --features {features} --all-targets -- -D warnings")))?;
+    let mut doc = command(&format!("cargo doc --quiet --workspace --features {features} --no-deps"));
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    Ok(run(doc)?)
+}
+
+fn tests(features: &str) -> Result<(), Problem> {
+    Ok(run(command(&format!("cargo test --quiet --workspace --features {features}")))?)
+}
+
+/// Builds what the tests use as well. Naming the tests selects what is already compiled, so that only linking is left.
+fn build_debug(features: &str) -> Result<(), String> {
+    let what = "--workspace --exclude xtask --bins --tests";
+    run(command(&format!("cargo build --quiet --profile test {what} --features {features}")))
+}
+
+/// A run makes the same decisions at every level of optimisation, with and without overflow checks.
+fn determinism(features: &str) -> Result<(), Problem> {
+    build_debug(features)?;
     run(command("cargo build --quiet --release"))?;
     let (debug, release) = (trace_hash("debug")?, trace_hash("release")?);
     if debug != release {
-        return Err(format!("the trace hash is {debug} in debug and {release} in release"));
+        return Err(Problem::Failed(format!("the trace hash is {debug} in debug and {release} in release")));
     }
     eprintln!("trace hash {debug} in debug and in release");
     Ok(())
@@ -42,7 +109,61 @@ fn same_in_debug_and_release() -> Result<(), String> {
 fn trace_hash(profile: &str) -> Result<String, String> {
     let paceline = target().join(profile).join("paceline");
     let (json, _) = output(program(paceline, "run mmsys16/table1 --set duration=60s --json"))?;
-    let after = json.split_once("\"trace_hash\": \"").map(|(_, rest)| rest);
-    let hash = after.and_then(|rest| rest.split('"').next()).filter(|hash| hash.len() == 16);
+    let document: Value = from_str(&json).map_err(|error| format!("`paceline run --json`: {error}"))?;
+    let hash = document["runs"][0]["trace_hash"].as_str().filter(|hash| hash.len() == 16);
     hash.map(str::to_owned).ok_or_else(|| "`paceline run --json` prints no trace hash".into())
+}
+
+fn generated(features: &str) -> Result<(), Problem> {
+    build_debug(features)?;
+    let paceline = target().join("debug/paceline");
+    make_traces::run(&["--check".to_owned()])?;
+    reference::check(&paceline)?;
+    figures::draw(&paceline, true)
+}
+
+fn package(_: &str) -> Result<(), Problem> {
+    let mut package = command("cargo package --quiet --locked --allow-dirty");
+    // Proves that no dependency needs a C compiler.
+    package.args(EMBEDDABLE.iter().flat_map(|name| ["--package", name])).env("CC", "false").env("CXX", "false");
+    Ok(run(package)?)
+}
+
+fn targets(_: &str) -> Result<(), Problem> {
+    let checks =
+        SYSTEMS.iter().map(|system| (*system, &PORTABLE[..])).chain([("wasm32-unknown-unknown", &EMBEDDABLE[..])]);
+    for (system, crates) in checks {
+        let mut check = command(&format!("cargo check --quiet --locked --target {system}"));
+        check.args(crates.iter().flat_map(|name| ["--package", name]));
+        run(check)
+            .map_err(|error| Problem::Failed(format!("{error}; `rustup target add {system}` installs the target")))?;
+    }
+    Ok(())
+}
+
+/// Checks the embeddable crates, then the command, with the `rust-version` that each manifest states.
+fn msrv(_: &str) -> Result<(), Problem> {
+    for (crates, features) in [(&EMBEDDABLE[..], ""), (&["paceline-cli"], "--features testbed")] {
+        let version = rust_version(crates[0])?;
+        let installed = output(command("rustup toolchain list")).is_ok_and(|(list, _)| list.contains(&version));
+        if !installed {
+            let advice = format!("`rustup toolchain install --profile minimal {version}`");
+            return Err(Problem::Missing(format!("Rust {version} is not installed: {advice}")));
+        }
+        let mut check = command(&format!("rustup run {version} cargo check --quiet --locked --target-dir"));
+        check.arg(target().join("msrv")).args(crates.iter().flat_map(|name| ["--package", name]));
+        run({
+            check.args(features.split_whitespace());
+            check
+        })?;
+    }
+    Ok(())
+}
+
+fn rust_version(name: &str) -> Result<String, String> {
+    let (json, _) = output(command("cargo metadata --format-version 1 --no-deps"))?;
+    let metadata: Value = from_str(&json).map_err(|error| format!("`cargo metadata`: {error}"))?;
+    let found = metadata["packages"].as_array().into_iter().flatten().find(|package| package["name"] == name);
+    let version = found.and_then(|package| package["rust_version"].as_str());
+    version.map(str::to_owned).ok_or_else(|| format!("{}: {name} states no rust-version", root().display()))
 }

@@ -1,27 +1,32 @@
-//! `cargo xtask figures`: the pictures of the pages, `docs/figures`, drawn by the command from runs of its own.
+//! `cargo xtask figures`: the figures of the documentation, `docs/figures`, which the command draws from its own runs.
 
 use crate::steps::{Problem, command, program, root, run, shown, target};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use toml::{Table, Value};
 
-/// Which figures there are; the report reads the same file.
+/// The list of figures, which the report crate also reads.
 const CHOICES: &str = include_str!("../../crates/paceline-report/figures.toml");
 
-/// What the pages' pictures may have in all.
+/// The maximum total size of the figures.
 const MOST_BYTES: u64 = 1_600_000;
 
-/// Draws every figure of a paper; `--check`: elsewhere, and fails if one is not as it is kept.
+/// Draws every figure of a paper; with `--check`, only compares them with the files.
 pub fn figures(arguments: &[String]) -> Result<(), Problem> {
     let check = match arguments {
         [] => false,
         [flag] if flag == "--check" => true,
         _ => return Err(Problem::Usage("takes `--check` or nothing".into())),
     };
-    // Debug and release come to the same bytes; this profile is built sooner.
+    // Debug and release draw the same bytes, and this profile is built sooner.
     run(command("cargo build --quiet --profile test --package paceline-cli"))?;
+    draw(&target().join("debug/paceline"), check)
+}
+
+/// Draws the figures with this program, or compares them with the files.
+pub fn draw(paceline: &Path, check: bool) -> Result<(), Problem> {
     let kept = root().join("docs/figures");
     let place = if check { target().join("figures") } else { kept.clone() };
     let (mut total, mut moved) = (0, Vec::new());
@@ -30,8 +35,8 @@ pub fn figures(arguments: &[String]) -> Result<(), Problem> {
         if results.exists() {
             fs::remove_dir_all(&results).map_err(failed(&results))?;
         }
-        simulate(&scenario, &choices, &results)?;
-        let mut report = paceline("report");
+        simulate(paceline, &scenario, &choices, &results)?;
+        let mut report = program(paceline.to_owned(), "report");
         report.arg(&results).arg("--svg");
         run(report)?;
         for id in choices.iter().map(|choice| choice["id"].as_str().unwrap_or_default()) {
@@ -46,8 +51,11 @@ pub fn figures(arguments: &[String]) -> Result<(), Problem> {
     }
     match (moved.as_slice(), total) {
         ([], 0..=MOST_BYTES) => Ok(()),
-        ([], _) => Err(Problem::Failed(format!("they have {total} bytes, more than {MOST_BYTES}"))),
-        (moved, _) => Err(Problem::Failed(format!("no longer as kept: {}; `cargo xtask figures`", moved.join(", ")))),
+        ([], _) => Err(Problem::Failed(format!("the figures have {total} bytes, more than {MOST_BYTES}"))),
+        (moved, _) => Err(Problem::Failed(format!(
+            "these figures have changed: {}; `cargo xtask figures` writes them",
+            moved.join(", ")
+        ))),
     }
 }
 
@@ -61,29 +69,25 @@ fn by_scenario() -> Result<BTreeMap<String, Vec<Table>>, String> {
     Ok(scenarios)
 }
 
-/// Runs a scenario into a folder, once for each case that a figure shows.
-fn simulate(scenario: &str, choices: &[Table], into: &Path) -> Result<(), String> {
+/// Runs a scenario into a folder, once for each case in a figure.
+fn simulate(paceline: &Path, scenario: &str, choices: &[Table], into: &Path) -> Result<(), String> {
     let lists = choices.iter().filter_map(|choice| choice.get("cases")).filter_map(Value::as_array);
     let mut cases: Vec<&str> = lists.flatten().filter_map(Value::as_str).collect();
     cases.sort_unstable();
     cases.dedup();
     let cases = if cases.is_empty() { vec![None] } else { cases.into_iter().map(Some).collect() };
     for case in cases {
-        let mut run = paceline(&format!("run {scenario}"));
+        let mut run = program(paceline.to_owned(), &format!("run {scenario}"));
         let labels = case.iter().flat_map(|case| case.split(' '));
         run.args(labels.flat_map(|label| ["--case", label])).arg("--out").arg(into).stdout(Stdio::null());
         eprintln!("\n==> {}", shown(&run));
         let status = run.status().map_err(|error| format!("`{}` did not start: {error}", shown(&run)))?;
-        // 1 is a claim that does not hold, which the pages say.
+        // 1 means that an assertion fails, which the pages state.
         if !matches!(status.code(), Some(0 | 1)) {
             return Err(format!("`{}` failed: {status}", shown(&run)));
         }
     }
     Ok(())
-}
-
-fn paceline(arguments: &str) -> Command {
-    program(target().join("debug/paceline"), arguments)
 }
 
 fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> String + use<> {

@@ -1,12 +1,12 @@
-//! The project's own chores, run as `cargo xtask <name>`.
+//! Development tasks, run as `cargo xtask <name>`.
 
 mod book;
 mod check;
 mod docs;
 mod figures;
+mod licences;
 mod make_traces;
 mod measure;
-mod mutations;
 mod outside;
 mod reference;
 mod scoreboard;
@@ -16,7 +16,7 @@ mod steps;
 use std::process::ExitCode;
 use steps::Problem;
 
-/// One chore: its name, what it does in a line, and the function that does it, given the arguments after the name.
+/// A task: its name, a description of one line, and its function, which takes the arguments after the name.
 struct Task {
     name: &'static str,
     help: &'static str,
@@ -26,44 +26,43 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        help: "all checks: format, clippy, tests, docs, made files, equal runs in debug and release, what the pages say",
+        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, package, targets, msrv, licences",
         run: check::test,
     },
     Task {
         name: "bench",
-        help: "the tables of docs/benchmarks.md (--all: the divan benches, too)",
+        help: "the tables of docs/explanation/benchmarks.md (--all: the divan benches, too)",
         run: measure::bench,
     },
     Task {
         name: "track",
-        help: "how fast and exact a link of real packets is here, each trial for [seconds], 10 unless told (needs root)",
+        help: "speed and accuracy of a link of real packets; each trial takes [seconds], 10 by default (needs root)",
         run: measure::track,
     },
     Task { name: "callgrind", help: "instructions per packet (needs valgrind)", run: measure::callgrind },
     Task {
-        name: "mutations",
-        help: "change constants by a percent or two and see which test notices",
-        run: mutations::mutations,
-    },
-    Task {
         name: "fuzz",
-        help: "every fuzz target for [seconds] each, 60 unless told (needs cargo-fuzz)",
+        help: "every fuzz target for [seconds] each, 60 by default (needs cargo-fuzz)",
         run: outside::fuzz,
     },
-    Task { name: "deny", help: "licences and sources of the dependencies (needs cargo-deny)", run: outside::deny },
+    Task {
+        name: "deny",
+        help: "vulnerabilities, licences and sources of the dependencies (needs cargo-deny)",
+        run: outside::deny,
+    },
     Task {
         name: "scoreboard",
-        help: "write the verdicts under scoreboard (--check: only say what moved)",
+        help: "write the verdicts under scoreboard (--check: only compare)",
         run: scoreboard::scoreboard,
     },
     Task {
         name: "screenshots",
-        help: "write the pages' photographs, docs/images (needs chromium and the test track)",
+        help: "write the screenshots of the docs, docs/images (needs chromium and the test track)",
         run: screenshots::screenshots,
     },
     Task {
         name: "figures",
-        help: "draw the pages' pictures, docs/figures, from runs (--check: only compare)",
+        help: "draw the figures of the docs, docs/figures, from runs (--check: only compare)",
         run: figures::figures,
     },
     Task {
@@ -73,15 +72,15 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "reference",
-        help: "write docs/reference from what the program says of itself (--check: only compare)",
+        help: "write docs/reference from the registries and help texts (--check: only compare)",
         run: reference::reference,
     },
     Task {
         name: "docs",
-        help: "follow the pages: their links lead somewhere, their commands do what they show",
+        help: "check the links of the docs, run their commands and compare the output",
         run: docs::docs,
     },
-    Task { name: "book", help: "the pages as a book to read in a browser (needs mdbook)", run: book::book },
+    Task { name: "book", help: "build the docs as a book (needs mdbook)", run: book::book },
 ];
 
 const USAGE: &str = "usage: cargo xtask <task> [arguments]";
@@ -89,8 +88,8 @@ const EXITS: &str = "exit codes: 0 done, 1 failed, 2 usage, 3 a program that the
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let asks = |word: &String| ["-h", "--help", "help"].contains(&word.as_str());
-    if arguments.first().is_some_and(asks) {
+    let is_help = |word: &String| ["-h", "--help", "help"].contains(&word.as_str());
+    if arguments.first().is_some_and(is_help) {
         print!("{}", help());
         return ExitCode::SUCCESS;
     }
@@ -99,7 +98,7 @@ fn main() -> ExitCode {
         eprint!("{}", help());
         return ExitCode::from(2);
     };
-    if arguments.get(1).is_some_and(asks) {
+    if arguments.get(1).is_some_and(is_help) {
         println!("cargo xtask {}: {}", task.name, task.help);
         return ExitCode::SUCCESS;
     }

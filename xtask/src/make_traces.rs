@@ -1,14 +1,14 @@
-//! Capacity traces and frame sizes of our own making: free to ship, small, and shaped like the real ones, which are
-//! not ours to ship. Every byte follows from the seed below; a second run writes the same files.
+//! `cargo xtask make-traces`: synthetic capacity traces and frame sizes. They are small, free to use, and resemble real traces
+//! whose licences do not permit copies. Every byte follows from the seed below.
 //!
 //! * `lte-like.mahimahi`: a cellular downlink. Slow fading is a random walk of the log of the rate, reflected at the
-//!   bounds; fast fading scales each 10 ms; a dip stands for a handover.
-//! * `frames/talk_360p_<kbps>.txt`: a talking head at nine rates, in the layout of the syncodecs video traces. One
-//!   scene is encoded at all rates, so frame n is large in every file or in none, as in the real ones: a model that
-//!   interpolates between files (RFC 8593, section 6) needs that.
-//! * `traces/`: one small file of each other trace format, to see the format and to test its reader.
+//!   bounds; fast fading scales each 10 ms; a dip models a handover.
+//! * `frames/talk_360p_<kbps>.txt`: a talking head at nine rates, in the format of the syncodecs video traces. One scene is
+//!   encoded at all rates, so that frame n is large in every file or in none. A model that interpolates between files
+//!   (RFC 8593, section 6) requires that.
+//! * `traces/`: one small file of each other trace format, as an example and for tests.
 
-use paceline_units::{RandomStream, Streams};
+use paceline_units::{RandomStream, RandomStreams};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     if different.is_empty() {
         Ok(())
     } else {
-        Err(format!("not as made: {}; run `cargo xtask make-traces`", different.join(", ")))
+        Err(format!("these files differ: {}; run `cargo xtask make-traces`", different.join(", ")))
     }
 }
 
@@ -52,9 +52,9 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     fs::write(path, text)
 }
 
-/// Every file: its path below `scenarios/real` and its text.
+/// Returns every file: its path below `scenarios/real` and its text.
 fn files() -> Vec<(String, String)> {
-    let streams = Streams::new(SEED);
+    let streams = RandomStreams::new(SEED);
     let mut files = vec![
         ("lte-like.mahimahi".to_owned(), lte_like(&mut streams.stream("lte-like"))),
         ("traces/hsdpa.log".to_owned(), drive_log(&mut streams.stream("hsdpa"), &HSDPA)),
@@ -76,12 +76,12 @@ const LTE_MS: usize = 40_000;
 const LTE_LOW_BPS: f64 = 800e3;
 const LTE_MEDIAN_BPS: f64 = 2.2e6;
 const LTE_HIGH_BPS: f64 = 12e6;
-/// What mahimahi delivers for one line, in bits.
+/// The bits of one delivery opportunity of mahimahi.
 const OPPORTUNITY_BITS: f64 = 1504.0 * 8.0;
 /// Start (ms), length (ms) and rate (bit/s) of each dip.
 const LTE_DIPS: [(usize, usize, f64); 1] = [(21_900, 500, 0.0)];
 
-/// One line for each 1504 bytes that the link could deliver, with the millisecond in which it could.
+/// Returns a line for each delivery opportunity of 1504 bytes, with its millisecond.
 fn lte_like(random: &mut RandomStream) -> String {
     let (low, median, high) = (libm::log(LTE_LOW_BPS), libm::log(LTE_MEDIAN_BPS), libm::log(LTE_HIGH_BPS));
     let (mut slow, mut fast, mut bits) = (median, 1.0, 0.0);
@@ -116,10 +116,10 @@ fn lte_like(random: &mut RandomStream) -> String {
 const FRAME_RATES_KBPS: [u32; 9] = [100, 200, 400, 600, 800, 1000, 1200, 1500, 2000];
 const FRAMES: usize = 300;
 const FRAMES_PER_SECOND: f64 = 30.0;
-/// Frames over which the encoder pays back the key frame. Models that loop a frame trace skip as many.
+/// The number of frames that are smaller to compensate for the key frame. Models that repeat a frame trace skip as many.
 const PAYBACK: usize = 20;
 
-/// The size of each frame over the mean: log-normal, each like the one before it, mean 1 before and after `PAYBACK`.
+/// Returns the relative size of each frame: log-normal, correlated, with mean 1 before and after `PAYBACK`.
 fn scene(random: &mut RandomStream) -> Vec<f64> {
     const LIKENESS: f64 = 0.8;
     const SPREAD: f64 = 0.28;
@@ -138,8 +138,8 @@ fn scene(random: &mut RandomStream) -> Vec<f64> {
     sizes
 }
 
-/// The scene at a rate: a key frame of 10 (100 kbps) to 6 (2 Mbps) times the mean, less in the frames that pay it
-/// back, then the mean times the scene.
+/// Returns the frame sizes of the scene at a rate: a key frame of 10 (100 kbps) to 6 (2 Mbps) times the mean, then smaller
+/// frames to compensate for it, then the mean times the scene.
 fn talk(scene: &[f64], kbps: u32) -> String {
     let mean = f64::from(kbps) * 1000.0 / 8.0 / FRAMES_PER_SECOND;
     let key = 10.0 - 4.0 * libm::log(f64::from(kbps) / 100.0) / libm::log(20.0);
@@ -164,17 +164,17 @@ fn talk(scene: &[f64], kbps: u32) -> String {
 
 const ROWS: usize = 40;
 
-/// What tells the two drive logs apart.
+/// The parameters of a drive log.
 struct DriveLog {
-    /// The wall clock of the first line, in units of `tick_ms`. A round number: these lines are nobody's drive.
+    /// The wall clock of the first line, in units of `tick_ms`. A round number, because the log is synthetic.
     wall_clock: u64,
-    /// Milliseconds in a unit of the wall clock.
+    /// The unit of the wall clock in milliseconds.
     tick_ms: u64,
-    /// The other clock, before the first line (ms).
+    /// The second clock before the first line (ms).
     clock_ms: u64,
-    /// Digits of the last column.
+    /// The digits of the last column.
     digits: usize,
-    /// How far a line's span may be from a second (ms).
+    /// The maximum deviation of the span of a line from one second (ms).
     wobble_ms: f64,
     median_bps: f64,
 }
@@ -189,7 +189,7 @@ const HSDPA: DriveLog = DriveLog {
 const GHENT: DriveLog =
     DriveLog { wall_clock: 1_000_000_000_000, tick_ms: 1, clock_ms: 0, digits: 4, wobble_ms: 2.0, median_bps: 2e7 };
 
-/// Lines of `wall clock, clock, latitude, longitude, bytes, ms`, with an outage of two lines and no position.
+/// Returns lines of `wall clock, clock, latitude, longitude, bytes, ms`, with an outage of two lines and no position.
 fn drive_log(random: &mut RandomStream, log: &DriveLog) -> String {
     let mut text = String::new();
     let (mut elapsed, mut fading) = (0, 0.0);
@@ -205,7 +205,7 @@ fn drive_log(random: &mut RandomStream, log: &DriveLog) -> String {
     text
 }
 
-/// A downlink with every field and an uplink with the two that count; an outage in each.
+/// Returns a downlink with all fields and an uplink with the two required ones. Each has an outage.
 fn alphartc(random: &mut RandomStream) -> String {
     let mut capacity = |row: usize, median: f64| {
         let kbps = median * libm::exp(0.4 * random.normal());
@@ -228,7 +228,7 @@ fn alphartc(random: &mut RandomStream) -> String {
     )
 }
 
-/// Thirty steps: up a staircase, an outage, down again.
+/// Returns thirty steps: upwards, an outage, downwards.
 fn steps_csv() -> String {
     let mut text = "# Synthetic: made by `cargo xtask make-traces`\ntime_s,rate_mbps\n".to_owned();
     for step in 0..30_i32 {
@@ -266,20 +266,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_are_as_made() {
+    fn files_are_current() {
         run(&["--check".to_owned()]).unwrap();
     }
 
     #[test]
-    fn the_files_are_small() {
+    fn files_are_small() {
         for (name, text) in files() {
             assert!(text.len() < 60_000, "{name}: {} bytes", text.len());
         }
     }
 
     #[test]
-    fn the_link_is_like_lte() {
-        let text = lte_like(&mut Streams::new(SEED).stream("lte-like"));
+    fn lte_trace_has_the_statistics_of_lte() {
+        let text = lte_like(&mut RandomStreams::new(SEED).stream("lte-like"));
         let times: Vec<usize> = text.lines().map(|t| t.parse().unwrap()).collect();
         assert!(times.is_sorted());
         assert_eq!(times.last(), Some(&LTE_MS));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_add_up_to_the_rate_with_and_without_the_start() {
+    fn mean_frame_size_gives_the_rate_with_and_without_the_start() {
         for (name, text) in files().into_iter().filter(|(name, _)| name.starts_with("frames/")) {
             let kbps: f64 = name.rsplit(['_', '.']).nth(1).unwrap().parse().unwrap();
             let sizes: Vec<f64> = text

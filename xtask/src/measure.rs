@@ -1,58 +1,59 @@
-//! `cargo xtask bench` and `cargo xtask callgrind`: how fast, in time and in instructions.
+//! `cargo xtask bench` and `cargo xtask callgrind`: CPU time and instructions.
 
 use crate::steps::{Problem, command, need, output, program, run, target};
 use std::fs;
 
-/// The table of the `speed` program under the name of the machine, and instructions per packet where they can be
-/// counted; `--all`: the divan benches, too.
+/// Prints the machine, the table of the `speed` program, and instructions per packet if valgrind is installed. With `--all`,
+/// also runs the divan benches.
 pub fn bench(arguments: &[String]) -> Result<(), Problem> {
     let all = match arguments {
         [] => false,
         [flag] if flag == "--all" => true,
         _ => return Err(Problem::Usage("takes `--all` or nothing".into())),
     };
-    run(command("cargo build --quiet --release --package paceline-benches"))?;
+    run(command("cargo build --quiet --profile dist --package paceline-benches"))?;
     println!("{}\n", machine());
-    run(program(target().join("release/speed"), "table"))?;
+    run(program(target().join("dist/speed"), "table"))?;
     println!();
     match callgrind(&[]) {
-        Err(Problem::Missing(advice)) => println!("instructions per packet: not counted. {advice}"),
+        Err(Problem::Missing(advice)) => println!("instructions per packet: not measured. {advice}"),
         counted => counted?,
     }
     if all {
-        run(command("cargo bench --quiet --package paceline-benches"))?;
+        run(command("cargo bench --quiet --profile dist --package paceline-benches"))?;
     }
     Ok(())
 }
 
-/// How fast and exact a link of real packets is here.
+/// Measures speed and accuracy of a link of real packets.
 pub fn track(arguments: &[String]) -> Result<(), Problem> {
     let seconds = match arguments {
         [] => "10",
         [seconds] => seconds,
         _ => return Err(Problem::Usage("takes a number of seconds, or nothing".into())),
     };
-    run(command("cargo build --quiet --release --package paceline-live --example track"))?;
+    run(command("cargo build --quiet --profile dist --package paceline-live --example track"))?;
     println!("{}\n", machine());
-    run(program(target().join("release/examples/track"), seconds))?;
+    run(program(target().join("dist/examples/track"), seconds))?;
     Ok(())
 }
 
-/// CPU model and number of cores.
+/// Returns CPU model and number of cores.
 fn machine() -> String {
-    let told = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = told.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     format!("{}, {cores} cores, {} {}", model.unwrap_or("unknown CPU"), std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// Instructions: what a longer run of the `speed` program executes more than a shorter one, over what it handles more.
+/// Prints instructions per packet: the difference between a long and a short run, divided by the difference of the packets.
 pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
     if !arguments.is_empty() {
         return Err(Problem::Usage("takes no arguments".into()));
     }
     need("valgrind --version", "Get it with the system's packages: `apt-get install valgrind`.")?;
-    run(command("cargo build --quiet --release --package paceline-benches --bins --example senders"))?;
+    run(command("cargo build --quiet --profile dist --package paceline-benches --bins --example senders"))?;
     const PACKETS: [u64; 2] = [100_000, 600_000];
     const RUNS: [u64; 2] = [1, 6];
     let halves = |what| instructions("examples/senders", &[what], PACKETS).map(|more| more.per_packet());
@@ -77,15 +78,15 @@ pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What a longer run has more than a shorter one.
-struct More {
+/// The difference between a long and a short run.
+struct Difference {
     instructions: f64,
     packets: f64,
-    /// Of simulated time, where time is simulated.
+    /// Simulated time, if time is simulated.
     seconds: Option<f64>,
 }
 
-impl More {
+impl Difference {
     fn per_packet(&self) -> f64 {
         self.instructions / self.packets
     }
@@ -94,29 +95,29 @@ impl More {
     }
 }
 
-/// `what` is the first argument of the program, its size the second, and what else there is comes behind.
-fn instructions(program: &str, what: &[&str], [less, more]: [u64; 2]) -> Result<More, String> {
+/// Runs the program twice. The first argument is `what[0]`, the second the size, then follows the rest of `what`.
+fn instructions(program: &str, what: &[&str], [less, more]: [u64; 2]) -> Result<Difference, String> {
     let (fewer, many) = (counted(program, what, less)?, counted(program, what, more)?);
-    Ok(More {
+    Ok(Difference {
         instructions: many.instructions - fewer.instructions,
         packets: many.packets - fewer.packets,
         seconds: many.seconds.zip(fewer.seconds).map(|(many, few)| many - few),
     })
 }
 
-/// What one run executes, and what it says of itself: packets, and seconds of simulated time.
-fn counted(program: &str, what: &[&str], size: u64) -> Result<More, String> {
+/// Returns the instructions of one run, and the packets and simulated seconds that it prints.
+fn counted(program: &str, what: &[&str], size: u64) -> Result<Difference, String> {
     let folder = target().join("callgrind");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut valgrind = command("valgrind --tool=callgrind");
     valgrind.arg(format!("--callgrind-out-file={}", folder.join(what.join("-")).with_extension("out").display()));
-    valgrind.arg(target().join("release").join(program)).arg(what[0]).arg(size.to_string()).args(&what[1..]);
-    let (told, talk) = output(valgrind)?;
-    let collected = talk.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
-    let mut told = told.split_whitespace().map_while(|word| word.parse().ok());
-    let (packets, seconds) = (told.next(), told.next());
+    valgrind.arg(target().join("dist").join(program)).arg(what[0]).arg(size.to_string()).args(&what[1..]);
+    let (stdout, stderr) = output(valgrind)?;
+    let collected = stderr.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+    let mut printed = stdout.split_whitespace().map_while(|word| word.parse().ok());
+    let (packets, seconds) = (printed.next(), printed.next());
     collected
         .zip(packets)
-        .map(|(instructions, packets)| More { instructions, packets, seconds })
-        .ok_or_else(|| format!("valgrind says no count:\n{talk}"))
+        .map(|(instructions, packets)| Difference { instructions, packets, seconds })
+        .ok_or_else(|| format!("valgrind prints no count:\n{stderr}"))
 }

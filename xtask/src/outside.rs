@@ -1,9 +1,9 @@
-//! `cargo xtask deny` and `cargo xtask fuzz`: chores that want a program which the Rust toolchain does not bring.
+//! `cargo xtask deny` and `cargo xtask fuzz`, which need programs outside the Rust toolchain.
 
 use crate::steps::{Problem, command, need, root, run};
 use std::fs;
 
-/// Licences, advisories, bans and sources of all dependencies, by `deny.toml`.
+/// Checks advisories, licences, bans and sources of all dependencies with `deny.toml`.
 pub fn deny(arguments: &[String]) -> Result<(), Problem> {
     if !arguments.is_empty() {
         return Err(Problem::Usage("takes no arguments".into()));
@@ -12,11 +12,11 @@ pub fn deny(arguments: &[String]) -> Result<(), Problem> {
     Ok(run(command("cargo deny --workspace check"))?)
 }
 
-/// Every target under `fuzz/`, each for some seconds.
+/// Runs every target under `fuzz/` for some seconds.
 pub fn fuzz(arguments: &[String]) -> Result<(), Problem> {
     let seconds: u32 = match arguments {
         [] => 60,
-        [seconds] => seconds.parse().map_err(|_| Problem::Usage(format!("`{seconds}` is no number of seconds")))?,
+        [seconds] => seconds.parse().map_err(|_| Problem::Usage(format!("`{seconds}` is not a number of seconds")))?,
         _ => return Err(Problem::Usage("takes a number of seconds or nothing".into())),
     };
     let advice = "Get it with `rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`.";

@@ -1,4 +1,4 @@
-//! `cargo xtask reference`: the pages below `docs/reference`, written from what the program says of itself.
+//! `cargo xtask reference`: the pages below `docs/reference`, written from the output of the program.
 //!
 //! ```text
 //! paceline list --json ─┬─▶ controllers, metrics, scenarios, registries
@@ -21,11 +21,11 @@ pub fn reference(arguments: &[String]) -> Result<(), Problem> {
         [flag] if flag == "--check" => true,
         _ => return Err(Problem::Usage("takes `--check` or nothing".into())),
     };
-    run(command("cargo build --quiet"))?;
+    run(command("cargo build --quiet --profile test --package paceline-cli --features testbed"))?;
     Ok(with(&target().join("debug/paceline"), check)?)
 }
 
-/// Compares the pages with what this program says.
+/// Compares the pages with the output of this program.
 pub fn check(paceline: &Path) -> Result<(), String> {
     with(paceline, true)
 }
@@ -49,21 +49,21 @@ fn with(paceline: &Path, check: bool) -> Result<(), String> {
     match different.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "docs/reference: {} not as the program has it; run `cargo xtask reference`",
+            "docs/reference: {} differs from the program; run `cargo xtask reference`",
             different.join(", ")
         )),
     }
 }
 
-/// Every page: its file name and its text.
+/// Returns every page: its file name and its text.
 fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
-    let said = |arguments: &str| output(program(paceline.to_owned(), arguments)).map(|(text, _)| text);
+    let stdout = |arguments: &str| output(program(paceline.to_owned(), arguments)).map(|(text, _)| text);
     let json = |arguments: &str| -> Result<Value, String> {
-        serde_json::from_str(&said(arguments)?).map_err(|error| format!("`paceline {arguments}`: {error}"))
+        serde_json::from_str(&stdout(arguments)?).map_err(|error| format!("`paceline {arguments}`: {error}"))
     };
     let list = json("list --json")?;
     Ok(vec![
-        ("commands.md", commands(&said)?),
+        ("commands.md", commands(&stdout)?),
         ("controllers.md", controllers(&list)),
         ("metrics.md", metrics(&list)),
         ("scenarios.md", scenarios(&list)),
@@ -74,13 +74,13 @@ fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
 
 const MADE: &str = "<!-- Made by `cargo xtask reference`: change what the program says, not this page. -->\n\n";
 
-fn commands(said: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
-    let all = said("--help")?;
+fn commands(stdout: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
+    let all = stdout("--help")?;
     let names = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     let mut text = format!("{MADE}# Commands\n\n```text\n{}\n```\n", all.trim_end());
     for name in names {
-        let help = said(&format!("{name} --help"))?;
+        let help = stdout(&format!("{name} --help"))?;
         text += &format!("\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
     }
     Ok(text)
@@ -167,7 +167,7 @@ fn scenarios(list: &Value) -> String {
     )
 }
 
-/// Every kind of thing that has no page of its own.
+/// Returns the page of every registry without a page of its own.
 fn registries(list: &Value) -> String {
     const ELSEWHERE: [&str; 5] = ["controllers", "metrics", "scenarios", "sweeps", "tables"];
     let mut text =
@@ -185,7 +185,7 @@ fn registries(list: &Value) -> String {
     text
 }
 
-/// A summary, and what stands in brackets at its end: a unit, or how it is written.
+/// Splits a summary and the brackets at its end: a unit or a syntax.
 fn bracketed(summary: &str) -> (String, String) {
     let parts = summary.strip_suffix(']').and_then(|s| s.rsplit_once(" ["));
     let (what, bracket) = parts.unwrap_or((summary, ""));
@@ -196,7 +196,7 @@ fn entries<'a>(of: &'a Value, name: &str) -> &'a [Value] {
     of[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A number as people write it. JSON has no infinity and says null.
+/// Returns a number as text. JSON has no infinity and uses null.
 fn number(value: &Value) -> String {
     match value {
         Value::Null => "∞".to_owned(),

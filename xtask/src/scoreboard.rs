@@ -1,5 +1,5 @@
-//! `cargo xtask scoreboard`: the verdicts on every paper's values, kept under `scoreboard/` so that a change which moves one
-//! shows it in its diff.
+//! `cargo xtask scoreboard`: the verdicts on the published values of every paper. They are committed under `scoreboard/`, so that
+//! the diff of a change shows its effect on them.
 
 use crate::steps::{Problem, command, program, root, run, shown, target};
 use serde_json::{Value, from_slice};
@@ -7,13 +7,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-/// What is kept of what the command writes, in a folder for each paper.
+/// The committed files in the folder of each paper.
 const FILES: [&str; 2] = ["scoreboard.json", "scoreboard.md"];
 
-/// The matrix of all papers, beside their folders.
+/// The matrix of all papers, next to their folders.
 const MATRIX: &str = "README.md";
 
-/// Writes the scoreboards; `--check`: writes them elsewhere, and fails if they are not those that are kept.
+/// Writes the scoreboards. With `--check`, compares new ones with the committed ones.
 pub fn scoreboard(arguments: &[String]) -> Result<(), Problem> {
     let check = match arguments {
         [] => false,
@@ -28,19 +28,19 @@ pub fn scoreboard(arguments: &[String]) -> Result<(), Problem> {
         rows.extend(make(&paper, &place.join(&paper))?);
         if check {
             let (kept, made) = (kept.join(&paper), place.join(&paper));
-            nothing_moved(&kept, &made)?;
-            FILES.iter().try_for_each(|name| same(&kept.join(name), &made.join(name)))?;
+            numbers_are_equal(&kept, &made)?;
+            FILES.iter().try_for_each(|name| texts_are_equal(&kept.join(name), &made.join(name)))?;
         }
     }
     let made = place.join(MATRIX);
     fs::write(&made, matrix(&rows)).map_err(|error| format!("{}: {error}", made.display()))?;
     if check {
-        same(&kept.join(MATRIX), &made)?;
+        texts_are_equal(&kept.join(MATRIX), &made)?;
     }
     Ok(())
 }
 
-/// The folders of scenarios that have a file of constants: one each paper.
+/// Returns the papers: the folders of scenarios with a file of constants.
 fn papers() -> Result<Vec<String>, String> {
     let folder = root().join("scenarios");
     let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -54,7 +54,7 @@ fn paceline(arguments: &str) -> std::process::Command {
     program(target().join("release/paceline"), arguments)
 }
 
-/// Writes a paper's files; its rows of the matrix.
+/// Writes the files of a paper. Returns its rows of the matrix.
 fn make(paper: &str, folder: &Path) -> Result<Vec<Value>, String> {
     for file in FILES.map(|name| folder.join(name)).iter().filter(|file| file.exists()) {
         fs::remove_file(file).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -63,7 +63,7 @@ fn make(paper: &str, folder: &Path) -> Result<Vec<Value>, String> {
     reproduce.arg(folder).stderr(Stdio::inherit());
     eprintln!("\n==> {}", shown(&reproduce));
     let done = reproduce.output().map_err(|error| format!("`{}` did not start: {error}", shown(&reproduce)))?;
-    // 1 is a claim that does not hold, which the scoreboard says.
+    // 1 means that a claim fails, which the scoreboard shows.
     match done.status.code() {
         Some(0 | 1) if FILES.iter().all(|name| folder.join(name).is_file()) => {}
         _ => return Err(format!("`{}` failed: {}", shown(&reproduce), done.status)),
@@ -84,7 +84,7 @@ sender without congestion control reproduces too, and so proves nothing. A paper
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
-/// The papers, each above its experiments, and all together.
+/// Returns the matrix: each paper before its experiments, then the total.
 fn matrix(papers: &[Value]) -> String {
     let mut text = HEAD.to_owned();
     let mut total = [0; 13];
@@ -100,7 +100,7 @@ fn matrix(papers: &[Value]) -> String {
     text + &row("**all**", &total)
 }
 
-/// What stands in a row, from left to right; claims are two numbers, those that hold and all.
+/// Returns the numbers of a row from left to right. Claims are two numbers: those that pass and all.
 fn counts(row: &Value) -> [u64; 13] {
     let without = &row["without_null"];
     [
@@ -129,18 +129,18 @@ fn row(name: &str, counts: &[u64; 13]) -> String {
     format!("| {name} | {} | {} | {} |\n", half(&counts[..6]), half(&counts[6..12]), counts[12])
 }
 
-const ACCEPT: &str = "if that is meant, `cargo xtask scoreboard` accepts it; say why in the commit";
+const ACCEPT: &str = "if this is intended, run `cargo xtask scoreboard` and explain it in the commit";
 
-/// What moved in numbers.
-fn nothing_moved(kept: &Path, made: &Path) -> Result<(), String> {
+/// Fails if a number differs.
+fn numbers_are_equal(kept: &Path, made: &Path) -> Result<(), String> {
     let mut diff = paceline("diff");
     diff.args([kept, made]);
     let here = kept.strip_prefix(root()).unwrap_or(kept);
-    run(diff).map_err(|_| format!("{} is not what this version comes to; {ACCEPT}", here.display()))
+    run(diff).map_err(|_| format!("the results of this version differ from {}; {ACCEPT}", here.display()))
 }
 
-/// Whether a file says what was made.
-fn same(kept: &Path, made: &Path) -> Result<(), String> {
+/// Fails if the text of a file differs.
+fn texts_are_equal(kept: &Path, made: &Path) -> Result<(), String> {
     let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
     let (old, new) = (read(kept)?, read(made)?);
     if old == new {
@@ -150,7 +150,7 @@ fn same(kept: &Path, made: &Path) -> Result<(), String> {
     let line = |text: &str| text.lines().nth(same).unwrap_or("").to_owned();
     let (old, new) = (line(&old), line(&new));
     let at = format!("{}:{}", kept.strip_prefix(root()).unwrap_or(kept).display(), same + 1);
-    Err(format!("no number moved, but {at} says\n  {old}\nand this version\n  {new}\n{ACCEPT}"))
+    Err(format!("the numbers are equal, but {at} is\n  {old}\nand in this version\n  {new}\n{ACCEPT}"))
 }
 
 #[cfg(test)]
@@ -159,7 +159,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn papers_stand_above_their_experiments_and_add_up() {
+    fn papers_precede_their_experiments_and_add_up() {
         let counts = |cells: u64, claims: u64, runs: u64| {
             json!({
                 "cells": cells, "reproduced": cells - 3, "direction": 1, "not": 2,
@@ -188,6 +188,6 @@ mod tests {
                 "| **all** | 17 | 11 | 2 | 4 | 3 of 6 | 8 | 4 | 0 | 4 | 0 of 3 | 35 |",
             ]
         );
-        assert!(!text.contains("1.5"), "how long it took is of the machine");
+        assert!(!text.contains("1.5"), "wall time depends on the machine");
     }
 }

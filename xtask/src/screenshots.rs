@@ -1,18 +1,18 @@
-//! `cargo xtask screenshots`: the README's picture, from a report as a browser shows it, and that of a call that is watched.
+//! `cargo xtask screenshots`: the images of a report and of the watch page.
 
 use crate::steps::{Problem, command, need, root, run};
 use std::fs;
 
-/// A page's picture should not take long to load.
+/// The maximum size of an image.
 const MOST_BYTES: u64 = 200_000;
 
-/// Each picture, and the test that writes it.
+/// Each image, and the test that writes it.
 const PICTURES: [(&str, &str); 2] = [
-    ("report-table1.png", "cargo test -p paceline-report --test browser -- --ignored --exact picture"),
-    ("watch.png", "cargo test -p paceline-cli --features browser --test watch -- --ignored --exact picture"),
+    ("report-table1.png", "cargo test -p paceline-report --test it -- --ignored --exact browser::picture"),
+    ("watch.png", "cargo test -p paceline-cli --features browser --test realtime -- --ignored --exact watch::picture"),
 ];
 
-/// Photographs the plots of table 1's report, under two controllers, and the page of a call.
+/// Writes the images of a report of table 1 with two controllers, and of the page of a call.
 pub fn screenshots(arguments: &[String]) -> Result<(), Problem> {
     if !arguments.is_empty() {
         return Err(Problem::Usage("takes no arguments".into()));
@@ -23,9 +23,9 @@ pub fn screenshots(arguments: &[String]) -> Result<(), Problem> {
         let picture = folder.join(name);
         let failed = |error| format!("{}: {error}", picture.display());
         fs::create_dir_all(&folder).map_err(failed)?;
-        let mut photograph = command(test);
-        photograph.env("PACELINE_PICTURE", &picture);
-        run(photograph)?;
+        let mut test = command(test);
+        test.env("PACELINE_PICTURE", &picture);
+        run(test)?;
         let size = fs::metadata(&picture).map_err(failed)?.len();
         if size > MOST_BYTES {
             return Err(Problem::Failed(format!("{} has {size} bytes, more than {MOST_BYTES}", picture.display())));

@@ -1,17 +1,17 @@
-//! Running other programs: announced, and an error that names the command.
+//! Runs other programs. Prints each command, and names it in errors.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Why a chore stopped.
+/// Why a task stopped.
 #[derive(Debug)]
 pub enum Problem {
-    /// Something is wrong.
+    /// A check failed.
     Failed(String),
-    /// A program that is not part of the Rust toolchain is missing; how to get it.
+    /// A program is missing; the text explains how to install it.
     Missing(String),
-    /// The arguments make no sense.
+    /// The arguments are invalid.
     Usage(String),
 }
 
@@ -21,39 +21,39 @@ impl From<String> for Problem {
     }
 }
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
 }
 
-/// Where builds go.
+/// Returns the target folder.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
-/// A program with its arguments, separated by spaces, to run at the root of the workspace.
+/// Returns a command line, separated by spaces, to run at the root of the workspace.
 pub fn command(line: &str) -> Command {
     let mut words = line.split(' ');
-    let mut command = Command::new(words.next().expect("a line has a first word"));
+    let mut command = Command::new(words.next().expect("a command line is not empty"));
     command.args(words).current_dir(root());
     command
 }
 
-/// A program of ours with its arguments, separated by spaces, to run at the root of the workspace.
+/// Returns a program with arguments, separated by spaces, to run at the root of the workspace.
 pub fn program(path: PathBuf, arguments: &str) -> Command {
     let mut command = Command::new(path);
     command.args(arguments.split(' ')).current_dir(root());
     command
 }
 
-/// The command as one would type it.
+/// Returns the command as text.
 pub fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|w| w.to_string_lossy()).collect();
     words.join(" ").replace(&format!("{}/", root().display()), "")
 }
 
-/// Runs it, its output going where ours goes.
+/// Runs the command with inherited output.
 pub fn run(mut command: Command) -> Result<(), String> {
     eprintln!("\n==> {}", shown(&command));
     match command.status() {
@@ -63,7 +63,7 @@ pub fn run(mut command: Command) -> Result<(), String> {
     }
 }
 
-/// Runs it and answers what it wrote to stdout and stderr.
+/// Runs the command and returns its stdout and stderr.
 pub fn output(mut command: Command) -> Result<(String, String), String> {
     eprintln!("\n==> {}", shown(&command));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -74,7 +74,7 @@ pub fn output(mut command: Command) -> Result<(String, String), String> {
     }
 }
 
-/// Whether `line` runs and ends well; if not, the chore cannot be done, and `advice` says how to get the program.
+/// Checks that `line` runs successfully. Otherwise the program is missing, and `advice` explains how to install it.
 pub fn need(line: &str, advice: &str) -> Result<(), Problem> {
     let status = command(line).stdout(Stdio::null()).stderr(Stdio::null()).status();
     match status {

@@ -1,4 +1,4 @@
-//! The Chromiums of a run: one for each side and set of field trials, each in its side's network.
+//! The Chromium processes of a run: one per side and set of field trials, each in the network namespace of its side.
 
 use paceline_chromium::{Browser, Error, Page, Scratch};
 use paceline_live::link::Side;
@@ -9,83 +9,85 @@ use std::path::Path;
 
 use crate::camera::{Camera, HEIGHT, RATE, WIDTH};
 
-/// What each page is.
+/// The page that holds one endpoint of a call.
 const PAGE: &str = include_str!("page.html");
 
-/// Chromium does not give way: what the machine does else would change how a call goes.
+/// Niceness of Chromium: other processes must not change the course of a call.
 const NICE: i8 = -10;
 
-/// Folder of a browser's event logs, in its own.
+/// Folder of a browser's event logs, inside the browser's folder.
 const EVENTS: &str = "events";
 
 /// Browsers by side and field trials.
 pub struct Browsers {
-    /// Whether each writes its event log.
-    logs: bool,
-    /// Whether pages show what they send or receive.
-    shown: bool,
+    /// Whether each browser writes event logs.
+    event_logs: bool,
+    /// Whether pages show the video that they send or receive.
+    show_video: bool,
     running: Vec<Running>,
 }
 
 struct Running {
     side: Side,
-    trials: &'static str,
+    field_trials: &'static str,
     browser: Browser,
 }
 
 impl Browsers {
-    /// None yet.
-    pub fn new(logs: bool, shown: bool) -> Self {
-        Self { logs, shown, running: Vec::new() }
+    /// Creates an empty set of browsers.
+    pub fn new(event_logs: bool, show_video: bool) -> Self {
+        Self { event_logs, show_video, running: Vec::new() }
     }
 
-    /// A page for one end of a call, on this side of the track; its camera is on if it `sends`.
+    /// Opens a page for one endpoint of a call on this side of the track. The camera is on if the endpoint `sends`.
     ///
     /// # Errors
-    /// Chromium does not start, or has no camera.
-    pub fn page(&mut self, track: &Track, side: Side, trials: &'static str, sends: bool) -> Result<Page, Error> {
-        let known = self.running.iter().position(|one| one.side == side && one.trials == trials);
+    /// Chromium does not start or has no camera.
+    pub fn page(&mut self, track: &Track, side: Side, field_trials: &'static str, sends: bool) -> Result<Page, Error> {
+        let known = self.running.iter().position(|one| one.side == side && one.field_trials == field_trials);
         let index = match known {
             Some(index) => index,
             None => {
-                let browser = self.start(track, side, trials)?;
-                self.running.push(Running { side, trials, browser });
+                let browser = self.start(track, side, field_trials)?;
+                self.running.push(Running { side, field_trials, browser });
                 self.running.len() - 1
             }
         };
         let browser = &self.running[index].browser;
-        let shown = if self.shown { "#shown" } else { "" };
-        let page = browser.open(&format!("file://{}{shown}", browser.folder().join("page.html").display()))?;
+        let fragment = if self.show_video { "#shown" } else { "" };
+        let page = browser.open(&format!("file://{}{fragment}", browser.folder().join("page.html").display()))?;
         if sends {
             page.evaluate(&format!("prepare({WIDTH}, {HEIGHT}, {RATE})"))?;
         }
         Ok(page)
     }
 
-    fn start(&self, track: &Track, side: Side, trials: &str) -> Result<Browser, Error> {
+    fn start(&self, track: &Track, side: Side, field_trials: &str) -> Result<Browser, Error> {
         let scratch = Scratch::new().map_err(Error::Start)?;
-        let furnished = furnish(scratch.path());
-        furnished.map_err(Error::Start)?;
+        write_files(scratch.path()).map_err(Error::Start)?;
         let within = |name: &str| scratch.path().join(name).display().to_string();
         let mut arguments = vec![
             "--use-fake-device-for-media-stream".to_owned(),
             "--use-fake-ui-for-media-stream".to_owned(),
             "--autoplay-policy=no-user-gesture-required".to_owned(),
-            // Addresses of the link are to be seen as they are.
+            // Candidates must contain the addresses of the link.
             "--disable-features=WebRtcHideLocalIpsWithMdns".to_owned(),
             format!("--use-file-for-fake-video-capture={}", within("camera.y4m")),
         ];
-        if self.logs {
+        if self.event_logs {
             arguments.push(format!("--webrtc-event-logging={}", within(EVENTS)));
         }
-        if !trials.is_empty() {
-            arguments.push(format!("--force-fieldtrials={trials}"));
+        if !field_trials.is_empty() {
+            arguments.push(format!("--force-fieldtrials={field_trials}"));
         }
         let started = track.namespace(side).within(|| Ok(Browser::start(scratch, NICE, &arguments)));
         started.map_err(Error::Start)?
     }
 
-    /// The event logs of all calls that have ended, by name.
+    /// Returns the name and content of the event logs of all ended calls.
+    ///
+    /// # Errors
+    /// A log cannot be read.
     pub fn event_logs(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
         let mut logs = Vec::new();
         for (number, Running { side, browser, .. }) in self.running.iter().enumerate() {
@@ -106,16 +108,16 @@ impl Browsers {
     }
 }
 
-/// The number of the connection that an event log is of: its file is `event_log_DATE_TIME_PID_NUMBER.log`.
+/// Returns the connection number in the name of an event log: `event_log_DATE_TIME_PID_NUMBER.log`.
 fn call_number(file: &str) -> Option<u64> {
     file.trim_end_matches(".log").rsplit('_').next()?.parse().ok()
 }
 
-/// What a browser finds in its folder.
-fn furnish(folder: &Path) -> io::Result<()> {
+/// Writes the page and the camera's video into a browser's folder.
+fn write_files(folder: &Path) -> io::Result<()> {
     fs::create_dir(folder.join(EVENTS))?;
     fs::write(folder.join("page.html"), PAGE)?;
-    Camera::default().film(&folder.join("camera.y4m"))
+    Camera::default().write_y4m(&folder.join("camera.y4m"))
 }
 
 #[cfg(test)]
@@ -123,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tenth_call_comes_after_the_second() {
+    fn orders_event_logs_by_number() {
         let of = |number: u32| format!("event_log_20260101_1200_77_{number}.log");
         assert_eq!([1, 2, 10].map(|number| call_number(&of(number))), [Some(1), Some(2), Some(10)]);
         assert_eq!(call_number("another"), None);

@@ -1,25 +1,26 @@
-//! The calls of a run: who is at their ends, how they begin, what they say each second, how they end.
+//! The calls of a run: setup, signalling, polling of statistics and rendered frames, and hang-up.
 
 use crate::browsers::Browsers;
-use crate::classify::{ByDescription, Directory, Rendered};
-use crate::endpoint::{Endpoint, EndpointError, carries};
-use crate::mode::{Mode, mode, trials};
-use crate::ours::{OurEnd, Ours, Question, encoder, source};
+use crate::call_roles::{CallRoles, field_trials, roles_for};
+use crate::classify::{CallClassifier, FlowDirectory, Rendered};
+use crate::encoder_load::EncoderLoad;
+use crate::endpoint::{Endpoint, EndpointError, check_supported};
+use crate::local_endpoint::{EndpointHandle, LocalEndpoint, Request, encoder, source};
 use crate::signalling::{Description, SdpError, over_udp, with_rates};
-use crate::stats::{Look, OLDEST, State, Statistics};
-use crate::strain::Strain;
+use crate::stats::{ConnectionState, MAX_EVENT_AGE, StatsSample, StatsTracker};
 use paceline::Registry;
 use paceline_chromium::{Error, Page};
-use paceline_lab::network::End;
-use paceline_lab::pictures::Pictures;
-use paceline_lab::plan::{FlowPlan, MediaPlan, Plan};
-use paceline_lab::rows::Row;
-use paceline_lab::sim;
-use paceline_lab::world::WorldError;
 use paceline_live::classify::{ByPort, port_of};
-use paceline_live::link::{Classify, Side};
-use paceline_live::media::{self, Lateness};
-use paceline_live::track::{MediaEnds, Run, Track, address_of, sender_side};
+use paceline_live::lateness::Lateness;
+use paceline_live::link::{Classifier, Side};
+use paceline_live::media_endpoint;
+use paceline_live::track::{MediaEndpoints, Track, TrackRun, address_of, sender_side};
+use paceline_netsim::backend::BackendError;
+use paceline_netsim::network::FlowEnd;
+use paceline_netsim::plan::{FlowPlan, MediaPlan, Plan};
+use paceline_netsim::preview::PreviewImages;
+use paceline_netsim::sim;
+use paceline_records::EventRecord;
 use paceline_units::{FlowId, StreamId, Time, TimeDelta};
 use serde_json::{Value, json};
 use std::net::SocketAddrV4;
@@ -29,120 +30,121 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often it is asked what came to the screen: well within the second that rows may take.
-const LOOK: TimeDelta = TimeDelta::from_millis(250);
+/// Interval at which rendered frames are read: well below the second by which events may be late.
+const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(250);
 
-/// Statistics are asked for with every so many looks: once a second.
-const STATISTICS: u64 = 4;
+/// Statistics are read once per this many polls: once a second.
+const POLLS_PER_SAMPLE: u64 = 4;
 
-/// A call is up by then, or it is none: offer and answer, ICE and DTLS take a few round trips.
-const UP_WITHIN: TimeDelta = TimeDelta::from_secs(10);
+/// Longest time to connect. Offer, answer, ICE and DTLS take a few round trips.
+const CONNECT_TIMEOUT: TimeDelta = TimeDelta::from_secs(10);
 
-/// How large a page is on which somebody watches a call, px.
-const SHOWN: (u32, u32) = (640, 360);
+/// Size of a page that is shown in the preview, px.
+const PREVIEW_SIZE: (u32, u32) = (640, 360);
 
-/// Of the pictures that a screen shows, 60 a second, one in so many.
-const SHOWN_ONE_IN: u32 = 5;
+/// One of this many screen refreshes, 60 per second, becomes a preview image.
+const PREVIEW_EVERY_NTH_FRAME: u32 = 5;
 
-/// Why a call broke.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// Chromium did not do its part.
+    /// Chromium failed.
     #[error(transparent)]
     Chromium(#[from] Error),
-    /// The ends cannot call each other.
+    /// A session description cannot be used.
     #[error(transparent)]
     Description(#[from] SdpError),
-    /// Our end did not do its part.
-    #[error("our end: {0}")]
-    Ours(#[from] EndpointError),
-    /// Our end is gone.
-    #[error("our end does not answer")]
-    Silent,
-    /// The ends did not find each other over the link.
-    #[error("the ends have not found each other over the link in {}", UP_WITHIN)]
-    NotUp,
-    /// They had found each other, and did no longer.
+    /// The local endpoint failed.
+    #[error("local endpoint: {0}")]
+    Local(#[from] EndpointError),
+    /// The local endpoint has ended.
+    #[error("the local endpoint does not reply")]
+    NoReply,
+    /// ICE or DTLS did not complete in time.
+    #[error("the endpoints did not connect over the link within {}", CONNECT_TIMEOUT)]
+    NotConnected,
+    /// The connection failed after it was established.
     #[error("the connection is lost")]
     Lost,
 }
 
 /// The media flows of a run.
 pub struct Calls {
-    /// By flow; none: not a media flow.
+    /// By flow; `None` for flows other than media.
     calls: Vec<Option<Call>>,
-    /// Where our ends hear, by flow and side, until they are made.
-    ours: Mutex<Vec<(usize, Side, Receiver<Question>)>>,
-    directory: Directory,
-    strain: Strain,
+    /// Request channels of local endpoints by flow and side, until the endpoints are created.
+    pending: Mutex<Vec<(usize, Side, Receiver<Request>)>>,
+    directory: FlowDirectory,
+    encoder_load: EncoderLoad,
 }
 
-/// One of them.
 struct Call {
     sender: Party,
     receiver: Party,
 }
 
-/// Who is at an end.
+/// The implementation of one endpoint.
 enum Party {
     Chromium(Page),
-    Ours(Ours),
+    Local(EndpointHandle),
 }
 
 impl Calls {
-    /// Opens a page for each end that is Chromium's.
+    /// Opens a page for each endpoint that is Chromium.
     ///
     /// # Errors
     /// Chromium does not start.
     pub fn prepare(plan: &Plan, registry: &Registry, track: &Track, browsers: &mut Browsers) -> Result<Self, Error> {
-        let (mut calls, mut hear) = (Vec::new(), Vec::new());
+        let (mut calls, mut pending) = (Vec::new(), Vec::new());
         for (id, flow) in plan.flows.iter().enumerate() {
             let Some(media) = flow.media() else {
                 calls.push(None);
                 continue;
             };
             let entry = registry.get(&media.controller.name).expect("the plan was checked");
-            let (mode, trials, from) = (mode(entry), trials(entry), sender_side(flow.direction));
-            let mut party = |side: Side, sends: bool, ours: bool| match ours {
+            let (roles, trials, from) = (roles_for(entry), field_trials(entry), sender_side(flow.direction));
+            let mut party = |side: Side, sends: bool, local: bool| match local {
                 false => browsers.page(track, side, trials, sends).map(Party::Chromium),
                 true => {
-                    let (ours, questions) = Ours::new();
-                    hear.push((id, side, questions));
-                    Ok(Party::Ours(ours))
+                    let (handle, requests) = EndpointHandle::new();
+                    pending.push((id, side, requests));
+                    Ok(Party::Local(handle))
                 }
             };
-            let sender = party(from, true, mode == Some(Mode::SendSide))?;
-            let receiver = party(from.other(), false, mode == Some(Mode::ReceiveSide))?;
+            let sender = party(from, true, roles == Some(CallRoles::LocalSender))?;
+            let receiver = party(from.other(), false, roles == Some(CallRoles::LocalReceiver))?;
             calls.push(Some(Call { sender, receiver }));
         }
-        Ok(Self { calls, ours: Mutex::new(hear), directory: Directory::default(), strain: Strain::default() })
+        let (directory, encoder_load) = Default::default();
+        Ok(Self { calls, pending: Mutex::new(pending), directory, encoder_load })
     }
 
-    /// Shows what Chromium's ends look like, for as long as they are there.
+    /// Sends preview images of Chromium's pages to `pictures` until the pages close.
     ///
     /// # Errors
-    /// Chromium shows nothing.
-    pub fn show(&self, pictures: &Pictures) -> Result<(), Error> {
+    /// Chromium refuses the screencast.
+    pub fn show(&self, pictures: &PreviewImages) -> Result<(), Error> {
         for (id, call) in self.calls.iter().enumerate() {
             let Some(call) = call else { continue };
-            for (end, party) in [(End::Sender, &call.sender), (End::Receiver, &call.receiver)] {
+            for (end, party) in [(FlowEnd::Sender, &call.sender), (FlowEnd::Receiver, &call.receiver)] {
                 let Some(page) = party.page() else { continue };
                 let pictures = pictures.clone();
-                let size = json!({"width": SHOWN.0, "height": SHOWN.1, "deviceScaleFactor": 1, "mobile": false});
+                let size =
+                    json!({"width": PREVIEW_SIZE.0, "height": PREVIEW_SIZE.1, "deviceScaleFactor": 1, "mobile": false});
                 page.call("Emulation.setDeviceMetricsOverride", size)?;
-                page.screencast(SHOWN.0, SHOWN_ONE_IN, move |jpeg| pictures.put(id, end, jpeg))?;
+                page.screencast(PREVIEW_SIZE.0, PREVIEW_EVERY_NTH_FRAME, move |jpeg| pictures.put(id, end, jpeg))?;
             }
         }
         Ok(())
     }
 
-    /// Our ends on one side, whose namespace the calling thread is in.
-    fn our_ends(&self, side: Side, run: &Run<'_>) -> Result<Vec<OurEnd>, WorldError> {
-        let mut hear = self.ours.lock().unwrap_or_else(PoisonError::into_inner);
-        let (here, elsewhere) = hear.drain(..).partition(|(_, of, _)| *of == side);
-        *hear = elsewhere;
-        let made = Vec::into_iter(here).map(|(id, _, questions)| {
+    /// Creates the local endpoints of one side. The calling thread must be in the network namespace of that side.
+    fn local_endpoints(&self, side: Side, run: &TrackRun<'_>) -> Result<Vec<LocalEndpoint>, BackendError> {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let (here, elsewhere) = pending.drain(..).partition(|(_, of, _)| *of == side);
+        *pending = elsewhere;
+        let endpoints = Vec::into_iter(here).map(|(id, _, requests)| {
             let flow = &run.plan.flows[id];
             let media = flow.media().expect("calls are media flows");
             let at = SocketAddrV4::new(address_of(side), port_of(id));
@@ -152,38 +154,38 @@ impl Calls {
                 false => Endpoint::receiver(id, flow, media, registry, streams, signals, at),
             };
             let endpoint = endpoint.map_err(|error| broken(flow, &error.into()))?;
-            Ok(OurEnd { endpoint, questions, stop: flow.stop })
+            Ok(LocalEndpoint { endpoint, requests, stop: flow.stop })
         });
-        made.collect()
+        endpoints.collect()
     }
 }
 
-fn broken(flow: &FlowPlan, error: &CallError) -> WorldError {
-    WorldError::Broken { cause: format!("call `{}`: {error}", flow.id) }
+fn broken(flow: &FlowPlan, error: &CallError) -> BackendError {
+    BackendError::Broken { cause: format!("call `{}`: {error}", flow.id) }
 }
 
 impl Party {
-    /// What a sender offers; as Chromium it sends no more than `most`, bit/s.
-    fn offer(&self, most: u64) -> Result<String, CallError> {
+    /// Returns the sender's offer. A Chromium encoder is limited to `max_bps`, bit/s.
+    fn offer(&self, max_bps: u64) -> Result<String, CallError> {
         match self {
-            Self::Chromium(page) => sdp(page, &format!("offer({most})")),
-            Self::Ours(ours) => Ok(ours.offer().ok_or(CallError::Silent)??),
+            Self::Chromium(page) => sdp(page, &format!("offer({max_bps})")),
+            Self::Local(handle) => Ok(handle.offer().ok_or(CallError::NoReply)??),
         }
     }
 
-    /// What a receiver answers.
+    /// Returns the receiver's answer.
     fn answer(&self, offer: &str) -> Result<String, CallError> {
         match self {
             Self::Chromium(page) => sdp(page, &format!("answer({})", quoted(offer))),
-            Self::Ours(ours) => Ok(ours.answer(offer).ok_or(CallError::Silent)??),
+            Self::Local(handle) => Ok(handle.answer(offer).ok_or(CallError::NoReply)??),
         }
     }
 
-    /// The sender hears the answer.
+    /// Applies the answer at the sender.
     fn accept(&self, answer: &str) -> Result<(), CallError> {
         match self {
             Self::Chromium(page) => page.evaluate(&format!("accept({})", quoted(answer))).map(|_| ())?,
-            Self::Ours(ours) => ours.accept(answer).ok_or(CallError::Silent)?.map(|_| ())?,
+            Self::Local(handle) => handle.accept(answer).ok_or(CallError::NoReply)?.map(|_| ())?,
         }
         Ok(())
     }
@@ -191,63 +193,73 @@ impl Party {
     fn page(&self) -> Option<&Page> {
         match self {
             Self::Chromium(page) => Some(page),
-            Self::Ours(_) => None,
+            Self::Local(_) => None,
         }
     }
 }
 
-/// What of a plan cannot be a call, and what to do about it.
-pub fn refusal(plan: &Plan, registry: &Registry) -> Option<WorldError> {
+/// Returns the first reason why calls cannot carry this plan, with a hint.
+pub fn unsupported(plan: &Plan, registry: &Registry) -> Option<BackendError> {
     for flow in &plan.flows {
         let Some(media) = flow.media() else { continue };
         let (id, name) = (&flow.id, &media.controller.name);
         let Some(entry) = registry.get(name) else {
-            return Some(WorldError::UnknownController { flow: id.clone(), name: name.clone() });
+            return Some(BackendError::UnknownController { flow: id.clone(), name: name.clone() });
         };
-        let can_be = match mode(entry) {
-            Some(Mode::Browser) => carries(flow, media, None),
-            Some(Mode::ReceiveSide) => carries(flow, media, Some(End::Receiver)),
-            Some(Mode::SendSide) => carries(flow, media, Some(End::Sender)).and_then(|()| encoder()),
+        let supported = match roles_for(entry) {
+            Some(CallRoles::BothChromium) => check_supported(flow, media, None),
+            Some(CallRoles::LocalReceiver) => check_supported(flow, media, Some(FlowEnd::Receiver)),
+            Some(CallRoles::LocalSender) => {
+                check_supported(flow, media, Some(FlowEnd::Sender)).and_then(|()| encoder())
+            }
             None => {
-                let cause = format!("flow `{id}`: a browser can neither be steered by `{name}` nor report to it");
-                let hint = "controllers that answer REMB at the receiver, that hear of each packet at the sender, or `chromium` can be in a call";
-                Err(WorldError::Unavailable { cause, hint: hint.to_owned() })
+                let cause = format!("flow `{id}`: controller `{name}` cannot work with a browser");
+                let hint = "use `chromium`, a controller that sends REMB, or one that reads per-packet feedback";
+                Err(BackendError::Unavailable { cause, hint: hint.to_owned() })
             }
         };
-        if let Err(refused) = can_be {
-            return Some(refused);
+        if let Err(error) = supported {
+            return Some(error);
         }
     }
     None
 }
 
-impl MediaEnds for Calls {
-    fn classify<'a>(&'a self, run: &Run<'a>) -> Box<dyn Classify + 'a> {
+impl MediaEndpoints for Calls {
+    fn classify<'a>(&'a self, run: &TrackRun<'a>) -> Box<dyn Classifier + 'a> {
         let others = ByPort::new(run.plan, run.senders);
-        Box::new(ByDescription { directory: &self.directory, others, clock: run.clock })
+        Box::new(CallClassifier { directory: &self.directory, others, clock: run.clock })
     }
 
-    fn serve(&self, side: Side, run: &Run<'_>) -> Result<Lateness, WorldError> {
-        let ends = self.our_ends(side, run)?;
-        let broken = |error: std::io::Error| WorldError::Broken { cause: error.to_string() };
-        media::run(ends, run).map_err(|error| error.downcast().unwrap_or_else(broken))
+    fn serve(&self, side: Side, run: &TrackRun<'_>) -> Result<Lateness, BackendError> {
+        let endpoints = self.local_endpoints(side, run)?;
+        let broken = |error: std::io::Error| BackendError::Broken { cause: error.to_string() };
+        media_endpoint::run(endpoints, run).map_err(|error| error.downcast().unwrap_or_else(broken))
     }
 
     fn disturbed(&self) -> Option<String> {
-        self.strain.disturbed()
+        self.encoder_load.disturbed()
     }
 
-    fn conduct(&self, run: &Run<'_>) -> Result<(), WorldError> {
+    fn conduct(&self, run: &TrackRun<'_>) -> Result<(), BackendError> {
         thread::scope(|scope| {
             let calls = self.calls.iter().enumerate().filter_map(|(id, call)| Some((id, call.as_ref()?)));
             let running: Vec<_> = calls
                 .map(|(id, call)| {
                     let flow = &run.plan.flows[id];
                     let media = flow.media().expect("calls are media flows");
-                    let held = Held { id, flow, media, run, directory: &self.directory, strain: &self.strain, call };
+                    let running = RunningCall {
+                        id,
+                        flow,
+                        media,
+                        run,
+                        directory: &self.directory,
+                        encoder_load: &self.encoder_load,
+                        call,
+                    };
                     scope.spawn(move || {
-                        let done = held.hold();
-                        // One call that breaks ends the run.
+                        let done = running.run_to_end();
+                        // A failed call ends the run.
                         run.stop.fetch_or(done.is_err(), Ordering::Relaxed);
                         done.map_err(|error| broken(flow, &error))
                     })
@@ -260,51 +272,51 @@ impl MediaEnds for Calls {
     }
 }
 
-/// A call on its own thread.
-struct Held<'a> {
+/// A call, run by its own thread.
+struct RunningCall<'a> {
     id: usize,
     flow: &'a FlowPlan,
     media: &'a MediaPlan,
-    run: &'a Run<'a>,
-    directory: &'a Directory,
-    strain: &'a Strain,
+    run: &'a TrackRun<'a>,
+    directory: &'a FlowDirectory,
+    encoder_load: &'a EncoderLoad,
     call: &'a Call,
 }
 
-impl Held<'_> {
-    fn hold(&self) -> Result<(), CallError> {
-        if !self.wait(sim::begin(self.flow, self.run.streams)) {
+impl RunningCall<'_> {
+    fn run_to_end(&self) -> Result<(), CallError> {
+        if !self.wait(sim::start_time(self.flow, self.run.streams)) {
             return Ok(());
         }
-        self.begin()?;
+        self.connect()?;
         let (sends, receives) = (self.call.sender.page(), self.call.receiver.page());
-        let mut sender = Statistics::new(FlowId(self.id as u16));
-        let mut receiver = Statistics::new(FlowId(self.id as u16));
+        let mut sender = StatsTracker::new(FlowId(self.id as u16));
+        let mut receiver = StatsTracker::new(FlowId(self.id as u16));
         let begun = self.run.clock.now();
-        let (mut due, mut is_up) = (begun, false);
+        let (mut due, mut connected) = (begun, false);
         for n in 0.. {
-            due += LOOK;
+            due += POLL_INTERVAL;
             if due >= self.flow.stop || !self.wait(due) {
                 break;
             }
             receives.map_or(Ok(()), |page| self.frames(page))?;
-            if n % STATISTICS == 0 {
+            if n % POLLS_PER_SAMPLE == 0 {
                 for (page, statistics, is_sender) in [(sends, &mut sender, true), (receives, &mut receiver, false)] {
                     let Some(page) = page else { continue };
                     match self.statistics(page, statistics)? {
-                        State::Up => is_up = true,
-                        State::Waiting if is_up || due - begun < UP_WITHIN => {}
-                        State::Failed if is_up => return Err(CallError::Lost),
-                        State::Waiting | State::Failed => return Err(CallError::NotUp),
+                        ConnectionState::Connected => connected = true,
+                        ConnectionState::Waiting if connected || due - begun < CONNECT_TIMEOUT => {}
+                        ConnectionState::Failed if connected => return Err(CallError::Lost),
+                        ConnectionState::Waiting | ConnectionState::Failed => return Err(CallError::NotConnected),
                     }
                     if is_sender {
-                        self.strain.looked(statistics.is_limited_by_cpu());
+                        self.encoder_load.record_sample(statistics.is_limited_by_cpu());
                     }
                 }
             }
         }
         self.wait(self.flow.stop);
-        // What came to the screen since the last look: without it the call would end in a gap.
+        // Without the frames since the last poll, the call would end with a gap.
         receives.map_or(Ok(()), |page| self.frames(page))?;
         for page in [sends, receives].into_iter().flatten() {
             page.evaluate("hangUp()")?;
@@ -312,17 +324,17 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// The ends tell each other of themselves, past the link; then they find each other over it.
-    fn begin(&self) -> Result<(), CallError> {
+    /// Exchanges the session descriptions outside the link; the endpoints then connect over it.
+    fn connect(&self) -> Result<(), CallError> {
         let Self { id, directory, call, media, .. } = *self;
         let side = self.run.senders[id];
         let (_, most) = media.streams[0].source.range();
         let offer = call.sender.offer(most.as_bps())?;
         let described = Description::read(&offer, "the sender", address_of(side))?;
-        directory.call(id, side, &described);
+        directory.add_call(id, side, &described);
         let answer = call.receiver.answer(&offer)?;
         let answering = Description::read(&answer, "the receiver", address_of(side.other()))?;
-        directory.reachable(id, side.other(), &answering);
+        directory.add_ports(id, side.other(), &answering);
         match call.sender.page() {
             Some(_) => {
                 let (start, min) = (media.start_rate.as_bps(), media.min_rate.as_bps());
@@ -332,47 +344,54 @@ impl Held<'_> {
         }
     }
 
-    /// What came to the receiver's screen since the last look.
+    /// Emits the frames that the receiver rendered since the last poll.
     fn frames(&self, page: &Page) -> Result<(), Error> {
-        let seen = page.evaluate("looked()")?;
-        for frame in seen.as_array().into_iter().flatten() {
+        let rendered = page.evaluate("renderedFrames()")?;
+        for frame in rendered.as_array().into_iter().flatten() {
             let (Some(stamp), Some(timestamp)) = (frame[0].as_f64(), frame[1].as_u64()) else { continue };
             let Some(Rendered { captured, size, dropped }) = self.directory.rendered(self.id, timestamp as u32) else {
                 continue;
             };
-            let (at, now) = (self.of_stamp(stamp), self.run.clock.now());
-            // An older one would come after rows that are later.
-            self.strain.rendered(at < now - OLDEST);
-            let at = at.clamp(now - OLDEST, now);
-            self.tell(Row::Frame { at, flow: FlowId(self.id as u16), stream: StreamId(0), captured, size, dropped });
+            let (at, now) = (self.time_of_stamp(stamp), self.run.clock.now());
+            // Events older than this cannot be sorted into the run any more.
+            self.encoder_load.record_frame(at < now - MAX_EVENT_AGE);
+            let at = at.clamp(now - MAX_EVENT_AGE, now);
+            self.emit(EventRecord::Frame {
+                at,
+                flow: FlowId(self.id as u16),
+                stream: StreamId(0),
+                captured,
+                size,
+                dropped,
+            });
         }
         Ok(())
     }
 
-    /// What an end says of itself, and how far its connection is.
-    fn statistics(&self, page: &Page, statistics: &mut Statistics) -> Result<State, Error> {
-        let look = Look::read(page.evaluate("statistics()")?);
-        let (at, state) = (self.run.clock.now(), look.state);
-        statistics.looked(at, look, |stamp| self.of_stamp(stamp), &mut |row| {
-            if self.run.signals || !matches!(row, Row::Signal { .. }) {
-                self.tell(row);
+    /// Emits the statistics of an endpoint and returns the state of its connection.
+    fn statistics(&self, page: &Page, statistics: &mut StatsTracker) -> Result<ConnectionState, Error> {
+        let sample = StatsSample::read(page.evaluate("statistics()")?);
+        let (at, state) = (self.run.clock.now(), sample.state);
+        statistics.update(at, sample, |stamp| self.time_of_stamp(stamp), &mut |row| {
+            if self.run.signals || !matches!(row, EventRecord::Signal { .. }) {
+                self.emit(row);
             }
         });
         Ok(state)
     }
 
-    fn of_stamp(&self, ms_since_1970: f64) -> Time {
-        self.run.clock.of_stamp(Duration::from_secs_f64(ms_since_1970.max(0.0) / 1e3))
+    fn time_of_stamp(&self, ms_since_1970: f64) -> Time {
+        self.run.clock.from_wall_clock(Duration::from_secs_f64(ms_since_1970.max(0.0) / 1e3))
     }
 
-    fn tell(&self, row: Row) {
-        // Nobody listens any more once a run has failed.
-        let _ = self.run.told.send(row);
+    fn emit(&self, row: EventRecord) {
+        // The receiver is gone if the run has failed.
+        let _ = self.run.events.send(row);
     }
 
-    /// Waits for a time of the run; whether it came before the run was over.
+    /// Waits until a time of the run. Returns false if the run ended first.
     fn wait(&self, until: Time) -> bool {
-        const NAP: TimeDelta = TimeDelta::from_millis(20);
+        const MAX_SLEEP: TimeDelta = TimeDelta::from_millis(20);
         loop {
             let left = until - self.run.clock.now();
             if self.run.is_over() {
@@ -381,18 +400,18 @@ impl Held<'_> {
             if left <= TimeDelta::ZERO {
                 return true;
             }
-            thread::sleep(Duration::from_nanos(left.min(NAP).as_nanos() as u64));
+            thread::sleep(Duration::from_nanos(left.min(MAX_SLEEP).as_nanos() as u64));
         }
     }
 }
 
-/// A description that a page makes.
+/// Evaluates an expression that returns a session description.
 fn sdp(page: &Page, expression: &str) -> Result<String, CallError> {
     let sdp = page.evaluate(expression)?;
     Ok(over_udp(sdp.as_str().unwrap_or_default()))
 }
 
-/// Text as a script has it.
+/// Returns the text as a JavaScript string literal.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

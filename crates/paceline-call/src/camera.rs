@@ -1,42 +1,43 @@
-//! What the camera sees: somebody who talks, in front of a shelf. Every picture follows from its number alone.
+//! A synthetic camera: a person talks in front of a bookshelf. A picture depends only on its number.
 //!
-//! A head turns and nods, its eyes blink, its mouth opens at the pace of syllables, its shoulders follow; the background is
-//! still and detailed, and each pixel has a little noise of its own, as a camera's. So an encoder has what it has in a call:
-//! small motion, one large detailed area that does not move, and noise that costs bits at high rates. After
-//! [`LOOP`] pictures it begins again without a jump.
+//! The head turns and nods, the eyes blink, the mouth opens at the rate of syllables, and the shoulders follow. The
+//! background is static and detailed, and every pixel has camera noise. This resembles the input of an encoder in a call:
+//! small motion, a large static detailed area, and noise that costs bits at high rates. The video repeats after [`LOOP`]
+//! pictures without a jump.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Pixels from left to right.
+/// Width, px.
 pub const WIDTH: usize = 640;
-/// Pixels from top to bottom.
+/// Height, px.
 pub const HEIGHT: usize = 360;
-/// Pictures in a second.
+/// Pictures per second.
 pub const RATE: u32 = 30;
-/// Pictures until it begins again: 4 s.
+/// Pictures after which the video repeats: 4 s.
 pub const LOOP: u64 = 120;
 
-/// Bytes of a picture: brightness, and two colours at half the resolution (I420).
+/// Bytes of a picture in I420: luma, and two chroma planes at half the resolution.
 pub const PICTURE: usize = WIDTH * HEIGHT * 3 / 2;
 
-/// Most that noise adds to a pixel or takes from it.
+/// Largest absolute noise of a pixel.
 const NOISE: u32 = 3;
 
-/// A camera before which somebody talks.
+/// Renders the pictures.
 #[derive(Clone, Debug)]
 pub struct Camera {
     background: Vec<u8>,
 }
 
-/// An ellipse and its colour.
+/// A shaded ellipse.
 #[derive(Clone, Copy)]
 struct Ellipse {
     center: (f64, f64),
     radii: (f64, f64),
-    /// Brightness in the middle and at the rim, and both colours.
+    /// Luma at the centre and at the rim.
     shade: (f64, f64),
+    /// Both chroma values.
     color: (u8, u8),
 }
 
@@ -47,7 +48,7 @@ impl Default for Camera {
 }
 
 impl Camera {
-    /// Writes the picture of this number into `picture`: I420, rows without gaps.
+    /// Writes picture `number` into `picture`: I420, rows without padding.
     pub fn picture(&self, number: u64, picture: &mut Vec<u8>) {
         picture.clear();
         picture.extend_from_slice(&self.background);
@@ -65,11 +66,11 @@ impl Camera {
         }
     }
 
-    /// Writes the whole loop as a film that Chromium takes for a camera (YUV4MPEG2).
+    /// Writes one loop as a YUV4MPEG2 file, which Chromium accepts as a fake camera.
     ///
     /// # Errors
-    /// There is no room.
-    pub fn film(&self, path: &Path) -> io::Result<()> {
+    /// The file cannot be written.
+    pub fn write_y4m(&self, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
         writeln!(file, "YUV4MPEG2 W{WIDTH} H{HEIGHT} F{RATE}:1 Ip A1:1 C420")?;
         let mut picture = Vec::with_capacity(PICTURE);
@@ -82,9 +83,9 @@ impl Camera {
     }
 }
 
-/// The person in this picture of the loop, back to front.
+/// Returns the shapes of the person in this picture, back to front.
 fn scene(number: u64) -> [Ellipse; 7] {
-    // Whole waves in a loop, so that it closes.
+    // A whole number of periods per loop makes the video repeat without a jump.
     let wave =
         |waves: f64, phase: f64| libm::sin(core::f64::consts::TAU * (waves * number as f64 / LOOP as f64 + phase));
     let (x, y) = (320.0 + 16.0 * wave(1.0, 0.0) + 4.0 * wave(3.0, 0.2), 165.0 + 5.0 * wave(2.0, 0.1));
@@ -124,7 +125,7 @@ impl Ellipse {
     }
 }
 
-/// A shelf of books, each with a colour and a grain of its own.
+/// Renders a bookshelf; each book has its own colour and texture.
 fn background() -> Vec<u8> {
     const BOARD: usize = 90;
     let mut picture = vec![128; PICTURE];
@@ -149,7 +150,7 @@ fn background() -> Vec<u8> {
     picture
 }
 
-/// Marsaglia's generator: noise needs no better one, and it is the same everywhere.
+/// Marsaglia's xorshift generator: sufficient for noise and equal on every platform.
 struct Xorshift(u64);
 
 impl Xorshift {
@@ -175,7 +176,7 @@ mod tests {
         picture
     }
 
-    /// Mean absolute difference of brightness within rows and columns.
+    /// Returns the mean absolute luma difference in a rectangle.
     fn difference(a: &[u8], b: &[u8], rows: core::ops::Range<usize>, columns: core::ops::Range<usize>) -> f64 {
         let n = rows.len() * columns.len();
         let at = rows.flat_map(|row| columns.clone().map(move |column| row * WIDTH + column));
@@ -183,28 +184,28 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_follows_from_its_number_and_the_loop_closes() {
+    fn pictures_depend_only_on_their_number_and_repeat_smoothly() {
         let (first, next, last) = (picture(0), picture(1), picture(LOOP - 1));
         assert_eq!((first.len(), &first), (PICTURE, &picture(LOOP)));
         assert_ne!(first, next);
-        // One step across the loop's seam is no larger than two steps within it.
+        // One step across the end of the loop changes no more than two steps within it.
         let (within, seam) =
             (difference(&first, &picture(2), 0..HEIGHT, 0..WIDTH), difference(&last, &first, 0..HEIGHT, 0..WIDTH));
         assert!(seam > 0.0 && seam < within * 1.1, "{seam} {within}");
     }
 
-    /// The head moves; the shelf has nothing but noise, whose mean difference is that of two draws from seven values, 2.29.
+    /// The shelf differs by noise only: the mean difference of two draws from seven values is 2.29.
     #[test]
-    fn the_head_moves_and_the_shelf_does_not() {
+    fn only_the_person_moves() {
         let (a, b) = (picture(0), picture(20));
         let (shelf, head) = (difference(&a, &b, 0..200, 0..150), difference(&a, &b, 60..280, 220..420));
         assert!((1.8..=2.4).contains(&shelf), "{shelf}");
         assert!((5.0..=60.0).contains(&head), "{head}");
     }
 
-    /// What is compressed depends on all of it, so a change of the scene is a change of every call's load.
+    /// The load of every call depends on the pictures, so they must not change unnoticed.
     #[test]
-    fn the_scene_is_pinned() {
+    fn pictures_are_pinned() {
         let hash = |bytes: &[u8]| {
             bytes.iter().fold(0xCBF2_9CE4_8422_2325_u64, |h, b| (h ^ *b as u64).wrapping_mul(0x0100_0000_01B3))
         };

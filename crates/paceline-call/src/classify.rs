@@ -1,34 +1,35 @@
-//! Whose packet it is, by the ports that descriptions name, and what the link saw of each frame.
+//! Classifies the packets of calls by port and payload type, and measures the frames that cross the link.
 //!
-//! SRTP leaves RTP's header readable: the payload type tells media from retransmissions, the timestamp frames from each other.
+//! SRTP does not encrypt the RTP header. The payload type separates media from retransmissions; the timestamp identifies
+//! the frame.
 
 use crate::signalling::Description;
 use crate::stats::SRTP_TAG;
-use paceline_lab::rows::PacketClass;
 use paceline_live::classify::ByPort;
 use paceline_live::clock::Monotonic;
 use paceline_live::ipv4::Transport;
-use paceline_live::link::{Classify, Known, Side};
+use paceline_live::link::{Classifier, PacketIdentity, Side};
+use paceline_records::PacketClass;
 use paceline_units::{DataSize, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// RTP's clock of video, Hz.
+/// RTP clock rate of video, Hz.
 const CLOCK_RATE: i64 = 90_000;
 
-/// Frames of a flow that are remembered until they are rendered: ten seconds.
-const FRAMES: usize = 300;
+/// Frames of a flow kept until they are rendered: ten seconds.
+const MAX_FRAMES: usize = 300;
 
-/// What is known of all calls: their threads write it, the link reads it.
+/// Ports and frames of all calls. The threads of the calls write it; the link reads it.
 #[derive(Debug, Default)]
-pub struct Directory {
+pub struct FlowDirectory {
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Flow, by the side of an end and its port there.
+    /// Flow by side and port of an endpoint.
     ports: BTreeMap<(u8, u16), usize>,
     calls: BTreeMap<usize, Call>,
 }
@@ -40,32 +41,32 @@ struct Call {
     frames: Frames,
 }
 
-/// A frame that came to its receiver's screen, as the link knows it.
+/// A frame that the receiver rendered, as measured at the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// When it was captured.
+    /// Capture time.
     pub captured: Time,
-    /// What was sent of it, without headers.
+    /// Payload bytes sent.
     pub size: DataSize,
-    /// Frames that were sent since the one before and not rendered.
+    /// Frames sent since the previous rendered frame that were not rendered.
     pub dropped: u16,
 }
 
-impl Directory {
-    /// A call of this flow, which begins at the side `sender`, by what that end says of itself.
-    pub fn call(&self, flow: usize, sender: Side, description: &Description) {
+impl FlowDirectory {
+    /// Adds the call of this flow with the sender's side and description.
+    pub fn add_call(&self, flow: usize, sender: Side, description: &Description) {
         let call = Call { sender, retransmission: description.retransmission, frames: Frames::default() };
         self.locked().calls.insert(flow, call);
-        self.reachable(flow, sender, description);
+        self.add_ports(flow, sender, description);
     }
 
-    /// An end of the flow is at these ports.
-    pub fn reachable(&self, flow: usize, side: Side, description: &Description) {
+    /// Registers the ports of an endpoint of the flow.
+    pub fn add_ports(&self, flow: usize, side: Side, description: &Description) {
         let mut inner = self.locked();
         inner.ports.extend(description.ports.iter().map(|port| ((side as u8, *port), flow)));
     }
 
-    /// A frame of this RTP timestamp was rendered; none: the link saw no such frame, or lately.
+    /// Removes and returns the rendered frame with this RTP timestamp; `None` if the link has not seen it.
     pub fn rendered(&self, flow: usize, timestamp: u32) -> Option<Rendered> {
         self.locked().calls.get_mut(&flow)?.frames.rendered(timestamp)
     }
@@ -75,18 +76,18 @@ impl Directory {
     }
 }
 
-/// Tells packets of calls apart, and those of TCP as the test track does.
-pub struct ByDescription<'a> {
-    /// What calls there are.
-    pub directory: &'a Directory,
-    /// Who knows TCP's.
+/// Classifies packets of calls by their descriptions, and TCP packets as the test track does.
+pub struct CallClassifier<'a> {
+    /// Ports and frames of the calls.
+    pub directory: &'a FlowDirectory,
+    /// The classifier of TCP packets.
     pub others: ByPort,
-    /// When packets come.
+    /// The clock of the run.
     pub clock: Monotonic,
 }
 
-impl Classify for ByDescription<'_> {
-    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<Known> {
+impl Classifier for CallClassifier<'_> {
+    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<PacketIdentity> {
         let Transport::Udp { from: source, to, payload } = Transport::parse(packet)? else {
             return self.others.classify(from, packet);
         };
@@ -94,7 +95,7 @@ impl Classify for ByDescription<'_> {
         let ends = [(from as u8, source), (from.other() as u8, to)];
         let flow = ends.iter().find_map(|end| inner.ports.get(end).copied())?;
         let class = inner.calls.get_mut(&flow)?.class(from, payload, || self.clock.now());
-        Some(Known { flow, class })
+        Some(PacketIdentity { flow, class })
     }
 }
 
@@ -103,7 +104,7 @@ impl Call {
         if from != self.sender {
             return PacketClass::ReceiverControl;
         }
-        // RFC 7983: 128 to 191 is RTP or RTCP, below are STUN and DTLS.
+        // RFC 7983: first bytes 128 to 191 are RTP or RTCP, lower ones STUN and DTLS.
         let is_rtp = matches!(payload.first(), Some(128..=191)) && !is_rtcp(payload);
         let Some((header, start)) = is_rtp.then(|| RtpHeader::parse(payload, &ExtensionIds::default()).ok()).flatten()
         else {
@@ -121,13 +122,13 @@ impl Call {
     }
 }
 
-/// The frames of a flow: when each was sent and how large it is.
+/// The frames of a flow with their send time and size.
 ///
-/// Captured it was by RTP's clock, whose zero is where the frame that came onto the link soonest was sent when it was captured:
-/// what encoding and pacing take of the fastest frame is left out.
+/// Capture times follow the RTP clock. Its zero is chosen such that the fastest frame was sent at its capture time, so the
+/// minimum encoding and pacing delay is not included.
 #[derive(Debug, Default)]
 struct Frames {
-    /// Timestamp without wrap, and size of what was sent of it.
+    /// Unwrapped timestamp and bytes sent.
     sent: VecDeque<(i64, DataSize)>,
     /// Time of timestamp zero, ns.
     zero: Option<i64>,
@@ -148,11 +149,11 @@ impl Frames {
             let zero = at.as_nanos() - nanos(timestamp);
             self.zero = Some(self.zero.map_or(zero, |known| known.min(zero)));
             self.sent.push_back((timestamp, DataSize::ZERO));
-            if self.sent.len() > FRAMES {
+            if self.sent.len() > MAX_FRAMES {
                 self.sent.pop_front();
             }
         }
-        // An older one that is not here has been rendered or given up.
+        // An older frame that is not in the queue has been rendered or dropped.
         if let Some((_, sum)) = self.sent.iter_mut().rev().find(|(known, _)| *known == timestamp) {
             *sum += size;
         }
@@ -177,11 +178,11 @@ mod tests {
     use super::*;
     use etherparse::PacketBuilder;
 
-    fn directory() -> Directory {
-        let directory = Directory::default();
+    fn directory() -> FlowDirectory {
+        let directory = FlowDirectory::default();
         let of = |port, media| Description { ports: vec![port], media, retransmission: Some(media + 1) };
-        directory.call(3, Side::Near, &of(40_000, 96));
-        directory.reachable(3, Side::Far, &of(50_000, 96));
+        directory.add_call(3, Side::Near, &of(40_000, 96));
+        directory.add_ports(3, Side::Far, &of(50_000, 96));
         directory
     }
 
@@ -200,16 +201,16 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_told_apart() {
-        use paceline_lab::rows::PacketClass::*;
+    fn classifies_packets_by_port_and_payload_type() {
+        use paceline_records::PacketClass::*;
         let directory = directory();
-        let plan = paceline_lab::scenario::Catalogue.find("mmsys16/table1").unwrap();
-        let plan = paceline_lab::scenario::load(&plan, &Default::default(), &paceline::Registry::standard()).unwrap();
-        let others = ByPort::new(&plan, &[Side::Near]);
+        let plan = paceline_scenario::Catalogue.find("mmsys16/table1").unwrap();
+        let plan = paceline_scenario::load(&plan, &Default::default(), &paceline::Registry::standard()).unwrap();
+        let others = ByPort::new(&plan.plan, &[Side::Near]);
         let clock = Monotonic::starting_in(TimeDelta::ZERO);
-        let mut who = ByDescription { directory: &directory, others, clock };
+        let mut classifier = CallClassifier { directory: &directory, others, clock };
         let mut class = |side, from, to, payload: &[u8]| {
-            who.classify(side, &datagram(from, to, payload)).map(|k| (k.flow, k.class))
+            classifier.classify(side, &datagram(from, to, payload)).map(|k| (k.flow, k.class))
         };
         let stun = [0, 1, 0, 0];
         for (payload, expected) in [
@@ -223,14 +224,14 @@ mod tests {
             assert_eq!(class(Side::Near, 40_000, 50_000, &payload), Some((3, expected)));
             assert_eq!(class(Side::Far, 50_000, 40_000, &payload), Some((3, ReceiverControl)));
         }
-        assert_eq!(class(Side::Near, 40_000, 9, &stun), Some((3, SenderControl)), "one known end is enough");
-        assert_eq!(class(Side::Near, 50_000, 40_000, &stun), None, "ports are those of their side");
+        assert_eq!(class(Side::Near, 40_000, 9, &stun), Some((3, SenderControl)), "one known port is enough");
+        assert_eq!(class(Side::Near, 50_000, 40_000, &stun), None, "a port belongs to its side");
         assert_eq!(class(Side::Near, 5353, 5353, &stun), None);
     }
 
-    /// Frames 30 ms apart; the second is 5 ms faster onto the link, so it says when all were captured.
+    /// Frames 30 ms apart. The second has 5 ms less delay, so it defines the zero of the capture clock.
     #[test]
-    fn frames_are_told_by_their_timestamp() {
+    fn identifies_frames_by_timestamp() {
         let (mut frames, ms, bytes) = (Frames::default(), Time::from_millis, DataSize::from_bytes);
         let start = u32::MAX - 2000;
         let at = |n: u32| start.wrapping_add(2700 * n);
@@ -241,7 +242,7 @@ mod tests {
         frames.sent(ms(200), at(3), bytes(900));
         assert_eq!(frames.rendered(at(0)), Some(Rendered { captured: ms(105), size: bytes(1500), dropped: 0 }));
         assert_eq!(frames.rendered(at(2)), Some(Rendered { captured: ms(165), size: bytes(800), dropped: 1 }));
-        assert_eq!(frames.rendered(at(2)), None, "once");
+        assert_eq!(frames.rendered(at(2)), None, "already returned");
         assert_eq!(frames.rendered(at(7)), None);
         assert_eq!(frames.rendered(at(3)).map(|r| r.dropped), Some(0));
     }

@@ -1,21 +1,21 @@
-//! Calls with a real browser: the world `browser`.
+//! Calls with a real browser: the backend `browser`.
 //!
-//! A flow is a call over the test track's link, and its controller says who is at its ends ([`Mode`]): Chromium at both,
-//! Chromium that sends to our end, or our end that sends to Chromium. What the ends tell each other of themselves goes past
-//! the link; what they send each other over it.
+//! Each media flow is a WebRTC call over the test track's link. The controller of the flow determines the endpoints
+//! ([`CallRoles`]): Chromium at both sides, Chromium as sender with a local receiver, or a local sender with Chromium as
+//! receiver. Session descriptions are exchanged outside the link; all packets cross the link.
 #![cfg(target_os = "linux")]
 
+mod browser_backend;
 mod browsers;
+mod call_roles;
 mod calls;
 pub mod camera;
 mod classify;
+mod encoder_load;
 pub mod endpoint;
-mod mode;
-mod ours;
+mod local_endpoint;
 mod signalling;
 mod stats;
-mod strain;
-mod world;
 
-pub use mode::{Mode, mode, registry};
-pub use world::BrowserWorld;
+pub use browser_backend::BrowserBackend;
+pub use call_roles::{CallRoles, registry, roles_for};

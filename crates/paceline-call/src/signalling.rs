@@ -1,41 +1,41 @@
-//! What the two ends of a call say of themselves: the few lines of their descriptions (SDP) that the world reads or changes.
+//! The lines of session descriptions (SDP) that the backend reads or changes.
 
 use std::net::Ipv4Addr;
 
-/// What a description says that the world must know.
+/// The fields of a session description that the backend needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Ports at which the end can be reached.
+    /// UDP ports of the endpoint.
     pub ports: Vec<u16>,
     /// Payload type of VP8.
     pub media: u8,
-    /// Payload type of its retransmissions; none: it knows none.
+    /// Payload type of its retransmissions, if offered.
     pub retransmission: Option<u8>,
 }
 
-/// Why a description is of no use.
+/// Why a session description cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SdpError {
     /// It has no VP8.
-    #[error("there is no VP8 in the description of {0}")]
+    #[error("the session description of {0} has no VP8")]
     NoVp8(String),
-    /// It has no address on the link.
-    #[error("there is no address of the link in the description of {0}")]
+    /// It has no candidate with an address on the link.
+    #[error("the session description of {0} has no candidate on the link")]
     NoAddress(String),
 }
 
 impl Description {
-    /// Reads what `whose` end says, which is at `address`.
+    /// Reads the description of an endpoint with this `address`; `endpoint` names it in errors.
     ///
     /// # Errors
-    /// It cannot be called.
-    pub fn read(sdp: &str, whose: &str, address: Ipv4Addr) -> Result<Self, SdpError> {
+    /// It has no VP8 or no candidate on the link.
+    pub fn read(sdp: &str, endpoint: &str, address: Ipv4Addr) -> Result<Self, SdpError> {
         let ports: Vec<u16> = sdp.lines().filter_map(|line| port(line, address)).collect();
         if ports.is_empty() {
-            return Err(SdpError::NoAddress(whose.to_owned()));
+            return Err(SdpError::NoAddress(endpoint.to_owned()));
         }
-        let media = payload_type(sdp, "VP8/90000").ok_or_else(|| SdpError::NoVp8(whose.to_owned()))?;
+        let media = payload_type(sdp, "VP8/90000").ok_or_else(|| SdpError::NoVp8(endpoint.to_owned()))?;
         let apt = format!("apt={media}");
         let retransmission = sdp.lines().filter_map(|line| line.strip_prefix("a=fmtp:")).find_map(|line| {
             let (payload_type, parameters) = line.split_once(' ')?;
@@ -45,7 +45,7 @@ impl Description {
     }
 }
 
-/// The port of a candidate line of UDP at this address.
+/// Returns the port of a UDP candidate line with this address.
 fn port(line: &str, at: Ipv4Addr) -> Option<u16> {
     let mut words = line.trim_end().strip_prefix("a=candidate:")?.split(' ');
     // foundation component transport priority address port
@@ -53,7 +53,7 @@ fn port(line: &str, at: Ipv4Addr) -> Option<u16> {
     (transport.eq_ignore_ascii_case("udp") && address.parse() == Ok(at)).then(|| port.parse().ok())?
 }
 
-/// The payload type of a codec.
+/// Returns the payload type of a codec.
 fn payload_type(sdp: &str, codec: &str) -> Option<u8> {
     let of = |line: &str| {
         let (payload_type, name) = line.strip_prefix("a=rtpmap:")?.split_once(' ')?;
@@ -62,7 +62,7 @@ fn payload_type(sdp: &str, codec: &str) -> Option<u8> {
     sdp.lines().find_map(of)
 }
 
-/// A description without what does not travel on the link: candidates of TCP.
+/// Removes TCP candidates, which the link does not carry.
 pub fn over_udp(sdp: &str) -> String {
     let is_tcp = |line: &str| {
         line.starts_with("a=candidate:") && line.split(' ').nth(2).is_some_and(|t| t.eq_ignore_ascii_case("tcp"))
@@ -70,8 +70,7 @@ pub fn over_udp(sdp: &str) -> String {
     sdp.lines().filter(|line| !is_tcp(line)).flat_map(|line| [line.trim_end(), "\r\n"]).collect()
 }
 
-/// An answer that tells a Chromium which sends from which rate to begin and below which not to go, bit/s: what applications
-/// write into the answer that they hand over.
+/// Adds the start rate and the minimum rate, bit/s, for a Chromium sender to an answer, as applications do.
 pub fn with_rates(answer: &str, media: u8, start_bps: u64, min_bps: u64) -> String {
     let (start, min) = (start_bps / 1000, min_bps / 1000);
     let mut lines = String::new();
@@ -95,7 +94,7 @@ mod tests {
         a=candidate:2 1 tcp 1518280447 10.77.0.1 9 typ host tcptype active\r\na=candidate:3 1 udp 1 127.0.0.1 5 typ host\r\n";
 
     #[test]
-    fn a_description_is_read() {
+    fn reads_ports_and_payload_types() {
         let at = Ipv4Addr::new(10, 77, 0, 1);
         let expected = Description { ports: vec![40_001], media: 96, retransmission: Some(97) };
         assert_eq!(Description::read(SDP, "the sender", at), Ok(expected));
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_for_the_link_goes_and_rates_come() {
+    fn removes_tcp_candidates_and_adds_rates() {
         let udp = over_udp(SDP);
         assert!(!udp.contains(" tcp ") && udp.contains("40001") && udp.lines().count() + 1 == SDP.lines().count());
         let with = with_rates(SDP, 96, 300_000, 30_000);

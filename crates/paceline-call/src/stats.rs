@@ -1,28 +1,29 @@
-//! Chromium's statistics (getStats), once a second, as rows: what is a row in every world becomes that row, all else is a
-//! signal of the half that Chromium plays.
+//! Converts Chromium's statistics (`getStats`), sampled once a second, to events. Targets, round-trip times and loss become
+//! the events that every backend emits. All other values become signals of the half that Chromium implements.
 
 use paceline::SignalSpec;
 use paceline_flow::IP_UDP_HEADERS;
-use paceline_lab::rows::{HalfName, Row};
+use paceline_records::{EventRecord, HalfName};
 use paceline_units::{FlowId, Rate, Time, TimeDelta};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What quality may be limited by, as Chromium says it.
+/// The values of `qualityLimitationReason` (W3C webrtc-stats).
 const LIMITS: &[&str] = &["none", "cpu", "bandwidth", "other"];
 
-/// A signal, and how two looks at an end give its value: this one, the one before, and the seconds between, if there was one.
-struct Shown<T> {
+/// A signal and the function that computes it from the current sample, the previous one, and the seconds between them
+/// (`None` for the first sample).
+struct Stat<T> {
     spec: SignalSpec,
     value: fn(now: &T, was: &T, seconds: Option<f64>) -> Option<f64>,
 }
 
-const fn series<T>(name: &'static str, unit: &'static str, value: fn(&T, &T, Option<f64>) -> Option<f64>) -> Shown<T> {
-    Shown { spec: SignalSpec::series(name, unit), value }
+const fn series<T>(name: &'static str, unit: &'static str, value: fn(&T, &T, Option<f64>) -> Option<f64>) -> Stat<T> {
+    Stat { spec: SignalSpec::series(name, unit), value }
 }
 
-/// What a Chromium that sends shows. To add one: a line here.
-const OF_SENDER: [Shown<Sending>; 9] = [
+/// The statistics of a Chromium sender. A new signal needs one entry here.
+const SENDER_STATS: [Stat<SenderSample>; 9] = [
     series("available outgoing bitrate", "bit/s", |now, _, _| now.pair.available_outgoing_bitrate),
     series("encoder target", "bit/s", |now, _, _| now.outbound.target_bitrate),
     series("frames sent", "1/s", |now, was, s| Some((now.outbound.frames_sent - was.outbound.frames_sent) / s?)),
@@ -38,7 +39,7 @@ const OF_SENDER: [Shown<Sending>; 9] = [
         mean(now.outbound.qp_sum - was.outbound.qp_sum, now.outbound.frames_encoded - was.outbound.frames_encoded)
     }),
     series("frame height", "px", |now, _, _| now.outbound.frame_height),
-    Shown {
+    Stat {
         spec: SignalSpec::state("quality limited by", LIMITS),
         value: |now, _, _| {
             let reason = now.outbound.quality_limitation_reason.as_deref()?;
@@ -48,8 +49,8 @@ const OF_SENDER: [Shown<Sending>; 9] = [
     series("rtt of checks", "ms", |now, _, _| now.pair.current_round_trip_time.map(|seconds| 1e3 * seconds)),
 ];
 
-/// What a Chromium that receives shows. To add one: a line here.
-const OF_RECEIVER: [Shown<Inbound>; 11] = [
+/// The statistics of a Chromium receiver. A new signal needs one entry here.
+const RECEIVER_STATS: [Stat<Inbound>; 11] = [
     series("frames decoded", "1/s", |now, was, s| Some((now.frames_decoded - was.frames_decoded) / s?)),
     series("frames dropped", "1/s", |now, was, s| Some((now.frames_dropped - was.frames_dropped) / s?)),
     series("freezes", "", |now, _, _| Some(now.freeze_count)),
@@ -73,13 +74,13 @@ const OF_RECEIVER: [Shown<Inbound>; 11] = [
     series("PLIs", "1/s", |now, was, s| Some((now.pli_count - was.pli_count) / s?)),
 ];
 
-/// The signals of a Chromium that sends.
-pub const SENDS: &[SignalSpec] = &specs(&OF_SENDER);
+/// The signals of a Chromium sender.
+pub const SENDER_SIGNALS: &[SignalSpec] = &specs(&SENDER_STATS);
 
-/// The signals of a Chromium that receives.
-pub const RECEIVES: &[SignalSpec] = &specs(&OF_RECEIVER);
+/// The signals of a Chromium receiver.
+pub const RECEIVER_SIGNALS: &[SignalSpec] = &specs(&RECEIVER_STATS);
 
-const fn specs<T, const N: usize>(shown: &[Shown<T>; N]) -> [SignalSpec; N] {
+const fn specs<T, const N: usize>(shown: &[Stat<T>; N]) -> [SignalSpec; N] {
     let mut specs = [SignalSpec::series("", ""); N];
     let mut index = 0;
     while index < N {
@@ -93,38 +94,38 @@ fn mean(sum: f64, n: f64) -> Option<f64> {
     (n > 0.0).then_some(sum / n)
 }
 
-/// Bytes of a packet that Chromium counts neither as payload nor as header: IP, UDP, and SRTP's tag.
+/// Bytes of a packet that Chromium counts neither as payload nor as header: IP, UDP, and the SRTP tag.
 const UNCOUNTED: u64 = IP_UDP_HEADERS.as_bytes() + SRTP_TAG as u64;
 
-/// What SRTP adds to each packet (AES-CM with HMAC-SHA1-80).
+/// Bytes that SRTP adds to each packet (AES-CM with HMAC-SHA1-80).
 pub const SRTP_TAG: usize = 10;
 
-/// No row is told later than this after its time: the track puts rows of many threads in order within a second.
-pub const OLDEST: TimeDelta = TimeDelta::from_millis(700);
+/// Largest age of an event when it is emitted. The track sorts the events of all threads within one second.
+pub const MAX_EVENT_AGE: TimeDelta = TimeDelta::from_millis(700);
 
-/// How far the connection of an end is, of the W3C's `RTCPeerConnectionState` what matters.
+/// The state of a connection, reduced from the W3C's `RTCPeerConnectionState`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub enum State {
-    /// Media can go.
+pub enum ConnectionState {
+    /// Media can be sent.
     #[serde(rename = "connected")]
-    Up,
-    /// The other end could not be reached, or no longer.
+    Connected,
+    /// The other endpoint cannot be reached.
     #[serde(rename = "failed")]
     Failed,
-    /// Not yet, or not at the moment.
+    /// Not connected yet, or temporarily disconnected.
     #[default]
     #[serde(other)]
     Waiting,
 }
 
-/// One look at an end, as the page hands it over. Names are those of the W3C's identifiers for statistics.
+/// One sample of an endpoint's statistics, as the page returns it. Field names follow the W3C's webrtc-stats identifiers.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Look {
-    /// When, ms since 1970.
+pub struct StatsSample {
+    /// Sample time, ms since 1970.
     now: f64,
-    /// How far the connection is.
-    pub state: State,
+    /// State of the connection.
+    pub state: ConnectionState,
     pair: Option<Pair>,
     outbound: Option<Outbound>,
     remote: Option<Remote>,
@@ -179,83 +180,88 @@ struct Inbound {
     pli_count: f64,
 }
 
-/// What a sender says of itself.
+/// The sender's part of a sample.
 #[derive(Clone, Debug, Default)]
-struct Sending {
+struct SenderSample {
     pair: Pair,
     outbound: Outbound,
 }
 
-impl Look {
-    /// Reads what the page says; nothing of it where it is no look.
+impl StatsSample {
+    /// Reads the page's result. A value of another form gives an empty sample.
     pub fn read(value: Value) -> Self {
         serde_json::from_value(value).unwrap_or_default()
     }
 }
 
-/// One end's statistics over time.
+/// Converts the successive samples of one endpoint.
 #[derive(Clone, Debug)]
-pub struct Statistics {
+pub struct StatsTracker {
     flow: FlowId,
-    /// When the last look was, ms since 1970; none: there was none.
-    looked: Option<f64>,
-    sending: Sending,
+    /// Time of the previous sample, ms since 1970.
+    last_sample: Option<f64>,
+    sender: SenderSample,
     remote: Remote,
     inbound: Inbound,
 }
 
-impl Statistics {
-    /// Of an end of this flow.
+impl StatsTracker {
+    /// Creates a tracker for an endpoint of this flow.
     pub fn new(flow: FlowId) -> Self {
-        let (sending, remote, inbound) = Default::default();
-        Self { flow, looked: None, sending, remote, inbound }
+        let (sender, remote, inbound) = Default::default();
+        Self { flow, last_sample: None, sender, remote, inbound }
     }
 
-    /// What a look at time `at` adds; `of_stamp` says which time a stamp of the page's clock is, in ms since 1970.
-    pub fn looked(&mut self, at: Time, look: Look, of_stamp: impl Fn(f64) -> Time, tell: &mut dyn FnMut(Row)) {
-        let seconds = self.looked.map(|before| (look.now - before) / 1e3).filter(|seconds| *seconds > 0.0);
-        self.looked = Some(look.now);
-        if let Some(outbound) = look.outbound {
-            let now = Sending { pair: look.pair.unwrap_or_default(), outbound };
-            let was = std::mem::replace(&mut self.sending, now);
-            self.decision(at, &was.outbound, seconds, tell);
-            self.signals(at, HalfName::Send, &OF_SENDER, (&self.sending, &was), seconds, tell);
+    /// Emits the events of a sample taken at `at`. `time_of` converts a time of the page, ms since 1970, to run time.
+    pub fn update(
+        &mut self,
+        at: Time,
+        sample: StatsSample,
+        time_of: impl Fn(f64) -> Time,
+        emit: &mut dyn FnMut(EventRecord),
+    ) {
+        let seconds = self.last_sample.map(|before| (sample.now - before) / 1e3).filter(|seconds| *seconds > 0.0);
+        self.last_sample = Some(sample.now);
+        if let Some(outbound) = sample.outbound {
+            let now = SenderSample { pair: sample.pair.unwrap_or_default(), outbound };
+            let was = std::mem::replace(&mut self.sender, now);
+            self.decision(at, &was.outbound, seconds, emit);
+            self.signals(at, HalfName::Send, &SENDER_STATS, (&self.sender, &was), seconds, emit);
         }
-        if let Some(now) = look.remote.filter(|now| now.timestamp > self.remote.timestamp) {
+        if let Some(now) = sample.remote.filter(|now| now.timestamp > self.remote.timestamp) {
             let was = std::mem::replace(&mut self.remote, now);
-            // The stamp is that of the report.
-            self.report(of_stamp(now.timestamp).clamp(at - OLDEST, at), &was, tell);
+            self.report(time_of(now.timestamp).clamp(at - MAX_EVENT_AGE, at), &was, emit);
         }
-        if let Some(now) = look.inbound {
+        if let Some(now) = sample.inbound {
             let was = std::mem::replace(&mut self.inbound, now);
-            self.signals(at, HalfName::Receive, &OF_RECEIVER, (&self.inbound, &was), seconds, tell);
+            self.signals(at, HalfName::Receive, &RECEIVER_STATS, (&self.inbound, &was), seconds, emit);
         }
     }
 
-    /// Whether the processor limited what a sender sent, at the last look.
+    /// Returns whether the CPU limited the encoder in the last sample.
     pub fn is_limited_by_cpu(&self) -> bool {
-        self.sending.outbound.quality_limitation_reason.as_deref() == Some("cpu")
+        self.sender.outbound.quality_limitation_reason.as_deref() == Some("cpu")
     }
 
-    /// The target is the encoder's, with the headers that the packets of the last second had. The pacer's rate is not told.
-    fn decision(&self, at: Time, was: &Outbound, seconds: Option<f64>, tell: &mut dyn FnMut(Row)) {
-        let now = &self.sending.outbound;
+    /// Emits the encoder's target plus the headers sent since the previous sample. Chromium does not report the pacing rate.
+    fn decision(&self, at: Time, was: &Outbound, seconds: Option<f64>, emit: &mut dyn FnMut(EventRecord)) {
+        let now = &self.sender.outbound;
         let (Some(target), Some(seconds)) = (now.target_bitrate, seconds) else { return };
         let packets = now.packets_sent - was.packets_sent;
         let headers = now.header_bytes_sent - was.header_bytes_sent + packets * UNCOUNTED as f64;
         let target = Rate::from_bps_f64(target + headers.max(0.0) * 8.0 / seconds);
-        tell(Row::Decision { at, flow: self.flow, target, pacing: target });
+        emit(EventRecord::Decision { at, flow: self.flow, target, pacing: target });
     }
 
-    /// What the receiver reported since: of several reports the mean round trip.
-    fn report(&self, at: Time, was: &Remote, tell: &mut dyn FnMut(Row)) {
+    /// Emits the receiver reports since the previous sample; several round-trip times are averaged.
+    fn report(&self, at: Time, was: &Remote, emit: &mut dyn FnMut(EventRecord)) {
         let (now, flow) = (&self.remote, self.flow);
         let n = now.round_trip_time_measurements - was.round_trip_time_measurements;
         if let Some(rtt) = mean(now.total_round_trip_time - was.total_round_trip_time, n) {
-            tell(Row::RoundTrip { at, flow, rtt: TimeDelta::from_secs_f64(rtt) });
+            emit(EventRecord::RoundTrip { at, flow, rtt: TimeDelta::from_secs_f64(rtt) });
         }
         if let Some(fraction) = now.fraction_lost {
-            tell(Row::FractionLost { at, flow, fraction });
+            emit(EventRecord::FractionLost { at, flow, fraction });
         }
     }
 
@@ -263,14 +269,14 @@ impl Statistics {
         &self,
         at: Time,
         half: HalfName,
-        shown: &[Shown<T>],
+        shown: &[Stat<T>],
         (now, was): (&T, &T),
         seconds: Option<f64>,
-        tell: &mut dyn FnMut(Row),
+        emit: &mut dyn FnMut(EventRecord),
     ) {
-        for (index, Shown { value, .. }) in shown.iter().enumerate() {
+        for (index, Stat { value, .. }) in shown.iter().enumerate() {
             if let Some(value) = value(now, was, seconds).filter(|value| value.is_finite()) {
-                tell(Row::Signal { at, flow: self.flow, half, signal: index as u8, value });
+                emit(EventRecord::Signal { at, flow: self.flow, half, signal: index as u8, value });
             }
         }
     }
@@ -281,28 +287,29 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(looks: &[(i64, Value)]) -> Vec<Row> {
-        let (mut statistics, mut rows) = (Statistics::new(FlowId(2)), Vec::new());
-        for (second, look) in looks {
-            let of_stamp = |ms: f64| Time::from_millis(ms as i64 - 5_000);
-            statistics.looked(Time::from_secs(*second), Look::read(look.clone()), of_stamp, &mut |row| rows.push(row));
+    fn events(samples: &[(i64, Value)]) -> Vec<EventRecord> {
+        let (mut tracker, mut events) = (StatsTracker::new(FlowId(2)), Vec::new());
+        for (second, sample) in samples {
+            let time_of = |ms: f64| Time::from_millis(ms as i64 - 5_000);
+            let (at, sample) = (Time::from_secs(*second), StatsSample::read(sample.clone()));
+            tracker.update(at, sample, time_of, &mut |event| events.push(event));
         }
-        rows
+        events
     }
 
-    fn signal(rows: &[Row], half: HalfName, name: &str) -> Vec<f64> {
-        let table = if half == HalfName::Send { SENDS } else { RECEIVES };
+    fn signal(rows: &[EventRecord], half: HalfName, name: &str) -> Vec<f64> {
+        let table = if half == HalfName::Send { SENDER_SIGNALS } else { RECEIVER_SIGNALS };
         let index = table.iter().position(|spec| spec.name == name).unwrap() as u8;
-        let value = |row: &Row| match *row {
-            Row::Signal { half: of, signal, value, .. } if (of, signal) == (half, index) => Some(value),
+        let value = |row: &EventRecord| match *row {
+            EventRecord::Signal { half: of, signal, value, .. } if (of, signal) == (half, index) => Some(value),
             _ => None,
         };
         rows.iter().filter_map(value).collect()
     }
 
-    /// In a second 100 packets left with 1600 bytes of RTP headers: 300 kbit/s and (1600 + 100 x 38) x 8 bit/s.
+    /// 100 packets per second with 1600 bytes of RTP headers: 300 kbit/s and (1600 + 100 x 38) x 8 bit/s.
     #[test]
-    fn a_sender_becomes_decisions_reports_and_signals() {
+    fn converts_sender_statistics() {
         let look = |now: u32, packets: u32, reports: u32, reported: u32| {
             json!({
                 "now": now,
@@ -319,19 +326,31 @@ mod tests {
                 "inbound": null,
             })
         };
-        let rows = told(&[(1, look(6000, 10, 1, 5900)), (2, look(7000, 110, 3, 6200)), (3, look(8000, 110, 3, 6200))]);
+        let rows =
+            events(&[(1, look(6000, 10, 1, 5900)), (2, look(7000, 110, 3, 6200)), (3, look(8000, 110, 3, 6200))]);
         let (at, flow, target) = (Time::from_secs(2), FlowId(2), Rate::from_bps(300_000 + (1600 + 3800) * 8));
-        assert!(rows.contains(&Row::Decision { at, flow, target, pacing: target }), "{rows:?}");
+        assert!(rows.contains(&EventRecord::Decision { at, flow, target, pacing: target }), "{rows:?}");
         let (at, target) = (Time::from_secs(3), Rate::from_kbps(300));
-        assert!(rows.contains(&Row::Decision { at, flow, target, pacing: target }), "nothing was sent: {rows:?}");
-        assert_eq!(rows.iter().filter(|row| matches!(row, Row::Decision { .. })).count(), 2, "one look is no interval");
+        assert!(
+            rows.contains(&EventRecord::Decision { at, flow, target, pacing: target }),
+            "no packets, no headers: {rows:?}"
+        );
+        assert_eq!(
+            rows.iter().filter(|row| matches!(row, EventRecord::Decision { .. })).count(),
+            2,
+            "the first sample has no interval"
+        );
 
         let rtt = TimeDelta::from_millis(60);
-        // The second report was stamped 1.2 s, and 0.8 s old it is told as 0.7 s old.
-        let reported = [900, 1300].map(|ms| Row::RoundTrip { at: Time::from_millis(ms), flow, rtt });
-        let trips: Vec<Row> = rows.iter().filter(|row| matches!(row, Row::RoundTrip { .. })).copied().collect();
+        // The second report has the time 1.2 s. It is 0.8 s old, so its event gets the largest age, 0.7 s.
+        let reported = [900, 1300].map(|ms| EventRecord::RoundTrip { at: Time::from_millis(ms), flow, rtt });
+        let trips: Vec<EventRecord> =
+            rows.iter().filter(|row| matches!(row, EventRecord::RoundTrip { .. })).copied().collect();
         assert_eq!(trips, reported);
-        assert_eq!(rows.iter().filter(|row| matches!(row, Row::FractionLost { fraction: 0.25, .. })).count(), 2);
+        assert_eq!(
+            rows.iter().filter(|row| matches!(row, EventRecord::FractionLost { fraction: 0.25, .. })).count(),
+            2
+        );
 
         let of = |name| signal(&rows, HalfName::Send, name);
         assert_eq!(of("available outgoing bitrate"), [450e3; 3]);
@@ -342,30 +361,33 @@ mod tests {
     }
 
     #[test]
-    fn a_look_says_how_far_the_connection_is_and_what_limits_a_sender() {
-        let state = |look: Value| Look::read(look).state;
-        assert_eq!(state(json!({"state": "connected"})), State::Up);
-        assert_eq!(state(json!({"state": "failed"})), State::Failed);
-        assert_eq!(["new", "connecting", "disconnected"].map(|s| state(json!({"state": s}))), [State::Waiting; 3]);
-        assert_eq!(state(json!({})), State::Waiting);
+    fn reads_connection_state_and_cpu_limit() {
+        let state = |look: Value| StatsSample::read(look).state;
+        assert_eq!(state(json!({"state": "connected"})), ConnectionState::Connected);
+        assert_eq!(state(json!({"state": "failed"})), ConnectionState::Failed);
+        assert_eq!(
+            ["new", "connecting", "disconnected"].map(|s| state(json!({"state": s}))),
+            [ConnectionState::Waiting; 3]
+        );
+        assert_eq!(state(json!({})), ConnectionState::Waiting);
         let by = |reason: &str| {
-            let mut statistics = Statistics::new(FlowId(0));
-            let look = Look::read(json!({"now": 1, "outbound": {"qualityLimitationReason": reason}}));
-            statistics.looked(Time::ZERO, look, |_| Time::ZERO, &mut |_| {});
-            statistics.is_limited_by_cpu()
+            let mut tracker = StatsTracker::new(FlowId(0));
+            let sample = StatsSample::read(json!({"now": 1, "outbound": {"qualityLimitationReason": reason}}));
+            tracker.update(Time::ZERO, sample, |_| Time::ZERO, &mut |_| {});
+            tracker.is_limited_by_cpu()
         };
         assert_eq!(["cpu", "bandwidth", "none"].map(by), [true, false, false]);
     }
 
     #[test]
-    fn a_receiver_becomes_signals() {
+    fn converts_receiver_statistics() {
         let look = |now: u32, frames: u32, freezes: u32| {
             json!({"now": now, "pair": {}, "inbound": {
                 "framesDecoded": frames, "freezeCount": freezes, "totalFreezesDuration": 0.5 * freezes as f64,
                 "jitterBufferDelay": 0.04 * frames as f64, "jitterBufferEmittedCount": frames, "frameHeight": 360,
             }})
         };
-        let rows = told(&[(1, look(6000, 30, 0)), (2, look(8000, 80, 2))]);
+        let rows = events(&[(1, look(6000, 30, 0)), (2, look(8000, 80, 2))]);
         let of = |name| signal(&rows, HalfName::Receive, name);
         assert_eq!(
             (of("frames decoded"), of("freezes"), of("freeze time")),
@@ -374,7 +396,7 @@ mod tests {
         assert!(
             of("jitter buffer delay").iter().all(|ms| (39.9..40.1).contains(ms)) && of("frame height") == [360.0; 2]
         );
-        assert!(rows.iter().all(|row| matches!(row, Row::Signal { half: HalfName::Receive, .. })), "{rows:?}");
-        assert!(told(&[(1, json!(null)), (2, json!({"now": "never"}))]).is_empty(), "what is no look is nothing");
+        assert!(rows.iter().all(|row| matches!(row, EventRecord::Signal { half: HalfName::Receive, .. })), "{rows:?}");
+        assert!(events(&[(1, json!(null)), (2, json!({"now": "never"}))]).is_empty(), "ignores malformed samples");
     }
 }

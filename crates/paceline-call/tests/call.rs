@@ -1,16 +1,16 @@
-//! Calls with a real browser, each twenty seconds: that rows and numbers come, and that nothing stays behind.
+//! Calls with a real browser, twenty seconds each: events, statistics, and the removal of all processes and files.
 
 #![cfg(target_os = "linux")]
 
-#[path = "../examples/end/steps.rs"]
-mod steps;
+#[path = "../examples/endpoint/remb_steps.rs"]
+mod remb_steps;
 
 use paceline::Registry;
-use paceline_call::{BrowserWorld, registry};
+use paceline_call::{BrowserBackend, registry};
 use paceline_flow::IP_UDP_HEADERS;
-use paceline_lab::rows::{HalfName, PacketClass, Row, RowSink};
-use paceline_lab::scenario::{Changes, Origin, load};
-use paceline_lab::world::World;
+use paceline_netsim::backend::{Backend, BackendError};
+use paceline_records::{EventObserver, EventRecord, HalfName, PacketClass};
+use paceline_scenario::{Changes, Origin, load};
 #[cfg(feature = "video")]
 use paceline_units::Ecn;
 use paceline_units::{Rate, Time, TimeDelta};
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// A link of 1 Mbit/s that loses nothing.
+/// A call over a link of 1 Mbit/s without random loss.
 const CALL: &str = r#"
 id = "test/call"
 title = "A call"
@@ -37,46 +37,50 @@ controller = "chromium"
 encoder = { max = "2Mbps" }
 "#;
 
-/// Whether this machine can hold a call; says so if not, and fails where `PACELINE_REQUIRE` asks for both.
+/// Returns whether this machine can run calls; prints a note if not.
+///
+/// # Panics
+/// Calls are not available although `PACELINE_REQUIRE` lists `chromium` and `track`.
 fn possible() -> bool {
     let required = std::env::var("PACELINE_REQUIRE").unwrap_or_default();
     let required = ["chromium", "track"].iter().all(|one| required.split([',', ' ']).any(|r| r == *one));
-    let missing = BrowserWorld::missing();
+    let missing = BrowserBackend::missing();
     if let Some((cause, hint)) = &missing {
-        assert!(!required, "PACELINE_REQUIRE asks for calls: {cause}: {hint}");
+        assert!(!required, "PACELINE_REQUIRE requires calls: {cause}: {hint}");
         eprintln!("NOT TESTED: {cause}: {hint}");
     }
     missing.is_none()
 }
 
+/// The events and attachments of a run.
 #[derive(Default)]
-struct Kept {
-    rows: Vec<Row>,
+struct Recording {
+    events: Vec<EventRecord>,
     files: BTreeMap<String, usize>,
 }
 
-impl RowSink for Kept {
-    fn row(&mut self, row: &Row) {
-        self.rows.push(*row);
+impl EventObserver for Recording {
+    fn on_event(&mut self, event: &EventRecord) {
+        self.events.push(*event);
     }
     fn wants_signals(&self) -> bool {
         true
     }
-    fn wants_artefacts(&self) -> bool {
+    fn wants_attachments(&self) -> bool {
         true
     }
-    fn artefact(&mut self, name: &str, bytes: Vec<u8>) {
+    fn on_attachment(&mut self, name: &str, bytes: &[u8]) {
         self.files.insert(name.to_owned(), bytes.len());
     }
 }
 
-/// A call under this controller, so long.
-fn call(controller: &str, duration: &str) -> Kept {
+/// Runs a call with this controller.
+fn call(controller: &str, duration: &str) -> Recording {
     call_of(Registry::standard(), controller, duration, &[])
 }
 
-/// The same with a controller of this registry, and with some of the link's keys set.
-fn call_of(controllers: Registry, controller: &str, duration: &str, settings: &[&str]) -> Kept {
+/// Runs a call with a controller of this registry and with these overrides.
+fn call_of(controllers: Registry, controller: &str, duration: &str, settings: &[&str]) -> Recording {
     let registry = registry(controllers);
     let changes = Changes {
         controller: Some(controller.to_owned()),
@@ -87,17 +91,24 @@ fn call_of(controllers: Registry, controller: &str, duration: &str, settings: &[
             .collect(),
         ..Changes::default()
     };
-    let plan = load(&Origin::from_text("call", CALL), &changes, &registry).unwrap();
-    let mut kept = Kept::default();
-    BrowserWorld::default().run(&plan, &registry, 1, &mut kept).unwrap();
-    kept
+    let (recording, result) = run(CALL, &changes, &registry);
+    result.unwrap();
+    recording
 }
 
-impl Kept {
-    /// Mean rate that arrived from here on, kbit/s.
+/// Runs a scenario text and returns the events together with the outcome.
+fn run(text: &str, changes: &Changes, registry: &Registry) -> (Recording, Result<(), BackendError>) {
+    let scenario = load(&Origin::from_text("call", text), changes, registry).unwrap();
+    let mut recording = Recording::default();
+    let result = BrowserBackend::default().run(&scenario.plan, registry, 1, &mut recording);
+    (recording, result.map(|_| ()))
+}
+
+impl Recording {
+    /// Returns the mean received rate from this second on, kbit/s.
     fn rate(&self, from: i64) -> f64 {
-        let arrived = self.rows.iter().filter_map(|row| match row {
-            Row::Arrived { at, packet, .. } if *at >= Time::from_secs(from) && !packet.class.goes_back() => {
+        let arrived = self.events.iter().filter_map(|row| match row {
+            EventRecord::Arrived { at, packet, .. } if *at >= Time::from_secs(from) && !packet.class.goes_back() => {
                 Some(packet.size.as_bits())
             }
             _ => None,
@@ -105,66 +116,68 @@ impl Kept {
         arrived.sum::<u64>() as f64 / 1e3 / (20 - from) as f64
     }
 
-    fn count(&self, of: impl Fn(&Row) -> bool) -> usize {
-        self.rows.iter().filter(|row| of(row)).count()
+    fn count(&self, of: impl Fn(&EventRecord) -> bool) -> usize {
+        self.events.iter().filter(|row| of(row)).count()
     }
 
-    /// Values of a signal.
+    /// Returns the values of a signal.
     fn signal(&self, half: HalfName, index: u8) -> Vec<f64> {
         self.signal_between(half, index, Time::ZERO, Time::MAX)
     }
 
-    /// Values of a signal between two times.
+    /// Returns the values of a signal between two times.
     fn signal_between(&self, half: HalfName, index: u8, from: Time, to: Time) -> Vec<f64> {
-        let value = |row: &Row| match row {
-            Row::Signal { at, half: of, signal, value, .. } if (*of, *signal) == (half, index) => {
+        let value = |row: &EventRecord| match row {
+            EventRecord::Signal { at, half: of, signal, value, .. } if (*of, *signal) == (half, index) => {
                 (from..to).contains(at).then_some(*value)
             }
             _ => None,
         };
-        self.rows.iter().filter_map(value).collect()
+        self.events.iter().filter_map(value).collect()
     }
 
-    /// What every call comes to, whoever is at its ends.
-    fn is_a_call(&self) {
-        assert!(self.rows.is_sorted_by_key(|row| row.at()));
+    /// Checks what holds for every call of 20 s.
+    fn assert_valid_call(&self) {
+        assert!(self.events.is_sorted_by_key(|row| row.at()));
         let sent = PacketClass::ALL.map(|class| {
-            let of_class = |row: &Row| matches!(row, Row::Sent { packet, .. } if packet.class == class);
+            let of_class = |row: &EventRecord| matches!(row, EventRecord::Sent { packet, .. } if packet.class == class);
             (class.name(), self.count(of_class))
         });
         let rate = self.rate(8);
         assert!((300.0..=1010.0).contains(&rate), "{rate} kbit/s of 1000; packets: {sent:?}");
-        let frames: Vec<Time> = self.rows.iter().filter(|row| matches!(row, Row::Frame { .. })).map(Row::at).collect();
+        let frames: Vec<Time> =
+            self.events.iter().filter(|row| matches!(row, EventRecord::Frame { .. })).map(EventRecord::at).collect();
         assert!((250..=600).contains(&frames.len()), "{} frames in 20 s", frames.len());
-        // They come up to the end: what is left there is no longer than what counts as no freeze.
+        // Frames arrive until the end: the last gap is not a freeze.
         let last = &frames[frames.len() - 31..];
-        let (mean, left) = ((last[30] - last[0]) / 30, Time::from_secs(20) - last[30]);
+        let (mean, gap) = ((last[30] - last[0]) / 30, Time::from_secs(20) - last[30]);
         let most = mean + TimeDelta::from_millis(150);
-        assert!((TimeDelta::ZERO..=most).contains(&left), "{left} without a frame, one each {mean} before");
+        assert!((TimeDelta::ZERO..=most).contains(&gap), "last gap {gap}, mean {mean}");
     }
 }
 
 #[test]
-fn two_browsers() {
+fn chromium_calls_chromium() {
     if !possible() {
         return;
     }
-    let kept = call("chromium", "20s");
-    kept.is_a_call();
-    let decisions = kept.count(|row| matches!(row, Row::Decision { target, .. } if *target > Rate::from_kbps(50)));
+    let recording = call("chromium", "20s");
+    recording.assert_valid_call();
+    let decisions =
+        recording.count(|row| matches!(row, EventRecord::Decision { target, .. } if *target > Rate::from_kbps(50)));
     let (rtts, losses) = (
-        kept.count(|row| matches!(row, Row::RoundTrip { .. })),
-        kept.count(|row| matches!(row, Row::FractionLost { .. })),
+        recording.count(|row| matches!(row, EventRecord::RoundTrip { .. })),
+        recording.count(|row| matches!(row, EventRecord::FractionLost { .. })),
     );
     assert!(
         (14..=20).contains(&decisions) && (10..=20).contains(&rtts) && (10..=20).contains(&losses),
         "{decisions} decisions, {rtts} round trips, {losses} losses"
     );
-    assert!(kept.files.len() == 2 && kept.files.values().all(|len| *len > 1000), "{:?}", kept.files);
-    for row in &kept.rows {
+    assert!(recording.files.len() == 2 && recording.files.values().all(|len| *len > 1000), "{:?}", recording.files);
+    for row in &recording.events {
         match row {
-            Row::RoundTrip { rtt, .. } => assert!((45.0..=600.0).contains(&rtt.as_millis_f64()), "{row:?}"),
-            Row::Frame { at, captured, .. } => {
+            EventRecord::RoundTrip { rtt, .. } => assert!((45.0..=600.0).contains(&rtt.as_millis_f64()), "{row:?}"),
+            EventRecord::Frame { at, captured, .. } => {
                 assert!((20.0..=2000.0).contains(&(*at - *captured).as_millis_f64()), "{row:?}")
             }
             _ => {}
@@ -172,32 +185,31 @@ fn two_browsers() {
     }
 }
 
-/// Over a link that loses every packet the ends do not find each other, and a run without a call is none.
+/// A link that loses every packet.
 #[test]
-fn a_call_that_never_comes_up_breaks_the_run() {
+fn run_fails_if_a_call_does_not_connect() {
     if !possible() {
         return;
     }
     let text = CALL.replace("[path.reverse]", "loss = \"100%\"\n[path.reverse]");
     let registry = registry(Registry::standard());
-    let plan = load(&Origin::from_text("never", &text), &Changes::default(), &registry).unwrap();
-    let mut kept = Kept::default();
-    let error = BrowserWorld::default().run(&plan, &registry, 1, &mut kept).unwrap_err();
-    assert!(error.to_string().contains("call `video`: the ends have not found each other"), "{error}");
-    let control = |row: &Row| matches!(row, Row::Dropped { packet, .. } if packet.class == PacketClass::SenderControl);
-    let (lost, last) = (kept.count(control), kept.rows.last().unwrap().at());
+    let (recording, result) = run(&text, &Changes::default(), &registry);
+    let error = result.unwrap_err();
+    assert!(error.to_string().contains("call `video`: the endpoints did not connect"), "{error}");
+    let control = |row: &EventRecord| matches!(row, EventRecord::Dropped { packet, .. } if packet.class == PacketClass::SenderControl);
+    let (lost, last) = (recording.count(control), recording.events.last().unwrap().at());
     assert!((10..=1000).contains(&lost), "{lost} checks were sent and lost");
-    assert!(kept.rows.is_sorted_by_key(|row| row.at()), "what was lost has its place in time, too");
-    assert!((Time::from_secs(9)..Time::from_secs(16)).contains(&last), "given up after 10 s: {last}");
+    assert!(recording.events.is_sorted_by_key(|row| row.at()), "drops are sorted by time");
+    assert!((Time::from_secs(9)..Time::from_secs(16)).contains(&last), "timeout after 10 s: {last}");
 }
 
-/// A process of this test of its own, with a folder of its own for temporary files.
-struct Victim {
+/// A child process that runs `calls_one_after_the_other` with its own folder for temporary files.
+struct CallProcess {
     child: Child,
     folder: PathBuf,
 }
 
-impl Victim {
+impl CallProcess {
     fn start(name: &str, calls: u32) -> Self {
         let folder = std::env::temp_dir().join(format!("calls-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -210,22 +222,22 @@ impl Victim {
         Self { child, folder }
     }
 
-    /// Its temporary files, and the processes that work on them and are not merely to be buried.
+    /// Returns its temporary files and its processes except zombies.
     fn left(&self) -> (Vec<PathBuf>, Vec<String>) {
         let files = std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         let folder = self.folder.to_str().unwrap().to_owned();
         let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
-            let place = entry.ok()?.path();
-            let words = std::fs::read_to_string(place.join("cmdline")).ok()?;
-            let surroundings = std::fs::read(place.join("environ")).unwrap_or_default();
-            let ours = words.contains(&folder) || String::from_utf8_lossy(&surroundings).contains(&folder);
-            (ours && !words.is_empty()).then(|| words.replace('\0', " "))
+            let process = entry.ok()?.path();
+            let command = std::fs::read_to_string(process.join("cmdline")).ok()?;
+            let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+            let ours = command.contains(&folder) || String::from_utf8_lossy(&environment).contains(&folder);
+            (ours && !command.is_empty()).then(|| command.replace('\0', " "))
         });
         (files, processes.collect())
     }
 
-    /// Waits until nothing is left of it but its folder.
-    fn leaves_nothing(self) {
+    /// Waits until its processes have ended and its folder is empty.
+    fn assert_cleaned_up(self) {
         let since = Instant::now();
         while since.elapsed() < Duration::from_secs(30) {
             if self.left() == (Vec::new(), Vec::new()) {
@@ -237,12 +249,12 @@ impl Victim {
     }
 }
 
-/// Of a test that fails, too, nothing stays.
-impl Drop for Victim {
+/// Cleans up after a failed test.
+impl Drop for CallProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Its browsers may write for a moment.
+        // Its browsers may still write for a moment.
         for _ in 0..50 {
             if std::fs::remove_dir_all(&self.folder).is_ok() {
                 break;
@@ -252,27 +264,27 @@ impl Drop for Victim {
     }
 }
 
-/// What this process holds: open files, threads, resident memory in MB.
-fn held() -> [usize; 3] {
+/// Returns the open files, threads and resident memory (MB) of this process.
+fn resources() -> [usize; 3] {
     let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = pages.split(' ').nth(1).unwrap().parse().unwrap();
     [count("fd"), count("task"), pages * 4 / 1024]
 }
 
-/// What the tests below run as a process of its own.
+/// Run by the tests below in a child process.
 #[test]
-#[ignore = "a part of other tests"]
+#[ignore = "part of other tests"]
 fn calls_one_after_the_other() {
     let calls: usize = std::env::var("CALLS").unwrap().parse().unwrap();
     let mut all = Vec::new();
     for _ in 0..calls {
-        let kept = call("chromium", "4s");
-        let frames = kept.count(|row| matches!(row, Row::Frame { .. }));
+        let recording = call("chromium", "4s");
+        let frames = recording.count(|row| matches!(row, EventRecord::Frame { .. }));
         assert!((10..=125).contains(&frames), "{frames} frames in 4 s");
-        // Threads that read from a browser end when it has.
+        // Threads that read from a browser end after the browser.
         std::thread::sleep(Duration::from_millis(500));
-        all.push(held());
+        all.push(resources());
     }
     let ([files, threads, memory], [files_then, threads_then, memory_then]) = (all[calls - 1], all[0]);
     assert!(
@@ -281,42 +293,42 @@ fn calls_one_after_the_other() {
     );
 }
 
-/// `PACELINE_CALLS` says how many; thirty take four minutes.
+/// `PACELINE_CALLS` sets the number of calls; thirty take four minutes.
 #[test]
-fn calls_leave_nothing_behind() {
+fn calls_remove_their_processes_and_files() {
     if !possible() {
         return;
     }
     let calls = std::env::var("PACELINE_CALLS").map_or(3, |calls| calls.parse().unwrap());
-    let mut victim = Victim::start("in-turn", calls);
-    assert!(victim.child.wait().unwrap().success());
-    victim.leaves_nothing();
+    let mut process = CallProcess::start("in-turn", calls);
+    assert!(process.child.wait().unwrap().success());
+    process.assert_cleaned_up();
 }
 
 #[test]
-fn a_call_that_is_killed_leaves_nothing_behind() {
+fn killed_call_is_cleaned_up() {
     if !possible() {
         return;
     }
-    let mut victim = Victim::start("killed", 1);
+    let mut process = CallProcess::start("killed", 1);
     let since = Instant::now();
-    let in_a_call = |victim: &Victim| {
-        let (_, processes) = victim.left();
-        processes.iter().filter(|words| words.contains("--type=renderer")).count() >= 2
+    let in_a_call = |process: &CallProcess| {
+        let (_, processes) = process.left();
+        processes.iter().filter(|command| command.contains("--type=renderer")).count() >= 2
     };
-    while !in_a_call(&victim) && since.elapsed() < Duration::from_secs(60) {
+    while !in_a_call(&process) && since.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert!(in_a_call(&victim), "{:?}", victim.left());
+    assert!(in_a_call(&process), "{:?}", process.left());
     std::thread::sleep(Duration::from_millis(1500));
-    victim.child.kill().unwrap();
-    victim.child.wait().unwrap();
-    victim.leaves_nothing();
+    process.child.kill().unwrap();
+    process.child.wait().unwrap();
+    process.assert_cleaned_up();
 }
 
-/// Two calls of different kinds, one each way, and a kernel's CUBIC beside them.
+/// Two calls with different controllers, one in each direction, with kernel CUBIC as cross traffic.
 #[test]
-fn several_calls_and_tcp() {
+fn calls_share_the_link_with_tcp() {
     if !possible() {
         return;
     }
@@ -334,12 +346,11 @@ kind = "tcp"
 start = "2s"
 "#;
     let registry = registry(Registry::standard());
-    let plan = load(&Origin::from_text("several", &text), &Changes::default(), &registry).unwrap();
-    let mut kept = Kept::default();
-    BrowserWorld::default().run(&plan, &registry, 1, &mut kept).unwrap();
+    let (recording, result) = run(&text, &Changes::default(), &registry);
+    result.unwrap();
     for (flow, name, least) in [(0, "video", 150), (1, "back", 150)] {
-        let of = |row: &&Row| matches!(row, Row::Frame { flow: id, .. } if id.0 == flow);
-        let frames: Vec<&Row> = kept.rows.iter().filter(of).collect();
+        let of = |row: &&EventRecord| matches!(row, EventRecord::Frame { flow: id, .. } if id.0 == flow);
+        let frames: Vec<&EventRecord> = recording.events.iter().filter(of).collect();
         assert!((least..=360).contains(&frames.len()), "{name}: {} frames", frames.len());
         let begins = Time::from_secs(flow as i64);
         assert!(
@@ -348,65 +359,64 @@ start = "2s"
             frames[0]
         );
     }
-    let read = |row: &Row| match row {
-        Row::Read { flow, size, .. } if flow.0 == 2 => size.as_bytes(),
+    let read = |row: &EventRecord| match row {
+        EventRecord::Read { flow, size, .. } if flow.0 == 2 => size.as_bytes(),
         _ => 0,
     };
-    let read: u64 = kept.rows.iter().map(read).sum();
+    let read: u64 = recording.events.iter().map(read).sum();
     assert!((300_000..4_000_000).contains(&read), "TCP read {read} bytes of 3 Mbit/s");
 }
 
-/// Chromium sends no more than our receiver says, and follows it.
 #[test]
-fn a_browser_that_our_receiver_steers() {
+fn chromium_follows_remb_of_a_local_receiver() {
     if !possible() {
         return;
     }
-    let kept = call("gcc-2016", "20s");
-    kept.is_a_call();
-    let rembs = kept.count(|row| matches!(row, Row::Remb { .. }));
-    let available = kept.signal(HalfName::Send, 0);
+    let recording = call("gcc-2016", "20s");
+    recording.assert_valid_call();
+    let rembs = recording.count(|row| matches!(row, EventRecord::Remb { .. }));
+    let available = recording.signal(HalfName::Send, 0);
     assert!((15..=200).contains(&rembs), "{rembs} REMBs");
     let followed = available.iter().filter(|bps| (100e3..=1.5e6).contains(*bps)).count();
     assert!((14..=20).contains(&available.len()) && followed + 2 >= available.len(), "{available:?}");
-    let gradients = kept.count(|row| matches!(row, Row::Signal { half: HalfName::Receive, .. }));
-    assert!((1000..=50_000).contains(&gradients), "our half shows itself: {gradients}");
+    let gradients = recording.count(|row| matches!(row, EventRecord::Signal { half: HalfName::Receive, .. }));
+    assert!((1000..=50_000).contains(&gradients), "signals of the local half: {gradients}");
 }
 
-/// Chromium's estimate is what our receiver asks for, within 1 % and two seconds, four when it rises; and over five seconds
-/// it sends what a video of that rate comes to: less at the lowest, where its smallest picture is not worth 150 kbit/s.
+/// Chromium's estimate reaches the REMB within 1 % after two seconds, or four after an increase. Over five seconds it sends
+/// close to that rate; at 150 kbit/s it sends less, because its smallest picture needs less.
 #[test]
-fn a_browser_sends_what_our_receiver_asks_for() {
+fn chromium_sends_at_the_rate_of_remb() {
     if !possible() {
         return;
     }
-    // kbit/s, from the second on, and the least share of it that is sent.
-    const ASKED: [(u64, i64, f64); 4] = [(300, 0, 0.80), (1000, 14, 0.90), (150, 28, 0.60), (300, 42, 0.80)];
+    // REMB, kbit/s; its start, s; the smallest share of it that is sent.
+    const SCHEDULE: [(u64, i64, f64); 4] = [(300, 0, 0.80), (1000, 14, 0.90), (150, 28, 0.60), (300, 42, 0.80)];
     const END: i64 = 56;
     let mut controllers = Registry::standard();
-    controllers.add(steps::remb(
-        ASKED.iter().map(|(kbps, at, _)| (TimeDelta::from_secs(*at), Rate::from_kbps(*kbps))).collect(),
+    controllers.add(remb_steps::remb(
+        SCHEDULE.iter().map(|(kbps, at, _)| (TimeDelta::from_secs(*at), Rate::from_kbps(*kbps))).collect(),
     ));
-    let kept = call_of(controllers, "remb", &format!("{END}s"), &["path.forward.capacity=3Mbps"]);
-    // The steps count from the first packet on.
-    let begin = kept.rows.iter().find_map(|row| match row {
-        Row::Arrived { at, packet, .. } if packet.class == PacketClass::Media => Some(*at),
+    let recording = call_of(controllers, "remb", &format!("{END}s"), &["path.forward.capacity=3Mbps"]);
+    // The schedule starts with the first packet.
+    let begin = recording.events.iter().find_map(|row| match row {
+        EventRecord::Arrived { at, packet, .. } if packet.class == PacketClass::Media => Some(*at),
         _ => None,
     });
     let begin = begin.unwrap();
-    for (step, (kbps, at, least)) in ASKED.into_iter().enumerate() {
-        let rises = step > 0 && ASKED[step - 1].0 < kbps;
+    for (step, (kbps, at, least)) in SCHEDULE.into_iter().enumerate() {
+        let rises = step > 0 && SCHEDULE[step - 1].0 < kbps;
         let from = begin + TimeDelta::from_secs(at + if rises { 4 } else { 2 });
-        let to = ASKED.get(step + 1).map_or(Time::from_secs(END - 1), |next| begin + TimeDelta::from_secs(next.1));
-        let available: Vec<f64> = kept.signal_between(HalfName::Send, 0, from, to);
+        let to = SCHEDULE.get(step + 1).map_or(Time::from_secs(END - 1), |next| begin + TimeDelta::from_secs(next.1));
+        let available: Vec<f64> = recording.signal_between(HalfName::Send, 0, from, to);
         let off = available.iter().map(|bps| bps / kbps as f64 / 1e3).collect::<Vec<_>>();
         let mut window = from;
         let mut shares = Vec::new();
         while window + TimeDelta::from_secs(5) <= to {
             let until = window + TimeDelta::from_secs(5);
-            let sent = kept.rows.iter().filter_map(|row| match row {
-                Row::Sent { at, packet, .. } if (window..until).contains(at) && !packet.class.goes_back() => {
-                    // What REMB counts: RTP packets, without the headers below them.
+            let sent = recording.events.iter().filter_map(|row| match row {
+                EventRecord::Sent { at, packet, .. } if (window..until).contains(at) && !packet.class.goes_back() => {
+                    // REMB counts RTP packets without IP and UDP headers.
                     Some(packet.size.saturating_sub(IP_UDP_HEADERS).as_bits())
                 }
                 _ => None,
@@ -415,39 +425,39 @@ fn a_browser_sends_what_our_receiver_asks_for() {
             window += TimeDelta::from_secs(1);
         }
         let within = off.iter().all(|off| (0.99..=1.01).contains(off));
-        assert!((6..=13).contains(&off.len()) && within, "asked for {kbps}: available {off:.3?} of it");
+        assert!((6..=13).contains(&off.len()) && within, "REMB {kbps} kbit/s: available share {off:.3?}");
         let within = shares.iter().all(|share| (least..=1.05).contains(share));
-        assert!((4..=9).contains(&shares.len()) && within, "asked for {kbps}: sent in 5 s {shares:.3?} of it");
+        assert!((4..=9).contains(&shares.len()) && within, "REMB {kbps} kbit/s: share sent in 5 s {shares:.3?}");
     }
 }
 
-/// Our end sends what a real encoder makes of the camera; the browser reports each packet, and shows the pictures.
+/// A local sender with a real encoder; Chromium reports each packet and renders the frames.
 #[cfg(feature = "video")]
 #[test]
-fn a_browser_that_our_sender_sends_to() {
+fn chromium_receives_from_a_local_sender() {
     if !possible() {
         return;
     }
-    let kept = call("gcc-tfb", "20s");
-    kept.is_a_call();
-    let targets = kept.count(|row| matches!(row, Row::Decision { target, .. } if *target > Rate::from_kbps(50)));
+    let recording = call("gcc-tfb", "20s");
+    recording.assert_valid_call();
+    let targets =
+        recording.count(|row| matches!(row, EventRecord::Decision { target, .. } if *target > Rate::from_kbps(50)));
     assert!((50..=2000).contains(&targets), "{targets} decisions");
-    let decoded = kept.signal(HalfName::Receive, 0);
+    let decoded = recording.signal(HalfName::Receive, 0);
     let shown = decoded.iter().filter(|fps| (5.0..=40.0).contains(*fps)).count();
     assert!((14..=20).contains(&decoded.len()) && shown + 2 >= decoded.len(), "frames decoded: {decoded:?}");
 }
 
-/// Media of our sender has its controller's codepoint on the link, and nothing else has.
 #[cfg(feature = "video")]
 #[test]
-fn a_browser_that_our_sender_marks_its_media_for() {
+fn only_media_carries_the_controllers_ecn_codepoint() {
     if !possible() {
         return;
     }
-    let kept = call("scream", "6s");
+    let recording = call("scream", "6s");
     let came = |media: bool, wanted: Ecn| {
-        kept.count(|row| {
-            let Row::Arrived { packet, ecn, .. } = row else { return false };
+        recording.count(|row| {
+            let EventRecord::Arrived { packet, ecn, .. } = row else { return false };
             let is_media = !matches!(packet.class, PacketClass::SenderControl | PacketClass::ReceiverControl);
             (is_media, *ecn) == (media, wanted)
         })

@@ -1,4 +1,4 @@
-//! The browser's process.
+//! The browser process.
 
 use crate::page::Page;
 use crate::pipe::Pipe;
@@ -10,11 +10,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Chromium reads the protocol from descriptor 3 and answers on 4, and ends when 3 does: also where we are killed. The rest of
-/// what it says is talk. `nice` complains where it may not go up and runs it all the same.
+/// Starts Chromium with the protocol on descriptors 3 (commands) and 4 (replies). Chromium ends when descriptor 3 closes, also
+/// if this process is killed. `nice` only prints a warning if it may not raise the priority.
 const START: &str = r#"exec nice -n "$NICE" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#;
 
-/// What every browser is told: nothing of its own accord on the network, and pages that nobody sees are as awake as others.
+/// Arguments of every browser: no background network access, and no throttling of hidden pages.
 const ARGUMENTS: [&str; 16] = [
     "--headless=new",
     "--no-sandbox",
@@ -37,19 +37,19 @@ const ARGUMENTS: [&str; 16] = [
 /// A running Chromium and its files.
 pub struct Browser {
     pipe: Pipe,
-    // In this order, so that its files go and it is ended, then buried.
+    // `None` only while the browser is dropped.
     scratch: Option<Scratch>,
     child: Child,
 }
 
 impl Browser {
-    /// Starts the one that is installed, its profile in `scratch`, in the network namespace of the calling thread. `nice`: how
-    /// much it gives way, or below zero does not.
+    /// Starts the installed Chromium with its profile in `scratch`, in the network namespace of the calling thread. `nice` is
+    /// the niceness of its processes.
     ///
     /// # Errors
-    /// There is none, or the system refuses.
+    /// Chromium is not installed or cannot be started.
     pub fn start(mut scratch: Scratch, nice: i8, arguments: &[String]) -> Result<Self, Error> {
-        let none = || Error::Start(io::Error::new(io::ErrorKind::NotFound, "none is installed"));
+        let none = || Error::Start(io::Error::new(io::ErrorKind::NotFound, "it is not installed"));
         let program = installed().ok_or_else(none)?;
         let mut child = Command::new("sh")
             .args(["-c", START, "sh"])
@@ -57,7 +57,7 @@ impl Browser {
             .args(ARGUMENTS)
             .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
             .args(arguments)
-            // It makes temporary files of its own, and some in whoever's home.
+            // Chromium writes temporary files and files in the home folder.
             .env("TMPDIR", scratch.path())
             .env("HOME", scratch.path())
             .env("NICE", nice.to_string())
@@ -66,23 +66,23 @@ impl Browser {
             .process_group(0)
             .spawn()
             .map_err(Error::Start)?;
-        let employed = scratch.employ(child.id());
-        let (to, from) = (child.stdin.take().expect("it is a pipe"), child.stdout.take().expect("it is a pipe"));
+        let registered = scratch.kill_on_drop(child.id());
+        let (to, from) = (child.stdin.take().expect("stdio is piped"), child.stdout.take().expect("stdio is piped"));
         let browser = Self { pipe: Pipe::new(to, from), scratch: Some(scratch), child };
-        employed.map_err(Error::Start)?;
+        registered.map_err(Error::Start)?;
         browser.call("Browser.getVersion", json!({}))?;
         Ok(browser)
     }
 
-    /// Where its files are, and what else it was given.
+    /// Returns the folder of its files.
     pub fn folder(&self) -> &Path {
-        self.scratch.as_ref().expect("it is there until the end").path()
+        self.scratch.as_ref().expect("present until drop").path()
     }
 
-    /// Opens a page in a window of its own.
+    /// Opens a page in a new window.
     ///
     /// # Errors
-    /// The browser does not.
+    /// Chromium refuses or does not reply.
     pub fn open(&self, url: &str) -> Result<Page, Error> {
         let made = self.call("Target.createTarget", json!({"url": "about:blank", "newWindow": true}))?;
         let target = made["targetId"].as_str().unwrap_or_default().to_owned();
@@ -93,15 +93,15 @@ impl Browser {
         Ok(page)
     }
 
-    /// Calls a method of the protocol that is not of a page.
+    /// Calls a protocol method of the browser.
     ///
     /// # Errors
-    /// Chromium does not do it.
+    /// Chromium refuses or does not reply.
     pub fn call(&self, method: &str, parameters: Value) -> Result<Value, Error> {
         self.pipe.call("", method, parameters)
     }
 
-    /// Its process.
+    /// Returns its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -109,9 +109,9 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Not yet buried, its number is nobody else's when the janitor ends it.
+        // The process is not reaped yet, so its id cannot be reused before the cleaner kills it.
         self.scratch = None;
-        // Where the janitor was killed, nobody has ended it.
+        // In case the cleaner was killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,8 +1,8 @@
 //! A headless Chromium, driven over the DevTools protocol.
 //!
-//! [`Browser::start`] runs one with its files in a [`Scratch`] folder, [`Browser::open`] opens a page in it, and a [`Page`]
-//! evaluates, takes pictures and listens. A browser is started in the network namespace of the calling thread. Nothing of
-//! it is left when its value goes, nor when the process is killed that has it.
+//! [`Browser::start`] starts a browser with its files in a [`Scratch`] folder, and [`Browser::open`] opens a page. A [`Page`]
+//! evaluates scripts, takes screenshots and receives events. A browser runs in the network namespace of the calling thread.
+//! Its processes and files are removed when the value is dropped and when the calling process is killed.
 #![cfg(unix)]
 
 mod browser;
@@ -17,51 +17,53 @@ pub use scratch::Scratch;
 use std::io;
 use std::path::PathBuf;
 
-/// Where it is called what.
-const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// Names of the program on different systems.
+const PROGRAM_NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// The program, if there is one on the path.
+/// Returns the path of Chromium if it is installed on the PATH.
 pub fn installed() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).flat_map(|dir| NAMES.map(|name| dir.join(name))).find(|program| program.is_file())
+    std::env::split_paths(&path)
+        .flat_map(|dir| PROGRAM_NAMES.map(|name| dir.join(name)))
+        .find(|program| program.is_file())
 }
 
-/// For tests: the program, if it is installed. Says aloud that a test does less without it.
+/// Returns the path of Chromium for a test, or prints a note that the test is skipped.
 ///
 /// # Panics
-/// It is not, and `PACELINE_REQUIRE` asks for `chromium`.
+/// Chromium is not installed although `PACELINE_REQUIRE` lists `chromium`.
 pub fn required() -> Option<PathBuf> {
     let found = installed();
     let required = std::env::var("PACELINE_REQUIRE").is_ok_and(|list| list.split([',', ' ']).any(|r| r == "chromium"));
-    assert!(found.is_some() || !required, "PACELINE_REQUIRE asks for chromium, and none is installed");
+    assert!(found.is_some() || !required, "PACELINE_REQUIRE requires chromium, which is not installed");
     if found.is_none() {
-        eprintln!("NOT TESTED: no Chromium is installed, so no page was opened");
+        eprintln!("NOT TESTED: Chromium is not installed");
     }
     found
 }
 
-/// What went wrong with a browser.
+/// An error of a browser.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system does not let it be started.
+    /// It cannot be started.
     #[error("Chromium cannot be started: {0}")]
     Start(#[source] io::Error),
-    /// It ended, or was ended.
-    #[error("Chromium is gone")]
+    /// Its process ended.
+    #[error("Chromium has ended")]
     Gone,
-    /// It does not answer.
-    #[error("Chromium has not answered `{0}` in time")]
+    /// It does not reply.
+    #[error("Chromium did not reply to `{0}` in time")]
     Late(String),
-    /// It does not do what it was asked.
+    /// It refuses a command.
     #[error("Chromium refuses `{method}`: {cause}")]
     Refused {
-        /// The method of the protocol.
+        /// The protocol method.
         method: String,
-        /// What it says.
+        /// Chromium's error message.
         cause: String,
     },
-    /// Script in a page threw.
+    /// A script in a page threw an exception.
     #[error("script in a page: {0}")]
     Script(String),
 }

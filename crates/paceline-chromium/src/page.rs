@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long a page may take to load.
-const LOADING: Duration = Duration::from_secs(30);
+/// Longest time to load a page.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A page: clones are the same one.
+/// A page. Clones refer to the same page.
 #[derive(Clone)]
 pub struct Page {
     pipe: Pipe,
@@ -23,10 +23,10 @@ impl Page {
         Self { pipe, session }
     }
 
-    /// Goes to an address and waits until what is there has loaded. Whoever listened to the page is forgotten.
+    /// Opens an address and waits until it has loaded. Removes the page's listener.
     ///
     /// # Errors
-    /// Chromium does not, or not in time.
+    /// Chromium refuses, or the page does not load in time.
     pub fn navigate(&self, url: &str) -> Result<(), Error> {
         let (to, loaded) = mpsc::channel();
         self.listen(move |method, _| {
@@ -39,30 +39,30 @@ impl Page {
         if let Some(cause) = answer["errorText"].as_str() {
             return Err(Error::Refused { method: format!("Page.navigate to {url}"), cause: cause.to_owned() });
         }
-        let loaded = loaded.recv_timeout(LOADING);
-        self.pipe.leave(&self.session);
+        let loaded = loaded.recv_timeout(LOAD_TIMEOUT);
+        self.pipe.remove_listener(&self.session);
         loaded.map_err(|_| Error::Late(format!("Page.navigate to {url}")))
     }
 
-    /// Lets somebody hear the page's events by method and parameters, in place of who heard them before. It is called on
-    /// the thread that reads from Chromium, so it must not wait for an answer.
+    /// Sets the listener of the page's events (method and parameters); it replaces the previous one. The listener runs on
+    /// the thread that reads from Chromium, so it must not wait for a reply.
     pub fn listen(&self, listener: impl FnMut(&str, &Value) + Send + 'static) {
         let listener: Listener = Box::new(listener);
         self.pipe.listen(&self.session, listener);
     }
 
-    /// Calls a method of the protocol.
+    /// Calls a protocol method of the page.
     ///
     /// # Errors
-    /// Chromium does not do it.
+    /// Chromium refuses or does not reply.
     pub fn call(&self, method: &str, parameters: Value) -> Result<Value, Error> {
         self.pipe.call(&self.session, method, parameters)
     }
 
-    /// The value of an expression in the page; of a promise, what it comes to.
+    /// Evaluates an expression in the page and returns its value. A promise is awaited.
     ///
     /// # Errors
-    /// It threw, or Chromium does not answer.
+    /// The script throws, or Chromium does not reply.
     pub fn evaluate(&self, expression: &str) -> Result<Value, Error> {
         let wanted =
             json!({"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true});
@@ -71,32 +71,32 @@ impl Page {
             None => Ok(answer["result"]["value"].clone()),
             Some(details) => {
                 let text = details["exception"]["description"].as_str().or(details["text"].as_str());
-                Err(Error::Script(format!("`{}`: {}", shortened(expression), text.unwrap_or("it threw"))))
+                Err(Error::Script(format!("`{}`: {}", shortened(expression), text.unwrap_or("exception"))))
             }
         }
     }
 
-    /// A picture of the page below `top` and above `bottom`, px, as PNG.
+    /// Returns a PNG of the page between `top` and `bottom`, px.
     ///
     /// # Errors
-    /// Chromium takes none.
-    pub fn picture(&self, (width, top, bottom): (f64, f64, f64)) -> Result<Vec<u8>, Error> {
+    /// Chromium refuses or does not reply.
+    pub fn screenshot(&self, (width, top, bottom): (f64, f64, f64)) -> Result<Vec<u8>, Error> {
         let clip = json!({"x": 0, "y": top, "width": width, "height": bottom - top, "scale": 1});
         let wanted = json!({"format": "png", "clip": clip, "captureBeyondViewport": true});
         let answer = self.call("Page.captureScreenshot", wanted)?;
         bytes(&answer["data"]).ok_or_else(|| refused("Page.captureScreenshot"))
     }
 
-    /// Shows each picture of the page, as JPEG, to `seen` until the page goes: as they change, one in `every`, at most `width`
-    /// px wide, the next when `seen` has returned. It takes the place of who listened to the page.
+    /// Calls `on_frame` with a JPEG of the page when the page has changed: one of `every` frames, at most `width` px wide. The
+    /// next frame follows after `on_frame` has returned. Replaces the page's listener.
     ///
     /// # Errors
-    /// Chromium shows none.
+    /// Chromium refuses or does not reply.
     pub fn screencast(
         &self,
         width: u32,
         every: u32,
-        mut seen: impl FnMut(Vec<u8>) + Send + 'static,
+        mut on_frame: impl FnMut(Vec<u8>) + Send + 'static,
     ) -> Result<(), Error> {
         let page = self.clone();
         self.listen(move |method, parameters| {
@@ -104,7 +104,7 @@ impl Page {
                 return;
             }
             if let Some(picture) = bytes(&parameters["data"]) {
-                seen(picture);
+                on_frame(picture);
             }
             let acknowledged = json!({"sessionId": parameters["sessionId"]});
             let _ = page.pipe.send(&page.session, "Page.screencastFrameAck", acknowledged);
@@ -115,16 +115,16 @@ impl Page {
     }
 }
 
-/// Bytes that came as base64.
+/// Decodes base64 data.
 fn bytes(data: &Value) -> Option<Vec<u8>> {
     STANDARD.decode(data.as_str()?).ok()
 }
 
 fn refused(method: &str) -> Error {
-    Error::Refused { method: method.to_owned(), cause: "there is nothing in the answer".to_owned() }
+    Error::Refused { method: method.to_owned(), cause: "the reply has no data".to_owned() }
 }
 
-/// The beginning of a script, for a message.
+/// Shortens a script for an error message.
 fn shortened(script: &str) -> String {
     const MOST: usize = 80;
     let line: String = script.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! A browser does what it is asked, says when it cannot, and leaves nothing behind, also when it or we are killed.
+//! Browser control, error reporting, and cleanup after normal and forced ends.
 
 #![cfg(unix)]
 
@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Long enough for a loaded machine; nothing is asserted to take that long.
-const SOON: Duration = Duration::from_secs(20);
+/// Generous timeout for a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Processes that name the folder in their arguments and are not merely waiting to be buried.
+/// Returns the processes with the folder in their arguments, except zombies.
 fn working_in(folder: &Path) -> Vec<u32> {
     let folder = folder.to_str().unwrap();
     let ids = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
@@ -24,7 +24,7 @@ fn working_in(folder: &Path) -> Vec<u32> {
 
 fn gone(folder: &Path) -> bool {
     let since = Instant::now();
-    while since.elapsed() < SOON {
+    while since.elapsed() < TIMEOUT {
         if !folder.exists() && working_in(folder).is_empty() {
             return true;
         }
@@ -38,7 +38,7 @@ fn start() -> Browser {
 }
 
 #[test]
-fn a_page_computes_throws_and_is_seen() {
+fn page_evaluates_reports_errors_and_takes_pictures() {
     if required().is_none() {
         return;
     }
@@ -53,24 +53,28 @@ fn a_page_computes_throws_and_is_seen() {
     assert!(browser.open("file:///no/such/page").is_err());
 
     let other = browser.open("about:blank").unwrap();
-    assert_eq!(other.evaluate("document.title + (window.mine ?? 'none')").unwrap(), json!("none"), "pages are apart");
-    let png = page.picture((200.0, 0.0, 100.0)).unwrap();
+    assert_eq!(
+        other.evaluate("document.title + (window.mine ?? 'none')").unwrap(),
+        json!("none"),
+        "pages share no state"
+    );
+    let png = page.screenshot((200.0, 0.0, 100.0)).unwrap();
     assert!(png.starts_with(b"\x89PNG") && png.len() > 100);
     let (to, pictures) = mpsc::channel();
     page.screencast(320, 1, move |jpeg| drop(to.send(jpeg))).unwrap();
     page.evaluate("void setInterval(() => document.querySelector('h1').textContent = Math.random(), 50)").unwrap();
     for _ in 0..3 {
-        let jpeg = pictures.recv_timeout(SOON).unwrap();
-        assert!(jpeg.starts_with(&[0xFF, 0xD8]) && jpeg.len() > 100, "one after the other is a JPEG");
+        let jpeg = pictures.recv_timeout(TIMEOUT).unwrap();
+        assert!(jpeg.starts_with(&[0xFF, 0xD8]) && jpeg.len() > 100, "every frame is a JPEG");
     }
     let folder = browser.folder().to_path_buf();
     assert!(folder.join("profile").is_dir() && !working_in(&folder).is_empty());
     drop(browser);
-    assert!(!folder.exists() && gone(&folder), "it stayed: {:?}", working_in(&folder));
+    assert!(!folder.exists() && gone(&folder), "not removed: {:?}", working_in(&folder));
 }
 
 #[test]
-fn a_browser_that_dies_is_an_error_and_no_wait() {
+fn pending_calls_fail_if_the_browser_dies() {
     if required().is_none() {
         return;
     }
@@ -90,9 +94,9 @@ fn a_browser_that_dies_is_an_error_and_no_wait() {
     assert!(gone(&folder));
 }
 
-/// What [`killed_ourselves`] starts as a process of its own, which it kills.
+/// Run by [`killed_process_is_cleaned_up`] in a child process.
 #[test]
-#[ignore = "a part of the other test"]
+#[ignore = "part of another test"]
 fn victim() {
     let browser = start();
     let _page = browser.open("about:blank").unwrap();
@@ -101,7 +105,7 @@ fn victim() {
 }
 
 #[test]
-fn killed_ourselves() {
+fn killed_process_is_cleaned_up() {
     if required().is_none() {
         return;
     }
@@ -115,5 +119,5 @@ fn killed_ourselves() {
     assert!(folder.is_dir() && working_in(&folder).len() > 2, "{:?}", working_in(&folder));
     victim.kill().unwrap();
     victim.wait().unwrap();
-    assert!(gone(&folder), "left: {}, {:?}", folder.exists(), working_in(&folder));
+    assert!(gone(&folder), "not removed: {}, {:?}", folder.exists(), working_in(&folder));
 }

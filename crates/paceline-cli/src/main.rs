@@ -1,15 +1,18 @@
-//! The `paceline` command.
+//! The `paceline` command: arguments in, text or JSON out.
 //!
-//! Results go to stdout, talk and progress to stderr. Exit 0: done, and every assertion held; 1: it ran, an assertion
-//! failed, (`diff`) something moved or (`gap`) the worlds are not close; 2: bad input or usage; 3: the world was not available.
+//! Results go to stdout, messages and progress to stderr. Exit codes: 0: done, and every assertion passed; 1: done, and an
+//! assertion failed, `diff` found a difference, or `validate` found the worlds too far apart; 2: bad input or usage; 3: the
+//! world is not available.
 
 mod commands;
+mod errors;
 mod output;
 mod progress;
 mod table;
 mod worlds;
 
 use clap::{Parser, Subcommand};
+use miette::{Result, miette};
 use std::process::ExitCode;
 
 /// The command line.
@@ -23,21 +26,20 @@ struct Arguments {
 const FIRST_STEPS: &str = "\
 Three things to try first:
   paceline run mmsys16/table1                                   one call over a changing link
-  paceline compare mmsys16/table1 --controllers gcc-2016,fixed  two controllers on it
-  paceline reproduce mmsys16/table2                             a paper's table, published beside measured";
+  paceline compare mmsys16/table1 --controllers gcc-2016,fixed  two controllers on the same link
+  paceline reproduce mmsys16/table2                             a table of a paper, published beside measured";
 
 #[derive(Subcommand)]
 enum Command {
-    /// What there is: controllers and their parameters, scenarios, queues, losses, sources, trace formats, metrics.
+    /// Lists controllers and their parameters, scenarios, queues, losses, sources, trace formats and metrics.
     List(commands::list::Arguments),
     /// Runs a scenario.
     Run(commands::run::Arguments),
-    /// Holds a call: `run --world browser` for short, or with --watch a page to see it on and to move its link.
-    #[cfg(target_os = "linux")]
-    #[command(
+    /// Runs a call with a browser: `run --world browser`, or with --watch a live page that also controls the link.
+    #[cfg_attr(all(feature = "testbed", target_os = "linux"), command(
         mut_arg("world", |world| world.default_value("browser")),
         mut_arg("scenario", |scenario| scenario.required(false).default_value(commands::call::SCENARIO))
-    )]
+    ))]
     Call(commands::call::Arguments),
     /// Runs a scenario under several controllers, on the same seeds.
     Compare(commands::compare::Arguments),
@@ -47,52 +49,54 @@ enum Command {
     Reproduce(commands::reproduce::Arguments),
     /// Measures at each point of a grid, a list or a sample of settings.
     Sweep(commands::sweep::Arguments),
-    /// Says how far the simulator lies from a real path: the same runs in both.
-    Gap(commands::gap::Arguments),
-    /// Runs a command behind the network model as a real link, or joins UDP sockets through it.
-    #[cfg(target_os = "linux")]
+    /// Compares the simulator with a real path: the same runs in both.
+    #[command(mut_arg("world", |world| world.default_value("testbed").help("World to compare the simulator with")))]
+    Validate(commands::validate::Arguments),
+    /// The former name of `validate`.
+    #[command(hide = true)]
+    Gap(commands::AnyArguments),
+    /// Runs a command behind an emulated link, or connects two UDP sockets through one.
     Link(commands::link::Arguments),
-    /// Says what moved between two results: folders that --out made, or scoreboards.
+    /// Shows what differs between two results: folders written by --out, or scoreboards.
     Diff(commands::diff::Arguments),
     /// Prints the JSON schema of scenario files.
     Schema,
 }
 
+impl Command {
+    fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::List(arguments) => commands::list::list(&arguments),
+            Self::Run(arguments) => commands::run::run(&arguments),
+            Self::Call(arguments) => commands::call::call(&arguments),
+            Self::Compare(arguments) => commands::compare::compare(&arguments),
+            Self::Report(arguments) => commands::report::report(&arguments),
+            Self::Reproduce(arguments) => commands::reproduce::reproduce(&arguments),
+            Self::Sweep(arguments) => commands::sweep::sweep(&arguments),
+            Self::Validate(arguments) => commands::validate::validate(&arguments),
+            Self::Gap(_) => Err(miette!(help = "use `paceline validate`", "the command `gap` was renamed")),
+            Self::Link(arguments) => commands::link::link(&arguments),
+            Self::Diff(arguments) => commands::diff::diff(&arguments),
+            Self::Schema => commands::schema(),
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(feature = "testbed", target_os = "linux"))]
     {
         let mut arguments = std::env::args_os().skip(1);
-        if arguments.next().is_some_and(|first| first == paceline_live::hold::HOLD) {
-            return ExitCode::from(paceline_live::hold::hold(&arguments.collect::<Vec<_>>()));
+        if arguments.next().is_some_and(|first| first == paceline_live::child_guard::GUARD) {
+            return ExitCode::from(paceline_live::child_guard::run(&arguments.collect::<Vec<_>>()));
         }
     }
-    // Terminals wrap, and scripts look for whole phrases: complaints keep their lines.
-    let plain = |_: &_| -> Box<dyn miette::ReportHandler> {
+    // Terminals wrap lines themselves, and scripts search for whole phrases.
+    let unwrapped = |_: &_| -> Box<dyn miette::ReportHandler> {
         Box::new(miette::MietteHandlerOpts::new().wrap_lines(false).build())
     };
-    miette::set_hook(Box::new(plain)).expect("nothing has complained yet");
-    let arguments = Arguments::parse();
-    let done = match arguments.command {
-        None => commands::welcome(),
-        Some(Command::List(arguments)) => commands::list::list(&arguments),
-        Some(Command::Run(arguments)) => commands::run::run(&arguments),
-        #[cfg(target_os = "linux")]
-        Some(Command::Call(arguments)) => commands::call::call(&arguments),
-        Some(Command::Compare(arguments)) => commands::compare::compare(&arguments),
-        Some(Command::Report(arguments)) => commands::report::report(&arguments),
-        Some(Command::Reproduce(arguments)) => commands::reproduce::reproduce(&arguments),
-        Some(Command::Sweep(arguments)) => commands::sweep::sweep(&arguments),
-        Some(Command::Gap(arguments)) => commands::gap::gap(&arguments),
-        #[cfg(target_os = "linux")]
-        Some(Command::Link(arguments)) => commands::link::link(&arguments),
-        Some(Command::Diff(arguments)) => commands::diff::diff(&arguments),
-        Some(Command::Schema) => commands::schema(),
-    };
-    match done {
-        Ok(code) => code,
-        Err(report) => {
-            eprintln!("{report:?}");
-            ExitCode::from(report.downcast_ref::<commands::Refused>().map_or(2, commands::Refused::code))
-        }
-    }
+    miette::set_hook(Box::new(unwrapped)).expect("no report was made before");
+    Arguments::parse().command.map_or_else(commands::welcome, Command::run).unwrap_or_else(|error| {
+        eprintln!("{error:?}");
+        ExitCode::from(errors::exit_code(&error))
+    })
 }

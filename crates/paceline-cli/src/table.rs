@@ -1,25 +1,29 @@
-//! Tables for people: columns that line up, numbers to the right, no more digits than mean something.
+//! Text tables with aligned columns, and values with a sensible number of digits.
 
-use paceline_lab::metrics::{Kind, find};
+use paceline_lab::metrics::find;
+use paceline_records::MetricKind;
+
+/// Shown in place of a missing value.
+pub const MISSING: &str = "–";
 
 /// Rows of text, aligned.
 pub struct Table {
     rows: Vec<Vec<String>>,
-    /// Columns aligned to the left; the rest go to the right.
+    /// Number of left-aligned columns; the rest are right-aligned.
     left: usize,
-    /// The last column is prose, aligned to the left.
-    prose: bool,
+    /// Whether the last column is left-aligned text.
+    text_last: bool,
 }
 
 impl Table {
-    /// A table with these headings; its first `left` columns are aligned to the left.
-    pub fn new(headings: &[&str], left: usize) -> Self {
-        Self { rows: vec![headings.iter().map(|h| (*h).to_owned()).collect()], left, prose: false }
+    /// Creates a table with these headings; its first `left` columns are left-aligned.
+    pub fn new<H: Into<String>>(headings: impl IntoIterator<Item = H>, left: usize) -> Self {
+        Self { rows: vec![headings.into_iter().map(Into::into).collect()], left, text_last: false }
     }
 
-    /// The last column is prose: aligned to the left, and as long as it is.
-    pub fn with_prose(mut self) -> Self {
-        self.prose = true;
+    /// Left-aligns the last column.
+    pub fn with_text_last(mut self) -> Self {
+        self.text_last = true;
         self
     }
 
@@ -28,7 +32,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The text, each line indented.
+    /// Returns the table as text, each line indented.
     pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
@@ -38,9 +42,8 @@ impl Table {
             let mut line = String::from(" ");
             for (c, cell) in row.iter().enumerate() {
                 let pad = " ".repeat(widths[c] - cell.chars().count());
-                line += " ";
-                let to_the_left = c < self.left || (self.prose && c + 1 == columns);
-                line += &if to_the_left { format!("{cell}{pad} ") } else { format!("{pad}{cell} ") };
+                let is_left = c < self.left || (self.text_last && c + 1 == columns);
+                line += &if is_left { format!(" {cell}{pad} ") } else { format!(" {pad}{cell} ") };
             }
             out += line.trim_end();
             out.push('\n');
@@ -49,22 +52,22 @@ impl Table {
     }
 }
 
-/// A number of its kind, for people: fractions as per cent, rates in Mbit/s.
-pub fn shown(value: f64, kind: Kind) -> String {
-    kind.show(value)
+/// Returns a value with its unit, or a dash if it is missing.
+pub fn value_text(value: Option<f64>, kind: MetricKind) -> String {
+    value.map_or_else(|| MISSING.to_owned(), |v| kind.show(v))
 }
 
-/// A number that may be missing.
-pub fn maybe(value: Option<f64>, kind: Kind) -> String {
-    value.map_or_else(|| "–".to_owned(), |v| shown(v, kind))
+/// Returns the kind of a metric's values.
+pub fn kind_of(metric: &str) -> MetricKind {
+    find(metric).map_or(MetricKind::Number, |m| m.kind)
 }
 
-/// What kind of number a metric is.
-pub fn kind_of(metric: &str) -> Kind {
-    find(metric).map_or(Kind::Number, |m| m.kind)
+/// Returns `pass` or `FAIL`.
+pub fn pass_text(passed: bool) -> &'static str {
+    if passed { "pass" } else { "FAIL" }
 }
 
-/// One character a value, from 0 to `top`.
+/// Returns one block character for each value, scaled from 0 to `top`.
 pub fn sparkline(values: &[f64], top: f64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let level = |v: &f64| if top > 0.0 { ((v / top) * 8.0).clamp(0.0, 7.0) as usize } else { 0 };

@@ -1,70 +1,76 @@
-//! The worlds by name: the one place where the command knows which there are.
+//! The worlds by name. To add one: a line in `WORLDS`.
 
+use crate::errors::backend_error;
 use miette::{Result, miette};
 use paceline::Registry;
-#[cfg(target_os = "linux")]
-use paceline_lab::moves::Moves;
-#[cfg(target_os = "linux")]
-use paceline_lab::pictures::Pictures;
-use paceline_lab::scenario::suggestion;
-use paceline_lab::sim::Simulator;
-use paceline_lab::world::World;
-use std::process::ExitCode;
+use paceline_netsim::backend::{Backend, BackendError};
+use paceline_netsim::sim::Simulator;
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+use paceline_netsim::{link_control::LinkControl, preview::PreviewImages};
+use paceline_scenario::suggestion;
 
-/// What joins a world to people who watch it.
-#[cfg(target_os = "linux")]
+/// Connects a world to the watch page.
+#[cfg(all(feature = "testbed", target_os = "linux"))]
 #[derive(Default)]
-pub struct Hands {
-    /// Where they move its link.
-    pub moves: Moves,
-    /// Where it shows what its ends look like.
-    pub pictures: Pictures,
+pub struct WatchHandles {
+    /// Changes of the link by the user.
+    pub link: LinkControl,
+    /// Latest video frames of each end.
+    pub preview: PreviewImages,
 }
 
-/// There is nobody.
-#[cfg(not(target_os = "linux"))]
-pub enum Hands {}
+/// This build has no watch page.
+#[cfg(not(all(feature = "testbed", target_os = "linux")))]
+pub enum WatchHandles {}
 
-/// Answers a world, or what is missing for it to be had.
-type Open = fn(Option<&Hands>) -> std::result::Result<Box<dyn World>, String>;
+/// Opens a world. The error states what is missing, then on a line of its own how to get it.
+type Open = fn(Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)>;
 
-/// Each world and how to open it. To add one: a line here.
 const WORLDS: [(&str, Open); 3] = [("sim", |_| Ok(Box::new(Simulator))), ("testbed", testbed), ("browser", browser)];
 
-#[cfg(target_os = "linux")]
-fn testbed(hands: Option<&Hands>) -> std::result::Result<Box<dyn World>, String> {
-    let moves = hands.map(|hands| hands.moves.clone());
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+fn testbed(watch: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
+    let moves = watch.map(|watch| watch.link.clone());
     match paceline_live::Testbed::missing() {
-        None => Ok(Box::new(paceline_live::Testbed { moves, ..paceline_live::Testbed::default() })),
-        Some(missing) => Err(format!("{missing}\n{}", missing.hint())),
+        None => Ok(Box::new(paceline_live::Testbed { link_control: moves, ..paceline_live::Testbed::default() })),
+        Some(missing) => Err((missing.to_string(), missing.hint().to_string())),
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn testbed(_: Option<&Hands>) -> std::result::Result<Box<dyn World>, String> {
-    Err("it needs Linux".to_owned())
+#[cfg(not(all(feature = "testbed", target_os = "linux")))]
+fn testbed(_: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
+    Err(needs_feature("testbed"))
 }
 
 #[cfg(all(feature = "browser", target_os = "linux"))]
-fn browser(hands: Option<&Hands>) -> std::result::Result<Box<dyn World>, String> {
-    let (moves, pictures) = hands.map(|hands| (hands.moves.clone(), hands.pictures.clone())).unzip();
-    match paceline_call::BrowserWorld::missing() {
-        None => Ok(Box::new(paceline_call::BrowserWorld { moves, pictures, ..paceline_call::BrowserWorld::default() })),
-        Some((missing, hint)) => Err(format!("{missing}\n{hint}")),
+fn browser(watch: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
+    let (moves, pictures) = watch.map(|watch| (watch.link.clone(), watch.preview.clone())).unzip();
+    match paceline_call::BrowserBackend::missing() {
+        None => {
+            Ok(Box::new(paceline_call::BrowserBackend { moves, pictures, ..paceline_call::BrowserBackend::default() }))
+        }
+        Some((missing, hint)) => Err((missing.to_string(), hint.to_string())),
     }
 }
 
 #[cfg(not(all(feature = "browser", target_os = "linux")))]
-fn browser(_: Option<&Hands>) -> std::result::Result<Box<dyn World>, String> {
-    Err("it is not part of this build\n`cargo build --release --features browser` builds a command that has it, on Linux".to_owned())
+fn browser(_: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
+    Err(needs_feature("browser"))
 }
 
-/// Their names.
+/// States that this build lacks a Cargo feature, and how to get it.
+#[cfg(not(all(feature = "browser", target_os = "linux")))]
+pub fn needs_feature(feature: &str) -> (String, String) {
+    let hint = format!("build one that does, on Linux: `cargo build --release --features {feature}`");
+    ("this build does not include it".to_owned(), hint)
+}
+
+/// Returns the names of the worlds.
 pub fn names() -> [&'static str; 3] {
     WORLDS.map(|(name, _)| name)
 }
 
-/// The controllers that there are in the world of this name.
+/// Returns the controllers that a world has.
 pub fn registry(name: &str) -> Registry {
     match name {
         #[cfg(all(feature = "browser", target_os = "linux"))]
@@ -73,18 +79,18 @@ pub fn registry(name: &str) -> Registry {
     }
 }
 
-/// The world of this name, or the exit code that says it is not to be had.
-pub fn world(name: &str) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
-    world_by_hand(name, None)
-}
-
-/// The same of a world that somebody watches.
-pub fn world_by_hand(name: &str, hands: Option<&Hands>) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
+/// Opens the world with this name, connected to a watch page if there is one.
+///
+/// # Errors
+/// There is no such world (exit code 2), or this machine or this build does not have it (exit code 3).
+pub fn open(name: &str, watch: Option<&WatchHandles>) -> Result<Box<dyn Backend>> {
     let Some((_, open)) = WORLDS.iter().find(|(known, _)| *known == name) else {
         return Err(miette!(help = suggestion(name, &names()), "no world `{name}`"));
     };
-    Ok(open(hands).map_err(|missing| {
-        eprintln!("the world `{name}` is not to be had (`sim` is): {missing}");
-        ExitCode::from(3)
-    }))
+    open(watch).map_err(|missing| unavailable(&format!("the world `{name}`"), missing))
+}
+
+/// Returns the error, with exit code 3, for a world or a command that is not available.
+pub fn unavailable(what: &str, (missing, hint): (String, String)) -> miette::Report {
+    backend_error(BackendError::Unavailable { cause: format!("{what} is not available: {missing}"), hint })
 }

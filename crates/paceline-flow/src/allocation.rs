@@ -1,42 +1,42 @@
-//! Divides a flow's rate among its streams: everyone gets their minimum, then priorities share what is left, and
-//! nobody gets more than their maximum.
+//! Divides a flow's rate among its streams: each gets its minimum, then the rest is shared by priority, up to each
+//! stream's maximum.
 
 use paceline_units::Rate;
 
-/// What a stream asks for.
+/// The rates that a stream requests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim {
+pub(crate) struct RateRequest {
     pub priority: f64,
     pub min: Rate,
     pub max: Rate,
 }
 
-/// Writes each stream's share of `total` into `shares`. Streams whose minimum does not fit any more get what is left.
-pub(crate) fn divide(total: Rate, claims: &[Claim], shares: &mut [Rate]) {
+/// Writes each stream's share of `total` into `shares`. A stream whose minimum does not fit gets what is left.
+pub(crate) fn divide(total: Rate, requests: &[RateRequest], shares: &mut [Rate]) {
     let mut left = total;
-    for (share, claim) in shares.iter_mut().zip(claims) {
-        *share = claim.min.min(left);
+    for (share, request) in shares.iter_mut().zip(requests) {
+        *share = request.min.min(left);
         left -= *share;
     }
-    // Each round either hands out all that is left or fills a stream up, so it ends.
+    // Each round either assigns all that is left or brings a stream to its maximum, so the loop ends.
     loop {
-        let open = |share: &Rate, claim: &Claim| *share < claim.max;
-        let weight: f64 = shares.iter().zip(claims).filter(|(s, c)| open(s, c)).map(|(_, c)| c.priority).sum();
+        let open = |share: &Rate, request: &RateRequest| *share < request.max;
+        let weight: f64 = shares.iter().zip(requests).filter(|(s, c)| open(s, c)).map(|(_, c)| c.priority).sum();
         if left.is_zero() || weight <= 0.0 {
             return;
         }
         let pot = left;
         let mut filled = false;
-        for (share, claim) in shares.iter_mut().zip(claims).filter(|(s, c)| **s < c.max) {
-            let want = pot.scale(claim.priority / weight).min(left);
-            let room = claim.max - *share;
+        for (share, request) in shares.iter_mut().zip(requests).filter(|(s, c)| **s < c.max) {
+            let want = pot.scale(request.priority / weight).min(left);
+            let room = request.max - *share;
             filled |= want >= room;
             let take = want.min(room);
             *share += take;
             left -= take;
         }
         if !filled {
-            return; // all handed out, but for a bit of rounding
+            return; // all is assigned, except for rounding
         }
     }
 }
@@ -45,13 +45,13 @@ pub(crate) fn divide(total: Rate, claims: &[Claim], shares: &mut [Rate]) {
 mod tests {
     use super::*;
 
-    fn shares(total: u64, claims: &[(f64, u64, u64)]) -> Vec<u64> {
-        let claims: Vec<Claim> = claims
+    fn shares(total: u64, requests: &[(f64, u64, u64)]) -> Vec<u64> {
+        let requests: Vec<RateRequest> = requests
             .iter()
-            .map(|&(priority, min, max)| Claim { priority, min: Rate::from_kbps(min), max: Rate::from_kbps(max) })
+            .map(|&(priority, min, max)| RateRequest { priority, min: Rate::from_kbps(min), max: Rate::from_kbps(max) })
             .collect();
-        let mut shares = vec![Rate::ZERO; claims.len()];
-        divide(Rate::from_kbps(total), &claims, &mut shares);
+        let mut shares = vec![Rate::ZERO; requests.len()];
+        divide(Rate::from_kbps(total), &requests, &mut shares);
         shares.iter().map(|r| r.as_bps() / 1000).collect()
     }
 

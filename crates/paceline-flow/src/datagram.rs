@@ -1,37 +1,40 @@
-//! A UDP datagram whose payload is only counted.
+//! A UDP datagram whose media payload is only counted.
 
 use paceline_units::{DataSize, Ecn, StreamId};
 use paceline_wire::{RtpHeader, Vp8Descriptor, rtx};
 
-/// Bytes of IPv4 and UDP headers that every datagram pays, and that every rate in Paceline counts.
+/// Size of the IPv4 and UDP headers of every datagram. Every rate in Paceline includes them.
 pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
-/// The largest RTP packet that a sender makes, RTP header included, IP and UDP headers not.
+/// The largest RTP packet that a sender makes, in bytes, with the RTP header and without IP and UDP headers.
 pub const MAX_RTP_PACKET: u64 = 1200;
 
-/// Bytes of RTP header with its extensions, RTX number and VP8 descriptor: the most that a media packet spends before
-/// its payload.
+/// The largest size of the headers before the media in an RTP packet: RTP header with extensions, original sequence
+/// number of a retransmission, and VP8 descriptor.
 pub const MEDIA_HEADERS: DataSize =
     DataSize::from_bytes((RtpHeader::MAX_LEN + rtx::LEN + Vp8Descriptor::MAX_LEN) as u64);
 
-/// Room for the bytes that exist: all of RTCP, and the headers of RTP.
-const ROOM: usize = 256;
+/// Bytes of headers on a media packet that is not a retransmission, IP and UDP included.
+pub(crate) const PACKET_HEADERS: u64 = IP_UDP_HEADERS.as_bytes() + (RtpHeader::MAX_LEN + Vp8Descriptor::MAX_LEN) as u64;
 
-/// Which piece of a frame a datagram's tail is: for those who have the bytes that are only counted here.
+/// The most real bytes: a whole RTCP compound, or the headers of an RTP packet.
+const CAPACITY: usize = 256;
+
+/// The piece of a frame that the tail of a datagram stands for. A caller that has the frame's bytes can fill them in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FramePiece {
-    /// The frame's stream.
+    /// The stream of the frame.
     pub stream: StreamId,
-    /// The frame's RTP timestamp, which names it within the stream.
+    /// The RTP timestamp of the frame, which identifies it within the stream.
     pub timestamp: u32,
-    /// Where in the frame the piece begins, bytes.
+    /// Offset of the piece in the frame, in bytes.
     pub offset: u32,
 }
 
-/// One datagram: its leading bytes, and how many more there would be.
+/// A datagram: its real leading bytes, and a tail of bytes that are only counted.
 #[derive(Clone, Debug)]
 pub struct Datagram {
-    bytes: [u8; ROOM],
+    bytes: [u8; CAPACITY],
     len: u16,
     tail: u16,
     piece: Option<FramePiece>,
@@ -40,43 +43,43 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// An empty one, to be written into and used again and again.
+    /// Creates an empty datagram. It can be written repeatedly.
     pub const fn new() -> Self {
-        Self { bytes: [0; ROOM], len: 0, tail: 0, piece: None, ecn: Ecn::NotEct }
+        Self { bytes: [0; CAPACITY], len: 0, tail: 0, piece: None, ecn: Ecn::NotEct }
     }
 
-    /// The bytes that exist.
+    /// Returns the real bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
     }
 
-    /// How many bytes follow that are only counted.
+    /// Returns the number of bytes after the real ones that are only counted.
     pub fn tail(&self) -> usize {
         self.tail as usize
     }
 
-    /// What these are: a piece of a frame, or padding and parity.
+    /// Returns the piece of a frame that the tail stands for; `None` for padding and parity.
     pub fn piece(&self) -> Option<&FramePiece> {
         self.piece.as_ref()
     }
 
-    /// Size on the network, IP and UDP headers included.
+    /// Returns the size on the network, IP and UDP headers included.
     #[inline]
     pub fn size(&self) -> DataSize {
         DataSize::from_bytes(self.len as u64 + self.tail as u64) + IP_UDP_HEADERS
     }
 
-    /// The whole buffer, to write into before [`set_len`](Self::set_len).
-    pub(crate) fn buffer(&mut self) -> &mut [u8; ROOM] {
+    /// Returns the whole buffer, to be written before [`set_len`](Self::set_len).
+    pub(crate) fn buffer(&mut self) -> &mut [u8; CAPACITY] {
         &mut self.bytes
     }
 
-    /// `len` bytes exist, `tail` more are only counted.
+    /// Sets the number of real bytes and of bytes that are only counted.
     pub(crate) fn set_len(&mut self, len: usize, tail: u64, ecn: Ecn) {
         (self.len, self.tail, self.piece, self.ecn) = (len as u16, tail as u16, None, ecn);
     }
 
-    /// The same, and the tail is a piece of a frame.
+    /// Like [`set_len`](Self::set_len), with a tail that stands for a piece of a frame.
     pub(crate) fn set_media(&mut self, len: usize, tail: u64, piece: FramePiece, ecn: Ecn) {
         (self.len, self.tail, self.piece, self.ecn) = (len as u16, tail as u16, Some(piece), ecn);
     }

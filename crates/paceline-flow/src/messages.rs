@@ -1,10 +1,10 @@
-//! What a receive half tells the other half, as RTCP: a REMB, or an application's packet.
+//! Messages of the receive half to the send half, as RTCP: a REMB or an application-defined packet.
 
 use paceline::blocks::GroupDelta;
 use paceline::{GradientReport, Message, NadaMode, NadaReport};
 use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, Rtcp, WriteError};
 
-/// Writes a message about these media streams.
+/// Writes a message about the media streams with the SSRCs `streams`.
 pub(crate) fn write(
     message: &Message,
     own_ssrc: u32,
@@ -25,7 +25,7 @@ pub(crate) fn write(
     }
 }
 
-/// The message that a packet is, if it is one.
+/// Returns the message that an RTCP packet carries, if any.
 pub(crate) fn read(packet: &Rtcp<'_>) -> Option<Message> {
     match *packet {
         Rtcp::Remb { rate, .. } => Some(Message::Remb(rate)),
@@ -47,9 +47,9 @@ mod tests {
     use paceline_units::{Rate, TimeDelta};
     use paceline_wire::parse_compound;
 
-    /// To a microsecond, a tenth of a millisecond, a bit per second; a REMB to 18 bits.
+    /// Precision: a microsecond, a tenth of a millisecond, a bit per second; 18 bits of a REMB.
     #[test]
-    fn messages_come_as_they_went() {
+    fn messages_survive_a_round_trip() {
         let us = TimeDelta::from_micros;
         let step = GroupDelta { arrival: us(34_567), departure: us(33_004), size: -1200 };
         let messages = [

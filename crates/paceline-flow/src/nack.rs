@@ -1,31 +1,33 @@
-//! The receiver's list of missing packets: asked for at once, then again and again, but not for ever.
+//! The receiver's list of lost packets. Each is requested at once and then repeatedly, up to a limit.
 
 use paceline_units::{RemoteTime, TimeDelta};
 
-/// Requests for one packet (libwebrtc: 10).
-const TRIES: u8 = 10;
-/// Time between two requests for one packet. A receiver without extended reports does not know the round-trip time;
-/// libwebrtc assumes 100 ms until it does.
-const RETRY: TimeDelta = TimeDelta::from_millis(100);
-/// Longest list; beyond it the oldest are given up.
+/// The most requests for one packet (libwebrtc: 10).
+const TRIES_MAX: u8 = 10;
+/// Time between two requests for one packet. A receiver without extended reports does not know the round-trip time, and
+/// libwebrtc assumes 100 ms in that case.
+const RETRY_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+/// The most packets in the list; beyond it the oldest is given up.
 const LIST_MAX: usize = 500;
-/// Most requests in one message, so that it fits a datagram's head.
+/// The most requests in one message, so that it fits the real bytes of a datagram.
 pub(crate) const REQUEST_MAX: usize = 40;
 
+/// The packets of one stream that are missing.
 #[derive(Debug)]
 pub(crate) struct NackList {
-    /// Missing packets, lowest first.
-    missing: Vec<Missing>,
+    /// Lowest sequence number first.
+    missing: Vec<LostPacket>,
     highest: Option<u64>,
-    /// With forward error correction, only packets below this are asked for: what would restore those above may still
-    /// be on its way.
+    /// With forward error correction, only packets below this are requested, because FEC for those above may still
+    /// arrive.
     released: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Missing {
+struct LostPacket {
     sequence: u64,
     tries: u8,
+    /// When the next request is due; [`RemoteTime::MAX`] after the last one.
     next: RemoteTime,
 }
 
@@ -34,7 +36,7 @@ impl NackList {
         Self { missing: Vec::new(), highest: None, released: None }
     }
 
-    /// A packet came, first or again: `sequence` is unwrapped.
+    /// Handles a packet that arrived or was recovered; `sequence` is unwrapped.
     #[inline]
     pub fn handle_packet(&mut self, now: RemoteTime, sequence: u64) {
         let Some(highest) = self.highest else {
@@ -49,22 +51,22 @@ impl NackList {
             if self.missing.len() == LIST_MAX {
                 self.missing.remove(0);
             }
-            self.missing.push(Missing { sequence: lost, tries: 0, next: now });
+            self.missing.push(LostPacket { sequence: lost, tries: 0, next: now });
         }
         self.highest = Some(sequence);
     }
 
-    /// Packets from here on wait for forward error correction; those below have waited for all that there was.
+    /// Allows requests for packets below `sequence`: all FEC for them has been sent. Those above still wait for FEC.
     pub fn release_below(&mut self, sequence: u64) {
         self.released = Some(self.released.unwrap_or(0).max(sequence));
     }
 
-    /// Nobody waits for packets below this any more.
+    /// Removes the packets below `sequence`, which are no longer needed.
     pub fn give_up_below(&mut self, sequence: u64) {
         self.missing.retain(|m| m.sequence >= sequence);
     }
 
-    /// Requests that are due, into `out`; answers how many.
+    /// Writes the requests that are due into `out` and returns their number.
     pub fn poll(&mut self, now: RemoteTime, out: &mut [u16; REQUEST_MAX]) -> usize {
         let mut n = 0;
         let end = self.released.unwrap_or(u64::MAX);
@@ -72,14 +74,16 @@ impl NackList {
             out[n] = m.sequence as u16;
             n += 1;
             m.tries += 1;
-            m.next = if m.tries < TRIES { now + RETRY } else { RemoteTime::MAX };
+            m.next = if m.tries < TRIES_MAX { now + RETRY_INTERVAL } else { RemoteTime::MAX };
         }
         n
     }
 
-    pub fn poll_timeout(&self) -> RemoteTime {
+    /// Returns when the next request is due.
+    pub fn poll_timeout(&self) -> Option<RemoteTime> {
         let end = self.released.unwrap_or(u64::MAX);
-        self.missing.iter().filter(|m| m.sequence < end).map(|m| m.next).min().unwrap_or(RemoteTime::MAX)
+        let due = self.missing.iter().filter(|m| m.sequence < end).map(|m| m.next).min();
+        due.filter(|due| *due < RemoteTime::MAX)
     }
 }
 
@@ -88,34 +92,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asks_at_once_then_ten_times_in_all() {
+    fn requests_at_once_and_ten_times_in_all() {
         let mut list = NackList::new();
         list.handle_packet(RemoteTime::ZERO, 100);
         list.handle_packet(RemoteTime::ZERO, 104);
         list.handle_packet(RemoteTime::ZERO, 102);
         let mut out = [0; REQUEST_MAX];
-        let mut asked = Vec::new();
-        while list.poll_timeout() < RemoteTime::MAX {
-            let now = list.poll_timeout();
+        let mut requests = Vec::new();
+        while let Some(now) = list.poll_timeout() {
             let n = list.poll(now, &mut out);
-            asked.push((now.as_nanos() / 1_000_000, out[..n].to_vec()));
+            requests.push((now.as_nanos() / 1_000_000, out[..n].to_vec()));
         }
-        assert_eq!(asked.len(), 10);
-        assert_eq!((asked[0].clone(), asked[9].0), ((0, vec![101, 103]), 900));
+        assert_eq!(requests.len(), 10);
+        assert_eq!((requests[0].clone(), requests[9].0), ((0, vec![101, 103]), 900));
     }
 
     #[test]
-    fn what_may_be_restored_is_not_asked_for_yet() {
+    fn packets_that_fec_may_recover_are_not_requested_yet() {
         let mut list = NackList::new();
         let mut out = [0; REQUEST_MAX];
         list.release_below(0);
         list.handle_packet(RemoteTime::ZERO, 10);
         list.handle_packet(RemoteTime::ZERO, 13);
         list.handle_packet(RemoteTime::ZERO, 20);
-        assert_eq!((list.poll_timeout(), list.poll(RemoteTime::ZERO, &mut out)), (RemoteTime::MAX, 0));
-        list.handle_packet(RemoteTime::from_millis(1), 11); // restored
+        assert_eq!((list.poll_timeout(), list.poll(RemoteTime::ZERO, &mut out)), (None, 0));
+        list.handle_packet(RemoteTime::from_millis(1), 11); // recovered
         list.release_below(13);
-        assert_eq!(list.poll_timeout(), RemoteTime::ZERO);
+        assert_eq!(list.poll_timeout(), Some(RemoteTime::ZERO));
         assert_eq!((list.poll(RemoteTime::from_millis(1), &mut out), out[0]), (1, 12));
         assert_eq!(list.poll(RemoteTime::from_millis(1), &mut out), 0, "14 to 19 are not released");
     }

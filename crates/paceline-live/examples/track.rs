@@ -1,23 +1,23 @@
-//! How fast and how exact a link of real packets is on this machine: `cargo xtask track` prints its tables.
+//! Measures throughput and lateness of a link of real packets on this host: `cargo xtask track` prints the tables.
 //!
-//! Two namespaces, a link between them, a program that sends datagrams at a rate and one that counts them.
+//! One program sends datagrams at a given rate from one namespace, another counts them in a second namespace.
 
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::RcvBufForce;
 use paceline::Registry;
-use paceline_lab::network::Network;
-use paceline_lab::rows::{Row, RowSink};
-use paceline_lab::scenario::{self, Changes, Origin};
-use paceline_lab::world::World;
 use paceline_live::Testbed;
 use paceline_live::classify::AllOne;
 use paceline_live::clock::Monotonic;
 use paceline_live::device::Device;
-use paceline_live::link::{Carried, Handling, Link, Side};
+use paceline_live::host_monitor::HostMonitor;
+use paceline_live::link::{Link, LinkFlow, LinkStats, Side};
 use paceline_live::namespace::Namespace;
-use paceline_live::wait::{Rank, Timing, be_punctual};
-use paceline_live::watch::Watch;
-use paceline_units::{Streams, Time, TimeDelta};
+use paceline_live::timing::{Role, Timing, enter_realtime};
+use paceline_netsim::backend::Backend;
+use paceline_netsim::network::Network;
+use paceline_records::{EventObserver, EventRecord};
+use paceline_scenario::{self, Changes, Origin};
+use paceline_units::{RandomStreams, Time, TimeDelta};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use std::io::IoSliceMut;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -29,18 +29,18 @@ const NEAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 const PORT: u16 = 9;
 
-/// Rows that are counted and forgotten.
+/// Counts events.
 #[derive(Default)]
-struct Counted {
+struct EventCounts {
     dropped: u64,
     arrived: u64,
 }
 
-impl RowSink for Counted {
-    fn row(&mut self, row: &Row) {
-        match row {
-            Row::Dropped { .. } => self.dropped += 1,
-            Row::Arrived { .. } => self.arrived += 1,
+impl EventObserver for EventCounts {
+    fn on_event(&mut self, event: &EventRecord) {
+        match event {
+            EventRecord::Dropped { .. } => self.dropped += 1,
+            EventRecord::Arrived { .. } => self.arrived += 1,
             _ => {}
         }
     }
@@ -48,62 +48,41 @@ impl RowSink for Counted {
 
 struct Trial {
     name: &'static str,
-    /// Packets a second, and bytes of each with its headers.
+    /// Packets per second, and bytes of each with headers.
     rate: u64,
     size: usize,
-    /// Sent in bursts of so many, as a sender without pacing does.
+    /// Packets per burst, as of a sender without pacing.
     burst: usize,
     path: &'static str,
     timing: Timing,
 }
 
+const WIDE: &str = "capacity = \"1.2Gbps\"\ndelay = \"5ms\"";
+const UNLIMITED: &str = "delay = \"5ms\"";
+const NARROW: &str = "capacity = \"100Mbps\"\ndelay = \"10ms\"";
+
+#[rustfmt::skip]
 const TRIALS: &[Trial] = &[
-    Trial {
-        name: "1 Gbit/s of 1500 B",
-        rate: 83_333,
-        size: 1500,
-        burst: 16,
-        path: "capacity = \"1.2Gbps\"\ndelay = \"5ms\"",
-        timing: Timing::Precise,
-    },
-    Trial {
-        name: "200,000 a second of 100 B",
-        rate: 200_000,
-        size: 100,
-        burst: 32,
-        path: "delay = \"5ms\"",
-        timing: Timing::Precise,
-    },
-    Trial {
-        name: "5,000 a second, precise",
-        rate: 5_000,
-        size: 1200,
-        burst: 1,
-        path: "capacity = \"100Mbps\"\ndelay = \"10ms\"",
-        timing: Timing::Precise,
-    },
-    Trial {
-        name: "5,000 a second, sleep",
-        rate: 5_000,
-        size: 1200,
-        burst: 1,
-        path: "capacity = \"100Mbps\"\ndelay = \"10ms\"",
-        timing: Timing::Sleep,
-    },
+    Trial { name: "1 Gbit/s of 1500 B", rate: 83_333, size: 1500, burst: 16, path: WIDE, timing: Timing::Precise },
+    Trial { name: "200,000 a second of 100 B", rate: 200_000, size: 100, burst: 32, path: UNLIMITED, timing: Timing::Precise },
+    Trial { name: "5,000 a second, precise", rate: 5_000, size: 1200, burst: 1, path: NARROW, timing: Timing::Precise },
+    Trial { name: "5,000 a second, sleep", rate: 5_000, size: 1200, burst: 1, path: NARROW, timing: Timing::Sleep },
 ];
 
 fn main() {
     let seconds: i64 = std::env::args().nth(1).map_or(5, |s| s.parse().expect("seconds"));
-    println!("trial | sent | read | lost by the model | refused | received | late p50, µs | p99, µs | max, µs | core");
+    println!(
+        "trial | sent | read | dropped by the model | send failures | received | late p50, µs | p99, µs | max, µs | core"
+    );
     for trial in TRIALS {
-        let (sent, received, counted, handling, busy) = run(trial, seconds);
-        let late = handling.late_us();
+        let (sent, received, counted, stats, busy) = run(trial, seconds);
+        let late = stats.late_us();
         println!(
             "{} | {sent} | {} | {} | {} | {received} | {:.1} | {:.1} | {:.0} | {:.0} %",
             trial.name,
-            handling.came,
+            stats.received,
             counted.dropped,
-            handling.refused,
+            stats.send_failures,
             late.p50,
             late.p99,
             late.max,
@@ -116,7 +95,7 @@ fn main() {
     }
 }
 
-/// One media flow at 100 Mbit/s, which is 10,000 packets a second: how late its ends are.
+/// Measures the lateness of the ends of a media flow at 100 Mbit/s, 10,000 packets per second.
 fn endpoints(seconds: i64, timing: Timing) {
     let text = format!(
         "id = \"ends\"\ntitle = \"ends\"\nduration = \"{seconds}s\"\n[path.forward]\ncapacity = \"200Mbps\"\ndelay = \"5ms\"\n\
@@ -124,9 +103,10 @@ fn endpoints(seconds: i64, timing: Timing) {
          encoder = {{ source = \"ideal\", max = \"100Mbps\" }}"
     );
     let registry = Registry::standard();
-    let plan = scenario::load(&Origin::from_text("ends", text), &Changes::default(), &registry).expect("it is valid");
-    let mut counted = Counted::default();
-    let outcome = Testbed { timing, ..Testbed::default() }.run(&plan, &registry, 1, &mut counted).unwrap();
+    let scenario =
+        paceline_scenario::load(&Origin::from_text("ends", text), &Changes::default(), &registry).expect("it is valid");
+    let mut counted = EventCounts::default();
+    let outcome = Testbed { timing, ..Testbed::default() }.run(&scenario.plan, &registry, 1, &mut counted).unwrap();
     let machine = outcome.machine.expect("it ran in real time");
     println!(
         "ends at 100 Mbit/s, {timing:?} | {} | {:.1} | {:.1} | {:.0} | {:.1} | {:.0} %",
@@ -139,20 +119,21 @@ fn endpoints(seconds: i64, timing: Timing) {
     );
 }
 
-fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {
+fn run(trial: &Trial, seconds: i64) -> (u64, u64, EventCounts, LinkStats, f64) {
     let text = format!(
         "id = \"speed\"\ntitle = \"speed\"\nduration = \"1h\"\n[path.forward]\n{}\n[[flow]]\nid = \"all\"\nkind = \"tcp\"",
         trial.path
     );
     let registry = Registry::standard();
-    let plan = scenario::load(&Origin::from_text("speed", text), &Changes::default(), &registry).expect("it is valid");
+    let scenario = paceline_scenario::load(&Origin::from_text("speed", text), &Changes::default(), &registry)
+        .expect("it is valid");
     let [near, far] = [Namespace::new(), Namespace::new()].map(|n| n.expect("privilege"));
     let ports = [Device::open(&near, "speed", NEAR).unwrap(), Device::open(&far, "speed", FAR).unwrap()];
     let clock = Monotonic::starting_in(TimeDelta::from_millis(200));
     let (over, stop, received) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
-    let mut counted = Counted::default();
-    let streams = Streams::new(1);
-    let (sent, handling, busy) = thread::scope(|scope| {
+    let mut counted = EventCounts::default();
+    let streams = RandomStreams::new(1);
+    let (sent, stats, busy) = thread::scope(|scope| {
         let sink = scope.spawn(|| {
             far.enter().unwrap();
             count(&over, &received);
@@ -161,35 +142,30 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, Counted, Handling, f64) {
             near.enter().unwrap();
             send(trial, seconds, clock)
         });
-        let (counted, streams, stop, plan) = (&mut counted, &streams, &stop, &plan);
+        let (counted, streams, stop, plan) = (&mut counted, &streams, &stop, &scenario.plan);
         let link = scope.spawn(move || {
             let mut all = AllOne::IPV4;
             let network = Network::new(plan, streams, counted);
-            let link = Link::new(
-                network,
-                ports,
-                &mut all,
-                vec![Carried { sender: Side::Near, stop: Time::MAX }],
-                clock,
-                trial.timing,
-            );
-            let watch = Watch::of_this_thread();
-            let (_, handling) = link.run(Time::from_secs(seconds + 1), stop).unwrap();
-            (handling, watch.own_share())
+            let end = Time::from_secs(seconds + 1);
+            let flows = vec![LinkFlow { sender: Side::Near, stop: end }];
+            let link = Link::new(network, ports, &mut all, flows, clock, trial.timing);
+            let monitor = HostMonitor::of_this_thread();
+            let (_, stats) = link.run(end, stop).unwrap();
+            (stats, monitor.own_share())
         });
-        let (handling, busy) = link.join().unwrap();
+        let (stats, busy) = link.join().unwrap();
         let sent = sender.join().unwrap();
         thread::sleep(Duration::from_millis(100));
         over.store(true, Ordering::Relaxed);
         sink.join().unwrap();
-        (sent, handling, busy)
+        (sent, stats, busy)
     });
-    (sent, received.into_inner(), counted, handling, busy)
+    (sent, received.into_inner(), counted, stats, busy)
 }
 
-/// Sends at the trial's rate, catching up in bursts; answers how many.
+/// Sends at the rate of the trial, catching up in bursts. Returns the number of packets sent.
 fn send(trial: &Trial, seconds: i64, clock: Monotonic) -> u64 {
-    be_punctual(Rank::End);
+    enter_realtime(Role::Endpoint);
     let socket = UdpSocket::bind((NEAR, PORT)).unwrap();
     let state = UdpSocketState::new((&socket).into()).unwrap();
     state.set_send_buffer_size((&socket).into(), 4 << 20).unwrap();
@@ -223,7 +199,7 @@ fn send(trial: &Trial, seconds: i64, clock: Monotonic) -> u64 {
 fn count(over: &AtomicBool, received: &AtomicU64) {
     let socket = UdpSocket::bind((FAR, PORT)).unwrap();
     let state = UdpSocketState::new((&socket).into()).unwrap();
-    be_punctual(Rank::End);
+    enter_realtime(Role::Endpoint);
     setsockopt(&socket, RcvBufForce, &(64 << 20)).unwrap();
     let mut buffers = vec![vec![0u8; 65_536]; 16];
     let mut metas = [RecvMeta::default(); 16];

@@ -1,40 +1,40 @@
-//! Whose packet is it, and what kind: by its port, which is one of its flow's own, and by what it carries.
+//! Classification of packets by flow, from the port, and by class, from the content.
 
 use crate::ipv4::Transport;
-use crate::link::{Classify, Known, Side};
-use paceline_flow::{MediaKind, StreamNames};
-use paceline_lab::plan::{FlowKind, Plan};
-use paceline_lab::rows::PacketClass;
+use crate::link::{Classifier, PacketIdentity, Side};
+use paceline_flow::{MediaKind, StreamInfo};
+use paceline_netsim::plan::{FlowKind, Plan};
+use paceline_records::PacketClass;
 use paceline_units::StreamId;
 use paceline_wire::red::Red;
 use paceline_wire::{ExtensionIds, RtpHeader, is_rtcp};
 use std::collections::BTreeMap;
 
-/// The port of a plan's first flow; the others follow. Below those that the kernel gives out.
+/// Port of the first flow of a plan; the other flows follow. Below the ephemeral ports of the kernel.
 const FIRST_PORT: u16 = 20_000;
 
-/// The port of a flow: both ends of media have it, and TCP's receiver.
+/// Returns the port of a flow: of both ends of media, and of the receiver of TCP.
 pub fn port_of(flow: usize) -> u16 {
     FIRST_PORT + flow as u16
 }
 
-/// Tells a plan's packets apart.
+/// Classifies the packets of a plan by port and content.
 pub struct ByPort {
     /// The side of each flow's sender, and whether it is TCP.
     flows: Vec<(Side, bool)>,
     extensions: ExtensionIds,
-    names: StreamNames,
-    /// The number after the highest sent, by flow and port of the sender.
+    names: StreamInfo,
+    /// The sequence number after the highest sent, by flow and port of the sender.
     sent: BTreeMap<(usize, u16), u32>,
 }
 
 impl ByPort {
-    /// For the flows of a plan, whose senders are at these sides.
+    /// Creates a classifier for the flows of a plan; `senders` is the side of each sender.
     pub fn new(plan: &Plan, senders: &[Side]) -> Self {
         let flows = plan.flows.iter().zip(senders);
         let flows = flows.map(|(flow, side)| (*side, matches!(flow.kind, FlowKind::Tcp(_)))).collect();
         // Payload types are the same for all streams of video.
-        let names = StreamNames { id: StreamId(0), kind: MediaKind::Video, ssrc: 0, rtx_ssrc: 0, clock_rate: 90_000 };
+        let names = StreamInfo { id: StreamId(0), kind: MediaKind::Video, ssrc: 0, rtx_ssrc: 0, clock_rate: 90_000 };
         Self { flows, extensions: ExtensionIds::default(), names, sent: BTreeMap::new() }
     }
 
@@ -60,12 +60,12 @@ impl ByPort {
         }
     }
 
-    /// Whether all of a segment was sent before.
-    fn is_again(&mut self, flow: usize, port: u16, sequence: u32, length: u32, syn: bool) -> bool {
+    /// Whether all data of a segment was sent before.
+    fn is_retransmission(&mut self, flow: usize, port: u16, sequence: u32, length: u32, syn: bool) -> bool {
         let end = sequence.wrapping_add(length);
         let next = self.sent.entry((flow, port)).or_insert(sequence);
         if syn && sequence != next.wrapping_sub(1) {
-            *next = sequence; // a new connection from a port that had one before
+            *next = sequence; // a new connection from a port that was used before
         }
         let is_new = (end.wrapping_sub(*next) as i32) > 0;
         if is_new {
@@ -75,8 +75,8 @@ impl ByPort {
     }
 }
 
-impl Classify for ByPort {
-    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<Known> {
+impl Classifier for ByPort {
+    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<PacketIdentity> {
         let (flow, class) = match Transport::parse(packet)? {
             Transport::Udp { from: source, to, payload } => {
                 let flow = self.flow(false, [source, to])?;
@@ -91,32 +91,34 @@ impl Classify for ByPort {
                 let flow = self.flow(true, [to, source])?;
                 let class = match from == self.flows[flow].0 {
                     false => PacketClass::TcpAck,
-                    true if self.is_again(flow, source, sequence, length, syn) => PacketClass::TcpRetransmission,
+                    true if self.is_retransmission(flow, source, sequence, length, syn) => {
+                        PacketClass::TcpRetransmission
+                    }
                     true => PacketClass::TcpData,
                 };
                 (flow, class)
             }
         };
-        Some(Known { flow, class })
+        Some(PacketIdentity { flow, class })
     }
 }
 
-/// Takes all packets for those of one flow that begins at the near side.
+/// Assigns all packets to one flow whose sender is at the near side.
 #[derive(Clone, Copy, Debug)]
 pub struct AllOne {
-    /// Others are the chatter of a kernel that speaks IPv6, too.
+    /// Whether to reject other packets, such as those of the kernel's IPv6.
     ipv4_only: bool,
 }
 
 impl AllOne {
-    /// Whatever comes: payloads of a relay.
+    /// Accepts every packet: payloads of a relay.
     pub const ANYTHING: Self = Self { ipv4_only: false };
-    /// IPv4 packets of a device.
+    /// Accepts IPv4 packets: those of a device.
     pub const IPV4: Self = Self { ipv4_only: true };
 }
 
-impl Classify for AllOne {
-    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<Known> {
+impl Classifier for AllOne {
+    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<PacketIdentity> {
         if self.ipv4_only && packet.first().is_none_or(|byte| byte >> 4 != 4) {
             return None;
         }
@@ -124,6 +126,6 @@ impl Classify for AllOne {
             Side::Near => PacketClass::TcpData,
             Side::Far => PacketClass::TcpAck,
         };
-        Some(Known { flow: 0, class })
+        Some(PacketIdentity { flow: 0, class })
     }
 }

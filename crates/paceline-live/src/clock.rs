@@ -1,48 +1,48 @@
-//! The machine's monotonic clock as the time of a world.
+//! The monotonic clock as the clock of a run.
 
 use nix::time::{ClockId, clock_gettime};
 use paceline_units::{Time, TimeDelta};
 use std::time::Duration;
 
-/// Time since a run began, on the monotonic clock. Copies agree.
+/// Time since the start of a run, on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Monotonic {
-    /// The clock's reading at the world's time zero, ns.
+    /// Reading of the system clock at time zero of the run, ns.
     zero: i64,
 }
 
 impl Monotonic {
-    /// A clock whose time zero is in `lead` from now: time for all to get ready.
+    /// Creates a clock whose time zero is `lead` from now, so that every thread can get ready.
     pub fn starting_in(lead: TimeDelta) -> Self {
         Self { zero: reading(ClockId::CLOCK_MONOTONIC) + lead.as_nanos() }
     }
 
-    /// What time it is.
+    /// Returns the current time.
     #[inline]
     pub fn now(&self) -> Time {
         Time::from_nanos(reading(ClockId::CLOCK_MONOTONIC) - self.zero)
     }
 
-    /// What a calendar shows at the world's time zero, as time since 1970.
-    pub fn calendar_at_zero(&self) -> Duration {
+    /// Returns the wall-clock time at time zero, since 1970.
+    pub fn wall_clock_at_zero(&self) -> Duration {
         let since = reading(ClockId::CLOCK_REALTIME) - (self.now() - Time::ZERO).as_nanos();
         Duration::from_nanos(since.max(0) as u64)
     }
 
-    /// The time of a stamp that the kernel took lately on the wall clock, as time since 1970. A step of the wall clock
-    /// between stamp and call shifts it, so the answer is never later than now.
-    pub fn of_stamp(&self, stamp: Duration) -> Time {
-        const TOGETHER: TimeDelta = TimeDelta::from_micros(20);
+    /// Converts a recent timestamp of the wall clock, as time since 1970. A step of the wall clock between timestamp and call
+    /// shifts the result, which is never later than now.
+    pub fn from_wall_clock(&self, stamp: Duration) -> Time {
+        const CLOSE: TimeDelta = TimeDelta::from_micros(20);
         let mut best = (TimeDelta::from_secs(1 << 20), Time::ZERO);
         for _ in 0..3 {
             let before = self.now();
             let age = reading(ClockId::CLOCK_REALTIME) - stamp.as_nanos() as i64;
-            // Whoever is held up between the readings reads again.
+            // Read again if the thread was interrupted between the readings.
             let apart = self.now() - before;
             if apart < best.0 {
                 best = (apart, before - TimeDelta::from_nanos(age.max(0)));
             }
-            if apart < TOGETHER {
+            if apart < CLOSE {
                 break;
             }
         }
@@ -61,19 +61,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_of_now_is_now() {
+    fn wall_clock_converts_to_run_time() {
         let clock = Monotonic::starting_in(TimeDelta::from_secs(5));
         let before = clock.now();
         assert!(before < Time::ZERO && before >= Time::from_secs(-5));
         let stamp = Duration::from_nanos(reading(ClockId::CLOCK_REALTIME) as u64);
-        let of_stamp = clock.of_stamp(stamp);
+        let converted = clock.from_wall_clock(stamp);
         let after = clock.now();
         // The two clocks are read one after the other, and either may be adjusted by a few hundred ppm.
-        assert!(of_stamp >= before - TimeDelta::from_millis(1) && of_stamp <= after, "{before} {of_stamp} {after}");
-        assert!(clock.of_stamp(stamp + Duration::from_secs(3600)) <= clock.now(), "not from the future");
-        let zero = clock.of_stamp(clock.calendar_at_zero());
-        assert!(zero <= clock.now(), "time zero is yet to come, so its stamp is cut at now");
-        let past = clock.of_stamp(clock.calendar_at_zero() - Duration::from_secs(60));
+        assert!(converted >= before - TimeDelta::from_millis(1) && converted <= after, "{before} {converted} {after}");
+        assert!(clock.from_wall_clock(stamp + Duration::from_secs(3600)) <= clock.now(), "never in the future");
+        let zero = clock.from_wall_clock(clock.wall_clock_at_zero());
+        assert!(zero <= clock.now(), "time zero is in the future, so the result is now");
+        let past = clock.from_wall_clock(clock.wall_clock_at_zero() - Duration::from_secs(60));
         assert!((past - Time::from_secs(-60)).abs() < TimeDelta::from_millis(1), "{past}");
     }
 }

@@ -1,7 +1,7 @@
-//! The network device at one end of a link: what is sent there is read here, and what is written here arrives there.
+//! The TUN device at one end of a link.
 
-use crate::namespace::{Namespace, queue_length};
-use crate::port::{Came, Port};
+use crate::link_port::{LinkPort, ReceivedPacket};
+use crate::namespace::{Namespace, set_queue_length};
 use crate::{Unavailable, ipv4};
 use paceline_units::{DataSize, Ecn};
 use std::io;
@@ -9,45 +9,48 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Largest packet, IP header included: what a path without tunnels carries.
+/// Maximum packet size, IP header included.
 pub const MTU: u16 = 1500;
 
-/// Bits of the address that both ends share.
+/// Prefix length of the network that both ends share.
 const PREFIX: u8 = 24;
 
-/// Packets that wait to be read. The link reads them at once, unless the machine holds it up: 200 ms at 200,000 packets a
-/// second. The kernel's 500 are 2.5 ms.
+/// Length of the transmit queue, packets. It covers interruptions of the link of 200 ms at 200,000 packets per second; the
+/// kernel's default of 500 covers 2.5 ms.
 const QUEUE: u32 = 40_000;
 
-/// A TUN device. It goes when this does, and when the process does.
+/// A TUN device. The kernel removes it when this value is dropped or the process ends.
 pub struct Device {
     device: SyncDevice,
 }
 
 impl Device {
-    /// Makes one with this name and address in a namespace. It has no offloads: every packet on it is one of the link.
+    /// Creates a device with this name and address in a namespace, without offloads.
     ///
     /// # Errors
-    /// The process may not, or the name is taken.
+    /// The process lacks the privilege, or the name is in use.
     pub fn open(namespace: &Namespace, name: &str, address: Ipv4Addr) -> Result<Self, Unavailable> {
-        let make = || {
+        let create = || {
             let builder = DeviceBuilder::new().name(name).ipv4(address, PREFIX, None).mtu(MTU);
             let device = builder.build_sync()?;
             device.set_nonblocking(true)?;
-            // By netlink, for which a namespace of one's own is enough; the older way wants privilege in the first.
-            queue_length(name, QUEUE)?;
+            // Netlink needs privilege only in this namespace; `ioctl` needs it in the initial one.
+            set_queue_length(name, QUEUE)?;
             Ok(device)
         };
-        let device = namespace.within(make).map_err(Unavailable::Device)?;
+        let device = namespace.within(create).map_err(Unavailable::Device)?;
         Ok(Self { device })
     }
 }
 
-impl Port for Device {
+impl LinkPort for Device {
     #[inline]
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Came>> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>> {
         match self.device.recv(buffer) {
-            Ok(len) => Ok(Some(Came { len, size: DataSize::from_bytes(len as u64), ecn: ipv4::ecn(&buffer[..len]) })),
+            Ok(len) => {
+                let size = DataSize::from_bytes(len as u64);
+                Ok(Some(ReceivedPacket { len, size, ecn: ipv4::ecn(&buffer[..len]) }))
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }

@@ -1,37 +1,37 @@
-//! What the link reads of an IP packet, and the one thing that it writes.
+//! Parsing of IPv4 packets, and rewriting of their ECN field.
 
 use etherparse::{IpEcn, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
 use paceline_units::Ecn;
 
-/// What is above IP.
+/// The transport header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport<'a> {
-    /// A datagram.
+    /// A UDP datagram.
     Udp {
         /// Source port.
         from: u16,
         /// Destination port.
         to: u16,
-        /// What it carries.
+        /// Payload.
         payload: &'a [u8],
     },
-    /// A segment.
+    /// A TCP segment.
     Tcp {
         /// Source port.
         from: u16,
         /// Destination port.
         to: u16,
-        /// Number of its first byte; SYN and FIN count as one.
+        /// Sequence number of the first byte.
         sequence: u32,
-        /// How many numbers it takes.
+        /// Length in sequence numbers; SYN and FIN count as one each.
         length: u32,
-        /// The first of its connection.
+        /// Whether SYN is set.
         syn: bool,
     },
 }
 
 impl<'a> Transport<'a> {
-    /// What is above IP in a packet; `None`: not IPv4, cut short, a fragment, or neither UDP nor TCP.
+    /// Parses a packet; `None` if it is not IPv4, is truncated, is a fragment, or is neither UDP nor TCP.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let ip = Ipv4HeaderSlice::from_slice(bytes).ok()?;
         let body = bytes.get(ip.slice().len()..ip.total_len() as usize)?;
@@ -56,7 +56,7 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// The ECN field of a packet; not capable, where it is not IPv4.
+/// Returns the ECN field of a packet; [`Ecn::NotEct`] if it is not IPv4.
 #[inline]
 pub fn ecn(packet: &[u8]) -> Ecn {
     match packet {
@@ -65,7 +65,7 @@ pub fn ecn(packet: &[u8]) -> Ecn {
     }
 }
 
-/// Writes the ECN field of a packet, and its header's checksum with it; nothing where it is so already.
+/// Sets the ECN field of a packet, and updates the header checksum.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     if self::ecn(packet) == ecn {
         return;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_read_and_marked() {
+    fn parses_and_marks_datagrams() {
         let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(1234, 5678);
         let mut bytes = built(builder, b"payload");
         let transport = Transport::Udp { from: 1234, to: 5678, payload: b"payload" };
@@ -101,11 +101,11 @@ mod tests {
             assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
             assert_eq!(ecn(&bytes), field);
         }
-        assert!((0..bytes.len()).all(|n| Transport::parse(&bytes[..n]).is_none()), "cut short it is nothing");
+        assert!((0..bytes.len()).all(|n| Transport::parse(&bytes[..n]).is_none()), "truncated packets are rejected");
     }
 
     #[test]
-    fn a_segment_counts_its_flags() {
+    fn segment_length_includes_syn_and_fin() {
         let builder = || PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(40_000, 80, 77, 1000);
         let mut bytes = Vec::new();
         builder().syn().write(&mut bytes, &[]).unwrap();

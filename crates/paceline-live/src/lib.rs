@@ -1,59 +1,64 @@
-//! The test track: a scenario over network devices, kernel TCP and UDP sockets, in real time.
+//! The test track: scenarios over network devices, kernel TCP and UDP sockets, in real time.
+//!
+//! [`track::Track`] creates two network namespaces and runs a plan between them: [`link::Link`] carries packets between two
+//! [`link_port::LinkPort`]s and uses the simulator's network model for every decision.
 #![cfg(target_os = "linux")]
 
+pub mod child_guard;
 pub mod classify;
 pub mod clock;
 pub mod device;
-pub mod emulate;
-pub mod hold;
+mod event_merge;
+pub mod host_monitor;
 pub mod ipv4;
+pub mod lateness;
 pub mod link;
-pub mod media;
+pub mod link_emulator;
+pub mod link_port;
+pub mod media_endpoint;
 pub mod namespace;
-pub mod port;
 pub mod relay;
-mod rows;
 pub mod socket;
 pub mod tcp;
 mod testbed;
+pub mod timing;
 pub mod track;
-pub mod wait;
-pub mod watch;
+pub mod track_run;
 
-use paceline_lab::world::WorldError;
+use paceline_netsim::backend::BackendError;
 use std::io;
 pub use testbed::Testbed;
 
-/// Why this machine has no test track.
+/// Why the test track is not available on this host.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailable {
-    /// No network namespace.
-    #[error("cannot make a network namespace: {0}")]
+    /// A network namespace cannot be created.
+    #[error("cannot create a network namespace: {0}")]
     Namespace(#[source] io::Error),
     /// The settings of a namespace cannot be written, as in most containers.
     #[error("cannot write a network namespace's settings below /proc/sys/net: {0}")]
     Settings(#[source] io::Error),
-    /// No network device.
-    #[error("cannot make a network device: {0}")]
+    /// A network device cannot be created.
+    #[error("cannot create a network device: {0}")]
     Device(#[source] io::Error),
 }
 
 impl Unavailable {
-    /// How to get it.
+    /// Returns how to make the test track available.
     pub fn hint(&self) -> &'static str {
-        "network namespaces and TUN devices need root, or CAP_SYS_ADMIN and CAP_NET_ADMIN; where the kernel lets \
-                    everybody have namespaces, `unshare --user --map-root-user --net paceline …` is enough"
+        "network namespaces and TUN devices need root, or CAP_SYS_ADMIN and CAP_NET_ADMIN; if the kernel allows \
+         unprivileged namespaces, run `unshare --user --map-root-user --net paceline …`"
     }
 }
 
-impl From<Unavailable> for WorldError {
+impl From<Unavailable> for BackendError {
     fn from(error: Unavailable) -> Self {
         Self::Unavailable { cause: error.to_string(), hint: error.hint().to_owned() }
     }
 }
 
-/// The system broke a run off.
-fn broken(error: io::Error) -> WorldError {
-    WorldError::Broken { cause: error.to_string() }
+/// Converts an error of the system that aborted a run.
+fn broken(error: io::Error) -> BackendError {
+    BackendError::Broken { cause: error.to_string() }
 }

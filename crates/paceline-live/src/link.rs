@@ -1,34 +1,32 @@
-//! A link of real packets: it reads them where they are sent, asks the network model when and whether they arrive, and hands
-//! them over at that time.
+//! A link of real packets: it reads packets at one port and sends them at the other when the network model delivers them.
 //!
-//! The model is [`Network`], the one of the simulator, and it decides from arrival times alone. So what a link did can be
-//! computed again from what came to it, to the nanosecond; only when a packet was handed over is the machine's doing, and
-//! how late that was is counted.
+//! The model is the [`Network`] of the simulator, whose decisions depend on arrival times alone. The arrivals therefore
+//! reproduce every decision of a link to the nanosecond. Only the time of sending depends on the host; the link records how
+//! late that was.
 
 use crate::clock::Monotonic;
-use crate::port::{Came, Port};
-use crate::wait::{Rank, Timing, be_punctual};
-use hdrhistogram::Histogram;
-use paceline_lab::machine::Percentiles;
-use paceline_lab::moves::Moves;
-use paceline_lab::network::{End, Network, Wake};
-use paceline_lab::plan::Plan;
-use paceline_lab::rows::{PacketClass, Row, RowSink};
+use crate::lateness::{self, Lateness};
+use crate::link_port::{LinkPort, ReceivedPacket};
+use crate::timing::{Role, Timing, enter_realtime};
+use paceline_netsim::link_control::LinkControl;
+use paceline_netsim::network::{FlowEnd, Network, Wake};
+use paceline_netsim::plan::Plan;
+use paceline_records::{EventObserver, EventRecord, PacketClass, Percentiles};
 use paceline_units::{Time, TimeDelta};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One of the link's two sides.
+/// A side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where the forward path begins.
+    /// The start of the forward path.
     Near = 0,
-    /// Where it ends.
+    /// The end of the forward path.
     Far = 1,
 }
 
 impl Side {
-    /// The other one.
+    /// Returns the opposite side.
     pub fn other(self) -> Self {
         match self {
             Self::Near => Self::Far,
@@ -37,208 +35,198 @@ impl Side {
     }
 }
 
-/// What a packet is to the network model.
+/// A packet as the network model identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Number of its flow in the plan.
+pub struct PacketIdentity {
+    /// Number of the flow in the plan.
     pub flow: usize,
-    /// What kind of packet; it says which end sent it, too.
+    /// Class of the packet, which also determines the end that sent it.
     pub class: PacketClass,
 }
 
-/// What the link knows of a flow.
+/// A flow that the link carries.
 #[derive(Clone, Copy, Debug)]
-pub struct Carried {
-    /// On which side it begins.
+pub struct LinkFlow {
+    /// Side of the sender.
     pub sender: Side,
-    /// From then on its ends are silent, as in the simulator: a kernel still resets what was under way.
+    /// The link discards packets of the flow from then on, as in the simulator; a kernel still resets open connections.
     pub stop: Time,
 }
 
-/// Who tells packets apart: by the side that one came from and its bytes. `None`: nobody in the plan sent it.
-pub trait Classify {
-    /// What the packet is.
-    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<Known>;
+/// Identifies packets.
+pub trait Classifier {
+    /// Identifies a packet by its bytes and the side that sent it; `None` if it belongs to no flow.
+    fn classify(&mut self, from: Side, packet: &[u8]) -> Option<PacketIdentity>;
 }
 
-/// What the machine did to a link's packets, which a model would not have.
+/// Statistics of a link that the network model does not have.
 #[derive(Clone, Debug)]
-pub struct Handling {
-    /// How late packets were handed over, ns after they were due.
-    pub late: Histogram<u64>,
-    /// Packets that the far side's device did not take.
-    pub refused: u64,
-    /// Packets of nobody, which went no further.
-    pub strangers: u64,
-    /// Packets that came.
-    pub came: u64,
+pub struct LinkStats {
+    /// How late packets were sent.
+    pub late: Lateness,
+    /// Number of packets that a port did not accept.
+    pub send_failures: u64,
+    /// Number of packets of no flow; the link discards them.
+    pub unclassified: u64,
+    /// Number of packets received.
+    pub received: u64,
 }
 
-/// Lateness that a histogram can hold: ten seconds.
-const LATEST: u64 = 10_000_000_000;
-
-impl Default for Handling {
+impl Default for LinkStats {
     fn default() -> Self {
-        let late = Histogram::new_with_bounds(1, LATEST, 3).expect("these bounds are possible");
-        Self { late, refused: 0, strangers: 0, came: 0 }
+        Self { late: lateness::empty(), send_failures: 0, unclassified: 0, received: 0 }
     }
 }
 
-impl Handling {
-    /// How late packets were handed over, µs.
+impl LinkStats {
+    /// Returns how late packets were sent, µs.
     pub fn late_us(&self) -> Percentiles {
-        percentiles(&self.late)
+        lateness::percentiles(&self.late)
     }
 }
 
-/// Of a histogram of ns, in µs.
-pub(crate) fn percentiles(late: &Histogram<u64>) -> Percentiles {
-    let at = |quantile| late.value_at_quantile(quantile) as f64 / 1e3;
-    Percentiles { p50: at(0.5), p99: at(0.99), max: late.max() as f64 / 1e3 }
-}
+/// Size of the receive buffer: the maximum size of an IP packet.
+const BUFFER: usize = 65_536;
 
-/// Room for one packet as it is read: the largest there can be.
-const ROOM: usize = 65_536;
-
-/// At most so many packets are read from one side before the other, and what is due, have their turn.
+/// Maximum number of packets to read from one side before serving the other side and due packets.
 const BATCH: usize = 32;
 
 /// A network model between two ports.
 pub struct Link<'a, R, P> {
     network: Network<R>,
     ports: [P; 2],
-    classify: &'a mut dyn Classify,
-    /// Where each packet under way has its bytes, by handle.
+    classifier: &'a mut dyn Classifier,
+    /// Bytes of each packet in transit, by handle.
     bytes: Vec<Vec<u8>>,
-    flows: Vec<Carried>,
+    flows: Vec<LinkFlow>,
     clock: Monotonic,
     timing: Timing,
-    handling: Handling,
-    by_hand: Option<ByHand<'a>>,
+    stats: LinkStats,
+    control: Option<ControlledPlan<'a>>,
 }
 
-/// Where moves of the hops are asked for, the plan as it was written, and as it is by now.
-struct ByHand<'a> {
-    moves: &'a Moves,
+/// The source of link updates, the original plan, and the plan with every update so far.
+struct ControlledPlan<'a> {
+    control: &'a LinkControl,
     scenario: &'a Plan,
     plan: Plan,
 }
 
-impl<'a, R: RowSink, P: Port> Link<'a, R, P> {
-    /// A link between the near port and the far one; `flows` are those of the network.
+impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
+    /// Creates a link between the near port and the far port; `flows` are those of the network.
     pub fn new(
         network: Network<R>,
         ports: [P; 2],
-        classify: &'a mut dyn Classify,
-        flows: Vec<Carried>,
+        classifier: &'a mut dyn Classifier,
+        flows: Vec<LinkFlow>,
         clock: Monotonic,
         timing: Timing,
     ) -> Self {
-        let handling = Handling::default();
-        Self { network, ports, classify, bytes: Vec::new(), flows, clock, timing, handling, by_hand: None }
+        let stats = LinkStats::default();
+        Self { network, ports, classifier, bytes: Vec::new(), flows, clock, timing, stats, control: None }
     }
 
-    /// The same link, whose hops, those of `plan`, are moved as is asked for, and which ends when that is asked for.
-    pub fn moved_by(self, moves: &'a Moves, plan: &'a Plan) -> Self {
-        Self { by_hand: Some(ByHand { moves, scenario: plan, plan: plan.clone() }), ..self }
+    /// Sets the source of updates of the hops, which are those of `plan`, and of the request to end the run.
+    pub fn with_link_control(self, control: &'a LinkControl, plan: &'a Plan) -> Self {
+        Self { control: Some(ControlledPlan { control, scenario: plan, plan: plan.clone() }), ..self }
     }
 
-    /// Carries packets until `end`, or until `stop` is set and what is under way has arrived: a second later at most.
+    /// Carries packets until `end`, or until `stop` is set and packets in transit have arrived, at most one second later.
     ///
     /// # Errors
-    /// A port is gone.
-    pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<R>, Handling)> {
-        const LOOK_UP: TimeDelta = TimeDelta::from_millis(50);
+    /// A port failed.
+    pub fn run(mut self, end: Time, stop: &AtomicBool) -> io::Result<(Network<R>, LinkStats)> {
+        const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
         const LINGER: TimeDelta = TimeDelta::from_secs(1);
-        be_punctual(Rank::Link);
-        let mut buffer = vec![0; ROOM];
+        enter_realtime(Role::Link);
+        let mut buffer = vec![0; BUFFER];
         let mut leave = None;
         loop {
             let mut quiet = true;
             for side in [Side::Near, Side::Far] {
                 for _ in 0..BATCH {
-                    let Some(came) = self.ports[side as usize].receive(&mut buffer)? else { break };
+                    let Some(received) = self.ports[side as usize].receive(&mut buffer)? else { break };
                     quiet = false;
-                    self.take(side, &came, &buffer[..came.len], end);
+                    self.handle_packet(side, &received, &buffer[..received.len], end);
                 }
             }
             let now = self.clock.now();
-            self.hand_over(now.min(end));
-            self.make_moves(now, end, stop);
+            self.send_due(now.min(end));
+            self.apply_updates(now, end, stop);
             if stop.load(Ordering::Relaxed) {
                 leave.get_or_insert(now + LINGER);
             }
-            let is_empty = self.network.poll_timeout() == Time::MAX;
-            if now >= end || leave.is_some_and(|leave| is_empty || now >= leave) {
-                return Ok((self.network, self.handling));
+            let next = self.network.poll_timeout();
+            if now >= end || leave.is_some_and(|leave| next.is_none() || now >= leave) {
+                return Ok((self.network, self.stats));
             }
             if quiet {
-                let next = self.network.poll_timeout().min(end).min(now + LOOK_UP);
+                let next = next.unwrap_or(end).min(end).min(now + POLL_INTERVAL);
                 let descriptors = [self.ports[0].fd(), self.ports[1].fd()];
                 self.timing.wait(&descriptors, next - self.clock.now());
             }
         }
     }
 
-    /// Moves hops as was asked for, and ends the run if that was.
-    fn make_moves(&mut self, now: Time, end: Time, stop: &AtomicBool) {
-        let Some(by_hand) = &mut self.by_hand else { return };
-        if by_hand.moves.is_stopped() {
+    /// Applies requested updates to the hops, and ends the run if requested.
+    fn apply_updates(&mut self, now: Time, end: Time, stop: &AtomicBool) {
+        let Some(controlled) = &mut self.control else { return };
+        if controlled.control.is_stopped() {
             stop.store(true, Ordering::Relaxed);
         }
         if !(Time::ZERO..end).contains(&now) {
             return;
         }
-        for (hop, to) in by_hand.moves.take() {
-            for change in by_hand.plan.move_hop(by_hand.scenario, now, hop, to) {
+        for (hop, to) in controlled.control.take_requests() {
+            for change in controlled.plan.update_hop(controlled.scenario, now, hop, to) {
                 self.network.change(now, hop, change);
             }
-            self.network.tell(&Row::Moved { at: now, hop: hop as u16, to });
+            self.network.emit(&EventRecord::LinkUpdated { at: now, hop: hop as u16, to });
         }
     }
 
-    /// A packet came from a side. What was due before it is handed over before it.
+    /// Handles a packet from a side, after sending the packets that were due before.
     #[inline]
-    fn take(&mut self, from: Side, came: &Came, packet: &[u8], end: Time) {
+    fn handle_packet(&mut self, from: Side, received: &ReceivedPacket, packet: &[u8], end: Time) {
         let now = self.clock.now();
         if now >= end {
-            return; // nothing is decided after the end
+            return; // the model makes no decision after the end
         }
-        self.hand_over(now);
-        // Before time zero nobody sends yet but the kernel.
-        let known = if now < Time::ZERO { None } else { self.classify.classify(from, packet) };
-        let Some(known) = known.filter(|known| now < self.flows[known.flow].stop) else {
-            self.handling.strangers += 1;
+        self.send_due(now);
+        // Before time zero only the kernel sends.
+        let identity = if now < Time::ZERO { None } else { self.classifier.classify(from, packet) };
+        let Some(PacketIdentity { flow, class }) = identity.filter(|of| now < self.flows[of.flow].stop) else {
+            self.stats.unclassified += 1;
             return;
         };
-        self.handling.came += 1;
-        let handle = self.network.blank();
+        self.stats.received += 1;
+        let handle = self.network.alloc();
         if self.bytes.len() <= handle as usize {
             self.bytes.resize_with(handle as usize + 1, Vec::new);
         }
         let bytes = &mut self.bytes[handle as usize];
         bytes.clear();
         bytes.extend_from_slice(packet);
-        self.network.packet_mut(handle).ecn = came.ecn;
-        let sender = if known.class.goes_back() { End::Receiver } else { End::Sender };
-        self.network.launch(now, known.flow, sender, known.class, came.size, handle);
+        self.network.packet_mut(handle).ecn = received.ecn;
+        let sender = if class.goes_back() { FlowEnd::Receiver } else { FlowEnd::Sender };
+        self.network.send(now, flow, sender, class, received.size, handle);
     }
 
-    /// Hands over what is due.
+    /// Sends the packets that are due by `now`.
     #[inline]
-    fn hand_over(&mut self, now: Time) {
+    fn send_due(&mut self, now: Time) {
         while let Some((due, wake)) = self.network.poll(now) {
             let Wake::Arrived { flow, end, handle } = wake else { continue };
             let sender = self.flows[flow].sender;
-            let side = if end == End::Sender { sender } else { sender.other() };
+            let side = if end == FlowEnd::Sender { sender } else { sender.other() };
             let bytes = &mut self.bytes[handle as usize];
-            // The clock is read for each: one after the other they are ever later.
+            // Read the clock for each packet, because sending takes time.
             let late = (self.clock.now() - due).as_nanos().max(0) as u64;
-            self.handling.late.saturating_record(late);
+            self.stats.late.saturating_record(late);
             if self.ports[side as usize].send(bytes, self.network.packet(handle).ecn).is_err() {
-                self.handling.refused += 1;
+                self.stats.send_failures += 1;
             }
-            self.network.give_back(handle);
+            self.network.free(handle);
         }
     }
 }

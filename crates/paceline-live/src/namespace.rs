@@ -1,5 +1,5 @@
-//! Network namespaces without a name: they live as long as somebody is in one or holds it, so that nothing is left of
-//! them when a process dies, however it dies.
+//! Anonymous network namespaces: the kernel removes one when the last process leaves it and the last handle is closed, so
+//! none remains after a process ends.
 
 use crate::Unavailable;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -9,23 +9,23 @@ use std::fs::{self, File};
 use std::io;
 use std::net::Ipv4Addr;
 
-/// A network of its own: interfaces, addresses, routes, sockets.
+/// A network namespace: interfaces, addresses, routes and sockets.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
 }
 
 impl Namespace {
-    /// A new one with its loopback interface up and without IPv6, whose own chatter would be traffic on the link.
+    /// Creates a namespace with its loopback interface up and without IPv6, whose control traffic would use the link.
     ///
     /// # Errors
-    /// The process may not make one.
+    /// The process lacks the privilege.
     pub fn new() -> Result<Self, Unavailable> {
-        let made = on_a_thread(|| {
+        let created = on_a_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|e| Unavailable::Namespace(e.into()))?;
             for which in ["all", "default"] {
                 match fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1") {
-                    // A kernel without IPv6 has no such chatter.
+                    // A kernel without IPv6 has no such file.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     written => written.map_err(Unavailable::Settings)?,
                 }
@@ -33,43 +33,43 @@ impl Namespace {
             loopback_up().map_err(Unavailable::Namespace)?;
             current().map_err(Unavailable::Namespace)
         });
-        made.map(|file| Self { file })
+        created.map(|file| Self { file })
     }
 
-    /// The one that the calling thread is in.
+    /// Returns the namespace of the calling thread.
     ///
     /// # Errors
-    /// There is no `/proc`.
+    /// `/proc` is not available.
     pub fn current() -> io::Result<Self> {
         current().map(|file| Self { file })
     }
 
-    /// Lets a device of it lead to wherever there is no nearer way.
+    /// Adds a default route over a device.
     ///
     /// # Errors
-    /// The process may not, or there is no such device.
-    pub fn lead_everywhere(&self, device: &str) -> io::Result<()> {
+    /// The process lacks the privilege, or the device does not exist.
+    pub fn add_default_route(&self, device: &str) -> io::Result<()> {
         self.within(|| {
             let index = nix::net::if_::if_nametoindex(device)?;
             by_netlink(async |handle| {
-                let everywhere = RouteMessageBuilder::<Ipv4Addr>::new().output_interface(index).build();
-                handle.route().add(everywhere).execute().await
+                let default = RouteMessageBuilder::<Ipv4Addr>::new().output_interface(index).build();
+                handle.route().add(default).execute().await
             })
         })
     }
 
-    /// Takes the calling thread into it for good; threads and processes that it starts are in it, too.
+    /// Moves the calling thread into the namespace. Threads and processes that it starts inherit the namespace.
     ///
     /// # Errors
-    /// The process may not.
+    /// The process lacks the privilege.
     pub fn enter(&self) -> io::Result<()> {
         Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// Does something in it, on a thread of its own.
+    /// Calls `act` in the namespace, on a new thread.
     ///
     /// # Errors
-    /// The process may not enter it, or what `act` answers.
+    /// The process lacks the privilege to enter it, or `act` failed.
     pub fn within<T: Send>(&self, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         on_a_thread(|| {
             self.enter()?;
@@ -78,17 +78,17 @@ impl Namespace {
     }
 }
 
-/// A thread's namespace is for good: whatever changes it has a thread of its own.
+/// Calls `act` on a new thread, because a thread cannot return to its former namespace.
 fn on_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| scope.spawn(act).join()).expect("it does not panic")
+    std::thread::scope(|scope| scope.spawn(act).join()).expect("does not panic")
 }
 
 fn current() -> io::Result<File> {
     File::open("/proc/thread-self/ns/net")
 }
 
-/// Sets how many packets may wait in a device of the calling thread's namespace.
-pub(crate) fn queue_length(device: &str, packets: u32) -> io::Result<()> {
+/// Sets the transmit queue length of a device of the calling thread's namespace, packets.
+pub(crate) fn set_queue_length(device: &str, packets: u32) -> io::Result<()> {
     by_netlink(async |handle| {
         let length = LinkUnspec::new_with_name(device).append_extra_attribute(LinkAttribute::TxQueueLen(packets));
         handle.link().set(length.build()).execute().await
@@ -102,12 +102,12 @@ fn loopback_up() -> io::Result<()> {
     })
 }
 
-/// Asks the kernel for something in the calling thread's namespace.
-fn by_netlink(ask: impl AsyncFnOnce(Handle) -> Result<(), rtnetlink::Error>) -> io::Result<()> {
+/// Sends a netlink request in the calling thread's namespace.
+fn by_netlink(request: impl AsyncFnOnce(Handle) -> Result<(), rtnetlink::Error>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let (connection, handle, _) = rtnetlink::new_connection()?;
         tokio::spawn(connection);
-        ask(handle).await.map_err(io::Error::other)
+        request(handle).await.map_err(io::Error::other)
     })
 }

@@ -1,106 +1,89 @@
-//! A link between UDP sockets, for those who may not make devices: what a client sends to the near socket goes on to a target,
-//! and what the target answers goes back.
+//! Link ports over UDP sockets, which need no privilege: datagrams of a client at the near socket go to a target, and those
+//! of the target go back to the client.
 
-use crate::port::{Came, Port};
-use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
+use crate::link_port::{LinkPort, ReceivedPacket};
+use crate::socket::{Socket, ecn_of};
 use paceline_flow::IP_UDP_HEADERS;
 use paceline_units::{DataSize, Ecn};
-use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use std::io::{self, IoSliceMut};
+use quinn_udp::RecvMeta;
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-/// Bytes that IPv6 has more of than IPv4.
+/// Additional size of an IPv6 header over IPv4.
 const IPV6_MORE: DataSize = DataSize::from_bytes(20);
 
-/// Room for what one read may bring.
-const ROOM: usize = 65_536;
-
-/// Room for what waits to be read.
-const RECEIVE_BUFFER: usize = 4 << 20;
-
-/// Gives a socket room for what comes while the machine holds its reader up; as much as everybody may have, without the
-/// privilege to have more.
-pub(crate) fn receive_buffer(socket: &UdpSocket) -> io::Result<()> {
-    setsockopt(socket, RcvBufForce, &RECEIVE_BUFFER).or_else(|_| setsockopt(socket, RcvBuf, &RECEIVE_BUFFER))?;
-    Ok(())
-}
+/// Size of the read buffer.
+const BUFFER: usize = 65_536;
 
 /// One side of a relay.
 pub struct Relay {
-    socket: UdpSocket,
-    state: UdpSocketState,
-    /// Whom packets go to: at the near side whoever sent last, and nobody at first.
+    socket: Socket,
+    /// Destination of packets: at the near side the last sender, `None` before the first packet.
     peer: Option<SocketAddr>,
     near: bool,
-    /// Datagrams of one size that the kernel joined, from the next that is to be told on.
+    /// Datagrams of one size that the kernel coalesced (GRO), and the position of the next.
     joined: Vec<u8>,
     next: usize,
     meta: RecvMeta,
 }
 
 impl Relay {
-    /// The side of clients, at this address. There is one client at a time: the one heard last.
+    /// Creates the side of the client, at this address. The client is the last sender.
     ///
     /// # Errors
-    /// The address is not to be had.
+    /// The address is not available.
     pub fn near(at: SocketAddr) -> io::Result<Self> {
-        Self::new(UdpSocket::bind(at)?, None, true)
+        Ok(Self::new(Socket::new(UdpSocket::bind(at)?)?, None, true))
     }
 
-    /// The side of a target.
+    /// Creates the side of a target.
     ///
     /// # Errors
-    /// The system has no socket for it.
+    /// The socket cannot be created.
     pub fn far(target: SocketAddr) -> io::Result<Self> {
         let any: SocketAddr = match target {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
         let socket = UdpSocket::bind(any)?;
-        // Only the target is heard.
+        // Receive from the target only.
         socket.connect(target)?;
-        Self::new(socket, Some(target), false)
+        Ok(Self::new(Socket::new(socket)?, Some(target), false))
     }
 
-    fn new(socket: UdpSocket, peer: Option<SocketAddr>, near: bool) -> io::Result<Self> {
-        let state = UdpSocketState::new((&socket).into())?;
-        receive_buffer(&socket)?;
-        let (joined, next, meta) = (vec![0; ROOM], 0, RecvMeta::default());
-        Ok(Self { socket, state, peer, near, joined, next, meta })
+    fn new(socket: Socket, peer: Option<SocketAddr>, near: bool) -> Self {
+        Self { socket, peer, near, joined: vec![0; BUFFER], next: 0, meta: RecvMeta::default() }
     }
 
-    /// Where it can be reached.
+    /// Returns the local address.
     ///
     /// # Errors
-    /// The socket is gone.
+    /// The socket failed.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        self.socket.address()
     }
-}
 
-impl Relay {
-    /// Reads what has come, if something has.
+    /// Reads the next datagrams; returns false if there are none.
     fn read(&mut self) -> io::Result<bool> {
         let mut meta = [self.meta];
-        match self.state.recv((&self.socket).into(), &mut [IoSliceMut::new(&mut self.joined)], &mut meta) {
+        match self.socket.read(&mut [&mut self.joined], &mut meta) {
+            Ok(0) => return Ok(false),
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) if is_of_one_packet(&error) => return Ok(false),
+            Err(error) if is_icmp_error(&error) => return Ok(false),
             Err(error) => return Err(error),
         }
         ([self.meta], self.next) = (meta, 0);
         if self.near {
             self.peer = Some(self.meta.addr);
         }
-        // An empty datagram is nothing to carry.
+        // Ignore empty datagrams.
         Ok(self.meta.len > 0)
     }
 }
 
-/// Whether an ICMP message told it of an earlier packet: that is lost, and the next may find its way.
-fn is_of_one_packet(error: &io::Error) -> bool {
+/// Whether an error is an ICMP message on an earlier packet. That packet is lost; later ones may arrive.
+fn is_icmp_error(error: &io::Error) -> bool {
     use nix::libc::{
         EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETDOWN, ENETUNREACH, ENOPROTOOPT, EPROTO,
     };
@@ -108,28 +91,26 @@ fn is_of_one_packet(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| soft.contains(&code))
 }
 
-impl Port for Relay {
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Came>> {
+impl LinkPort for Relay {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<ReceivedPacket>> {
         if self.next >= self.meta.len && !self.read()? {
             return Ok(None);
         }
         let len = self.meta.stride.min(self.meta.len - self.next);
         buffer[..len].copy_from_slice(&self.joined[self.next..self.next + len]);
         self.next += len;
-        let headers =
-            IP_UDP_HEADERS + if self.meta.addr.ip().to_canonical().is_ipv6() { IPV6_MORE } else { DataSize::ZERO };
-        let ecn = self.meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
-        Ok(Some(Came { len, size: DataSize::from_bytes(len as u64) + headers, ecn }))
+        let more = if self.meta.addr.ip().to_canonical().is_ipv6() { IPV6_MORE } else { DataSize::ZERO };
+        let headers = IP_UDP_HEADERS + more;
+        let ecn = ecn_of(&self.meta);
+        Ok(Some(ReceivedPacket { len, size: DataSize::from_bytes(len as u64) + headers, ecn }))
     }
 
     fn send(&mut self, packet: &mut [u8], ecn: Ecn) -> io::Result<()> {
         let Some(destination) = self.peer else { return Err(io::ErrorKind::NotConnected.into()) };
-        let ecn = EcnCodepoint::from_bits(ecn as u8);
-        let transmit = Transmit { destination, ecn, contents: packet, segment_size: None, src_ip: None };
-        self.state.try_send((&self.socket).into(), &transmit)
+        self.socket.try_send(destination, packet, ecn)
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.socket.fd()
     }
 }

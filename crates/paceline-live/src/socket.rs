@@ -1,101 +1,126 @@
-//! A UDP socket of an end: when each datagram came, by the kernel's stamp, and its ECN field.
+//! A UDP socket of an endpoint, with the kernel's receive timestamp and the ECN field of each datagram.
 
 use crate::clock::Monotonic;
-use crate::relay::receive_buffer;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
 use paceline_units::{Ecn, Time};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Room for one read: the kernel may join datagrams.
-const ROOM: usize = 65_536;
+/// Size of one buffer: the kernel may coalesce datagrams (GRO).
+const BUFFER: usize = 65_536;
 
-/// Datagrams read in one call.
+/// Size of the socket's receive buffer.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// Maximum number of datagrams per system call.
 const BATCH: usize = 16;
 
-/// Where datagrams are read into.
-pub struct Room {
+/// Buffers for received datagrams.
+pub struct ReceiveBuffers {
     buffers: [Vec<u8>; BATCH],
     metas: [RecvMeta; BATCH],
 }
 
-impl Default for Room {
+impl Default for ReceiveBuffers {
     fn default() -> Self {
-        Self { buffers: std::array::from_fn(|_| vec![0; ROOM]), metas: [RecvMeta::default(); BATCH] }
+        Self { buffers: std::array::from_fn(|_| vec![0; BUFFER]), metas: [RecvMeta::default(); BATCH] }
     }
 }
 
-/// The socket. Nothing here blocks.
+/// The socket. No method blocks.
 pub struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
 }
 
 impl Socket {
-    /// A socket at this address, in the namespace that the calling thread is in.
+    /// Creates a socket at this address, in the namespace of the calling thread.
     ///
     /// # Errors
-    /// The system has none.
+    /// The socket cannot be created.
     pub fn bind(at: SocketAddrV4) -> io::Result<Self> {
-        let socket = UdpSocket::bind(at)?;
+        Self::new(UdpSocket::bind(at)?)
+    }
+
+    /// Configures a socket, with a large receive buffer for interruptions of its reader.
+    pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
-        receive_buffer(&socket)?;
+        // Without privilege, up to the system's limit.
+        setsockopt(&socket, RcvBufForce, &RECEIVE_BUFFER).or_else(|_| setsockopt(&socket, RcvBuf, &RECEIVE_BUFFER))?;
         Ok(Self { socket, state })
     }
 
-    /// Where it is.
+    /// Returns the local address.
     ///
     /// # Errors
-    /// The socket is gone.
+    /// The socket failed.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Hands every datagram that has come to `handle`: when it came, from whom, its bytes and its ECN field.
+    /// Calls `handle` for every received datagram with its arrival time, source, bytes and ECN field.
     ///
     /// # Errors
-    /// The socket is gone.
+    /// The socket failed.
     pub fn receive(
         &self,
         clock: &Monotonic,
-        room: &mut Room,
+        buffers: &mut ReceiveBuffers,
         mut handle: impl FnMut(Time, SocketAddr, &[u8], Ecn),
     ) -> io::Result<()> {
         loop {
-            let mut slices = room.buffers.each_mut().map(|b| IoSliceMut::new(b));
-            let n = match self.state.recv((&self.socket).into(), &mut slices, &mut room.metas) {
+            let n = match self.read(&mut buffers.buffers, &mut buffers.metas) {
+                Ok(0) => return Ok(()),
                 Ok(n) => n,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // What an ICMP message said about an earlier packet.
+                // An ICMP message on an earlier packet.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 Err(error) => return Err(error),
             };
-            for (buffer, meta) in room.buffers.iter().zip(&room.metas).take(n) {
-                let at = meta.timestamp.map_or_else(|| clock.now(), |stamp| clock.of_stamp(stamp));
-                let ecn = meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
-                // The kernel may join datagrams of one size.
+            for (buffer, meta) in buffers.buffers.iter().zip(&buffers.metas).take(n) {
+                let at = meta.timestamp.map_or_else(|| clock.now(), |stamp| clock.from_wall_clock(stamp));
+                // The kernel may coalesce datagrams of one size.
                 for bytes in buffer[..meta.len].chunks(meta.stride.max(1)) {
-                    handle(at, meta.addr, bytes, ecn);
+                    handle(at, meta.addr, bytes, ecn_of(meta));
                 }
             }
         }
     }
 
-    /// Sends a datagram. What the system does not take is lost, as on a path.
-    pub fn send(&self, to: SocketAddr, bytes: &[u8], ecn: Ecn) {
-        let transmit = Transmit {
-            destination: to,
-            ecn: EcnCodepoint::from_bits(ecn as u8),
-            contents: bytes,
-            segment_size: None,
-            src_ip: None,
-        };
-        let _ = self.state.try_send((&self.socket).into(), &transmit);
+    /// Reads up to one batch of datagrams; returns 0 if none waits.
+    pub(crate) fn read<const N: usize>(
+        &self,
+        buffers: &mut [impl AsMut<[u8]>; N],
+        metas: &mut [RecvMeta; N],
+    ) -> io::Result<usize> {
+        let mut slices = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer.as_mut()));
+        match self.state.recv((&self.socket).into(), &mut slices, metas) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            result => result,
+        }
     }
 
-    /// Readable when a datagram waits.
+    /// Sends a datagram. A datagram that the system does not accept is lost.
+    pub fn send(&self, to: SocketAddr, bytes: &[u8], ecn: Ecn) {
+        let _ = self.try_send(to, bytes, ecn);
+    }
+
+    /// Sends a datagram.
+    pub(crate) fn try_send(&self, destination: SocketAddr, contents: &[u8], ecn: Ecn) -> io::Result<()> {
+        let ecn = EcnCodepoint::from_bits(ecn as u8);
+        let transmit = Transmit { destination, ecn, contents, segment_size: None, src_ip: None };
+        self.state.try_send((&self.socket).into(), &transmit)
+    }
+
+    /// Returns a descriptor that is readable when a datagram waits.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Returns the ECN field of a received datagram.
+pub(crate) fn ecn_of(meta: &RecvMeta) -> Ecn {
+    meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8))
 }

@@ -1,44 +1,46 @@
-//! The test track as a world: a plan's hops become a link of real packets between two network namespaces, its media flows UDP
-//! sockets, its TCP flows the kernel's own, and its time the machine's.
+//! The test track as a backend: hops of the plan become a link of real packets between two network namespaces. Media flows use
+//! UDP sockets, TCP flows the TCP of the kernel, and time is the monotonic clock.
 
 use crate::classify::ByPort;
-use crate::link::{Classify, Side};
-use crate::media::{self, Lateness, MediaEnd};
-use crate::track::{MediaEnds, Run, Track, address_of};
-use crate::wait::Timing;
+use crate::lateness::Lateness;
+use crate::link::{Classifier, Side};
+use crate::media_endpoint::{self, UdpEndpoint};
+use crate::timing::Timing;
+use crate::track::{MediaEndpoints, Track, address_of};
+use crate::track_run::TrackRun;
 use crate::{Unavailable, broken};
 use paceline::Registry;
-use paceline_lab::moves::Moves;
-use paceline_lab::network::End;
-use paceline_lab::plan::{FlowKind, Plan};
-use paceline_lab::rows::RowSink;
-use paceline_lab::sim;
-use paceline_lab::world::{Outcome, World, WorldError};
+use paceline_netsim::backend::{Backend, BackendError, Outcome};
+use paceline_netsim::link_control::LinkControl;
+use paceline_netsim::network::FlowEnd;
+use paceline_netsim::plan::{FlowKind, Plan};
+use paceline_netsim::{media_flow, sim};
+use paceline_records::EventObserver;
 
 /// The test track.
 #[derive(Clone, Debug)]
 pub struct Testbed {
-    /// How exactly the link and the ends keep their times.
+    /// How exactly the link and the endpoints wait.
     pub timing: Timing,
-    /// Where somebody moves the link.
-    pub moves: Option<Moves>,
+    /// Source of link updates during a run.
+    pub link_control: Option<LinkControl>,
 }
 
 impl Default for Testbed {
-    /// Sleeping: a run then takes a few per cent of a core, and a tenth of a millisecond is little beside a queue.
+    /// Uses [`Timing::Sleep`]: a few per cent of a core, and 0.1 ms of lateness, which is small against queuing delay.
     fn default() -> Self {
-        Self { timing: Timing::Sleep, moves: None }
+        Self { timing: Timing::Sleep, link_control: None }
     }
 }
 
 impl Testbed {
-    /// What this machine lacks to be a test track; `None`: nothing, for it has just been one.
+    /// Returns why the test track is not available; `None` if it is. This opens a track.
     pub fn missing() -> Option<Unavailable> {
         Track::open().err()
     }
 }
 
-impl World for Testbed {
+impl Backend for Testbed {
     fn name(&self) -> &'static str {
         "testbed"
     }
@@ -47,36 +49,43 @@ impl World for Testbed {
         true
     }
 
-    fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
-        Track::open()?.moved_by(self.moves.clone()).run(self.timing, &Sockets, plan, registry, seed, rows)
+    fn run(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        observer: &mut dyn EventObserver,
+    ) -> Result<Outcome, BackendError> {
+        let track = Track::open()?.with_link_control(self.link_control.clone());
+        track.run(self.timing, &UdpEndpoints, plan, registry, seed, observer)
     }
 }
 
-/// Ends of media flows that are the simulator's, over UDP sockets.
-struct Sockets;
+/// The endpoints of the simulator, over UDP sockets.
+struct UdpEndpoints;
 
-impl MediaEnds for Sockets {
-    fn classify<'a>(&'a self, run: &Run<'a>) -> Box<dyn Classify + 'a> {
+impl MediaEndpoints for UdpEndpoints {
+    fn classify<'a>(&'a self, run: &TrackRun<'a>) -> Box<dyn Classifier + 'a> {
         Box::new(ByPort::new(run.plan, run.senders))
     }
 
-    fn serve(&self, side: Side, run: &Run<'_>) -> Result<Lateness, WorldError> {
-        media::run(media_ends(run, side)?, run).map_err(broken)
+    fn serve(&self, side: Side, run: &TrackRun<'_>) -> Result<Lateness, BackendError> {
+        media_endpoint::run(endpoints(run, side)?, run).map_err(broken)
     }
 }
 
-/// The ends of media flows on one side, whose namespace the calling thread is in.
-fn media_ends(run: &Run<'_>, side: Side) -> Result<Vec<MediaEnd>, WorldError> {
+/// Creates the media endpoints of one side, in the namespace of the calling thread.
+fn endpoints(run: &TrackRun<'_>, side: Side) -> Result<Vec<UdpEndpoint>, BackendError> {
     let mut ends = Vec::new();
     for (id, flow) in run.plan.flows.iter().enumerate() {
         let FlowKind::Media(media) = &flow.kind else { continue };
-        let start = sim::begin(flow, run.streams);
-        // Both ends are made, and one of them is used: the draws are then those of the simulator.
-        let entry = paceline_lab::media::controller(flow, media, run.registry)?;
-        let made = paceline_lab::media::build(id, flow, media, start, entry, run.streams, run.signals)?;
-        let end = if run.senders[id] == side { End::Sender } else { End::Receiver };
+        let start = sim::start_time(flow, run.streams);
+        // Build both ends and use one, so that the random draws equal those of the simulator.
+        let entry = media_flow::controller(flow, media, run.registry)?;
+        let built = media_flow::build(id, flow, media, start, entry, run.streams, run.signals)?;
+        let end = if run.senders[id] == side { FlowEnd::Sender } else { FlowEnd::Receiver };
         let (here, there) = (address_of(side), address_of(side.other()));
-        ends.push(MediaEnd::new(id, made, end, here, there, flow.stop).map_err(broken)?);
+        ends.push(UdpEndpoint::new(id, built, end, here, there, flow.stop).map_err(broken)?);
     }
     Ok(ends)
 }

@@ -1,44 +1,44 @@
-//! The track of a run in real time: two network namespaces, a link of real packets between them, the kernel's TCP flows at
-//! either side, and the rows of all in one order of time. What the ends of media flows are is the world's: [`MediaEnds`].
+//! The test track of a run in real time: two network namespaces, a link of real packets between them, and the kernel's TCP flows
+//! at both sides. It merges all events in order of time. A backend provides the media endpoints: [`MediaEndpoints`].
 
 use crate::classify::port_of;
 use crate::clock::Monotonic;
 use crate::device::Device;
-use crate::link::{Carried, Classify, Handling, Link, Side, percentiles};
-use crate::media::Lateness;
+use crate::event_merge::{EventSender, merge};
+use crate::host_monitor::HostMonitor;
+use crate::lateness::{self, Lateness};
+use crate::link::{Classifier, Link, LinkFlow, LinkStats, Side};
 use crate::namespace::Namespace;
-use crate::rows::{Tell, merge};
-use crate::tcp::{self, Program};
-use crate::wait::Timing;
-use crate::watch::Watch;
+use crate::tcp::{self, TcpProgram};
+use crate::timing::Timing;
+pub use crate::track_run::TrackRun;
 use crate::{Unavailable, broken};
 use paceline::Registry;
-use paceline_lab::machine::Machine;
-use paceline_lab::moves::Moves;
-use paceline_lab::network::Network;
-use paceline_lab::plan::{Direction, FlowKind, Plan};
-use paceline_lab::rows::{Row, RowSink};
-use paceline_lab::sim;
-use paceline_lab::world::{Outcome, WorldError};
-use paceline_units::{FlowId, Streams, Time, TimeDelta};
+use paceline_netsim::backend::{BackendError, Outcome};
+use paceline_netsim::link_control::LinkControl;
+use paceline_netsim::network::Network;
+use paceline_netsim::plan::{Direction, FlowKind, Plan};
+use paceline_netsim::sim;
+use paceline_records::{EventObserver, HostStats};
+use paceline_units::{FlowId, RandomStreams, Time, TimeDelta};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Address of each side. Nobody else can be there: namespaces are the run's own.
+/// Address of each side. The namespaces are private, so no other host has these addresses.
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
 
-/// For everybody to be in place before time zero.
-const LEAD: TimeDelta = TimeDelta::from_millis(200);
+/// Time before time zero in which all threads start.
+const STARTUP: TimeDelta = TimeDelta::from_millis(200);
 
-/// The address of a side of the link.
+/// Returns the address of a side of the link.
 pub fn address_of(side: Side) -> Ipv4Addr {
     ADDRESSES[side as usize]
 }
 
-/// Where a flow's data comes from.
+/// Returns the side of a flow's sender.
 pub fn sender_side(direction: Direction) -> Side {
     match direction {
         Direction::Forward => Side::Near,
@@ -46,60 +46,28 @@ pub fn sender_side(direction: Direction) -> Side {
     }
 }
 
-/// A run, as each of those sees it who make it.
-#[derive(Clone)]
-pub struct Run<'a> {
-    /// What is run.
-    pub plan: &'a Plan,
-    /// The controllers that there are.
-    pub registry: &'a Registry,
-    /// What is random in it.
-    pub streams: &'a Streams,
-    /// On which side each flow's data begins.
-    pub senders: &'a [Side],
-    /// Whether somebody wants to know what controllers have inside.
-    pub signals: bool,
-    /// Its time, which is below zero until all are in place.
-    pub clock: Monotonic,
-    /// How exactly times are kept.
-    pub timing: Timing,
-    /// When it is over.
-    pub end: Time,
-    /// Set when it is over before that: somebody failed.
-    pub stop: &'a AtomicBool,
-    /// Who is told rows, each within a second of its time.
-    pub told: Sender<Row>,
-}
+/// The media endpoints of a run.
+pub trait MediaEndpoints: Sync {
+    /// Returns the classifier of the packets on the link.
+    fn classify<'a>(&'a self, run: &TrackRun<'a>) -> Box<dyn Classifier + 'a>;
 
-impl Run<'_> {
-    /// Whether it is over.
-    pub fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.clock.now() >= self.end
-    }
-}
-
-/// The ends of a run's media flows.
-pub trait MediaEnds: Sync {
-    /// Who tells the packets of all flows apart on the link.
-    fn classify<'a>(&'a self, run: &Run<'a>) -> Box<dyn Classify + 'a>;
-
-    /// Serves the ends on one side until the run is over, on a thread in that side's namespace, and answers how late their
-    /// timers were served.
+    /// Runs the endpoints of one side until the run is over, on a thread in that side's namespace. Returns how late their
+    /// timers were handled.
     ///
     /// # Errors
-    /// An end cannot be made, or broke.
-    fn serve(&self, side: Side, run: &Run<'_>) -> Result<Lateness, WorldError>;
+    /// An endpoint cannot be created, or failed.
+    fn serve(&self, side: Side, run: &TrackRun<'_>) -> Result<Lateness, BackendError>;
 
-    /// Does whatever else there is to do while the run lasts, on a thread of its own.
+    /// Runs further tasks during the run, on a separate thread.
     ///
     /// # Errors
-    /// It broke.
-    fn conduct(&self, run: &Run<'_>) -> Result<(), WorldError> {
+    /// A task failed.
+    fn conduct(&self, run: &TrackRun<'_>) -> Result<(), BackendError> {
         let _ = run;
         Ok(())
     }
 
-    /// Why the run shows the machine and not the path, beside what the track sees of that; asked when it is over.
+    /// Returns why the host disturbed the endpoints, for causes that the track cannot detect. Called after the run.
     fn disturbed(&self) -> Option<String> {
         None
     }
@@ -109,14 +77,14 @@ pub trait MediaEnds: Sync {
 pub struct Track {
     namespaces: [Namespace; 2],
     devices: [Device; 2],
-    moves: Option<Moves>,
+    link_control: Option<LinkControl>,
 }
 
 impl Track {
-    /// Makes both.
+    /// Creates namespaces and devices.
     ///
     /// # Errors
-    /// The machine does not allow it.
+    /// The process lacks the privilege.
     pub fn open() -> Result<Self, Unavailable> {
         let namespaces = [Namespace::new()?, Namespace::new()?];
         for namespace in &namespaces {
@@ -124,95 +92,95 @@ impl Track {
         }
         let device = |side: Side| Device::open(&namespaces[side as usize], "track", address_of(side));
         let devices = [device(Side::Near)?, device(Side::Far)?];
-        Ok(Self { namespaces, devices, moves: None })
+        Ok(Self { namespaces, devices, link_control: None })
     }
 
-    /// The same track, whose link is moved where that is asked for.
-    pub fn moved_by(self, moves: Option<Moves>) -> Self {
-        Self { moves, ..self }
+    /// Sets the source of link updates.
+    pub fn with_link_control(self, link_control: Option<LinkControl>) -> Self {
+        Self { link_control, ..self }
     }
 
-    /// The network of a side.
+    /// Returns the namespace of a side.
     pub fn namespace(&self, side: Side) -> &Namespace {
         &self.namespaces[side as usize]
     }
 
-    /// Runs a plan between these ends; what only the simulator can do of it is left out.
+    /// Runs a plan with these media endpoints. Models of hosts are ignored, because the hosts are real.
     ///
     /// # Errors
-    /// The kernel lacks something, or somebody failed, upon which all others have ended.
+    /// The kernel lacks a feature, or a thread failed; every other thread has then ended.
     pub fn run(
         self,
         timing: Timing,
-        ends: &dyn MediaEnds,
+        endpoints: &dyn MediaEndpoints,
         plan: &Plan,
         registry: &Registry,
         seed: u64,
-        rows: &mut dyn RowSink,
-    ) -> Result<Outcome, WorldError> {
+        observer: &mut dyn EventObserver,
+    ) -> Result<Outcome, BackendError> {
         if let Some(cause) = self.namespaces[0].within(|| Ok(tcp::missing(plan))).map_err(broken)? {
-            let hint = "--set flow.ID.congestion=… names another".to_owned();
-            return Err(WorldError::Unavailable { cause, hint });
+            let hint = "choose another with --set flow.ID.congestion=…".to_owned();
+            return Err(BackendError::Unavailable { cause, hint });
         }
-        let Self { namespaces, devices, moves } = self;
-        let plan = left_out(plan);
-        let streams = Streams::new(seed);
+        let Self { namespaces, devices, link_control } = self;
+        let plan = without_host_models(plan);
+        let streams = RandomStreams::new(seed);
         let senders: Vec<Side> = plan.flows.iter().map(|f| sender_side(f.direction)).collect();
         let stop = AtomicBool::new(false);
-        let (told, all_told) = mpsc::channel();
-        let watch = Watch::begin();
-        let clock = Monotonic::starting_in(LEAD);
-        let run = Run {
+        let (sender, events) = mpsc::channel();
+        let monitor = HostMonitor::start();
+        let clock = Monotonic::starting_in(STARTUP);
+        let run = TrackRun {
             plan: &plan,
             registry,
             streams: &streams,
             senders: &senders,
-            signals: rows.wants_signals(),
+            signals: observer.wants_signals(),
             clock,
             timing,
             end: Time::ZERO + plan.duration,
             stop: &stop,
-            told,
+            events: sender,
         };
         let end = run.end;
         thread::scope(|scope| {
-            // Whoever fails or ends makes the others end, too.
+            // A thread that fails ends the others.
             let mut sides = Vec::new();
             for side in [Side::Near, Side::Far] {
                 let (run, namespace) = (run.clone(), &namespaces[side as usize]);
-                let serve = move || -> Result<Lateness, WorldError> {
+                let serve = move || -> Result<Lateness, BackendError> {
                     namespace.enter().map_err(Unavailable::Namespace)?;
                     thread::scope(|scope| {
-                        // Programs that run already would otherwise be waited for until their own end.
-                        let mut failing = Failing { stop: run.stop, armed: true };
+                        // After an error, end the programs that already run instead of waiting for their end.
+                        let mut guard = StopGuard { stop: run.stop, armed: true };
                         let running = programs(&run, side, scope)?;
-                        let late = ends.serve(side, &run)?;
+                        let late = endpoints.serve(side, &run)?;
                         running.into_iter().try_for_each(|program| join(program).map_err(broken))?;
-                        failing.armed = false;
+                        guard.armed = false;
                         Ok(late)
                     })
                 };
-                sides.push(scope.spawn(ending(&stop, serve)));
+                sides.push(scope.spawn(stop_on_error(&stop, serve)));
             }
             let conduct = {
                 let run = run.clone();
-                scope.spawn(ending(&stop, move || ends.conduct(&run)))
+                scope.spawn(stop_on_error(&stop, move || endpoints.conduct(&run)))
             };
-            let moves = moves.as_ref();
-            let link = scope.spawn(ending(&stop, move || carry(&run, ends, devices, moves)));
-            merge(&all_told, rows, || clock.now(), end);
+            let control = link_control.as_ref();
+            let link = scope.spawn(stop_on_error(&stop, move || carry(&run, endpoints, devices, control)));
+            merge(&events, observer, || clock.now(), end);
             let late = sides.into_iter().map(join).collect::<Result<Vec<_>, _>>();
-            // What the conductor says is the cause, where it is a cause: the ends know only that they are to end.
+            // Report an error of `conduct` first: the endpoints only know that the run has ended.
             join(conduct)?;
-            let (outcome, handling) = join(link)?;
-            let machine = machine(&watch, &handling, &late?, || ends.disturbed());
+            let (outcome, stats) = join(link)?;
+            let machine = host_stats(&monitor, &stats, &late?, || endpoints.disturbed());
             Ok(Outcome { machine: Some(machine), ..outcome })
         })
     }
 }
 
-/// What a plan has that only the simulator can do.
-fn left_out(plan: &Plan) -> Plan {
+/// Returns the plan without models of hosts.
+fn without_host_models(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     for flow in &mut plan.flows {
         flow.host = None;
@@ -220,61 +188,60 @@ fn left_out(plan: &Plan) -> Plan {
     plan
 }
 
-/// The link, from time zero to the end.
+/// Runs the link, from time zero to the end.
 fn carry(
-    run: &Run<'_>,
-    ends: &dyn MediaEnds,
+    run: &TrackRun<'_>,
+    endpoints: &dyn MediaEndpoints,
     devices: [Device; 2],
-    moves: Option<&Moves>,
-) -> Result<(Outcome, Handling), WorldError> {
-    let mut tell = Tell { to: run.told.clone() };
-    let network = Network::new(run.plan, run.streams, &mut tell);
-    let mut classify = ends.classify(run);
-    let carried = run.plan.flows.iter().zip(run.senders);
-    let carried = carried.map(|(flow, sender)| Carried { sender: *sender, stop: flow.stop }).collect();
-    let link = Link::new(network, devices, &mut *classify, carried, run.clock, run.timing);
-    let link = match moves {
-        Some(moves) => link.moved_by(moves, run.plan),
-        None => link,
-    };
-    let (network, handling) = link.run(run.end, run.stop).map_err(broken)?;
-    Ok((network.outcome(), handling))
+    control: Option<&LinkControl>,
+) -> Result<(Outcome, LinkStats), BackendError> {
+    let mut sender = EventSender(run.events.clone());
+    let network = Network::new(run.plan, run.streams, &mut sender);
+    let mut classifier = endpoints.classify(run);
+    let flows = run.plan.flows.iter().zip(run.senders);
+    let flows = flows.map(|(flow, sender)| LinkFlow { sender: *sender, stop: flow.stop }).collect();
+    let mut link = Link::new(network, devices, &mut *classifier, flows, run.clock, run.timing);
+    if let Some(control) = control {
+        link = link.with_link_control(control, run.plan);
+    }
+    let (network, stats) = link.run(run.end, run.stop).map_err(broken)?;
+    Ok((network.outcome(), stats))
 }
 
-/// Starts a thread for each TCP program of a side, in the calling thread's namespace; listeners are there when this returns.
+/// Starts a thread for each TCP program of a side, in the calling thread's namespace. Listeners exist when this returns.
 fn programs<'s, 'a: 's>(
-    run: &'a Run<'_>,
+    run: &'a TrackRun<'_>,
     side: Side,
     scope: &'s Scope<'s, 'a>,
-) -> Result<Vec<ScopedJoinHandle<'s, io::Result<()>>>, WorldError> {
+) -> Result<Vec<ScopedJoinHandle<'s, io::Result<()>>>, BackendError> {
     let mut started = Vec::new();
     let (here, there) = (address_of(side), address_of(side.other()));
     for (id, flow) in run.plan.flows.iter().enumerate() {
         let FlowKind::Tcp(plan) = &flow.kind else { continue };
         let (flow_id, port) = (FlowId(id as u16), port_of(id));
-        let (cancelled, clock, rows, stop) = (run.stop, run.clock, &run.told, flow.stop.min(run.end));
-        let program = move || Program { flow: flow_id, tcp: plan, stop, cancelled, clock, rows };
+        let (cancelled, clock, events, stop) = (run.stop, run.clock, &run.events, flow.stop.min(run.end));
+        let program = move || TcpProgram { flow: flow_id, tcp: plan, stop, cancelled, clock, events };
         if run.senders[id] == side {
-            let start = sim::begin(flow, run.streams);
+            let start = sim::start_time(flow, run.streams);
             let random = run.streams.stream(&format!("flow/{}/workload", flow.id));
             let send = move || tcp::send(&program(), here, SocketAddrV4::new(there, port), start, random);
-            started.push(scope.spawn(ending(cancelled, send)));
+            started.push(scope.spawn(stop_on_error(cancelled, send)));
         } else {
             let listener = tcp::listen(SocketAddrV4::new(here, port), &plan.config).map_err(broken)?;
             let receive = move || tcp::receive(&program(), &listener, there);
-            started.push(scope.spawn(ending(cancelled, receive)));
+            started.push(scope.spawn(stop_on_error(cancelled, receive)));
         }
     }
     Ok(started)
 }
 
-/// Makes everybody stop when it goes while it is armed, by an error or a panic.
-struct Failing<'a> {
+/// Ends the run when it is dropped while armed, after an error or a panic.
+struct StopGuard<'a> {
     stop: &'a AtomicBool,
     armed: bool,
 }
 
-impl Drop for Failing<'_> {
+impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
         if self.armed {
             self.stop.store(true, Ordering::Relaxed);
@@ -282,13 +249,13 @@ impl Drop for Failing<'_> {
     }
 }
 
-/// Lets everybody know when `act` has failed.
-fn ending<T, E>(stop: &AtomicBool, act: impl FnOnce() -> Result<T, E>) -> impl FnOnce() -> Result<T, E> {
+/// Wraps `act` so that its failure ends the run.
+fn stop_on_error<T, E>(stop: &AtomicBool, act: impl FnOnce() -> Result<T, E>) -> impl FnOnce() -> Result<T, E> {
     move || {
-        let mut failing = Failing { stop, armed: true };
-        let done = act();
-        failing.armed = done.is_err();
-        done
+        let mut guard = StopGuard { stop, armed: true };
+        let result = act();
+        guard.armed = result.is_err();
+        result
     }
 }
 
@@ -296,29 +263,32 @@ fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// A link that hands one packet in a hundred over later than this shows the machine: the tightest tolerance of a
-/// published delay is 15 ms.
-const LINK_LATE: f64 = 2e3;
+/// Limit of the 99th percentile of the link's lateness, µs. The tightest tolerance of a published delay is 15 ms.
+const MAX_LINK_LATE: f64 = 2e3;
 
-/// The same of timers of the ends, which pace packets and answer: a frame's packets are some milliseconds apart.
-const WAKE_LATE: f64 = 5e3;
+/// Limit of the 99th percentile of the endpoints' timer lateness, µs: packets of a frame are some milliseconds apart.
+const MAX_WAKE_LATE: f64 = 5e3;
 
-/// What the machine did to a run, and whether it was too much.
-fn machine(
-    watch: &Watch,
-    handling: &Handling,
+/// Returns the statistics of the host, and whether it disturbed the run.
+fn host_stats(
+    monitor: &HostMonitor,
+    link: &LinkStats,
     late: &[Lateness],
-    ends_disturbed: impl FnOnce() -> Option<String>,
-) -> Machine {
-    let mut wakes = Lateness::new_from(&handling.late);
+    endpoints_disturbed: impl FnOnce() -> Option<String>,
+) -> HostStats {
+    let mut wakes = lateness::empty();
     late.iter().for_each(|late| wakes.add(late).expect("the bounds are the same"));
-    let (late_us, wake_us) = (percentiles(&handling.late), percentiles(&wakes));
-    let (idle, others) = watch.shares();
+    let (late_us, wake_us) = (link.late_us(), lateness::percentiles(&wakes));
+    let (idle, others) = monitor.shares();
     let disturbed = match () {
-        () if handling.refused > 0 => Some(format!("{} packets were not taken by a device", handling.refused)),
-        () if late_us.p99 > LINK_LATE => Some(format!("one packet in a hundred left {:.1} ms late", late_us.p99 / 1e3)),
-        () if wake_us.p99 > WAKE_LATE => Some(format!("one timer in a hundred was {:.1} ms late", wake_us.p99 / 1e3)),
-        () => ends_disturbed(),
+        () if link.send_failures > 0 => Some(format!("a device did not accept {} packets", link.send_failures)),
+        () if late_us.p99 > MAX_LINK_LATE => {
+            Some(format!("the link sent 1 % of packets {:.1} ms late or later", late_us.p99 / 1e3))
+        }
+        () if wake_us.p99 > MAX_WAKE_LATE => {
+            Some(format!("1 % of timers fired {:.1} ms late or later", wake_us.p99 / 1e3))
+        }
+        () => endpoints_disturbed(),
     };
-    Machine { idle, others, late_us, wake_us, disturbed, attempts: 1 }
+    HostStats { idle, others, late_us, wake_us, disturbed, attempts: 1 }
 }

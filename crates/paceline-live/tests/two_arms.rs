@@ -1,20 +1,20 @@
-//! What a link of real packets decided, computed again from what came to it: one model, two arms.
+//! The simulated network reproduces every decision of a link of real packets from its arrivals.
 
 use paceline::Registry;
-use paceline_lab::network::{End, Network, Wake};
-use paceline_lab::plan::Plan;
-use paceline_lab::rows::{Row, RowSink};
-use paceline_lab::scenario::{self, Changes, Origin};
-use paceline_lab::world::World;
 use paceline_live::Testbed;
-use paceline_units::{Streams, Time};
+use paceline_netsim::backend::Backend;
+use paceline_netsim::network::{FlowEnd, Network, Wake};
+use paceline_netsim::plan::Plan;
+use paceline_records::{EventObserver, EventRecord};
+use paceline_scenario::{self, Changes, Origin};
+use paceline_units::{RandomStreams, Time};
 
 const SEED: u64 = 7;
 
-/// Three seconds in which all that a link can do happens: steps of capacity, overflow, random loss, jitter, TCP beside media.
+/// Three seconds with capacity steps, overflow, random loss, jitter, media and TCP.
 const BUSY: &str = r#"
 id = "test/two-arms"
-title = "Everything that a link can do"
+title = "Every feature of a link"
 duration = "3s"
 [path.forward]
 capacity = [["0s", "2Mbps"], ["1s", "600kbps"], ["2s", "3Mbps"]]
@@ -42,73 +42,75 @@ start = "500ms"
 "#;
 
 #[derive(Default)]
-struct Kept(Vec<Row>);
+struct Events(Vec<EventRecord>);
 
-impl RowSink for Kept {
-    fn row(&mut self, row: &Row) {
-        self.0.push(*row);
+impl EventObserver for Events {
+    fn on_event(&mut self, event: &EventRecord) {
+        self.0.push(*event);
     }
 }
 
-impl Kept {
-    /// What the network did, without what the ends say.
-    fn of_the_network(&self) -> Vec<Row> {
-        let of = |row: &&Row| {
-            matches!(row, Row::Sent { .. } | Row::Crossed { .. } | Row::Dropped { .. } | Row::Arrived { .. })
-        };
+impl Events {
+    /// Returns the events of the network, without those of endpoints.
+    fn of_the_network(&self) -> Vec<EventRecord> {
+        use EventRecord::{Arrived, Crossed, Dropped, Sent};
+        let of = |event: &&EventRecord| matches!(event, Sent { .. } | Crossed { .. } | Dropped { .. } | Arrived { .. });
         self.0.iter().filter(of).copied().collect()
     }
 }
 
 fn plan() -> Plan {
-    scenario::load(&Origin::from_text("two-arms", BUSY), &Changes::default(), &Registry::standard()).unwrap()
+    paceline_scenario::load(&Origin::from_text("two-arms", BUSY), &Changes::default(), &Registry::standard())
+        .unwrap()
+        .plan
 }
 
-/// The second arm: the packets of `rows`, at the times at which they came, through the network of the simulator.
-fn replayed(plan: &Plan, rows: &[Row]) -> (u64, Vec<Row>) {
-    let (streams, mut kept) = (Streams::new(SEED), Kept::default());
-    let mut network = Network::new(plan, &streams, &mut kept);
-    let serve = |network: &mut Network<&mut Kept>, until: Time| {
+/// Passes the packets of `events`, at their arrival times, through the network of the simulator.
+fn replay(plan: &Plan, events: &[EventRecord]) -> (u64, Vec<EventRecord>) {
+    let (streams, mut replayed) = (RandomStreams::new(SEED), Events::default());
+    let mut network = Network::new(plan, &streams, &mut replayed);
+    let serve = |network: &mut Network<&mut Events>, until: Time| {
         while let Some((_, wake)) = network.poll(until) {
-            let Wake::Arrived { handle, .. } = wake else { panic!("no end asked to be woken") };
-            network.give_back(handle);
+            let Wake::Arrived { handle, .. } = wake else { panic!("no endpoint set a timeout") };
+            network.free(handle);
         }
     };
-    for row in rows {
-        let Row::Sent { at, packet } = *row else { continue };
+    for event in events {
+        let EventRecord::Sent { at, packet } = *event else { continue };
         serve(&mut network, at);
-        let from = if packet.class.goes_back() { End::Receiver } else { End::Sender };
-        let handle = network.blank();
-        network.launch(at, packet.flow.0 as usize, from, packet.class, packet.size, handle);
+        let from = if packet.class.goes_back() { FlowEnd::Receiver } else { FlowEnd::Sender };
+        let handle = network.alloc();
+        network.send(at, packet.flow.0 as usize, from, packet.class, packet.size, handle);
     }
     serve(&mut network, Time::ZERO + plan.duration);
     let hash = network.outcome().trace_hash;
-    (hash, kept.of_the_network())
+    (hash, replayed.of_the_network())
 }
 
 #[test]
-fn both_arms_decide_the_same_to_the_nanosecond() {
+fn simulator_reproduces_the_link_to_the_nanosecond() {
     if !common::track() {
         return;
     }
     let plan = plan();
-    let mut kept = Kept::default();
-    let outcome = Testbed::default().run(&plan, &Registry::standard(), SEED, &mut kept).unwrap();
-    let real = kept.of_the_network();
-    let (hash, again) = replayed(&plan, &real);
+    let mut events = Events::default();
+    let outcome = Testbed::default().run(&plan, &Registry::standard(), SEED, &mut events).unwrap();
+    let real = events.of_the_network();
+    let (hash, again) = replay(&plan, &real);
     assert_eq!(again, real);
     assert_eq!(hash, outcome.trace_hash);
 
-    let count = |of: fn(&Row) -> bool| real.iter().filter(|row| of(row)).count();
-    let (sent, dropped) = (count(|r| matches!(r, Row::Sent { .. })), count(|r| matches!(r, Row::Dropped { .. })));
+    let count = |of: fn(&EventRecord) -> bool| real.iter().filter(|event| of(event)).count();
+    let (sent, dropped) =
+        (count(|r| matches!(r, EventRecord::Sent { .. })), count(|r| matches!(r, EventRecord::Dropped { .. })));
     assert!((300..5000).contains(&sent) && (20..sent / 2).contains(&dropped), "{sent} sent, {dropped} dropped");
-    // A test that could not tell would be no test: one packet an instant later is another run.
+    // The comparison is sensitive: one packet one nanosecond later is a different run.
     let mut moved = real.clone();
-    let Some(Row::Sent { at, .. }) = moved.iter_mut().find(|r| matches!(r, Row::Sent { .. })) else {
+    let Some(EventRecord::Sent { at, .. }) = moved.iter_mut().find(|r| matches!(r, EventRecord::Sent { .. })) else {
         panic!("some were")
     };
     *at += paceline_units::TimeDelta::from_nanos(1);
-    assert_ne!(replayed(&plan, &moved).0, hash);
+    assert_ne!(replay(&plan, &moved).0, hash);
 }
 
 #[path = "common/mod.rs"]

@@ -1,36 +1,36 @@
-//! What goes wrong, as exceptions of `paceline.errors`.
+//! Failures as exceptions of `paceline.errors`.
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
-use paceline_lab::scenario::Problem;
-use paceline_lab::store::StoreError;
 use paceline_lab::sweep::SweepError;
-use paceline_lab::world::WorldError;
+use paceline_netsim::backend::BackendError;
+use paceline_results::StoreError;
+use paceline_scenario::ScenarioError;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// Why there is no result.
+/// Reason why there is no result.
 pub enum Failure {
-    /// The scenario, or what was to be changed in it.
-    Problem(Box<Problem>),
-    /// The world.
-    World(WorldError),
-    /// A folder of results.
+    /// The scenario or a change to it is invalid.
+    ScenarioError(Box<ScenarioError>),
+    /// The simulator could not make a run.
+    Backend(BackendError),
+    /// A folder of results cannot be read or written.
     Store(StoreError),
-    /// A sweep and its folder.
+    /// A sweep or its folder is invalid.
     Sweep(Box<SweepError>),
-    /// Something that Python raised, in a controller for example.
+    /// Python code raised an exception, for example a controller.
     Raised(PyErr),
 }
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(Box::new(problem))
+impl From<ScenarioError> for Failure {
+    fn from(problem: ScenarioError) -> Self {
+        Self::ScenarioError(Box::new(problem))
     }
 }
 
-impl From<WorldError> for Failure {
-    fn from(error: WorldError) -> Self {
-        Self::World(error)
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Self {
+        Self::Backend(error)
     }
 }
 
@@ -43,8 +43,8 @@ impl From<StoreError> for Failure {
 impl From<SweepError> for Failure {
     fn from(error: SweepError) -> Self {
         match error {
-            SweepError::Problem(problem) => problem.into(),
-            SweepError::World(error) => error.into(),
+            SweepError::ScenarioError(problem) => problem.into(),
+            SweepError::Backend(error) => error.into(),
             SweepError::Store(error) => error.into(),
             other => Self::Sweep(Box::new(other)),
         }
@@ -59,7 +59,7 @@ impl From<PyErr> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
-        Self::World(WorldError::Broken { cause: format!("its result is no JSON: {error}") })
+        Self::Backend(BackendError::Broken { cause: format!("the result is not valid JSON: {error}") })
     }
 }
 
@@ -67,19 +67,19 @@ impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         Python::attach(|py| match failure {
             Failure::Raised(error) => error,
-            Failure::Problem(problem) => of_problem(py, &problem).unwrap_or_else(|error| error),
-            Failure::World(error) => of_world(py, &error).unwrap_or_else(|error| error),
+            Failure::ScenarioError(problem) => scenario_error(py, &problem).unwrap_or_else(|error| error),
+            Failure::Backend(error) => run_error(py, &error).unwrap_or_else(|error| error),
             Failure::Sweep(error) => {
-                // Hints name the command's option.
+                // Hints name the option of the command.
                 let text = rendered(&*error).replace("--resume", "resume=True");
                 raise(py, "SweepError", (text,)).unwrap_or_else(|error| error)
             }
-            Failure::Store(error) => PyOSError::new_err(told(&error)),
+            Failure::Store(error) => PyOSError::new_err(with_causes(&error)),
         })
     }
 }
 
-/// As the command prints it, without colours.
+/// Renders an error as the command does, without colours.
 fn rendered(diagnostic: &dyn Diagnostic) -> String {
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_wrap_lines(false);
     let mut text = String::new();
@@ -89,15 +89,15 @@ fn rendered(diagnostic: &dyn Diagnostic) -> String {
     }
 }
 
-fn of_problem(py: Python<'_>, problem: &Problem) -> PyResult<PyErr> {
+fn scenario_error(py: Python<'_>, problem: &ScenarioError) -> PyResult<PyErr> {
     let (line, column, hint, snippet) = (problem.line(), problem.column(), problem.hint(), problem.offending());
     raise(py, "ScenarioError", (rendered(problem), problem.to_string(), line, column, hint, snippet))
 }
 
-fn of_world(py: Python<'_>, error: &WorldError) -> PyResult<PyErr> {
+fn run_error(py: Python<'_>, error: &BackendError) -> PyResult<PyErr> {
     match error {
-        WorldError::Unavailable { cause, hint } => raise(py, "WorldUnavailable", (cause, hint)),
-        _ => raise(py, "RunError", (told(error),)),
+        BackendError::Unavailable { cause, hint } => raise(py, "WorldUnavailable", (cause, hint)),
+        _ => raise(py, "RunError", (with_causes(error),)),
     }
 }
 
@@ -106,8 +106,8 @@ fn raise<'py>(py: Python<'py>, class: &str, arguments: impl pyo3::call::PyCallAr
     Ok(PyErr::from_value(exception))
 }
 
-/// An error and what is behind it, on one line.
-fn told(error: &dyn std::error::Error) -> String {
+/// Returns an error and its causes in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

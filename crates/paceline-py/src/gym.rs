@@ -1,14 +1,14 @@
 //! The gym: steps of many episodes at once, without the GIL, written into arrays that Python then owns.
 
-use crate::ask::{Ask, raised_or, registry};
 use crate::controller::Registered;
 use crate::errors::Failure;
+use crate::request::{Request, check_controller, raised_or, registry};
 use crate::stop::interruptible;
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
 use paceline::Registry;
-use paceline_lab::gym::{
-    self, Course, CourseSpec, FEATURES, GymError, Outputs, Pilot, Quantity, Range, Reward, TRUTHS,
+use paceline_gym::{
+    self, FEATURES, GymError, Outputs, Policy, Quantity, Range, Reward, TRUTHS, TaskDistribution, TaskSpec,
 };
 use paceline_units::TimeDelta;
 use pyo3::exceptions::PyValueError;
@@ -18,8 +18,8 @@ use std::sync::{Mutex, PoisonError};
 impl From<GymError> for Failure {
     fn from(error: GymError) -> Self {
         match error {
-            GymError::Scenario(problem) => Self::Problem(problem),
-            GymError::World(error) => Self::World(error),
+            GymError::Scenario(problem) => Self::ScenarioError(problem),
+            GymError::Backend(error) => Self::Backend(error),
             error => {
                 let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
                 Self::Raised(PyValueError::new_err(format!("{error}{hint}")))
@@ -28,10 +28,10 @@ impl From<GymError> for Failure {
     }
 }
 
-/// What episodes are drawn from: `paceline.gym.Task`.
+/// A distribution of episodes: `paceline.gym._Task`.
 #[derive(FromPyObject)]
 pub struct Task {
-    asks: Vec<Ask>,
+    requests: Vec<Request>,
     ranges: Vec<(String, String, f64, f64)>,
     flow: Option<String>,
     step_s: f64,
@@ -40,38 +40,38 @@ pub struct Task {
 }
 
 impl Task {
-    fn course(&self, pilot: Pilot, registry: &Registry) -> Result<Course, Failure> {
-        let each = |ask: &Ask| Ok((ask.origin()?, ask.changes(None)?));
+    fn tasks(&self, policy: Policy, registry: &Registry) -> Result<TaskDistribution, Failure> {
+        let each = |request: &Request| Ok((request.origin()?, request.changes(None)?));
         let range = |(key, text, low, high): &(String, String, f64, f64)| Range {
             key: key.clone(),
             text: text.clone(),
             low: *low,
             high: *high,
         };
-        let spec = CourseSpec {
-            scenarios: self.asks.iter().map(each).collect::<Result<_, Failure>>()?,
+        let spec = TaskSpec {
+            scenarios: self.requests.iter().map(each).collect::<Result<_, Failure>>()?,
             ranges: self.ranges.iter().map(range).collect(),
             flow: self.flow.clone(),
-            pilot,
+            policy,
             step: TimeDelta::from_secs_f64(self.step_s),
             reward: Reward { delay_per_s: self.delay_per_s, loss: self.loss },
         };
-        raised_or(|| Course::new(spec, registry))
+        raised_or(|| TaskDistribution::new(spec, registry))
     }
 }
 
 /// Episodes side by side.
 #[pyclass(frozen, module = "paceline._paceline")]
 pub struct Gym {
-    gym: Mutex<gym::Gym>,
+    gym: Mutex<paceline_gym::Gym>,
     seats: usize,
     history: usize,
-    /// Of the actions -1 and 1, bit/s.
+    /// Rates of the actions -1 and 1, bit/s.
     #[pyo3(get)]
     rates: (u64, u64),
 }
 
-/// What a step came to: observations, rewards, ends, truths.
+/// Result of a step: observations, rewards, ends, ground truth.
 type Step<'py> =
     (Bound<'py, PyArray3<f32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<bool>>, Bound<'py, PyArray2<f64>>);
 
@@ -79,21 +79,21 @@ type Step<'py> =
 impl Gym {
     #[new]
     fn new(task: Task, seats: usize, history: usize, threads: usize, controllers: Vec<Registered>) -> PyResult<Self> {
-        // What a controller in Python raises is known to the thread that it was raised on.
+        // An exception of a controller in Python is known only on its own thread.
         let threads = if controllers.is_empty() { threads } else { 1 };
         let registry = registry(controllers)?;
-        let course = task.course(Pilot::Agent, &registry)?;
-        let rates = (course.space().min.as_bps(), course.space().max.as_bps());
-        let gym = raised_or(|| gym::Gym::new(course, registry, seats, history, threads))?;
+        let tasks = task.tasks(Policy::Agent, &registry)?;
+        let rates = (tasks.space().min.as_bps(), tasks.space().max.as_bps());
+        let gym = raised_or(|| paceline_gym::Gym::new(tasks, registry, seats, history, threads))?;
         Ok(Self { seats, history: gym.history(), gym: Mutex::new(gym), rates })
     }
 
-    /// Begins an episode in every seat.
+    /// Starts an episode in every environment.
     fn reset<'py>(&self, py: Python<'py>, seeds: Vec<Option<u64>>) -> PyResult<Step<'py>> {
         self.act(py, |gym, out| gym.reset(&seeds, out))
     }
 
-    /// One step of every episode.
+    /// Makes one step of every episode.
     fn step<'py>(&self, py: Python<'py>, actions: PyReadonlyArray1<'py, f32>) -> PyResult<Step<'py>> {
         let actions = actions.as_array().to_vec();
         self.act(py, |gym, out| gym.step(&actions, out))
@@ -104,7 +104,7 @@ impl Gym {
     fn act<'py>(
         &self,
         py: Python<'py>,
-        act: impl FnOnce(&mut gym::Gym, Outputs<'_>) -> Result<(), GymError> + Send,
+        act: impl FnOnce(&mut paceline_gym::Gym, Outputs<'_>) -> Result<(), GymError> + Send,
     ) -> PyResult<Step<'py>> {
         let Self { seats, history, .. } = *self;
         let mut observations = Array3::zeros((seats, history, FEATURES.len()));
@@ -112,12 +112,12 @@ impl Gym {
         let (mut rewards, mut truncated) = (vec![0.0; seats], vec![false; seats]);
         py.detach(|| {
             let out = Outputs {
-                observations: observations.as_slice_mut().expect("it is one piece"),
+                observations: observations.as_slice_mut().expect("the array is contiguous"),
                 rewards: &mut rewards,
                 truncated: &mut truncated,
-                truths: truths.as_slice_mut().expect("it is one piece"),
+                truths: truths.as_slice_mut().expect("the array is contiguous"),
             };
-            // A step that panicked has left its episodes somewhere; none of it is unsafe to look at.
+            // After a panic the episodes are in an unknown but valid state.
             raised_or(|| act(&mut self.gym.lock().unwrap_or_else(PoisonError::into_inner), out))
         })?;
         Ok((
@@ -129,10 +129,10 @@ impl Gym {
     }
 }
 
-/// A score as Python reads it: seed, steps, reward, used, delay (s), loss.
+/// A score: seed, steps, reward, used, delay (s), loss.
 type Score = (u64, u64, f64, f64, f64, f64);
 
-/// The episodes of these seeds under a registered controller; none: the scenario's own.
+/// Runs the episodes of these seeds under a registered controller; `None`: under the scenario's own.
 #[pyfunction]
 #[pyo3(signature = (task, controller, seeds, threads, controllers))]
 pub fn evaluate(
@@ -147,27 +147,27 @@ pub fn evaluate(
     let registry = registry(controllers)?;
     interruptible(py, |stop| {
         if let Some(name) = &controller {
-            crate::ask::known(name, &registry)?;
+            check_controller(name, &registry)?;
         }
-        let course = task.course(controller.map_or(Pilot::Scenario, Pilot::Controller), &registry)?;
+        let tasks = task.tasks(controller.map_or(Policy::Scenario, Policy::Controller), &registry)?;
         let mut scores = Vec::new();
-        // A few at a time, so that Ctrl-C is heard.
+        // A few at a time, to check for Ctrl-C between them.
         for seeds in seeds.chunks(threads.max(1) * 4) {
-            if stop.is_asked() {
+            if stop.is_requested() {
                 break;
             }
-            scores.extend(raised_or(|| gym::evaluate(&course, &registry, seeds, threads))?);
+            scores.extend(raised_or(|| paceline_gym::evaluate(&tasks, &registry, seeds, threads))?);
         }
         Ok(scores.iter().map(|s| (s.seed, s.steps, s.reward, s.used, s.delay_s, s.loss)).collect())
     })
 }
 
-/// Name, unit and meaning of each.
-type Told = Vec<(&'static str, &'static str, &'static str)>;
+/// Name, unit and meaning of each quantity.
+type Quantities = Vec<(&'static str, &'static str, &'static str)>;
 
-/// What an observation is made of, then what is true of a step.
+/// Returns the features of an observation, and the ground truth of a step.
 #[pyfunction]
-pub fn quantities() -> (Told, Told) {
-    let told = |of: &[Quantity]| of.iter().map(|q| (q.name, q.unit, q.meaning)).collect();
-    (told(&FEATURES), told(&TRUTHS))
+pub fn quantities() -> (Quantities, Quantities) {
+    let described = |of: &[Quantity]| of.iter().map(|q| (q.name, q.unit, q.meaning)).collect();
+    (described(&FEATURES), described(&TRUTHS))
 }

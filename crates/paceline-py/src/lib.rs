@@ -1,25 +1,26 @@
-//! The extension beneath the Python package `paceline`: what the command does, as functions of text and numbers.
+//! The extension of the Python package `paceline`: the commands as functions of text and numbers.
 //!
 //! ```text
 //! python/paceline (names, types, notebooks) --> _paceline (this crate) --> paceline-lab
 //!        ^---- controllers written in Python, called back from a run -----------'
 //! ```
 //!
-//! Documents cross as JSON, in the shapes of the command's `--json`; series cross as numpy arrays that own the memory that
-//! the run filled. Work runs on a thread of its own without the GIL, while the caller's thread waits for it or for Ctrl-C.
+//! Documents are JSON, in the shapes of the command's `--json`. Series are numpy arrays that own the memory that the run
+//! filled. Work runs on threads of the package without the GIL, while the caller's thread waits for it or for Ctrl-C.
 
-mod ask;
 mod commands;
 mod controller;
 mod errors;
 mod gym;
-mod picture;
+mod half;
+mod plot;
 mod receive;
+mod request;
 mod send;
 mod series;
 mod stop;
 mod sweep;
-mod told;
+mod types;
 mod world;
 
 use pyo3::prelude::*;
@@ -32,13 +33,13 @@ mod _paceline {
     #[pymodule_export]
     use crate::gym::{Gym, evaluate, quantities};
     #[pymodule_export]
-    use crate::picture::Watched;
+    use crate::plot::RecordedRun;
     #[pymodule_export]
-    use crate::sweep::{Folder, Sweep, Swept};
+    use crate::sweep::{FinishedSweep, Folder, Sweep};
     #[pymodule_export]
-    use crate::told::{Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState};
+    use crate::types::{Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState};
 
-    /// The version that the wheel, the command and results carry.
+    /// Version of the wheel, of the command and of results.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

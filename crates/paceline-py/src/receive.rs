@@ -1,44 +1,44 @@
-//! A receive half in Python: `handle_arrivals` for the packets of an interval at once, which answers the rate of a REMB or
-//! nothing.
+//! A receive half in Python: `handle_arrivals` receives the packets of an interval and returns the rate of a REMB, or `None`.
 
-use crate::controller::raise;
-use crate::send::emit;
-use crate::told::{self, Arrived};
+use crate::half::{forward_emitted, raise};
+use crate::types::{self, Arrived};
 use paceline::{Arrival, Message, ReceiveHalf, SignalSpec, Signals};
 use paceline_units::{RemoteTime, TimeDelta};
 use pyo3::prelude::*;
 
-/// The half, the packets that it was not told of yet, and what it wants to tell.
-pub struct Receiver {
+/// A receive half whose method is in Python, with the packets of the current interval and its last message.
+pub struct PythonReceiveHalf {
     name: &'static str,
+    /// `None` after an exception.
     half: Option<Py<PyAny>>,
     signals: &'static [SignalSpec],
-    /// So long packets are gathered; zero: each is told at once.
+    /// Interval of the calls; zero: one call for each packet.
     batch: TimeDelta,
-    waiting: Vec<Arrived>,
-    due: RemoteTime,
+    pending: Vec<Arrived>,
+    due: Option<RemoteTime>,
     message: Option<Message>,
 }
 
-impl Receiver {
-    /// One that Python made.
+impl PythonReceiveHalf {
+    /// Wraps an instance.
     pub fn new(name: &'static str, half: Py<PyAny>, batch: TimeDelta, signals: &'static [SignalSpec]) -> Self {
-        Self { name, half: Some(half), signals, batch, waiting: Vec::new(), due: RemoteTime::MAX, message: None }
+        Self { name, half: Some(half), signals, batch, pending: Vec::new(), due: None, message: None }
     }
 
-    fn tell(&mut self, now: RemoteTime, signals: &mut Signals) {
-        self.due = RemoteTime::MAX;
-        let packets = core::mem::take(&mut self.waiting);
+    /// Calls `handle_arrivals` with the pending packets.
+    fn call(&mut self, now: RemoteTime, signals: &mut Signals) {
+        self.due = None;
+        let packets = core::mem::take(&mut self.pending);
         let Some(half) = &self.half else { return };
         let now_s = now.as_nanos() as f64 / 1e9;
-        let answer = Python::attach(|py| {
+        let result = Python::attach(|py| {
             let half = half.bind(py);
-            let answer = half.call_method1("handle_arrivals", (now_s, told::Arrivals { packets }))?;
-            emit(half, self.signals, signals)?;
-            let bps: Option<f64> = answer.extract()?;
-            bps.map(|bps| told::rate("what handle_arrivals() answers", bps)).transpose()
+            let result = half.call_method1("handle_arrivals", (now_s, types::Arrivals { packets }))?;
+            forward_emitted(half, self.signals, signals)?;
+            let bps: Option<f64> = result.extract()?;
+            bps.map(|bps| types::rate("the result of handle_arrivals()", bps)).transpose()
         });
-        match answer {
+        match result {
             Ok(rate) => self.message = rate.map(Message::Remb),
             Err(error) => {
                 self.half = None;
@@ -48,24 +48,24 @@ impl Receiver {
     }
 }
 
-impl ReceiveHalf for Receiver {
+impl ReceiveHalf for PythonReceiveHalf {
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
         if self.half.is_none() {
             return;
         }
-        self.waiting.push((now, *arrival));
+        self.pending.push((now, *arrival));
         if self.batch == TimeDelta::ZERO {
-            self.tell(now, signals);
-        } else if self.due == RemoteTime::MAX {
-            self.due = now + self.batch;
+            self.call(now, signals);
+        } else {
+            self.due.get_or_insert(now + self.batch);
         }
     }
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
-        if self.due <= now {
-            self.tell(now, signals);
+        if self.due.is_some_and(|due| due <= now) {
+            self.call(now, signals);
         }
     }
-    fn poll_timeout(&self) -> RemoteTime {
+    fn poll_timeout(&self) -> Option<RemoteTime> {
         self.due
     }
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {

@@ -1,186 +1,156 @@
 //! A send half in Python.
 //!
-//! Its methods are those of `paceline::SendHalf`, one call per feedback. Only what the class defines is called; after each call
-//! `decision()` is asked, and `poll_timeout()` where there is one, and the answers are kept until the next. A half that
-//! raised an exception is not called again: its run ends.
+//! Its methods are those of `paceline::SendHalf`, with one call per feedback. Only methods that the class defines are called.
+//! After each call, `decision()` and, where defined, `poll_timeout()` are called, and their results are cached until the next
+//! call. A half that raised an exception is not called again, and its run ends.
 
-use crate::controller::raise;
-use crate::told;
+use crate::half::{forward_emitted, raise};
+use crate::types;
 use paceline::{Decision, Feedback, Message, ReceiverReport, SendHalf, SentPacket, SignalSpec, Signals, StreamState};
 use paceline_units::Time;
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 
-/// Which methods the class defines beyond `decision`.
-#[derive(Clone, Copy, Default)]
-struct Defined {
-    sent: bool,
-    feedback: bool,
-    report: bool,
-    message: bool,
-    stream: bool,
-    timeout: bool,
-    poll: bool,
+/// The optional methods, as indices of `METHODS`.
+#[derive(Clone, Copy)]
+enum Method {
+    Sent,
+    Feedback,
+    Report,
+    Message,
+    Stream,
+    Timeout,
+    PollTimeout,
 }
 
-/// The half, and what it last answered.
-pub struct Sender {
+const METHODS: [&str; 7] = [
+    "handle_sent",
+    "handle_feedback",
+    "handle_report",
+    "handle_message",
+    "handle_stream",
+    "handle_timeout",
+    "poll_timeout",
+];
+
+/// A send half whose methods are in Python, with its last results.
+pub struct PythonSendHalf {
     name: &'static str,
+    /// `None` after an exception.
     half: Option<Py<PyAny>>,
-    defined: Defined,
+    /// Which of `METHODS` the class defines.
+    defined: [bool; METHODS.len()],
     signals: &'static [SignalSpec],
     decision: Decision,
-    timeout: Time,
+    timeout: Option<Time>,
 }
 
-impl Sender {
-    /// One that Python made.
+impl PythonSendHalf {
+    /// Wraps an instance.
     pub fn new(name: &'static str, half: Py<PyAny>, signals: &'static [SignalSpec]) -> PyResult<Self> {
         Python::attach(|py| {
             let bound = half.bind(py);
-            let base = py.import("paceline.controllers")?.getattr("SendHalf")?;
-            let own = |method: &str| -> PyResult<bool> {
-                let class = bound.get_type();
-                Ok(class.hasattr(method)? && !class.getattr(method)?.is(&base.getattr(method)?))
-            };
-            let defined = Defined {
-                sent: own("handle_sent")?,
-                feedback: own("handle_feedback")?,
-                report: own("handle_report")?,
-                message: own("handle_message")?,
-                stream: own("handle_stream")?,
-                timeout: own("handle_timeout")?,
-                poll: own("poll_timeout")?,
-            };
-            let (decision, timeout) = ask(bound, defined)?;
-            let half = Some(half.clone_ref(py));
-            Ok(Self { name, half, defined, signals, decision, timeout })
+            let (class, base) = (bound.get_type(), py.import("paceline.controllers")?.getattr("SendHalf")?);
+            let mut defined = [false; METHODS.len()];
+            for (defined, method) in defined.iter_mut().zip(METHODS) {
+                *defined = class.hasattr(method)? && !class.getattr(method)?.is(&base.getattr(method)?);
+            }
+            let (decision, timeout) = poll(bound, defined[Method::PollTimeout as usize])?;
+            Ok(Self { name, half: Some(half.clone_ref(py)), defined, signals, decision, timeout })
         })
     }
 
-    /// One that says the same forever.
-    pub fn mute(name: &'static str, decision: Decision) -> Self {
-        Self { name, half: None, defined: Defined::default(), signals: &[], decision, timeout: Time::MAX }
+    /// Creates a half that always returns the same decision.
+    pub fn constant(name: &'static str, decision: Decision) -> Self {
+        Self { name, half: None, defined: [false; METHODS.len()], signals: &[], decision, timeout: None }
+    }
+
+    fn defines(&self, method: Method) -> bool {
+        self.half.is_some() && self.defined[method as usize]
     }
 
     #[cold]
     fn fail(&mut self, now: Time, error: PyErr) {
-        (self.half, self.timeout) = (None, Time::MAX);
+        (self.half, self.timeout) = (None, None);
         raise(self.name, "send", format!("{:.6} s into", now.as_secs_f64()), error);
     }
 
-    /// Calls a method, and keeps what the half then wants.
-    fn tell(
+    /// Calls a method with these arguments, then updates the decision and the timeout.
+    fn call(
         &mut self,
         now: Time,
+        method: Method,
         signals: Option<&mut Signals>,
-        call: impl FnOnce(&Bound<'_, PyAny>, f64) -> PyResult<()>,
+        arguments: impl for<'py> PyCallArgs<'py>,
     ) {
         let Some(half) = &self.half else { return };
-        let told = Python::attach(|py| {
+        let polled = Python::attach(|py| {
             let half = half.bind(py);
-            call(half, now.as_secs_f64())?;
+            half.call_method1(METHODS[method as usize], arguments)?;
             if let Some(signals) = signals {
-                emit(half, self.signals, signals)?;
+                forward_emitted(half, self.signals, signals)?;
             }
-            ask(half, self.defined)
+            poll(half, self.defined[Method::PollTimeout as usize])
         });
-        match told {
+        match polled {
             Ok((decision, timeout)) => (self.decision, self.timeout) = (decision, timeout),
             Err(error) => self.fail(now, error),
         }
     }
 }
 
-/// What the half wants now.
-fn ask(half: &Bound<'_, PyAny>, defined: Defined) -> PyResult<(Decision, Time)> {
-    let decision = told::Decision::of(&half.call_method0("decision")?)?;
-    let timeout = if defined.poll { half.call_method0("poll_timeout")?.extract::<Option<f64>>()? } else { None };
+/// Returns the half's decision and timeout.
+fn poll(half: &Bound<'_, PyAny>, has_timeout: bool) -> PyResult<(Decision, Option<Time>)> {
+    let decision = types::Decision::of(&half.call_method0("decision")?)?;
+    let timeout = if has_timeout { half.call_method0("poll_timeout")?.extract::<Option<f64>>()? } else { None };
     match timeout {
-        None => Ok((decision, Time::MAX)),
-        Some(at) if at.is_nan() => Err(PyValueError::new_err("poll_timeout() answers a time in s, or None for never")),
-        Some(at) => Ok((decision, Time::from_secs_f64(at))),
+        Some(at) if at.is_nan() => Err(PyValueError::new_err("poll_timeout() must return a time in s, or None")),
+        timeout => Ok((decision, timeout.map(Time::from_secs_f64).filter(|at| *at < Time::MAX))),
     }
 }
 
-/// Takes what the half emitted (`emit(name, value)`) to those who listen.
-pub fn emit(half: &Bound<'_, PyAny>, specs: &'static [SignalSpec], signals: &mut Signals) -> PyResult<()> {
-    if specs.is_empty() {
-        return Ok(());
-    }
-    let Ok(emitted) = half.getattr("_emitted") else { return Ok(()) };
-    let emitted = emitted.cast_into::<PyList>()?;
-    for item in &emitted {
-        let (name, value): (String, f64) = item.extract()?;
-        let index = specs.iter().position(|spec| spec.name == name).ok_or_else(|| {
-            let known: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
-            PyValueError::new_err(format!("no signal `{name}` is declared; declared: {}", known.join(", ")))
-        })?;
-        signals.emit(index as u8, value);
-    }
-    emitted.call_method0("clear")?;
-    Ok(())
-}
-
-impl SendHalf for Sender {
+impl SendHalf for PythonSendHalf {
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        if self.defined.sent {
-            let (sequence, size, stream) = (packet.sequence, packet.size.as_bytes(), packet.stream.0);
-            let packet = told::SentPacket { sequence, size, stream, kind: told::kind(packet.kind) };
-            self.tell(now, None, |half, now_s| half.call_method1("handle_sent", (now_s, packet)).map(drop));
+        if self.defines(Method::Sent) {
+            self.call(now, Method::Sent, None, (now.as_secs_f64(), types::SentPacket::from(packet)));
         }
     }
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        if self.defined.feedback {
-            let feedback = told::Feedback {
-                packets: feedback.packets.to_vec(),
-                outstanding_bytes: feedback.outstanding.as_bytes(),
-                after_highest_bytes: feedback.after_highest.as_bytes(),
-            };
-            self.tell(now, Some(signals), |half, now_s| {
-                half.call_method1("handle_feedback", (now_s, feedback)).map(drop)
-            });
+        if self.defines(Method::Feedback) {
+            let feedback = types::Feedback::from(feedback);
+            self.call(now, Method::Feedback, Some(signals), (now.as_secs_f64(), feedback));
         }
     }
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        if self.defined.report {
-            let (fraction_lost, rtt_s) = (report.fraction_lost.get(), report.rtt.map(|rtt| rtt.as_secs_f64()));
-            let report = told::ReceiverReport { fraction_lost, rtt_s };
-            self.tell(now, Some(signals), |half, now_s| half.call_method1("handle_report", (now_s, report)).map(drop));
+        if self.defines(Method::Report) {
+            let report = types::ReceiverReport::from(report);
+            self.call(now, Method::Report, Some(signals), (now.as_secs_f64(), report));
         }
     }
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
-        if let Some(message) = told::Message::of(message).filter(|_| self.defined.message) {
-            self.tell(now, Some(signals), |half, now_s| {
-                half.call_method1("handle_message", (now_s, message)).map(drop)
-            });
+        if let Some(message) = types::Message::of(message).filter(|_| self.defines(Method::Message)) {
+            self.call(now, Method::Message, Some(signals), (now.as_secs_f64(), message));
         }
     }
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
-        if self.defined.stream {
-            let stream = told::StreamState {
-                stream: stream.stream.0,
-                queued_bytes: stream.queued.as_bytes(),
-                unused_bps: stream.unused.as_bps(),
-                priority: stream.priority,
-            };
-            self.tell(now, None, |half, now_s| half.call_method1("handle_stream", (now_s, stream)).map(drop));
+        if self.defines(Method::Stream) {
+            self.call(now, Method::Stream, None, (now.as_secs_f64(), types::StreamState::from(stream)));
         }
     }
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        if !self.defined.timeout {
-            self.timeout = Time::MAX;
+        if !self.defined[Method::Timeout as usize] {
+            self.timeout = None;
             return;
         }
-        self.tell(now, Some(signals), |half, now_s| half.call_method1("handle_timeout", (now_s,)).map(drop));
-        if self.timeout <= now {
-            // The run would stand still.
-            let message = "poll_timeout() must answer a later time after handle_timeout()";
+        self.call(now, Method::Timeout, Some(signals), (now.as_secs_f64(),));
+        if self.timeout.is_some_and(|at| at <= now) {
+            // Else the run would not advance.
+            let message = "poll_timeout() must return a later time after handle_timeout()";
             self.fail(now, PyRuntimeError::new_err(message));
         }
     }
-    fn poll_timeout(&self) -> Time {
+    fn poll_timeout(&self) -> Option<Time> {
         self.timeout
     }
     fn decision(&self) -> Decision {

@@ -1,17 +1,17 @@
-//! What is seen of a run: for each flow and hop, values over time.
+//! Time series of a run, for each flow and hop.
 
-use paceline_lab::rows::{HalfName, Row, RowSink, RunHeader};
+use paceline_records::{EventObserver, EventRecord, HalfName, RunHeader};
 use paceline_units::Time;
 
 /// A number over time.
 pub struct Series {
-    /// Whose it is and what, such as `video.target_bps`.
+    /// Flow or hop, and quantity, such as `video.target_bps`.
     pub name: String,
-    /// Unit of its values; empty for a pure number or a state.
+    /// Unit of the values; empty for a pure number or a state.
     pub unit: String,
-    /// When, s.
+    /// Times, s.
     pub time_s: Vec<f64>,
-    /// What.
+    /// Values.
     pub value: Vec<f64>,
 }
 
@@ -22,8 +22,8 @@ impl Series {
     }
 }
 
-/// What every flow has, with its unit; the constants below are places in it.
-const OF_FLOWS: [(&str, &str); 9] = [
+/// Series of each flow, with their units. The constants below are indices.
+const FLOW_SERIES: [(&str, &str); 9] = [
     ("target_bps", "bit/s"),
     ("pacing_bps", "bit/s"),
     ("sent_bytes", "B"),
@@ -43,19 +43,20 @@ const RTT: usize = 5;
 const LOST: usize = 6;
 const REMB: usize = 7;
 const FRAME: usize = 8;
-/// What every hop has.
-const OF_HOPS: [(&str, &str); 2] = [("queue_ms", "ms"), ("dropped_bytes", "B")];
+/// Series of each hop.
+const HOP_SERIES: [(&str, &str); 2] = [("queue_ms", "ms"), ("dropped_bytes", "B")];
 
-/// A sink that keeps all of it.
-pub struct Watch {
+/// Records all series of a run.
+pub struct SeriesRecorder {
     all: Vec<Series>,
-    /// Where the series of each flow begin, and those of its two halves' signals.
+    /// Index of the first series of each flow, and of the signals of its two halves.
     flows: Vec<(usize, [usize; 2])>,
-    /// Where the series of each hop begin.
+    /// Index of the first series of each hop.
     hops: Vec<usize>,
 }
 
-impl Watch {
+impl SeriesRecorder {
+    /// Creates the series of these flows and hops.
     pub fn new(header: &RunHeader) -> Self {
         let mut all = Vec::new();
         let mut add = |of: &str, names: &mut dyn Iterator<Item = (String, String)>| {
@@ -71,15 +72,15 @@ impl Watch {
         let owned = |(name, unit): &(&str, &str)| ((*name).to_owned(), (*unit).to_owned());
         let mut flows = Vec::new();
         for (id, [send, receive]) in header.flows.iter().zip(&header.signals) {
-            let own = add(id, &mut OF_FLOWS.iter().map(owned));
+            let own = add(id, &mut FLOW_SERIES.iter().map(owned));
             let signals = [send, receive].map(|names| add(id, &mut names.iter().cloned()));
             flows.push((own, signals));
         }
-        let hops = header.hops.iter().map(|id| add(id, &mut OF_HOPS.iter().map(owned))).collect();
+        let hops = header.hops.iter().map(|id| add(id, &mut HOP_SERIES.iter().map(owned))).collect();
         Self { all, flows, hops }
     }
 
-    /// Those that have a value, each in order of time.
+    /// Returns the series that have values, each in order of time.
     pub fn finish(mut self) -> Vec<Series> {
         self.all.retain(|series| !series.time_s.is_empty());
         self.all.iter_mut().for_each(order);
@@ -87,7 +88,7 @@ impl Watch {
     }
 }
 
-/// A hop tells of a packet when it is at the far end: with jitter that is not the order of leaving.
+/// Sorts a series by time: with jitter, packets do not reach the end of a hop in the order in which they left the queue.
 fn order(series: &mut Series) {
     if !series.time_s.is_sorted() {
         let mut points: Vec<(f64, f64)> = series.time_s.iter().copied().zip(series.value.iter().copied()).collect();
@@ -96,43 +97,43 @@ fn order(series: &mut Series) {
     }
 }
 
-impl RowSink for Watch {
-    fn row(&mut self, row: &Row) {
+impl EventObserver for SeriesRecorder {
+    fn on_event(&mut self, event: &EventRecord) {
         let mut of_flow = |flow: paceline_units::FlowId, which: usize, at: Time, value: f64| {
             self.all[self.flows[usize::from(flow.0)].0 + which].push(at, value);
         };
-        match *row {
-            Row::Sent { at, packet } if !packet.class.goes_back() => {
+        match *event {
+            EventRecord::Sent { at, packet } if !packet.class.goes_back() => {
                 of_flow(packet.flow, SENT, at, packet.size.as_bytes() as f64);
             }
-            Row::Arrived { at, packet, delay, .. } if !packet.class.goes_back() => {
+            EventRecord::Arrived { at, packet, delay, .. } if !packet.class.goes_back() => {
                 of_flow(packet.flow, RECEIVED, at, packet.size.as_bytes() as f64);
                 of_flow(packet.flow, ONE_WAY, at, delay.as_millis_f64());
             }
-            Row::RoundTrip { at, flow, rtt } => of_flow(flow, RTT, at, rtt.as_millis_f64()),
-            Row::FractionLost { at, flow, fraction } => of_flow(flow, LOST, at, fraction),
-            Row::Decision { at, flow, target, pacing } => {
+            EventRecord::RoundTrip { at, flow, rtt } => of_flow(flow, RTT, at, rtt.as_millis_f64()),
+            EventRecord::FractionLost { at, flow, fraction } => of_flow(flow, LOST, at, fraction),
+            EventRecord::Decision { at, flow, target, pacing } => {
                 of_flow(flow, TARGET, at, target.as_bps_f64());
                 of_flow(flow, PACING, at, pacing.as_bps_f64());
             }
-            Row::Remb { at, flow, rate } => of_flow(flow, REMB, at, rate.as_bps_f64()),
-            Row::Frame { at, flow, captured, .. } => of_flow(flow, FRAME, at, (at - captured).as_millis_f64()),
-            Row::Signal { at, flow, half, signal, value } => {
+            EventRecord::Remb { at, flow, rate } => of_flow(flow, REMB, at, rate.as_bps_f64()),
+            EventRecord::Frame { at, flow, captured, .. } => of_flow(flow, FRAME, at, (at - captured).as_millis_f64()),
+            EventRecord::Signal { at, flow, half, signal, value } => {
                 let [send, receive] = self.flows[usize::from(flow.0)].1;
                 let first = if half == HalfName::Send { send } else { receive };
                 self.all[first + usize::from(signal)].push(at, value);
             }
-            Row::Crossed { hop, waited, left, .. } => {
+            EventRecord::Crossed { hop, waited, left, .. } => {
                 self.all[self.hops[usize::from(hop)]].push(left, waited.as_millis_f64());
             }
-            Row::Dropped { at, hop, packet, .. } => {
+            EventRecord::Dropped { at, hop, packet, .. } => {
                 self.all[self.hops[usize::from(hop)] + 1].push(at, packet.size.as_bytes() as f64);
             }
-            Row::Sent { .. }
-            | Row::Arrived { .. }
-            | Row::FrameRefused { .. }
-            | Row::Read { .. }
-            | Row::Moved { .. } => {}
+            EventRecord::Sent { .. }
+            | EventRecord::Arrived { .. }
+            | EventRecord::FrameDropped { .. }
+            | EventRecord::Read { .. }
+            | EventRecord::LinkUpdated { .. } => {}
         }
     }
     fn wants_signals(&self) -> bool {

@@ -1,69 +1,69 @@
-//! The simulator, in steps: between two it can be stopped, and it hears of what a controller in Python raised.
+//! Runs the simulator in steps. Between two steps it checks for a stop request and for an exception of a controller.
 
-use crate::controller::{Raised, take_raised};
 use crate::errors::Failure;
+use crate::half::{Raised, take_raised};
 use crate::stop::Stop;
 use paceline::Registry;
-use paceline_lab::plan::Plan;
-use paceline_lab::rows::RowSink;
-use paceline_lab::sim::Simulation;
-use paceline_lab::world::{Outcome, World, WorldError};
+use paceline_netsim::backend::{Backend, BackendError, Outcome};
+use paceline_netsim::plan::Plan;
+use paceline_netsim::sim::Simulation;
+use paceline_records::EventObserver;
 use paceline_units::{Time, TimeDelta};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Simulated time between two looks.
+/// Simulated time between two checks.
 const STEP: TimeDelta = TimeDelta::from_millis(200);
 
-/// The simulator as Python runs it.
-pub struct Steps<'a> {
+/// The simulator in steps.
+pub struct SteppedSimulator<'a> {
     stop: &'a Stop,
-    again: Again<'a>,
+    repeat: Repeat<'a>,
     /// The first exception of any run.
     raised: Mutex<Option<PyErr>>,
 }
 
-/// How a run is made again, up to the arguments that say which run.
+/// How a run is repeated.
 #[derive(Clone, Copy, Default)]
-pub struct Again<'a> {
-    /// The call, but for its last arguments; none: of the plan's scenario as it is.
+pub struct Repeat<'a> {
+    /// The call without its last arguments; `None`: a run of the scenario without changes.
     pub call: Option<&'a str>,
-    /// The controller that every media flow was put under.
+    /// The controller of every media flow.
     pub controller: Option<&'a str>,
 }
 
-impl<'a> Steps<'a> {
-    pub fn new(stop: &'a Stop, again: Again<'a>) -> Self {
-        Self { stop, again, raised: Mutex::new(None) }
+impl<'a> SteppedSimulator<'a> {
+    pub fn new(stop: &'a Stop, repeat: Repeat<'a>) -> Self {
+        Self { stop, repeat, raised: Mutex::new(None) }
     }
 
-    /// What ended a run: the exception, if a controller raised one.
-    pub fn failure(&self, error: WorldError) -> Failure {
+    /// Returns the failure of a run: the exception, if a controller raised one.
+    pub fn failure(&self, error: BackendError) -> Failure {
         let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
-        raised.map_or(Failure::World(error), Failure::Raised)
+        raised.map_or(Failure::Backend(error), Failure::Raised)
     }
 
-    /// Ends this run and all others if a controller of this thread's run raised an exception.
-    fn look(&self, plan: &Plan, seed: u64) -> Result<(), WorldError> {
+    /// Ends this run, and all others, if a controller of this run raised an exception.
+    fn check(&self, plan: &Plan, seed: u64) -> Result<(), BackendError> {
         if let Some(raised) = take_raised() {
             let cause = format!("controller `{}` raised an exception", raised.controller);
-            let error = noted(raised, plan, seed, self.again);
+            let error = with_note(raised, plan, seed, self.repeat);
             self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            self.stop.ask();
-            return Err(WorldError::Broken { cause });
+            self.stop.request();
+            return Err(BackendError::Broken { cause });
         }
-        match self.stop.is_asked() {
-            true => Err(WorldError::Broken { cause: "it was interrupted".to_owned() }),
+        match self.stop.is_requested() {
+            true => Err(BackendError::Broken { cause: "interrupted".to_owned() }),
             false => Ok(()),
         }
     }
 }
 
-/// The exception with a note on when it was raised, and how to see it again.
-fn noted(raised: Raised, plan: &Plan, seed: u64, again: Again<'_>) -> PyErr {
+/// Adds a note to the exception: when it was raised, and the call that repeats the run.
+fn with_note(raised: Raised, plan: &Plan, seed: u64, repeat: Repeat<'_>) -> PyErr {
     let Raised { controller, half, when, error } = raised;
-    let mut call = again.call.map_or_else(|| format!("paceline.run('{}'", plan.id), str::to_owned);
-    if let Some(name) = again.controller {
+    let mut call = repeat.call.map_or_else(|| format!("paceline.run('{}'", plan.id), str::to_owned);
+    if let Some(name) = repeat.controller {
         call += &format!(", controller='{name}'");
     }
     if !plan.case.is_empty() {
@@ -75,24 +75,30 @@ fn noted(raised: Raised, plan: &Plan, seed: u64, again: Again<'_>) -> PyErr {
         plan.id
     );
     Python::attach(|py| {
-        // Without its note it is still the exception.
+        // The exception matters more than its note.
         let _ = error.value(py).call_method1("add_note", (note,));
         error
     })
 }
 
-impl World for Steps<'_> {
+impl Backend for SteppedSimulator<'_> {
     fn name(&self) -> &'static str {
         "sim"
     }
 
-    fn run(&self, plan: &Plan, registry: &Registry, seed: u64, rows: &mut dyn RowSink) -> Result<Outcome, WorldError> {
-        // What a thread before this run left behind is not this run's.
+    fn run(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        observer: &mut dyn EventObserver,
+    ) -> Result<Outcome, BackendError> {
+        // Discards the exception of an earlier run on this thread.
         take_raised();
-        let mut simulation = Simulation::new(plan, registry, seed, rows)?;
+        let mut simulation = Simulation::new(plan, registry, seed, observer)?;
         let (mut now, end) = (Time::ZERO, Time::ZERO + plan.duration);
         loop {
-            self.look(plan, seed)?;
+            self.check(plan, seed)?;
             if now == end {
                 return Ok(simulation.outcome());
             }

@@ -1,37 +1,40 @@
-//! What a picture shows, before it is HTML or SVG.
+//! Figures independent of the output format (HTML or SVG).
 //!
-//! A [`Figure`] is a stack of [`Panel`]s over one kind of x axis; a panel's [`Series`] belong to [`Subject`]s, a flow of a
-//! run each, which have the same look in every panel.
+//! A [`Figure`] is a stack of [`Panel`]s over one kind of x axis. Each [`Series`] of a panel belongs to a [`Subject`], a flow
+//! of a run, which has the same colour in every panel.
 
-/// Panels that belong together.
+use serde::Serialize;
+
+/// A group of panels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Unique in a report, such as `mmsys16/table1/time`.
     pub id: String,
-    /// Scenario whose runs it shows.
+    /// Id of the scenario.
     pub scenario: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// Whose series the panels hold; shared by all figures of a scenario.
+    /// The flows that the series refer to; equal in all figures of a scenario.
     pub subjects: Vec<Subject>,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
 }
 
-/// Whose a series is: a flow of a run.
-#[derive(Clone, Debug, PartialEq)]
+/// A flow of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Subject {
-    /// The run's folder, which is its name in the manifest.
+    /// Folder of the run, as in the manifest.
     pub run: String,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// The flow, or what stands for several.
+    /// Id of the flow, or a name for several flows.
     pub flow: String,
-    /// The flow's controller or TCP's congestion control.
+    /// Controller, or the congestion control of TCP.
+    #[serde(skip)]
     pub controller: String,
-    /// What tells it from the others of its figure, in few words.
+    /// Short label, unique in the figure.
     pub label: String,
-    /// The same without its seed.
+    /// The label without the seed.
     pub kind: String,
 }
 
@@ -40,52 +43,54 @@ pub struct Subject {
 pub struct Panel {
     /// Unique in its figure, such as `rate`.
     pub id: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// How to read it: what each mark is, in which bins.
+    /// Explains the marks and bins.
     pub caption: String,
     /// The x axis.
     pub x: Axis,
     /// The y axis.
     pub y: Axis,
-    /// What is drawn.
+    /// The series.
     pub series: Vec<Series>,
 }
 
 /// An axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
-    /// What it measures.
+    /// Quantity.
     pub label: String,
-    /// In which unit; empty for a plain number.
+    /// Unit; empty for a plain number.
     pub unit: String,
-    /// Its ends, where something other than the data says them.
+    /// Range, if it does not follow from the data.
     pub range: Option<(f64, f64)>,
 }
 
 /// How a series is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SeriesKind {
     /// Straight lines from point to point.
     Line,
-    /// A value holds until the next.
+    /// Each value holds until the next.
     Steps,
-    /// Points alone.
+    /// Points without lines.
     Points,
-    /// A state holds until the next: y is an index in [`Series::states`], or NaN for none.
+    /// Each state holds until the next: y is an index in [`Series::states`], or NaN for no state.
     Band,
     /// A cumulative distribution: y, from 0 to 1, is the share of values up to x.
     Cdf,
 }
 
-/// What a series is to its panel; pictures give less weight to what is not main.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The role of a series in its panel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// What the panel is about.
+    /// The main quantity of the panel.
     Main,
-    /// What it is compared with, such as the target beside the received rate.
+    /// A quantity for comparison, such as the target beside the received rate.
     Second,
-    /// What the world allows, such as the capacity; belongs to no subject.
+    /// A limit of the path, such as the capacity; it has no subject.
     Limit,
 }
 
@@ -94,44 +99,44 @@ pub enum Role {
 pub struct Series {
     /// Unique in its panel among those of its subject, such as `received`.
     pub id: String,
-    /// What it is, such as `received rate`.
+    /// Label, such as `received rate`.
     pub label: String,
-    /// Index in [`Figure::subjects`]; none for a limit.
+    /// Index in [`Figure::subjects`]; `None` for a limit.
     pub subject: Option<usize>,
-    /// What it is to its panel.
+    /// Role in the panel.
     pub role: Role,
     /// How it is drawn.
-    pub kind: Kind,
-    /// For a [`Kind::Band`], what its values are called.
+    pub kind: SeriesKind,
+    /// Names of the values of a [`SeriesKind::Band`].
     pub states: Vec<String>,
-    /// Times in s since the run's start, or values, not decreasing.
+    /// Times since the start of the run, s, or values; not decreasing.
     pub x: Vec<f64>,
-    /// In the panel's unit; as many as `x`. NaN: nothing here.
+    /// Values in the unit of the panel, as many as `x`; NaN for a missing value.
     pub y: Vec<f64>,
 }
 
 impl Figure {
-    /// The panel of this id.
+    /// Returns the panel with this id.
     pub fn panel(&self, id: &str) -> Option<&Panel> {
         self.panels.iter().find(|panel| panel.id == id)
     }
 }
 
 impl Axis {
-    /// Time of a run of this length.
+    /// Creates a time axis of this length.
     pub fn time(seconds: f64) -> Self {
         Self { label: "time".to_owned(), unit: "s".to_owned(), range: Some((0.0, seconds)) }
     }
 
-    /// An axis that begins and ends where its data do.
+    /// Creates an axis whose range follows from the data.
     pub fn new(label: &str, unit: &str) -> Self {
         Self { label: label.to_owned(), unit: unit.to_owned(), range: None }
     }
 }
 
 impl Series {
-    /// One without points.
-    pub fn new(id: &str, label: &str, subject: usize, role: Role, kind: Kind) -> Self {
+    /// Creates an empty series.
+    pub fn new(id: &str, label: &str, subject: usize, role: Role, kind: SeriesKind) -> Self {
         Self {
             id: id.to_owned(),
             label: label.to_owned(),
@@ -150,12 +155,12 @@ impl Series {
         self.y.push(y);
     }
 
-    /// How many points it has.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.x.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether the series has no points.
     pub fn is_empty(&self) -> bool {
         self.x.is_empty()
     }

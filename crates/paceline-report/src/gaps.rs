@@ -1,30 +1,30 @@
-//! Gaps between two worlds in words, for the terminal and the pages.
+//! Formats gaps between two worlds for the terminal and the pages.
 
-use paceline_lab::gap::{Gap, Measured, Verdict};
-use paceline_lab::machine::Machine;
-use paceline_lab::metrics::Kind;
+use paceline_records::HostStats;
+use paceline_records::MetricKind;
+use paceline_results::{ComparedMetric, Validation, ValidationVerdict};
 
-/// Flows with lines of their own; the JSON document has all.
+/// Largest number of flows in the table; the JSON document has all.
 const FLOWS_SHOWN: usize = 6;
 
-/// Its controllers, each once.
-pub fn controllers(gap: &Gap) -> String {
+/// Returns the controllers of a gap, without repetitions.
+pub fn controllers(gap: &Validation) -> String {
     let mut controllers: Vec<&str> = gap.controllers.iter().flatten().map(String::as_str).collect();
     controllers.dedup();
     controllers.join(", ")
 }
 
-/// The rows of a gap's table, and how many flows have none.
-pub fn rows(gap: &Gap) -> (Vec<(&Measured, [String; 5])>, usize) {
+/// Returns the rows of the table, and the number of flows without rows.
+pub fn rows(gap: &Validation) -> (Vec<(&ComparedMetric, [String; 5])>, usize) {
     let mut flows: Vec<&str> = gap.measured.iter().filter_map(|m| m.flow.as_deref()).collect();
     flows.dedup();
     let hidden = flows.get(FLOWS_SHOWN..).unwrap_or_default();
-    let is_shown = |m: &&Measured| m.flow.as_deref().is_none_or(|flow| !hidden.contains(&flow));
+    let is_shown = |m: &&ComparedMetric| m.flow.as_deref().is_none_or(|flow| !hidden.contains(&flow));
     (gap.measured.iter().filter(is_shown).map(|m| (m, row(m))).collect(), hidden.len())
 }
 
-/// What, in the first world, in the second, difference, half of its 95 % interval.
-fn row(measured: &Measured) -> [String; 5] {
+/// Returns quantity, value in both worlds, difference, and half of its 95 % interval.
+fn row(measured: &ComparedMetric) -> [String; 5] {
     let kind = measured.kind();
     let of = measured.hop.as_ref().or(measured.flow.as_ref());
     let dash = || "–".to_owned();
@@ -43,23 +43,23 @@ fn row(measured: &Measured) -> [String; 5] {
     ]
 }
 
-/// How far the distributions of queuing delay lie apart; none where there are none.
-pub fn distance(gap: &Gap) -> Option<String> {
+/// Describes the distance between the distributions of queuing delay, if measured.
+pub fn distance(gap: &Validation) -> Option<String> {
     let queue = gap.queue_delay.as_ref()?;
     let at = queue.at_ms.map_or(String::new(), |ms| format!(", largest at {ms:.1} ms"));
     let (from, to, hop) = (&gap.worlds[0], &gap.worlds[1], &queue.hop);
     Some(format!("Kolmogorov-Smirnov distance of queuing delays at {hop}, {to} from {from}: {:.3}{at}", queue.ks))
 }
 
-/// How far they lie apart between seeds of one world; none for one seed.
-pub fn between_seeds(gap: &Gap) -> Option<String> {
+/// Describes the distance between seeds of one world, if there are several seeds.
+pub fn between_seeds(gap: &Validation) -> Option<String> {
     let [first, second] = gap.queue_delay.as_ref()?.between_seeds;
     let [in_first, in_second] = &gap.worlds;
     Some(format!("between two seeds of {in_first} it is {:.3} in the mean, of {in_second} {:.3}", first?, second?))
 }
 
-/// A line on a verdict.
-pub fn verdict(verdict: &Verdict) -> String {
+/// Describes a verdict in one line.
+pub fn verdict(verdict: &ValidationVerdict) -> String {
     let kind = verdict.kind();
     let what = format!("{} of {}", verdict.metric, verdict.hop);
     let Some(difference) = verdict.difference else {
@@ -75,24 +75,24 @@ pub fn verdict(verdict: &Verdict) -> String {
     format!("{mark}  {what}: {difference}, wanted ± {tolerance}{and}")
 }
 
-/// What the runs of each world say of the machine that they ran on, a line each; and a line on each that was disturbed.
-pub fn machines(gap: &Gap) -> Vec<String> {
+/// Describes the host statistics of each world in one line, with one more line per disturbed run.
+pub fn machines(gap: &Validation) -> Vec<String> {
     let mut lines = Vec::new();
     for (world, runs) in gap.worlds.iter().zip(&gap.runs) {
-        let machines: Vec<(u64, &Machine)> =
+        let machines: Vec<(u64, &HostStats)> =
             runs.iter().filter_map(|run| Some((run.seed, run.machine.as_ref()?))).collect();
         if machines.is_empty() {
             continue;
         }
-        let each = |of: fn(&Machine) -> f64| machines.iter().map(move |(_, machine)| of(machine));
+        let each = |of: fn(&HostStats) -> f64| machines.iter().map(move |(_, machine)| of(machine));
         let least = |of| each(of).fold(f64::INFINITY, f64::min);
         let most = |of| each(of).fold(f64::NEG_INFINITY, f64::max);
         lines.push(format!(
             "{world}: the machine was idle for {} to {}, other processes took up to {}; 99 % of packets left the link \
              within {:.0} µs of their time, 99 % of timers woke within {:.0} µs",
-            Kind::Share.show(least(|m| m.idle)),
-            Kind::Share.show(most(|m| m.idle)),
-            Kind::Share.show(most(|m| m.others)),
+            MetricKind::Share.show(least(|m| m.idle)),
+            MetricKind::Share.show(most(|m| m.idle)),
+            MetricKind::Share.show(most(|m| m.others)),
             most(|m| m.late_us.p99),
             most(|m| m.wake_us.p99),
         ));

@@ -1,23 +1,23 @@
-//! Stored results to figures, and figures to one HTML page or to vector files.
+//! Converts stored results to figures, and figures to HTML pages and SVG files.
 //!
 //! ```text
-//! DIR --read--> rows, column by column --panels--> Figure --page----------> report.html
-//!               (never a simulator)                   '-----pictures, svg--> figures/*.svg
-//! DIR/gap.json -------------------------gaps---------------'
-//! SweepResult ----------------------sweeps--------------svg---------------> figures/*.svg
-//! DIR/scoreboard.json ------------------cells--------------scoreboard-----> scoreboard.html
+//! DIR --read--> events ---------------panels-----> Figure --page-----------------> report.html
+//!                                                     '-----figure_groups, svg---> figures/*.svg
+//! DIR/validation.json -------------------------gaps---------------'
+//! SweepResult ----------------------sweeps--------------svg----------------------> figures/*.svg
+//! DIR/scoreboard.json ------------------cells--------------scoreboard------------> scoreboard.html
 //! ```
 //!
-//! What stands in a figure is all that a picture shows: nobody downstream of [`figure`] sees a row. A report needs only
-//! the files of `--out DIR`, so one that was made years ago is drawn by whoever has the folder.
+//! A [`figure::Figure`] contains everything that a plot shows; the output modules do not read events. A report needs only the
+//! files of `--out DIR`, so results of older versions can still be drawn.
 
 pub mod cells;
 pub mod error;
 pub mod figure;
+pub mod figure_groups;
 pub mod gaps;
 pub mod page;
 pub mod panels;
-pub mod pictures;
 pub mod read;
 pub mod scoreboard;
 pub mod svg;

@@ -1,20 +1,13 @@
-//! A folder of results, as `--out DIR` made it: which runs there are, and their rows.
+//! Reads a folder of results written by `--out DIR`: its runs and their events.
 //!
-//! Tables are read a row group at a time and only in the columns that figures need, so memory does not grow with the
-//! length of a run.
-
-mod column;
-mod rows;
-
-pub use rows::{Event, FlowKind, FlowRow, FrameRow, PacketRow, SignalRow};
+//! Tables are read by row group, and only in the columns that figures need. Memory use does not grow with the length of a
+//! run.
 
 use crate::error::ReportError;
-use paceline_lab::gap::{GAP_FILE, Gap, Gaps};
-use paceline_lab::group::Group;
-use paceline_lab::store::{About, Manifest, RUNS, Setting, Store, StoreError, StoredRun};
-use serde::de::DeserializeOwned;
+use paceline_records::RunDescription;
+pub use paceline_results::tables::{Event, FlowKind, FlowRow, FrameRow, PacketRow, RunTables, SignalRow};
+use paceline_results::{About, Group, Manifest, RUNS, Store, StoredRun, Validation, Validations, files};
 use serde_json::Value;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A folder of results.
@@ -22,44 +15,43 @@ use std::path::{Path, PathBuf};
 pub struct Results {
     /// The folder.
     pub dir: PathBuf,
-    /// Its runs, in the manifest's order.
+    /// The runs, in the order of the manifest.
     pub runs: Vec<Run>,
-    /// What several runs came to together; none in a folder of an older version.
+    /// Summaries of groups of runs; empty in a folder of an older version.
     pub groups: Vec<Group>,
-    /// How far runs of two worlds lie apart; none but in a folder of `gap`.
-    pub gaps: Vec<Gap>,
+    /// Comparisons of two worlds, if the folder has any.
+    pub gaps: Vec<Validation>,
 }
 
 /// A stored run.
 #[derive(Debug)]
 pub struct Run {
-    /// As the manifest lists it.
+    /// Its entry in the manifest.
     pub stored: StoredRun,
-    /// What it was made from.
+    /// Its metadata.
     pub about: About,
-    /// The result, as `run --json` prints it; null if it was cut.
+    /// The result, as `run --json` prints it; null if the run was interrupted.
     pub result: Value,
     /// Its folder.
-    place: PathBuf,
+    dir: PathBuf,
 }
 
 impl Results {
     /// Opens a folder.
     ///
     /// # Errors
-    /// It is none, or holds no run, or one of its files is damaged.
+    /// It is not a folder of results, contains no run, or has a damaged file.
     pub fn open(dir: &Path) -> Result<Self, ReportError> {
         let manifest = Manifest::read(dir)?;
         if manifest.runs.is_empty() {
             return Err(ReportError::Empty { path: dir.to_path_buf() });
         }
         let runs = manifest.runs.into_iter().map(|stored| Run::open(dir, stored)).collect::<Result<_, _>>()?;
-        let gaps = dir.join(GAP_FILE);
-        let gaps = if gaps.is_file() { json::<Gaps>(&gaps)?.gaps } else { Vec::new() };
+        let gaps = Validations::read(dir)?.map_or_else(Vec::new, |all| all.validations);
         Ok(Self { dir: dir.to_path_buf(), runs, groups: Store::groups(dir)?, gaps })
     }
 
-    /// The scenarios of its runs, each once, in order.
+    /// Returns the scenarios of its runs in order, without repetitions.
     pub fn scenarios(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.runs.iter().map(|run| run.stored.scenario.as_str()).collect();
         all.dedup();
@@ -69,47 +61,42 @@ impl Results {
 
 impl Run {
     fn open(dir: &Path, stored: StoredRun) -> Result<Self, ReportError> {
-        let place = dir.join(RUNS).join(&stored.directory);
-        let about = About::read(&place)?;
+        let dir = dir.join(RUNS).join(&stored.directory);
+        let about = About::read(&dir)?;
         let result = match stored.cut_at_s {
-            None => json(&place.join("run.json"))?,
+            None => files::read_json(&dir.join("run.json"))?,
             Some(_) => Value::Null,
         };
-        Ok(Self { stored, about, result, place })
+        Ok(Self { stored, about, result, dir })
     }
 
-    /// What the run's plots need of its plan; none in a folder of an older version.
-    pub fn setting(&self) -> Option<&Setting> {
+    /// Returns the description of the run for plots; `None` in a folder of an older version.
+    pub fn description(&self) -> Option<&RunDescription> {
         self.about.inputs.setting.as_ref()
     }
 
-    /// How long it lasted, s; up to where its rows go, if it was cut.
+    /// Returns the duration of the run, s; for an interrupted run, the time of its last event.
     pub fn duration_s(&self) -> f64 {
         self.stored.cut_at_s.or(self.result["duration_s"].as_f64()).unwrap_or(0.0)
     }
 
-    /// Where it was cut, in words.
+    /// Describes where the run was interrupted, if it was.
     pub fn cut(&self) -> Option<String> {
         self.stored.cut_at_s.map(|end_s| format!("cut at {end_s} s"))
     }
 
-    /// The name of what controls a flow.
+    /// Returns the name of a flow's controller.
     pub fn controller(&self, flow: usize) -> &str {
         self.stored.controllers.get(flow).and_then(Option::as_deref).unwrap_or("none")
     }
 
-    /// How many rows a table has, as the manifest says.
+    /// Returns the number of rows of a table according to the manifest.
     pub fn rows(&self, table: &str) -> u64 {
         self.stored.files.iter().find(|file| file.name == table).map_or(0, |file| file.rows)
     }
 
-    fn table(&self, name: &str) -> Result<column::Table, ReportError> {
-        column::Table::open(self.place.join(name))
+    /// Returns its tables.
+    pub fn tables(&self) -> RunTables<'_> {
+        RunTables::new(&self.dir, &self.about)
     }
-}
-
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T, ReportError> {
-    let text = fs::read(path).map_err(|source| ReportError::Io { action: "read", path: path.to_path_buf(), source })?;
-    serde_json::from_slice(&text)
-        .map_err(|error| StoreError::Damaged { path: path.to_path_buf(), cause: error.to_string() }.into())
 }

@@ -1,40 +1,41 @@
-//! One HTML file of a scoreboard: a square for each cell, then every experiment's table. It has no script, loads nothing, and
-//! says what `scoreboard.json` says and nothing else.
+//! The scoreboard page: one HTML file with a square per cell and a table per experiment. It contains only data of
+//! `scoreboard.json`, has no script and loads nothing.
 
-use crate::cells;
+use crate::cells::{self, CellText};
 use crate::error::ReportError;
 use crate::page::write_page;
 use askama::Template;
-use paceline_lab::reproduce::{
+use paceline_records::MetricCatalogue;
+use paceline_results::{
     Assumed, Cell, Counts, ExperimentReport, PaperCounts, SCOREBOARD_FILE, Scoreboard, Verdict, papers,
 };
 use std::path::Path;
 
-/// Name of the page in its folder, unless another is asked for.
+/// Default name of the page in its folder.
 pub const SCOREBOARD_PAGE: &str = "scoreboard.html";
 
 /// Reads the scoreboard in a folder and writes its page.
 ///
 /// # Errors
-/// There is none in the folder, or it is damaged, or the page cannot be written.
-pub fn write(dir: &Path, to: &Path) -> Result<(), ReportError> {
-    write_page(&render(&Scoreboard::read(&dir.join(SCOREBOARD_FILE))?)?, to)
+/// The scoreboard is missing or damaged, or the page cannot be written.
+pub fn write(dir: &Path, to: &Path, metrics: MetricCatalogue) -> Result<(), ReportError> {
+    write_page(&render(&Scoreboard::read(&dir.join(SCOREBOARD_FILE))?, metrics)?, to)
 }
 
-/// The page of a scoreboard.
+/// Returns the page of a scoreboard.
 ///
 /// # Errors
-/// The page's template fails, which is a defect of this crate.
-pub fn render(board: &Scoreboard) -> Result<String, ReportError> {
+/// The template fails, which is a defect of this crate.
+pub fn render(board: &Scoreboard, metrics: MetricCatalogue) -> Result<String, ReportError> {
     let experiments = &board.report.experiments;
     let papers: Vec<PaperView<'_>> =
-        papers(experiments).iter().map(|paper| PaperView::of(paper, experiments)).collect();
+        papers(experiments).iter().map(|paper| PaperView::of(paper, experiments, CellText::new(metrics))).collect();
     let page = Page {
         title: papers.iter().map(|paper| paper.paper.as_str()).collect::<Vec<_>>().join(", "),
         version: &board.version,
         counts: Counts::of(experiments),
         papers,
-        style: include_str!("page/page.css"),
+        style: crate::page::STYLE,
         own_style: include_str!("page/scoreboard.css"),
     };
     Ok(page.render()?)
@@ -62,24 +63,24 @@ struct ExperimentView<'a> {
     report: &'a ExperimentReport,
     counts: Counts,
     cells: Vec<CellView<'a>>,
-    /// In a world in real time: a row of all that the experiment was run under; nothing where an earlier view has it.
+    /// Rows of a real-time experiment with a column per controller; empty if an earlier view has them.
     rows: Vec<RowView<'a>>,
 }
 
-/// A cell of the simulator and of each that it stands beside.
+/// A cell in the simulator and under each real-time controller.
 struct RowView<'a> {
     first: CellView<'a>,
     simulated: String,
-    /// The verdict there.
+    /// The verdict in the simulator.
     verdict: &'static str,
     columns: Vec<CellView<'a>>,
 }
 
 struct CellView<'a> {
     cell: &'a Cell,
-    /// Where its row is.
+    /// Anchor of its row.
     anchor: String,
-    /// Its verdict as one character, so that colour is not all that tells them apart.
+    /// The verdict as a character, so that verdicts differ not only by colour.
     sign: char,
     what: String,
     case: String,
@@ -89,18 +90,18 @@ struct CellView<'a> {
     measured: String,
     runs: String,
     null: String,
-    /// The note; every second part is a command or a setting.
+    /// The note; every second part is a command or an override.
     note: Vec<String>,
 }
 
 struct AssumedView<'a> {
     constant: &'a Assumed,
-    /// The experiments that assume it; empty: all of the paper that assume anything.
+    /// The experiments that assume it; empty if all experiments of the paper with assumptions do.
     only: String,
 }
 
 impl<'a> PaperView<'a> {
-    fn of(paper: &PaperCounts, experiments: &'a [ExperimentReport]) -> Self {
+    fn of(paper: &PaperCounts, experiments: &'a [ExperimentReport], text: CellText) -> Self {
         let own: Vec<&ExperimentReport> = experiments.iter().filter(|report| report.paper() == paper.paper).collect();
         Self {
             paper: paper.paper.clone(),
@@ -109,13 +110,13 @@ impl<'a> PaperView<'a> {
             experiments: own
                 .iter()
                 .enumerate()
-                .map(|(index, report)| ExperimentView::of(report, index, &own))
+                .map(|(index, report)| ExperimentView::of(report, index, &own, text))
                 .collect(),
         }
     }
 }
 
-/// Every constant that any of them assumes, once for each value that it has.
+/// Returns the assumed constants without repetitions of key and value.
 fn assumed<'a>(experiments: &[&'a ExperimentReport]) -> Vec<AssumedView<'a>> {
     let mut all: Vec<(&Assumed, Vec<&str>)> = Vec::new();
     for report in experiments {
@@ -127,26 +128,29 @@ fn assumed<'a>(experiments: &[&'a ExperimentReport]) -> Vec<AssumedView<'a>> {
         }
     }
     let assuming = experiments.iter().filter(|report| !report.assumed.is_empty()).count();
-    let told = |(constant, users): (&'a Assumed, Vec<&str>)| {
+    let view = |(constant, users): (&'a Assumed, Vec<&str>)| {
         let only = if users.len() == assuming { String::new() } else { users.join(", ") };
         AssumedView { constant, only }
     };
-    all.into_iter().map(told).collect()
+    all.into_iter().map(view).collect()
 }
 
 impl<'a> ExperimentView<'a> {
-    /// Of the report at `index` among those of its paper.
-    fn of(report: &'a ExperimentReport, index: usize, all: &[&'a ExperimentReport]) -> Self {
+    /// Creates the view of the report at `index` among those of its paper.
+    fn of(report: &'a ExperimentReport, index: usize, all: &[&'a ExperimentReport], text: CellText) -> Self {
         let same: Vec<usize> = (0..all.len()).filter(|other| all[*other].id == report.id).collect();
         let anchor = |place: usize| format!("{}/{}", report.id, place + 1);
         let cells = report.cells.iter().enumerate();
         let row = |(place, cell): (usize, &'a Cell)| {
             let other = cell.beside.as_ref();
             RowView {
-                first: CellView::of(cell, anchor(place)),
-                simulated: cells::beside(cell),
+                first: CellView::of(cell, anchor(place), text),
+                simulated: text.beside(cell),
                 verdict: other.map_or("", |other| other.verdict.name()),
-                columns: same.iter().map(|other| CellView::of(&all[*other].cells[place], anchor(place))).collect(),
+                columns: same
+                    .iter()
+                    .map(|other| CellView::of(&all[*other].cells[place], anchor(place), text))
+                    .collect(),
             }
         };
         let is_first = report.under.is_some() && same.first() == Some(&index);
@@ -154,11 +158,11 @@ impl<'a> ExperimentView<'a> {
             report,
             counts: Counts::of([report]),
             rows: if is_first { report.cells.iter().enumerate().map(row).collect() } else { Vec::new() },
-            cells: cells.map(|(place, cell)| CellView::of(cell, anchor(place))).collect(),
+            cells: cells.map(|(place, cell)| CellView::of(cell, anchor(place), text)).collect(),
         }
     }
 
-    /// Its name in the matrix.
+    /// Returns its name in the matrix.
     fn name(&self) -> String {
         match &self.report.under {
             None => self.report.id.clone(),
@@ -166,17 +170,17 @@ impl<'a> ExperimentView<'a> {
         }
     }
 
-    /// What its media flows are under.
+    /// Returns the controller of its media flows.
     fn under(&self) -> &str {
         self.report.under.as_deref().unwrap_or_default()
     }
 
-    /// The world of its cells, where it is not the simulator.
+    /// Returns the world of its cells unless it is the simulator.
     fn world(&self) -> &str {
         self.report.cells.first().filter(|_| self.report.under.is_some()).map_or("", |cell| &cell.world)
     }
 
-    /// How many runs the machine disturbed, if it did.
+    /// Describes the number of disturbed runs, if any.
     fn disturbed(&self) -> String {
         match self.report.disturbed {
             0 => String::new(),
@@ -184,7 +188,7 @@ impl<'a> ExperimentView<'a> {
         }
     }
 
-    /// How many runs each case has; nothing where none is made.
+    /// Describes the number of runs per case.
     fn runs(&self) -> String {
         let each = self.report.runs.iter().map(|case| case.n);
         match (each.clone().min().unwrap_or(0), each.max().unwrap_or(0)) {
@@ -196,7 +200,7 @@ impl<'a> ExperimentView<'a> {
 }
 
 impl RowView<'_> {
-    /// Its classes: the best verdict of its columns, so that a row which any of them reproduces is not open.
+    /// Returns the CSS classes of the best verdict of its columns.
     fn classes(&self) -> String {
         let best = self.columns.iter().min_by_key(|column| column.cell.verdict);
         best.map_or(String::new(), CellView::classes)
@@ -204,7 +208,7 @@ impl RowView<'_> {
 }
 
 impl<'a> CellView<'a> {
-    fn of(cell: &'a Cell, anchor: String) -> Self {
+    fn of(cell: &'a Cell, anchor: String, text: CellText) -> Self {
         let [mut what, case, flow, window] = cells::place(cell);
         if !flow.is_empty() {
             what += &format!(" of {flow}");
@@ -221,37 +225,37 @@ impl<'a> CellView<'a> {
             what,
             case,
             window,
-            published: cells::value(cell.published, cell),
-            tolerance: cells::tolerance(cell),
-            measured: cells::measured(cell),
+            published: text.value(cell.published, cell),
+            tolerance: text.tolerance(cell),
+            measured: text.measured(cell),
             runs: cells::runs(cell),
-            null: cells::value(cell.null_sender, cell),
-            note: cells::note(cell).unwrap_or_default().split('`').map(str::to_owned).collect(),
+            null: text.value(cell.null_sender, cell),
+            note: text.note(cell).unwrap_or_default().split('`').map(str::to_owned).collect(),
         }
     }
 
-    /// Its classes: the verdict, and whether the null sender gives it away.
+    /// Returns the CSS classes of the verdict and of the null sender.
     fn classes(&self) -> String {
         let given = if self.cell.null_reproduces { " given" } else { "" };
         format!("cell {}{given}", self.verdict())
     }
 
-    /// Its verdict as a class.
+    /// Returns the verdict as a CSS class.
     fn verdict(&self) -> String {
         self.cell.verdict.name().replace(' ', "-")
     }
 
-    /// A bound's claim; a value says its claim only where it rests on it.
+    /// Returns the claim, if any.
     fn claim(&self) -> &str {
         self.cell.claim.as_deref().unwrap_or_default()
     }
 
-    /// In a line, for whoever points at its square.
-    fn told(&self) -> String {
+    /// Returns a one-line summary, the tooltip of its square.
+    fn summary(&self) -> String {
         let name = if self.cell.published.is_none() { self.claim() } else { &self.what };
         let parts = [name, &self.case, &self.window];
-        let told = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-        let given = if self.cell.null_reproduces { "; the null sender gives it away" } else { "" };
-        format!("{told}: {}{given}", self.cell.verdict.name())
+        let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+        let given = if self.cell.null_reproduces { "; also reproduced by the null sender" } else { "" };
+        format!("{text}: {}{given}", self.cell.verdict.name())
     }
 }

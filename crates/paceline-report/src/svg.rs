@@ -1,36 +1,37 @@
-//! Pictures as vector files, for papers and pages: one column wide, white, of thin lines and few words.
+//! Figures as SVG files for papers and web pages: one column wide, on white.
 //!
-//! Panels stand above each other and share the time axis where they have one; what is drawn apart stands side by side,
-//! on the same scales. A flow has the colour that it has on the page; where there is only one flow, colours tell its series apart. Drawn through plotters, whose coordinates are whole
-//! numbers: a unit is a twentieth of a millimetre.
+//! Panels are stacked and share the time axis. Parts with different titles are placed side by side with equal scales. A flow
+//! has the same colour as on the report page; with one flow, colours distinguish series. Plotters uses integer coordinates,
+//! so a unit is a twentieth of a millimetre.
 
+mod canvas;
 pub mod contour;
-mod ink;
-mod lanes;
+mod downsample;
 mod layout;
-mod thin;
+mod state_bars;
+mod style;
 pub mod tornado;
 
 use crate::error::ReportError;
-use crate::figure::{Axis, Figure, Kind, Panel, Role, Series};
+use crate::figure::{Axis, Figure, Panel, Role, SeriesKind};
+use crate::figure_groups::select;
 use crate::panels;
-use crate::pictures::pictures;
 use crate::read::Results;
-use ink::{Ink, Look};
+use canvas::Canvas;
 use layout::{Frame, Layout};
 use std::fs;
 use std::path::{Path, PathBuf};
-use thin::Place;
+use style::{Point, SeriesStyles};
 
-pub use layout::{MM, WIDTH};
+pub use style::{MM, WIDTH};
 
-/// Name of the folder of pictures in a folder of results, unless another is asked for.
+/// Default name of the folder of figures in a folder of results.
 pub const FIGURES_FOLDER: &str = "figures";
 
-/// Draws all pictures of a folder of results into a folder, and answers the files.
+/// Writes all figures of a folder of results into a folder and returns the files.
 ///
 /// # Errors
-/// The folder is not one of results, or a file of it is damaged, or a picture cannot be written.
+/// The results cannot be read, or a figure cannot be written.
 pub fn write(dir: &Path, into: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let results = Results::open(dir)?;
     let figures = panels::figures(&results)?;
@@ -40,110 +41,83 @@ pub fn write(dir: &Path, into: &Path) -> Result<Vec<PathBuf>, ReportError> {
     };
     fs::create_dir_all(into).map_err(failed(into))?;
     let mut files = Vec::new();
-    for picture in pictures(&results, &figures) {
-        let file = into.join(file_name(&picture.id));
-        fs::write(&file, draw(&picture)).map_err(failed(&file))?;
+    for figure in select(&results, &figures) {
+        let file = into.join(file_name(&figure.id));
+        fs::write(&file, draw(&figure)).map_err(failed(&file))?;
         files.push(file);
     }
     Ok(files)
 }
 
-/// The file of a picture: `mmsys16-fig13.svg` for `mmsys16/fig13`.
+/// Returns the file name of a figure: `mmsys16-fig13.svg` for `mmsys16/fig13`.
 pub fn file_name(id: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "._".contains(c) { c } else { '-' };
     id.chars().map(plain).collect::<String>() + ".svg"
 }
 
-/// A figure as an SVG document: the same text for the same figure.
+/// Returns a figure as an SVG document. Equal figures give equal text.
 pub fn draw(figure: &Figure) -> String {
-    let looks = Looks::of(figure);
-    let layout = Layout::of(figure, &looks);
+    let styles = SeriesStyles::of(figure);
+    let layout = Layout::of(figure, &styles);
     let (mut text, size) = (String::new(), layout.size);
-    let mut ink = Ink::new(&mut text, size);
-    layout.subjects.iter().for_each(|key| ink.key(key));
+    let mut canvas = Canvas::new(&mut text, size);
+    layout.subjects.iter().for_each(|entry| canvas.legend_entry(entry));
     for (panel, frame) in figure.panels.iter().zip(&layout.frames) {
-        panel_into(&mut ink, panel, frame, &looks);
+        draw_panel(&mut canvas, panel, frame, &styles);
     }
-    ink.close();
-    ink::finished(&text, size)
+    canvas.close();
+    canvas::finish_document(&text, size)
 }
 
-/// How the series of a figure look.
-struct Looks {
-    /// Whether colours tell flows apart, and not series.
-    several: bool,
-}
-
-impl Looks {
-    fn of(figure: &Figure) -> Self {
-        let mut subjects = figure.panels.iter().flat_map(|panel| &panel.series).filter_map(|series| series.subject);
-        let first = subjects.next();
-        Self { several: subjects.any(|subject| Some(subject) != first) }
+fn draw_panel(canvas: &mut Canvas<'_>, panel: &Panel, frame: &Frame, styles: &SeriesStyles) {
+    frame.legend.iter().for_each(|entry| canvas.legend_entry(entry));
+    if let Some(at) = frame.title {
+        canvas.title((frame.left, at), &panel.title);
     }
-
-    fn look(&self, panel: &Panel, series: &Series) -> Look {
-        let Some(subject) = series.subject else { return Look::limit() };
-        // A threshold of either sign is one thing.
-        let plain = |series: &Series| series.id.trim_start_matches(['+', '−']).to_owned();
-        let same = |role: Option<Role>| {
-            let all = panel.series.iter().filter(|s| s.subject == Some(subject) && role.is_none_or(|r| r == s.role));
-            let mut names: Vec<String> = all.map(plain).collect();
-            names.dedup();
-            names.iter().position(|name| *name == plain(series)).unwrap_or(0)
-        };
-        let (colour, dash) = match (self.several, series.role) {
-            (true, Role::Main) => (subject, same(Some(Role::Main))),
-            (true, _) => (subject, 1),
-            (false, Role::Main) => (same(None), 0),
-            (false, _) => (same(None), 1),
-        };
-        Look::new(colour, dash, series.kind, self.several && series.role != Role::Main)
-    }
-}
-
-fn panel_into(ink: &mut Ink<'_>, panel: &Panel, frame: &Frame, looks: &Looks) {
-    frame.keys.iter().for_each(|key| ink.key(key));
-    if let Some(at) = frame.tag {
-        ink.tag((frame.left, at), &panel.title);
-    }
-    let y_ticks = if frame.lanes.is_empty() { ticks(frame.y, frame.y_ticks) } else { Vec::new() };
+    let y_ticks = if frame.rows.is_empty() { ticks(frame.y, frame.y_ticks) } else { Vec::new() };
     let x_ticks = ticks(frame.x, 9);
-    y_ticks.iter().for_each(|(value, _)| ink.grid((frame.left, frame.down(*value)), (frame.right, frame.down(*value))));
+    y_ticks
+        .iter()
+        .for_each(|(value, _)| canvas.grid((frame.left, frame.down(*value)), (frame.right, frame.down(*value))));
 
-    let place = |x: f64, y: f64| -> Place { (frame.across(x), frame.down(y)) };
+    let place = |x: f64, y: f64| -> Point { (frame.across(x), frame.down(y)) };
     let of_role = |role: Role| panel.series.iter().filter(move |series| series.role == role);
-    let bands = panel.series.iter().filter(|series| series.kind == Kind::Band);
-    if frame.lanes.is_empty() {
-        bands.for_each(|series| lanes::shade(ink, frame, series, looks.look(panel, series)));
+    let bands = panel.series.iter().filter(|series| series.kind == SeriesKind::Band);
+    if frame.rows.is_empty() {
+        bands.for_each(|series| state_bars::shade(canvas, frame, series, styles.style(panel, series)));
     } else {
-        lanes::draw(ink, frame, panel, looks);
+        state_bars::draw(canvas, frame, panel, styles);
     }
     for series in of_role(Role::Limit).chain(of_role(Role::Main)).chain(of_role(Role::Second)) {
-        let look = looks.look(panel, series);
+        let style = styles.style(panel, series);
         match series.kind {
-            Kind::Band => {}
+            SeriesKind::Band => {}
             _ if series.role == Role::Limit && !layout::is_near(panel, series) => {}
-            Kind::Points => thin::points(series, ink::DOT, place).iter().for_each(|at| ink.dot(*at, look)),
-            Kind::Line | Kind::Steps | Kind::Cdf => thin::lines(series, place).iter().for_each(|l| ink.line(l, look)),
+            SeriesKind::Points => {
+                downsample::points(series, canvas::DOT, place).iter().for_each(|at| canvas.dot(*at, style))
+            }
+            SeriesKind::Line | SeriesKind::Steps | SeriesKind::Cdf => {
+                downsample::lines(series, place).iter().for_each(|l| canvas.line(l, style))
+            }
         }
     }
 
-    ink.frame((frame.left, frame.top), (frame.right, frame.bottom));
+    canvas.frame((frame.left, frame.top), (frame.right, frame.bottom));
     for (value, text) in &y_ticks {
-        ink.tick_left((frame.left, frame.down(*value)), text);
+        canvas.y_tick((frame.left, frame.down(*value)), text);
     }
-    for lane in &frame.lanes {
-        ink.label_left((frame.left, (lane.top + lane.bottom) / 2), &lane.name);
+    for row in &frame.rows {
+        canvas.label_left((frame.left, (row.top + row.bottom) / 2), &row.name);
     }
     for (value, text) in &x_ticks {
         let text = if frame.shows_x { text } else { "" };
-        ink.tick_below((frame.across(*value), frame.bottom), text);
+        canvas.x_tick((frame.across(*value), frame.bottom), text);
     }
     if frame.shows_x {
-        ink.name_below(((frame.left + frame.right) / 2, frame.bottom), &named(&panel.x));
+        canvas.x_name(((frame.left + frame.right) / 2, frame.bottom), &named(&panel.x));
     }
-    if frame.lanes.is_empty() {
-        ink.name_left((frame.edge, (frame.top + frame.bottom) / 2), &named(&panel.y));
+    if frame.rows.is_empty() {
+        canvas.y_name((frame.edge, (frame.top + frame.bottom) / 2), &named(&panel.y));
     }
 }
 
@@ -151,7 +125,7 @@ fn named(axis: &Axis) -> String {
     if axis.unit.is_empty() { axis.label.clone() } else { format!("{} ({})", axis.label, axis.unit) }
 }
 
-/// Round values of an axis, at most so many, with their texts in as many decimals as they all need.
+/// Returns at most `most` round values of an axis with their labels, all with the same number of decimals.
 fn ticks((from, to): (f64, f64), most: usize) -> Vec<(f64, String)> {
     use plotters::coord::ranged1d::Ranged;
     let values = plotters::coord::types::RangedCoordf64::from(from..to).key_points(most);

@@ -1,31 +1,31 @@
-//! What a sweep came to as vector files: contour maps over two keys of numbers, lines over one of them (a colour for each
-//! controller), bars where constants leave their base one at a time.
+//! Writes sweep results as SVG files: contour maps over two numeric keys, lines over one numeric key with a colour per
+//! controller, and bars for constants that are varied one at a time.
 
 use crate::error::ReportError;
-use crate::figure::{Axis, Figure, Kind, Panel, Role, Series, Subject};
+use crate::figure::{Axis, Figure, Panel, Role, Series, SeriesKind, Subject};
 use crate::svg::contour::{Map, Scale, Sign, contour};
 use crate::svg::tornado::{Bar, Tornado, tornado};
 use crate::svg::{FIGURES_FOLDER, draw, file_name};
-use paceline_lab::metrics;
-use paceline_lab::sweep::{Axis as SweepAxis, Measure, Point, SweepResult};
+use paceline_records::MetricCatalogue;
+use paceline_results::{Axis as SweepAxis, Measure, Point, SweepResult};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A picture: its name, and its document.
+/// Name and SVG document of a figure.
 pub type Picture = (String, String);
 
-/// Draws what there is to draw into the folder of pictures of `dir`, and answers the files.
+/// Writes the figures of a result into the figure folder of `dir` and returns the files.
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write(result: &SweepResult, dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
+pub fn write(result: &SweepResult, dir: &Path, metrics: MetricCatalogue) -> Result<Vec<PathBuf>, ReportError> {
     let into = dir.join(FIGURES_FOLDER);
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |source| ReportError::Io { action: "write", path, source }
     };
     let mut files = Vec::new();
-    for (name, document) in pictures(result) {
+    for (name, document) in pictures(result, metrics) {
         fs::create_dir_all(&into).map_err(failed(&into))?;
         let file = into.join(file_name(&name));
         fs::write(&file, document).map_err(failed(&file))?;
@@ -34,16 +34,16 @@ pub fn write(result: &SweepResult, dir: &Path) -> Result<Vec<PathBuf>, ReportErr
     Ok(files)
 }
 
-/// Every picture of a result.
-pub fn pictures(result: &SweepResult) -> Vec<Picture> {
-    let mut pictures = maps(result);
-    pictures.extend(lines(result));
-    pictures.extend(tornadoes(result));
+/// Returns all figures of a result.
+pub fn pictures(result: &SweepResult, metrics: MetricCatalogue) -> Vec<Picture> {
+    let mut pictures = maps(result, metrics);
+    pictures.extend(lines(result, metrics));
+    pictures.extend(tornadoes(result, metrics));
     pictures
 }
 
-/// A map of the sum, and of each measure, if there are two axes of numbers.
-fn maps(result: &SweepResult) -> Vec<Picture> {
+/// Returns maps of the sum and of each measure if there are two numeric axes.
+fn maps(result: &SweepResult, metrics: MetricCatalogue) -> Vec<Picture> {
     let [x, y] = &result.axes[..] else { return Vec::new() };
     let Some((x, y)) = scale(x).zip(scale(y)) else { return Vec::new() };
     let map = |title: String, value: &dyn Fn(&Point) -> Option<f64>, marks: Vec<_>| {
@@ -55,10 +55,10 @@ fn maps(result: &SweepResult) -> Vec<Picture> {
         let mut marks: Vec<(f64, f64, String, Sign)> = Vec::new();
         let largest = number(&best.at[0]).zip(number(&best.at[1]));
         marks.extend(largest.map(|(x, y)| (x, y, "largest".to_owned(), Sign::Disc)));
-        // What was published need not be on the map.
+        // The published point may lie outside the map.
         if let Some([at_x, at_y]) = result.published_at.as_deref()
-            && x.holds(*at_x)
-            && y.holds(*at_y)
+            && x.contains(*at_x)
+            && y.contains(*at_y)
         {
             marks.push((*at_x, *at_y, "published".to_owned(), Sign::Cross));
         }
@@ -67,7 +67,7 @@ fn maps(result: &SweepResult) -> Vec<Picture> {
     }
     for (index, measure) in result.measures.iter().enumerate() {
         let value = move |point: &Point| point.values[index].map(|summary| summary.mean);
-        let unit = unit(measure);
+        let unit = unit(measure, metrics);
         let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
         let title = format!("{}: {}{unit}", measure.name, measure.metric);
         pictures.push((format!("{}-{}", result.id, slug(&measure.name)), map(title, &value, Vec::new())));
@@ -75,16 +75,16 @@ fn maps(result: &SweepResult) -> Vec<Picture> {
     pictures
 }
 
-/// The unit of a measure; empty for a plain number.
-fn unit(measure: &Measure) -> &'static str {
-    metrics::find(&measure.metric).map_or("", |metric| metric.kind.unit())
+/// Returns the unit of a measure; empty for a plain number.
+fn unit(measure: &Measure, metrics: MetricCatalogue) -> &'static str {
+    metrics.get(&measure.metric).map_or("", |metric| metric.kind.unit())
 }
 
 fn number(value: &toml::Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|i| i as f64))
 }
 
-/// The values of an axis of one key, if they are numbers that rise.
+/// Returns the values of an axis with one key if they are increasing numbers.
 fn scale(axis: &SweepAxis) -> Option<Scale> {
     let values = (0..axis.count()).map(|place| number(&axis.at(place)[0])).collect::<Option<Vec<f64>>>()?;
     let rises = values.len() > 1 && values.windows(2).all(|pair| pair[0] < pair[1]);
@@ -92,8 +92,8 @@ fn scale(axis: &SweepAxis) -> Option<Scale> {
     (axis.keys.len() == 1 && rises).then_some(Scale { name, values })
 }
 
-/// Each measure over the last axis, if it is one of numbers, and all that is before it are controllers.
-fn lines(result: &SweepResult) -> Option<Picture> {
+/// Draws each measure over the last axis if it is numeric and all axes before it are controllers.
+fn lines(result: &SweepResult, metrics: MetricCatalogue) -> Option<Picture> {
     let (last, before) = result.axes.split_last()?;
     let scale = scale(last)?;
     if before.iter().any(|axis| axis.keys != ["controller"]) {
@@ -113,7 +113,7 @@ fn lines(result: &SweepResult) -> Option<Picture> {
         let mut series = Vec::new();
         for (subject, block) in blocks.iter().enumerate() {
             let mut add = |id: &str, label: &str, role: Role, sign: f64| {
-                let mut line = Series::new(id, label, subject, role, Kind::Line);
+                let mut line = Series::new(id, label, subject, role, SeriesKind::Line);
                 for (x, point) in scale.values.iter().zip(*block) {
                     let value = point.values[index].map_or(f64::NAN, |s| s.mean + sign * s.ci95);
                     line.push(across(*x), value);
@@ -133,7 +133,7 @@ fn lines(result: &SweepResult) -> Option<Picture> {
             title: format!("{}: {}", measure.name, measure.metric),
             caption: String::new(),
             x: Axis { label: label.clone(), unit: String::new(), range: Some(ends) },
-            y: Axis::new(&measure.metric, unit(measure)),
+            y: Axis::new(&measure.metric, unit(measure, metrics)),
             series,
         }
     };
@@ -147,8 +147,8 @@ fn lines(result: &SweepResult) -> Option<Picture> {
     Some((result.id.clone(), draw(&figure)))
 }
 
-/// Bars of each controller, a panel for each measure.
-fn tornadoes(result: &SweepResult) -> Vec<Picture> {
+/// Draws the bars of each controller, with one panel per measure.
+fn tornadoes(result: &SweepResult, metrics: MetricCatalogue) -> Vec<Picture> {
     let mut controllers: Vec<Option<&str>> = result.swings.iter().map(|swing| swing.controller.as_deref()).collect();
     controllers.dedup();
     let picture = |controller: &Option<&str>| {
@@ -162,7 +162,7 @@ fn tornadoes(result: &SweepResult) -> Vec<Picture> {
             });
             Tornado {
                 title: format!("{}: {}", measure.name, measure.metric),
-                unit: unit(measure).to_owned(),
+                unit: unit(measure, metrics).to_owned(),
                 bars: bars.collect(),
             }
         };
@@ -176,7 +176,7 @@ fn tornadoes(result: &SweepResult) -> Vec<Picture> {
     controllers.iter().map(picture).collect()
 }
 
-/// A name as a part of a file's.
+/// Converts a name to a part of a file name.
 fn slug(name: &str) -> String {
     name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

@@ -1,22 +1,22 @@
 //! The ECN field of an IP header.
 
-/// ECN codepoint of a packet (RFC 3168, section 5).
+/// The ECN codepoint of a packet (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Ecn {
-    /// The transport does not understand ECN.
+    /// The transport is not ECN-capable.
     #[default]
     NotEct = 0,
-    /// ECN-capable, codepoint 01 (L4S senders).
+    /// ECN-capable transport, codepoint 01; L4S senders use it (RFC 9331).
     Ect1 = 1,
-    /// ECN-capable, codepoint 10.
+    /// ECN-capable transport, codepoint 10.
     Ect0 = 2,
-    /// Congestion experienced: a router marked the packet instead of dropping it.
+    /// Congestion experienced: a router marked the packet.
     Ce = 3,
 }
 
 impl Ecn {
-    /// The codepoint of the two lowest bits.
+    /// Returns the codepoint in the two lowest bits.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::NotEct,
@@ -26,7 +26,7 @@ impl Ecn {
         }
     }
 
-    /// Whether a router may mark the packet in place of dropping it.
+    /// Returns whether a router may mark the packet instead of dropping it.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }

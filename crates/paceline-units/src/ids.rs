@@ -1,9 +1,10 @@
-//! Names for the things a run is made of, small enough to copy.
+//! Ids of flows and streams.
 
-/// A flow: one transport (5-tuple) with one controller, numbered in scenario order from 0.
+/// The id of a flow, which is one transport (5-tuple) with one controller. Flows are numbered from 0 in the order of the
+/// scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u16);
 
-/// A stream of a flow (one video or audio source), numbered in scenario order from 0.
+/// The id of a stream, which is one video or audio source of a flow. Streams are numbered from 0 in the order of the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u8);

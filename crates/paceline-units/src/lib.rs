@@ -1,10 +1,9 @@
-//! The quantities of congestion control as types: times of two clocks, rates, sizes, fractions, ids,
-//! and random streams that carry a name.
+//! The quantities of congestion control as types: times of two clocks, rates, data sizes, fractions and ids. With the
+//! feature `random`, also named random streams.
 //!
-//! No public signature in Paceline takes a bare number where one of these fits. All of them are integers
-//! underneath (nanoseconds, bits per second, bytes), except [`Fraction`]; where a float has to become an
-//! integer, [`round_to_u64`] and [`round_to_i64`] are the only two functions that do it, so that every
-//! platform gets the same bits.
+//! Public functions of Paceline take these types instead of bare numbers. All of them are integers (nanoseconds, bits per
+//! second, bytes), except [`Fraction`]. Only [`round_to_u64`] and [`round_to_i64`] convert a float to an integer, so that
+//! every platform computes the same bits.
 //!
 //! ```
 //! use paceline_units::{DataSize, Rate, TimeDelta};
@@ -18,6 +17,7 @@ mod ecn;
 mod ids;
 mod parse;
 mod quantity;
+#[cfg(feature = "random")]
 mod random;
 #[cfg(feature = "serde")]
 mod text;
@@ -27,16 +27,17 @@ pub use ecn::Ecn;
 pub use ids::{FlowId, StreamId};
 pub use parse::ParseError;
 pub use quantity::{DataSize, Fraction, Rate};
-pub use random::{RandomStream, Streams};
+#[cfg(feature = "random")]
+pub use random::{RandomStream, RandomStreams};
 pub use time::{RemoteTime, Time, TimeDelta};
 
-/// Rounds to the nearest integer, ties away from zero; negative and NaN become 0, too large becomes the maximum.
+/// Rounds to the nearest integer, ties away from zero. Negative values and NaN become 0; the result saturates.
 #[inline]
 pub fn round_to_u64(x: f64) -> u64 {
-    (x + 0.5) as u64 // the cast truncates and saturates; for x >= 0 that is "nearest"
+    (x + 0.5) as u64 // truncates and saturates
 }
 
-/// Rounds to the nearest integer, ties away from zero; NaN becomes 0, the rest saturates.
+/// Rounds to the nearest integer, ties away from zero. NaN becomes 0; the result saturates.
 #[inline]
 pub fn round_to_i64(x: f64) -> i64 {
     (if x < 0.0 { x - 0.5 } else { x + 0.5 }) as i64

@@ -1,15 +1,15 @@
-//! Text to quantity and back: one number, one unit.
+//! Parses and writes quantities as text: a number and its unit.
 
 use core::fmt;
 
-/// Text that is not the quantity it should be.
+/// The error for text that is not the expected quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}; write it like `{example}`{units}")]
 pub struct ParseError {
     text: String,
     expected: &'static str,
     example: &'static str,
-    /// The units to choose from, where a wrong one was written.
+    /// The valid units, if the unit is wrong; otherwise empty.
     units: String,
 }
 
@@ -19,7 +19,7 @@ impl ParseError {
     }
 }
 
-/// Reads `<number> <unit>` and returns the number in base units.
+/// Parses `<number> <unit>` and returns the number in base units.
 pub(crate) fn quantity(
     text: &str,
     expected: &'static str,
@@ -41,7 +41,7 @@ pub(crate) fn quantity(
     if value.is_finite() { Ok(value) } else { Err(error()) }
 }
 
-/// Writes `value` in the largest unit that keeps it at 1 or above, without trailing zeros.
+/// Writes `value` without trailing zeros, in the largest unit in which it is at least 1.
 pub(crate) fn display(f: &mut fmt::Formatter<'_>, value: f64, units: &[(&str, f64)]) -> fmt::Result {
     let magnitude = value.abs();
     let (name, factor) = units.iter().rev().find(|(_, factor)| magnitude >= *factor).unwrap_or(&units[0]);

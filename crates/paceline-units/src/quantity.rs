@@ -1,4 +1,7 @@
-//! Rates, sizes and fractions, and the arithmetic that joins them to time.
+//! Rates, data sizes and fractions, and their arithmetic with time.
+//!
+//! Sums and products saturate at the maximum. `a - b` requires `a >= b`: in debug builds a negative difference panics, because
+//! it is an error of the caller; in release builds the difference is zero. Where `b` may be larger, use `saturating_sub`.
 
 use crate::parse::{self, ParseError};
 use crate::{TimeDelta, round_to_u64};
@@ -7,53 +10,53 @@ use core::iter::Sum;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
 
-/// A rate in bits per second, k = 1000. Text: `"2.5 Mbps"`, `"500kbps"`, `"64000 bps"`.
+/// A data rate in bits per second. 1 kbps is 1000 bps. Text: `"2.5 Mbps"`, `"500kbps"`, `"64000 bps"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-/// An amount of data in bytes. Text: `"60 KB"` (1000 bytes each), `"64 KiB"` (1024), `"1500 B"`.
+/// An amount of data in bytes. Text: `"60 KB"` (60,000 bytes), `"64 KiB"` (65,536 bytes), `"1500 B"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSize(u64);
 
-/// A part of a whole, 0 to 1. Text: `"5 %"`.
+/// A fraction from 0 to 1. Text: `"5 %"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Fraction(f64);
 
 impl Rate {
-    /// Nothing per second.
+    /// 0 bit/s.
     pub const ZERO: Self = Self(0);
-    /// Faster than any link; stands for "unlimited".
+    /// The highest rate; stands for "unlimited".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// From bits per second.
+    /// Returns a rate in bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
-    /// From kilobits (1000 bits) per second.
+    /// Returns a rate in kilobits (1000 bits) per second.
     pub const fn from_kbps(kbps: u64) -> Self {
         Self(kbps * 1000)
     }
-    /// From bits per second, rounded; negative and NaN become zero.
+    /// Returns a rate in bits per second, rounded. Negative values and NaN become zero.
     pub fn from_bps_f64(bps: f64) -> Self {
         Self(round_to_u64(bps))
     }
-    /// In bits per second.
+    /// Returns the rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// In bits per second.
+    /// Returns the rate in bits per second.
     pub fn as_bps_f64(self) -> f64 {
         self.0 as f64
     }
-    /// This rate times a factor, rounded to the bit per second.
+    /// Returns this rate times a factor, rounded to 1 bit/s.
     pub fn scale(self, factor: f64) -> Self {
         Self(round_to_u64(self.0 as f64 * factor))
     }
-    /// True when nothing flows.
+    /// Returns whether the rate is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// The rate at which `size` passes in `span`; zero when `span` is not positive.
+    /// Returns the rate that transfers `size` in `span`. It is zero if `span` is not positive.
     pub fn of(size: DataSize, span: TimeDelta) -> Self {
         if !span.is_positive() {
             return Self::ZERO;
@@ -61,49 +64,49 @@ impl Rate {
         let ns = span.as_nanos() as u128;
         Self(((size.0 as u128 * 8_000_000_000 + ns / 2) / ns).min(u64::MAX as u128) as u64)
     }
-    /// What is left after `other` is taken away; never below zero.
+    /// Returns the difference, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 }
 
 impl DataSize {
-    /// No data.
+    /// 0 bytes.
     pub const ZERO: Self = Self(0);
 
-    /// From bytes.
+    /// Returns a size in bytes.
     pub const fn from_bytes(bytes: u64) -> Self {
         Self(bytes)
     }
-    /// In bytes.
+    /// Returns the size in bytes.
     pub const fn as_bytes(self) -> u64 {
         self.0
     }
-    /// In bits.
+    /// Returns the size in bits.
     pub const fn as_bits(self) -> u64 {
         self.0 * 8
     }
-    /// What is left after `other` is taken away; never below zero.
+    /// Returns the difference, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 }
 
 impl Fraction {
-    /// Nothing.
+    /// 0 %.
     pub const ZERO: Self = Self(0.0);
-    /// All of it.
+    /// 100 %.
     pub const ONE: Self = Self(1.0);
 
-    /// A fraction, if `x` is one (0 to 1, not NaN).
+    /// Returns `x` as a fraction; `None` if it is NaN or outside 0 to 1.
     pub fn new(x: f64) -> Option<Self> {
         (0.0..=1.0).contains(&x).then_some(Self(x))
     }
-    /// From the 8-bit fixed point of an RTCP report block (RFC 3550, section 6.4.1): `n / 256`.
+    /// Returns `n / 256`: the fixed-point format of an RTCP report block (RFC 3550, section 6.4.1).
     pub fn from_q8(n: u8) -> Self {
         Self(n as f64 / 256.0)
     }
-    /// As a number from 0 to 1.
+    /// Returns the fraction as a number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -111,14 +114,14 @@ impl Fraction {
 
 impl Div<Rate> for DataSize {
     type Output = TimeDelta;
-    /// How long the data takes at the rate, to the nearest nanosecond; "never" at rate zero.
+    /// Returns how long the data takes at this rate, to the nearest nanosecond. At rate zero it is [`TimeDelta::MAX`].
     #[inline]
     fn div(self, rate: Rate) -> TimeDelta {
         if rate.0 == 0 {
             return TimeDelta::MAX;
         }
         let half = rate.0 / 2;
-        // Below 2^30 bytes the product fits 64 bits, which divide several times faster than 128.
+        // Below 2^30 bytes the product fits 64 bits, whose division is several times faster than that of 128 bits.
         if self.0 < (1 << 30) && half < (1 << 62) {
             return TimeDelta::from_nanos(((self.0 * 8_000_000_000 + half) / rate.0) as i64);
         }
@@ -128,7 +131,7 @@ impl Div<Rate> for DataSize {
 }
 impl Mul<TimeDelta> for Rate {
     type Output = DataSize;
-    /// How much passes in the time, to the nearest byte; nothing in no or negative time.
+    /// Returns how much data passes in this time, to the nearest byte. It is zero if the time is not positive.
     fn mul(self, span: TimeDelta) -> DataSize {
         let ns = span.as_nanos().max(0) as u64;
         let bytes = match self.0.checked_mul(ns) {
@@ -154,7 +157,10 @@ macro_rules! additive {
         }
         impl Sub for $name {
             type Output = Self;
-            /// Panics in debug builds when the result would be negative: that is a bug in the caller.
+            /// Returns the difference; zero if it would be negative.
+            ///
+            /// # Panics
+            /// In debug builds, if the difference is negative.
             fn sub(self, o: Self) -> Self {
                 debug_assert!(self.0 >= o.0, "{} - {} is negative", self.0, o.0);
                 Self(self.0.saturating_sub(o.0))
@@ -236,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_over_rates_are_times() {
+    fn size_divided_by_rate_is_a_time() {
         let rate = Rate::from_kbps(1000);
         assert_eq!(DataSize::from_bytes(1250) / rate, TimeDelta::from_millis(10));
         assert_eq!(rate * TimeDelta::from_millis(10), DataSize::from_bytes(1250));
@@ -244,13 +250,13 @@ mod tests {
         assert_eq!(DataSize::from_bytes(1) / Rate::ZERO, TimeDelta::MAX);
         // 1 byte at 3 bit/s: 8/3 s, to the nearest nanosecond.
         assert_eq!(DataSize::from_bytes(1) / Rate::from_bps(3), TimeDelta::from_nanos(2_666_666_667));
-        // Both division paths agree across the 64-bit boundary.
+        // The smallest size that is divided with 128 bits.
         let big = DataSize::from_bytes(1 << 30);
         assert_eq!((big / Rate::from_bps(8_000_000_000)).as_nanos(), 1 << 30);
     }
 
     #[test]
-    fn text_goes_both_ways() {
+    fn text_is_parsed_and_written() {
         for (text, bps) in [("2.5 Mbps", 2_500_000), ("500kbps", 500_000), ("1 Gbit/s", 1_000_000_000), ("0 bps", 0)] {
             let r: Rate = text.parse().unwrap();
             assert_eq!(r.as_bps(), bps);

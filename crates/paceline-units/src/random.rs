@@ -1,27 +1,27 @@
-//! Randomness by name: every random component of a run draws from a stream of its own, derived from the run's
-//! seed and the component's path. Adding or removing a component never moves another's draws.
+//! Random streams by name. Each random component of a run draws from a stream of its own, which is derived from the seed of
+//! the run and the path of the component. Adding or removing a component therefore changes no draw of another.
 
 use crate::TimeDelta;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
-/// The source of a run's random streams.
+/// The random streams of one run.
 #[derive(Clone, Copy, Debug)]
-pub struct Streams {
+pub struct RandomStreams {
     seed: u64,
 }
 
-/// One component's random numbers: PCG-64-DXSM, the same on every platform.
+/// The random numbers of one component: PCG-64-DXSM, with the same bits on every platform.
 #[derive(Clone, Debug)]
 pub struct RandomStream(Pcg64Dxsm);
 
-impl Streams {
-    /// The streams of the run with this seed.
+impl RandomStreams {
+    /// Returns the streams of the run with this seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// The stream of the component at `path`, such as `"forward/0/loss"`.
+    /// Returns the stream of the component at `path`, such as `"forward/0/loss"`.
     pub fn stream(&self, path: &str) -> RandomStream {
         let mut hasher = blake3::Hasher::new_derive_key("paceline 2026 random stream");
         hasher.update(&self.seed.to_le_bytes());
@@ -31,35 +31,37 @@ impl Streams {
 }
 
 impl RandomStream {
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
-    /// Uniform in [0, 1), in steps of 2^-53.
+    /// Returns a uniform value in [0, 1), in steps of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
-    /// Uniform in [lo, hi).
+    /// Returns a uniform value in [lo, hi).
     pub fn uniform(&mut self, lo: f64, hi: f64) -> f64 {
         lo + (hi - lo) * self.unit()
     }
-    /// True with probability `p`.
+    /// Returns true with probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
-    /// Normal with mean 0 and standard deviation 1, by Box and Muller from two uniform draws. Not a library's ziggurat:
-    /// its tails would use the platform's `exp` and `ln` as soon as any crate of the program switches them on.
+    /// Returns a normal value with mean 0 and standard deviation 1, by the Box–Muller transform of two uniform draws.
+    ///
+    /// The ziggurat method of a library would use the platform's `exp` and `ln` in the tails, if any crate of the program
+    /// enabled them.
     pub fn normal(&mut self) -> f64 {
         let (u, v) = (self.unit(), self.unit());
         (-2.0 * libm::log1p(-u)).sqrt() * libm::cos(core::f64::consts::TAU * v)
     }
-    /// Laplace with mean 0 and the given scale (standard deviation `scale * sqrt 2`), by inversion.
+    /// Returns a Laplace value with mean 0 and this scale (standard deviation `scale * sqrt(2)`), by inversion.
     pub fn laplace(&mut self, scale: f64) -> f64 {
         let u = self.unit() - 0.5;
         let magnitude = -scale * libm::log1p(-2.0 * u.abs());
         if u < 0.0 { -magnitude } else { magnitude }
     }
-    /// Uniform in [0, span), to the nanosecond.
+    /// Returns a uniform time in [0, span), to the nanosecond.
     pub fn time_below(&mut self, span: TimeDelta) -> TimeDelta {
         span.scale(self.unit())
     }
@@ -69,10 +71,10 @@ impl RandomStream {
 mod tests {
     use super::*;
 
-    /// Pinned: a change of generator, derivation or distribution changes every published result.
+    /// A change of generator, derivation or distribution would change every published result.
     #[test]
     fn first_values_are_pinned() {
-        let mut s = Streams::new(1).stream("forward/0/loss");
+        let mut s = RandomStreams::new(1).stream("forward/0/loss");
         let bits = [s.bits(), s.bits()];
         let normals: Vec<i64> = (0..4).map(|_| TimeDelta::from_millis_f64(s.normal()).as_nanos()).collect();
         assert_eq!(bits, PINNED_BITS);
@@ -83,15 +85,15 @@ mod tests {
 
     #[test]
     fn streams_differ_by_name_and_seed() {
-        let a = Streams::new(1).stream("a").bits();
-        assert_ne!(a, Streams::new(1).stream("b").bits());
-        assert_ne!(a, Streams::new(2).stream("a").bits());
-        assert_eq!(a, Streams::new(1).stream("a").bits());
+        let a = RandomStreams::new(1).stream("a").bits();
+        assert_ne!(a, RandomStreams::new(1).stream("b").bits());
+        assert_ne!(a, RandomStreams::new(2).stream("a").bits());
+        assert_eq!(a, RandomStreams::new(1).stream("a").bits());
     }
 
     #[test]
     fn moments_are_right() {
-        let mut s = Streams::new(7).stream("moments");
+        let mut s = RandomStreams::new(7).stream("moments");
         let n = 200_000;
         let (mut sum, mut squares, mut laplace_abs, mut unit) = (0.0, 0.0, 0.0, 0.0);
         for _ in 0..n {

@@ -1,4 +1,4 @@
-//! Serde and JSON Schema: every quantity is a string with its unit.
+//! Serde and JSON Schema: a quantity is a string with its unit.
 
 use crate::{DataSize, Fraction, Rate, Time, TimeDelta};
 use core::fmt;

@@ -1,4 +1,4 @@
-//! Two clocks and the spans between their readings.
+//! Readings of two clocks, and the spans between them. Arithmetic saturates, except in `since`.
 
 use crate::parse::{self, ParseError};
 use crate::{round_to_i64, round_to_u64};
@@ -6,71 +6,71 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 use core::str::FromStr;
 
-/// A span of time in nanoseconds, which may be negative. Text: `"300 ms"`, `"1.5s"`, `"250us"`.
+/// A signed span of time in nanoseconds. Text: `"300 ms"`, `"1.5s"`, `"250us"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeDelta(i64);
 
-/// A reading of the clock of the world that drives a run (the simulator's virtual time, a host's monotonic
-/// clock), in nanoseconds since the run began. The sender lives on this clock.
+/// A reading of the sender's clock, in nanoseconds since the run began. The clock is the virtual time of the simulator or
+/// the monotonic clock of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(i64);
 
-/// A reading of a receiver's clock, whose origin and speed nobody else knows: only differences mean anything,
-/// and no conversion to [`Time`] exists outside the world that made the clock.
+/// A reading of a receiver's clock. Its origin and speed are unknown to the sender, so only differences are meaningful, and
+/// there is no conversion to [`Time`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RemoteTime(i64);
 
 impl TimeDelta {
-    /// No time at all.
+    /// 0 ns.
     pub const ZERO: Self = Self(0);
-    /// The longest span, about 292 years; stands for "never".
+    /// The longest span, about 292 years.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// From nanoseconds.
+    /// Returns a span in nanoseconds.
     pub const fn from_nanos(ns: i64) -> Self {
         Self(ns)
     }
-    /// From microseconds.
+    /// Returns a span in microseconds.
     pub const fn from_micros(us: i64) -> Self {
         Self(us * 1_000)
     }
-    /// From milliseconds.
+    /// Returns a span in milliseconds.
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms * 1_000_000)
     }
-    /// From seconds.
+    /// Returns a span in seconds.
     pub const fn from_secs(s: i64) -> Self {
         Self(s * 1_000_000_000)
     }
-    /// From milliseconds, rounded to the nanosecond.
+    /// Returns a span in milliseconds, rounded to the nanosecond.
     pub fn from_millis_f64(ms: f64) -> Self {
         Self(round_to_i64(ms * 1e6))
     }
-    /// From seconds, rounded to the nanosecond.
+    /// Returns a span in seconds, rounded to the nanosecond.
     pub fn from_secs_f64(s: f64) -> Self {
         Self(round_to_i64(s * 1e9))
     }
-    /// In nanoseconds.
+    /// Returns the span in nanoseconds.
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
-    /// In milliseconds.
+    /// Returns the span in milliseconds.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// In seconds.
+    /// Returns the span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// True for spans longer than nothing.
+    /// Returns whether the span is greater than zero.
     pub const fn is_positive(self) -> bool {
         self.0 > 0
     }
-    /// The span without its sign.
+    /// Returns the span without its sign.
     pub const fn abs(self) -> Self {
         Self(self.0.saturating_abs())
     }
-    /// This span times a factor, rounded to the nanosecond.
+    /// Returns this span times a factor, rounded to the nanosecond.
     pub fn scale(self, factor: f64) -> Self {
         Self(round_to_i64(self.0 as f64 * factor))
     }
@@ -79,25 +79,25 @@ impl TimeDelta {
 macro_rules! instant {
     ($name:ident) => {
         impl $name {
-            /// The clock's origin.
+            /// The origin of the clock.
             pub const ZERO: Self = Self(0);
-            /// Later than any reading; stands for "never".
+            /// The latest reading.
             pub const MAX: Self = Self(i64::MAX);
 
-            /// From nanoseconds since the clock's origin.
+            /// Returns a reading in nanoseconds since the origin.
             pub const fn from_nanos(ns: i64) -> Self {
                 Self(ns)
             }
-            /// From milliseconds since the clock's origin.
+            /// Returns a reading in milliseconds since the origin.
             pub const fn from_millis(ms: i64) -> Self {
                 Self(ms * 1_000_000)
             }
-            /// Nanoseconds since the clock's origin.
+            /// Returns the nanoseconds since the origin.
             pub const fn as_nanos(self) -> i64 {
                 self.0
             }
-            /// The span since an earlier reading, for what is done with each packet: readings of one connection. Where
-            /// `-` stops at the longest span, this goes round.
+            /// Returns the span since an earlier reading. It wraps on overflow, where `-` saturates, and is therefore
+            /// faster: for work that is done for each packet.
             #[inline]
             pub const fn since(self, earlier: Self) -> TimeDelta {
                 TimeDelta(self.0.wrapping_sub(earlier.0))
@@ -135,15 +135,15 @@ instant!(Time);
 instant!(RemoteTime);
 
 impl Time {
-    /// Seconds since the run began.
+    /// Returns the seconds since the run began.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// From seconds since the run began, rounded to the nanosecond.
+    /// Returns a reading in seconds since the run began, rounded to the nanosecond. Negative values and NaN become zero.
     pub fn from_secs_f64(s: f64) -> Self {
         Self(round_to_u64(s * 1e9) as i64)
     }
-    /// From whole seconds since the run began.
+    /// Returns a reading in whole seconds since the run began.
     pub const fn from_secs(s: i64) -> Self {
         Self(s * 1_000_000_000)
     }
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_goes_both_ways() {
+    fn text_is_parsed_and_written() {
         for (text, ns, shown) in [
             ("300 ms", 300_000_000, "300 ms"),
             ("1.5s", 1_500_000_000, "1.5 s"),
@@ -251,18 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn never_stays_never() {
+    fn sums_saturate() {
         assert_eq!(Time::MAX + TimeDelta::from_secs(1), Time::MAX);
     }
 
     #[test]
-    fn the_span_since() {
+    fn differences_saturate_and_spans_since_wrap() {
         let (at, end) = (RemoteTime::from_millis(7), RemoteTime::from_nanos(i64::MIN));
         assert_eq!(at.since(RemoteTime::from_millis(9)), TimeDelta::from_millis(-2));
-        assert_eq!(
-            (at - end, at.since(end) < TimeDelta::ZERO),
-            (TimeDelta::MAX, true),
-            "one stops, the other goes round"
-        );
+        assert_eq!((at - end, at.since(end) < TimeDelta::ZERO), (TimeDelta::MAX, true),);
     }
 }

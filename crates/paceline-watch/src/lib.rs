@@ -1,20 +1,21 @@
-//! The watch page: a run in real time as it goes, in a browser, and a link that is moved by hand.
+//! The watch page: shows a real-time run in a browser and changes its link by hand.
 //!
 //! ```text
-//!  world ── rows, early ──▶ Board ──▶ points of 100 ms ──┐
-//!  world ── JPEG frames ──▶ Pictures: the latest ────────┼──▶ web socket ──▶ page
-//!  world ◀── Moves ◀────────────────────────────────────┴──── sliders
+//!  backend ── unordered events ─▶ LiveSeries ─▶ points of 100 ms ─┐
+//!  backend ── JPEG images ──────▶ PreviewImages: the latest ──────┼─▶ web socket ─▶ page
+//!  backend ◀─ LinkControl ◀───────────────────────────────────────┴─── sliders
 //! ```
 //!
-//! The run never waits for the page. Rows are summed up in a ring of points, of pictures the latest is kept, and each page is
-//! served by a thread of its own: a slow one misses points, or is closed. Nothing here knows what world it is; all it asks of
-//! one is to tell rows early, to take [`Moves`](paceline_lab::moves::Moves), and to put [`Pictures`](paceline_lab::pictures::Pictures) if it has any.
+//! The run never waits for a page. Events are aggregated in a ring of points, and only the latest image is kept. Each page
+//! has its own thread; a slow page misses points or is closed. The server is independent of the backend. A backend must emit
+//! unordered events and accept [`LinkControl`](paceline_netsim::link_control::LinkControl); it may provide
+//! [`PreviewImages`](paceline_netsim::preview::PreviewImages).
 
-mod asked;
-mod board;
+mod live_series;
 mod page;
 mod request;
 mod server;
+mod ui_commands;
 
-pub use board::Sink;
-pub use server::{Look, Watch};
+pub use live_series::LiveObserver;
+pub use server::{WatchServer, WatchedRun};

@@ -1,21 +1,24 @@
-//! The page: one document that loads nothing, and the rules under which a browser shows it.
+//! The page: one document without external resources, and its content security policy.
 
-/// The plotting library is the report's.
+// The plotting library, the common script and the common style are shared with the report page.
 const PLOT: &str = include_str!("../../paceline-report/vendor/uplot-1.6.32/uPlot.iife.min.js");
 const PLOT_STYLE: &str = include_str!("../../paceline-report/vendor/uplot-1.6.32/uPlot.min.css");
 const PLOT_LICENCE: &str = include_str!("../../paceline-report/vendor/uplot-1.6.32/LICENSE");
 
-/// The document.
+const STYLE: &str = concat!(include_str!("../../paceline-report/src/page/common.css"), include_str!("page/page.css"));
+const SCRIPT: &str = concat!(include_str!("../../paceline-report/src/page/common.js"), include_str!("page/page.js"));
+
+/// Returns the document.
 pub fn html() -> String {
     include_str!("page/page.html")
         .replace("{{ plot_style }}", PLOT_STYLE)
-        .replace("{{ style }}", include_str!("page/page.css"))
+        .replace("{{ style }}", STYLE)
         .replace("{{ plot_licence }}", PLOT_LICENCE)
         .replace("{{ plot }}", PLOT)
-        .replace("{{ script }}", include_str!("page/page.js"))
+        .replace("{{ script }}", SCRIPT)
 }
 
-/// The browser loads nothing, talks to nobody but the socket of this port, and shows the page in no other page's frame.
+/// Returns the content security policy: no external resources, no connection except the web socket of this port, no frames.
 pub fn policy(port: u16) -> String {
     format!(
         "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; \
@@ -28,11 +31,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_whole_and_asks_for_nothing() {
+    fn page_is_complete_and_loads_no_external_resource() {
         let html = html();
-        assert!(html.contains("uPlot") && !html.contains("{{"), "everything has its place");
-        let own =
-            [include_str!("page/page.html"), include_str!("page/page.css"), include_str!("page/page.js")].concat();
+        assert!(html.contains("uPlot") && !html.contains("{{"), "every placeholder is replaced");
+        let own = [include_str!("page/page.html"), STYLE, SCRIPT].concat();
         for outside in ["http://", "https://", "src=", "url(", "@import", "fetch(", "innerHTML"] {
             assert!(!own.contains(outside), "{outside}");
         }

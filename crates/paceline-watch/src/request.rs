@@ -1,90 +1,93 @@
-//! Requests: which are for this page, and what the others are told.
+//! Parses requests and checks access.
 //!
-//! The server listens on loopback, but any page in the same browser can reach loopback, too. So a request must know the
-//! token that only the printed address has, must name this host (else it came by a name that somebody made point here), and
-//! a web socket must come from this page's own origin, for to sockets the same-origin rule does not apply.
+//! The server listens on loopback, which every page in the same browser can reach. A request must therefore contain the
+//! secret token of the printed address and the host name of this server (against DNS rebinding). A web socket must have the
+//! page's own origin, because the same-origin policy does not cover web sockets.
 
 use std::io::{self, Read};
 use tungstenite::http;
 
-/// A request's head is no longer than this.
-const LONGEST: usize = 8192;
+/// Largest length of a request head, bytes.
+const MAX_HEAD: usize = 8192;
 
-/// Headers that a head may have.
-const MOST_HEADERS: usize = 64;
+/// Largest number of headers.
+const MAX_HEADERS: usize = 64;
 
-/// What is asked for.
+/// The requested resource.
 #[derive(Debug)]
-pub enum Wanted {
+pub enum Resource {
     /// The page.
     Page,
-    /// The web socket: what the client said, for the handshake.
+    /// The web socket, with the request for the handshake.
     Socket(Box<http::Request<()>>),
 }
 
-/// Why nothing is given.
+/// An error response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Status of the answer.
+pub struct HttpError {
+    /// Status code.
     pub status: u16,
-    /// Its name.
+    /// Reason phrase.
     pub reason: &'static str,
-    /// What to know.
-    pub why: &'static str,
+    /// Body.
+    pub body: &'static str,
 }
 
-const fn refusal(status: u16, reason: &'static str, why: &'static str) -> Refusal {
-    Refusal { status, reason, why }
+const fn error(status: u16, reason: &'static str, body: &'static str) -> HttpError {
+    HttpError { status, reason, body }
 }
 
 /// Too many pages are open.
-pub const BUSY: Refusal = refusal(503, "Service Unavailable", "too many pages watch already; close one\n");
-const BAD: Refusal = refusal(400, "Bad Request", "this is no request that could be understood\n");
-const FOREIGN: Refusal = refusal(403, "Forbidden", "only the page at the printed address may do this\n");
-const NOTHING: Refusal = refusal(404, "Not Found", "there is nothing here but the page at the printed address\n");
-const METHOD: Refusal = refusal(405, "Method Not Allowed", "the page is there to be got\n");
+pub const BUSY: HttpError = error(503, "Service Unavailable", "too many open pages; close one\n");
+const BAD_REQUEST: HttpError = error(400, "Bad Request", "malformed request\n");
+const FORBIDDEN: HttpError = error(403, "Forbidden", "open the page at the printed address\n");
+const NOT_FOUND: HttpError = error(404, "Not Found", "open the page at the printed address\n");
+const METHOD_NOT_ALLOWED: HttpError = error(405, "Method Not Allowed", "use GET\n");
 
-/// Who may ask: the port that is listened on, and the token.
+/// The port and the secret token that a request must contain.
 #[derive(Debug)]
-pub struct Door {
-    /// The port.
+pub struct AccessControl {
+    /// Port of the server.
     pub port: u16,
-    /// What the path begins with.
+    /// First segment of the path.
     pub token: String,
 }
 
-impl Door {
-    /// What a head asks for, or why it gets nothing.
-    pub fn judge(&self, head: &[u8]) -> Result<Wanted, Refusal> {
-        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+impl AccessControl {
+    /// Returns the resource that a request head may access.
+    ///
+    /// # Errors
+    /// The response to an invalid or forbidden request.
+    pub fn authorize(&self, head: &[u8]) -> Result<Resource, HttpError> {
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         if !request.parse(head).is_ok_and(|parsed| parsed.is_complete()) {
-            return Err(BAD);
+            return Err(BAD_REQUEST);
         }
-        let (Some(method), Some(path)) = (request.method, request.path) else { return Err(BAD) };
-        if !self.is_this_host(one(request.headers, "host").ok_or(FOREIGN)?) {
-            return Err(FOREIGN);
+        let (Some(method), Some(path)) = (request.method, request.path) else { return Err(BAD_REQUEST) };
+        if !self.is_this_host(unique_header(request.headers, "host").ok_or(FORBIDDEN)?) {
+            return Err(FORBIDDEN);
         }
-        let rest = path.strip_prefix('/').ok_or(BAD)?;
-        let (token, rest) = rest.split_once('/').ok_or(NOTHING)?;
+        let rest = path.strip_prefix('/').ok_or(BAD_REQUEST)?;
+        let (token, rest) = rest.split_once('/').ok_or(NOT_FOUND)?;
         if token != self.token {
-            return Err(FOREIGN);
+            return Err(FORBIDDEN);
         }
         match (method, rest) {
-            ("GET", "") => Ok(Wanted::Page),
+            ("GET", "") => Ok(Resource::Page),
             ("GET", "socket") => {
-                let origin = one(request.headers, "origin").ok_or(FOREIGN)?;
+                let origin = unique_header(request.headers, "origin").ok_or(FORBIDDEN)?;
                 if !origin.strip_prefix("http://").is_some_and(|host| self.is_this_host(host)) {
-                    return Err(FOREIGN);
+                    return Err(FORBIDDEN);
                 }
-                let mut asked = http::Request::get(path);
+                let mut handshake = http::Request::get(path);
                 for header in request.headers.iter() {
-                    asked = asked.header(header.name, header.value);
+                    handshake = handshake.header(header.name, header.value);
                 }
-                Ok(Wanted::Socket(Box::new(asked.body(()).map_err(|_| BAD)?)))
+                Ok(Resource::Socket(Box::new(handshake.body(()).map_err(|_| BAD_REQUEST)?)))
             }
-            (_, "" | "socket") => Err(METHOD),
-            _ => Err(NOTHING),
+            (_, "" | "socket") => Err(METHOD_NOT_ALLOWED),
+            _ => Err(NOT_FOUND),
         }
     }
 
@@ -94,8 +97,8 @@ impl Door {
     }
 }
 
-/// The value of a header that is there once, as text.
-fn one<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
+/// Returns the value of a header that occurs exactly once.
+fn unique_header<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
     let mut values = headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
     match (values.next(), values.next()) {
         (Some(header), None) => std::str::from_utf8(header.value).ok(),
@@ -103,10 +106,10 @@ fn one<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
     }
 }
 
-/// Reads a head, to the empty line after it, while `in_time` says so.
+/// Reads a request head up to its empty line while `in_time` returns true.
 ///
 /// # Errors
-/// It is too long, it ends before its end, or it does not come in time.
+/// The head is too long, incomplete, or too late.
 pub fn read_head(from: &mut impl Read, in_time: impl Fn() -> bool) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut byte = [0; 512];
@@ -116,7 +119,7 @@ pub fn read_head(from: &mut impl Read, in_time: impl Fn() -> bool) -> io::Result
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         head.extend_from_slice(&byte[..count]);
-        if head.len() > LONGEST {
+        if head.len() > MAX_HEAD {
             return Err(io::ErrorKind::InvalidData.into());
         }
         if !in_time() {
@@ -130,21 +133,21 @@ pub fn read_head(from: &mut impl Read, in_time: impl Fn() -> bool) -> io::Result
 mod tests {
     use super::*;
 
-    fn judge(head: &str) -> Result<&'static str, u16> {
-        let door = Door { port: 8411, token: "abc".to_owned() };
-        match door.judge(head.as_bytes()) {
-            Ok(Wanted::Page) => Ok("page"),
-            Ok(Wanted::Socket(_)) => Ok("socket"),
-            Err(refusal) => Err(refusal.status),
+    fn authorize(head: &str) -> Result<&'static str, u16> {
+        let access = AccessControl { port: 8411, token: "abc".to_owned() };
+        match access.authorize(head.as_bytes()) {
+            Ok(Resource::Page) => Ok("page"),
+            Ok(Resource::Socket(_)) => Ok("socket"),
+            Err(error) => Err(error.status),
         }
     }
 
     fn get(path: &str, headers: &str) -> Result<&'static str, u16> {
-        judge(&format!("GET {path} HTTP/1.1\r\n{headers}\r\n"))
+        authorize(&format!("GET {path} HTTP/1.1\r\n{headers}\r\n"))
     }
 
     #[test]
-    fn who_knows_the_token_and_names_this_host_gets_the_page() {
+    fn page_requires_token_and_host() {
         assert_eq!(get("/abc/", "Host: 127.0.0.1:8411\r\n"), Ok("page"));
         assert_eq!(get("/abc/", "host: localhost:8411\r\n"), Ok("page"));
         for (path, host, status) in [
@@ -162,11 +165,11 @@ mod tests {
         ] {
             assert_eq!(get(path, host), Err(status), "{path} {host}");
         }
-        assert_eq!(judge("POST /abc/ HTTP/1.1\r\nHost: 127.0.0.1:8411\r\n\r\n"), Err(405));
+        assert_eq!(authorize("POST /abc/ HTTP/1.1\r\nHost: 127.0.0.1:8411\r\n\r\n"), Err(405));
     }
 
     #[test]
-    fn a_socket_is_for_the_page_alone() {
+    fn socket_requires_the_origin_of_the_page() {
         let host = "Host: 127.0.0.1:8411\r\n";
         let socket = |origin: &str| get("/abc/socket", &format!("{host}{origin}"));
         assert_eq!(socket("Origin: http://127.0.0.1:8411\r\n"), Ok("socket"));
@@ -180,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_is_answered() {
+    fn rejects_malformed_long_and_slow_requests() {
         for head in [
             "",
             "\r\n\r\n",
@@ -189,15 +192,15 @@ mod tests {
             "\u{0}\u{1}\r\n\r\n",
             "GET x HTTP/1.1\r\nHost: 127.0.0.1:8411\r\n\r\n",
         ] {
-            assert_eq!(judge(head), Err(400), "{head:?}");
+            assert_eq!(authorize(head), Err(400), "{head:?}");
         }
-        let many = "X: y\r\n".repeat(MOST_HEADERS + 1);
+        let many = "X: y\r\n".repeat(MAX_HEADERS + 1);
         assert_eq!(get("/abc/", &many), Err(400));
-        let long = vec![b'x'; LONGEST + 1];
+        let long = vec![b'x'; MAX_HEAD + 1];
         let read = |mut bytes: &[u8], in_time: bool| read_head(&mut bytes, || in_time).map_err(|error| error.kind());
         assert_eq!(read(&long, true), Err(io::ErrorKind::InvalidData));
         assert_eq!(read(b"GET / HTTP/1.1\r\n", true), Err(io::ErrorKind::UnexpectedEof));
         assert_eq!(read(b"GET / HTTP/1.1\r\n\r\n", true).unwrap().len(), 18);
-        assert_eq!(read(b"GET / HTTP/1.1\r\n\r\n", false), Err(io::ErrorKind::TimedOut), "drop by drop");
+        assert_eq!(read(b"GET / HTTP/1.1\r\n\r\n", false), Err(io::ErrorKind::TimedOut), "too slow");
     }
 }

@@ -1,16 +1,15 @@
-//! The server: one page and its web sockets, on loopback. A thread accepts, each connection has one of its own, and nothing
-//! here ever holds the run up: of a board, a slow page misses points; a socket that takes nothing is closed.
+//! The HTTP server on loopback: one page and its web sockets. One thread accepts connections, and each connection has its own
+//! thread. The server never delays the run: a slow page misses points, and a blocked socket is closed.
 
-use crate::asked::{self, RANGES};
-use crate::board::{Shared, Sink};
+use crate::live_series::{LiveObserver, SharedSeries};
 use crate::page;
-use crate::request::{BUSY, Door, Refusal, Wanted, read_head};
-use paceline_lab::moves::Moves;
-use paceline_lab::network::End;
-use paceline_lab::pictures::Pictures;
-use paceline_lab::plan::Plan;
-use paceline_lab::rows::RunHeader;
-use paceline_lab::store::Setting;
+use crate::request::{AccessControl, BUSY, HttpError, Resource, read_head};
+use crate::ui_commands::{self, RANGES};
+use paceline_netsim::link_control::LinkControl;
+use paceline_netsim::network::FlowEnd;
+use paceline_netsim::plan::Plan;
+use paceline_netsim::preview::PreviewImages;
+use paceline_records::{RunDescription, RunHeader};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -22,134 +21,134 @@ use tungstenite::handshake::server::create_response;
 use tungstenite::protocol::{Role, WebSocketConfig};
 use tungstenite::{Message, WebSocket};
 
-/// Connections at once that know the token.
-const MOST: usize = 16;
+/// Largest number of authorised connections.
+const MAX_CONNECTIONS: usize = 16;
 
-/// Connections at once whose request is still read: whoever does not know the token takes no page's place.
-const UNREAD: usize = 64;
+/// Largest number of connections with an incomplete request. They do not count as authorised connections.
+const MAX_PENDING: usize = 64;
 
-/// A request comes in this time, or not at all.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest time to receive a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A socket that takes nothing for this long is closed.
-const SLOWEST: Duration = Duration::from_secs(3);
+/// Longest time to write to a socket before it is closed.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How often a page is told what is new.
-const TURN: Duration = Duration::from_millis(40);
+/// Interval at which a page receives new points.
+const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
-/// How often it is shown another picture of an end.
-const PICTURE: Duration = Duration::from_millis(95);
+/// Shortest interval between two images of an endpoint.
+const IMAGE_INTERVAL: Duration = Duration::from_millis(95);
 
-/// What a page may say at once.
-const LONGEST: usize = 1024;
+/// Largest message of a page, bytes.
+const MAX_MESSAGE: usize = 1024;
 
-/// What there is to look at, and what to move.
+/// The run that a page shows and controls.
 #[derive(Clone, Debug)]
-pub struct Look {
-    /// What runs. The hop that is moved is its bottleneck.
+pub struct WatchedRun {
+    /// The plan. The page controls its bottleneck.
     pub plan: Plan,
-    /// What its rows are about.
+    /// Header of its events.
     pub header: RunHeader,
-    /// The same for plots.
-    pub setting: Setting,
-    /// Where moves are asked for.
-    pub moves: Moves,
-    /// What the ends look like.
-    pub pictures: Pictures,
+    /// Description for plots.
+    pub description: RunDescription,
+    /// Receives the link updates.
+    pub moves: LinkControl,
+    /// Images of the endpoints.
+    pub pictures: PreviewImages,
 }
 
-/// A page that is served until this goes.
+/// Serves the page until it is dropped.
 #[derive(Debug)]
-pub struct Watch {
-    served: Arc<Served>,
+pub struct WatchServer {
+    state: Arc<State>,
     accepting: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Served {
-    door: Door,
-    board: Shared,
+struct State {
+    access: AccessControl,
+    series: SharedSeries,
     bottleneck: usize,
     flows: usize,
     hello: String,
-    moves: Moves,
-    pictures: Pictures,
+    moves: LinkControl,
+    pictures: PreviewImages,
     connections: AtomicUsize,
-    unread: AtomicUsize,
-    /// No more is accepted.
+    pending: AtomicUsize,
+    /// Set when no more connections are accepted.
     closing: AtomicBool,
-    /// What the run came to, once it is over.
-    over: Mutex<Option<String>>,
+    /// The outcome of the run once it has ended.
+    outcome: Mutex<Option<String>>,
 }
 
-impl Watch {
-    /// Serves the page on loopback, at this port; at any free one if it is 0.
+impl WatchServer {
+    /// Serves the page on loopback at this port, or at a free port if it is 0.
     ///
     /// # Errors
-    /// The port is taken, or the system gives no random bytes.
-    pub fn serve(look: Look, port: u16) -> io::Result<Self> {
+    /// The port is in use, or the system has no random bytes.
+    pub fn serve(watched: WatchedRun, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let port = listener.local_addr()?.port();
         let mut token = [0; 16];
         getrandom::fill(&mut token).map_err(|error| io::Error::other(error.to_string()))?;
         let token = token.iter().map(|byte| format!("{byte:02x}")).collect();
-        let board = Shared::new(&look.plan, &look.header);
-        let served = Arc::new(Served {
-            hello: hello(&look, &board).to_string(),
-            door: Door { port, token },
-            bottleneck: look.plan.bottleneck,
-            flows: look.plan.flows.len(),
-            board,
-            moves: look.moves,
-            pictures: look.pictures,
+        let series = SharedSeries::new(&watched.plan, &watched.header);
+        let state = Arc::new(State {
+            hello: hello(&watched, &series).to_string(),
+            access: AccessControl { port, token },
+            bottleneck: watched.plan.bottleneck,
+            flows: watched.plan.flows.len(),
+            series,
+            moves: watched.moves,
+            pictures: watched.pictures,
             connections: AtomicUsize::new(0),
-            unread: AtomicUsize::new(0),
+            pending: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
-            over: Mutex::new(None),
+            outcome: Mutex::new(None),
         });
         let accepting = {
-            let served = served.clone();
-            thread::Builder::new().name("watch".to_owned()).spawn(move || accept(&listener, &served))?
+            let state = state.clone();
+            thread::Builder::new().name("watch".to_owned()).spawn(move || accept(&listener, &state))?
         };
-        Ok(Self { served, accepting: Some(accepting) })
+        Ok(Self { state, accepting: Some(accepting) })
     }
 
-    /// Where the page is. Whoever knows it may move the link.
+    /// Returns the address of the page. It contains the secret token.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/{}/", self.served.door.port, self.served.door.token)
+        format!("http://127.0.0.1:{}/{}/", self.state.access.port, self.state.access.token)
     }
 
-    /// Where the rows of the run go.
-    pub fn sink(&self) -> Sink {
-        self.served.board.sink()
+    /// Returns the observer for the events of the run.
+    pub fn observer(&self) -> LiveObserver {
+        self.state.series.observer()
     }
 
-    /// The run is over, and came to this: pages say so, and are let go.
-    pub fn over(self, came_to: &str) {
-        *self.served.over.lock().unwrap_or_else(PoisonError::into_inner) = Some(came_to.to_owned());
-        let until = Instant::now() + PATIENCE;
-        while self.served.connections.load(Ordering::Relaxed) > 0 && Instant::now() < until {
-            thread::sleep(TURN);
+    /// Shows the outcome of the ended run on all pages and closes their connections.
+    pub fn finish(self, outcome: &str) {
+        *self.state.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.to_owned());
+        let until = Instant::now() + REQUEST_TIMEOUT;
+        while self.state.connections.load(Ordering::Relaxed) > 0 && Instant::now() < until {
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
-impl Drop for Watch {
+impl Drop for WatchServer {
     fn drop(&mut self) {
-        self.served.closing.store(true, Ordering::Relaxed);
-        // Whoever accepts wakes up by it.
-        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.served.door.port));
+        self.state.closing.store(true, Ordering::Relaxed);
+        // A connection wakes the accepting thread.
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.state.access.port));
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
         }
     }
 }
 
-/// What a page is told first.
-fn hello(look: &Look, board: &Shared) -> Value {
+/// Returns the first message to a page.
+fn hello(watched: &WatchedRun, series: &SharedSeries) -> Value {
     let flow = |index: usize| {
-        let (flow, setting) = (&look.plan.flows[index], &look.setting.flows[index]);
-        let signals: Vec<Value> = setting
+        let (flow, description) = (&watched.plan.flows[index], &watched.description.flows[index]);
+        let signals: Vec<Value> = description
             .signals
             .iter()
             .zip(["send", "receive"])
@@ -160,91 +159,92 @@ fn hello(look: &Look, board: &Shared) -> Value {
         json!({"id": flow.id, "kind": flow.kind.name(), "controller": flow.control(), "signals": signals})
     };
     json!({"hello": {
-        "scenario": look.plan.id,
-        "title": look.plan.title,
-        "world": look.header.world,
-        "seed": look.header.seed,
-        "duration_s": look.plan.duration.as_secs_f64(),
-        "point_s": crate::board::POINT.as_secs_f64(),
-        "hop": look.plan.hops[look.plan.bottleneck].id,
+        "scenario": watched.plan.id,
+        "title": watched.plan.title,
+        "world": watched.header.world,
+        "seed": watched.header.seed,
+        "duration_s": watched.plan.duration.as_secs_f64(),
+        "point_s": crate::live_series::POINT.as_secs_f64(),
+        "hop": watched.plan.hops[watched.plan.bottleneck].id,
         "ranges": RANGES,
-        "standing": board.standing(),
-        "flows": (0..look.plan.flows.len()).map(flow).collect::<Vec<_>>(),
+        "standing": series.initial_link_state(),
+        "flows": (0..watched.plan.flows.len()).map(flow).collect::<Vec<_>>(),
     }})
 }
 
-fn accept(listener: &TcpListener, served: &Arc<Served>) {
+fn accept(listener: &TcpListener, state: &Arc<State>) {
     for stream in listener.incoming() {
-        if served.closing.load(Ordering::Relaxed) {
+        if state.closing.load(Ordering::Relaxed) {
             return;
         }
         let Ok(stream) = stream else { continue };
-        let unread = Counted::new(served.clone(), |served| &served.unread);
-        if unread.number >= UNREAD {
+        let pending = ConnectionCount::new(state.clone(), |state| &state.pending);
+        if pending.number >= MAX_PENDING {
             continue;
         }
-        let answer = move || {
-            // What one page does wrong is its own affair.
-            let _ = connection(stream, unread);
+        let serve = move || {
+            // An error affects only this connection.
+            let _ = connection(stream, pending);
         };
-        // Without a thread to be had the connection is closed.
-        let _ = thread::Builder::new().name("watch page".to_owned()).spawn(answer);
+        // If no thread can be started, the connection is closed.
+        let _ = thread::Builder::new().name("watch page".to_owned()).spawn(serve);
     }
 }
 
-/// A connection, counted while it is there.
-struct Counted {
-    served: Arc<Served>,
-    of: fn(&Served) -> &AtomicUsize,
-    /// How many there were before it.
+/// Counts a connection until it is dropped.
+struct ConnectionCount {
+    state: Arc<State>,
+    counter: fn(&State) -> &AtomicUsize,
+    /// Connections before this one.
     number: usize,
 }
 
-impl Counted {
-    fn new(served: Arc<Served>, of: fn(&Served) -> &AtomicUsize) -> Self {
-        let number = of(&served).fetch_add(1, Ordering::Relaxed);
-        Self { served, of, number }
+impl ConnectionCount {
+    fn new(state: Arc<State>, counter: fn(&State) -> &AtomicUsize) -> Self {
+        let number = counter(&state).fetch_add(1, Ordering::Relaxed);
+        Self { state, counter, number }
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
-        (self.of)(&self.served).fetch_sub(1, Ordering::Relaxed);
+        (self.counter)(&self.state).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn connection(mut stream: TcpStream, unread: Counted) -> io::Result<()> {
-    let served = unread.served.clone();
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(SLOWEST))?;
+fn connection(mut stream: TcpStream, pending: ConnectionCount) -> io::Result<()> {
+    let state = pending.state.clone();
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
     stream.set_nodelay(true)?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + REQUEST_TIMEOUT;
     let head = read_head(&mut stream, || Instant::now() < until)?;
-    let wanted = match served.door.judge(&head) {
-        Err(refusal) => return refuse(&mut stream, refusal),
-        Ok(wanted) => wanted,
+    let resource = match state.access.authorize(&head) {
+        Err(error) => return refuse(&mut stream, error),
+        Ok(resource) => resource,
     };
-    let place = Counted::new(served.clone(), |served| &served.connections);
-    drop(unread);
-    match wanted {
-        _ if place.number >= MOST => refuse(&mut stream, BUSY),
-        Wanted::Page => {
-            let more = format!("Content-Security-Policy: {}\r\n", page::policy(served.door.port));
-            answer(&mut stream, "200 OK", "text/html", &more, &page::html())
+    let authorised = ConnectionCount::new(state.clone(), |state| &state.connections);
+    drop(pending);
+    match resource {
+        _ if authorised.number >= MAX_CONNECTIONS => refuse(&mut stream, BUSY),
+        Resource::Page => {
+            let policy = format!("Content-Security-Policy: {}\r\n", page::policy(state.access.port));
+            respond(&mut stream, "200 OK", "text/html", &policy, &page::html())
         }
-        Wanted::Socket(request) => {
+        Resource::Socket(request) => {
             let Ok(response) = create_response(&request) else {
-                return answer(&mut stream, "400 Bad Request", "text/plain", "", "this is no web socket\n");
+                return respond(&mut stream, "400 Bad Request", "text/plain", "", "invalid web socket handshake\n");
             };
             let mut head = String::from("HTTP/1.1 101 Switching Protocols\r\n");
             for (name, value) in response.headers() {
                 head += &format!("{name}: {}\r\n", value.to_str().unwrap_or_default());
             }
             stream.write_all(format!("{head}\r\n").as_bytes())?;
-            stream.set_read_timeout(Some(TURN))?;
-            let config = WebSocketConfig::default().max_message_size(Some(LONGEST)).max_frame_size(Some(LONGEST));
+            stream.set_read_timeout(Some(POLL_INTERVAL))?;
+            let config =
+                WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
             let mut socket = WebSocket::from_raw_socket(stream, Role::Server, Some(config));
-            let _ = serve(&mut socket, &served);
+            let _ = serve(&mut socket, &state);
             let _ = socket.close(None);
             let _ = socket.flush();
             Ok(())
@@ -252,15 +252,15 @@ fn connection(mut stream: TcpStream, unread: Counted) -> io::Result<()> {
     }
 }
 
-fn refuse(stream: &mut TcpStream, refusal: Refusal) -> io::Result<()> {
-    answer(stream, &format!("{} {}", refusal.status, refusal.reason), "text/plain", "", refusal.why)
+fn refuse(stream: &mut TcpStream, error: HttpError) -> io::Result<()> {
+    respond(stream, &format!("{} {}", error.status, error.reason), "text/plain", "", error.body)
 }
 
-fn answer(stream: &mut TcpStream, status: &str, kind: &str, more: &str, body: &str) -> io::Result<()> {
+fn respond(stream: &mut TcpStream, status: &str, kind: &str, headers: &str, body: &str) -> io::Result<()> {
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\
          Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n\
-         Cross-Origin-Resource-Policy: same-origin\r\n{more}\r\n",
+         Cross-Origin-Resource-Policy: same-origin\r\n{headers}\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes())?;
@@ -268,43 +268,44 @@ fn answer(stream: &mut TcpStream, status: &str, kind: &str, more: &str, body: &s
     stream.shutdown(Shutdown::Write)
 }
 
-/// Tells a page what is new and does what it asks, until the run is over or the page is gone.
-fn serve(socket: &mut WebSocket<TcpStream>, served: &Served) -> tungstenite::Result<()> {
-    socket.send(Message::text(served.hello.as_str()))?;
+/// Sends new points and images to a page and executes its commands until the run ends or the page closes.
+fn serve(socket: &mut WebSocket<TcpStream>, state: &State) -> tungstenite::Result<()> {
+    socket.send(Message::text(state.hello.as_str()))?;
     let mut next = 0;
-    let mut seen = vec![[(0, None::<Instant>); 2]; served.flows];
+    // Number and send time of the last image of each endpoint.
+    let mut sent = vec![[(0, None::<Instant>); 2]; state.flows];
     loop {
         match socket.read() {
-            Ok(Message::Text(text)) => match asked::read(&text) {
-                Ok(to) => served.moves.ask(served.bottleneck, to),
-                Err(why) => socket.send(Message::text(json!({"refused": why}).to_string()))?,
+            Ok(Message::Text(text)) => match ui_commands::parse(&text) {
+                Ok(update) => state.moves.request(state.bottleneck, update),
+                Err(reason) => socket.send(Message::text(json!({"refused": reason}).to_string()))?,
             },
             Ok(_) => {}
             Err(tungstenite::Error::Io(error))
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Err(error) => return Err(error),
         }
-        // Looked at before the points: what comes after the last of them is nothing.
-        let over = served.over.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (points, after) = served.board.lock().since(next);
+        // Read before the points, so that no point follows the outcome.
+        let outcome = state.outcome.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (points, after) = state.series.lock().since(next);
         next = after;
         if !points.is_empty() {
             socket.send(Message::text(format!("{{\"points\":[{}]}}", points.join(","))))?;
         }
-        for (flow, seen) in seen.iter_mut().enumerate() {
-            for (end, seen) in [End::Sender, End::Receiver].into_iter().zip(seen) {
-                if seen.1.is_some_and(|last| last.elapsed() < PICTURE) {
+        for (flow, sent) in sent.iter_mut().enumerate() {
+            for (end, sent) in [FlowEnd::Sender, FlowEnd::Receiver].into_iter().zip(sent) {
+                if sent.1.is_some_and(|last| last.elapsed() < IMAGE_INTERVAL) {
                     continue;
                 }
-                if let Some((number, jpeg)) = served.pictures.since(flow, end, seen.0) {
-                    *seen = (number, Some(Instant::now()));
+                if let Some((number, jpeg)) = state.pictures.since(flow, end, sent.0) {
+                    *sent = (number, Some(Instant::now()));
                     let picture: Vec<u8> = [flow as u8, end as u8].into_iter().chain(jpeg.iter().copied()).collect();
                     socket.send(Message::binary(picture))?;
                 }
             }
         }
-        if let Some(came_to) = over {
-            return socket.send(Message::text(json!({"over": came_to}).to_string()));
+        if let Some(outcome) = outcome {
+            return socket.send(Message::text(json!({"over": outcome}).to_string()));
         }
     }
 }
@@ -312,27 +313,27 @@ fn serve(socket: &mut WebSocket<TcpStream>, served: &Served) -> tungstenite::Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::tests::call;
+    use crate::live_series::tests::call;
     use paceline::Registry;
-    use paceline_lab::moves::Move;
+    use paceline_records::LinkUpdate;
     use paceline_units::Rate;
     use std::io::Read;
     use std::net::SocketAddr;
 
-    fn watch() -> (Watch, Moves, Pictures) {
+    fn watch() -> (WatchServer, LinkControl, PreviewImages) {
         let (plan, header) = call();
-        let setting = Setting::of(&plan, &Registry::standard());
-        let (moves, pictures) = (Moves::default(), Pictures::default());
-        let look = Look { plan, header, setting, moves: moves.clone(), pictures: pictures.clone() };
-        (Watch::serve(look, 0).unwrap(), moves, pictures)
+        let description = plan.describe(&Registry::standard());
+        let (moves, pictures) = (LinkControl::default(), PreviewImages::default());
+        let watched = WatchedRun { plan, header, description, moves: moves.clone(), pictures: pictures.clone() };
+        (WatchServer::serve(watched, 0).unwrap(), moves, pictures)
     }
 
-    fn connect(watch: &Watch) -> TcpStream {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, watch.served.door.port));
+    fn connect(watch: &WatchServer) -> TcpStream {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, watch.state.access.port));
         TcpStream::connect(address).unwrap()
     }
 
-    fn get(watch: &Watch, path: &str, host: &str) -> String {
+    fn get(watch: &WatchServer, path: &str, host: &str) -> String {
         let mut stream = connect(watch);
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
         let mut answer = String::new();
@@ -340,8 +341,8 @@ mod tests {
         answer
     }
 
-    fn socket(watch: &Watch, origin: &str) -> tungstenite::Result<WebSocket<TcpStream>> {
-        let (port, token) = (watch.served.door.port, &watch.served.door.token);
+    fn socket(watch: &WatchServer, origin: &str) -> tungstenite::Result<WebSocket<TcpStream>> {
+        let (port, token) = (watch.state.access.port, &watch.state.access.token);
         let uri: tungstenite::http::Uri = format!("ws://127.0.0.1:{port}/{token}/socket").parse().unwrap();
         let request = tungstenite::ClientRequestBuilder::new(uri).with_header("Origin", origin);
         match tungstenite::client(request, connect(watch)) {
@@ -351,14 +352,14 @@ mod tests {
         }
     }
 
-    fn told(socket: &mut WebSocket<TcpStream>) -> Value {
+    fn receive(socket: &mut WebSocket<TcpStream>) -> Value {
         serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap()
     }
 
     #[test]
-    fn the_page_is_for_who_has_its_address() {
+    fn serves_the_page_only_with_token_and_host() {
         let (watch, _, _) = watch();
-        let (port, token) = (watch.served.door.port, watch.served.door.token.clone());
+        let (port, token) = (watch.state.access.port, watch.state.access.token.clone());
         assert_eq!(watch.url(), format!("http://127.0.0.1:{port}/{token}/"));
         assert!(token.len() == 32 && token.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
         let host = format!("127.0.0.1:{port}");
@@ -372,56 +373,59 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_moves_the_link_within_bounds_and_a_foreign_page_does_not() {
+    fn socket_accepts_commands_within_range_from_its_own_origin() {
         let (watch, moves, pictures) = watch();
         let refused = socket(&watch, "http://evil.example").unwrap_err();
         assert!(matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == 403), "{refused}");
-        let mut page = socket(&watch, &format!("http://127.0.0.1:{}", watch.served.door.port)).unwrap();
-        let hello = told(&mut page);
+        let mut page = socket(&watch, &format!("http://127.0.0.1:{}", watch.state.access.port)).unwrap();
+        let hello = receive(&mut page);
         assert_eq!(hello["hello"]["standing"]["capacity"], json!(1e6));
         assert_eq!(hello["hello"]["flows"][0]["controller"], json!("gcc-2016"));
         page.send(Message::text(r#"{"capacity_bps":1}"#)).unwrap();
-        let answer = told(&mut page);
-        assert!(answer["refused"].as_str().unwrap().contains("not within"), "{answer}");
-        assert_eq!(moves.take(), []);
+        let answer = receive(&mut page);
+        assert!(answer["refused"].as_str().unwrap().contains("not between"), "{answer}");
+        assert_eq!(moves.take_requests(), []);
         page.send(Message::text(r#"{"capacity_bps":500000}"#)).unwrap();
-        // A picture may overtake it.
-        let asked = (0..1000).find_map(|_| {
-            thread::sleep(TURN);
-            Some(moves.take()).filter(|asked| !asked.is_empty())
+        // Wait for the update.
+        let updates = (0..1000).find_map(|_| {
+            thread::sleep(POLL_INTERVAL);
+            Some(moves.take_requests()).filter(|updates| !updates.is_empty())
         });
-        assert_eq!(asked, Some(vec![(0, Move::Capacity(Rate::from_kbps(500)))]));
-        pictures.put(0, End::Receiver, vec![7, 8, 9]);
+        assert_eq!(updates, Some(vec![(0, LinkUpdate::Capacity(Rate::from_kbps(500)))]));
+        pictures.put(0, FlowEnd::Receiver, vec![7, 8, 9]);
         let picture = page.read().unwrap();
         assert_eq!(picture, Message::binary(vec![0, 1, 7, 8, 9]));
-        watch.over("done");
-        assert_eq!(told(&mut page), json!({"over": "done"}));
+        watch.finish("done");
+        assert_eq!(receive(&mut page), json!({"over": "done"}));
     }
 
     #[test]
-    fn who_says_nothing_takes_no_page_s_place() {
+    fn silent_connections_do_not_block_pages() {
         let (watch, _, _) = watch();
-        let silent: Vec<TcpStream> = (0..MOST + 4).map(|_| connect(&watch)).collect();
-        let (port, token) = (watch.served.door.port, &watch.served.door.token);
+        let silent: Vec<TcpStream> = (0..MAX_CONNECTIONS + 4).map(|_| connect(&watch)).collect();
+        let (port, token) = (watch.state.access.port, &watch.state.access.token);
         let page = get(&watch, &format!("/{token}/"), &format!("127.0.0.1:{port}"));
         assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
         drop(silent);
     }
 
     #[test]
-    fn what_is_too_long_or_too_much_ends_the_connection_and_nothing_else() {
+    fn limits_message_size_and_connections() {
         let (watch, moves, _) = watch();
-        let origin = format!("http://127.0.0.1:{}", watch.served.door.port);
+        let origin = format!("http://127.0.0.1:{}", watch.state.access.port);
         let mut page = socket(&watch, &origin).unwrap();
-        told(&mut page);
+        receive(&mut page);
         page.send(Message::text(format!("{:2000}", "\"scenario\""))).unwrap();
         assert!(matches!(page.read(), Ok(Message::Close(_)) | Err(_)));
-        assert_eq!(moves.take(), []);
-        let open: Vec<_> = (0..MOST).map(|_| socket(&watch, &origin)).collect();
+        assert_eq!(moves.take_requests(), []);
+        let open: Vec<_> = (0..MAX_CONNECTIONS).map(|_| socket(&watch, &origin)).collect();
         let served = open.iter().filter(|socket| socket.is_ok()).count();
-        assert!((MOST - 1..=MOST).contains(&served), "{served}: the first may not be gone yet");
+        assert!(
+            (MAX_CONNECTIONS - 1..=MAX_CONNECTIONS).contains(&served),
+            "{served}: the first connection may still be open"
+        );
         let refused = (0..2).map(|_| socket(&watch, &origin)).filter(Result::is_err).count();
-        assert!(refused >= 1, "no more than {MOST}");
+        assert!(refused >= 1, "no more than {MAX_CONNECTIONS}");
         drop(open);
     }
 }

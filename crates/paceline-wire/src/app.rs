@@ -1,5 +1,5 @@
-//! Applications' own packets (RFC 3550, section 6.7): a subtype, a name of four characters, and whole words of data. Two
-//! names are read here, both with subtype 0; data of any other is handed out as it came.
+//! Application-defined packets (APP; RFC 3550, section 6.7): a subtype, a name of four characters, and 32-bit words of data.
+//! This crate reads two names, both with subtype 0. It returns the data of other names unchanged.
 //!
 //! `NADA` carries the feedback of RFC 8698, section 5.3, whose 48 bits two words hold:
 //!
@@ -10,21 +10,20 @@
 //! |                       r_recv, bit/s                           |
 //! ```
 //!
-//! with `m` the mode (`rmode`: 0 accelerated ramp-up, 1 gradual update); the reserved bits are written as zero and not
-//! read.
+//! `m` is the mode (`rmode`: 0 accelerated ramp-up, 1 gradual update). The reserved bits are written as zero and ignored.
 //!
-//! `GCCM` carries what a receiver measures that leaves the estimate to the sender, the step between two groups of packets
-//! and the incoming rate:
+//! `GCCM` carries the measurements of a receiver whose sender computes the estimate: the inter-group delay variation and the
+//! incoming rate:
 //!
 //! ```text
 //! |       d_m = (t_i - t_{i-1}) - (T_i - T_{i-1}), signed, us     |
 //! |       T_i - T_{i-1}, us                                       |
 //! |       L_i - L_{i-1}, signed, bytes                            |
-//! |       R, bit/s; 0 while it is not known                       |
+//! |       R, bit/s; 0 while it is unknown                         |
 //! ```
 //!
-//! Neither says when it was written: a receiver puts them behind a report. What a field cannot hold is written as the
-//! nearest that it can.
+//! Neither contains a time, so a receiver writes them after a report. A value outside the range of its field is written as
+//! the nearest value in range.
 
 use crate::bytes::{be16, be32, put};
 use crate::rtcp::{APPLICATION, CompoundWriter, Rtcp};
@@ -40,10 +39,10 @@ const STEP_LEN: usize = 16;
 const SIGNAL_UNIT: TimeDelta = TimeDelta::from_micros(100);
 const GRADUAL: u16 = 0x8000;
 
-/// What a NADA receiver reports (RFC 8698, section 5.3).
+/// The feedback of a NADA receiver (RFC 8698, section 5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NadaFeedback {
-    /// `rmode`: gradual rate update; otherwise accelerated ramp-up.
+    /// `rmode`: true for gradual rate update, false for accelerated ramp-up.
     pub gradual: bool,
     /// `x_curr`, the composite congestion signal: 0 to 3.2767 s.
     pub signal: TimeDelta,
@@ -51,20 +50,20 @@ pub struct NadaFeedback {
     pub rate: Rate,
 }
 
-/// The step between two groups of packets, as a receiver saw it.
+/// The difference between two successive groups of packets, measured by a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupStep {
-    /// `d_m`, how much longer the step was on arrival than on departure.
+    /// `d_m`, the inter-group delay variation: arrival spacing minus departure spacing.
     pub gradient: TimeDelta,
-    /// `T_i - T_{i-1}`, the step on departure.
+    /// `T_i - T_{i-1}`, the departure spacing.
     pub departure: TimeDelta,
-    /// `L_i - L_{i-1}`, difference of the groups' sizes in bytes.
+    /// `L_i - L_{i-1}`, the difference of the group sizes in bytes.
     pub size: i32,
-    /// `R`, the receiving rate; zero while it is not known.
+    /// `R`, the receiving rate; zero while it is unknown.
     pub rate: Rate,
 }
 
-/// `subtype` is the five bits that count elsewhere.
+/// Reads the body of an APP packet. `subtype` is the five-bit field that other packet types use as a count.
 pub(crate) fn read(subtype: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
     let (fixed, data) = body.split_first_chunk::<8>().ok_or(WireError::AppTruncated)?;
     let (ssrc, name) = (be32(fixed, 0), [fixed[4], fixed[5], fixed[6], fixed[7]]);
@@ -91,7 +90,7 @@ pub(crate) fn read(subtype: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
 }
 
 impl CompoundWriter<'_> {
-    /// NADA's feedback.
+    /// Writes NADA feedback.
     pub fn nada(&mut self, ssrc: u32, feedback: &NadaFeedback) -> Result<(), WriteError> {
         let data = self.application(ssrc, NADA, NADA_LEN)?;
         let signal = in_units(feedback.signal, SIGNAL_UNIT).clamp(0, i64::from(!GRADUAL)) as u16;
@@ -101,7 +100,7 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
-    /// A step between two groups of packets.
+    /// Writes the difference between two groups of packets.
     pub fn group_step(&mut self, ssrc: u32, step: &GroupStep) -> Result<(), WriteError> {
         const MICROSECOND: TimeDelta = TimeDelta::from_micros(1);
         let gradient = in_units(step.gradient, MICROSECOND).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
@@ -114,7 +113,7 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
-    /// Writes SSRC and name, subtype 0, and returns the data for the caller to fill.
+    /// Writes SSRC and name with subtype 0. Returns the data, which the caller fills.
     fn application(&mut self, ssrc: u32, name: [u8; 4], len: usize) -> Result<&mut [u8], WriteError> {
         let (head, data) = self.packet(APPLICATION, 0, 8 + len)?.split_at_mut(8);
         put(head, 0, ssrc.to_be_bytes());
@@ -123,7 +122,7 @@ impl CompoundWriter<'_> {
     }
 }
 
-/// To the nearest unit, halves up.
+/// Rounds to the nearest unit, halves up.
 fn in_units(span: TimeDelta, unit: TimeDelta) -> i64 {
     (span + unit / 2).as_nanos().div_euclid(unit.as_nanos())
 }

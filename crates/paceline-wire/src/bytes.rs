@@ -1,4 +1,4 @@
-//! Big-endian integers at fixed places, and iterators over records of one size.
+//! Big-endian integers at fixed offsets, and iterators over records of one size.
 
 #[inline]
 pub(crate) fn be16(b: &[u8], at: usize) -> u16 {
@@ -20,13 +20,13 @@ pub(crate) fn be64(b: &[u8], at: usize) -> u64 {
     (be32(b, at) as u64) << 32 | be32(b, at + 4) as u64
 }
 
-/// Writes a big-endian integer (an array from `to_be_bytes`) at a place.
+/// Writes an integer (an array from `to_be_bytes`) at an offset.
 #[inline]
 pub(crate) fn put<const N: usize>(b: &mut [u8], at: usize, value: [u8; N]) {
     b[at..at + N].copy_from_slice(&value);
 }
 
-/// An iterator over the records of `$len` bytes in a slice; a shorter rest is ignored.
+/// Defines an iterator over the records of `$len` bytes in a slice. It ignores a shorter remainder.
 macro_rules! records {
     ($(#[$doc:meta])+ $name:ident, $item:ty, $len:literal, $read:expr) => {
         $(#[$doc])+

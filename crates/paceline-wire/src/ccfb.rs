@@ -1,26 +1,25 @@
-//! Congestion control feedback (RFC 8888): for each SSRC a run of consecutive packets, each not received, or received
-//! with its ECN field and its arrival as an offset before the report's timestamp.
+//! Congestion control feedback (RFC 8888). A report has a block for each SSRC, about consecutive packets. Each packet is
+//! either not received, or received with its ECN field and its arrival time offset (ATO) before the report timestamp.
 //!
-//! The timestamp is in units of 1/65536 s (the middle of an NTP time, modulo 18.2 hours), offsets in units of 1/1024 s,
-//! which are 64 of those. An arrival is therefore known to half a millisecond, on the clock of the sender reports that
-//! the same endpoint would write; [`unwrap_ticks`](crate::unwrap_ticks) puts it beside a known time.
+//! The timestamp is in units of 1/65536 s (the middle of an NTP timestamp, modulo 18.2 hours). Offsets are in units of
+//! 1/1024 s, which is 64 times as long, so the resolution of an arrival is half a millisecond. The clock is that of sender
+//! reports of the same endpoint. [`unwrap_ticks`](crate::unwrap_ticks) extends an arrival near a known time.
 //!
-//! Section 3.1 speaks of sequence numbers "in the range begin_seq to begin_seq+num_reports inclusive", which would be
-//! one more than `num_reports`, and of no packet where `num_reports` is 0. It is read as the exact count, as libwebrtc,
-//! pion and `rtc-rtcp` do.
+//! `num_reports` is the exact number of packets, as in libwebrtc, pion and `rtc-rtcp`. (Section 3.1 of the RFC counts up to
+//! "begin_seq+num_reports inclusive", one packet more, but none if `num_reports` is 0.)
 //!
-//! A packet that was not received says nothing else: bits beside a zero R are ignored, as section 3.1 wants.
+//! If the R bit is zero, the other bits of the packet are ignored (section 3.1).
 
 use crate::bytes::{be16, be32, put};
 use crate::rtcp::{CompoundWriter, TRANSPORT_FEEDBACK};
 use crate::{WireError, WriteError};
 use paceline_units::Ecn;
 
-/// The most packets that a block may report on: a quarter of the sequence numbers.
+/// The maximum number of packets in a block: a quarter of the sequence numbers.
 const METRICS_MAX: usize = 16_384;
 /// SSRC, first sequence number, count.
 const BLOCK_HEAD: usize = 8;
-/// Units of the timestamp in a unit of an offset.
+/// Timestamp units in one offset unit.
 const UNITS_PER_OFFSET: u32 = 64;
 
 const RECEIVED: u16 = 0x8000;
@@ -31,9 +30,9 @@ const UNAVAILABLE: u16 = 0x1FFF;
 /// A report on packets of one or more streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionFeedback<'a> {
-    /// Who reports.
+    /// The SSRC of the reporting receiver.
     pub sender_ssrc: u32,
-    /// When, on the receiver's clock: 1/65536 s, modulo 2^32.
+    /// The time of the report on the receiver's clock, in 1/65536 s, modulo 2^32.
     pub timestamp: u32,
     blocks: &'a [u8],
 }
@@ -42,45 +41,45 @@ pub struct CongestionFeedback<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct CongestionBlocks<'a>(&'a [u8]);
 
-/// What a report says of one stream.
+/// The part of a report about one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionBlock<'a> {
-    /// The stream.
+    /// The SSRC of the stream.
     pub ssrc: u32,
     /// RTP sequence number of the first packet.
     pub begin_sequence: u16,
     metrics: &'a [u8],
 }
 
-/// An iterator over the packets of a block: sequence number and reception; `None` is "not received".
+/// An iterator over the packets of a block: the sequence number, and the reception or `None` if not received.
 #[derive(Clone, Copy, Debug)]
 pub struct Receptions<'a> {
     metrics: &'a [u8],
     sequence: u16,
 }
 
-/// A packet that was received.
+/// How a packet was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reception {
     /// Its ECN field.
     pub ecn: Ecn,
-    /// How long before the report it came.
+    /// The time from its arrival to the report.
     pub offset: ArrivalOffset,
 }
 
-/// How long before a report's timestamp a packet came.
+/// The time from the arrival of a packet to the timestamp of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalOffset {
-    /// In units of 1/1024 s, at most 8189 (8 s).
+    /// Units of 1/1024 s, at most 8189 (8 s).
     Units(u16),
     /// Longer than that.
     OverRange,
-    /// Not known, or after it.
+    /// Unknown, or the packet arrived after the timestamp.
     Unavailable,
 }
 
 impl ArrivalOffset {
-    /// The offset of an arrival, rounded to nearest; both are on the receiver's clock in 1/65536 s.
+    /// Returns the offset of an arrival, rounded to nearest. Both times are on the receiver's clock, in 1/65536 s.
     pub const fn between(arrival: i64, timestamp: i64) -> Self {
         let late = timestamp - arrival;
         if late < 0 {
@@ -90,7 +89,7 @@ impl ArrivalOffset {
         if units < OVER_RANGE as i64 { Self::Units(units as u16) } else { Self::OverRange }
     }
 
-    /// The same in units of the timestamp, 1/65536 s; `None` if it is not known.
+    /// Returns the offset in timestamp units (1/65536 s); `None` if it is not a number.
     pub const fn in_timestamp_units(self) -> Option<u32> {
         match self {
             Self::Units(units) => Some(units as u32 * UNITS_PER_OFFSET),
@@ -118,12 +117,12 @@ impl ArrivalOffset {
 impl<'a> CongestionFeedback<'a> {
     pub(crate) const FORMAT: u8 = 11;
 
-    /// What it says of each stream.
+    /// Returns the blocks, one for each stream.
     pub fn blocks(&self) -> CongestionBlocks<'a> {
         CongestionBlocks(self.blocks)
     }
 
-    /// Reads what follows the common header: there is no media SSRC beside the sender's.
+    /// Reads the body. It has the SSRC of the sender, but no media SSRC.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, WireError> {
         let (sender, rest) = body.split_first_chunk::<4>().ok_or(WireError::CcfbTruncated)?;
         let (blocks, timestamp) = rest.split_last_chunk::<4>().ok_or(WireError::CcfbTruncated)?;
@@ -136,7 +135,7 @@ impl<'a> CongestionFeedback<'a> {
     }
 }
 
-/// Takes the first block off, its fill included.
+/// Splits off the first block with its padding.
 fn split_block(bytes: &[u8]) -> Result<(CongestionBlock<'_>, &[u8]), WireError> {
     let (head, rest) = bytes.split_first_chunk::<BLOCK_HEAD>().ok_or(WireError::CcfbTruncated)?;
     let count = usize::from(be16(head, 6));
@@ -147,7 +146,7 @@ fn split_block(bytes: &[u8]) -> Result<(CongestionBlock<'_>, &[u8]), WireError> 
     Ok((CongestionBlock { ssrc: be32(head, 0), begin_sequence: be16(head, 4), metrics: &metrics[..2 * count] }, rest))
 }
 
-/// Bytes of so many packets, up to a whole word.
+/// Returns the bytes for `count` packets, padded to 32 bits.
 const fn metrics_len(count: usize) -> usize {
     (2 * count).next_multiple_of(4)
 }
@@ -155,7 +154,7 @@ const fn metrics_len(count: usize) -> usize {
 impl<'a> Iterator for CongestionBlocks<'a> {
     type Item = CongestionBlock<'a>;
     fn next(&mut self) -> Option<CongestionBlock<'a>> {
-        // Validated before: an error here can only mean the end.
+        // Validated before: an error is the end.
         let (block, rest) = split_block(self.0).ok()?;
         self.0 = rest;
         Some(block)
@@ -163,7 +162,7 @@ impl<'a> Iterator for CongestionBlocks<'a> {
 }
 
 impl<'a> CongestionBlock<'a> {
-    /// Each packet, in sequence order.
+    /// Returns the packets in sequence order.
     pub fn packets(&self) -> Receptions<'a> {
         Receptions { metrics: self.metrics, sequence: self.begin_sequence }
     }
@@ -187,11 +186,11 @@ impl Iterator for Receptions<'_> {
 impl ExactSizeIterator for Receptions<'_> {}
 
 impl CompoundWriter<'_> {
-    /// Reports on streams at `timestamp` (1/65536 s of the receiver's clock): for each its SSRC, the sequence number of
-    /// the first packet, and what became of that one and those after it.
+    /// Writes a report at `timestamp` (1/65536 s of the receiver's clock). A block has the SSRC of a stream, the sequence
+    /// number of the first packet, and the receptions of consecutive packets.
     ///
-    /// [`WriteError::TooMany`]: a block of more than 16384 packets. What does not fit a datagram is for the caller to
-    /// split: [`congestion_feedback_room`](Self::congestion_feedback_room) says how many packets fit.
+    /// Returns [`WriteError::TooMany`] if a block has more than 16384 packets. The caller splits a report that does not fit
+    /// its datagram; [`congestion_feedback_room`](Self::congestion_feedback_room) returns how many packets fit.
     pub fn congestion_feedback(
         &mut self,
         sender_ssrc: u32,
@@ -220,11 +219,10 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
-    /// How many packets of a further stream fit a report that is to be written here and has `blocks` of so many packets
-    /// already.
+    /// Returns how many packets of one more stream fit a report with `blocks` of these numbers of packets.
     pub fn congestion_feedback_room(&self, blocks: impl IntoIterator<Item = usize>) -> usize {
         let taken: usize = blocks.into_iter().map(|count| BLOCK_HEAD + metrics_len(count)).sum();
-        // Common header, sender, timestamp, the block's own head; fill goes to a whole word.
+        // Common header, sender, timestamp and the head of the new block.
         ((self.free() & !3).saturating_sub(taken + 4 + 4 + 4 + BLOCK_HEAD) / 2).min(METRICS_MAX)
     }
 }
@@ -238,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_round_to_nearest_and_end_at_eight_seconds() {
+    fn offsets_are_rounded_and_end_at_eight_seconds() {
         let offset = |late: i64| ArrivalOffset::between(1 << 40, (1 << 40) + late);
         for (late, units) in [(0, 0), (31, 0), (32, 1), (95, 1), (96, 2), (32_768, 512), (8189 * 64 + 31, 8189)] {
             assert_eq!(offset(late), ArrivalOffset::Units(units), "{late}");
@@ -247,7 +245,7 @@ mod tests {
         assert_eq!(offset(1 << 50), ArrivalOffset::OverRange);
         assert_eq!(offset(-1), ArrivalOffset::Unavailable, "after the report");
         assert_eq!(ArrivalOffset::Units(512).in_timestamp_units(), Some(32_768));
-        // No caller can make a known offset of the two values that stand for unknown ones.
+        // Too many units are written as over range, not as unavailable.
         assert_eq!([8189, 8190, 9000].map(|n| ArrivalOffset::Units(n).bits()), [8189, 8190, 8190]);
     }
 }

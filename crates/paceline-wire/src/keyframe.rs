@@ -1,5 +1,5 @@
 //! Requests for a key frame: picture loss indication (RFC 4585, section 6.3.1) and full intra request (RFC 5104,
-//! section 4.3.1). Losses call for the first; the second is for new participants.
+//! section 4.3.1). The first is sent after loss, the second for new participants.
 
 use crate::bytes::{be32, put, records};
 use crate::rtcp::{CompoundWriter, PAYLOAD_FEEDBACK, Rtcp};
@@ -9,8 +9,8 @@ pub(crate) const PLI_FORMAT: u8 = 1;
 pub(crate) const FIR_FORMAT: u8 = 4;
 
 records! {
-    /// An iterator over the entries of a full intra request: the stream, and a number that is one higher (modulo 256)
-    /// for a new request and the same for a repeated one.
+    /// An iterator over the entries of a full intra request: the SSRC of a stream, and a sequence number that increases by
+    /// one (modulo 256) with each new request and stays the same when a request is repeated.
     FirEntries, (u32, u8), 8, |b| (be32(b, 0), b[4])
 }
 
@@ -26,12 +26,12 @@ pub(crate) fn read_fir(sender_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireErr
 }
 
 impl CompoundWriter<'_> {
-    /// Says that a picture of `media_ssrc` is lost.
+    /// Writes a picture loss indication for `media_ssrc`.
     pub fn pli(&mut self, sender_ssrc: u32, media_ssrc: u32) -> Result<(), WriteError> {
         self.feedback(PAYLOAD_FEEDBACK, PLI_FORMAT, (sender_ssrc, media_ssrc), 0).map(|_| ())
     }
 
-    /// Requires a key frame of each stream; an entry is the stream and the request's number.
+    /// Writes a full intra request. An entry is the SSRC of a stream and the sequence number of the request.
     pub fn fir(&mut self, sender_ssrc: u32, entries: &[(u32, u8)]) -> Result<(), WriteError> {
         if entries.is_empty() {
             return Err(WriteError::Empty);

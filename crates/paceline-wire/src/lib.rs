@@ -1,7 +1,7 @@
-//! RTP and RTCP: bytes to typed reports and back.
+//! Reads and writes RTP headers and RTCP compounds.
 //!
-//! This crate knows layouts and nothing of algorithms; it reads no clock, allocates nothing while it reads or writes,
-//! and never panics on bytes from the network: whatever is malformed is a [`WireError`], one name per kind.
+//! This crate contains formats and no algorithms. It reads no clock and allocates nothing while it reads or writes. It
+//! never panics on bytes from the network: for malformed bytes it returns a [`WireError`], whose kinds can be counted.
 //!
 //! ```
 //! use paceline_wire::{CompoundWriter, ReportBlock, Rtcp, parse_compound};
@@ -45,12 +45,12 @@ pub use app::{GroupStep, NadaFeedback};
 pub use ccfb::{ArrivalOffset, CongestionBlock, CongestionBlocks, CongestionFeedback, Reception, Receptions};
 pub use error::{WireError, WriteError};
 pub use keyframe::FirEntries;
-pub use nack::Lost;
+pub use nack::LostPackets;
 pub use reception::ReceptionStats;
-pub use report::{Blocks, ReportBlock};
-pub use rtcp::{Compound, CompoundWriter, Packets, Rtcp, Ssrcs, parse_compound};
+pub use report::{ReportBlock, ReportBlocks};
+pub use rtcp::{Compound, CompoundWriter, Rtcp, RtcpPackets, Ssrcs, parse_compound};
 pub use rtp::{AbsSendTime, ExtensionIds, RtpHeader, clear_stamps, is_rtcp, padding_len};
 pub use sdes::{SdesChunk, SdesChunks};
-pub use twcc::{Statuses, TICK, TransportFeedback, unwrap_ticks};
+pub use twcc::{PacketStatuses, TWCC_TICK, TransportFeedback, unwrap_ticks};
 pub use vp8::Vp8Descriptor;
 pub use xr::{DelayEntries, DelayEntry, XrBlock, XrBlocks};

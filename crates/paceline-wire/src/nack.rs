@@ -1,4 +1,4 @@
-//! Generic NACK (RFC 4585, section 6.2.1): a lost packet and a mask of the 16 after it, per 32-bit entry.
+//! Generic NACK (RFC 4585, section 6.2.1). Each 32-bit entry has a lost packet and a mask of the 16 packets after it.
 
 use crate::bytes::{be16, put};
 use crate::rtcp::{CompoundWriter, Rtcp, TRANSPORT_FEEDBACK};
@@ -6,12 +6,12 @@ use crate::{WireError, WriteError};
 
 pub(crate) const FORMAT: u8 = 1;
 
-/// An iterator over the sequence numbers that a NACK asks for.
+/// An iterator over the sequence numbers that a NACK requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost<'a> {
+pub struct LostPackets<'a> {
     entries: &'a [u8],
     packet_id: u16,
-    /// Bit i: `packet_id + i` is still to be handed out.
+    /// Bit i: `packet_id + i` has not been returned yet.
     pending: u32,
 }
 
@@ -19,10 +19,10 @@ pub(crate) fn read(sender_ssrc: u32, media_ssrc: u32, fci: &[u8]) -> Result<Rtcp
     if fci.is_empty() {
         return Err(WireError::NackEmpty);
     }
-    Ok(Rtcp::Nack { sender_ssrc, media_ssrc, lost: Lost { entries: fci, packet_id: 0, pending: 0 } })
+    Ok(Rtcp::Nack { sender_ssrc, media_ssrc, lost: LostPackets { entries: fci, packet_id: 0, pending: 0 } })
 }
 
-impl Iterator for Lost<'_> {
+impl Iterator for LostPackets<'_> {
     type Item = u16;
     fn next(&mut self) -> Option<u16> {
         if self.pending == 0 {
@@ -45,7 +45,7 @@ fn entries(lost: &[u16]) -> impl Iterator<Item = (u16, u16)> {
         let mut mask = 0;
         while let Some((&next, later)) = after.split_first() {
             match next.wrapping_sub(packet_id) {
-                0 => {} // said already
+                0 => {} // a duplicate
                 distance @ 1..=16 => mask |= 1 << (distance - 1),
                 _ => break,
             }
@@ -57,7 +57,7 @@ fn entries(lost: &[u16]) -> impl Iterator<Item = (u16, u16)> {
 }
 
 impl CompoundWriter<'_> {
-    /// Asks for packets again; `lost` is in send order (ascending modulo 2^16) and not empty.
+    /// Writes a request to resend packets. `lost` is not empty and in send order (ascending modulo 2^16).
     pub fn nack(&mut self, sender_ssrc: u32, media_ssrc: u32, lost: &[u16]) -> Result<(), WriteError> {
         if lost.is_empty() {
             return Err(WriteError::Empty);

@@ -1,13 +1,13 @@
-//! NTP stamps and the round-trip time that sender and receiver reports measure (RFC 3550, sections 4 and 6.4.1).
+//! NTP timestamps, and the round-trip time from sender and receiver reports (RFC 3550, sections 4 and 6.4.1).
 //!
-//! A stamp is 32.32 fixed point seconds. Reports echo its middle 32 bits, 16.16 fixed point: units of 1/65536 s, modulo
-//! 18.2 hours. A middle of 0 in a report means "no sender report seen", so a clock should not start at 0.
+//! A timestamp has 32.32 fixed-point seconds. Reports echo its middle 32 bits: 16.16 fixed point, units of 1/65536 s, modulo
+//! 18.2 hours. A middle of 0 in a report means "no sender report received", so a clock should not start at 0.
 
 use paceline_units::TimeDelta;
 
 const NANOS: u64 = 1_000_000_000;
 
-/// The stamp of a clock reading in nanoseconds since the clock's origin, to the nearest 2^-32 s.
+/// Returns the timestamp of a clock reading in nanoseconds since the origin of the clock, to the nearest 2^-32 s.
 #[inline]
 pub const fn from_nanos(ns: u64) -> u64 {
     // The fraction cannot round up to a whole second: 10^9 - 1 ns are 2^32 - 4.3 units.
@@ -15,27 +15,27 @@ pub const fn from_nanos(ns: u64) -> u64 {
     (ns / NANOS) << 32 | fraction
 }
 
-/// The middle 32 bits of a stamp: 1/65536 s, modulo 2^16 s.
+/// Returns the middle 32 bits of a timestamp: 1/65536 s, modulo 2^16 s.
 #[inline]
 pub const fn middle(ntp: u64) -> u32 {
     (ntp >> 16) as u32
 }
 
-/// A clock reading in nanoseconds as units of 1/65536 s, rounded down; its low 32 bits are the middle of a stamp.
+/// Converts a clock reading from nanoseconds to units of 1/65536 s, rounded down. The low 32 bits are the middle of a timestamp.
 #[inline]
 pub const fn units(ns: i64) -> i64 {
-    // Seconds and what is left of them: no product needs more than 64 bits.
+    // Seconds and the remainder separately, so that no product needs more than 64 bits.
     let (seconds, rest) = (ns.div_euclid(NANOS as i64), ns.rem_euclid(NANOS as i64));
     seconds * 65_536 + rest * 65_536 / NANOS as i64
 }
 
-/// Units of 1/65536 s in nanoseconds, rounded to nearest.
+/// Converts units of 1/65536 s to nanoseconds, rounded to nearest.
 #[inline]
 pub const fn nanos(units: i64) -> i64 {
     ((units as i128 * NANOS as i128 + 32_768) >> 16) as i64
 }
 
-/// A delay in units of 1/65536 s, rounded to nearest; a negative one is 0, one that is too long the maximum (18.2 h).
+/// Converts a delay to units of 1/65536 s, rounded to nearest. It saturates at 0 and at the maximum (18.2 h).
 #[inline]
 pub const fn delay(span: TimeDelta) -> u32 {
     let ns = span.as_nanos();
@@ -46,10 +46,10 @@ pub const fn delay(span: TimeDelta) -> u32 {
     if units > u32::MAX as u128 { u32::MAX } else { units as u32 }
 }
 
-/// The round-trip time that a report block yields: `now - last_sr - delay_since_last_sr`, all in 1/65536 s, where `now` is
-/// the middle of the stamp of the block's arrival.
+/// Returns the round-trip time `now - last_sr - delay_since_last_sr` of a report block. All are in 1/65536 s; `now` is the
+/// middle of the timestamp of the arrival.
 ///
-/// `None` when the reporter has seen no sender report (`last_sr` is 0) or when the result would be negative.
+/// Returns `None` if the reporter has received no sender report (`last_sr` is 0), or if the result would be negative.
 #[inline]
 pub const fn round_trip(now: u32, last_sr: u32, delay_since_last_sr: u32) -> Option<TimeDelta> {
     let units = now.wrapping_sub(last_sr).wrapping_sub(delay_since_last_sr);
@@ -65,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn stamps() {
+    fn timestamps_have_binary_fractions() {
         assert_eq!(from_nanos(0), 0);
         assert_eq!(from_nanos(1_500_000_000), 0x1_8000_0000);
         assert_eq!(from_nanos(1), 4); // 4.29
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn round_trips() {
+    fn round_trip_needs_a_sender_report_and_is_not_negative() {
         // A = a0481d66, LSR = a0471d66, DLSR = 0.5 s: RTT = 0x10000 - 0x8000 = 0.5 s.
         assert_eq!(round_trip(0xA048_1D66, 0xA047_1D66, 0x8000), Some(TimeDelta::from_millis(500)));
         assert_eq!(round_trip(0xA048_1D66, 0, 0x8000), None, "no sender report seen");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_readings() {
+    fn units_are_rounded_down() {
         assert_eq!([0, 15_258, 15_259, 500_000_000, -1].map(units), [0, 0, 1, 0x8000, -1]);
         assert_eq!([0, 1, 0x8000, -0x8000].map(nanos), [0, 15_259, 500_000_000, -500_000_000]);
         for ns in [0, 1, 999_999_999, -1_000_000_000, 1 << 60, -(1 << 60), i64::MAX, i64::MIN] {
@@ -97,12 +97,12 @@ mod tests {
             let error = ns - nanos(units(ns));
             assert!((-1..15_260).contains(&error), "{ns}: {error}");
         }
-        // A stamp's middle, where the clock does not run behind 1900.
+        // The middle of a timestamp after 1900.
         assert_eq!(units(0xEEAA_A047 * 1_000_000_000 + 114_844_000) as u32, 0xA047_1D66);
     }
 
     #[test]
-    fn delays() {
+    fn delays_saturate() {
         assert_eq!(delay(TimeDelta::from_millis(500)), 0x8000);
         assert_eq!(delay(TimeDelta::from_nanos(15_259)), 1);
         assert_eq!(delay(TimeDelta::from_nanos(-1)), 0);
@@ -111,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_round_trip_is_measured_to_the_unit(
+        fn round_trip_is_exact_to_one_unit(
             sent in 1_000_000_000u64..u64::MAX / 4, rtt in 0u64..60_000_000_000, hold in 0u64..60_000_000_000,
         ) {
             let last_sr = middle(from_nanos(sent));

@@ -1,7 +1,7 @@
-//! What a receiver counts for one source, to fill a report block: extended sequence number, losses, jitter.
+//! Reception statistics of one source for a report block: extended sequence number, losses, jitter.
 //!
-//! RFC 3550, appendices A.1 (sequence numbers, without the probation of new sources: signalling has announced them), A.3
-//! (losses) and A.8 (jitter). Fractions are in 1/256 as the RFC says, where libwebrtc once used 255.
+//! RFC 3550, appendices A.1 (sequence numbers, without probation, because signalling announces the sources), A.3 (losses)
+//! and A.8 (jitter). The fraction lost is in units of 1/256.
 
 use crate::report::ReportBlock;
 
@@ -14,17 +14,17 @@ const MAX_MISORDER: u16 = 100;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceptionStats {
     source: Option<Source>,
-    /// Where the source would go on after a jump too large to believe at once.
+    /// The next sequence number, if the source has restarted after a large jump.
     expected_restart: Option<u16>,
     /// 16 times the jitter, in units of the RTP clock.
     jitter_16: u32,
     last_transit: Option<u32>,
 }
 
-/// Counts since the source started, or started again.
+/// Counts since the start or restart of the source.
 #[derive(Clone, Copy, Debug)]
 struct Source {
-    /// Both extended by cycles.
+    /// The first and the highest sequence number, extended by cycles.
     first: u64,
     highest: u64,
     received: u64,
@@ -35,8 +35,8 @@ struct Source {
 impl ReceptionStats {
     /// Counts a packet. Timestamp and arrival are in units of the same RTP clock; arrivals may have any origin.
     ///
-    /// Returns false when the sequence number is too far from the others to count: after two such packets in a row with
-    /// consecutive numbers the source is taken to have started again.
+    /// Returns false if the sequence number is too far from the others; the packet is not counted. After two such packets
+    /// with consecutive numbers, the source counts as restarted.
     pub fn on_packet(&mut self, sequence: u16, rtp_timestamp: u32, arrival: u32) -> bool {
         if !self.count(sequence) {
             return false;
@@ -50,9 +50,8 @@ impl ReceptionStats {
         true
     }
 
-    /// The block for a report that leaves now, and the start of the next interval; `None` before the first packet.
-    ///
-    /// `last_sr` and `delay_since_last_sr` go into the block as they are.
+    /// Returns the block for a report that is sent now, and starts the next interval. Returns `None` before the first
+    /// packet. `last_sr` and `delay_since_last_sr` are copied into the block.
     pub fn block(&mut self, ssrc: u32, last_sr: u32, delay_since_last_sr: u32) -> Option<ReportBlock> {
         let source = self.source.as_mut()?;
         let expected = source.highest - source.first + 1;
@@ -72,7 +71,7 @@ impl ReceptionStats {
         })
     }
 
-    /// Appendix A.1.
+    /// Counts a sequence number (appendix A.1).
     fn count(&mut self, sequence: u16) -> bool {
         let Some(source) = &mut self.source else {
             self.source = Some(Source::starting_at(sequence));
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_by_hand() {
+    fn losses_match_computed_values() {
         let mut s = ReceptionStats::default();
         assert_eq!(s.block(1, 0, 0), None);
         feed(&mut s, [65533, 65534, 2]); // 65535, 0 and 1 are missing: 3 of 6
@@ -134,17 +133,17 @@ mod tests {
     }
 
     #[test]
-    fn jumps_are_bounded() {
+    fn large_jumps_restart_the_source() {
         let mut s = ReceptionStats::default();
         feed(&mut s, [1000, 3999]); // 2999 ahead: loss
         assert_eq!(block(&mut s).1, 2998);
         feed(&mut s, [3900]); // 99 back: reordering
         assert_eq!(block(&mut s), (0, 2997, 3999));
-        assert!(!s.on_packet(6999, 0, 0), "3000 ahead: not believed");
-        assert!(!s.on_packet(3899, 0, 0), "100 back: not believed");
-        assert!(!s.on_packet(6999, 0, 0), "nor twice the same");
+        assert!(!s.on_packet(6999, 0, 0), "3000 ahead: not counted");
+        assert!(!s.on_packet(3899, 0, 0), "100 back: not counted");
+        assert!(!s.on_packet(6999, 0, 0), "nor the same number twice");
         assert_eq!(block(&mut s), (0, 2997, 3999));
-        feed(&mut s, [7000]); // consecutive: the source has started again
+        feed(&mut s, [7000]); // consecutive: the source has restarted
         assert_eq!(block(&mut s), (0, 0, 7000));
         feed(&mut s, [7002]);
         assert_eq!(block(&mut s), (128, 1, 7002));
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_by_hand() {
+    fn jitter_matches_computed_values() {
         let mut s = ReceptionStats::default();
         s.on_packet(1, 0, 1000);
         s.on_packet(2, 3000, 4160); // D = 160: 16 J = 160 - (8 >> 4) = 160, J = 10
@@ -185,7 +184,7 @@ mod tests {
         s.on_packet(1, u32::MAX - 99, 500);
         s.on_packet(2, 200, 800);
         assert_eq!(s.block(0, 0, 0).unwrap().jitter, 0);
-        // The largest possible swings, for ever, neither overflow nor panic.
+        // The largest possible changes neither overflow nor panic.
         for i in 0..200u16 {
             s.on_packet(3 + i, 0, if i % 2 == 0 { 0x8000_0000 } else { 0 });
         }
@@ -193,9 +192,9 @@ mod tests {
     }
 
     proptest! {
-        /// Over any loss pattern without restarts, losses add up.
+        /// Any pattern of losses without a restart.
         #[test]
-        fn losses_add_up(start in any::<u16>(), kept in proptest::collection::vec(any::<bool>(), 1..2000)) {
+        fn losses_are_expected_minus_received(start in any::<u16>(), kept in proptest::collection::vec(any::<bool>(), 1..2000)) {
             let mut s = ReceptionStats::default();
             prop_assert!(s.on_packet(start, 0, 0));
             let (mut highest, mut received) = (0, 1);

@@ -1,28 +1,28 @@
-//! Redundant coding (RFC 2198, section 3): one payload that carries several, each behind its payload type.
+//! Redundant coding, RED (RFC 2198, section 3): one payload that contains several blocks, each with its payload type.
 //!
-//! Video uses it as an envelope: one block, which is a media packet's payload or a FEC packet's. What is written here
-//! has that form; what is read may carry redundant blocks before the primary one, as audio does.
+//! Video uses one block, which contains a media payload or a FEC packet. This crate writes that form. It also reads redundant
+//! blocks before the primary one, as audio uses them.
 
 use crate::WireError;
 use crate::bytes::be32;
 
-/// Bytes that the envelope adds to a payload that is alone in it.
+/// The bytes that RED adds to a payload with one block.
 pub const LEN: usize = 1;
 
 const MORE: u8 = 0x80; // F: another header follows
 const REDUNDANT_LEN: usize = 4;
 
-/// Writes the header of the only block at the start of the payload; returns [`LEN`].
+/// Writes the header of the only block at the start of the payload. Returns [`LEN`].
 ///
 /// # Panics
-/// When `out` is empty.
+/// If `out` is empty.
 #[inline]
 pub fn write(payload_type: u8, out: &mut [u8]) -> usize {
     out[0] = payload_type & !MORE;
     LEN
 }
 
-/// A payload of several, read.
+/// A parsed RED payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Red<'a> {
     headers: &'a [u8],
@@ -31,19 +31,19 @@ pub struct Red<'a> {
     primary_at: usize,
 }
 
-/// A block before the primary one.
+/// A redundant block, before the primary block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedundantBlock<'a> {
-    /// What it carries.
+    /// The payload type.
     pub payload_type: u8,
-    /// How far its media time lies before that of the packet, in units of the RTP clock.
+    /// How much older its RTP timestamp is than that of the packet, in units of the RTP clock.
     pub timestamp_offset: u16,
-    /// Its payload.
+    /// The payload.
     pub data: &'a [u8],
 }
 
 impl<'a> Red<'a> {
-    /// Reads a payload. The primary block has no length of its own: it is what the others leave.
+    /// Parses a payload. The primary block has no length field: it is the remainder after the other blocks.
     #[inline]
     pub fn parse(payload: &'a [u8]) -> Result<Self, WireError> {
         let (mut at, mut redundant) = (0, 0);
@@ -65,17 +65,17 @@ impl<'a> Red<'a> {
         }
     }
 
-    /// What the primary block carries.
+    /// Returns the payload type of the primary block.
     pub fn payload_type(&self) -> u8 {
         self.primary_type
     }
 
-    /// The payload of the primary block.
+    /// Returns the payload of the primary block.
     pub fn primary(&self) -> &'a [u8] {
         &self.data[self.primary_at..]
     }
 
-    /// The blocks before it, in order.
+    /// Returns the redundant blocks in order.
     pub fn redundant(&self) -> impl Iterator<Item = RedundantBlock<'a>> {
         let mut rest = self.data;
         self.headers.chunks_exact(REDUNDANT_LEN).map(move |header| {
@@ -87,7 +87,7 @@ impl<'a> Red<'a> {
     }
 }
 
-/// The low 10 bits of a redundant block's header.
+/// Returns the block length, the low 10 bits of the header of a redundant block.
 fn block_len(header: &[u8]) -> usize {
     be32(header, 0) as usize & 0x3FF
 }
@@ -98,7 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_envelope_with_one_payload() {
+    fn single_block_is_written_and_read() {
         let mut out = [0xEE, 1, 2];
         assert_eq!(write(96, &mut out), LEN);
         let red = Red::parse(&out).unwrap();
@@ -107,9 +107,9 @@ mod tests {
         assert_eq!(Red::parse(&[]), Err(WireError::RedTruncated));
     }
 
-    /// RFC 2198, section 4: a primary block behind one that is redundant, here of 2 bytes, 160 units older.
+    /// The layout of RFC 2198, section 4: a redundant block of 2 bytes, 160 units older, then the primary block.
     #[test]
-    fn a_redundant_block_before_the_primary() {
+    fn redundant_block_is_read_before_the_primary() {
         // F=1 PT=7 | offset 160 = 0b00000010100000 | length 2 = 0b0000000010; F=0 PT=5.
         let bytes = [0x87, 0x02, 0x80, 0x02, 0x05, 10, 11, 20];
         let red = Red::parse(&bytes).unwrap();

@@ -1,7 +1,7 @@
-//! Receiver estimated maximum bitrate (draft-alvestrand-rmcat-remb-03): a rate as `mantissa * 2^exponent` bit/s with
-//! 18 bits of mantissa, and the SSRCs that it bounds together.
+//! Receiver estimated maximum bitrate, REMB (draft-alvestrand-rmcat-remb-03): a rate `mantissa * 2^exponent` in bit/s with 18
+//! bits of mantissa, and the SSRCs whose total it limits.
 //!
-//! Writing cuts the rate down to 18 significant bits: never up, and by less than 2^-17 of it.
+//! Writing truncates the rate to 18 significant bits, an error of less than 2^-17.
 
 use crate::bytes::{be32, put};
 use crate::rtcp::{CompoundWriter, PAYLOAD_FEEDBACK, Rtcp, Ssrcs};
@@ -12,7 +12,7 @@ pub(crate) const FORMAT: u8 = 15;
 const IDENTIFIER: [u8; 4] = *b"REMB";
 const MANTISSA_MAX: u64 = 0x3_FFFF;
 
-/// True when an application-layer feedback message is a REMB.
+/// Returns whether an application-layer feedback message is a REMB.
 pub(crate) fn is_remb(fci: &[u8]) -> bool {
     fci.starts_with(&IDENTIFIER)
 }
@@ -31,7 +31,7 @@ pub(crate) fn read(sender_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireError> 
 }
 
 impl CompoundWriter<'_> {
-    /// Bounds the sum of at most 255 streams by a rate.
+    /// Writes an upper limit for the total rate of at most 255 streams.
     pub fn remb(&mut self, sender_ssrc: u32, rate: Rate, ssrcs: &[u32]) -> Result<(), WriteError> {
         let count = u8::try_from(ssrcs.len()).map_err(|_| WriteError::TooMany)?;
         let bps = rate.as_bps();

@@ -4,28 +4,28 @@ use crate::bytes::{be32, be64, put, records};
 use crate::rtcp::{CompoundWriter, RECEIVER_REPORT, Rtcp, SENDER_REPORT};
 use crate::{WireError, WriteError};
 
-/// What a receiver says about one source since its last report.
+/// The reception statistics of one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportBlock {
-    /// The source.
+    /// The SSRC of the source.
     pub ssrc: u32,
-    /// Packets lost of those expected since the last report, in 1/256.
+    /// The fraction of the packets expected since the last report that were lost, in 1/256.
     pub fraction_lost: u8,
-    /// Packets lost since the start; negative when duplicates outnumber losses. Written saturated to 24 bits.
+    /// Packets lost since the start. Negative if there are more duplicates than losses. The writer saturates it to 24 bits.
     pub cumulative_lost: i32,
-    /// Highest sequence number received: 16 bits of cycles, 16 bits of number.
+    /// The highest sequence number received: 16 bits of cycles, 16 bits of sequence number.
     pub highest_sequence: u32,
     /// Interarrival jitter in units of the RTP clock.
     pub jitter: u32,
-    /// The middle 32 bits of the NTP stamp of the last sender report received; 0 when there was none.
+    /// The middle 32 bits of the NTP timestamp of the last sender report received; 0 if there was none.
     pub last_sr: u32,
-    /// Time from the arrival of that sender report to this report, in 1/65536 s; 0 when there was none.
+    /// The time from the arrival of that sender report to this report, in 1/65536 s; 0 if there was none.
     pub delay_since_last_sr: u32,
 }
 
 records! {
     /// An iterator over report blocks.
-    Blocks, ReportBlock, 24, |b| ReportBlock {
+    ReportBlocks, ReportBlock, 24, |b| ReportBlock {
         ssrc: be32(b, 0),
         fraction_lost: b[4],
         cumulative_lost: (be32(b, 4) << 8) as i32 >> 8, // sign extension of the low 24 bits
@@ -57,13 +57,13 @@ pub(crate) fn read_receiver(count: u8, body: &[u8]) -> Result<Rtcp<'_>, WireErro
     Ok(Rtcp::ReceiverReport { ssrc: u32::from_be_bytes(*ssrc), blocks: read_blocks(count, rest)? })
 }
 
-/// What follows the blocks is a profile's extension, which is ignored.
-fn read_blocks(count: u8, rest: &[u8]) -> Result<Blocks<'_>, WireError> {
-    rest.get(..BLOCK_LEN * usize::from(count)).map(Blocks).ok_or(WireError::ReportTruncated)
+/// Reads the blocks. Profile-specific extensions after them are ignored.
+fn read_blocks(count: u8, rest: &[u8]) -> Result<ReportBlocks<'_>, WireError> {
+    rest.get(..BLOCK_LEN * usize::from(count)).map(ReportBlocks).ok_or(WireError::ReportTruncated)
 }
 
 impl CompoundWriter<'_> {
-    /// A sender report with at most 31 blocks. `ntp` is 32.32 fixed point seconds; the counts are totals since the start.
+    /// Writes a sender report with at most 31 blocks. `ntp` is in 32.32 fixed-point seconds; `packets` and `octets` are totals.
     pub fn sender_report(
         &mut self,
         ssrc: u32,
@@ -81,12 +81,12 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
-    /// A receiver report with at most 31 blocks.
+    /// Writes a receiver report with at most 31 blocks.
     pub fn receiver_report(&mut self, ssrc: u32, blocks: &[ReportBlock]) -> Result<(), WriteError> {
         self.report(RECEIVER_REPORT, ssrc, 0, blocks).map(|_| ())
     }
 
-    /// Writes SSRC and blocks and leaves `gap` bytes between them.
+    /// Writes the SSRC and the blocks, with `gap` bytes between them for the caller to fill.
     fn report(
         &mut self,
         packet_type: u8,

@@ -1,18 +1,17 @@
-//! RTCP: a compound is split into packets, each packet becomes a typed report that borrows its bytes.
+//! RTCP compounds and their packets. Each packet is parsed into a variant of [`Rtcp`] that borrows the bytes.
 //!
-//! RFC 3550, section 6 (common header, compounds, SR, RR, SDES, BYE, APP); RFC 4585, section 6.1 (feedback);
-//! RFC 5506 (reduced size: a compound may begin with any packet). The layout of each report is in its own file.
+//! RFC 3550, section 6 (common header, compounds, SR, RR, SDES, BYE, APP); RFC 4585, section 6.1 (feedback); RFC 5506
+//! (reduced size: a compound may begin with any packet). The format of each packet type is in a file of its own.
 //!
-//! Written by hand, not with `rtcp-types`: that crate counts padding as content (a report block or a NACK may lie in
-//! it), finds a bad transport feedback only while it is read, and allocates to read an SDES and to write reports.
-//! It serves as a second opinion in the tests, beside `rtc-rtcp`.
+//! The crate `rtcp-types` is used only in tests, with `rtc-rtcp`. It reads padding as content, finds a malformed transport
+//! feedback only while iterating, and allocates to read an SDES and to write reports.
 
 use crate::app::{GroupStep, NadaFeedback};
 use crate::bytes::{be16, be32, put, records};
 use crate::ccfb::CongestionFeedback;
 use crate::keyframe::FirEntries;
-use crate::nack::Lost;
-use crate::report::Blocks;
+use crate::nack::LostPackets;
+use crate::report::ReportBlocks;
 use crate::sdes::SdesChunks;
 use crate::twcc::TransportFeedback;
 use crate::xr::XrBlocks;
@@ -22,7 +21,7 @@ use paceline_units::Rate;
 pub(crate) const SENDER_REPORT: u8 = 200;
 pub(crate) const RECEIVER_REPORT: u8 = 201;
 pub(crate) const SOURCE_DESCRIPTION: u8 = 202;
-/// The P bit beside the format in the first byte.
+/// The P bit, next to the format in the first byte.
 pub(crate) const PADDED: u8 = 0x20;
 const GOODBYE: u8 = 203;
 pub(crate) const APPLICATION: u8 = 204;
@@ -30,115 +29,115 @@ pub(crate) const TRANSPORT_FEEDBACK: u8 = 205;
 pub(crate) const PAYLOAD_FEEDBACK: u8 = 206;
 pub(crate) const EXTENDED_REPORT: u8 = 207;
 
-/// One packet of a compound. Iterators in it borrow the packet's bytes and are cheap to copy.
+/// One packet of a compound. The iterators in it borrow the bytes of the packet and are cheap to copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Rtcp<'a> {
-    /// SR: what a sender has sent, and what it has received.
+    /// SR: the statistics of a sender.
     SenderReport {
-        /// The sender.
+        /// The SSRC of the sender.
         ssrc: u32,
-        /// When the report was sent, 32.32 fixed point seconds of the sender's NTP clock; see [`ntp`](crate::ntp).
+        /// The send time, in 32.32 fixed-point seconds of the sender's NTP clock; see [`ntp`](crate::ntp).
         ntp: u64,
-        /// The same moment in units of the stream's RTP clock.
+        /// The same time in units of the RTP clock of the stream.
         rtp_timestamp: u32,
         /// Packets sent since the start.
         packets: u32,
         /// Payload bytes sent since the start.
         octets: u32,
-        /// What the sender itself has received.
-        blocks: Blocks<'a>,
+        /// Reception reports of the sender.
+        blocks: ReportBlocks<'a>,
     },
-    /// RR: what a receiver has received.
+    /// RR: the statistics of a receiver.
     ReceiverReport {
-        /// The receiver.
+        /// The SSRC of the receiver.
         ssrc: u32,
         /// One block for each source.
-        blocks: Blocks<'a>,
+        blocks: ReportBlocks<'a>,
     },
-    /// Names of sources.
+    /// SDES: descriptions of sources.
     Sdes {
         /// One chunk for each source.
         chunks: SdesChunks<'a>,
     },
-    /// Sources that leave.
+    /// BYE: sources that leave.
     Bye {
-        /// Who leaves.
+        /// The sources.
         ssrcs: Ssrcs<'a>,
-        /// Why, if they say.
+        /// The reason, if there is one.
         reason: Option<&'a [u8]>,
     },
-    /// An application's own packet of a name that this crate does not read.
+    /// APP: an application-defined packet with an unknown name.
     App {
-        /// The sender.
+        /// The SSRC of the sender.
         ssrc: u32,
-        /// Five bits that the application may use.
+        /// The subtype, five bits.
         subtype: u8,
-        /// The application's name for the packet.
+        /// The name.
         name: [u8; 4],
-        /// Whole words of the application's own.
+        /// The data, a multiple of 4 bytes.
         data: &'a [u8],
     },
-    /// NADA's feedback (RFC 8698), in an application's packet.
+    /// NADA feedback (RFC 8698), in an APP packet.
     Nada {
-        /// The receiver that reports.
+        /// The SSRC of the receiver.
         ssrc: u32,
-        /// What it reports.
+        /// The feedback.
         feedback: NadaFeedback,
     },
-    /// The step between two groups of packets, in an application's packet.
+    /// The difference between two groups of packets, in an APP packet.
     GroupStep {
-        /// The receiver that reports.
+        /// The SSRC of the receiver.
         ssrc: u32,
-        /// What it reports.
+        /// The difference.
         step: GroupStep,
     },
-    /// Extended report: round-trip times for endpoints that do not send, and more.
+    /// XR: an extended report.
     Xr {
-        /// The sender of the report.
+        /// The SSRC of the sender of the report.
         ssrc: u32,
-        /// Its blocks.
+        /// The blocks.
         blocks: XrBlocks<'a>,
     },
-    /// Receiver estimated maximum bitrate: an upper bound on all media of the transport.
+    /// REMB: the upper limit of the rate that the receiver estimates.
     Remb {
-        /// The receiver that estimates.
+        /// The SSRC of the receiver.
         sender_ssrc: u32,
-        /// The bound.
+        /// The limit of the total rate.
         rate: Rate,
-        /// The streams it bounds together.
+        /// The streams in the total.
         ssrcs: Ssrcs<'a>,
     },
-    /// Generic NACK: packets to send again.
+    /// Generic NACK: a request to resend packets.
     Nack {
-        /// Who asks.
+        /// The SSRC of the requesting receiver.
         sender_ssrc: u32,
         /// The stream that lost packets.
         media_ssrc: u32,
-        /// Sequence numbers of the lost packets, in the order of the packet.
-        lost: Lost<'a>,
+        /// The sequence numbers of the lost packets.
+        lost: LostPackets<'a>,
     },
-    /// Picture loss indication: please send a key frame.
+    /// PLI, picture loss indication: a request for a key frame after loss.
     Pli {
-        /// Who asks.
+        /// The SSRC of the requesting receiver.
         sender_ssrc: u32,
         /// The stream whose picture is lost.
         media_ssrc: u32,
     },
-    /// Full intra request: a key frame is required.
+    /// FIR, full intra request: a request for a key frame.
     Fir {
-        /// Who asks.
+        /// The SSRC of the requesting receiver.
         sender_ssrc: u32,
-        /// Streams and request numbers.
+        /// The streams and the sequence numbers of the requests.
         entries: FirEntries<'a>,
     },
-    /// Transport-wide feedback: which packets arrived, and when.
+    /// Transport-wide feedback: the arrival times of packets.
     TransportFeedback(TransportFeedback<'a>),
-    /// Congestion control feedback: which packets of each stream arrived, when, and how they were marked.
+    /// Congestion control feedback (RFC 8888): the arrival times and ECN marks of packets.
     CongestionFeedback(CongestionFeedback<'a>),
-    /// A packet that this crate does not read.
+    /// Another packet type.
     Other {
-        /// Packet type, 192 to 223.
+        /// The packet type, 192 to 223.
         packet_type: u8,
         /// The five bits after version and padding: a count or a feedback message type.
         format: u8,
@@ -150,17 +149,17 @@ records! {
     Ssrcs, u32, 4, |b| u32::from_be_bytes(*b)
 }
 
-/// A compound whose every packet has been found valid.
+/// A validated compound.
 #[derive(Clone, Copy, Debug)]
 pub struct Compound<'a>(&'a [u8]);
 
 /// An iterator over the packets of a [`Compound`].
 #[derive(Clone, Copy, Debug)]
-pub struct Packets<'a>(&'a [u8]);
+pub struct RtcpPackets<'a>(&'a [u8]);
 
-/// Reads a compound packet (RFC 3550) or a reduced-size one (RFC 5506).
+/// Parses a compound packet (RFC 3550) or a reduced-size one (RFC 5506).
 ///
-/// Every packet is validated before any is handed out, so that a compound with a bad tail has no effect at all.
+/// All packets are validated first, so that a compound with one malformed packet has no effect.
 pub fn parse_compound(bytes: &[u8]) -> Result<Compound<'_>, WireError> {
     let mut rest = bytes;
     loop {
@@ -178,34 +177,34 @@ pub fn parse_compound(bytes: &[u8]) -> Result<Compound<'_>, WireError> {
 
 impl<'a> IntoIterator for Compound<'a> {
     type Item = Rtcp<'a>;
-    type IntoIter = Packets<'a>;
-    fn into_iter(self) -> Packets<'a> {
-        Packets(self.0)
+    type IntoIter = RtcpPackets<'a>;
+    fn into_iter(self) -> RtcpPackets<'a> {
+        RtcpPackets(self.0)
     }
 }
 
-impl<'a> Iterator for Packets<'a> {
+impl<'a> Iterator for RtcpPackets<'a> {
     type Item = Rtcp<'a>;
     fn next(&mut self) -> Option<Rtcp<'a>> {
-        // Validated before: an error here can only mean the end.
+        // Validated before: an error is the end.
         let (packet, rest) = RawPacket::split(self.0).ok()?;
         self.0 = rest;
         packet.read().ok()
     }
 }
 
-/// A packet by its common header.
+/// A packet with its common header parsed.
 #[derive(Clone, Copy)]
 struct RawPacket<'a> {
     packet_type: u8,
     format: u8,
     padded: bool,
-    /// What follows the 4 bytes of the header, without padding.
+    /// The bytes after the header, without padding.
     body: &'a [u8],
 }
 
 impl<'a> RawPacket<'a> {
-    /// Takes the first packet off a compound.
+    /// Splits off the first packet of a compound.
     fn split(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), WireError> {
         let (header, rest) = bytes.split_first_chunk::<4>().ok_or(WireError::RtcpTruncated)?;
         if header[0] >> 6 != 2 {
@@ -219,7 +218,7 @@ impl<'a> RawPacket<'a> {
             Self { packet_type: header[1], format: header[0] & 0x1F, padded: header[0] & PADDED != 0, body };
         if packet.padded {
             let count = usize::from(*body.last().ok_or(WireError::RtcpPadding)?);
-            // RFC 3550, section 6.4.1: a multiple of 4, but senders of transport feedback count its 1 to 3 fill bytes.
+            // A multiple of 4 (RFC 3550, section 6.4.1), except in transport feedback, which has 1 to 3 padding bytes.
             let aligned = count % 4 == 0 || packet.is_transport_feedback();
             if count == 0 || count > body.len() || !aligned {
                 return Err(WireError::RtcpPadding);
@@ -279,10 +278,10 @@ fn read_bye(count: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
     Ok(Rtcp::Bye { ssrcs: Ssrcs(ssrcs), reason })
 }
 
-/// Writes a compound into a caller's buffer, packet after packet.
+/// Writes a compound into a buffer.
 ///
-/// A packet that does not fit leaves the writer as it was, so that the caller can send what it has and try again. The
-/// method of each packet stands in the file of its layout.
+/// If a packet does not fit, the writer is unchanged, so that the caller can send the compound and write the packet to the
+/// next one.
 #[derive(Debug)]
 pub struct CompoundWriter<'a> {
     out: &'a mut [u8],
@@ -290,32 +289,32 @@ pub struct CompoundWriter<'a> {
 }
 
 impl<'a> CompoundWriter<'a> {
-    /// An empty compound at the start of `out`.
+    /// Returns a writer of an empty compound at the start of `out`.
     pub fn new(out: &'a mut [u8]) -> Self {
         Self { out, len: 0 }
     }
 
-    /// The bytes written so far.
+    /// Returns the length of the compound in bytes.
     pub fn finish(self) -> usize {
         self.len
     }
 
-    /// The bytes written so far.
+    /// Returns the bytes written so far.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True before the first packet.
+    /// Returns whether no packet has been written.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes that are left in the buffer.
+    /// Returns the bytes left in the buffer.
     pub(crate) fn free(&self) -> usize {
         self.out.len() - self.len
     }
 
-    /// Writes a common header and returns the body, a multiple of 4 bytes with old content, for the caller to fill.
+    /// Writes a common header. Returns the body, whose length is a multiple of 4 and whose old content the caller overwrites.
     /// `format` may include [`PADDED`].
     pub(crate) fn packet(&mut self, packet_type: u8, format: u8, body_len: usize) -> Result<&mut [u8], WriteError> {
         debug_assert!(body_len.is_multiple_of(4) && format < 64);
@@ -329,7 +328,7 @@ impl<'a> CompoundWriter<'a> {
         Ok(body)
     }
 
-    /// The same for a feedback packet, whose two SSRCs are filled in: returns the FCI.
+    /// Writes the header of a feedback packet and its two SSRCs. Returns the feedback control information (FCI).
     pub(crate) fn feedback(
         &mut self,
         packet_type: u8,

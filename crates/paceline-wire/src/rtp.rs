@@ -1,55 +1,54 @@
-//! The RTP header with the two extension elements that congestion control needs.
+//! The RTP header with the two extension elements for congestion control: abs-send-time and the transport-wide sequence
+//! number, with the names and formats of Chromium.
 //!
-//! RFC 3550, section 5.1 (header); RFC 8285, sections 4.2 and 4.3 (one- and two-byte extension forms); the elements
-//! are abs-send-time and the transport-wide sequence number, both by their Chromium names and layouts.
+//! RFC 3550, section 5.1 (header); RFC 8285, sections 4.2 and 4.3 (one- and two-byte extension forms).
 //!
-//! Written by hand, not with `rtp-types`: that crate reads the padding count from the last byte of the packet, and in
-//! the simulator the payload is only a length, so that byte does not exist; it also leaves extension elements to
-//! its user. It serves as a second opinion in the tests.
+//! The crate `rtp-types` is used only in tests. It reads the padding count from the last byte of the packet, which does not
+//! exist in the simulator, where a payload is only a length; and it does not read extension elements.
 
 use crate::WireError;
 use crate::bytes::{be16, be24, be32};
 use core::ops::Range;
 use paceline_units::{Time, TimeDelta};
 
-/// The ids that negotiation gave to the extension elements; 0 means "not negotiated".
+/// The negotiated ids of the extension elements; 0 means "not negotiated".
 ///
-/// Elements are written in the one-byte form, which has room for ids 1 to 14: an element with another id is left out.
+/// Elements are written in the one-byte form, whose ids are 1 to 14. An element with another id is not written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExtensionIds {
-    /// Id of `http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time`.
+    /// The id of `http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time`.
     pub abs_send_time: u8,
-    /// Id of `http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01`.
+    /// The id of `http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01`.
     pub transport_sequence: u8,
 }
 
-/// A send time as the header carries it: seconds in unsigned 6.18 fixed point, so it wraps every 64 s.
+/// A send time as encoded in the header: seconds in unsigned 6.18 fixed point, which wraps every 64 s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct AbsSendTime(u32);
 
 /// The fields of an RTP header that congestion control reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RtpHeader {
-    /// Last packet of a video frame; first packet after silence for audio.
+    /// Video: the last packet of a frame. Audio: the first packet after silence.
     pub marker: bool,
     /// 0 to 127; higher bits are not written.
     pub payload_type: u8,
-    /// Sequence number of the stream (SSRC); wraps.
+    /// The sequence number of the stream; wraps.
     pub sequence: u16,
-    /// Media time in units of the stream's RTP clock (90 kHz for video); wraps.
+    /// The media time in units of the RTP clock (90 kHz for video); wraps.
     pub timestamp: u32,
-    /// The stream.
+    /// The SSRC of the stream.
     pub ssrc: u32,
-    /// When the packet left the sender, if the element was present.
+    /// The send time, if the element is present.
     pub abs_send_time: Option<AbsSendTime>,
-    /// The packet's number among all packets of the transport, if the element was present; wraps.
+    /// The transport-wide sequence number, if the element is present; wraps.
     pub transport_sequence: Option<u16>,
-    /// The P bit: the last octet of the packet counts the padding octets, itself included.
+    /// The P bit: the last octet of the packet is the number of padding octets, including itself.
     pub padding: bool,
 }
 
 impl Default for ExtensionIds {
-    /// 2 and 3, as Chromium offers.
+    /// Returns the ids 2 and 3, as Chromium offers.
     fn default() -> Self {
         Self { abs_send_time: 2, transport_sequence: 3 }
     }
@@ -57,11 +56,11 @@ impl Default for ExtensionIds {
 
 impl AbsSendTime {
     const MASK: u32 = 0xFF_FFFF;
-    /// 10^9 ns / 2^18 = 1953125 / 512 ns: the unit in nanoseconds, as a fraction in lowest terms.
+    /// The unit in nanoseconds, as a reduced fraction: 10^9 / 2^18 = 1953125 / 512.
     const UNIT_NUMERATOR: i64 = 1_953_125;
     const UNIT_DENOMINATOR: i64 = 512;
 
-    /// The time modulo 64 s, to the nearest 2^-18 s (3.8 us).
+    /// Returns the time modulo 64 s, to the nearest 2^-18 s (3.8 us).
     #[inline]
     pub fn from_time(t: Time) -> Self {
         let ns = t.as_nanos().rem_euclid(64_000_000_000); // below 2^36
@@ -69,24 +68,24 @@ impl AbsSendTime {
         Self(units as u32 & Self::MASK)
     }
 
-    /// From the 24 bits of the element; higher bits are ignored.
+    /// Returns the time of the 24 bits of the element. Higher bits are ignored.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits & Self::MASK)
     }
 
-    /// The 24 bits of the element, in units of 2^-18 s.
+    /// Returns the 24 bits of the element, in units of 2^-18 s.
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// `self - earlier`, on the assumption that they are less than 32 s apart: the result lies in (-32 s, 32 s] and is
-    /// rounded to the nearest nanosecond.
+    /// Returns `self - earlier` to the nearest nanosecond, if the two are at most 32 s apart. The result is in
+    /// (-32 s, 32 s].
     #[inline]
     pub fn since(self, earlier: Self) -> TimeDelta {
         let forward = (self.0.wrapping_sub(earlier.0) & Self::MASK) as i64;
         let units = if forward > 1 << 23 { forward - (1 << 24) } else { forward };
         let n = units * Self::UNIT_NUMERATOR;
-        // To nearest, ties away from zero, so that a.since(b) == -b.since(a).
+        // Ties away from zero, so that a.since(b) == -b.since(a).
         TimeDelta::from_nanos((n + Self::UNIT_DENOMINATOR / 2 - i64::from(n < 0)).div_euclid(Self::UNIT_DENOMINATOR))
     }
 }
@@ -96,14 +95,14 @@ const ONE_BYTE_PROFILE: u16 = 0xBEDE;
 const TWO_BYTE_PROFILE: u16 = 0x1000; // the low 4 bits are "appbits", ignored
 
 impl RtpHeader {
-    /// The longest header that [`write`](Self::write) produces, in bytes: 12 fixed, 4 for the extension block, 8 for
-    /// both elements with their zero padding.
+    /// The maximum length that [`write`](Self::write) returns, in bytes: 12 fixed, 4 for the header of the extension, 8 for
+    /// both elements with padding.
     pub const MAX_LEN: usize = FIXED_LEN + 4 + 8;
 
     /// Writes the header, without CSRCs, and returns its length in bytes. Extension elements take the one-byte form.
     ///
     /// # Panics
-    /// When `out` is shorter than [`MAX_LEN`](Self::MAX_LEN).
+    /// If `out` is shorter than [`MAX_LEN`](Self::MAX_LEN).
     #[inline]
     pub fn write(&self, ids: &ExtensionIds, out: &mut [u8]) -> usize {
         let out: &mut [u8; Self::MAX_LEN] =
@@ -189,8 +188,8 @@ impl RtpHeader {
     }
 }
 
-/// Tells `visit` the id of each element of an extension block and where its data lies; an element's own header has
-/// `FORM` bytes.
+/// Calls `visit` with the id and the data range of each element of an extension block. The header of an element has `FORM`
+/// bytes.
 #[inline]
 fn each_element<const FORM: usize>(block: &[u8], mut visit: impl FnMut(u8, Range<usize>)) -> Result<(), WireError> {
     let mut at = 0;
@@ -202,7 +201,7 @@ fn each_element<const FORM: usize>(block: &[u8], mut visit: impl FnMut(u8, Range
         let (id, len) = if FORM == 1 {
             let id = first >> 4;
             if id == 0 || id == 15 {
-                return Ok(()); // RFC 8285, section 4.2: stop, keep what came before
+                return Ok(()); // RFC 8285, section 4.2: ignore the rest
             }
             (id, usize::from(first & 0x0F) + 1)
         } else {
@@ -218,8 +217,8 @@ fn each_element<const FORM: usize>(block: &[u8], mut visit: impl FnMut(u8, Range
     Ok(())
 }
 
-/// Sets to zero what a sender writes as the packet leaves: send time and transport-wide number. A FEC packet is made
-/// before they are known, so both ends take the packets that it protects without them, as libwebrtc does.
+/// Sets the send time and the transport-wide sequence number to zero. A FEC packet is computed before they are known, so
+/// both endpoints use the protected packets without them, as libwebrtc does.
 pub fn clear_stamps(packet: &mut [u8], ids: &ExtensionIds) -> Result<(), WireError> {
     RtpHeader::parse(packet, ids)?;
     if packet[0] & 0x10 == 0 {
@@ -246,14 +245,14 @@ pub fn clear_stamps(packet: &mut [u8], ids: &ExtensionIds) -> Result<(), WireErr
     Ok(())
 }
 
-/// The number of padding octets at the end of a whole packet whose P bit is set, itself included.
+/// Returns the number of padding octets at the end of a packet whose P bit is set.
 pub fn padding_len(packet: &[u8], payload_offset: usize) -> Result<usize, WireError> {
     let payload = packet.get(payload_offset..).ok_or(WireError::RtpPadding)?;
     let count = usize::from(*payload.last().ok_or(WireError::RtpPadding)?);
     if count == 0 || count > payload.len() { Err(WireError::RtpPadding) } else { Ok(count) }
 }
 
-/// True when a packet on a port shared by RTP and RTCP is RTCP: its second byte is 192 to 223 (RFC 5761, section 4).
+/// Returns whether a packet on a port shared by RTP and RTCP is RTCP: its second byte is 192 to 223 (RFC 5761, section 4).
 #[inline]
 pub fn is_rtcp(bytes: &[u8]) -> bool {
     matches!(bytes.get(1), Some(192..=223))
@@ -271,7 +270,7 @@ mod tests {
     const IDS: ExtensionIds = ExtensionIds { abs_send_time: 2, transport_sequence: 3 };
 
     #[test]
-    fn send_times_round_to_nearest_and_wrap() {
+    fn send_times_are_rounded_and_wrap() {
         // 1193046 / 2^18 s = 4.551109313... s; half a unit either side is 1907 ns.
         let t = Time::from_nanos(4_551_109_314);
         assert_eq!(AbsSendTime::from_time(t).bits(), 0x123456);
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_are_cleared_and_nothing_else() {
+    fn only_send_time_and_transport_sequence_are_cleared() {
         let at_zero = RtpHeader {
             abs_send_time: Some(AbsSendTime::default()),
             transport_sequence: Some(0),
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_must_fit() {
+    fn padding_count_must_fit_the_payload() {
         assert_eq!(padding_len(&[0, 0, 7, 0, 2], 2), Ok(2));
         assert_eq!(padding_len(&[0, 0, 0, 0, 3], 2), Ok(3), "nothing but padding");
         for (packet, offset) in [(&[0u8, 0, 0, 0, 4][..], 2), (&[0, 0, 0], 2), (&[0, 0], 2), (&[0], 2)] {
@@ -326,14 +325,14 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_type_cannot_set_the_marker() {
+    fn payload_type_does_not_set_the_marker() {
         let mut out = [0; RtpHeader::MAX_LEN];
         RtpHeader { payload_type: 0xE0, ..RtpHeader::default() }.write(&IDS, &mut out);
         assert_eq!(out[1], 0x60);
     }
 
     #[test]
-    fn demultiplexing_follows_the_second_byte() {
+    fn second_byte_tells_rtcp_from_rtp() {
         assert!(is_rtcp(&[0x80, 192]) && is_rtcp(&[0x80, 223]));
         assert!(!is_rtcp(&[0x80, 191]) && !is_rtcp(&[0x80, 224]) && !is_rtcp(&[0x80]));
     }
@@ -350,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn extension_rules() {
+    fn both_extension_forms_are_read() {
         let read = |csrcs, profile, elements: &[u8]| {
             RtpHeader::parse(&with_block(csrcs, profile, elements), &IDS)
                 .map(|(h, offset)| (h.abs_send_time.map(AbsSendTime::bits), h.transport_sequence, offset))
@@ -377,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_do_not_fit_are_left_out() {
+    fn elements_with_invalid_ids_are_not_written() {
         let h = RtpHeader { abs_send_time: Some(AbsSendTime(1)), transport_sequence: Some(9), ..RtpHeader::default() };
         let mut out = [0; RtpHeader::MAX_LEN];
         for id in [0, 15, 255] {
@@ -422,7 +421,7 @@ mod tests {
             for cut in 0..len {
                 prop_assert_eq!(RtpHeader::parse(&out[..cut], &ids), Err(WireError::RtpTruncated));
             }
-            // A second opinion, which wants a payload that ends with the padding count.
+            // `rtp-types` requires a payload that ends with the padding count.
             let mut packet = out[..len].to_vec();
             packet.extend([0xAA, 1]);
             let other = rtp_types::RtpPacket::parse(&packet).unwrap();

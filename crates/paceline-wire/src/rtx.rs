@@ -2,30 +2,29 @@
 
 use crate::WireError;
 
-/// Bytes that the original sequence number adds to a payload.
+/// The bytes that the original sequence number adds to a payload.
 pub const LEN: usize = 2;
 
-/// Writes the original sequence number at the start of the payload; returns [`LEN`].
+/// Writes the original sequence number at the start of the payload. Returns [`LEN`].
 ///
 /// # Panics
-/// When `out` is shorter than [`LEN`].
+/// If `out` is shorter than [`LEN`].
 #[inline]
 pub fn write(original_sequence: u16, out: &mut [u8]) -> usize {
     out[..LEN].copy_from_slice(&original_sequence.to_be_bytes());
     LEN
 }
 
-/// The original sequence number at the start of an RTX payload; the original payload follows at [`LEN`].
+/// Returns the original sequence number at the start of an RTX payload. The original payload follows at [`LEN`].
 #[inline]
 pub fn read(payload: &[u8]) -> Result<u16, WireError> {
     payload.first_chunk().map(|&b| u16::from_be_bytes(b)).ok_or(WireError::RtxTruncated)
 }
 
-/// Makes the header of a retransmission the original packet's again; extension elements stay those of the
-/// retransmission.
+/// Changes the header of a retransmission to that of the original packet. The extension elements are unchanged.
 ///
 /// # Panics
-/// When there is no whole fixed header.
+/// If `header` is shorter than the fixed header of 12 bytes.
 pub fn restore_header(header: &mut [u8], payload_type: u8, original_sequence: u16, ssrc: u32) {
     header[1] = header[1] & 0x80 | payload_type & 0x7F;
     header[2..4].copy_from_slice(&original_sequence.to_be_bytes());
@@ -38,7 +37,7 @@ mod tests {
     use crate::{ExtensionIds, RtpHeader};
 
     #[test]
-    fn a_header_is_the_original_again() {
+    fn original_header_is_restored() {
         let ids = ExtensionIds::default();
         let original =
             RtpHeader { marker: true, payload_type: 96, sequence: 7, ssrc: 9, timestamp: 5, ..Default::default() };
@@ -51,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways() {
+    fn original_sequence_number_is_written_and_read() {
         let mut out = [0; 4];
         assert_eq!(write(0x1234, &mut out), 2);
         assert_eq!(out, [0x12, 0x34, 0, 0]);

@@ -1,15 +1,15 @@
-//! Source descriptions (RFC 3550, section 6.5), of which only the canonical name matters here.
+//! Source descriptions, SDES (RFC 3550, section 6.5). Only the canonical name is read.
 
 use crate::bytes::put;
 use crate::rtcp::{CompoundWriter, Rtcp, SOURCE_DESCRIPTION};
 use crate::{WireError, WriteError};
 
-/// What one source says about itself.
+/// The description of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SdesChunk<'a> {
-    /// The source.
+    /// The SSRC of the source.
     pub ssrc: u32,
-    /// Its canonical name, UTF-8 by the RFC but not checked; the same for all streams of an endpoint.
+    /// The canonical name, which is the same for all streams of an endpoint. It should be UTF-8, but is not checked.
     pub cname: Option<&'a [u8]>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Iterator for SdesChunks<'a> {
     }
 }
 
-/// Takes a chunk off the front: SSRC, items, and 1 to 4 zero bytes up to the next 32-bit boundary.
+/// Splits off a chunk: SSRC, items, and 1 to 4 zero bytes up to the next 32-bit boundary.
 fn split_chunk(bytes: &[u8]) -> Option<(SdesChunk<'_>, &[u8])> {
     let (&ssrc, _) = bytes.split_first_chunk()?;
     let mut chunk = SdesChunk { ssrc: u32::from_be_bytes(ssrc), cname: None };
@@ -57,7 +57,7 @@ fn split_chunk(bytes: &[u8]) -> Option<(SdesChunk<'_>, &[u8])> {
 }
 
 impl CompoundWriter<'_> {
-    /// A source description with the canonical name (at most 255 bytes) of one source.
+    /// Writes a source description with the canonical name (at most 255 bytes) of one source.
     pub fn sdes_cname(&mut self, ssrc: u32, cname: &str) -> Result<(), WriteError> {
         let len = u8::try_from(cname.len()).map_err(|_| WriteError::TooMany)?;
         let end = 4 + 2 + cname.len();

@@ -1,19 +1,19 @@
-//! Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): a status for each packet of the
-//! transport from a base sequence number on, and a time delta for each that arrived.
+//! Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): a status for each packet of the transport
+//! from a base sequence number on, and a time delta for each packet that arrived.
 //!
-//! Times are ticks of 250 us on the receiver's clock. The reference time is a multiple of 256 ticks (64 ms) in a signed
-//! 24-bit field; the first delta counts from it, each other from the arrival before. Ticks therefore mean something
-//! modulo 2^32 only (12.4 days): [`unwrap_ticks`] puts them beside a known time.
+//! Times are in ticks of 250 us on the receiver's clock. The reference time is a signed 24-bit multiple of 256 ticks (64 ms).
+//! The first delta is relative to it, each other delta to the arrival before. Ticks are therefore known modulo 2^32 (12.4
+//! days); [`unwrap_ticks`] extends them near a known time.
 //!
-//! Statuses are coded in 16-bit chunks, as libwebrtc and pion do: symbols are held back until no single chunk could
-//! hold them all (a run while they are equal, 14 of one bit while none is large, 7 of two bits), then the run, the 14,
-//! or the first 7 are written.
+//! Statuses are encoded in 16-bit chunks, as in libwebrtc and pion. The writer keeps symbols while one chunk can hold all of
+//! them: a run of equal symbols, 14 one-bit symbols (no large delta), or 7 two-bit symbols. Then it writes the run, the 14
+//! symbols, or the first 7.
 //!
-//! One difference remains: arrivals come here as whole ticks, while libwebrtc rounds down to 64 ms first and to ticks
-//! after, so that just before a multiple of 64 ms its reference time can be one lower and its first delta 64 ms.
+//! There is one difference: arrivals are whole ticks here. libwebrtc first rounds to 64 ms and then to ticks, so just before
+//! a multiple of 64 ms its reference time may be one lower and its first delta 64 ms.
 //!
-//! Reading is as strict as libwebrtc (no statuses, or the reserved symbol, is an error), and stricter in one point:
-//! missing deltas are an error, not a report without times, which version 1 of the extension does not have.
+//! The reader is as strict as libwebrtc (a status count of zero or the reserved symbol is an error). It is stricter in one
+//! point: missing deltas are an error, because version 1 of the extension has no reports without times.
 
 use crate::bytes::{be16, be24, put};
 use crate::rtcp::{CompoundWriter, PADDED, TRANSPORT_FEEDBACK};
@@ -21,7 +21,7 @@ use crate::{WireError, WriteError};
 use paceline_units::TimeDelta;
 
 /// The unit of arrival times: 250 us.
-pub const TICK: TimeDelta = TimeDelta::from_micros(250);
+pub const TWCC_TICK: TimeDelta = TimeDelta::from_micros(250);
 
 const TICKS_PER_REFERENCE: i64 = 256;
 const FIXED_LEN: usize = 8;
@@ -30,25 +30,25 @@ const MAX_STATUSES: usize = u16::MAX as usize;
 /// A report on consecutive packets of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportFeedback<'a> {
-    /// Who reports.
+    /// The SSRC of the reporting receiver.
     pub sender_ssrc: u32,
-    /// A stream of the transport, any of them.
+    /// The SSRC of any stream of the transport.
     pub media_ssrc: u32,
-    /// Transport-wide sequence number of the first status; may go back after reordering.
+    /// The transport-wide sequence number of the first status. After reordering it may be lower than before.
     pub base_sequence: u16,
-    /// How many packets have a status.
+    /// The number of packets with a status.
     pub status_count: u16,
-    /// The receiver's clock in units of 64 ms, 24 bits with sign.
+    /// The time on the receiver's clock in units of 64 ms, a signed 24-bit number.
     pub reference_time: i32,
-    /// One more than in the report before, modulo 256: a gap means that feedback was lost.
+    /// A counter of reports, modulo 256. A gap means that feedback was lost.
     pub feedback_count: u8,
     chunks: &'a [u8],
     deltas: &'a [u8],
 }
 
-/// An iterator over the statuses of a report: sequence number, and arrival in ticks of 250 us; `None` is "not received".
+/// An iterator over the statuses of a report: the sequence number, and the arrival in ticks of 250 us or `None` if not received.
 #[derive(Clone, Copy, Debug)]
-pub struct Statuses<'a> {
+pub struct PacketStatuses<'a> {
     chunks: &'a [u8],
     deltas: &'a [u8],
     chunk: Chunk,
@@ -57,7 +57,7 @@ pub struct Statuses<'a> {
     ticks: i64,
 }
 
-/// Ticks that equal `ticks` modulo 2^32 and lie nearest to `previous`.
+/// Returns the number that equals `ticks` modulo 2^32 and is nearest to `previous`.
 pub const fn unwrap_ticks(previous: i64, ticks: i64) -> i64 {
     previous.wrapping_add(ticks.wrapping_sub(previous) as i32 as i64)
 }
@@ -65,9 +65,9 @@ pub const fn unwrap_ticks(previous: i64, ticks: i64) -> i64 {
 impl<'a> TransportFeedback<'a> {
     pub(crate) const FORMAT: u8 = 15;
 
-    /// The status of each packet, in sequence order.
-    pub fn packets(&self) -> Statuses<'a> {
-        Statuses {
+    /// Returns the status of each packet, in sequence order.
+    pub fn packets(&self) -> PacketStatuses<'a> {
+        PacketStatuses {
             chunks: self.chunks,
             deltas: self.deltas,
             chunk: Chunk::default(),
@@ -104,7 +104,7 @@ impl<'a> TransportFeedback<'a> {
     }
 }
 
-impl Iterator for Statuses<'_> {
+impl Iterator for PacketStatuses<'_> {
     type Item = (u16, Option<i64>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -142,9 +142,9 @@ impl Iterator for Statuses<'_> {
         (usize::from(self.left), Some(usize::from(self.left)))
     }
 }
-impl ExactSizeIterator for Statuses<'_> {}
+impl ExactSizeIterator for PacketStatuses<'_> {}
 
-// Status symbols; each is also the length of its delta in bytes, but for the reserved 3.
+// Status symbols. Each is also the length of its delta in bytes, except the reserved 3.
 const MISSING: u8 = 0;
 const SMALL: u8 = 1; // unsigned 8 bits: 0 to 63.75 ms
 const LARGE: u8 = 2; // signed 16 bits: -8192 to 8191.75 ms
@@ -152,11 +152,11 @@ const LARGE: u8 = 2; // signed 16 bits: -8192 to 8191.75 ms
 /// A status chunk being read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chunk {
-    /// Statuses that are left.
+    /// The remaining statuses.
     len: u16,
-    /// Bits of a symbol; 0 for a run, which repeats the symbol in `bits`.
+    /// The bits of a symbol; 0 for a run, which repeats the symbol in `bits`.
     width: u16,
-    /// The symbols that are left, the last one lowest.
+    /// The remaining symbols; the last one has the lowest bits.
     bits: u16,
 }
 
@@ -169,7 +169,7 @@ impl Chunk {
         }
     }
 
-    /// Only the first `n` symbols.
+    /// Returns the chunk with the first `n` symbols.
     fn first(self, n: u16) -> Self {
         let surplus = self.len.saturating_sub(n);
         Self { len: self.len - surplus, bits: self.bits >> (surplus * self.width).min(15), ..self }
@@ -181,7 +181,7 @@ impl Chunk {
         ((self.bits >> (self.len * self.width)) & mask) as u8
     }
 
-    /// Bytes of delta for all symbols; `None` with a reserved symbol among them.
+    /// Returns the bytes of the deltas of all symbols; `None` if one is the reserved symbol.
     fn delta_len(self) -> Option<usize> {
         let ones = |bits: u16| bits.count_ones() as usize;
         match self.width {
@@ -196,10 +196,10 @@ impl Chunk {
     }
 }
 
-/// Symbols held back until they must become a chunk (libwebrtc `TransportFeedback::LastChunk`).
+/// Symbols that are not written yet (libwebrtc `TransportFeedback::LastChunk`).
 #[derive(Clone, Copy)]
 struct Pending {
-    /// The first 14; more only in a run.
+    /// The first 14 symbols. There are more only in a run.
     symbols: [u8; 14],
     len: u16,
     same: bool,
@@ -209,7 +209,7 @@ struct Pending {
 impl Pending {
     const EMPTY: Self = Self { symbols: [0; 14], len: 0, same: true, large: false };
 
-    /// Takes a symbol; returns the chunk that has to be written first, if one has.
+    /// Adds a symbol. If the symbols before it must be written first, returns their chunk.
     #[inline]
     fn push(&mut self, symbol: u8) -> Option<u16> {
         let room = self.len < 7
@@ -243,7 +243,7 @@ impl Pending {
         Self { len: 7, ..all }.two_bit()
     }
 
-    /// The last chunk.
+    /// Returns the last chunk.
     fn finish(self) -> u16 {
         match self.len {
             _ if self.same => self.run(),
@@ -266,7 +266,7 @@ impl Pending {
     }
 }
 
-/// Symbol and delta of each packet from a reference on; ends before the first packet whose delta is too large.
+/// An iterator over symbol and delta of each packet. It ends before the first packet whose delta is too large.
 #[derive(Clone)]
 struct Deltas<'a> {
     arrivals: core::slice::Iter<'a, Option<i64>>,
@@ -287,13 +287,15 @@ impl Iterator for Deltas<'_> {
 }
 
 impl CompoundWriter<'_> {
-    /// Reports on the packets from `base_sequence` on: for each the arrival in ticks of 250 us on the receiver's clock, or
-    /// `None` if it has not come. The reference time is the first arrival, rounded down to 64 ms.
+    /// Writes a report about the packets from `base_sequence` on. An arrival is in ticks of 250 us on the receiver's clock, or
+    /// `None` if the packet was not received. The reference time is the first arrival, rounded down to 64 ms.
     ///
-    /// Returns how many packets the report covers. It ends early before a packet whose delta does not fit 16 bits (then
-    /// with the last received packet before it), and where the buffer is full: the caller reports the rest, from
-    /// `base_sequence` plus that number on, in a new report with the next count. [`WriteError::Empty`]: no packet has come,
-    /// so there is no time to report from. [`WriteError::BufferFull`]: not even the first arrival fits.
+    /// Returns how many packets the report covers. It ends early if the buffer is full, or if a delta needs more than 16 bits
+    /// (then after the last received packet before it). The caller writes the other packets, from `base_sequence` plus the
+    /// returned number on, to a new report with the next count.
+    ///
+    /// Returns [`WriteError::Empty`] if no packet was received, and [`WriteError::BufferFull`] if the first arrival does not
+    /// fit.
     pub fn transport_feedback(
         &mut self,
         sender_ssrc: u32,
@@ -307,7 +309,7 @@ impl CompoundWriter<'_> {
         let reference = first.div_euclid(TICKS_PER_REFERENCE);
         let deltas = Deltas { arrivals: arrivals.iter(), last: reference * TICKS_PER_REFERENCE };
 
-        // What fits in the rest of the buffer, up to its last whole word.
+        // Whole 32-bit words.
         let room = (self.free() & !3).saturating_sub(4 + 8);
         let mut pending = Pending::EMPTY;
         let mut next = Extent { statuses: 0, chunks: 1, delta_len: 0 };
@@ -363,7 +365,7 @@ impl CompoundWriter<'_> {
     }
 }
 
-/// The size of a report, without the common header and the SSRCs.
+/// The size of a report without the common header and the SSRCs.
 #[derive(Clone, Copy)]
 struct Extent {
     statuses: usize,

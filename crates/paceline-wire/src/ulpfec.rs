@@ -1,25 +1,25 @@
-//! Forward error correction by parity (RFC 5109): a FEC packet is the exclusive or of the media packets that its mask
-//! names, so any one of them follows from the others.
+//! Forward error correction by parity, ULPFEC (RFC 5109). A FEC packet is the exclusive or of the media packets in its mask,
+//! so that any one of them can be recovered from the others.
 //!
 //! ```text
 //!  E L P X CC   M PT rec   SN base          TS rec           length rec       protection len   mask
 //! |. . . . ....|. .......|................|................|................|................|16 or 48 bits| parity
 //! ```
 //!
-//! One level: a packet is protected as far as the protection length says, which here is the longest packet's. P, X, CC,
-//! M, PT, timestamp and length are the exclusive or of the packets' own (sections 7.3 and 8.1), the parity that of what
-//! stands behind their fixed headers (section 8.2). Higher levels are left unread; a packet that level 0 covers only in
-//! part is not restored.
+//! There is one protection level. A packet is protected up to the protection length, which is the length of the longest
+//! packet. P, X, CC, M, PT, timestamp and length are the exclusive or of those of the packets (sections 7.3 and 8.1). The
+//! parity is the exclusive or of the bytes after the fixed headers (section 8.2). Higher levels are ignored, and a packet that
+//! level 0 protects only in part is not recovered.
 //!
-//! Bytes may be fewer than a packet's length: those that are not there count as zeros, as in the simulator, whose
-//! payloads are lengths. On a real path all are there.
+//! Functions take the length of a packet in addition to its bytes. Missing bytes count as zeros: in the simulator a payload
+//! is only a length. On a real path all bytes exist.
 
 use crate::bytes::{be16, put};
 use crate::{WireError, WriteError};
 
-/// Most packets that a mask may span.
+/// The maximum span of a mask in packets.
 pub const SPAN: u16 = 48;
-/// The longest header that is written before the parity.
+/// The maximum length of the headers before the parity.
 pub const MAX_HEADER_LEN: usize = FEC_HEADER_LEN + 8;
 
 const FEC_HEADER_LEN: usize = 10;
@@ -28,21 +28,21 @@ const LONG_MASK: u8 = 0x40; // L
 const RECOVERED: u8 = 0x3F; // P, X and CC of the first octet
 const SHORT_SPAN: u32 = 16;
 
-/// The packets that a FEC packet protects: a first sequence number and a bit for each packet from there on.
+/// The packets that a FEC packet protects: a base sequence number and a bit for each packet from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Protects {
+pub struct FecMask {
     base: u16,
     /// Bit `i` stands for `base + i`; bits from [`SPAN`] on are 0.
     mask: u64,
 }
 
-impl Protects {
-    /// Just this packet. Those that are added lie above it.
+impl FecMask {
+    /// Returns the mask of this packet. Packets that are added later must be after it.
     pub fn from_first(base: u16) -> Self {
         Self { base, mask: 1 }
     }
 
-    /// This packet too. Answers false if it is out of reach.
+    /// Adds a packet. Returns false if it is outside the span.
     pub fn add(&mut self, sequence: u16) -> bool {
         let index = sequence.wrapping_sub(self.base);
         if index < SPAN {
@@ -51,18 +51,18 @@ impl Protects {
         index < SPAN
     }
 
-    /// The first sequence number that the mask can name.
+    /// Returns the base sequence number.
     pub fn base(&self) -> u16 {
         self.base
     }
 
-    /// How far each packet lies above the base, in order.
+    /// Returns the offset of each packet from the base, in order.
     pub fn offsets(&self) -> impl Iterator<Item = u16> + use<> {
         let mask = self.mask;
         (0..SPAN).filter(move |i| mask >> i & 1 == 1)
     }
 
-    /// Bytes of FEC header and level header with this mask.
+    /// Returns the bytes of FEC header and level header with this mask.
     pub fn header_len(&self) -> usize {
         FEC_HEADER_LEN + if self.is_long() { 8 } else { 4 }
     }
@@ -72,17 +72,17 @@ impl Protects {
     }
 }
 
-/// Makes a FEC packet: the payload of one, without the envelope around it.
+/// Writes a FEC packet, which is the payload of a RED block.
 #[derive(Debug)]
 pub struct FecWriter<'a> {
-    protects: Protects,
+    protects: FecMask,
     header: &'a mut [u8],
     parity: Parity<'a>,
 }
 
 impl<'a> FecWriter<'a> {
-    /// Begins a FEC packet in `out`, which is to be given the packets that it protects.
-    pub fn new(protects: Protects, out: &'a mut [u8]) -> Result<Self, WriteError> {
+    /// Begins a FEC packet in `out`. The caller adds each protected packet.
+    pub fn new(protects: FecMask, out: &'a mut [u8]) -> Result<Self, WriteError> {
         if out.len() < protects.header_len() {
             return Err(WriteError::BufferFull);
         }
@@ -90,13 +90,12 @@ impl<'a> FecWriter<'a> {
         Ok(Self { protects, header, parity: Parity::new(body) })
     }
 
-    /// One of the packets, RTP header included, and its length if not all of its bytes are there.
+    /// Adds a protected packet with its RTP header. `len` is its length with missing bytes.
     pub fn add(&mut self, packet: &[u8], len: usize) -> Result<(), WriteError> {
         self.parity.add(packet, len).map_err(|_| WriteError::BufferFull)
     }
 
-    /// Writes the headers. Answers how many bytes were written, and how long the FEC packet is with those that are not
-    /// there.
+    /// Writes the headers. Returns the number of bytes written, and the length of the FEC packet with missing bytes.
     pub fn finish(self) -> (usize, usize) {
         let Self { protects, header, parity } = self;
         let mask = protects.mask.reverse_bits();
@@ -113,24 +112,24 @@ impl<'a> FecWriter<'a> {
     }
 }
 
-/// A FEC packet, read.
+/// A parsed FEC packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FecPacket<'a> {
-    protects: Protects,
+    protects: FecMask,
     protection_len: usize,
     fields: [u8; FEC_HEADER_LEN],
     parity: &'a [u8],
 }
 
 impl<'a> FecPacket<'a> {
-    /// Reads the payload of a FEC packet, of this length if not all of its bytes are there.
+    /// Parses a FEC packet. `len` is its length with missing bytes.
     pub fn parse(payload: &'a [u8], len: usize) -> Result<Self, WireError> {
         let (fields, level) = payload.split_first_chunk::<FEC_HEADER_LEN>().ok_or(WireError::FecTruncated)?;
         let mask_len = if fields[0] & LONG_MASK != 0 { 6 } else { 2 };
         let (level, parity) = level.split_at_checked(2 + mask_len).ok_or(WireError::FecTruncated)?;
         let mut mask = [0; 8];
         mask[..mask_len].copy_from_slice(&level[2..]);
-        let protects = Protects { base: be16(fields, 2), mask: u64::from_be_bytes(mask).reverse_bits() };
+        let protects = FecMask { base: be16(fields, 2), mask: u64::from_be_bytes(mask).reverse_bits() };
         let protection_len = be16(level, 0) as usize;
         if protects.mask == 0 {
             return Err(WireError::FecEmpty);
@@ -142,12 +141,12 @@ impl<'a> FecPacket<'a> {
         Ok(Self { protects, protection_len, fields: *fields, parity })
     }
 
-    /// What it protects.
-    pub fn protects(&self) -> Protects {
+    /// Returns the protected packets.
+    pub fn protects(&self) -> FecMask {
         self.protects
     }
 
-    /// Begins to restore a packet into `out`; is to be given all the others that this one protects.
+    /// Begins to recover a packet into `out`. The caller adds all other protected packets.
     pub fn recovery<'b>(&self, out: &'b mut [u8]) -> Result<FecRecovery<'b>, WireError> {
         let (header, body) = out.split_at_mut_checked(RTP_FIXED_LEN).ok_or(WireError::FecRecovery)?;
         let mut parity = Parity::new(body);
@@ -157,7 +156,7 @@ impl<'a> FecPacket<'a> {
     }
 }
 
-/// Restores one packet (RFC 5109, section 9).
+/// Recovers one packet (RFC 5109, section 9).
 #[derive(Debug)]
 pub struct FecRecovery<'a> {
     header: &'a mut [u8],
@@ -166,13 +165,14 @@ pub struct FecRecovery<'a> {
 }
 
 impl FecRecovery<'_> {
-    /// One of the other packets, RTP header included, and its length if not all of its bytes are there.
+    /// Adds another protected packet with its RTP header. `len` is its length with missing bytes.
     pub fn add(&mut self, packet: &[u8], len: usize) -> Result<(), WireError> {
         self.parity.add(packet, len)
     }
 
-    /// Writes the header. Answers how many bytes of the packet were written, and how long it is with those that are not
-    /// there. Fails if what was given cannot have been what the FEC packet protects.
+    /// Writes the header. Returns the number of bytes written, and the length of the packet with missing bytes.
+    ///
+    /// Returns an error if the added packets cannot be those that the FEC packet protects.
     pub fn finish(self, sequence: u16, ssrc: u32) -> Result<(usize, usize), WireError> {
         let Self { header, parity, protection_len } = self;
         let body = be16(&parity.fields, 8) as usize;
@@ -187,15 +187,15 @@ impl FecRecovery<'_> {
     }
 }
 
-/// The exclusive or of packets: of the first 64 bits of their headers and their length behind the fixed header (section
-/// 8.1), and of what stands there (section 8.2).
+/// The exclusive or of packets: of the first 64 bits of their headers and their length after the fixed header (section 8.1),
+/// and of the bytes after the fixed header (section 8.2).
 #[derive(Debug)]
 struct Parity<'a> {
     fields: [u8; FEC_HEADER_LEN],
     body: &'a mut [u8],
-    /// Bytes of `body` that some packet reached.
+    /// The bytes of `body` that a packet has reached.
     filled: usize,
-    /// The longest packet's length behind its fixed header.
+    /// The length of the longest packet after its fixed header.
     longest: usize,
 }
 
@@ -242,7 +242,7 @@ mod tests {
         payloads.iter().enumerate().map(one).collect()
     }
 
-    fn fec_of(protects: Protects, packets: &[&[u8]]) -> Vec<u8> {
+    fn fec_of(protects: FecMask, packets: &[&[u8]]) -> Vec<u8> {
         let mut out = vec![0xEE; 2000];
         let mut writer = FecWriter::new(protects, &mut out).unwrap();
         packets.iter().for_each(|p| writer.add(p, p.len()).unwrap());
@@ -272,7 +272,7 @@ mod tests {
         };
         let media = packets(8, &[of(1, 11, 3, 200), of(0, 18, 5, 140), of(1, 11, 7, 100), of(0, 18, 9, 340)]);
         let media: Vec<&[u8]> = media.iter().map(Vec::as_slice).collect();
-        let mut protects = Protects::from_first(8);
+        let mut protects = FecMask::from_first(8);
         assert!((9..=11).all(|s| protects.add(s)));
         let fec = fec_of(protects, &media);
         assert_eq!(fec.len(), 14 + 340);
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn masks_reach_48_packets_across_the_wrap() {
-        let mut protects = Protects::from_first(65_530);
+        let mut protects = FecMask::from_first(65_530);
         assert!(protects.add(65_530u16.wrapping_add(15)));
         assert_eq!(protects.header_len(), 14);
         assert!(protects.add(65_530u16.wrapping_add(47)) && !protects.add(65_530u16.wrapping_add(48)));
@@ -303,9 +303,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_contradicts_itself_is_refused() {
+    fn truncated_and_inconsistent_packets_are_errors() {
         let media = packets(1, &[(96, 1, vec![1; 5]), (96, 1, vec![2; 9])]);
-        let mut protects = Protects::from_first(1);
+        let mut protects = FecMask::from_first(1);
         protects.add(2);
         let fec = fec_of(protects, &[&media[0], &media[1]]);
         for cut in 0..fec.len() {
@@ -325,12 +325,12 @@ mod tests {
         assert!(FecWriter::new(protects, &mut [0; 13]).is_err());
     }
 
-    /// Only the first bytes exist, as in the simulator: what is restored has them, and the length of the whole.
+    /// In the simulator only the first bytes of a packet exist.
     #[test]
-    fn bytes_that_are_not_there_are_zeros() {
+    fn missing_bytes_are_zeros() {
         let media = packets(1, &[(96, 1, vec![1; 5]), (0xE0, 2, vec![2; 7])]);
         let mut out = [0; 64];
-        let mut protects = Protects::from_first(1);
+        let mut protects = FecMask::from_first(1);
         protects.add(2);
         let mut writer = FecWriter::new(protects, &mut out).unwrap();
         writer.add(&media[0], 1000).unwrap();
@@ -346,9 +346,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is protected, any one packet under a mask comes back byte for byte.
+        /// Any packets under any mask.
         #[test]
-        fn any_single_loss_is_restored(
+        fn any_single_loss_is_recovered(
             first in any::<u16>(),
             payloads in vec((any::<u8>(), any::<u32>(), vec(any::<u8>(), 0..1200)), 1..48),
             chosen in any::<u64>(),
@@ -356,7 +356,7 @@ mod tests {
         ) {
             let media = packets(first, &payloads);
             let chosen: Vec<usize> = (0..media.len()).filter(|n| *n == 0 || chosen >> n & 1 == 1).collect();
-            let mut protects = Protects::from_first(first);
+            let mut protects = FecMask::from_first(first);
             prop_assert!(chosen.iter().all(|n| protects.add(first.wrapping_add(*n as u16))));
             prop_assert!(protects.offsets().eq(chosen.iter().map(|n| *n as u16)));
             let under: Vec<&[u8]> = chosen.iter().map(|n| &media[*n][..]).collect();

@@ -1,20 +1,19 @@
-//! The VP8 payload descriptor (RFC 7741, section 4.2) and the one bit of the frame header that matters here.
+//! The VP8 payload descriptor (RFC 7741, section 4.2), and the key frame bit of the payload header.
 //!
-//! Written in one form: extended, with a 15-bit picture id, and nothing else. The first packet of a frame carries the
-//! first octet of the VP8 payload header as well (section 4.3), whose bit 0 says whether the frame is a key frame.
-//! Read in every form the RFC allows.
+//! The writer uses one form: extended, with a 15-bit picture id only. In the first packet of a frame it adds the first octet
+//! of the VP8 payload header (section 4.3), whose bit 0 is zero in a key frame. The reader accepts every form of the RFC.
 
 use crate::WireError;
 use crate::bytes::be16;
 
-/// What a packet says about the VP8 frame it carries a part of.
+/// The information about a VP8 frame in one of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Vp8Descriptor {
-    /// The packet begins a frame (S = 1 and partition 0).
+    /// Whether the packet begins a frame (S = 1 and partition 0).
     pub start: bool,
-    /// The frame's number, 15 bits, wraps; 0 when a general descriptor carries none.
+    /// The picture id, 15 bits; wraps. It is 0 if the descriptor has none.
     pub picture_id: u16,
-    /// The frame is a key frame; meaningful only with `start`, false without.
+    /// Whether the frame is a key frame. It is false unless `start` is true.
     pub key: bool,
 }
 
@@ -29,13 +28,13 @@ const SHOW_FRAME: u8 = 0x10; // H of the payload header
 const INTER_FRAME: u8 = 0x01; // P of the payload header: 0 means key frame
 
 impl Vp8Descriptor {
-    /// The longest output of [`write`](Self::write), in bytes: 5 at the start of a frame, 4 elsewhere.
+    /// The maximum length that [`write`](Self::write) returns, in bytes: 5 at the start of a frame, 4 otherwise.
     pub const MAX_LEN: usize = 5;
 
     /// Writes the descriptor and returns its length in bytes.
     ///
     /// # Panics
-    /// When `out` is shorter than [`MAX_LEN`](Self::MAX_LEN).
+    /// If `out` is shorter than [`MAX_LEN`](Self::MAX_LEN).
     #[inline]
     pub fn write(&self, out: &mut [u8]) -> usize {
         let id = (self.picture_id & 0x7FFF).to_be_bytes();
@@ -45,7 +44,7 @@ impl Vp8Descriptor {
         if self.start { 5 } else { 4 }
     }
 
-    /// Reads the descriptor at the start of a payload.
+    /// Parses the descriptor at the start of a payload.
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
         let octet = |at: usize| bytes.get(at).copied().ok_or(WireError::Vp8Truncated);
         let first = octet(0)?;
@@ -79,7 +78,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn general_descriptors() {
+    fn every_form_of_descriptor_is_read() {
         let read = Vp8Descriptor::parse;
         let d = |start, picture_id, key| Ok(Vp8Descriptor { start, picture_id, key });
         assert_eq!(read(&[0x10, 0x00]), d(true, 0, true), "no extension, key frame");

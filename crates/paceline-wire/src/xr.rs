@@ -1,5 +1,5 @@
-//! Extended reports (RFC 3611): the two blocks that give an endpoint that sends no media its round-trip time, the
-//! receiver reference time (section 4.4) and the delay since the last one (section 4.5).
+//! Extended reports, XR (RFC 3611). Two blocks measure the round-trip time for an endpoint that sends no media: receiver
+//! reference time (section 4.4) and delay since the last receiver report (DLRR, section 4.5).
 
 use crate::bytes::{be16, be32, be64, put, records};
 use crate::rtcp::{CompoundWriter, EXTENDED_REPORT, Rtcp};
@@ -9,28 +9,28 @@ use crate::{WireError, WriteError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum XrBlock<'a> {
-    /// When the report was sent: what the NTP stamp of a sender report is for a sender.
+    /// The time when the report was sent.
     ReferenceTime {
-        /// 32.32 fixed point seconds of the reporter's NTP clock.
+        /// 32.32 fixed-point seconds of the reporter's NTP clock.
         ntp: u64,
     },
-    /// Answers to reference times.
+    /// The answers to reference times.
     DelaySinceLast(DelayEntries<'a>),
-    /// A block that this crate does not read.
+    /// Another block type.
     Other {
-        /// Its block type.
+        /// The block type.
         block_type: u8,
     },
 }
 
-/// An answer to one receiver's last reference time.
+/// The answer to the last reference time of one receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DelayEntry {
-    /// The receiver.
+    /// The SSRC of the receiver.
     pub ssrc: u32,
-    /// The middle 32 bits of its last reference time; 0 when there was none.
+    /// The middle 32 bits of its last reference time; 0 if there was none.
     pub last_rr: u32,
-    /// Time from the arrival of that reference time to this report, in 1/65536 s.
+    /// The time from the arrival of that reference time to this report, in 1/65536 s.
     pub delay_since_last_rr: u32,
 }
 
@@ -81,7 +81,7 @@ fn split_block(bytes: &[u8]) -> Option<(XrBlock<'_>, &[u8])> {
 }
 
 impl CompoundWriter<'_> {
-    /// An extended report with a reference time, 32.32 fixed point seconds.
+    /// Writes an extended report with a reference time in 32.32 fixed-point seconds.
     pub fn xr_reference_time(&mut self, ssrc: u32, ntp: u64) -> Result<(), WriteError> {
         let body = self.packet(EXTENDED_REPORT, 0, 4 + 4 + 8)?;
         put(body, 0, ssrc.to_be_bytes());
@@ -90,7 +90,7 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
-    /// An extended report with answers to reference times.
+    /// Writes an extended report with answers to reference times.
     pub fn xr_delay_since_last(&mut self, ssrc: u32, entries: &[DelayEntry]) -> Result<(), WriteError> {
         let words = u16::try_from(3 * entries.len()).map_err(|_| WriteError::TooMany)?;
         let body = self.packet(EXTENDED_REPORT, 0, 4 + 4 + 12 * entries.len())?;

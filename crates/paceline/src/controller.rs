@@ -1,50 +1,61 @@
-//! The seam between a controller and the flow that it steers.
+//! The interface between a controller and the flow that it controls.
 //!
-//! The send half decides; the receive half, where there is one, watches arrivals and writes reports. Both sit
-//! behind the join: they see typed facts, never bytes; the flow keeps the history and runs the pacer. A half that
-//! only wants one call per feedback implements that method alone: every other has an empty default.
+//! The send half decides the rate. The receive half, if there is one, measures packet arrivals and writes feedback
+//! messages. Neither sees bytes: the flow parses RTCP, keeps the history of sent packets and runs the pacer. Every
+//! method except the decision has an empty default, so a controller that only needs one call per feedback message
+//! implements that alone.
 
 use crate::Signals;
-use crate::blocks::GroupDelta;
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
-/// A controller as a flow holds it: an optional half at each end, what joins them, and the ECN codepoint it sends.
+/// A controller as a flow holds it.
 pub struct Controller {
-    /// The half at the sender. Without one the flow sends as fast as its sources please.
+    /// The half at the sender. Without one the flow sends at the rate of its sources.
     pub send: Option<Box<dyn SendHalf>>,
     /// The half at the receiver.
     pub receive: Option<Box<dyn ReceiveHalf>>,
-    /// The report that the receiving endpoint sends on its own account, besides what the receive half asks for.
+    /// The per-packet report that the receiving endpoint sends in addition to the messages of the receive half.
     pub feedback: FeedbackKind,
-    /// Codepoint of the media packets.
+    /// The ECN codepoint of media packets.
     pub ecn: Ecn,
 }
 
-/// Which per-packet report the receiving endpoint writes.
+impl Controller {
+    /// Returns a controller with a send half alone, without per-packet reports and without ECN.
+    pub fn from_sender(send: impl SendHalf + 'static) -> Self {
+        Self { send: Some(Box::new(send)), receive: None, feedback: FeedbackKind::None, ecn: Ecn::NotEct }
+    }
+    /// Returns a controller whose receive half sends all the feedback that the send half needs, without ECN.
+    pub fn from_halves(send: impl SendHalf + 'static, receive: impl ReceiveHalf + 'static) -> Self {
+        Self { receive: Some(Box::new(receive)), ..Self::from_sender(send) }
+    }
+}
+
+/// The per-packet report of the receiving endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackKind {
-    /// None: sender and receiver reports only, and what the receive half emits.
+    /// None: only sender and receiver reports, and the messages of the receive half.
     None,
-    /// Transport-wide feedback.
+    /// Transport-wide congestion control feedback.
     TransportWide {
-        /// Time between two reports.
+        /// The time between two reports.
         interval: TimeDelta,
-        /// Reports are further apart, up to this, where they would take more than a twentieth of the rate that they
-        /// report on.
+        /// The longest time between two reports. It applies when reports would take more than 5 % of the rate that they
+        /// cover.
         longest: TimeDelta,
     },
-    /// Congestion control feedback of RFC 8888: by stream, with the ECN field of each packet. Arrivals are rounded to
-    /// 1/1024 s before the report; every packet is told of in two reports.
+    /// Congestion control feedback of RFC 8888: per stream, with the ECN field of each packet. Arrival times have a
+    /// resolution of 1/1024 s. Every packet is covered by two reports.
     Rfc8888 {
-        /// Time between two reports.
+        /// The time between two reports.
         interval: TimeDelta,
-        /// Reports are further apart, up to this, where they would take more than a twentieth of the rate that they
-        /// report on.
+        /// The longest time between two reports. It applies when reports would take more than 5 % of the rate that they
+        /// cover.
         longest: TimeDelta,
     },
 }
 
-/// What a stream carries.
+/// The media type of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaKind {
     /// Frames of several packets, repaired by NACK and RTX; VP8 payload descriptors (RFC 7741).
@@ -53,243 +64,264 @@ pub enum MediaKind {
     Audio,
 }
 
-/// What kind of packet it is.
+/// The purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// First transmission of media.
+    /// The first transmission of media.
     Media,
     /// A retransmission.
     Retransmission,
-    /// Forward error correction of media, in the media's sequence space.
+    /// Forward error correction of media, in the sequence number space of the media.
     Fec,
-    /// Nothing but padding.
+    /// Padding alone.
     Padding,
 }
 
-/// A packet as it left the pacer.
+/// A packet that left the pacer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPacket {
-    /// Number within the flow, from 0, without wrap.
+    /// The number within the flow, from 0, without wraparound.
     pub sequence: u64,
-    /// Bytes on the network, IP and UDP headers included.
+    /// The size on the network, IP and UDP headers included.
     pub size: DataSize,
-    /// Which stream it belongs to.
+    /// The stream.
     pub stream: StreamId,
-    /// What it is.
+    /// The purpose.
     pub kind: PacketKind,
 }
 
-/// What the receiver said of one packet, joined with what the sender knows of it.
+/// The receiver's report on one packet, joined with the sender's record of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketReport {
-    /// Number within the flow.
+    /// The number within the flow.
     pub sequence: u64,
-    /// When it left the pacer.
+    /// When the packet left the pacer.
     pub sent: Time,
-    /// Bytes on the network.
+    /// The size on the network.
     pub size: DataSize,
-    /// When it arrived, on the receiver's clock; `None`: reported lost.
+    /// When the packet arrived, on the receiver's clock; `None` if it is reported lost.
     pub arrival: Option<RemoteTime>,
-    /// ECN field on arrival, as far as reports say it: transport-wide feedback does not.
+    /// The ECN field on arrival. Transport-wide feedback does not contain it.
     pub ecn: Ecn,
 }
 
-/// One feedback message after the join: every packet that it settles, in order of sequence.
+/// One per-packet feedback message, joined with the history of sent packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback<'a> {
-    /// The packets that this message settled; those settled before are not in it.
+    /// The packets whose state this message changes, in the order of their sequence numbers: newly reported packets,
+    /// and packets that arrived after all although they had been reported lost.
     pub packets: &'a [PacketReport],
-    /// Sent, and neither acknowledged nor lost, after this message. What a lost message told of is not in it.
+    /// The bytes that are neither acknowledged nor lost after this message. Packets of a report that was lost do not
+    /// count.
     pub outstanding: DataSize,
-    /// Sent after the highest acknowledged packet (bytes in flight of RFC 8298), after this message.
+    /// The bytes sent after the highest acknowledged packet (bytes in flight of RFC 8298), after this message.
     pub after_highest: DataSize,
 }
 
-/// What an RTCP sender or receiver report says of the flow.
+/// The content of an RTCP sender or receiver report on the flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiverReport {
-    /// Fraction of packets lost since the report before (RFC 3550, section 6.4.1).
+    /// The fraction of packets lost since the previous report (RFC 3550, section 6.4.1).
     pub fraction_lost: Fraction,
-    /// Round-trip time from LSR and DLSR, if they gave one.
+    /// The round-trip time from LSR and DLSR, if they are present.
     pub rtt: Option<TimeDelta>,
 }
 
-/// How a stream is doing at the sender, and what it asks for.
+/// The state of a stream at the sender, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamState {
-    /// Which stream.
+    /// The stream.
     pub stream: StreamId,
-    /// What waits in the pacer for it.
+    /// The size of the stream's packets in the pacer's queue.
     pub queued: DataSize,
-    /// What the stream was allowed and its source did not use.
+    /// The part of the allocated rate that exceeds the stream's maximum.
     pub unused: Rate,
-    /// Its weight when streams share the target, above zero.
+    /// The weight when streams share the target; above zero.
     pub priority: f64,
-    /// The least that its source makes, IP and UDP headers included.
+    /// The lowest rate of the source, IP and UDP headers included.
     pub min: Rate,
-    /// The most that it makes.
+    /// The highest rate of the source, IP and UDP headers included.
     pub max: Rate,
 }
 
 impl StreamState {
-    /// A stream of weight 1 that uses what it is given, whatever that is.
+    /// Returns the state of a stream of weight 1 that can use any rate.
     pub fn new(stream: StreamId, queued: DataSize) -> Self {
         Self { stream, queued, unused: Rate::ZERO, priority: 1.0, min: Rate::ZERO, max: Rate::from_bps(u64::MAX) }
     }
 }
 
-/// What encoder and pacer are to do, until the next decision.
+/// The instructions for encoder and pacer until the next decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What the flow sends in all, IP and UDP headers included.
+    /// The sending rate of the flow, IP and UDP headers included.
     pub target: Rate,
-    /// How fast the pacer may empty its queue.
+    /// The rate at which the pacer empties its queue.
     pub pacing: Rate,
-    /// Bound on bytes in flight, if the controller has one.
+    /// The bound on bytes in flight, if the controller has one.
     pub window: Option<Window>,
-    /// Up to this rate, padding fills what media leaves free. Zero: none.
+    /// Padding fills what media leaves free up to this rate. Zero: no padding.
     pub padding: Rate,
 }
 
-/// A bound on data in flight, and which of the two counts it bounds. The flow keeps it where it knows what is in
-/// flight: with per-packet feedback.
+/// A bound on bytes in flight. The flow enforces it if it knows the bytes in flight, that is, with per-packet feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// On what was sent and neither acknowledged nor lost.
+    /// A bound on the bytes that are neither acknowledged nor lost.
     Outstanding(DataSize),
-    /// On what was sent after the highest acknowledged packet (RFC 8298).
+    /// A bound on the bytes sent after the highest acknowledged packet (RFC 8298).
     AfterHighest(DataSize),
 }
 
-/// The half at the sender. Times never go back.
+/// The half at the sender. Times never decrease from call to call.
 pub trait SendHalf: Send {
-    /// A packet left the pacer.
+    /// Handles a packet that left the pacer.
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         let _ = (now, packet);
     }
-    /// A per-packet feedback message came.
+    /// Handles a per-packet feedback message.
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let _ = (now, feedback, signals);
     }
-    /// A sender or receiver report came with a block on this flow.
+    /// Handles a sender or receiver report with a block on this flow.
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         let _ = (now, report, signals);
     }
-    /// A message of a receive half came, behind a report. It steers and is no news of packets: the report is.
+    /// Handles a message of the receive half. It arrives in a compound with a report, which alone counts as proof that
+    /// packets arrive.
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
         let _ = (now, message, signals);
     }
-    /// News of packets that were sent, too little of it to be told in a report of its own. The guard that every
-    /// registered half runs under wants to know: whoever drives a half and withholds small reports tells it here.
-    fn handle_heard(&mut self, now: Time) {
+    /// Handles proof that packets arrive, in a report that covers too few packets to be passed on. The guard around
+    /// every registered half needs it; a driver that withholds such reports calls this instead.
+    fn on_liveness(&mut self, now: Time) {
         let _ = now;
     }
-    /// How the streams are doing; told before each of their frames.
+    /// Handles the state of a stream. The flow calls this before each of the stream's frames.
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         let _ = (now, stream);
     }
-    /// The time of [`poll_timeout`](Self::poll_timeout) has come.
+    /// Handles the time returned by [`poll_timeout`](Self::poll_timeout).
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
         let _ = (now, signals);
     }
-    /// When [`handle_timeout`](Self::handle_timeout) is wanted; [`Time::MAX`] for never.
-    fn poll_timeout(&self) -> Time {
-        Time::MAX
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout), if at all.
+    fn poll_timeout(&self) -> Option<Time> {
+        None
     }
-    /// What to do now. Asked after every `handle_*`.
+    /// Returns the current decision. The flow reads it after every `handle_*` call.
     fn decision(&self) -> Decision;
-    /// The share of one stream, if the controller divides the target itself, by what [`StreamState`] says; asked with
-    /// each frame and each new decision. Otherwise the flow does: minima first, then by priority up to the maxima.
+    /// Returns the rate of one stream, if the controller divides the target itself. The flow reads it with each frame
+    /// and each new decision. If it is `None`, the flow divides the target: first the minima, then the rest by priority
+    /// up to the maxima.
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let _ = stream;
         None
     }
 }
 
-/// A packet as the receiver saw it.
+/// A packet as it arrives at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When it was sent, as its abs-send-time says: the sender's clock in steps of 2^-18 s, unwrapped by the
-    /// endpoint. The origin is unknown; only differences mean anything. `None`: the packet carried no stamp.
+    /// The send time in the abs-send-time extension: the sender's clock in steps of 2^-18 s, unwrapped by the endpoint.
+    /// Its origin is unknown, so only differences are meaningful. `None` if the packet has no such extension.
     pub sent: Option<Time>,
-    /// RTP timestamp: packets of one frame share it.
+    /// The RTP timestamp, which the packets of a frame share.
     pub timestamp: u32,
-    /// RTP sequence number.
+    /// The RTP sequence number.
     pub sequence: u16,
-    /// Which stream.
+    /// The stream.
     pub stream: StreamId,
-    /// What the stream carries.
+    /// The media type of the stream.
     pub media: MediaKind,
-    /// What it is.
+    /// The purpose.
     pub kind: PacketKind,
-    /// Bytes on the network, IP and UDP headers included.
+    /// The size on the network, IP and UDP headers included.
     pub size: DataSize,
-    /// ECN field.
+    /// The ECN field.
     pub ecn: Ecn,
 }
 
-/// What a receive half wants told to its other half. A half ignores what is not meant for it.
+/// A message from a receive half to its send half. A half ignores the messages that it does not use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Message {
-    /// Receiver estimated maximum bitrate.
+    /// The receiver estimated maximum bitrate (REMB).
     Remb(Rate),
-    /// A measured gradient: the receiver leaves the estimate to the sender.
+    /// A measured gradient, from which the sender estimates the rate.
     Gradient(GradientReport),
     /// NADA's feedback.
     Nada(NadaReport),
 }
 
-/// The step between two groups of packets and what comes in (med16, section II-B).
+/// The step from one complete group of packets to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupDelta {
+    /// `t_i - t_{i-1}`, on the receiver's clock.
+    pub arrival: TimeDelta,
+    /// `T_i - T_{i-1}`, on the sender's clock.
+    pub departure: TimeDelta,
+    /// The difference of the groups' sizes in bytes.
+    pub size: i64,
+}
+
+impl GroupDelta {
+    /// Returns the measured one-way delay gradient `d_m` in milliseconds (mmsys16, eq. 4).
+    pub fn gradient_ms(&self) -> f64 {
+        (self.arrival - self.departure).as_millis_f64()
+    }
+}
+
+/// A gradient and the incoming rate (med16, section II-B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GradientReport {
-    /// The step, of which `d_m` is the gradient.
+    /// The step between two groups, which contains the gradient `d_m`.
     pub step: GroupDelta,
-    /// `R`; zero while it is not known.
+    /// `R`; zero while it is unknown.
     pub incoming: Rate,
 }
 
-/// What a NADA receiver tells (RFC 8698, section 5.3).
+/// The report of a NADA receiver (RFC 8698, section 5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NadaReport {
     /// `rmode`.
     pub mode: NadaMode,
-    /// `x_curr`, the composite congestion signal; told in tenths of a millisecond.
+    /// `x_curr`, the composite congestion signal, in steps of 0.1 ms.
     pub signal: TimeDelta,
     /// `r_recv`.
     pub incoming: Rate,
 }
 
-/// How a NADA sender is to adapt.
+/// The rate adaptation mode of a NADA sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NadaMode {
-    /// The path has room: towards what is received, and more.
+    /// Accelerated ramp-up: the path has spare capacity.
     RampUp,
-    /// By the signal and its change.
+    /// Gradual update, by the congestion signal and its change.
     Gradual,
 }
 
 impl NadaMode {
     /// Names, in order of [`index`](Self::index).
     pub const NAMES: &'static [&'static str] = &["ramp-up", "gradual"];
-    /// The mode as a signal value.
+    /// Returns the mode as a signal value.
     pub fn index(self) -> f64 {
         self as u8 as f64
     }
 }
 
-/// The half at the receiver, on the receiver's clock. Times never go back.
+/// The half at the receiver, on the receiver's clock. Times never decrease from call to call.
 pub trait ReceiveHalf: Send {
-    /// A packet arrived.
+    /// Handles an arriving packet.
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals);
-    /// The time of [`poll_timeout`](Self::poll_timeout) has come.
+    /// Handles the time returned by [`poll_timeout`](Self::poll_timeout).
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
         let _ = (now, signals);
     }
-    /// When [`handle_timeout`](Self::handle_timeout) is wanted; [`RemoteTime::MAX`] for never.
-    fn poll_timeout(&self) -> RemoteTime {
-        RemoteTime::MAX
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout), if at all.
+    fn poll_timeout(&self) -> Option<RemoteTime> {
+        None
     }
-    /// The next message to send. Asked after every `handle_*`, until `None`.
+    /// Returns the next message to send. The flow calls this after every `handle_*` call until it returns `None`.
     fn poll_message(&mut self, now: RemoteTime) -> Option<Message>;
 }

@@ -1,43 +1,42 @@
-//! The guard that every send half runs under: a sender that hears nothing slows down, whatever its controller would do
+//! The guard around every registered send half: it lowers the rate when feedback stops, whatever the controller does
 //! (RFC 8836, requirement 10: missing feedback is a sign of over-use).
 //!
 //! ```text
-//! nothing heard for 3 s while sending:   cap = 0.8 A, and again each second, down to the minimum
-//! heard again:                           the cap doubles each second, until it no longer binds
+//! no feedback for 3 s while sending:   cap = 0.8 A, and again each second, down to the minimum
+//! feedback resumes:                    the cap doubles each second, until it exceeds the controller's target
 //! ```
 //!
-//! The fall is libwebrtc's back-off of the round-trip time: `SendSideBandwidthEstimation` lowers its rate that way once
-//! the round-trip time, corrected by the age of the last feedback, exceeds 3 s. There the rate then grows by the loss
-//! controller's 8 % a second; here the controller has kept its own rate, and the cap's way back to it takes the fall's
-//! number of seconds, or fewer.
+//! The decrease is libwebrtc's back-off for a high round-trip time: `SendSideBandwidthEstimation` lowers its rate in
+//! this way when the round-trip time, corrected by the age of the last feedback, exceeds 3 s. libwebrtc then grows
+//! again by the 8 % per second of its loss controller. Here the controller has kept its own rate, and the cap returns
+//! to it within the number of seconds that the decrease took, or less.
 //!
-//! What counts as sent is media, of which every receiver reports; padding and retransmissions have no report of their own
-//! without per-packet feedback. What counts as heard is news of packets that were sent: per-packet feedback, a report on
-//! new packets. A message of a receive half is no news by itself: the report in its compound is, if it names new packets,
-//! so a receiver that goes on telling while nothing arrives does not keep a sender going. What is doubled, forged or too
-//! old is no news; the flow drops it before it comes here. While feedback comes the guard changes nothing. Reports must
-//! come more often than every 3 s.
+//! Only media packets start the timer: without per-packet feedback there is no report on padding and retransmissions.
+//! Per-packet feedback on new packets and receiver reports that cover new packets stop it. Messages of the receive half
+//! do not: a receiver may keep resending its last REMB although no packets arrive. The flow drops duplicate, forged and
+//! outdated reports before they reach the guard. While feedback arrives, the guard changes nothing. Reports must arrive
+//! more often than every 3 s.
 
 use crate::{Decision, Feedback, Message, PacketKind, ReceiverReport, SendHalf, SentPacket, Signals, StreamState};
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
 
-/// So long a sender goes on without a word (libwebrtc's `kDefaultRttLimit`).
-const PATIENCE: TimeDelta = TimeDelta::from_secs(3);
-/// Time between two falls (libwebrtc's `kDefaultDropInterval`).
+/// The first decrease follows after this time without feedback (libwebrtc's `kDefaultRttLimit`).
+const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_secs(3);
+/// The time between two decreases (libwebrtc's `kDefaultDropInterval`).
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// What a fall leaves (libwebrtc's `kDefaultDropFraction`).
-const KEPT: f64 = 0.8;
+/// The share of the target that remains after a decrease (libwebrtc's `kDefaultDropFraction`).
+const DECREASE_FACTOR: f64 = 0.8;
 
-/// A send half under the guard.
+/// A send half with its guard.
 pub(crate) struct Guard {
     half: Box<dyn SendHalf>,
     min: Rate,
-    /// When the next fall is due if nothing is heard; [`Time::MAX`]: nothing was sent since something was.
-    fall: Time,
-    /// Media was sent since the last fall, or since something was heard.
+    /// When the next decrease is due; [`Time::MAX`] if no media was sent since the last feedback.
+    decrease_due: Time,
+    /// Whether media was sent since the last decrease or feedback.
     sent: bool,
-    /// No more than this is sent; none: what the half says.
+    /// The highest target; `None` while the guard does not limit it.
     cap: Option<Rate>,
     /// When the cap last changed.
     changed: Time,
@@ -45,32 +44,32 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub fn new(half: Box<dyn SendHalf>, min: Rate) -> Self {
-        Self { half, min, fall: Time::MAX, sent: false, cap: None, changed: Time::ZERO }
+        Self { half, min, decrease_due: Time::MAX, sent: false, cap: None, changed: Time::ZERO }
     }
 
     #[inline]
-    fn hear(&mut self, now: Time) {
-        (self.fall, self.sent) = (Time::MAX, false);
+    fn stop_timer(&mut self, now: Time) {
+        (self.decrease_due, self.sent) = (Time::MAX, false);
         if let Some(cap) = self.cap {
-            self.rise(now, cap);
+            self.raise(now, cap);
         }
     }
 
     #[cold]
-    fn rise(&mut self, now: Time, cap: Rate) {
+    fn raise(&mut self, now: Time, cap: Rate) {
         let dt = (now - self.changed).min(INTERVAL);
-        let cap = grown(cap, dt);
+        let cap = cap.scale(exp2(dt.as_secs_f64()));
         (self.cap, self.changed) = (Some(cap).filter(|cap| *cap < self.half.decision().target), now);
     }
 
     #[cold]
-    fn fall(&mut self, now: Time) {
+    fn decrease(&mut self, now: Time) {
         let target = self.decision().target;
-        // A controller that sends below its minimum on its own is not raised to it.
-        let cap = target.scale(KEPT).max(self.min.min(target));
+        // A controller that sends below its minimum is not raised to it.
+        let cap = target.scale(DECREASE_FACTOR).max(self.min.min(target));
         (self.cap, self.changed) = (Some(cap), now);
-        // A clock that leaps is one silence, not many.
-        self.fall = now + INTERVAL;
+        // After a clock jump there is one decrease, not one for each second.
+        self.decrease_due = now + INTERVAL;
     }
 
     #[cold]
@@ -80,16 +79,11 @@ impl Guard {
         Decision { target, pacing: d.pacing.scale(share).max(target), window: d.window, padding: d.padding.min(target) }
     }
 
-    /// The cap, if it binds, and what share of the target it leaves.
+    /// Returns the cap and its share of the target, if it is below the target.
     fn share(&self, target: Rate) -> Option<(Rate, f64)> {
         let cap = self.cap.filter(|cap| *cap < target)?;
         Some((cap, cap.as_bps_f64() / target.as_bps_f64()))
     }
-}
-
-/// Doubles each second.
-fn grown(cap: Rate, dt: TimeDelta) -> Rate {
-    cap.scale(exp2(dt.as_secs_f64()))
 }
 
 impl SendHalf for Guard {
@@ -97,25 +91,25 @@ impl SendHalf for Guard {
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         if packet.kind == PacketKind::Media {
             self.sent = true;
-            if self.fall == Time::MAX {
-                self.fall = now + PATIENCE;
+            if self.decrease_due == Time::MAX {
+                self.decrease_due = now + FEEDBACK_TIMEOUT;
             }
         }
         self.half.handle_sent(now, packet);
     }
-    fn handle_heard(&mut self, now: Time) {
-        self.hear(now);
-        self.half.handle_heard(now);
+    fn on_liveness(&mut self, now: Time) {
+        self.stop_timer(now);
+        self.half.on_liveness(now);
     }
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         self.half.handle_feedback(now, feedback, signals);
         if !feedback.packets.is_empty() {
-            self.hear(now);
+            self.stop_timer(now);
         }
     }
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         self.half.handle_report(now, report, signals);
-        self.hear(now);
+        self.stop_timer(now);
     }
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
         self.half.handle_message(now, message, signals);
@@ -124,20 +118,24 @@ impl SendHalf for Guard {
         self.half.handle_stream(now, stream);
     }
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        if self.half.poll_timeout() <= now {
+        if self.half.poll_timeout().is_some_and(|due| due <= now) {
             self.half.handle_timeout(now, signals);
         }
-        if self.fall <= now {
+        if self.decrease_due <= now {
             match core::mem::take(&mut self.sent) {
-                true => self.fall(now),
-                // Who is silent is not answered.
-                false => self.fall = Time::MAX,
+                true => self.decrease(now),
+                // No feedback is expected if nothing is sent.
+                false => self.decrease_due = Time::MAX,
             }
         }
     }
     #[inline]
-    fn poll_timeout(&self) -> Time {
-        self.half.poll_timeout().min(self.fall)
+    fn poll_timeout(&self) -> Option<Time> {
+        let due = self.half.poll_timeout();
+        if self.decrease_due == Time::MAX {
+            return due;
+        }
+        Some(due.map_or(self.decrease_due, |due| due.min(self.decrease_due)))
     }
     #[inline]
     fn decision(&self) -> Decision {
@@ -152,20 +150,19 @@ impl SendHalf for Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PacketKind;
-    use paceline_units::{DataSize, Fraction};
+    use crate::testing;
 
-    /// A half that always wants a megabit, and its own timeout at 10 s.
-    struct Stubborn {
+    /// A half with a constant target of 1 Mbit/s, and a timeout at 10 s.
+    struct ConstantRate {
         timeouts: Vec<Time>,
     }
 
-    impl SendHalf for Stubborn {
+    impl SendHalf for ConstantRate {
         fn handle_timeout(&mut self, now: Time, _: &mut Signals) {
             self.timeouts.push(now);
         }
-        fn poll_timeout(&self) -> Time {
-            if self.timeouts.is_empty() { at(10_000) } else { Time::MAX }
+        fn poll_timeout(&self) -> Option<Time> {
+            self.timeouts.is_empty().then_some(at(10_000))
         }
         fn decision(&self) -> Decision {
             let target = Rate::from_kbps(1000);
@@ -180,19 +177,17 @@ mod tests {
         Time::from_millis(ms)
     }
     fn guard() -> Guard {
-        Guard::new(Box::new(Stubborn { timeouts: Vec::new() }), Rate::from_kbps(300))
+        Guard::new(Box::new(ConstantRate { timeouts: Vec::new() }), Rate::from_kbps(300))
     }
-    /// Sends each 100 ms until then, and answers the targets that were new, with their times in ms.
+    /// Sends a packet each 100 ms. Returns each new target with its time in ms.
     fn send(guard: &mut Guard, from: i64, to: i64) -> Vec<(i64, u64)> {
         let mut targets = Vec::new();
         let mut last = guard.decision().target;
         for ms in (from..to).step_by(100) {
-            if guard.poll_timeout() <= at(ms) {
-                guard.handle_timeout(at(ms), &mut Signals::unheard());
+            if guard.poll_timeout().is_some_and(|due| due <= at(ms)) {
+                guard.handle_timeout(at(ms), &mut Signals::disabled());
             }
-            let size = DataSize::from_bytes(1200);
-            let packet = SentPacket { sequence: 0, size, stream: StreamId(0), kind: PacketKind::Media };
-            guard.handle_sent(at(ms), &packet);
+            guard.handle_sent(at(ms), &testing::sent(0, PacketKind::Media, 1200));
             let target = guard.decision().target;
             if target != last {
                 targets.push((ms, target.as_bps()));
@@ -202,23 +197,22 @@ mod tests {
         targets
     }
     fn report(guard: &mut Guard, ms: i64) -> u64 {
-        let report = ReceiverReport { fraction_lost: Fraction::from_q8(0), rtt: None };
-        guard.handle_report(at(ms), &report, &mut Signals::unheard());
+        guard.handle_report(at(ms), &testing::report(0.0, None), &mut Signals::disabled());
         guard.decision().target.as_bps()
     }
 
-    /// V4.7: 1000 kbit/s fall to 800; then by the same each second, to the minimum.
+    /// V4.7: 1000 kbit/s fall to 800; then by the same factor each second, to the minimum.
     #[test]
-    fn it_falls_in_silence_and_comes_back() {
+    fn decreases_without_feedback_and_recovers_with_it() {
         let mut guard = guard();
-        assert_eq!(guard.poll_timeout(), at(10_000), "nothing was sent, so nothing is waited for");
+        assert_eq!(guard.poll_timeout(), Some(at(10_000)), "nothing was sent, so no feedback is expected");
         let targets = send(&mut guard, 0, 9000);
         let kbps = [800_000, 640_000, 512_000, 409_600, 327_680, 300_000];
         assert_eq!(targets, kbps.iter().zip(3..).map(|(bps, s)| (s * 1000, *bps)).collect::<Vec<_>>());
         let d = guard.decision();
         assert_eq!((d.pacing, d.padding), (Rate::from_kbps(450), Rate::from_kbps(300)));
         assert_eq!(guard.stream_rate(StreamId(0)), Some(Rate::from_kbps(120)));
-        // A second after the last fall twice as much, half a second later half of that again: 300 · 2^1.5 = 848.5.
+        // Twice the rate a second after the last decrease; half a second later 300 · 2^1.5 = 848.5.
         assert_eq!(report(&mut guard, 9000), 600_000);
         assert_eq!(send(&mut guard, 9000, 9500), []);
         assert!((report(&mut guard, 9500) as f64 - 848_528.0).abs() < 2.0);
@@ -228,57 +222,58 @@ mod tests {
     }
 
     #[test]
-    fn feedback_within_three_seconds_changes_nothing_and_neither_does_a_pause() {
+    fn regular_feedback_and_pauses_change_nothing() {
         let mut guard = guard();
         for s in 0..20 {
             assert_eq!(send(&mut guard, s * 2900, (s + 1) * 2900), []);
             assert_eq!(report(&mut guard, (s + 1) * 2900), 1_000_000);
         }
-        // Nothing is sent for a minute: nothing can be heard.
-        assert_eq!(guard.poll_timeout(), Time::MAX);
+        // Nothing is sent for a minute, so no feedback is expected.
+        assert_eq!(guard.poll_timeout(), None);
         assert_eq!(send(&mut guard, 118_000, 120_900), []);
         assert_eq!(send(&mut guard, 121_000, 121_100), [(121_000, 800_000)]);
     }
 
-    /// A receiver to which nothing gets through may go on telling what it has told before.
     #[test]
-    fn a_message_is_no_news() {
+    fn messages_do_not_count_as_feedback() {
         let mut guard = guard();
         let mut targets = Vec::new();
         for ms in (0..5000).step_by(100) {
             targets.extend(send(&mut guard, ms, ms + 100));
-            guard.handle_message(at(ms), &Message::Remb(Rate::from_kbps(2000)), &mut Signals::unheard());
+            guard.handle_message(at(ms), &Message::Remb(Rate::from_kbps(2000)), &mut Signals::disabled());
         }
         assert_eq!(targets, [(3000, 800_000), (4000, 640_000)]);
     }
 
-    /// A camera that pauses leaves padding, of which receiver reports say nothing; and whoever sent one packet before a
-    /// pause, and lost it, falls once and not to the minimum.
+    /// A camera that pauses leaves only padding, which receiver reports do not cover. A sender that lost its last
+    /// packet before a pause decreases once, and not to the minimum.
     #[test]
-    fn neither_padding_nor_the_silent_are_waited_for() {
+    fn padding_and_pauses_expect_no_feedback() {
         let mut guard = guard();
-        let padding =
-            SentPacket { sequence: 0, size: DataSize::from_bytes(250), stream: StreamId(0), kind: PacketKind::Padding };
-        guard.handle_sent(at(0), &padding);
-        assert_eq!(guard.fall, Time::MAX);
+        guard.handle_sent(at(0), &testing::sent(0, PacketKind::Padding, 250));
+        assert_eq!(guard.decrease_due, Time::MAX);
         send(&mut guard, 100, 200);
         for ms in [3100, 4100, 5100] {
-            guard.handle_timeout(at(ms), &mut Signals::unheard());
+            guard.handle_timeout(at(ms), &mut Signals::disabled());
         }
-        assert_eq!((guard.decision().target.as_bps(), guard.fall), (800_000, Time::MAX));
-        assert_eq!(send(&mut guard, 6000, 9100), [(9000, 640_000)], "sending again, and unheard again");
+        assert_eq!((guard.decision().target.as_bps(), guard.decrease_due), (800_000, Time::MAX));
+        assert_eq!(send(&mut guard, 6000, 9100), [(9000, 640_000)], "sending again without feedback");
     }
 
     #[test]
-    fn a_clock_that_leaps_is_one_fall_and_the_halfs_own_timeouts_come() {
+    fn clock_jump_causes_one_decrease() {
         let mut guard = guard();
         send(&mut guard, 0, 100);
         assert_eq!(send(&mut guard, 86_400_000, 86_400_100), [(86_400_000, 800_000)]);
-        assert_eq!(guard.poll_timeout(), at(86_401_000));
-        let mut guard = Guard::new(Box::new(Stubborn { timeouts: Vec::new() }), Rate::from_kbps(300));
-        guard.handle_timeout(at(9000), &mut Signals::unheard());
-        assert_eq!(guard.half.poll_timeout(), at(10_000), "not before its time");
-        guard.handle_timeout(at(10_000), &mut Signals::unheard());
-        assert_eq!(guard.half.poll_timeout(), Time::MAX);
+        assert_eq!(guard.poll_timeout(), Some(at(86_401_000)));
+    }
+
+    #[test]
+    fn timeouts_of_the_half_are_passed_on() {
+        let mut guard = guard();
+        guard.handle_timeout(at(9000), &mut Signals::disabled());
+        assert_eq!(guard.half.poll_timeout(), Some(at(10_000)), "not before its time");
+        guard.handle_timeout(at(10_000), &mut Signals::disabled());
+        assert_eq!(guard.half.poll_timeout(), None);
     }
 }

@@ -1,49 +1,49 @@
-//! What was sent and what became of it: the one place that joins feedback with packets and counts bytes in flight.
+//! The history of sent packets. It joins feedback with packets and counts the bytes in flight.
 
 use crate::{PacketReport, SentPacket};
 use paceline_units::{DataSize, Ecn, RemoteTime, Time};
 use std::collections::VecDeque;
 
-/// Bytes in flight, in the two senses that controllers use.
+/// Bytes in flight, in the two definitions that controllers use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flight {
-    /// Sent, and neither acknowledged nor lost nor abandoned.
+    /// Bytes that are neither acknowledged nor lost nor abandoned.
     pub outstanding: DataSize,
-    /// Sent after the highest acknowledged packet (RFC 8298, section 4.1.1).
+    /// Bytes sent after the highest acknowledged packet (RFC 8298, section 4.1.1).
     pub after_highest: DataSize,
 }
 
-/// The packets of one flow, oldest first, until they are settled or too many.
+/// The last packets of one flow, oldest first.
 #[derive(Debug)]
 pub struct History {
     packets: VecDeque<Entry>,
-    /// Sequence of `packets[0]`.
+    /// The sequence number of `packets[0]`.
     first: u64,
     flight: Flight,
-    /// One past the highest acknowledged sequence.
+    /// The highest acknowledged sequence number plus one.
     above: u64,
-    /// Nothing below is still outstanding.
-    told: u64,
+    /// No packet below this number is outstanding.
+    covered: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     sent: Time,
     size: DataSize,
-    settled: Settled,
+    state: PacketState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Settled {
-    No,
-    /// The report that told of it did not come.
+enum PacketState {
+    Open,
+    /// The report that covered it was lost.
     Abandoned,
     Lost,
     Arrived,
 }
 
-/// How many packets are remembered: at 10,000 packets a second, 3.2 s. Feedback later than that is unknown feedback.
-const REMEMBERED: usize = 32_768;
+/// The number of packets that are kept: 3.2 s at 10,000 packets per second. Later feedback is ignored.
+const CAPACITY: usize = 32_768;
 
 impl Default for History {
     fn default() -> Self {
@@ -52,47 +52,48 @@ impl Default for History {
 }
 
 impl History {
-    /// An empty history; the first packet has sequence 0.
+    /// Creates an empty history. The first packet has the sequence number 0.
     pub fn new() -> Self {
-        Self { packets: VecDeque::new(), first: 0, flight: Flight::default(), above: 0, told: 0 }
+        Self { packets: VecDeque::new(), first: 0, flight: Flight::default(), above: 0, covered: 0 }
     }
 
-    /// The sequence of the next packet.
+    /// Returns the sequence number of the next packet.
     pub fn next_sequence(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
 
-    /// A packet left. Its sequence must be [`next_sequence`](Self::next_sequence).
+    /// Records a packet that was sent. Its number must be [`next_sequence`](Self::next_sequence).
     pub fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         debug_assert_eq!(packet.sequence, self.next_sequence());
-        if self.packets.len() == REMEMBERED {
-            self.forget_oldest();
+        if self.packets.len() == CAPACITY {
+            self.remove_oldest();
         }
-        self.packets.push_back(Entry { sent: now, size: packet.size, settled: Settled::No });
+        self.packets.push_back(Entry { sent: now, size: packet.size, state: PacketState::Open });
         self.flight.outstanding += packet.size;
         self.flight.after_highest += packet.size;
     }
 
-    /// The unwrapped sequence that the 16 bits of a report mean: the one nearest below the next to be sent.
+    /// Unwraps the 16-bit sequence number in a report: the highest sent packet with these bits, if it is still known.
     pub fn unwrap(&self, sequence: u16) -> Option<u64> {
         let next = self.next_sequence();
         let back = (next as u16).wrapping_sub(sequence);
         next.checked_sub(back as u64).filter(|s| back != 0 && *s >= self.first)
     }
 
-    /// The receiver said this of a packet. Answers the joined report if it is news: the packet is known, and was not
-    /// reported arrived before. A packet once lost may still turn out to have arrived.
+    /// Records the report on a packet. Returns the joined report if it changes the state of the packet: the packet is
+    /// known, was not reported as arrived before, and is not reported lost again. A packet that was reported lost may
+    /// arrive after all.
     pub fn settle(&mut self, sequence: u64, arrival: Option<RemoteTime>, ecn: Ecn) -> Option<PacketReport> {
         let index = sequence.checked_sub(self.first)? as usize;
         let entry = self.packets.get_mut(index)?;
-        let settled = if arrival.is_some() { Settled::Arrived } else { Settled::Lost };
-        if entry.settled == Settled::Arrived || entry.settled == settled {
+        let state = if arrival.is_some() { PacketState::Arrived } else { PacketState::Lost };
+        if entry.state == PacketState::Arrived || entry.state == state {
             return None;
         }
-        if entry.settled == Settled::No {
+        if entry.state == PacketState::Open {
             self.flight.outstanding -= entry.size;
         }
-        entry.settled = settled;
+        entry.state = state;
         let (sent, size) = (entry.sent, entry.size);
         if arrival.is_some() {
             while self.above <= sequence {
@@ -105,39 +106,41 @@ impl History {
         Some(PacketReport { sequence, sent, size, arrival, ecn })
     }
 
-    /// No further report will tell of packets below this, but for late ones: reports follow each other without a hole,
-    /// and this one began here. What is open below was in a report that got lost; it is not outstanding any more.
+    /// Abandons the open packets below `sequence`, the start of a report. Reports follow each other without gaps, so a
+    /// report that covered these packets was lost, and they are not outstanding any more. That report may still arrive
+    /// late.
     pub fn abandon_below(&mut self, sequence: u64) {
-        self.told = self.told.max(self.first);
-        while self.told < sequence.min(self.next_sequence()) {
-            let entry = &mut self.packets[(self.told - self.first) as usize];
-            if entry.settled == Settled::No {
-                entry.settled = Settled::Abandoned;
+        self.covered = self.covered.max(self.first);
+        while self.covered < sequence.min(self.next_sequence()) {
+            let entry = &mut self.packets[(self.covered - self.first) as usize];
+            if entry.state == PacketState::Open {
+                entry.state = PacketState::Abandoned;
                 self.flight.outstanding -= entry.size;
             }
-            self.told += 1;
+            self.covered += 1;
         }
     }
 
-    /// The packet arrived, but its report cannot say when: no news for a controller, and it is not outstanding any more.
+    /// Abandons a packet that arrived although its report contains no arrival time: the controller gets no report on
+    /// it, and it is not outstanding any more.
     pub fn abandon(&mut self, sequence: u64) {
         let index = sequence.checked_sub(self.first).map(|index| index as usize);
         if let Some(entry) = index.and_then(|index| self.packets.get_mut(index))
-            && entry.settled == Settled::No
+            && entry.state == PacketState::Open
         {
-            entry.settled = Settled::Abandoned;
+            entry.state = PacketState::Abandoned;
             self.flight.outstanding -= entry.size;
         }
     }
 
-    /// Bytes in flight.
+    /// Returns the bytes in flight.
     pub fn flight(&self) -> Flight {
         self.flight
     }
 
-    fn forget_oldest(&mut self) {
+    fn remove_oldest(&mut self) {
         let Some(oldest) = self.packets.pop_front() else { return };
-        if oldest.settled == Settled::No {
+        if oldest.state == PacketState::Open {
             self.flight.outstanding -= oldest.size;
         }
         if self.first >= self.above {
@@ -150,14 +153,12 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PacketKind;
-    use paceline_units::StreamId;
+    use crate::{PacketKind, testing};
 
     fn send(history: &mut History, n: usize) {
         for _ in 0..n {
             let sequence = history.next_sequence();
-            let size = DataSize::from_bytes(100);
-            let packet = SentPacket { sequence, size, stream: StreamId(0), kind: PacketKind::Media };
+            let packet = testing::sent(sequence, PacketKind::Media, 100);
             history.handle_sent(Time::from_millis(sequence as i64), &packet);
         }
     }
@@ -167,32 +168,32 @@ mod tests {
     const AT: Option<RemoteTime> = Some(RemoteTime::ZERO);
 
     #[test]
-    fn both_counts_of_bytes_in_flight() {
+    fn counts_bytes_in_flight_in_both_definitions() {
         let mut history = History::new();
         send(&mut history, 5);
         assert_eq!(flight(&history), (500, 500));
         assert_eq!(history.settle(2, AT, Ecn::NotEct).unwrap().sent, Time::from_millis(2));
-        assert_eq!(flight(&history), (400, 200), "0, 1, 3, 4 unsettled; 3, 4 above the highest");
+        assert_eq!(flight(&history), (400, 200), "0, 1, 3, 4 are open; 3, 4 are above the highest");
         assert!(history.settle(0, None, Ecn::NotEct).is_some());
         assert_eq!(flight(&history), (300, 200));
-        assert!(history.settle(0, AT, Ecn::NotEct).is_some(), "late, not lost");
+        assert!(history.settle(0, AT, Ecn::NotEct).is_some(), "arrived after all");
         assert_eq!(flight(&history), (300, 200));
     }
 
     #[test]
-    fn old_news_and_unknown_packets_are_nothing() {
+    fn repeated_reports_and_unknown_packets_are_ignored() {
         let mut history = History::new();
         send(&mut history, 3);
         assert!(history.settle(1, AT, Ecn::NotEct).is_some());
         assert!(history.settle(1, AT, Ecn::NotEct).is_none(), "reported twice");
-        assert!(history.settle(1, None, Ecn::NotEct).is_none(), "arrived stays arrived");
+        assert!(history.settle(1, None, Ecn::NotEct).is_none(), "an arrived packet cannot be lost");
         assert!(history.settle(3, AT, Ecn::NotEct).is_none(), "never sent");
         assert_eq!((history.unwrap(3), history.unwrap(2), history.unwrap(0)), (None, Some(2), Some(0)));
         assert_eq!(history.unwrap(60_000), None, "before the first");
     }
 
     #[test]
-    fn a_lost_report_leaves_nothing_outstanding() {
+    fn lost_report_leaves_no_packet_outstanding() {
         let mut history = History::new();
         send(&mut history, 10);
         assert!(history.settle(1, None, Ecn::NotEct).is_some());
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrival_without_a_time_is_no_news() {
+    fn arrival_without_time_is_not_outstanding() {
         let mut history = History::new();
         send(&mut history, 3);
         for _ in 0..2 {
@@ -219,19 +220,19 @@ mod tests {
             history.abandon(3);
             assert_eq!(flight(&history), (200, 300));
         }
-        assert!(history.settle(1, AT, Ecn::NotEct).is_some(), "told after all");
+        assert!(history.settle(1, AT, Ecn::NotEct).is_some(), "reported with a time later");
         history.abandon(1);
         assert_eq!(flight(&history), (200, 100));
     }
 
     #[test]
-    fn it_wraps_and_forgets() {
+    fn sequence_numbers_wrap_and_old_packets_are_removed() {
         let mut history = History::new();
         send(&mut history, 70_000);
         assert_eq!(history.unwrap(4_463), Some(69_999));
         assert_eq!(history.unwrap(65_535), Some(65_535));
         assert_eq!(flight(&history), (3_276_800, 3_276_800), "32,768 packets of 100 bytes");
-        assert!(history.settle(100, AT, Ecn::NotEct).is_none(), "forgotten");
+        assert!(history.settle(100, AT, Ecn::NotEct).is_none(), "too old");
         assert!(history.settle(69_999, AT, Ecn::NotEct).is_some());
         assert_eq!(flight(&history), (3_276_700, 0));
     }

@@ -1,55 +1,79 @@
-//! Congestion controllers for real-time media, as state machines: no I/O, no clock, no threads, no allocation in
-//! steady state. The object that runs in the simulator is the object that drives a socket.
+//! Congestion controllers for real-time media, as state machines without I/O, clock, threads, or allocation in steady
+//! state. The object that runs in the simulator is the object that drives a socket.
 //!
-//! A controller is a pair of halves joined by a report ([`Controller`]). The driver tells the halves what happened
-//! (`handle_*`, each with `now`), then asks what they want (`poll_*`, [`SendHalf::decision`]).
+//! # Halves and decision
+//!
+//! A [`Controller`] consists of up to two halves. The [`SendHalf`] runs at the sender: it handles receiver reports,
+//! per-packet feedback and the messages of the receive half, and returns a [`Decision`] for encoder and pacer. The
+//! [`ReceiveHalf`], which only some controllers have, runs at the receiver: it handles packet arrivals and sends
+//! messages such as REMB.
+//!
+//! The program calls `handle_*` with the current time when something happens, then reads [`SendHalf::decision`] or
+//! [`ReceiveHalf::poll_message`], and calls `handle_timeout` at the time that `poll_timeout` returns. The halves never
+//! read a clock.
 //!
 //! ```
-//! use paceline::{Registry, Setup};
+//! use paceline::{ReceiverReport, Registry, Setup, Signals};
 //! use paceline_units::{Fraction, Rate, Time, TimeDelta};
 //!
 //! let registry = Registry::standard();
 //! let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
 //! let controller = registry.get("gcc-2016").unwrap().build(&setup, &[])?;
 //! let mut send = controller.send.expect("gcc-2016 has a send half");
-//! let mut signals = paceline::Signals::unheard();
 //!
-//! // A receiver report with 20 % loss, 1 s into the call: equation 5 of the paper takes a tenth away.
-//! let report = paceline::ReceiverReport { fraction_lost: Fraction::new(0.2).unwrap(), rtt: Some(TimeDelta::from_millis(50)) };
-//! send.handle_report(Time::from_secs(1), &report, &mut signals);
+//! // A receiver report with 20 % loss, 1 s into the call: by equation 5 of the paper the rate decreases by 10 %.
+//! let report = ReceiverReport { fraction_lost: Fraction::new(0.2).unwrap(), rtt: Some(TimeDelta::from_millis(50)) };
+//! send.handle_report(Time::from_secs(1), &report, &mut Signals::disabled());
 //! assert_eq!(send.decision().target, Rate::from_kbps(270));
 //! # Ok::<(), paceline::ConfigError>(())
 //! ```
+//!
+//! # Guard
+//!
+//! [`Entry::build`] wraps every send half that controls its rate in a guard. If no feedback arrives for 3 s, the guard
+//! caps the target at 80 % and lowers the cap by 20 % every second, down to the minimum. When feedback resumes, the cap
+//! doubles every second until it exceeds the controller's target.
+//!
+//! # What else is here
+//!
+//! [`History`] joins feedback with sent packets, [`Pacer`] spreads packets over time, [`ResendBudget`] and
+//! [`FecDemand`] bound loss protection. [`gcc`], [`nada`] and [`scream`] contain the controllers, [`blocks`] what
+//! several of them share. Each controller has a [`Config`], whose numbers the [`FieldVisitor`] lists and changes;
+//! [`Signals`] expose its internal variables.
 
 pub mod blocks;
 mod controller;
+mod entry;
+mod fair_queue;
 mod fields;
 mod fixed;
 pub mod gcc;
 mod guard;
 mod history;
-mod lanes;
 pub mod nada;
 mod pacer;
 mod protection;
 mod registry;
 pub mod scream;
 mod signals;
+#[cfg(test)]
+mod testing;
 
 pub use controller::{
     Arrival, Controller, Decision, Feedback, FeedbackKind, GradientReport, MediaKind, Message, NadaMode, NadaReport,
     PacketKind, PacketReport, ReceiveHalf, ReceiverReport, SendHalf, SentPacket, StreamState, Window,
 };
-pub use fields::{Block, Field, FieldInfo, Fields, Listed, Sources};
+pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
+pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
 pub use history::{Flight, History};
-pub use pacer::{Class, Pacer};
+pub use pacer::{Pacer, PacketPriority};
 pub use protection::{
-    Division, FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, divide,
+    FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, TargetSplit, split_target,
 };
-pub use registry::{Config, ConfigError, Entry, Registry, Setup};
+pub use registry::Registry;
 pub use signals::{SignalShape, SignalSpec, Signals};
 
 /// The guide's example is compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/guides/library.md")]
+#[doc = include_str!("../library.md")]
 struct Guide;

@@ -1,72 +1,74 @@
-//! Loss protection: what of the target goes into repair, and what is left for the encoder.
+//! Loss protection: which part of the target is used for repair, and which part is left for the encoder.
 //!
 //! ```text
 //! v = A_s - r_RTX - r_FEC,   r_FEC <= A_s / 2                                     (fhmn13, section 2.3)
 //! ```
 //!
-//! * [`ResendBudget`] bounds retransmissions: repair must not starve the media that it repairs. What does not fit is
-//!   not sent; the receiver will ask again.
-//! * [`FecDemand`] says how much forward error correction the losses of late ask for, [`divide`] what comes of it.
+//! * [`ResendBudget`] bounds retransmissions: repair must not starve the media that it repairs. A retransmission that
+//!   exceeds the budget is not sent; the receiver will request it again.
+//! * [`FecDemand`] derives the wanted share of forward error correction from recent losses; [`split_target`] bounds it.
 
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 
 /// The share of the target that retransmissions may use in the long run. fhmn13 and libwebrtc allow all of it, which
-/// after a fall of capacity leaves nothing to new frames for seconds; half is the share that fhmn13 gives to FEC.
+/// after a drop in capacity leaves no rate for new frames for seconds. One half is the share that fhmn13 allows for
+/// FEC.
 pub const RESEND_SHARE: f64 = 0.5;
 
-/// Forward error correction at most this share of the target (fhmn13, section 2.3; libwebrtc's tables end there too).
+/// The largest share of forward error correction in the target (fhmn13, section 2.3; also the end of libwebrtc's
+/// tables).
 pub const FEC_SHARE_MAX: f64 = 0.5;
-/// And at least this once there were losses: libwebrtc protects the first partition of a frame, taken for a fifth of it
+/// The lowest share once there were losses: libwebrtc protects the first partition of a frame, a fifth of it
 /// (`media_opt_util.cc` of 2013, `VCMFecMethod::ProtectionFactor`).
 const FEC_SHARE_MIN: f64 = 0.2;
-/// Between them the share grows with the fraction lost: four times it, and 0.13. That is libwebrtc's table for 2 Mbit/s
-/// at 30 frames a second of 352 x 240 (`fec_tables_xor.h` of 2013) without its steps, to within 0.05; it reaches a half
-/// at a loss of 9 %.
+/// In between, the share is 0.13 plus four times the fraction lost. This is libwebrtc's table for 2 Mbit/s at 30 frames
+/// per second of 352 x 240 (`fec_tables_xor.h` of 2013) without its steps, to within 0.05; it reaches one half at a
+/// loss of 9 %.
 const FEC_SHARE_SLOPE: f64 = 4.0;
 const FEC_SHARE_OFFSET: f64 = 0.13;
-/// The largest loss of this span counts (libwebrtc: `kMaxFilter` over 10 samples, one a second).
+/// The largest loss within this time counts (libwebrtc: `kMaxFilter` over 10 samples, one per second).
 const LOSS_MEMORY: TimeDelta = TimeDelta::from_secs(10);
-/// Below this round-trip time a retransmission comes soon enough (libwebrtc: `kLowRttNackMs`).
+/// Below this round-trip time retransmissions arrive early enough (libwebrtc: `kLowRttNackMs`).
 const FEC_RTT_MIN: TimeDelta = TimeDelta::from_millis(20);
 
-/// Forward error correction of a sender's video.
+/// The forward error correction of a sender's video.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FecScheme {
     /// None.
     #[default]
     None,
-    /// ULPFEC (RFC 5109) in RED (RFC 2198), in the sequence space of the media.
+    /// ULPFEC (RFC 5109) in RED (RFC 2198), in the sequence number space of the media.
     Ulpfec,
 }
 
 impl FecScheme {
-    /// Every scheme by name.
+    /// All schemes with their names.
     pub const NAMES: [(&str, Self); 2] = [("none", Self::None), ("ulpfec", Self::Ulpfec)];
 }
 
-/// What bounds retransmissions.
+/// The bound on retransmissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ResendRule {
-    /// [`RESEND_SHARE`] of the target, and at once no more than the target sends in one round trip.
+    /// [`RESEND_SHARE`] of the target, with bursts of up to one round-trip time of the target.
     #[default]
     HalfTarget,
-    /// What the target sends in one round trip, for each NACK (fhmn13, section 2.3), and in any second no more than the
-    /// target (libwebrtc).
+    /// One round-trip time of the target for each NACK (fhmn13, section 2.3), and no more than the target in any second
+    /// (libwebrtc).
     RoundTrip,
 }
 
 impl ResendRule {
-    /// Every rule by name.
+    /// All rules with their names.
     pub const NAMES: [(&str, Self); 2] = [("half", Self::HalfTarget), ("rtt", Self::RoundTrip)];
 }
 
-/// How a sender protects its media.
+/// The loss protection of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Protection {
-    /// Its forward error correction.
+    /// The forward error correction.
     pub fec: FecScheme,
-    /// What bounds its retransmissions.
+    /// The bound on retransmissions.
     pub resend: ResendRule,
 }
 
@@ -74,28 +76,29 @@ pub struct Protection {
 #[derive(Clone, Debug)]
 pub struct ResendBudget {
     rule: ResendRule,
-    /// What may be resent now: of the bucket or, by the other rule, for this NACK.
+    /// The bytes that may be resent now: the content of the bucket, or the rest for this NACK with the other rule.
     credit: DataSize,
     updated: Time,
-    /// What was resent in the last second, and its sum; empty where the rule asks for none.
+    /// The retransmissions of the last second, and their sum; empty if the rule does not need them.
     second: VecDeque<(Time, DataSize)>,
     in_second: DataSize,
 }
 
 impl ResendBudget {
-    /// Nothing may be resent yet.
+    /// Creates an empty budget.
     pub fn new(rule: ResendRule, start: Time) -> Self {
         Self { rule, credit: DataSize::ZERO, updated: start, second: VecDeque::new(), in_second: DataSize::ZERO }
     }
 
-    /// A NACK came, at this target and round-trip time.
+    /// Handles a NACK at this target and round-trip time.
     pub fn handle_nack(&mut self, target: Rate, rtt: TimeDelta) {
         if self.rule == ResendRule::RoundTrip {
             self.credit = target * rtt;
         }
     }
 
-    /// Whether `size` may be resent now, at this target and round-trip time; if so it is spent.
+    /// Returns whether `size` may be resent now, at this target and round-trip time; if so, it is taken from the
+    /// budget.
     pub fn spend(&mut self, now: Time, size: DataSize, target: Rate, rtt: TimeDelta) -> bool {
         match self.rule {
             ResendRule::HalfTarget => {
@@ -105,7 +108,7 @@ impl ResendBudget {
                 self.updated = now;
             }
             ResendRule::RoundTrip => {
-                self.forget_before(now - TimeDelta::from_secs(1));
+                self.remove_before(now - TimeDelta::from_secs(1));
                 if self.in_second + size > target * TimeDelta::from_secs(1) {
                     return false;
                 }
@@ -122,7 +125,7 @@ impl ResendBudget {
         fits
     }
 
-    fn forget_before(&mut self, from: Time) {
+    fn remove_before(&mut self, from: Time) {
         while let Some((_, size)) = self.second.front().filter(|(at, _)| *at <= from) {
             self.in_second -= *size;
             self.second.pop_front();
@@ -130,20 +133,20 @@ impl ResendBudget {
     }
 }
 
-/// How much forward error correction the losses of late ask for.
+/// The share of forward error correction that recent losses require.
 #[derive(Clone, Debug, Default)]
 pub struct FecDemand {
-    /// Losses of the last [`LOSS_MEMORY`] that no later one exceeds: the first is the largest.
+    /// The losses within [`LOSS_MEMORY`] that no later one exceeds; the first is the largest.
     losses: VecDeque<(Time, Fraction)>,
 }
 
 impl FecDemand {
-    /// No loss yet.
+    /// Creates a demand without losses.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A report told this fraction lost.
+    /// Handles a report with this fraction lost.
     pub fn handle_report(&mut self, now: Time, lost: Fraction) {
         while self.losses.back().is_some_and(|(_, before)| before.get() <= lost.get()) {
             self.losses.pop_back();
@@ -151,8 +154,8 @@ impl FecDemand {
         self.losses.push_back((now, lost));
     }
 
-    /// The share of the target that FEC is wanted to have: none without loss in the last 10 s or on a short way, else
-    /// between a fifth and a half.
+    /// Returns the wanted share of FEC in the target: zero without loss in the last 10 s or with a short round-trip
+    /// time, otherwise 0.2 to 0.5.
     pub fn share(&mut self, now: Time, rtt: TimeDelta) -> f64 {
         while self.losses.front().is_some_and(|(at, _)| now - *at > LOSS_MEMORY) {
             self.losses.pop_front();
@@ -165,19 +168,20 @@ impl FecDemand {
     }
 }
 
-/// What the target is divided into, besides retransmissions.
+/// The parts of a target, besides retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Division {
+pub struct TargetSplit {
     /// `r_FEC`.
     pub fec: Rate,
-    /// `v`: what is left for the encoder.
+    /// `v`, the rate for the encoder.
     pub media: Rate,
 }
 
-/// Divides a target: FEC gets what is wanted up to half of it, the media what FEC and retransmissions leave.
-pub fn divide(target: Rate, fec_wanted: Rate, resent: Rate) -> Division {
+/// Splits a target: FEC gets the wanted rate, at most half of the target; media gets what FEC and retransmissions
+/// leave.
+pub fn split_target(target: Rate, fec_wanted: Rate, resent: Rate) -> TargetSplit {
     let fec = fec_wanted.min(target.scale(FEC_SHARE_MAX));
-    Division { fec, media: target.saturating_sub(fec).saturating_sub(resent) }
+    TargetSplit { fec, media: target.saturating_sub(fec).saturating_sub(resent) }
 }
 
 #[cfg(test)]
@@ -187,7 +191,7 @@ mod tests {
     const KBPS: fn(u64) -> Rate = Rate::from_kbps;
 
     #[test]
-    fn half_the_target_after_one_round_trip_at_once() {
+    fn half_target_rule_allows_a_round_trip_and_then_half_the_target() {
         let (target, rtt) = (KBPS(1000), TimeDelta::from_millis(100));
         let size = DataSize::from_bytes(1250); // 10 ms of the target
         let mut budget = ResendBudget::new(ResendRule::HalfTarget, Time::ZERO);
@@ -200,13 +204,13 @@ mod tests {
         assert_eq!((1..=100).map(|i| spent(1000 + 10 * i)).sum::<usize>(), 50, "then half of the target");
     }
 
-    /// At 1 Mbit/s and 50 ms, 6250 bytes for each NACK; and in a second no more than 125 000.
+    /// At 1 Mbit/s and 50 ms: 6250 bytes for each NACK, and no more than 125 000 in a second.
     #[test]
-    fn a_round_trip_of_the_target_for_each_nack() {
+    fn round_trip_rule_allows_a_round_trip_for_each_nack() {
         let (target, rtt) = (KBPS(1000), TimeDelta::from_millis(50));
         let size = DataSize::from_bytes(625);
         let mut budget = ResendBudget::new(ResendRule::RoundTrip, Time::ZERO);
-        assert!(!budget.spend(Time::ZERO, size, target, rtt), "nobody asked");
+        assert!(!budget.spend(Time::ZERO, size, target, rtt), "no NACK yet");
         let mut spent = |ms: i64| {
             let now = Time::from_millis(ms);
             budget.handle_nack(target, rtt);
@@ -215,22 +219,22 @@ mod tests {
         assert_eq!(spent(0), 10, "6250 bytes");
         let rest: usize = (1..100).map(|i| spent(10 * i)).sum();
         assert_eq!(rest, 190, "200 packets are 125 000 bytes");
-        assert_eq!(spent(1000), 10, "those of time zero are a second old");
+        assert_eq!(spent(1000), 10, "the first ones are a second old");
         assert_eq!(spent(1001), 0);
     }
 
-    /// A target of 1 Mbit/s, 50 kbit/s of it resent, 600 wanted for FEC: 500 for FEC, 450 for the encoder.
+    /// A target of 1 Mbit/s with 50 kbit/s of retransmissions and 600 wanted for FEC: 500 for FEC, 450 for the encoder.
     #[test]
-    fn the_encoder_gets_what_repair_leaves() {
-        let of = |fec, media| Division { fec: KBPS(fec), media: KBPS(media) };
-        assert_eq!(divide(KBPS(1000), KBPS(600), KBPS(50)), of(500, 450));
-        assert_eq!(divide(KBPS(1000), KBPS(0), KBPS(0)), of(0, 1000));
-        assert_eq!(divide(KBPS(1000), KBPS(200), KBPS(50)), of(200, 750));
-        assert_eq!(divide(KBPS(100), KBPS(50), KBPS(90)), of(50, 0), "never less than nothing");
+    fn encoder_gets_the_rate_that_repair_leaves() {
+        let of = |fec, media| TargetSplit { fec: KBPS(fec), media: KBPS(media) };
+        assert_eq!(split_target(KBPS(1000), KBPS(600), KBPS(50)), of(500, 450));
+        assert_eq!(split_target(KBPS(1000), KBPS(0), KBPS(0)), of(0, 1000));
+        assert_eq!(split_target(KBPS(1000), KBPS(200), KBPS(50)), of(200, 750));
+        assert_eq!(split_target(KBPS(100), KBPS(50), KBPS(90)), of(50, 0), "never negative");
     }
 
     #[test]
-    fn the_largest_loss_of_ten_seconds_counts() {
+    fn largest_loss_of_ten_seconds_sets_the_fec_share() {
         let (mut demand, rtt) = (FecDemand::new(), TimeDelta::from_millis(50));
         let at = Time::from_millis;
         let lost = |part: f64| Fraction::new(part).unwrap();
@@ -243,11 +247,11 @@ mod tests {
         demand.handle_report(at(4000), lost(0.05));
         demand.handle_report(at(5000), lost(0.01));
         assert_eq!(share(&mut demand, 12_000), 500, "10 s after the 20 %");
-        assert_eq!(share(&mut demand, 12_001), 330, "the 5 % are left: 0.13 + 4 x 0.05");
-        assert_eq!(share(&mut demand, 14_001), 200, "then the 1 %: the least");
+        assert_eq!(share(&mut demand, 12_001), 330, "the 5 % remain: 0.13 + 4 x 0.05");
+        assert_eq!(share(&mut demand, 14_001), 200, "then the 1 %: the lowest share");
         assert_eq!(share(&mut demand, 15_001), 0);
         demand.handle_report(at(20_000), lost(0.0875));
         assert_eq!(share(&mut demand, 20_000), 480);
-        assert_eq!(demand.share(at(20_000), TimeDelta::from_millis(19)), 0.0, "a resend is there as soon");
+        assert_eq!(demand.share(at(20_000), TimeDelta::from_millis(19)), 0.0, "a retransmission is as fast");
     }
 }

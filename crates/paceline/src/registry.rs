@@ -1,238 +1,102 @@
-//! The controllers by name. A registry is a value: [`Registry::standard`] plus what a program adds.
+//! The controllers by name. A registry is a value: [`Registry::standard`], plus the controllers that a program adds.
 
-use crate::guard::Guard;
-use crate::{Controller, Field, FieldInfo, Fields, SendHalf, SignalSpec, fixed, gcc, nada, scream};
-use paceline_units::Rate;
-use std::borrow::Cow;
+use crate::{Entry, Preset, fixed, gcc, nada, scream};
 
-/// What the flow tells a controller at birth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setup {
-    /// The first target.
-    pub start: Rate,
-    /// Never below this.
-    pub min: Rate,
-    /// The most that the flow's sources can use, headers included: padding and probing stop there.
-    pub max: Rate,
-}
-
-/// A controller's configuration is its factory.
-pub trait Config: Clone + Send + Sync + 'static {
-    /// Every number that can be set, for a config of one piece.
-    const FIELDS: &'static [Field<Self>] = &[];
-    /// Signals of the send half, then those of the receive half.
-    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]);
-    /// Whether what the receiver says steers it. A yardstick without congestion control says `false`, and does not run
-    /// under the guard against silence.
-    const CONTROLS: bool = true;
-    /// Goes through every number that can be set: for a config that is made of blocks.
-    fn fields(&mut self, fields: &mut Fields<'_>) {
-        fields.table(self, Self::FIELDS);
-    }
-    /// Signals of this config: for one that only a running program knows. The same as long as the config lives.
-    fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
-        Self::SIGNALS
-    }
-    /// Makes the pair.
-    fn build(&self, setup: &Setup) -> Controller;
-}
-
-/// Why no controller can be built.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// No such field.
-    #[error("{controller} has no parameter `{name}`")]
-    UnknownField {
-        /// The controller.
-        controller: String,
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: Vec<&'static str>,
+/// Sets of parameter values that have a name of their own.
+const PRESETS: &[Preset] = &[
+    // The paper's figures 9 to 11.
+    Preset {
+        name: "gcc-2016-static",
+        base: "gcc-2016",
+        values: &[("gamma_0", 25.0), ("k_u", 0.0), ("k_d", 0.0)],
+        summary: "gcc-2016 with a static threshold of 25 ms",
     },
-    /// A value that makes no sense.
-    #[error("{controller}: {name} = {value} is outside {} to {} {unit}", range.0, range.1)]
-    OutOfRange {
-        /// The controller.
-        controller: String,
-        /// The field.
-        name: &'static str,
-        /// What was asked for.
-        value: f64,
-        /// Lowest and highest value.
-        range: (f64, f64),
-        /// Unit of all three.
-        unit: &'static str,
+    Preset {
+        name: "gcc-2016-guarded",
+        base: "gcc-2016",
+        values: &[("guard_ms", 15.0)],
+        summary: "gcc-2016 with draft-ietf-rmcat-gcc-02's 15 ms guard on the threshold",
     },
-    /// A start rate outside the limits, or limits the wrong way round.
-    #[error("{controller}: need min <= start and min <= max, got min {}, start {}, max {}", setup.min, setup.start, setup.max)]
-    Setup {
-        /// The controller.
-        controller: String,
-        /// What was given.
-        setup: Setup,
+    Preset {
+        name: "gcc-dynamic-alpha",
+        base: "gcc-2015",
+        values: &[("dynamic_alpha", 1.0)],
+        summary: "gcc-2015 with the thesis's dynamic decrease factor",
     },
-}
+];
 
-/// A registered controller.
-pub struct Entry {
-    name: &'static str,
-    summary: Cow<'static, str>,
-    source: &'static str,
-    factory: Box<dyn Factory>,
-    /// In place of those of the factory.
-    signals: Option<SignalTables>,
-}
-
-/// Signals of the send half, and of the receive half.
-type SignalTables = (&'static [SignalSpec], &'static [SignalSpec]);
-
-impl Entry {
-    /// A controller under `name`, from a config with its defaults. `source`: the document that it follows.
-    pub fn new<C: Config>(name: &'static str, summary: &'static str, source: &'static str, config: C) -> Self {
-        Self { name, summary: summary.into(), source, factory: Box::new(config), signals: None }
-    }
-    /// The same controller in a world where somebody else plays one of its halves: what that half shows there.
-    pub fn played(self, summary: String, signals: (&'static [SignalSpec], &'static [SignalSpec])) -> Self {
-        Self { summary: summary.into(), signals: Some(signals), ..self }
-    }
-    /// The name by which scenarios ask for it.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-    /// A line on it.
-    pub fn summary(&self) -> &str {
-        &self.summary
-    }
-    /// The document that it follows.
-    pub fn source(&self) -> &'static str {
-        self.source
-    }
-    /// Its numbers, with the defaults of this entry.
-    pub fn fields(&self) -> Vec<FieldInfo> {
-        self.factory.fields()
-    }
-    /// Signals of the send half and of the receive half.
-    pub fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
-        self.signals.unwrap_or_else(|| self.factory.signals())
-    }
-    /// Whether what the receiver says steers it.
-    pub fn controls(&self) -> bool {
-        self.factory.controls()
-    }
-    /// A fresh pair of halves, with some numbers changed. The send half of a controller that controls runs under the
-    /// guard: it slows down when nothing is heard.
-    pub fn build(&self, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
-        if setup.min > setup.start || setup.min > setup.max {
-            return Err(ConfigError::Setup { controller: self.name.to_owned(), setup: *setup });
-        }
-        let mut controller = self.factory.build(self.name, setup, changes)?;
-        if self.controls() {
-            let guarded = |half| -> Box<dyn SendHalf> { Box::new(Guard::new(half, setup.min)) };
-            controller.send = controller.send.map(guarded);
-        }
-        Ok(controller)
-    }
-}
-
-/// The controllers that a program knows.
+/// The controllers that a program offers.
 pub struct Registry {
     entries: Vec<Entry>,
 }
 
 impl Registry {
-    /// Every controller of this library.
+    /// Returns every controller of this library, each followed by its presets.
     pub fn standard() -> Self {
         let mut registry = Self { entries: Vec::new() };
-        registry.add(gcc::gcc2016::adaptive());
-        registry.add(gcc::gcc2016::static_threshold());
-        registry.add(gcc::gcc2016::guarded());
-        registry.add(gcc::gcc2013::entry());
-        registry.add(gcc::gcc2015::fixed_alpha());
-        registry.add(gcc::gcc2015::dynamic_alpha());
-        registry.add(gcc::gcc_med16::entry());
-        registry.add(gcc::gcc_remb_2018::entry());
-        registry.add(gcc::gcc_tfb::entry());
-        registry.add(nada::nada2015::entry());
-        nada::rfc8698::entries().into_iter().for_each(|entry| registry.add(entry));
-        scream::v1::entries().into_iter().for_each(|entry| registry.add(entry));
-        registry.add(fixed::entry());
+        let controllers = [
+            gcc::gcc2016::entry(),
+            gcc::gcc2013::entry(),
+            gcc::gcc2015::entry(),
+            gcc::gcc_med16::entry(),
+            gcc::gcc_remb_2018::entry(),
+            gcc::gcc_tfb::entry(),
+            nada::nada2015::entry(),
+        ];
+        let controllers = controllers.into_iter().chain(nada::rfc8698::entries()).chain(scream::v1::entries());
+        for entry in controllers.chain([fixed::entry()]) {
+            let name = entry.name();
+            registry.add(entry);
+            PRESETS.iter().filter(|preset| preset.base == name).for_each(|preset| registry.add_preset(preset));
+        }
         registry
     }
 
-    /// Adds one. Panics if the name is taken: two controllers of one name are a bug in the program.
+    /// Adds a controller.
+    ///
+    /// # Panics
+    /// Panics if the name is taken: two controllers with one name are an error in the program.
     pub fn add(&mut self, entry: Entry) {
-        assert!(self.get(entry.name).is_none(), "the name `{}` is taken", entry.name);
+        assert!(self.get(entry.name()).is_none(), "the name `{}` is taken", entry.name());
         self.entries.push(entry);
     }
 
-    /// The same controllers, each as `change` makes it.
+    /// Adds a preset of a registered controller.
+    ///
+    /// # Panics
+    /// Panics if the name is taken, the base controller is not registered, or a value does not fit it.
+    pub fn add_preset(&mut self, preset: &Preset) {
+        let base = self.get(preset.base).unwrap_or_else(|| panic!("no controller `{}`", preset.base));
+        let entry = base.preset(preset).unwrap_or_else(|error| panic!("preset: {error}"));
+        self.add(entry);
+    }
+
+    /// Replaces each entry by the result of `change`.
     pub fn map(self, change: impl FnMut(Entry) -> Entry) -> Self {
         Self { entries: self.entries.into_iter().map(change).collect() }
     }
 
-    /// The controller of this name.
+    /// Returns the controller or preset with this name.
     pub fn get(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|e| e.name == name)
+        self.entries.iter().find(|e| e.name() == name)
     }
 
-    /// All of them, in order of registration.
+    /// Returns all entries, in order of registration.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
     }
 }
 
-/// [`Config`] without its type.
-trait Factory: Send + Sync {
-    fn fields(&self) -> Vec<FieldInfo>;
-    fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]);
-    fn controls(&self) -> bool;
-    fn build(&self, name: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError>;
-}
-
-impl<C: Config> Factory for C {
-    fn fields(&self) -> Vec<FieldInfo> {
-        changed(&mut self.clone(), None)
-    }
-    fn signals(&self) -> (&'static [SignalSpec], &'static [SignalSpec]) {
-        Config::signals(self)
-    }
-    fn controls(&self) -> bool {
-        C::CONTROLS
-    }
-    fn build(&self, controller: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
-        let mut config = self.clone();
-        for (name, value) in changes {
-            let fields = changed(&mut config, None);
-            let field = fields.iter().find(|f| f.name == name).ok_or_else(|| ConfigError::UnknownField {
-                controller: controller.to_owned(),
-                name: name.clone(),
-                known: fields.iter().map(|f| f.name).collect(),
-            })?;
-            let (name, range, unit, value) = (field.name, field.range, field.unit, *value);
-            if !(range.0..=range.1).contains(&value) {
-                return Err(ConfigError::OutOfRange { controller: controller.to_owned(), name, value, range, unit });
-            }
-            changed(&mut config, Some((name, value)));
-        }
-        Ok(Config::build(&config, setup))
-    }
-}
-
-/// Changes a number of the config, or none. Answers all as they were.
-fn changed<C: Config>(config: &mut C, change: Option<(&str, f64)>) -> Vec<FieldInfo> {
-    Fields::listed(change, |fields| Config::fields(config, fields))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ConfigError, Setup};
+    use paceline_units::Rate;
 
     const SETUP: Setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
 
     #[test]
-    fn every_default_is_in_its_range_and_every_field_sets_itself_alone() {
+    fn defaults_and_range_ends_are_valid() {
         for entry in Registry::standard().iter() {
             for field in entry.fields() {
                 assert!((field.range.0..=field.range.1).contains(&field.default), "{} {}", entry.name(), field.name);
@@ -245,7 +109,20 @@ mod tests {
     }
 
     #[test]
-    fn bad_numbers_are_errors() {
+    fn presets_differ_from_their_base_in_their_values_alone() {
+        let registry = Registry::standard();
+        for preset in PRESETS {
+            let (entry, base) = (registry.get(preset.name).unwrap(), registry.get(preset.base).unwrap());
+            assert_eq!((entry.source(), entry.signals()), (base.source(), base.signals()));
+            for (field, of_base) in entry.fields().iter().zip(base.fields()) {
+                let value = preset.values.iter().find(|(name, _)| *name == field.name);
+                assert_eq!(field.default, value.map_or(of_base.default, |(_, value)| *value), "{}", field.name);
+            }
+        }
+    }
+
+    #[test]
+    fn rejects_unknown_and_invalid_numbers() {
         let registry = Registry::standard();
         let entry = registry.get("gcc-2016").unwrap();
         let build = |name: &str, value| entry.build(&SETUP, &[(name.to_owned(), value)]).err().unwrap();

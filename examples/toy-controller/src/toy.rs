@@ -1,38 +1,38 @@
-//! A controller of one's own, whole: it keeps the queue it sees in transport-wide feedback below 30 ms.
+//! A complete example controller. It keeps the queuing delay, as seen in transport-wide feedback, below 30 ms.
 //!
-//! The queue is the one-way delay over the smallest seen so far. Sender and receiver clocks need not agree: the
-//! constant between them cancels.
+//! The queuing delay is the one-way delay minus its minimum so far. The clocks of sender and receiver need not agree, because
+//! their constant offset cancels.
 
 use paceline::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Field, SendHalf, Setup, SignalSpec, Signals,
+    Config, Controller, Decision, Entry, Feedback, FeedbackKind, FieldVisitor, SendHalf, Setup, SignalSpec,
+    SignalTables, Signals,
 };
 use paceline_units::{Ecn, Rate, Time, TimeDelta};
 
-/// Its numbers.
+/// Parameters of the controller.
 #[derive(Clone, Debug)]
 pub struct Toy {
-    /// Queue to stay below, ms.
+    /// Upper limit of the queuing delay, ms.
     target_ms: f64,
 }
 
-/// The registry's line.
+/// Returns the entry for the registry.
 pub fn entry() -> Entry {
-    Entry::new("toy", "keeps the queue below a target", "an example, from no paper", Toy { target_ms: 30.0 })
+    Entry::new("toy", "keeps the queue below a target", "an example, not from a paper", Toy { target_ms: 30.0 })
 }
 
 impl Config for Toy {
-    const FIELDS: &'static [Field<Self>] = &[Field {
-        name: "target_ms",
-        unit: "ms",
-        source: "queue to stay below; a round number",
-        range: (1.0, 1000.0),
-        get: |c| c.target_ms,
-        set: |c, v| c.target_ms = v,
-    }];
-    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (&[SignalSpec::series("queue", "ms")], &[]);
+    const SIGNALS: SignalTables = (&[SignalSpec::series("queue", "ms")], &[]);
+
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields
+            .number("target_ms", "ms", (1.0, 1000.0), &mut self.target_ms)
+            .describe("upper limit of the queuing delay; a round number");
+    }
 
     fn build(&self, setup: &Setup) -> Controller {
-        let half = Half { config: self.clone(), setup: *setup, rate: setup.start, base: None, cut: Time::ZERO };
+        let half =
+            Half { config: self.clone(), setup: *setup, rate: setup.start, base: None, last_decrease: Time::ZERO };
         Controller {
             send: Some(Box::new(half)),
             receive: None,
@@ -42,17 +42,17 @@ impl Config for Toy {
     }
 }
 
-/// Of feedback.
+/// Interval of the feedback.
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
 struct Half {
     config: Toy,
     setup: Setup,
     rate: Rate,
-    /// Smallest one-way delay seen, between two clocks that do not agree: ns.
+    /// Minimum one-way delay so far, including the offset between the clocks, ns.
     base: Option<i64>,
-    /// When the rate was cut last.
-    cut: Time,
+    /// Time of the last rate decrease.
+    last_decrease: Time,
 }
 
 impl SendHalf for Half {
@@ -64,8 +64,8 @@ impl SendHalf for Half {
         signals.emit(0, queue_ms);
         let rate = if queue_ms < self.config.target_ms {
             self.rate.scale(1.004) // 8 % a second at 20 messages a second
-        } else if now - self.cut > TimeDelta::from_millis(500) {
-            self.cut = now;
+        } else if now - self.last_decrease > TimeDelta::from_millis(500) {
+            self.last_decrease = now;
             self.rate.scale(0.8)
         } else {
             self.rate

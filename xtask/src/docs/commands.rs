@@ -1,17 +1,17 @@
-//! Commands that the pages show and the program does not know.
+//! Checks that the commands in the pages exist.
 
 use super::pages::Page;
 use crate::TASKS;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Every complaint; `paceline` lies in `folder`.
+/// Returns all errors. `paceline` is in `folder`.
 pub fn wrong(pages: &[Page], folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     for page in pages {
         let shown = page.blocks.iter().filter(|b| b.language == "sh" || b.language == "console");
         for (block, line) in shown.flat_map(|block| block.text.lines().map(move |line| (block, line))) {
-            if let Some(why) = Shown::of(line).and_then(|command| command.complaint(folder)) {
+            if let Some(why) = Shown::of(line).and_then(|command| command.error(folder)) {
                 wrong.push(format!("{}: `{}`: {why}", page.place(block.line), line.trim()));
             }
         }
@@ -19,19 +19,19 @@ pub fn wrong(pages: &[Page], folder: &Path) -> Vec<String> {
     wrong
 }
 
-/// What a line of a block runs, as far as it is ours.
+/// A command of this project in a line of a block.
 #[derive(Debug, PartialEq)]
 enum Shown<'a> {
     /// `paceline` with these arguments.
     Paceline(&'a str),
-    /// A chore.
+    /// A task.
     Xtask(&'a str),
 }
 
 impl<'a> Shown<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let line = line.trim().strip_prefix("$ ").unwrap_or(line.trim());
-        // Two blanks set off what a line says about its command.
+        // A comment follows after two blanks.
         let ends = ["  ", " | ", " || ", " > ", " && ", " #"];
         let end = ends.iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
         let command = &line[..end];
@@ -43,17 +43,17 @@ impl<'a> Shown<'a> {
         ours.or_else(|| after("cargo xtask")?.split(' ').next().map(Self::Xtask))
     }
 
-    /// Why it cannot be meant.
-    fn complaint(&self, folder: &Path) -> Option<String> {
+    /// Returns why the command is invalid.
+    fn error(&self, folder: &Path) -> Option<String> {
         match self {
             Self::Xtask("help") => None,
             Self::Xtask(name) => {
                 let known = TASKS.iter().any(|task| task.name == *name);
                 (!known).then(|| "`cargo xtask help` does not list it".to_owned())
             }
-            // What stands before `--help` is parsed and checked, and nothing is run.
+            // `--help` parses the arguments before it and runs nothing.
             Self::Paceline(arguments) => {
-                // What a link runs is another program's.
+                // The arguments after ` -- ` are another program.
                 let arguments = arguments.split_once(" -- ").map_or(*arguments, |(ours, _)| ours);
                 let mut shell = Command::new("sh");
                 let line = format!("exec '{}' {arguments} --help", folder.join("paceline").display());
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_told_from_what_stands_beside_them() {
+    fn commands_are_separated_from_comments() {
         for (line, command) in [
             ("paceline", Some(Shown::Paceline(""))),
             ("paceline run a --seed 2   what it does", Some(Shown::Paceline("run a --seed 2"))),
@@ -88,8 +88,8 @@ mod tests {
     }
 
     #[test]
-    fn a_chore_that_is_not_there_is_complained_of() {
-        let complaint = |name| Shown::Xtask(name).complaint(Path::new("")).is_some();
-        assert!(complaint("tset") && !complaint("test") && !complaint("help"));
+    fn unknown_task_is_an_error() {
+        let error = |name| Shown::Xtask(name).error(Path::new("")).is_some();
+        assert!(error("tset") && !error("test") && !error("help"));
     }
 }

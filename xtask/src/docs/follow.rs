@@ -1,10 +1,10 @@
-//! Doing what a page says, word by word.
+//! Runs the commands of a page.
 //!
-//! All `sh` blocks of a page are one script, so that `cd` and `export` hold from block to block; it runs in an empty
-//! folder and stops at the first command that fails. Two lines cannot be meant as they stand:
+//! All `sh` blocks of a page are one script, so that `cd` and `export` affect later blocks. The script runs in an empty folder
+//! and stops at the first command that fails. Two commands are changed:
 //!
-//! * `git clone` takes this repository, for the page's address is only an example;
-//! * `cargo` builds here and not in the clone, where it would build everything again.
+//! * `git clone` clones this repository, because the address in the page is an example;
+//! * `cargo` builds in this repository, because the clone would build everything again.
 
 use super::pages::{Block, Page};
 use crate::steps::{root, target};
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Every complaint; `paceline` lies in `folder`.
+/// Returns all errors. `paceline` is in `folder`.
 pub fn wrong(pages: &[Page], folder: &Path) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     for page in pages.iter().filter(|page| page.blocks.iter().any(|b| b.language == "sh")) {
@@ -33,7 +33,7 @@ fn follow(page: &Page, folder: &Path) -> Result<Vec<String>, String> {
 
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(script(page, &out)).current_dir(&work).stdin(Stdio::null());
-    // A page that says how to find the program is taken at its word.
+    // A page that sets the path itself is not helped.
     if !page.blocks.iter().any(|b| b.language == "sh" && b.text.contains("export PATH=")) {
         let others = std::env::var_os("PATH").unwrap_or_default();
         let paths = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&others));
@@ -54,14 +54,14 @@ fn follow(page: &Page, folder: &Path) -> Result<Vec<String>, String> {
     Ok(wrong)
 }
 
-/// The blocks of a page, each printing into a file of its own and leaving a mark when it is done.
+/// Returns the script of a page. Each block prints to a file of its own and creates another file at its end.
 fn script(page: &Page, out: &Path) -> String {
     let mut script = "set -e\n".to_owned();
     for (number, block) in page.blocks.iter().enumerate().filter(|(_, b)| b.language == "sh") {
         let file = out.join(number.to_string());
         script += &format!("exec > '{}' 2>&1\n", file.display());
         for line in block.text.lines() {
-            script += &meant(line);
+            script += &substituted(line);
             script.push('\n');
         }
         script += &format!(": > '{}.done'\n", file.display());
@@ -69,8 +69,8 @@ fn script(page: &Page, out: &Path) -> String {
     script
 }
 
-/// What a line stands for here.
-fn meant(line: &str) -> String {
+/// Returns the command to run for a line.
+fn substituted(line: &str) -> String {
     let (root, target) = (root().display(), target());
     if let Some(address) = line.strip_prefix("git clone ") {
         let folder = address.trim_end_matches(".git").rsplit('/').next().unwrap_or("paceline");
@@ -94,14 +94,14 @@ fn is_repository() -> bool {
     git.status().is_ok_and(|status| status.success())
 }
 
-/// How the page differs from what was printed.
+/// Returns how the page differs from the output.
 fn difference(page: &Page, shown: &Block, printed: &str) -> Option<String> {
     let missing = first_missing(&shown.text, printed)?;
     let place = page.place(shown.line);
-    Some(format!("{place}: shows what is not printed there now:\n{missing}\nPrinted is:\n{printed}"))
+    Some(format!("{place}: shows lines that are not printed:\n{missing}\nThe output is:\n{printed}"))
 }
 
-/// The first run of shown lines, between two of `…`, that was not printed as it stands, after those before it.
+/// Returns the first group of lines, between two `…`, that is not in the output after the group before it.
 fn first_missing(shown: &str, printed: &str) -> Option<String> {
     let lines = |text: &str| text.lines().map(timeless).collect::<Vec<_>>();
     let (shown, printed) = (lines(shown.trim_end()), lines(printed.trim_end()));
@@ -116,7 +116,7 @@ fn first_missing(shown: &str, printed: &str) -> Option<String> {
     None
 }
 
-/// A line without its trailing blanks and without how long the machine took.
+/// Returns a line without trailing blanks and without the wall time.
 fn timeless(line: &str) -> String {
     let line = line.trim_end();
     const BEFORE: &str = "simulated in ";
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_must_be_printed_in_that_order() {
+    fn shown_lines_must_be_printed_in_order() {
         let printed = "one\ntwo  \n3 s simulated in 26 ms · seed 1\nfour\n";
         for shown in ["one\ntwo", "two\n3 s simulated in 9999 ms · seed 1", "one\n…\nfour", "…\nfour", ""] {
             assert_eq!(first_missing(shown, printed), None, "{shown}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_followed_to_its_end_or_to_what_fails() {
+    fn page_runs_to_its_end_or_to_the_first_failure() {
         let text = |last: &str| {
             format!(
                 "```sh\nx=41\necho $((x + 1))\n```\n\n```text\n42\n```\n\n```sh\n{last}\necho $x\n```\n\n```text\n41\n```\n"
@@ -153,9 +153,9 @@ mod tests {
             follow(&page, Path::new("")).unwrap()
         };
         assert_eq!(follow("true"), Vec::<String>::new());
-        let [failed] = &follow("ls no-such-file-here")[..] else { panic!("one complaint") };
+        let [failed] = &follow("ls no-such-file-here")[..] else { panic!("expected one error") };
         assert!(failed.contains("no-such-file-here\necho $x") && failed.contains("test-20.md:10"), "{failed}");
-        let [differs] = &follow("x=40; echo off")[..] else { panic!("one complaint") };
-        assert!(differs.contains("not printed there now:\n41\n") && differs.contains("off\n40"), "{differs}");
+        let [differs] = &follow("x=40; echo off")[..] else { panic!("expected one error") };
+        assert!(differs.contains("not printed:\n41\n") && differs.contains("off\n40"), "{differs}");
     }
 }

@@ -1,4 +1,4 @@
-//! Links that lead nowhere, and pages that no reader of the book would find.
+//! Checks links, and that the table of contents lists every page.
 
 use super::pages::{Page, files};
 use crate::steps::root;
@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The book's table of contents.
+/// The table of contents of the book.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Every complaint.
+/// Returns all errors.
 pub fn wrong(pages: &[Page]) -> Result<Vec<String>, String> {
     let exists = |path: &Path| root().join(path).exists();
     let mut wrong: Vec<String> = pages.iter().flat_map(|page| of_page(page, pages, &exists)).collect();
@@ -21,32 +21,32 @@ pub fn wrong(pages: &[Page]) -> Result<Vec<String>, String> {
 fn of_page(page: &Page, pages: &[Page], exists: &dyn Fn(&Path) -> bool) -> Vec<String> {
     let outside = |link: &str| ["http://", "https://", "mailto:"].iter().any(|scheme| link.starts_with(scheme));
     let relative = page.links.iter().filter(|(link, _)| !outside(link));
-    let complaint = |(link, line): &(String, usize)| {
-        let why = complaint(page, link, pages, exists)?;
+    let error = |(link, line): &(String, usize)| {
+        let why = error(page, link, pages, exists)?;
         Some(format!("{}: the link to {link} {why}", page.place(*line)))
     };
-    relative.filter_map(complaint).collect()
+    relative.filter_map(error).collect()
 }
 
-fn complaint(page: &Page, link: &str, pages: &[Page], exists: &dyn Fn(&Path) -> bool) -> Option<String> {
+fn error(page: &Page, link: &str, pages: &[Page], exists: &dyn Fn(&Path) -> bool) -> Option<String> {
     let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
     let path = match file {
         "" => page.path.clone(),
         file => plain(&page.path.with_file_name("").join(file))?,
     };
     if !exists(&path) {
-        return Some(format!("leads to {}, which is not there", path.display()));
+        return Some(format!("points to {}, which does not exist", path.display()));
     }
     if page.path.starts_with("docs") && !path.starts_with("docs") {
-        return Some("leads out of docs/, where the book does not reach".to_owned());
+        return Some("points outside docs/, which is not part of the book".to_owned());
     }
     let anchor = anchor?;
     let target = pages.iter().find(|page| page.path == path);
     let found = target.is_some_and(|page| page.anchors.iter().any(|a| a == anchor));
-    (!found).then(|| format!("wants a heading that {} does not have", path.display()))
+    (!found).then(|| format!("points to a heading that {} does not have", path.display()))
 }
 
-/// The path without `.` and `..`; none above the root.
+/// Returns the path without `.` and `..`; `None` above the root.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -71,7 +71,7 @@ fn not_in_the_book(pages: &[Page]) -> Vec<String> {
     missing.map(|page| format!("{}: {SUMMARY} does not list it", page.path.display())).collect()
 }
 
-/// Pages that comments in the code name.
+/// Returns missing pages that source comments mention.
 fn of_sources(exists: &dyn Fn(&Path) -> bool) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     for (folder, extension) in [("crates", "rs"), ("benches", "rs"), ("examples", "rs"), ("scenarios", "toml")] {
@@ -79,13 +79,13 @@ fn of_sources(exists: &dyn Fn(&Path) -> bool) -> Result<Vec<String>, String> {
             let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             let missing = named(&text).filter(|page| !exists(page));
             let shown = path.strip_prefix(root()).unwrap_or(&path).display();
-            wrong.extend(missing.map(|page| format!("{shown}: names {}, which is not there", page.display())));
+            wrong.extend(missing.map(|page| format!("{shown}: mentions {}, which does not exist", page.display())));
         }
     }
     Ok(wrong)
 }
 
-/// Every `docs/….md` in a text.
+/// Returns every `docs/….md` in a text.
 fn named(text: &str) -> impl Iterator<Item = &Path> {
     let within = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
     text.split(move |c| !within(c)).filter(|word| word.starts_with("docs/") && word.ends_with(".md")).map(Path::new)
@@ -95,7 +95,7 @@ fn named(text: &str) -> impl Iterator<Item = &Path> {
 mod tests {
     use super::*;
 
-    fn complaints(link: &str) -> Vec<String> {
+    fn errors(link: &str) -> Vec<String> {
         let parse = |path: &str, text: &str| Page::parse(path.into(), text);
         let pages = [
             parse("docs/a/one.md", &format!("[x]({link})")),
@@ -107,27 +107,27 @@ mod tests {
     }
 
     #[test]
-    fn good_links_are_let_through() {
+    fn valid_links_are_accepted() {
         for link in ["../two.md", "../two.md#here-it-is", "one.md", "https://example.org/none.md#x"] {
-            assert_eq!(complaints(link), Vec::<String>::new(), "{link}");
+            assert_eq!(errors(link), Vec::<String>::new(), "{link}");
         }
     }
 
     #[test]
-    fn bad_links_are_named_with_their_place() {
+    fn broken_links_are_reported_with_their_place() {
         for (link, why) in [
-            ("two.md", "docs/a/two.md, which is not there"),
+            ("two.md", "docs/a/two.md, which does not exist"),
             ("../two.md#there", "a heading that docs/two.md does not have"),
             ("#here-it-is", "a heading that docs/a/one.md does not have"),
-            ("../../README.md", "out of docs/"),
+            ("../../README.md", "outside docs/"),
         ] {
-            let [complaint] = &complaints(link)[..] else { panic!("{link}: {:?}", complaints(link)) };
-            assert!(complaint.starts_with("docs/a/one.md:1: ") && complaint.contains(why), "{complaint}");
+            let [error] = &errors(link)[..] else { panic!("{link}: {:?}", errors(link)) };
+            assert!(error.starts_with("docs/a/one.md:1: ") && error.contains(why), "{error}");
         }
     }
 
     #[test]
-    fn a_page_outside_the_table_of_contents_is_named() {
+    fn page_outside_the_table_of_contents_is_reported() {
         let parse = |path: &str, text: &str| Page::parse(path.into(), text);
         let pages = [parse(SUMMARY, "[one](one.md)"), parse("docs/one.md", ""), parse("docs/two.md", "")];
         assert_eq!(not_in_the_book(&pages), ["docs/two.md: docs/SUMMARY.md does not list it"]);
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn pages_named_in_comments_are_found() {
-        let text = "//! see `docs/tcp.md`, or (docs/a/b-c.md): not mydocs/x.md, docs/x.rs";
-        assert_eq!(named(text).collect::<Vec<_>>(), [Path::new("docs/tcp.md"), Path::new("docs/a/b-c.md")]);
+        let text = "//! see `docs/explanation/tcp.md`, or (docs/a/b-c.md): not mydocs/x.md, docs/x.rs";
+        assert_eq!(named(text).collect::<Vec<_>>(), [Path::new("docs/explanation/tcp.md"), Path::new("docs/a/b-c.md")]);
     }
 }

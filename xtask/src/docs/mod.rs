@@ -1,11 +1,11 @@
-//! `cargo xtask docs`: the pages hold what they say. Every link has a target, every command a meaning, and the blocks
-//! of ```` ```sh ```` do what the text beside them shows.
+//! `cargo xtask docs`: checks the documentation. Every link has a target, every command exists, and the output of ```` ```sh ````
+//! blocks is the text after them.
 //!
-//! | block | what is done with it |
+//! | block | check |
 //! |---|---|
-//! | `sh` | run as it stands, from top to bottom of its page; must end well |
-//! | `text` after `sh` | must be what that block prints; a line of `…` stands for any lines |
-//! | `console` | read only: every `paceline` and `cargo xtask` in it must be a command that there is |
+//! | `sh` | all blocks of a page run in order and must succeed |
+//! | `text` after `sh` | is the output of the block; a line `…` stands for any lines |
+//! | `console` | is not run; every `paceline` and `cargo xtask` command in it must exist |
 
 mod commands;
 mod follow;
@@ -15,7 +15,7 @@ mod pages;
 use crate::steps::{Problem, command, run, target};
 use pages::Page;
 
-/// Checks every page, with the release build.
+/// Checks every page with the release build.
 pub fn docs(arguments: &[String]) -> Result<(), Problem> {
     if !arguments.is_empty() {
         return Err(Problem::Usage("takes no arguments".into()));
@@ -30,5 +30,5 @@ pub fn docs(arguments: &[String]) -> Result<(), Problem> {
         eprintln!("\n{} pages checked", pages.len());
         return Ok(());
     }
-    Err(Problem::Failed(format!("{} of the pages' sayings do not hold\n\n{}", wrong.len(), wrong.join("\n"))))
+    Err(Problem::Failed(format!("{} errors in the pages\n\n{}", wrong.len(), wrong.join("\n"))))
 }

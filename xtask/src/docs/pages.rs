@@ -1,4 +1,4 @@
-//! The pages: every Markdown file at the root and below `docs/`, with its links, headings and blocks.
+//! The pages: every Markdown file at the root and below `docs/`, with links, headings and blocks.
 
 use crate::steps::root;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 /// A page.
 pub struct Page {
-    /// Where it lies, from the root on.
+    /// The path relative to the root.
     pub path: PathBuf,
-    /// Where its links lead, images included, each with its line.
+    /// The targets of links and images, each with its line.
     pub links: Vec<(String, usize)>,
     /// The anchors of its headings.
     pub anchors: Vec<String>,
@@ -19,16 +19,16 @@ pub struct Page {
 
 /// A fenced block.
 pub struct Block {
-    /// What stands after the fence.
+    /// The text after the fence.
     pub language: String,
-    /// What it holds.
+    /// The content.
     pub text: String,
     /// The line of its fence.
     pub line: usize,
 }
 
 impl Page {
-    /// All of them, by path.
+    /// Returns all pages, sorted by path.
     pub fn all() -> Result<Vec<Self>, String> {
         let mut paths = files(root(), "md", false)?;
         paths.extend(files(&root().join("docs"), "md", true)?);
@@ -38,7 +38,7 @@ impl Page {
 
     fn read(path: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let path = path.strip_prefix(root()).expect("pages lie below the root").to_owned();
+        let path = path.strip_prefix(root()).expect("pages are below the root").to_owned();
         Ok(Self::parse(path, &text))
     }
 

@@ -1,19 +1,19 @@
-//! The page of everything that a scenario file may say, from its JSON schema.
+//! The page of all keys of scenario files, from the JSON schema.
 //!
-//! Each table of the schema is a section, in the order in which a reader meets them. What holds where a key is left out
-//! stands in the key's own text, as `…; 300 ms if absent.`: the page takes it from there and insists on it.
+//! Each table of the schema is a section, in the order of the keys that refer to it. The description of an optional key must
+//! end with its default: `…; 300 ms if absent.`
 
 use super::MADE;
 use super::markdown::{Table, linked, plain};
 use serde_json::Value;
 
-/// The page, or which key does not say what holds without it.
+/// Returns the page, or an error that names a key without a default.
 pub fn page(schema: &Value) -> Result<String, String> {
     let mut sections = Vec::new();
     visit(schema, schema, "", &mut sections);
     let mut text = format!(
         "{MADE}# Scenario files\n\nEvery key, table by table. `--set` takes the same keys, joined by dots, with a flow, stream \
-         or hop named by its `id` or its number: `flow.video.encoder.max=1Mbps`. [Writing one](../guides/scenario.md) is \
+         or hop named by its `id` or its number: `flow.video.encoder.max=1Mbps`. [Writing one](../how-to/scenario.md) is \
          a guide.\n\n## The file\n\n{}",
         table(schema)?
     );
@@ -31,13 +31,13 @@ pub fn page(schema: &Value) -> Result<String, String> {
     Ok(format!("{}\n", text.trim_end()))
 }
 
-/// A definition, and the keys under which it stands.
+/// A definition, and the keys that refer to it.
 struct Section {
     name: String,
     places: Vec<String>,
 }
 
-/// Collects the definitions that the keys of a table lead to, nearest first.
+/// Collects the definitions that the keys of a table refer to, depth first.
 fn visit(schema: &Value, table: &Value, place: &str, sections: &mut Vec<Section>) {
     for (key, value) in keys(table) {
         let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
@@ -61,7 +61,7 @@ fn visit_value(schema: &Value, value: &Value, place: &str, sections: &mut Vec<Se
     }
 }
 
-/// The keys of a table, those that must be there first.
+/// Returns the keys of a table, required ones first.
 fn keys(table: &Value) -> Vec<(&String, &Value)> {
     let mut keys: Vec<_> = table["properties"].as_object().into_iter().flatten().collect();
     keys.sort_by_key(|(key, _)| !is_required(table, key));
@@ -72,7 +72,7 @@ fn is_required(table: &Value, key: &str) -> bool {
     table["required"].as_array().into_iter().flatten().any(|required| required == key)
 }
 
-/// Names of the definitions that a value mentions.
+/// Returns the names of the definitions that a value refers to.
 fn references(value: &Value) -> Vec<String> {
     match value {
         Value::Object(map) => map
@@ -106,7 +106,7 @@ fn body(definition: &Value) -> Result<String, String> {
     Ok(format!("{what} {}\n", sentence(&how)).trim_start().to_owned())
 }
 
-/// With a capital and a full stop.
+/// Returns the text with a capital and a full stop.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -121,14 +121,14 @@ fn table(of: &Value) -> Result<String, String> {
         let (absent, text) = match split_absent(&text) {
             _ if is_required(of, key) => ("required".to_owned(), text),
             Some((absent, text)) => (absent, text),
-            None => return Err(format!("the schema's text of `{key}` says nothing like `; 1 s if absent.`: {text}")),
+            None => return Err(format!("the description of `{key}` has no default like `; 1 s if absent.`: {text}")),
         };
         table.row(&[format!("`{key}`"), type_of(value), absent, text]);
     }
     Ok(table.to_string())
 }
 
-/// What holds if the key is absent, and the text without that.
+/// Splits a description into the default and the rest.
 fn split_absent(text: &str) -> Option<(String, String)> {
     let (before, after) = text.split_once(" if absent")?;
     let (what, absent) = before.rsplit_once("; ").unwrap_or(("", before));
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_without_a_key_is_told_apart() {
+    fn defaults_are_split_off() {
         let split = |text| split_absent(text).map(|(absent, text)| format!("{absent}|{text}"));
         assert_eq!(split("Frames per second; 30 if absent.").as_deref(), Some("30|Frames per second."));
         assert_eq!(split("a; b; 1 if absent. Several more.").as_deref(), Some("1|a; b. Several more."));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_becomes_tables_nearest_first() {
+    fn schema_becomes_tables_in_order_of_reference() {
         let schema = serde_json::json!({
             "required": ["a"],
             "properties": { "a": { "$ref": "#/$defs/Way", "description": "It." } },

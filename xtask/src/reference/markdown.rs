@@ -1,4 +1,4 @@
-//! Tables and words in Markdown.
+//! Markdown tables and links.
 
 use serde_json::Value;
 use std::fmt;
@@ -10,20 +10,20 @@ pub struct Table {
 }
 
 impl Table {
-    /// With these headings, and no row yet.
+    /// Returns a table with these headings and no row.
     pub fn new(headings: &[&str]) -> Self {
         let rule = "---|".repeat(headings.len());
         Self { columns: headings.len(), lines: vec![format!("| {} |", headings.join(" | ")), format!("|{rule}")] }
     }
 
-    /// One more row.
+    /// Adds a row.
     pub fn row(&mut self, cells: &[String]) {
         assert_eq!(cells.len(), self.columns, "a row has a cell for each heading");
         let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         self.lines.push(format!("| {} |", cells.join(" | ")));
     }
 
-    /// Whether it has no row.
+    /// Returns whether the table has no row.
     pub fn is_empty(&self) -> bool {
         self.lines.len() == 2
     }
@@ -35,12 +35,12 @@ impl fmt::Display for Table {
     }
 }
 
-/// A text of the document, on one line.
+/// Returns a string of the document on one line.
 pub fn plain(value: &Value) -> String {
     value.as_str().unwrap_or_default().replace('\n', " ")
 }
 
-/// A word that leads to its heading on the same page.
+/// Returns a link to a heading of the same page.
 pub fn linked(word: String) -> String {
     format!("[{word}](#{})", word.to_lowercase())
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_does_not_end_a_cell() {
+    fn bars_in_cells_are_escaped() {
         let mut table = Table::new(&["a", "b"]);
         assert!(table.is_empty());
         table.row(&["|T|".to_owned(), plain(&Value::from("x\ny"))]);

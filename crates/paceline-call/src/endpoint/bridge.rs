@@ -1,8 +1,8 @@
-//! Between the WebRTC library's transports and our ends: an interceptor that takes every packet off and puts ours on.
+//! An interceptor that moves packets between the WebRTC library and the local media endpoint.
 //!
-//! `rtc` gives ICE, DTLS, SRTP and SDP. What it has of RTP and RTCP (reports, NACK, feedback, pacing) stays out: our ends do
-//! all that, as they do in the simulator. The one place where both meet is the chain of interceptors, between its SRTP and
-//! its tracks: packets come there decrypted and go from there as they are.
+//! `rtc` provides ICE, DTLS, SRTP and SDP. Its RTP and RTCP functions (reports, NACK, feedback, pacing) are not used, because
+//! the local endpoint implements them as in the simulator. The interceptor sits between SRTP and the tracks: it takes every
+//! decrypted packet and inserts the outgoing ones.
 
 use rtc::interceptor::{Interceptor, Packet, StreamInfo, TaggedPacket};
 use rtc::sansio::Protocol;
@@ -11,30 +11,30 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Packets on their way across; copies are the same bridge.
+/// Packet queues in both directions. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Bridge(Arc<Mutex<Lanes>>);
+pub(super) struct Bridge(Arc<Mutex<Queues>>);
 
 #[derive(Default)]
-struct Lanes {
-    came: VecDeque<Packet>,
-    leaving: VecDeque<TaggedPacket>,
+struct Queues {
+    received: VecDeque<Packet>,
+    outgoing: VecDeque<TaggedPacket>,
 }
 
 impl Bridge {
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+    fn queues(&self) -> MutexGuard<'_, Queues> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next packet that came.
-    pub fn take(&self) -> Option<Packet> {
-        self.lanes().came.pop_front()
+    /// Removes the next received packet.
+    pub fn pop_received(&self) -> Option<Packet> {
+        self.queues().received.pop_front()
     }
 
-    /// A packet that is to leave with the next write.
-    pub fn put(&self, now: Instant, packet: Packet) {
+    /// Queues a packet for the next write.
+    pub fn push_outgoing(&self, now: Instant, packet: Packet) {
         let packet = TaggedPacket { now, transport: Default::default(), message: packet.into() };
-        self.lanes().leaving.push_back(packet);
+        self.queues().outgoing.push_back(packet);
     }
 }
 
@@ -46,7 +46,7 @@ impl Protocol<TaggedPacket, TaggedPacket, ()> for Bridge {
     type Time = Instant;
 
     fn handle_read(&mut self, packet: TaggedPacket) -> Result<(), Error> {
-        self.lanes().came.push_back(packet.message.packet);
+        self.queues().received.push_back(packet.message.packet);
         Ok(())
     }
 
@@ -55,11 +55,11 @@ impl Protocol<TaggedPacket, TaggedPacket, ()> for Bridge {
     }
 
     fn handle_write(&mut self, _: TaggedPacket) -> Result<(), Error> {
-        Ok(()) // the library's own, of which there is none
+        Ok(()) // the library itself sends no packets
     }
 
     fn poll_write(&mut self) -> Option<TaggedPacket> {
-        self.lanes().leaving.pop_front()
+        self.queues().outgoing.pop_front()
     }
 }
 

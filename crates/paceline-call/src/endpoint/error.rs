@@ -1,32 +1,32 @@
-//! Why a call cannot be.
+//! Errors of a local endpoint.
 
-use paceline_lab::world::WorldError;
+use paceline_netsim::backend::BackendError;
 
-/// Why a call cannot be.
+/// Why a local endpoint failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// The flow cannot be made.
+    /// The media flow cannot be created.
     #[error(transparent)]
-    World(#[from] WorldError),
-    /// What the other end sent is no session description.
-    #[error("no session description: {0}")]
+    Backend(#[from] BackendError),
+    /// The remote text is not a session description.
+    #[error("not a session description: {0}")]
     NotSdp(String),
-    /// The other end does not offer or answer what a call of ours needs.
-    #[error("the other end's session description has {0}")]
+    /// The remote session description lacks something that the endpoint needs.
+    #[error("the remote session description has {0}")]
     Disagreement(String),
-    /// The WebRTC library refuses.
+    /// The WebRTC library failed.
     #[error("WebRTC: {0}")]
     Library(#[from] rtc::shared::error::Error),
-    /// The system has no socket for it.
+    /// The socket cannot be opened.
     #[error("no socket: {0}")]
     Socket(#[from] std::io::Error),
 }
 
-impl From<EndpointError> for WorldError {
+impl From<EndpointError> for BackendError {
     fn from(error: EndpointError) -> Self {
         match error {
-            EndpointError::World(error) => error,
+            EndpointError::Backend(error) => error,
             error => Self::Broken { cause: error.to_string() },
         }
     }

@@ -1,156 +1,156 @@
-//! One end of a call, ours: the simulator's sender or receiver behind a WebRTC session, over a UDP socket.
+//! A local endpoint of a call: the simulator's media sender or receiver behind a WebRTC session, over a UDP socket.
 //!
 //! ```text
-//!            encoder ─▶ Shelf (frames)
+//!            encoder ─▶ FrameCache
 //!               │          │ payload
-//!  MediaSender ─┴─ packets ┴▶ ┌────────┐ ┌──────┐
-//!  MediaReceiver ── RTCP ───▶ │ Bridge │─│ Peer │── SRTP, DTLS, STUN ── Socket
-//!  both ◀── packets as bytes ─└────────┘ └──────┘
+//!  MediaSender ─┴─ packets ┴▶ ┌────────┐ ┌─────────┐
+//!  MediaReceiver ── RTCP ───▶ │ Bridge │─│ Session │── SRTP, DTLS, STUN ── Socket
+//!  both ◀── packets as bytes ─└────────┘ └─────────┘
 //! ```
 //!
-//! The ends begin when the session is up: what they sent before would be lost, and their controllers would see that.
+//! The media flow starts when the session is connected. Packets sent before would be lost and would mislead the controller.
 //!
-//! Sizes count what they count in the simulator: IP and UDP headers, RTP, payload. The tag of 10 bytes that SRTP adds to a
-//! packet is not counted, so a rate of full packets is 0.8 % below what a link carries.
+//! Sizes count the same bytes as in the simulator: IP and UDP headers, RTP, and payload. The 10-byte SRTP tag of a packet is
+//! not counted, so the rate of full packets is 0.8 % below the rate that the link carries.
 
 mod bridge;
 mod error;
+mod frame_cache;
 mod packets;
-mod peer;
-mod shelf;
-mod terms;
+mod session;
 #[cfg(feature = "video")]
 pub mod video;
+mod video_section;
 
 pub use error::EndpointError;
-pub use shelf::Shelf;
-pub use terms::VideoSection;
+pub use frame_cache::FrameCache;
+pub use video_section::VideoSection;
 
 use crate::stats::SRTP_TAG;
 use paceline::{Controller, FecScheme, FeedbackKind, MediaKind, Registry};
 use paceline_flow::source::Source;
-use paceline_flow::{Datagram, IP_UDP_HEADERS, Sent, StreamNames, rtp_timestamp};
-use paceline_lab::media::{MediaFlow, PreparedFlow, Terms, controller};
-use paceline_lab::network::End;
-use paceline_lab::plan::{FlowPlan, MediaPlan};
-use paceline_lab::rows::Row;
-use paceline_lab::world::WorldError;
+use paceline_flow::{Datagram, DatagramKind, IP_UDP_HEADERS, StreamInfo, rtp_timestamp};
 use paceline_live::clock::Monotonic;
-use paceline_live::socket::{Room, Socket};
-use paceline_units::{DataSize, Ecn, Rate, Streams, Time, TimeDelta};
+use paceline_live::socket::{ReceiveBuffers, Socket};
+use paceline_netsim::backend::BackendError;
+use paceline_netsim::media_flow::{MediaFlow, PreparedFlow, Terms, controller};
+use paceline_netsim::network::FlowEnd;
+use paceline_netsim::plan::{FlowPlan, MediaPlan};
+use paceline_records::EventRecord;
+use paceline_units::{DataSize, Ecn, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, RtpHeader, is_rtcp, parse_compound};
-use peer::{Peer, Stage};
+use session::{Session, SessionState};
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// Makes what a sender sends, once the session is up.
+/// Creates the media source of a sender when the session is connected.
 pub trait MakeSource: Send {
-    /// A source that begins at `start`, for frames from the first to the second rate, whose RTP timestamps count from
-    /// `timestamp_of_zero` at the world's time zero. It puts each frame on the shelf before it hands it out.
+    /// Creates a source that starts at `start` and accepts targets within `range`. Its RTP timestamps count from
+    /// `timestamp_of_zero` at run time zero. The source stores each frame in `cache` before it returns the frame.
     ///
     /// # Errors
-    /// The encoder cannot be had.
+    /// The encoder cannot be created.
     fn make(
         self: Box<Self>,
         start: Time,
         range: (Rate, Rate),
         timestamp_of_zero: u32,
-        shelf: Shelf,
-    ) -> Result<Box<dyn Source>, WorldError>;
+        cache: FrameCache,
+    ) -> Result<Box<dyn Source>, BackendError>;
 }
 
-/// Whether the ends run yet.
-enum Ends {
-    /// The session is not up.
-    Waiting(Box<PreparedFlow>, Option<Terms>),
-    /// They run.
+/// The state of the media flow.
+enum State {
+    /// The session is not connected.
+    Connecting(Box<PreparedFlow>, Option<Terms>),
+    /// Media is sent or received.
     Running(Box<MediaFlow>),
-    /// They could not be made, or the call is over.
-    Over,
+    /// The flow could not be created, or the call has ended.
+    Closed,
 }
 
-/// One end of a call, ours.
+/// A local endpoint of a call.
 pub struct Endpoint {
-    end: End,
-    ends: Ends,
-    peer: Peer,
+    end: FlowEnd,
+    state: State,
+    session: Session,
     socket: Socket,
-    room: Room,
-    /// The controller's codepoint, for packets of media.
+    room: ReceiveBuffers,
+    /// ECN codepoint of media packets, as the controller requires.
     ecn: Ecn,
-    /// The most and the least that the plan's source makes, headers not included.
+    /// Lowest and highest rate of the source, without headers.
     range: (Rate, Rate),
     source: Option<Box<dyn MakeSource>>,
-    /// The frames; none: zeros stand for them.
-    shelf: Option<Shelf>,
-    /// The stream, once it is agreed on.
-    stream: Option<StreamNames>,
-    /// When the session wants to be served.
+    /// Encoded frames; without a cache, the payload is zeros.
+    cache: Option<FrameCache>,
+    /// The negotiated stream.
+    stream: Option<StreamInfo>,
+    /// Next timeout of the session.
     session_due: Time,
-    /// How well a receiver knows when frames were captured.
-    captured: Captured,
-    /// Its time never goes back, even if two packets' stamps do.
+    capture_clock: CaptureClock,
+    /// Time of the last input. Later inputs are never handled at an earlier time.
     last: Time,
-    /// Why the ends could not be made.
-    failed: Option<WorldError>,
+    /// Why the media flow could not be created.
+    failed: Option<BackendError>,
 }
 
-/// How well a receiver knows when frames were captured.
+/// The source of a receiver's mapping from RTP timestamps to capture times.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Captured {
-    /// Not at all.
+enum CaptureClock {
+    /// No mapping yet.
     Unknown,
-    /// As if the first packet had taken no time.
-    Guessed,
-    /// By a sender report.
+    /// Estimated from the first packet, as if it had no delay.
+    Estimated,
+    /// From a sender report (RFC 3550).
     Reported,
 }
 
 impl Endpoint {
-    /// The end that receives the flow of this number, at this address; made in the namespace that has the address.
+    /// Creates the receiver of flow number `flow` at this address. The calling thread must be in the network namespace that
+    /// has the address.
     ///
     /// # Errors
-    /// The flow is none that a call can carry, or the system has no socket for it.
+    /// A call cannot carry the flow, or the socket cannot be opened.
     pub fn receiver(
         flow: usize,
         plan: &FlowPlan,
         media: &MediaPlan,
         registry: &Registry,
-        streams: &Streams,
+        streams: &RandomStreams,
         signals: bool,
         at: SocketAddrV4,
     ) -> Result<Self, EndpointError> {
-        carries(plan, media, Some(End::Receiver))?;
+        check_supported(plan, media, Some(FlowEnd::Receiver))?;
         let prepared = PreparedFlow::new(flow, plan, media, controller(plan, media, registry)?, streams, signals)?;
-        Self::new(End::Receiver, prepared, media, None, at)
+        Self::new(FlowEnd::Receiver, prepared, media, None, at)
     }
 
-    /// The end that sends the flow of this number. Without `source` it sends what the plan says, of which bytes are zeros:
-    /// no picture, but the same packets.
+    /// Creates the sender of flow number `flow` at this address. Without `source` it sends packets of the plan's source with
+    /// zeros as payload.
     ///
     /// # Errors
-    /// The flow is none that a call can carry, or the system has no socket for it.
-    #[expect(clippy::too_many_arguments, reason = "a flow, and where it is")]
+    /// A call cannot carry the flow, or the socket cannot be opened.
+    #[expect(clippy::too_many_arguments, reason = "the flow, its environment, and its address")]
     pub fn sender(
         flow: usize,
         plan: &FlowPlan,
         media: &MediaPlan,
         registry: &Registry,
-        streams: &Streams,
+        streams: &RandomStreams,
         signals: bool,
         at: SocketAddrV4,
         source: Option<Box<dyn MakeSource>>,
     ) -> Result<Self, EndpointError> {
-        carries(plan, media, Some(End::Sender))?;
+        check_supported(plan, media, Some(FlowEnd::Sender))?;
         let prepared = PreparedFlow::new(flow, plan, media, controller(plan, media, registry)?, streams, signals)?;
-        Self::new(End::Sender, prepared, media, source, at)
+        Self::new(FlowEnd::Sender, prepared, media, source, at)
     }
 
     fn new(
-        end: End,
+        end: FlowEnd,
         prepared: PreparedFlow,
         media: &MediaPlan,
         source: Option<Box<dyn MakeSource>>,
@@ -158,156 +158,158 @@ impl Endpoint {
     ) -> Result<Self, EndpointError> {
         let socket = Socket::bind(at)?;
         let ecn = prepared.controller().ecn;
-        let sends = prepared.names().first().filter(|_| end == End::Sender);
-        let peer = Peer::new(instant(), socket.address()?, prepared.controller().feedback, sends)?;
+        let sends = prepared.names().first().filter(|_| end == FlowEnd::Sender);
+        let session = Session::new(instant(), socket.address()?, prepared.controller().feedback, sends)?;
         Ok(Self {
             end,
-            ends: Ends::Waiting(Box::new(prepared), None),
-            peer,
+            state: State::Connecting(Box::new(prepared), None),
+            session,
             socket,
-            room: Room::default(),
+            room: ReceiveBuffers::default(),
             ecn,
             range: media.streams[0].source.range(),
-            shelf: source.is_some().then(Shelf::default),
+            cache: source.is_some().then(FrameCache::default),
             source,
             stream: None,
             session_due: Time::MAX,
-            captured: Captured::Unknown,
+            capture_clock: CaptureClock::Unknown,
             last: Time::ZERO,
             failed: None,
         })
     }
 
-    /// The whole offer of the end that sends, its candidate included.
+    /// Returns the sender's offer with its candidate.
     ///
     /// # Errors
-    /// The library refuses.
+    /// The WebRTC library fails.
     pub fn offer(&mut self) -> Result<String, EndpointError> {
-        let offer = self.peer.offer(instant())?;
-        self.agree(&offer, &VideoSection::read(&offer)?)?;
+        let offer = self.session.offer(instant())?;
+        self.negotiate(&offer, &VideoSection::read(&offer)?)?;
         Ok(offer)
     }
 
-    /// The whole answer of the end that receives.
+    /// Returns the receiver's answer with its candidate.
     ///
     /// # Errors
-    /// The offer is not of one VP8 video with retransmissions, or lacks the reports that the controller is fed by.
+    /// The offer is not one VP8 video with retransmissions, or lacks the feedback that the controller needs.
     pub fn answer(&mut self, offer: &str) -> Result<String, EndpointError> {
         let offered = VideoSection::read(offer)?;
-        let answer = self.peer.answer(instant(), offer)?;
-        self.agree(&answer, &offered)?;
+        let answer = self.session.answer(instant(), offer)?;
+        self.negotiate(&answer, &offered)?;
         Ok(answer)
     }
 
-    /// What the other end answered.
+    /// Applies the remote answer.
     ///
     /// # Errors
-    /// It does not take what was offered.
+    /// The answer does not accept the offered feedback or header extensions.
     pub fn accept(&mut self, answer: &str) -> Result<(), EndpointError> {
         let answered = VideoSection::read(answer)?;
-        if let Ends::Waiting(prepared, Some(terms)) = &self.ends {
-            check_reports(prepared.controller(), &answered)?;
+        if let State::Connecting(prepared, Some(terms)) = &self.state {
+            check_feedback(prepared.controller(), &answered)?;
             if answered.extensions != terms.extensions {
                 let found = answered.extensions;
                 let what = format!("{found:?} in place of {:?}, which was offered", terms.extensions);
                 return Err(EndpointError::Disagreement(what));
             }
         }
-        self.peer.accept(instant(), answer)
+        self.session.accept(instant(), answer)
     }
 
-    /// Keeps what our own description and the sending end's say: extension ids of the first, streams of the second.
-    fn agree(&mut self, own: &str, sending: &VideoSection) -> Result<(), EndpointError> {
+    /// Stores the negotiated terms: extension ids of the local description, streams of the sender's description.
+    fn negotiate(&mut self, own: &str, sending: &VideoSection) -> Result<(), EndpointError> {
         let own = VideoSection::read(own)?;
-        if let Ends::Waiting(prepared, terms) = &mut self.ends {
-            check_reports(prepared.controller(), &own)?;
+        if let State::Connecting(prepared, terms) = &mut self.state {
+            check_feedback(prepared.controller(), &own)?;
             let stream = sending.stream()?;
             self.stream = Some(stream);
             let (extensions, streams) = (own.extensions, vec![stream]);
-            *terms = Some(Terms { extensions, streams, source: None, calendar: Duration::ZERO });
+            *terms = Some(Terms { extensions, streams, source: None, wall_clock: Duration::ZERO });
         }
         Ok(())
     }
 
-    /// Takes what has come, serves what is due, and sends what there is to send.
+    /// Receives datagrams, handles due timeouts, and sends. Events of the flow go to `events`.
     ///
     /// # Errors
-    /// The socket is gone, the source cannot be made, or the session is lost: nothing came from the other end for half a
-    /// minute, or it is not who it said.
-    pub fn serve(&mut self, now: Time, clock: &Monotonic, told: &Sender<Row>) -> io::Result<()> {
-        self.receive(clock, told)?;
+    /// The socket fails, the source cannot be created, or the session is lost: no packet arrived for half a minute, or the
+    /// remote endpoint failed authentication.
+    pub fn serve(&mut self, now: Time, clock: &Monotonic, events: &Sender<EventRecord>) -> io::Result<()> {
+        self.receive(clock, events)?;
         let now = now.max(self.last);
         self.last = now;
         if self.session_due <= now {
-            self.peer.handle_timeout(instant());
+            self.session.handle_timeout(instant());
             self.begin(now, clock);
         }
         if self.flow_timeout() <= now {
-            if let Ends::Running(flow) = &mut self.ends {
+            if let State::Running(flow) = &mut self.state {
                 match self.end {
-                    End::Sender => flow.sender.handle_timeout(now),
-                    End::Receiver => flow.receiver.handle_timeout(flow.clock.at(now)),
+                    FlowEnd::Sender => flow.sender.handle_timeout(now),
+                    FlowEnd::Receiver => flow.receiver.handle_timeout(flow.clock.at(now)),
                 }
             }
-            self.drain(now, told);
+            self.drain(now, events);
         }
         self.transmit();
-        self.session_due = match self.peer.poll_timeout() {
+        self.session_due = match self.session.poll_timeout() {
             Some(due) => clock.now() + until(due),
             None => Time::MAX,
         };
-        match (self.failed.take(), self.peer.stage()) {
+        match (self.failed.take(), self.session.state()) {
             (Some(error), _) => Err(io::Error::other(error)),
-            (None, Stage::Failed) => Err(io::Error::other("the WebRTC session is lost")),
+            (None, SessionState::Failed) => Err(io::Error::other("the WebRTC session is lost")),
             (None, _) => Ok(()),
         }
     }
 
-    /// When it wants to be served.
+    /// Returns the time of the next timeout.
     pub fn timeout(&self) -> Time {
         self.session_due.min(self.flow_timeout())
     }
 
-    /// Readable when something has come for it.
+    /// Returns the UDP socket, which is readable when a datagram has arrived.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.fd()
     }
 
-    /// Where it is.
+    /// Returns the local address.
     ///
     /// # Errors
-    /// The socket is gone.
+    /// The socket fails.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.address()
     }
 
-    /// Whether the session is up.
+    /// Returns whether the session is connected.
     pub fn is_connected(&self) -> bool {
-        self.peer.stage() == Stage::Connected
+        self.session.state() == SessionState::Connected
     }
 
-    /// Falls silent, and lets the other end know.
+    /// Stops the flow, closes the session and notifies the remote endpoint.
     pub fn close(&mut self) {
-        self.peer.close();
-        self.ends = Ends::Over;
+        self.session.close();
+        self.state = State::Closed;
         self.transmit();
     }
 
     fn flow_timeout(&self) -> Time {
-        match (&self.ends, self.end) {
-            (Ends::Running(flow), End::Sender) => flow.sender.poll_timeout(),
-            (Ends::Running(flow), End::Receiver) => flow.clock.when(flow.receiver.poll_timeout(), self.last),
+        match (&self.state, self.end) {
+            (State::Running(flow), FlowEnd::Sender) => flow.sender.poll_timeout().unwrap_or(Time::MAX),
+            (State::Running(flow), FlowEnd::Receiver) => {
+                flow.receiver.poll_timeout().map_or(Time::MAX, |due| flow.clock.when(due, self.last))
+            }
             _ => Time::MAX,
         }
     }
 
-    fn receive(&mut self, clock: &Monotonic, told: &Sender<Row>) -> io::Result<()> {
-        // What a datagram needs of us beside the socket is all else of us.
-        let mut came = Vec::new();
+    fn receive(&mut self, clock: &Monotonic, events: &Sender<EventRecord>) -> io::Result<()> {
+        // The socket is borrowed during `receive`, so the datagrams are handled afterwards.
+        let mut received = Vec::new();
         self.socket
-            .receive(clock, &mut self.room, |at, from, bytes, ecn| came.push((at, from, bytes.to_vec(), ecn)))?;
-        for (at, from, bytes, ecn) in came {
-            self.handle_datagram(at, from, &bytes, ecn, clock, told);
+            .receive(clock, &mut self.room, |at, from, bytes, ecn| received.push((at, from, bytes.to_vec(), ecn)))?;
+        for (at, from, bytes, ecn) in received {
+            self.handle_datagram(at, from, &bytes, ecn, clock, events);
         }
         Ok(())
     }
@@ -319,96 +321,101 @@ impl Endpoint {
         bytes: &[u8],
         ecn: Ecn,
         clock: &Monotonic,
-        told: &Sender<Row>,
+        events: &Sender<EventRecord>,
     ) {
         let at = at.max(self.last);
         self.last = at;
-        self.peer.handle_datagram(instant(), from, bytes);
+        self.session.handle_datagram(instant(), from, bytes);
         self.begin(at, clock);
-        while let Some(packet) = self.peer.poll_packet() {
+        while let Some(packet) = self.session.poll_packet() {
             let Ok(plain) = packets::bytes(&packet) else { continue };
-            self.reckon_captured(at, &plain, clock);
-            let Ends::Running(flow) = &mut self.ends else { continue };
+            self.update_capture_clock(at, &plain, clock);
+            let State::Running(flow) = &mut self.state else { continue };
             match self.end {
-                End::Sender => flow.sender.handle_packet(at, &plain),
-                End::Receiver => {
-                    // Of padding the library keeps the fact and not the length, so the size is the datagram's.
+                FlowEnd::Sender => flow.sender.handle_packet(at, &plain),
+                FlowEnd::Receiver => {
+                    // The library drops the padding length, so the size is taken from the datagram.
                     let tag = if is_rtcp(&plain) { 0 } else { SRTP_TAG };
                     let size = DataSize::from_bytes(bytes.len().saturating_sub(tag) as u64) + IP_UDP_HEADERS;
                     flow.receiver.handle_packet(flow.clock.at(at), &plain, size, ecn);
                 }
             }
-            self.drain(at, told);
+            self.drain(at, events);
         }
     }
 
-    /// Makes the ends once the session is up.
+    /// Starts the media flow once the session is connected.
     fn begin(&mut self, now: Time, clock: &Monotonic) {
-        let ready = matches!(self.ends, Ends::Waiting(_, Some(_))) && self.peer.stage() == Stage::Connected;
+        let ready =
+            matches!(self.state, State::Connecting(_, Some(_))) && self.session.state() == SessionState::Connected;
         if !ready {
             return;
         }
-        let Ends::Waiting(prepared, Some(terms)) = std::mem::replace(&mut self.ends, Ends::Over) else { return };
-        let source = match (self.source.take(), &self.shelf) {
-            (Some(source), Some(shelf)) => {
+        let State::Connecting(prepared, Some(terms)) = std::mem::replace(&mut self.state, State::Closed) else {
+            return;
+        };
+        let source = match (self.source.take(), &self.cache) {
+            (Some(source), Some(cache)) => {
                 let first = prepared.first_timestamps().next().unwrap_or_default();
-                source.make(now, self.range, first, shelf.clone()).map(Some)
+                source.make(now, self.range, first, cache.clone()).map(Some)
             }
             _ => Ok(None),
         };
         let flow = source
-            .and_then(|source| prepared.begin(now, Terms { source, calendar: clock.calendar_at_zero(), ..terms }));
+            .and_then(|source| prepared.begin(now, Terms { source, wall_clock: clock.wall_clock_at_zero(), ..terms }));
         match flow {
-            Ok(flow) => self.ends = Ends::Running(Box::new(flow)),
+            Ok(flow) => self.state = State::Running(Box::new(flow)),
             Err(error) => self.failed = Some(error),
         }
     }
 
-    /// A receiver tells when frames were captured: by the other end's reports, and until one has come as if the first
-    /// packet had taken no time.
-    fn reckon_captured(&mut self, at: Time, bytes: &[u8], clock: &Monotonic) {
-        let (End::Receiver, Ends::Running(flow), Some(names)) = (self.end, &mut self.ends, self.stream) else { return };
-        let sample = match (self.captured, is_rtcp(bytes)) {
-            (Captured::Reported, _) | (Captured::Guessed, false) => None,
-            (_, true) => sender_report(bytes, names.ssrc)
-                .map(|(shown, timestamp)| (Captured::Reported, clock.of_stamp(shown), timestamp)),
-            (Captured::Unknown, false) => RtpHeader::parse(bytes, &ExtensionIds::default())
-                .ok()
-                .filter(|(header, _)| header.ssrc == names.ssrc)
-                .map(|(header, _)| (Captured::Guessed, at, header.timestamp)),
+    /// Updates a receiver's mapping from RTP timestamps to capture times: from the first packet until the first sender
+    /// report arrives.
+    fn update_capture_clock(&mut self, at: Time, bytes: &[u8], clock: &Monotonic) {
+        let (FlowEnd::Receiver, State::Running(flow), Some(stream)) = (self.end, &mut self.state, self.stream) else {
+            return;
         };
-        if let Some((how, when, timestamp)) = sample {
-            self.captured = how;
-            flow.set_timestamp_of_zero(names.id, timestamp.wrapping_sub(rtp_timestamp(when, names.clock_rate)));
+        let sample = match (self.capture_clock, is_rtcp(bytes)) {
+            (CaptureClock::Reported, _) | (CaptureClock::Estimated, false) => None,
+            (_, true) => sender_report(bytes, stream.ssrc)
+                .map(|(ntp, timestamp)| (CaptureClock::Reported, clock.from_wall_clock(ntp), timestamp)),
+            (CaptureClock::Unknown, false) => RtpHeader::parse(bytes, &ExtensionIds::default())
+                .ok()
+                .filter(|(header, _)| header.ssrc == stream.ssrc)
+                .map(|(header, _)| (CaptureClock::Estimated, at, header.timestamp)),
+        };
+        if let Some((clock, at, timestamp)) = sample {
+            self.capture_clock = clock;
+            flow.set_timestamp_of_zero(stream.id, timestamp.wrapping_sub(rtp_timestamp(at, stream.clock_rate)));
         }
     }
 
-    fn drain(&mut self, now: Time, told: &Sender<Row>) {
+    fn drain(&mut self, now: Time, events: &Sender<EventRecord>) {
         let mut datagram = Datagram::new();
-        let tell = |row| told.send(row).is_ok();
-        let Ends::Running(flow) = &mut self.ends else { return };
+        let emit = |event| events.send(event).is_ok();
+        let State::Running(flow) = &mut self.state else { return };
         match self.end {
-            End::Sender => {
+            FlowEnd::Sender => {
                 while let Some(sent) = flow.sender.poll_transmit(now, &mut datagram) {
                     let packet = match sent {
-                        Sent::Control => Some(packets::rtcp(&datagram)),
-                        Sent::Media { .. } => packets::rtp(&datagram, self.shelf.as_ref()),
+                        DatagramKind::Rtcp => Some(packets::rtcp(&datagram)),
+                        DatagramKind::Rtp { .. } => packets::rtp(&datagram, self.cache.as_ref()),
                     };
-                    packet.into_iter().for_each(|packet| self.peer.send(instant(), packet));
+                    packet.into_iter().for_each(|packet| self.session.send(instant(), packet));
                 }
                 while let Some(event) = flow.sender.poll_event() {
-                    tell(flow.sender_row(now, event));
+                    emit(flow.sender_event(now, event));
                 }
             }
-            End::Receiver => {
+            FlowEnd::Receiver => {
                 let reading = flow.clock.at(now);
-                if flow.receiver.poll_timeout() <= reading {
+                if flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
                     while flow.receiver.poll_transmit(reading, &mut datagram) {
-                        self.peer.send(instant(), packets::rtcp(&datagram));
+                        self.session.send(instant(), packets::rtcp(&datagram));
                     }
                 }
                 while let Some(event) = flow.receiver.poll_event() {
-                    tell(flow.receiver_row(now, event));
+                    emit(flow.receiver_event(now, event));
                 }
             }
         }
@@ -416,41 +423,41 @@ impl Endpoint {
     }
 
     fn transmit(&mut self) {
-        while let Some((to, bytes)) = self.peer.poll_transmit() {
-            // RFC 7983: 128 to 191 is RTP or RTCP, of which RTP is marked; below are STUN and DTLS.
+        while let Some((to, bytes)) = self.session.poll_transmit() {
+            // RFC 7983: first bytes 128 to 191 are RTP or RTCP. Only RTP carries the controller's codepoint.
             let is_media = matches!(bytes.first(), Some(128..=191)) && !is_rtcp(&bytes);
             self.socket.send(to, &bytes, if is_media { self.ecn } else { Ecn::NotEct });
         }
     }
 }
 
-/// Whether a call can carry the flow, of which `ours` is our end, if one is. What the scenario says of forward error correction
-/// is asked of nobody where Chromium sends: it does as it does.
+/// Checks that a call can carry the flow with `local` as the local endpoint. Forward error correction is only checked for a
+/// local sender: a Chromium sender ignores the scenario's setting.
 ///
 /// # Errors
-/// It cannot: says what it has too much, and what to do about it.
-pub(crate) fn carries(plan: &FlowPlan, media: &MediaPlan, ours: Option<End>) -> Result<(), WorldError> {
+/// The flow has an unsupported feature; the error contains a hint.
+pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<FlowEnd>) -> Result<(), BackendError> {
     let refuse = |what: &str, hint: &str| {
-        let cause = format!("flow `{}` has {what}, which such a call does not carry", plan.id);
-        Err(WorldError::Unavailable { cause, hint: hint.to_owned() })
+        let cause = format!("flow `{}` has {what}, which a call does not support", plan.id);
+        Err(BackendError::Unavailable { cause, hint: hint.to_owned() })
     };
     match media.streams.as_slice() {
         [stream] if stream.kind == MediaKind::Video => {}
         _ => {
             return refuse(
-                "other streams than one of video",
-                "leave one stream of video in the scenario; the worlds `sim` and `testbed` carry others",
+                "streams other than one video stream",
+                "use exactly one video stream; the worlds `sim` and `testbed` support others",
             );
         }
     }
-    if ours == Some(End::Sender) && media.protection.fec != FecScheme::None {
+    if local == Some(FlowEnd::Sender) && media.protection.fec != FecScheme::None {
         return refuse("forward error correction", "--set flow.ID.protection.fec=\"none\"");
     }
     Ok(())
 }
 
-/// Whether an agreement has the reports that a controller is fed by.
-fn check_reports(controller: &Controller, agreed: &VideoSection) -> Result<(), EndpointError> {
+/// Checks that the negotiated section has the feedback that a controller needs.
+fn check_feedback(controller: &Controller, agreed: &VideoSection) -> Result<(), EndpointError> {
     let wanted = match controller.feedback {
         FeedbackKind::None if controller.receive.is_none() => return Ok(()),
         FeedbackKind::None => "goog-remb",
@@ -460,11 +467,11 @@ fn check_reports(controller: &Controller, agreed: &VideoSection) -> Result<(), E
     let is_numbered = wanted != "transport-cc" || agreed.extensions.transport_sequence != 0;
     match agreed.has(wanted) && is_numbered {
         true => Ok(()),
-        false => Err(EndpointError::Disagreement(format!("no `{wanted}`, which feeds the controller"))),
+        false => Err(EndpointError::Disagreement(format!("no `{wanted}`, which the controller needs"))),
     }
 }
 
-/// What the calendar showed and what RTP timestamp it was when a stream's sender report was written.
+/// Returns the wall-clock time since 1970 and the RTP timestamp in a stream's sender report.
 fn sender_report(bytes: &[u8], of: u32) -> Option<(Duration, u32)> {
     const NTP_TO_1970: Duration = Duration::from_secs(2_208_988_800);
     parse_compound(bytes).ok()?.into_iter().find_map(|packet| match packet {
@@ -477,12 +484,12 @@ fn sender_report(bytes: &[u8], of: u32) -> Option<(Duration, u32)> {
     })
 }
 
-/// The library's clock. It reads none itself, and takes differences only.
+/// Reads the clock of the WebRTC library. The library uses only differences of its times.
 fn instant() -> Instant {
     Instant::now()
 }
 
-/// How long until an instant of the library's clock.
+/// Returns the time until an instant of the library's clock.
 fn until(due: Instant) -> TimeDelta {
     TimeDelta::from_nanos(due.saturating_duration_since(instant()).as_nanos().min(i64::MAX as u128 / 4) as i64)
 }

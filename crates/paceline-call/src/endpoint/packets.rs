@@ -1,6 +1,6 @@
-//! Our bytes as the WebRTC library's packets, and back.
+//! Converts packets between the media endpoint's bytes and the WebRTC library's types.
 
-use super::shelf::Shelf;
+use super::frame_cache::FrameCache;
 use bytes::{Bytes, BytesMut};
 use paceline_flow::Datagram;
 use rtc::interceptor::Packet;
@@ -11,9 +11,9 @@ use rtc::rtp::header::{EXTENSION_PROFILE_TWO_BYTE, Extension};
 use rtc::shared::error::Error;
 use rtc::shared::marshal::{Marshal, MarshalSize, Unmarshal};
 
-/// An RTP packet of ours, with the bytes that are only counted from the shelf; zeros without one. `None`: the frame is on
-/// the shelf no longer.
-pub(super) fn rtp(datagram: &Datagram, shelf: Option<&Shelf>) -> Option<Packet> {
+/// Converts an RTP datagram. Payload bytes that the datagram only counts come from the cache, or are zeros without one.
+/// Returns `None` if the frame is no longer cached.
+pub(super) fn rtp(datagram: &Datagram, cache: Option<&FrameCache>) -> Option<Packet> {
     let mut bytes = datagram.bytes();
     let header = rtp::Header::unmarshal(&mut bytes).ok()?;
     if header.padding {
@@ -21,9 +21,9 @@ pub(super) fn rtp(datagram: &Datagram, shelf: Option<&Shelf>) -> Option<Packet> 
     }
     let mut payload = BytesMut::from(bytes);
     payload.resize(bytes.len() + datagram.tail(), 0);
-    if let (Some(shelf), Some(piece)) = (shelf, datagram.piece()) {
+    if let (Some(cache), Some(piece)) = (cache, datagram.piece()) {
         let (head, tail) = payload.split_at_mut(bytes.len());
-        let first = shelf.read(piece, tail)?;
+        let first = cache.read(piece, tail)?;
         if let (0, Some(last)) = (piece.offset, head.last_mut()) {
             *last = first;
         }
@@ -31,14 +31,14 @@ pub(super) fn rtp(datagram: &Datagram, shelf: Option<&Shelf>) -> Option<Packet> 
     Some(Packet::Rtp(rtp::Packet { header, payload: payload.freeze() }))
 }
 
-/// Bytes that the library pads an empty packet with.
+/// Bytes of padding that the library adds to an empty packet.
 const PADDED: usize = 4;
 
-/// An id that no extension has: the library offers ours from 1 on.
+/// An extension id that is not negotiated: the library assigns ids from 1.
 const FILLER: u8 = 200;
 
-/// A packet of padding only. The library pads to whole words and no further, so the rest is an extension element that
-/// nobody knows, in the form with two bytes (RFC 8285, section 4.3): the size is the same, and what it means.
+/// Creates a padding-only packet. The library pads only to a multiple of four bytes, so an unnegotiated extension element
+/// of the two-byte form (RFC 8285, section 4.3) fills the rest. The packet size does not change.
 fn padding(mut header: rtp::Header, padding: usize) -> Packet {
     let wanted = header.marshal_size() + padding;
     header.extension = true;
@@ -52,12 +52,12 @@ fn padding(mut header: rtp::Header, padding: usize) -> Packet {
     Packet::Rtp(rtp::Packet { header, payload: Bytes::new() })
 }
 
-/// A compound of ours.
+/// Converts an RTCP compound datagram.
 pub(super) fn rtcp(datagram: &Datagram) -> Packet {
     Packet::Rtcp(vec![Box::new(RawPacket(Bytes::copy_from_slice(datagram.bytes())))])
 }
 
-/// What a packet of the library is in bytes.
+/// Serialises a packet of the library.
 pub(super) fn bytes(packet: &Packet) -> Result<Bytes, Error> {
     Ok(match packet {
         Packet::Rtp(packet) => packet.marshal()?.freeze(),
@@ -72,23 +72,23 @@ mod tests {
     use paceline::{Registry, Setup, Signals};
     use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
     use paceline_flow::{
-        IP_UDP_HEADERS, MediaKind, MediaSender, RtcpTiming, SenderConfig, Sent, StreamConfig, StreamNames,
+        DatagramKind, IP_UDP_HEADERS, MediaKind, MediaSender, RtcpTiming, SenderConfig, StreamConfig, StreamInfo,
     };
-    use paceline_units::{Rate, StreamId, Streams, Time, TimeDelta};
+    use paceline_units::{RandomStreams, Rate, StreamId, Time, TimeDelta};
     use paceline_wire::{ExtensionIds, RtpHeader, parse_compound};
     use proptest::prelude::*;
 
     const IDS: ExtensionIds = ExtensionIds { abs_send_time: 1, transport_sequence: 2 };
 
-    /// Sends less than it says that it can, so that there is room for padding.
-    struct Lazy(Ideal, Rate);
+    /// A source whose rate is below its declared maximum, so that the sender adds padding.
+    struct BelowMaximum(Ideal, Rate);
 
-    impl Source for Lazy {
+    impl Source for BelowMaximum {
         fn set_target(&mut self, _: Time, _: Rate) {}
         fn poll_frame(&mut self, now: Time) -> Option<Frame> {
             self.0.poll_frame(now)
         }
-        fn poll_timeout(&self) -> Time {
+        fn poll_timeout(&self) -> Option<Time> {
             self.0.poll_timeout()
         }
         fn range(&self) -> (Rate, Rate) {
@@ -99,19 +99,19 @@ mod tests {
         }
     }
 
-    /// What a sender sends in its first seconds: media, padding up to the target, reports.
-    fn datagrams() -> Vec<(Sent, Datagram)> {
+    /// Returns the datagrams of a sender in its first three seconds: media, padding up to the target, and reports.
+    fn datagrams() -> Vec<(DatagramKind, Datagram)> {
         let rate = Rate::from_kbps(900);
         let setup = Setup { start: rate, min: rate, max: rate };
         let mut controller = Registry::standard().get("fixed").unwrap().build(&setup, &[]).unwrap();
-        let names = StreamNames { id: StreamId(0), kind: MediaKind::Video, ssrc: 5, rtx_ssrc: 6, clock_rate: 90_000 };
+        let names = StreamInfo { id: StreamId(0), kind: MediaKind::Video, ssrc: 5, rtx_ssrc: 6, clock_rate: 90_000 };
         let part = rate.scale(0.6);
         let ideal = IdealConfig { fps: 30.0, min: part, max: part, start: part };
-        let source = Lazy(Ideal::new(ideal, Time::ZERO).unwrap(), rate);
+        let source = BelowMaximum(Ideal::new(ideal, Time::ZERO).unwrap(), rate);
         let config = SenderConfig {
             extensions: IDS,
             streams: vec![StreamConfig {
-                names,
+                info: names,
                 source: Box::new(source),
                 priority: 1.0,
                 first_sequence: 65_500,
@@ -124,11 +124,10 @@ mod tests {
             protection: Default::default(),
             ntp_origin: 0,
         };
-        let random = Streams::new(1).stream("rtcp");
-        let mut sender = MediaSender::new(config, &mut controller, random, Signals::unheard());
+        let random = RandomStreams::new(1).stream("rtcp");
+        let mut sender = MediaSender::new(config, &mut controller, random, Signals::disabled());
         let mut sent = Vec::new();
-        while sender.poll_timeout() < Time::from_secs(3) {
-            let now = sender.poll_timeout();
+        while let Some(now) = sender.poll_timeout().filter(|due| *due < Time::from_secs(3)) {
             sender.handle_timeout(now);
             let mut datagram = Datagram::new();
             while let Some(what) = sender.poll_transmit(now, &mut datagram) {
@@ -143,10 +142,10 @@ mod tests {
     }
 
     #[test]
-    fn packets_go_as_they_are() {
+    fn conversion_keeps_headers_and_sizes() {
         let sent = datagrams();
         for (what, datagram) in &sent {
-            let Sent::Media { kind, .. } = what else {
+            let DatagramKind::Rtp { kind, .. } = what else {
                 let out = bytes(&rtcp(datagram)).unwrap();
                 assert_eq!(out, datagram.bytes());
                 assert!(parse_compound(&out).is_ok());
@@ -162,29 +161,29 @@ mod tests {
                 false => assert_eq!(out[..datagram.bytes().len()], *datagram.bytes()),
             }
         }
-        let is = |wanted: fn(&Sent) -> bool| sent.iter().filter(|(what, _)| wanted(what)).count();
-        assert!(is(|what| *what == Sent::Control) >= 1);
+        let is = |wanted: fn(&DatagramKind) -> bool| sent.iter().filter(|(what, _)| wanted(what)).count();
+        assert!(is(|what| *what == DatagramKind::Rtcp) >= 1);
         let padded = sent.iter().filter(|(_, d)| d.bytes()[0] & 0x20 != 0).count();
         assert!(padded > 20 && padded < sent.len() * 9 / 10, "{padded} of {}", sent.len());
     }
 
     #[test]
-    fn frames_go_whole() {
-        let shelf = Shelf::default();
+    fn packets_contain_the_whole_frame() {
+        let cache = FrameCache::default();
         let sent = datagrams();
         let of = |datagram: &Datagram| datagram.piece().map(|piece| (piece.timestamp, piece.offset, datagram.tail()));
         let (timestamp, ..) = sent.iter().find_map(|(_, datagram)| of(datagram)).unwrap();
         let pieces = || sent.iter().filter(|(_, d)| of(d).is_some_and(|(of, ..)| of == timestamp)).map(|(_, d)| d);
         let whole: usize = pieces().map(Datagram::tail).sum();
         assert!(pieces().count() > 1, "a frame of several packets");
-        assert!(rtp(pieces().next().unwrap(), Some(&shelf)).is_none(), "not on the shelf");
+        assert!(rtp(pieces().next().unwrap(), Some(&cache)).is_none(), "not in the cache");
 
         let frame: Vec<u8> = (0..=whole).map(|i| (i * 7) as u8).collect();
-        shelf.put(timestamp, frame.clone());
+        cache.put(timestamp, frame.clone());
         let mut came = Vec::new();
         for datagram in pieces() {
-            let out = bytes(&rtp(datagram, Some(&shelf)).unwrap()).unwrap();
-            // The first packet's head ends with the frame's first byte.
+            let out = bytes(&rtp(datagram, Some(&cache)).unwrap()).unwrap();
+            // The header of the first packet ends with the first byte of the frame.
             let from = datagram.bytes().len() - usize::from(came.is_empty());
             came.extend_from_slice(&out[from..]);
         }
@@ -192,9 +191,9 @@ mod tests {
     }
 
     proptest! {
-        /// What the library reads of any packet is bytes again, which our ends read or refuse.
+        /// Any packet that the library parses can be serialised and parsed again.
         #[test]
-        fn any_packet_becomes_bytes(raw in proptest::collection::vec(any::<u8>(), 0..200), first in 0usize..4) {
+        fn serialises_any_parsed_packet(raw in proptest::collection::vec(any::<u8>(), 0..200), first in 0usize..4) {
             let mut raw = raw;
             if let Some(byte) = raw.first_mut() {
                 *byte = [0x80, 0x90, 0xB2, *byte][first];

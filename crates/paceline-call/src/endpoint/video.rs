@@ -1,53 +1,52 @@
-//! Real video: pictures of a camera, encoded as VP8 by libvpx while the call lasts.
+//! Real video: camera pictures, encoded as VP8 by libvpx during the call.
 //!
-//! The encoder is GStreamer's `vp8enc`, for no crate sets libvpx's rate while it runs without `unsafe` code of ours. It stands
-//! between two pads and not in a pipeline, so it encodes in the caller's thread: a picture goes in, its frame comes out.
+//! The encoder is GStreamer's `vp8enc`, because other crates cannot change libvpx's rate at run time without `unsafe` code
+//! here. It runs between two pads without a pipeline, so it encodes in the caller's thread.
 //!
-//! Its numbers are those that libwebrtc gives libvpx (`libvpx_vp8_encoder.cc`), so it drops frames when it cannot hold the
-//! rate, and it follows a new rate as slowly as it does in a browser. Nothing here smooths that. At low rates it encodes a
-//! quarter of the pixels, as a browser does: the whole picture's frames would be dropped one and all, and a controller that
-//! sends nothing hears nothing.
+//! The settings are those of libwebrtc (`libvpx_vp8_encoder.cc`). The encoder drops frames when it cannot hold the rate, and
+//! it follows a new rate as slowly as in a browser. At low rates it encodes a quarter of the pixels, as a browser does:
+//! otherwise it would drop all frames, and the controller would receive no feedback.
 
-use super::{MakeSource, Shelf};
+use super::{FrameCache, MakeSource};
 use gstreamer as gst;
 use gstreamer::glib;
 use gstreamer::prelude::*;
 use paceline_flow::rtp_timestamp;
 use paceline_flow::source::{Frame, Source, VIDEO_CLOCK};
-use paceline_lab::world::WorldError;
+use paceline_netsim::backend::BackendError;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Pixels from left to right.
+/// Width, px.
 const WIDTH: usize = 640;
-/// Pixels from top to bottom.
+/// Height, px.
 const HEIGHT: usize = 360;
-/// Pictures in a second.
+/// Pictures per second.
 const PER_SECOND: i64 = 30;
 
-/// Below the first rate every second pixel of every second line is encoded, the mean of the four; from the second on all of
-/// them (libwebrtc begins with 480 x 270 from the one on, with 640 x 360 from the other: `encoder_info_settings.cc`).
-const WHOLE: (Rate, Rate) = (Rate::from_kbps(200), Rate::from_kbps(300));
+/// Below the first rate the picture is halved in both directions; from the second rate it has full size. libwebrtc starts
+/// with 480 x 270 and 640 x 360 at these rates (`encoder_info_settings.cc`).
+const SCALING_THRESHOLDS: (Rate, Rate) = (Rate::from_kbps(200), Rate::from_kbps(300));
 
-/// Writes the picture of a number: I420, 640 x 360, rows without gaps.
+/// Renders the picture with a number: I420, 640 x 360, rows without padding.
 pub type Camera = Box<dyn FnMut(u64, &mut Vec<u8>) + Send>;
 
-/// Is shown each picture that is encoded: its number and its pixels.
+/// Receives the number and pixels of each picture that is encoded.
 pub type Viewer = Box<dyn FnMut(u64, &[u8]) + Send>;
 
-/// Makes the source of a call.
+/// Creates a VP8 source.
 pub struct Vp8 {
     camera: Camera,
     viewer: Option<Viewer>,
 }
 
 impl Vp8 {
-    /// Encodes what this camera sees.
+    /// Creates a factory for sources that encode this camera's pictures.
     pub fn new(camera: Camera) -> Self {
         Self { camera, viewer: None }
     }
 
-    /// Lets somebody watch.
+    /// Shows each picture to `viewer` before it is encoded.
     pub fn watched_by(self, viewer: Viewer) -> Self {
         Self { viewer: Some(viewer), ..self }
     }
@@ -59,36 +58,36 @@ impl MakeSource for Vp8 {
         start: Time,
         range: (Rate, Rate),
         timestamp_of_zero: u32,
-        shelf: Shelf,
-    ) -> Result<Box<dyn Source>, WorldError> {
+        cache: FrameCache,
+    ) -> Result<Box<dyn Source>, BackendError> {
         let Self { camera, viewer } = *self;
         let encoder = encoder(range.0)?;
         let picture = Vec::with_capacity(WIDTH * HEIGHT * 3 / 2);
-        Ok(Box::new(Film { camera, viewer, encoder, shelf, range, start, timestamp_of_zero, next: 0, picture }))
+        Ok(Box::new(CameraSource { camera, viewer, encoder, cache, range, start, timestamp_of_zero, next: 0, picture }))
     }
 }
 
-/// Whether there is an encoder.
+/// Checks that a VP8 encoder is installed.
 ///
 /// # Errors
-/// The machine has none: says how to get it.
-pub fn probe() -> Result<(), WorldError> {
+/// No encoder is installed; the error contains a hint.
+pub fn probe() -> Result<(), BackendError> {
     encoder(Rate::from_kbps(300)).map(|_| ())
 }
 
-fn encoder(rate: Rate) -> Result<Encoder, WorldError> {
-    Encoder::new(rate).map_err(|error| WorldError::Unavailable {
-        cause: format!("there is no VP8 encoder: {error}"),
-        hint: "Debian and Ubuntu have it as `apt-get install gstreamer1.0-plugins-good`".to_owned(),
+fn encoder(rate: Rate) -> Result<Encoder, BackendError> {
+    Encoder::new(rate).map_err(|error| BackendError::Unavailable {
+        cause: format!("no VP8 encoder is installed: {error}"),
+        hint: "install it (Debian and Ubuntu: `apt-get install gstreamer1.0-plugins-good`)".to_owned(),
     })
 }
 
-/// What the camera sees, encoded.
-struct Film {
+/// A source of encoded camera pictures.
+struct CameraSource {
     camera: Camera,
     viewer: Option<Viewer>,
     encoder: Encoder,
-    shelf: Shelf,
+    cache: FrameCache,
     range: (Rate, Rate),
     start: Time,
     timestamp_of_zero: u32,
@@ -97,14 +96,14 @@ struct Film {
     picture: Vec<u8>,
 }
 
-impl Film {
-    /// When a picture is taken.
-    fn taken(&self, number: i64) -> Time {
+impl CameraSource {
+    /// Returns the capture time of a picture.
+    fn capture_time(&self, number: i64) -> Time {
         self.start + TimeDelta::from_secs(1) * number / PER_SECOND
     }
 }
 
-impl Source for Film {
+impl Source for CameraSource {
     fn set_target(&mut self, _: Time, target: Rate) {
         self.encoder.set_rate(target.clamp(self.range.0, self.range.1));
     }
@@ -113,30 +112,30 @@ impl Source for Film {
         self.encoder.wants_key = true;
     }
 
-    /// The newest picture's frame, unless the encoder drops it; a camera does not wait for who comes late.
+    /// Encodes the newest picture; older ones are skipped. Returns `None` if the encoder drops the frame.
     fn poll_frame(&mut self, now: Time) -> Option<Frame> {
-        if now < self.poll_timeout() {
+        if now < self.capture_time(self.next) {
             return None;
         }
-        while self.taken(self.next + 1) <= now {
+        while self.capture_time(self.next + 1) <= now {
             self.next += 1;
         }
-        let (number, captured) = (self.next, self.taken(self.next));
+        let (number, captured) = (self.next, self.capture_time(self.next));
         self.next += 1;
         (self.camera)(number as u64, &mut self.picture);
         if let Some(viewer) = &mut self.viewer {
             viewer(number as u64, &self.picture);
         }
         let (frame, key) = self.encoder.encode(number, &self.picture)?;
-        // The first byte travels in the packet's head.
+        // The packet header contains the first byte.
         let size = DataSize::from_bytes(frame.len() as u64 - 1);
         let timestamp = rtp_timestamp(captured, VIDEO_CLOCK).wrapping_add(self.timestamp_of_zero);
-        self.shelf.put(timestamp, frame);
+        self.cache.put(timestamp, frame);
         Some(Frame { captured, size, key })
     }
 
-    fn poll_timeout(&self) -> Time {
-        self.taken(self.next)
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.capture_time(self.next))
     }
 
     fn range(&self) -> (Rate, Rate) {
@@ -151,19 +150,19 @@ impl Source for Film {
 /// `vp8enc` between two pads.
 struct Encoder {
     element: gst::Element,
-    /// Where pictures go in, and where frames come out.
+    /// Input and output pad.
     pads: (gst::Pad, gst::Pad),
-    came: Arc<Mutex<Option<gst::Buffer>>>,
+    output: Arc<Mutex<Option<gst::Buffer>>>,
     rate_bps: i32,
     wants_key: bool,
-    /// How many pixels of a line, and how many lines, become one.
+    /// Scaling divisor in both directions.
     step: usize,
-    /// The picture in that size.
+    /// The scaled picture.
     small: Vec<u8>,
 }
 
-/// Rate control as libwebrtc sets it for calls: constant rate over a second, no lookahead, frames dropped below 30 % of
-/// the buffer, a first frame of at most nine others.
+/// Rate control as libwebrtc sets it for calls: constant bit rate over one second, no lookahead, frame dropping below 30 %
+/// of the buffer, key frames of at most nine average frames.
 const SETTINGS: [(&str, &str); 18] = [
     ("end-usage", "cbr"),
     ("deadline", "1"),
@@ -195,10 +194,10 @@ impl Encoder {
         let rate_bps = rate.as_bps() as i32;
         element.set_property("target-bitrate", rate_bps);
 
-        let came = Arc::new(Mutex::new(None));
-        let out = came.clone();
+        let output = Arc::new(Mutex::new(None));
+        let out = output.clone();
         let into = gst::Pad::builder(gst::PadDirection::Src).build();
-        // A pad without a template would hold fast to the first size.
+        // A pad without a template would accept only the first size.
         let (sink, any) = (gst::PadDirection::Sink, gst::Caps::new_any());
         let template = gst::PadTemplate::new("sink", sink, gst::PadPresence::Always, &any)?;
         let from = gst::Pad::builder_from_template(&template)
@@ -216,19 +215,19 @@ impl Encoder {
         from.set_active(true)?;
         element.set_state(gst::State::Playing).map_err(|error| glib::bool_error!("{error}"))?;
 
-        let step = if rate < WHOLE.1 { 2 } else { 1 };
+        let step = if rate < SCALING_THRESHOLDS.1 { 2 } else { 1 };
         let segment = gst::FormattedSegment::<gst::ClockTime>::new();
         for event in [gst::event::StreamStart::new("call"), size(step), gst::event::Segment::new(&segment)] {
             into.push_event(event);
         }
-        Ok(Self { element, pads: (into, from), came, rate_bps, wants_key: false, step, small: Vec::new() })
+        Ok(Self { element, pads: (into, from), output, rate_bps, wants_key: false, step, small: Vec::new() })
     }
 
-    /// The rate of all frames to come, and with it their size: a frame of another size than the one before is a key frame.
+    /// Sets the rate of the following frames, and the size that belongs to it. A change of size causes a key frame.
     fn set_rate(&mut self, rate: Rate) {
         let step = match self.step {
-            1 if rate < WHOLE.0 => 2,
-            2 if rate >= WHOLE.1 => 1,
+            1 if rate < SCALING_THRESHOLDS.0 => 2,
+            2 if rate >= SCALING_THRESHOLDS.1 => 1,
             same => same,
         };
         if step != self.step {
@@ -242,14 +241,14 @@ impl Encoder {
         }
     }
 
-    /// The frame of a picture, and whether it is a key frame; `None`: it was dropped.
+    /// Encodes a picture and returns the frame and whether it is a key frame. Returns `None` if the frame was dropped.
     fn encode(&mut self, number: i64, picture: &[u8]) -> Option<(Vec<u8>, bool)> {
         if std::mem::take(&mut self.wants_key) {
-            let wish = gst::Structure::builder("GstForceKeyUnit")
+            let request = gst::Structure::builder("GstForceKeyUnit")
                 .field("running-time", gst::ClockTime::NONE)
                 .field("all-headers", false)
                 .field("count", 0u32);
-            self.pads.1.push_event(gst::event::CustomUpstream::new(wish.build()));
+            self.pads.1.push_event(gst::event::CustomUpstream::new(request.build()));
         }
         let picture = match self.step {
             1 => picture,
@@ -265,7 +264,7 @@ impl Encoder {
             buffer.set_duration(since(number + 1) - since(number));
         }
         self.pads.0.push(buffer).ok()?;
-        let frame = self.came.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let frame = self.output.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let bytes = frame.map_readable().ok()?.to_vec();
         // P of the frame header (RFC 7741, section 4.3).
         let key = bytes.first()? & 1 == 0;
@@ -279,7 +278,7 @@ impl Drop for Encoder {
     }
 }
 
-/// What pictures to come look like, of which this many pixels of a line, and lines, become one.
+/// Returns the caps event for pictures scaled by this divisor.
 fn size(step: usize) -> gst::Event {
     let caps = gst::Caps::builder("video/x-raw")
         .field("format", "I420")
@@ -290,7 +289,7 @@ fn size(step: usize) -> gst::Event {
     gst::event::Caps::new(&caps)
 }
 
-/// A picture of half the width and half the height into `small`: each pixel is the mean of four.
+/// Writes the picture at half the width and height into `small`: each pixel is the mean of four.
 fn halve(picture: &[u8], small: &mut Vec<u8>) {
     small.clear();
     let (bright, colors) = picture.split_at(WIDTH * HEIGHT);
@@ -308,7 +307,7 @@ fn halve(picture: &[u8], small: &mut Vec<u8>) {
     }
 }
 
-/// A picture for tests: a gradient that moves, and noise.
+/// Renders a test picture: a moving gradient with noise.
 pub fn gradient(number: u64, picture: &mut Vec<u8>) {
     picture.clear();
     let mut noise = number as u32 ^ 0x9E37_79B9;
@@ -326,17 +325,16 @@ pub fn gradient(number: u64, picture: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Frames of `seconds` at a rate that may change each second.
-    fn film(seconds: i64, kbps: impl Fn(i64) -> u64, key_at: Option<i64>) -> Vec<Vec<Frame>> {
-        film_of(Box::new(gradient), seconds, kbps, key_at)
+    /// Encodes the gradient for `seconds` at a rate that may change each second.
+    fn encode(seconds: i64, kbps: impl Fn(i64) -> u64, key_at: Option<i64>) -> Vec<Vec<Frame>> {
+        encode_camera(Box::new(gradient), seconds, kbps, key_at)
     }
 
-    /// The same of what this camera sees.
-    fn film_of(camera: Camera, seconds: i64, kbps: impl Fn(i64) -> u64, key_at: Option<i64>) -> Vec<Vec<Frame>> {
+    fn encode_camera(camera: Camera, seconds: i64, kbps: impl Fn(i64) -> u64, key_at: Option<i64>) -> Vec<Vec<Frame>> {
         let range = (Rate::from_kbps(30), Rate::from_kbps(2500));
         let vp8 = Box::new(Vp8::new(camera));
-        let shelf = Shelf::default();
-        let mut source = vp8.make(Time::from_secs(5), range, 7, shelf.clone()).unwrap();
+        let cache = FrameCache::default();
+        let mut source = vp8.make(Time::from_secs(5), range, 7, cache.clone()).unwrap();
         (0..seconds)
             .map(|second| {
                 let begin = Time::from_secs(5 + second);
@@ -345,11 +343,10 @@ mod tests {
                     source.request_key_frame(begin);
                 }
                 let mut frames = Vec::new();
-                while source.poll_timeout() < begin + TimeDelta::from_secs(1) {
-                    let due = source.poll_timeout();
+                while let Some(due) = source.poll_timeout().filter(|due| *due < begin + TimeDelta::from_secs(1)) {
                     assert_eq!(source.poll_frame(due - TimeDelta::from_nanos(1)), None, "early");
                     frames.extend(source.poll_frame(due));
-                    assert!(source.poll_timeout() > due);
+                    assert!(source.poll_timeout() > Some(due));
                 }
                 frames
             })
@@ -361,8 +358,8 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_followed_up_and_down() {
-        let seconds = film(12, |s| if (4..8).contains(&s) { 1500 } else { 400 }, None);
+    fn follows_rate_changes() {
+        let seconds = encode(12, |s| if (4..8).contains(&s) { 1500 } else { 400 }, None);
         for (range, wanted) in [(2..4, 400.0), (6..8, 1500.0), (10..12, 400.0)] {
             let mean = seconds[range.clone()].iter().map(|s| kbps(s)).sum::<f64>() / range.len() as f64;
             assert!((0.8..1.15).contains(&(mean / wanted)), "{range:?}: {mean} of {wanted} kbit/s");
@@ -370,25 +367,25 @@ mod tests {
         assert!(seconds.iter().all(|s| (15..=30).contains(&s.len())), "frames: {:?}", seconds.iter().map(Vec::len));
     }
 
-    /// What a controller that has fallen to its floor lives on: frames, and so feedback.
+    /// A controller at its minimum rate needs frames to receive feedback.
     #[test]
-    fn a_floor_of_30_kbit_per_s_still_has_frames() {
+    fn sends_frames_at_30_kbit_per_s() {
         let camera = crate::camera::Camera::default();
         let pictures: Camera = Box::new(move |number, picture| camera.picture(number, picture));
-        let seconds = film_of(pictures, 20, |s| if (4..14).contains(&s) { 30 } else { 1000 }, Some(9));
+        let seconds = encode_camera(pictures, 20, |s| if (4..14).contains(&s) { 30 } else { 1000 }, Some(9));
         for second in &seconds[5..14] {
             assert!((4..=30).contains(&second.len()), "{:?}", seconds.iter().map(Vec::len).collect::<Vec<_>>());
         }
         let mean = seconds[6..14].iter().map(|s| kbps(s)).sum::<f64>() / 8.0;
-        assert!((20.0..45.0).contains(&mean), "{mean} kbit/s where 30 are wanted");
+        assert!((20.0..45.0).contains(&mean), "{mean} kbit/s instead of 30");
         assert!(seconds[16..].iter().all(|s| (28..=30).contains(&s.len())));
-        // A frame of another size is a key frame: the first, both changes, and the one that is asked for.
+        // Key frames: the first frame, both changes of size, and the requested one.
         let keys: usize = seconds.iter().flatten().filter(|frame| frame.key).count();
         assert_eq!(keys, 4);
     }
 
     #[test]
-    fn half_of_a_picture_is_its_means() {
+    fn halving_averages_four_pixels() {
         let mut picture = vec![0; WIDTH * HEIGHT * 3 / 2];
         (picture[0], picture[1], picture[WIDTH], picture[WIDTH + 1]) = (10, 20, 30, 41);
         let last = picture.len() - 1;
@@ -400,26 +397,30 @@ mod tests {
     }
 
     #[test]
-    fn a_key_frame_comes_first_and_when_asked_for() {
-        let keys: Vec<usize> = film(4, |_| 800, Some(2)).iter().map(|s| s.iter().filter(|f| f.key).count()).collect();
+    fn sends_key_frames_first_and_on_request() {
+        let keys: Vec<usize> = encode(4, |_| 800, Some(2)).iter().map(|s| s.iter().filter(|f| f.key).count()).collect();
         assert_eq!(keys, [1, 0, 1, 0]);
     }
 
     #[test]
-    fn frames_are_on_the_shelf_whole() {
+    fn caches_whole_frames() {
         use paceline_flow::FramePiece;
         use paceline_units::StreamId;
         let range = (Rate::from_kbps(30), Rate::from_kbps(2500));
-        let shelf = Shelf::default();
-        let mut source = Box::new(Vp8::new(Box::new(gradient))).make(Time::ZERO, range, 7, shelf.clone()).unwrap();
+        let cache = FrameCache::default();
+        let mut source = Box::new(Vp8::new(Box::new(gradient))).make(Time::ZERO, range, 7, cache.clone()).unwrap();
         source.set_target(Time::ZERO, Rate::from_kbps(800));
         let frame = source.poll_frame(Time::ZERO).unwrap();
         let mut bytes = vec![0; frame.size.as_bytes() as usize];
-        let first = shelf.read(&FramePiece { stream: StreamId(0), timestamp: 7, offset: 0 }, &mut bytes);
+        let first = cache.read(&FramePiece { stream: StreamId(0), timestamp: 7, offset: 0 }, &mut bytes);
         assert!(frame.key && first.is_some_and(|first| first & 1 == 0));
         // A key frame's start code (RFC 6386, section 9.1) follows the three bytes of the frame tag.
         assert_eq!(bytes[2..5], [0x9D, 0x01, 0x2A]);
         source.poll_frame(Time::from_secs(1));
-        assert_eq!(source.poll_timeout(), Time::ZERO + TimeDelta::from_secs(1) * 31 / 30, "a camera does not wait");
+        assert_eq!(
+            source.poll_timeout(),
+            Some(Time::ZERO + TimeDelta::from_secs(1) * 31 / 30),
+            "late pictures are skipped"
+        );
     }
 }

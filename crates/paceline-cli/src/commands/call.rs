@@ -1,21 +1,21 @@
-//! `paceline call`: a run with real browsers, and `--watch`, which serves a page where it is seen and its link is moved.
+//! `paceline call`: a run with real browsers. `--watch` serves a live page that also controls the link.
 
-use super::report::report_within;
+use super::check_controllers;
+use super::report::finish_folder;
 use super::run::{self, describe};
-use super::stored::{command, inputs};
-use super::{controllers, refused};
+use crate::errors::backend_error;
 use crate::output;
-use crate::worlds::{Hands, world_by_hand};
+use crate::worlds::{self, WatchHandles};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
-use paceline_lab::group::{Group, Making};
-use paceline_lab::moves::{self, Move};
-use paceline_lab::plan::Plan;
-use paceline_lab::rows::{Row, RowSink};
-use paceline_lab::run::{RunResult, Runner, header, summarise};
-use paceline_lab::store::{RunStore, Setting, Store};
+use paceline_lab::group::{Making, group_of};
+use paceline_lab::run::{RunResult, Runner, summarise};
+use paceline_netsim::link_control;
+use paceline_records::{EventObserver, EventRecord, LinkUpdate};
+use paceline_results::{RunStore, Store};
+use paceline_scenario::Scenario;
 use paceline_units::Time;
-use paceline_watch::{Look, Watch};
+use paceline_watch::{WatchServer, WatchedRun};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::cell::Cell;
 use std::process::ExitCode;
@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// The scenario of `call`, if none is named.
+/// Default scenario.
 pub const SCENARIO: &str = "watch/call";
 
-/// Chromium's own controller; only one world has it.
+/// Chromium's own controller. Only the world `browser` has it.
 const CHROMIUM: &str = "chromium";
 
 /// Arguments of `call`.
@@ -35,15 +35,15 @@ const CHROMIUM: &str = "chromium";
 pub struct Arguments {
     #[command(flatten)]
     run: run::Arguments,
-    /// Serves a page on this machine that shows the call as it goes, and moves its link. Ctrl-C ends the call.
+    /// Serves a page on this machine that shows the call live and controls its link. Ctrl-C ends the call.
     #[arg(long)]
     watch: bool,
-    /// Port of that page; any that is free if absent.
+    /// Port of that page; any free port if absent.
     #[arg(long, requires = "watch", default_value_t = 0, hide_default_value = true)]
     port: u16,
 }
 
-/// Holds a call.
+/// Runs a call.
 pub fn call(arguments: &Arguments) -> Result<ExitCode> {
     match arguments.watch {
         false => run::run(&arguments.run),
@@ -52,107 +52,101 @@ pub fn call(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
-    let selection = &arguments.selection;
-    let registry = selection.registry();
+    let (selection, options) = (&arguments.selection, &arguments.selection.options);
+    let registry = worlds::registry(&options.world);
     if arguments.repeats != 1 || arguments.controller.len() > 1 || arguments.pcap.is_some() {
-        return Err(miette!("--watch shows one run: leave out --repeats and --pcap, and name one controller"));
+        let help = "leave out --repeats and --pcap, and name one controller";
+        return Err(miette!(help = help, "--watch shows one run, without a capture"));
     }
-    let mut controller = controllers(&arguments.controller, &registry)?.pop();
+    check_controllers(&arguments.controller, &registry)?;
+    let mut controller = arguments.controller.first().map(String::as_str);
     if controller.is_none() && selection.scenario == SCENARIO {
-        // Where Chromium can be at both ends there are two pictures to see.
-        controller = registry.get(CHROMIUM).map(|own| own.name().to_owned());
+        // With Chromium at both ends the page can show two videos.
+        controller = Some(CHROMIUM).filter(|own| registry.get(own).is_some());
     }
-    let hands = Hands::default();
-    let world = match world_by_hand(selection.world_name(), Some(&hands))? {
-        Ok(world) => world,
-        Err(code) => return Ok(code),
-    };
+    let handles = WatchHandles::default();
+    let world = worlds::open(&options.world, Some(&handles))?;
     if !world.real_time() {
-        let help = "--world testbed, or --world browser";
-        return Err(miette!(help = help, "a run in `{}` is over before anybody looks", world.name()));
+        let help = "use --world testbed or --world browser";
+        return Err(miette!(help = help, "--watch needs a world in real time, and `{}` is not", world.name()));
     }
-    let mut scenario = selection.plan(controller.as_deref(), &registry)?;
-    // What is expected of the scenario is not expected of a link that somebody moves.
-    (scenario.expects, scenario.asserts, scenario.keep) = (Vec::new(), Vec::new(), None);
+    let mut scenario = selection.load(controller, &registry)?;
+    // Published values and bounds do not apply to a link that the user changes.
+    (scenario.expects, scenario.asserts, scenario.include_if) = (Vec::new(), Vec::new(), None);
     scenario.references.clear();
 
-    let header = header(&scenario, &registry, world.name(), selection.seed);
-    let manifest = inputs(selection, &scenario, &registry)?;
+    let header = scenario.plan.header(&registry, world.name(), options.seed);
+    let inputs = selection.inputs("call --watch", controller, 1)?;
+    let manifest = inputs.manifest(&scenario, &registry);
     let version = manifest.version.clone();
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let rows = store.as_ref().map(|s| s.run(&header, manifest)).transpose().into_diagnostic()?;
-    let look = Look {
-        setting: Setting::of(&scenario, &registry),
-        plan: scenario.clone(),
+    let events = store.as_ref().map(|s| s.run(&header, manifest)).transpose().into_diagnostic()?;
+    let watched = WatchedRun {
+        description: scenario.plan.describe(&registry),
+        plan: scenario.clone().plan,
         header,
-        moves: hands.moves.clone(),
-        pictures: hands.pictures.clone(),
+        moves: handles.link.clone(),
+        pictures: handles.preview.clone(),
     };
-    let page = Watch::serve(look, port).map_err(|error| miette!("cannot serve a page at port {port}: {error}"))?;
-    eprintln!("watch the call, and move its link: {}", page.url());
-    eprintln!("the address is for you alone; Ctrl-C ends the call");
+    let page =
+        WatchServer::serve(watched, port).map_err(|error| miette!("cannot serve a page at port {port}: {error}"))?;
+    eprintln!("watch the call, and control its link: {}", page.url());
+    eprintln!("the address is private to you; Ctrl-C ends the call");
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The second time it ends the command as it would have ended it.
+        // The second signal ends the process at once.
         let again = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register_conditional_default(signal, again.clone()).into_diagnostic()?;
         signal_hook::flag::register(signal, again).into_diagnostic()?;
-        signal_hook::flag::register(signal, hands.moves.stop_flag()).into_diagnostic()?;
+        signal_hook::flag::register(signal, handles.link.stop_flag()).into_diagnostic()?;
     }
 
     let last = Cell::new(Time::ZERO);
-    let mut kept = Kept {
-        rows: rows.map(|rows| rows.in_parts(true)),
-        moves: Vec::new(),
-        plan: scenario.clone(),
+    let mut recorder = Recorder {
+        events: events.map(|events| events.in_parts(true)),
+        updates: Vec::new(),
+        current: scenario.clone(),
         scenario: &scenario,
         registry: &registry,
         last: &last,
     };
-    let began = Instant::now();
-    let clock = || began.elapsed().as_secs_f64();
+    let started = Instant::now();
+    let clock = || started.elapsed().as_secs_f64();
     let runner = Runner { world: &*world, registry: &registry, clock: &clock, ticked: &|| () };
-    let lasted = || match hands.moves.is_stopped() {
+    let lasted = || match handles.link.is_stopped() {
         true => last.get() - Time::ZERO,
-        false => scenario.duration,
+        false => scenario.plan.duration,
     };
-    let result = runner.run_to(&scenario, selection.seed, Some(&mut (&mut kept, page.sink())), &lasted);
-    let Kept { rows, moves, mut plan, .. } = kept;
+    let result = runner.run_to(&scenario, options.seed, Some(&mut (&mut recorder, page.observer())), &lasted);
+    let Recorder { events, updates, mut current, .. } = recorder;
     let result = match result {
         Ok(result) => result,
         Err(error) => {
-            page.over("it broke off");
-            return Err(refused(error));
+            page.finish("the call failed");
+            return Err(backend_error(error));
         }
     };
-    page.over(&came_to(&result));
+    page.finish(&closing_text(&result));
 
-    plan.duration = lasted();
-    plan.notes.extend(moves::notes(&plan, &moves));
+    current.plan.duration = lasted();
+    current.notes.extend(link_control::describe_updates(&current.plan, &updates));
     let mut folders = Vec::new();
-    if let Some(mut rows) = rows {
-        rows.set(Setting::of(&plan, &registry));
-        let folder = rows.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
+    if let Some(mut events) = events {
+        events.set(current.plan.describe(&registry));
+        let folder = events.finish(&serde_json::to_value(&result).into_diagnostic()?).into_diagnostic()?;
         folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
     }
-    let result = summarise(&plan, vec![result]);
-    let command = command("call --watch", selection, controller.as_deref(), 1);
-    let making = Making { version, command, changes: selection.changes(), runs: folders };
-    if let Some((store, group)) = store.as_ref().zip(Group::of(&plan, &result, making)) {
+    let result = summarise(&current, vec![result]);
+    let making = Making { version, command: inputs.command, changes: inputs.changes, runs: folders };
+    if let Some((store, group)) = store.as_ref().zip(group_of(&current, &result, making)) {
         store.group(&group).into_diagnostic()?;
     }
-    match selection.json {
-        true => output::print_json(&result)?,
-        false => output::print(&describe(&plan, &result, &selection.changes()))?,
-    }
-    if let Some(dir) = &arguments.out {
-        eprintln!("rows and results are in {}", dir.display());
-        report_within(dir);
-    }
+    output::print_result(options.json, &result, || describe(&current, &result, &options.changes()))?;
+    finish_folder(arguments.out.as_deref());
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the page says at the end.
-fn came_to(result: &RunResult) -> String {
+/// Returns the last message of the page.
+fn closing_text(result: &RunResult) -> String {
     let Some(flow) = result.whole.flows.iter().find(|flow| !flow.streams.is_empty()) else {
         return format!("after {:.0} s", result.duration_s);
     };
@@ -165,37 +159,37 @@ fn came_to(result: &RunResult) -> String {
     )
 }
 
-/// What is kept of a run that is watched: its rows, if that was asked for, and how its link was moved.
-struct Kept<'a> {
-    rows: Option<RunStore>,
-    moves: Vec<(Time, usize, Move)>,
-    /// As its links were.
-    plan: Plan,
-    scenario: &'a Plan,
+/// Records a watched run: its events, if they are stored, and the changes of its link.
+struct Recorder<'a> {
+    events: Option<RunStore>,
+    updates: Vec<(Time, usize, LinkUpdate)>,
+    /// The scenario with the link as the user changed it.
+    current: Scenario,
+    scenario: &'a Scenario,
     registry: &'a Registry,
     last: &'a Cell<Time>,
 }
 
-impl RowSink for Kept<'_> {
-    fn row(&mut self, row: &Row) {
-        self.last.set(self.last.get().max(row.at()));
-        if let Row::Moved { at, hop, to } = *row {
-            self.plan.move_hop(self.scenario, at, hop.into(), to);
-            self.moves.push((at, hop.into(), to));
-            if let Some(rows) = &mut self.rows {
-                // Parts that are on disk already say how it was until then.
-                rows.set(Setting::of(&self.plan, self.registry));
+impl EventObserver for Recorder<'_> {
+    fn on_event(&mut self, event: &EventRecord) {
+        self.last.set(self.last.get().max(event.at()));
+        if let EventRecord::LinkUpdated { at, hop, to } = *event {
+            self.current.plan.update_hop(&self.scenario.plan, at, hop.into(), to);
+            self.updates.push((at, hop.into(), to));
+            if let Some(events) = &mut self.events {
+                // Parts that are on disk already describe the link until then.
+                events.set(self.current.plan.describe(self.registry));
             }
         }
-        self.rows.row(row);
+        self.events.on_event(event);
     }
     fn wants_signals(&self) -> bool {
         true
     }
-    fn wants_artefacts(&self) -> bool {
-        self.rows.wants_artefacts()
+    fn wants_attachments(&self) -> bool {
+        self.events.wants_attachments()
     }
-    fn artefact(&mut self, name: &str, bytes: Vec<u8>) {
-        self.rows.artefact(name, bytes);
+    fn on_attachment(&mut self, name: &str, bytes: &[u8]) {
+        self.events.on_attachment(name, bytes);
     }
 }

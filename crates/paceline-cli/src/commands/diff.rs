@@ -1,17 +1,17 @@
 //! `paceline diff`.
 
 use crate::output;
-use crate::table::{Table, kind_of, maybe};
+use crate::table::{MISSING, Table, kind_of, value_text};
 use miette::{Result, miette};
-use paceline_lab::diff::{self, Asked, CellDiff, CellSide, Diff, GroupDiff, MetricDiff, Name};
-use paceline_lab::reproduce::Moved;
+use paceline_lab::diff::{self, CellDiff, CellResult, Diff, GroupDiff, GroupName, InputDifference, MetricDiff};
+use paceline_results::ChangeResult;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `diff`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A folder that `run --out` or `compare --out` made, or a scoreboard of `reproduce --out`.
+    /// A folder that `run --out` or `compare --out` wrote, or a scoreboard of `reproduce --out`.
     before: PathBuf,
     /// Another of the same kind.
     after: PathBuf,
@@ -20,21 +20,18 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Says what moved between two results; 1 if anything did.
+/// Prints the differences between two results; exit code 1 if there are any.
 pub fn diff(arguments: &Arguments) -> Result<ExitCode> {
     let found = diff::diff(&arguments.before, &arguments.after).map_err(|error| {
         let help =
-            "`paceline run … --out DIR` and `compare … --out DIR` make results, `reproduce … --out DIR` a scoreboard";
+            "`paceline run … --out DIR` and `compare … --out DIR` write results, `reproduce … --out DIR` writes a scoreboard";
         miette!(help = help, "{}", with_causes(&error))
     })?;
-    match arguments.json {
-        true => output::print_json(&found)?,
-        false => output::print(describe(&found, arguments).trim_end())?,
-    }
-    Ok(ExitCode::from(u8::from(found.moved)))
+    output::print_result(arguments.json, &found, || describe(&found, arguments))?;
+    output::exit_code(!found.moved)
 }
 
-/// An error and what it comes from, in a line.
+/// Returns an error and its causes in one line.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -53,18 +50,18 @@ fn describe(found: &Diff, arguments: &Arguments) -> String {
     }
     let hashes = format!("{}, {} hashes equal", runs(found.runs), found.hashes_equal);
     if !found.moved {
-        return format!("{text}nothing moved: {hashes}");
+        return format!("{text}no difference: {hashes}");
     }
     let cells = || found.groups.iter().flat_map(|g| &g.cells);
     let verdicts = cells().filter(|cell| cell.verdict_moved()).count();
-    format!("{text}moved: {hashes}; {} of {} moved values change verdict", verdicts, cells().count())
+    format!("{text}different: {hashes}; {} of {} changed values change verdict", verdicts, cells().count())
 }
 
 fn runs(n: usize) -> String {
     format!("{n} run{}", if n == 1 { "" } else { "s" })
 }
 
-fn title(name: &Name) -> String {
+fn title(name: &GroupName) -> String {
     let case = if name.case.is_empty() { String::new() } else { format!("  [{}]", name.case) };
     let controllers =
         if name.controllers.is_empty() { String::new() } else { format!("  {}", name.controllers.join("+")) };
@@ -77,14 +74,14 @@ fn describe_group(group: &GroupDiff) -> String {
         text += &format!("  {}\n", describe_asked(asked));
     }
     if !group.moved {
-        return text + "  nothing moved\n\n";
+        return text + "  no difference\n\n";
     }
     let both = group.name.runs - group.runs_only_before;
     let seeds: Vec<String> = group.moved_seeds.iter().map(u64::to_string).collect();
-    let seeds = if seeds.is_empty() { String::new() } else { format!("; moved: seed {}", seeds.join(", ")) };
+    let seeds = if seeds.is_empty() { String::new() } else { format!("; changed: seed {}", seeds.join(", ")) };
     text += &match group.hashes_equal {
         Some(equal) => format!("  {equal} of {both} hashes equal{seeds}\n"),
-        None => format!("  the hash over {both} runs differs, or is over another number\n"),
+        None => format!("  the hash over {both} runs differs, or the number of runs does\n"),
     };
     for (more, which) in [(group.runs_only_before, "first"), (group.runs_only_after, "second")] {
         if more > 0 {
@@ -100,27 +97,27 @@ fn describe_group(group: &GroupDiff) -> String {
     text + "\n"
 }
 
-/// `change path.rtt: 50ms → 80ms`.
-fn describe_asked(asked: &Asked) -> String {
+/// Describes a change of the inputs, such as `change path.rtt: 50ms → 80ms`.
+fn describe_asked(asked: &InputDifference) -> String {
     let key = asked.key.as_ref().map_or(String::new(), |key| format!(" {key}"));
-    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "–".to_owned());
+    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| MISSING.to_owned());
     format!("{}{key}: {} → {}", asked.what, side(&asked.before), side(&asked.after))
 }
 
 fn metrics(moved: &[MetricDiff]) -> String {
-    let mut table = Table::new(&["metric", "before", "after", "difference", "± 95 %", "d_z", "seeds"], 1);
+    let mut table = Table::new(["metric", "before", "after", "difference", "± 95 %", "d_z", "seeds"], 1);
     for m in moved {
         let kind = kind_of(&m.metric);
         let (mean, ci) = (m.difference.map(|d| d.mean), m.difference.map(|d| d.ci95).filter(|ci| ci.is_finite()));
-        let dash = || "–".to_owned();
+        let dash = || MISSING.to_owned();
         let mut seeds = m.seeds_moved.to_string();
         for (count, what) in [(m.lost, "lost"), (m.gained, "gained")] {
             seeds += &if count > 0 { format!(", {count} {what}") } else { String::new() };
         }
         table.row(vec![
             m.metric.clone(),
-            maybe(m.before, kind),
-            maybe(m.after, kind),
+            value_text(m.before, kind),
+            value_text(m.after, kind),
             mean.map_or_else(dash, |d| kind.show_difference(d)),
             ci.map_or_else(dash, |ci| kind.show_size(ci)),
             m.difference.and_then(|d| d.effect).map_or_else(dash, |d| format!("{d:.1}")),
@@ -130,18 +127,18 @@ fn metrics(moved: &[MetricDiff]) -> String {
     table.render()
 }
 
-/// Values whose verdict changed first.
+/// Returns a table of values, first those whose verdict changed.
 fn cells(moved: &[CellDiff]) -> String {
-    let mut table = Table::new(&["value or claim", "flow", "window", "before", "after", "verdict"], 3).with_prose();
+    let mut table = Table::new(["value or claim", "flow", "window", "before", "after", "verdict"], 3).with_text_last();
     let (first, rest): (Vec<&CellDiff>, Vec<&CellDiff>) = moved.iter().partition(|cell| cell.verdict_moved());
     for cell in first.into_iter().chain(rest) {
-        let ratio = if cell.ratio { " over its reference" } else { "" };
+        let ratio = if cell.ratio { " relative to its reference" } else { "" };
         let published = [&cell.before, &cell.after].into_iter().flatten().find_map(|side| side.published);
         let what = match (published, &cell.claim) {
             (None, Some(claim)) => format!("{claim}: {}{ratio}", cell.metric),
             (published, _) => format!("{}{ratio}, published {}", cell.metric, value(published, cell)),
         };
-        let verdict = |side: &Option<CellSide>| side.as_ref().map_or("–", |s| s.verdict.name());
+        let verdict = |side: &Option<CellResult>| side.as_ref().map_or(MISSING, |s| s.verdict.name());
         let (before, after) = (verdict(&cell.before), verdict(&cell.after));
         table.row(vec![
             what,
@@ -149,7 +146,7 @@ fn cells(moved: &[CellDiff]) -> String {
             format!("{} to {} s", cell.window_s.0, cell.window_s.1),
             measured(&cell.before, cell),
             measured(&cell.after, cell),
-            from_to(before, after) + &under_its_changes(cell),
+            from_to(before, after) + &with_its_changes(cell),
         ]);
     }
     table.render()
@@ -159,18 +156,19 @@ fn from_to(before: &str, after: &str) -> String {
     if before == after { before.to_owned() } else { format!("{before} → {after}") }
 }
 
-/// Whether the changes that are said to move it move it as before.
-fn under_its_changes(cell: &CellDiff) -> String {
-    let moved = |side: &Option<CellSide>| side.as_ref().and_then(|s| s.moved.clone());
+/// Describes the effect of the changes that the scenario names for a value, if the effect changed.
+fn with_its_changes(cell: &CellDiff) -> String {
+    let moved = |side: &Option<CellResult>| side.as_ref().and_then(|s| s.moved.clone());
     let (Some(before), Some(after)) = (moved(&cell.before), moved(&cell.after)) else { return String::new() };
     if before == after {
         return String::new();
     }
-    let said = |m: &Moved| format!("{}, {}", value(m.measured, cell), m.verdict.map_or("not run", |v| v.name()));
-    format!("; under its changes {}", from_to(&said(&before), &said(&after)))
+    let effect =
+        |m: &ChangeResult| format!("{}, {}", value(m.measured, cell), m.verdict.map_or("not run", |v| v.name()));
+    format!("; with its changes {}", from_to(&effect(&before), &effect(&after)))
 }
 
-fn measured(side: &Option<CellSide>, cell: &CellDiff) -> String {
+fn measured(side: &Option<CellResult>, cell: &CellDiff) -> String {
     let side = side.as_ref().map(|s| (s.measured, s.ci95));
     let (mean, ci95) = side.unwrap_or_default();
     match ci95 {
@@ -182,6 +180,6 @@ fn measured(side: &Option<CellSide>, cell: &CellDiff) -> String {
 fn value(value: Option<f64>, cell: &CellDiff) -> String {
     match (value, cell.ratio) {
         (Some(ratio), true) => format!("× {ratio:.3}"),
-        _ => maybe(value, kind_of(&cell.metric)),
+        _ => value_text(value, kind_of(&cell.metric)),
     }
 }

@@ -1,20 +1,21 @@
-//! `paceline link`: the network model as a real link, for any program.
+//! `paceline link`: emulates a link for any program.
 
-use super::{Variation, refused};
+use super::Variation;
+use crate::errors::backend_error;
 use crate::output;
-use crate::table::{Table, maybe, shown};
+use crate::table::{Table, value_text};
 use clap::ValueEnum;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
-use paceline_lab::machine::Percentiles;
-use paceline_lab::metrics::{self, Collector, Kind, LinkResult};
-use paceline_lab::plan::{FlowKind, Plan};
-use paceline_lab::run;
-use paceline_lab::scenario::{self, Catalogue, Changes, Origin, Setting};
-use paceline_lab::store::{self, RunManifest, Store};
-use paceline_live::emulate::{Emulated, Emulation, relay_of};
+use paceline_lab::metrics::{self, Collector, LinkResult};
+use paceline_lab::registries;
+use paceline_live::link_emulator::{EmulationResult, LinkEmulator, parse_relay};
 use paceline_live::relay::Relay;
-use paceline_live::wait::Timing;
+use paceline_live::timing::Timing;
+use paceline_netsim::plan::FlowKind;
+use paceline_records::{MetricKind, Percentiles};
+use paceline_results::{RunInputs, Store};
+use paceline_scenario::{self, Catalogue, Changes, Origin, Override, Scenario};
 use paceline_units::{Rate, Time};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -30,47 +31,48 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Takes the path of this scenario, and leaves its flows; a path of unlimited capacity without delay if absent.
+    /// Uses the path of this scenario, without its flows; a path with unlimited capacity and no delay if absent.
     scenario: Option<String>,
     #[command(flatten)]
     variation: Variation,
-    /// Capacity each way: a rate, or the file of a trace.
+    /// Capacity in each direction: a rate, or a trace file.
     #[arg(long, value_name = "RATE|FILE")]
     capacity: Option<String>,
-    /// Capacity of the way out, from the command.
+    /// Capacity from the command to the far side.
     #[arg(long, value_name = "RATE|FILE")]
     up: Option<String>,
-    /// Capacity of the way back, to the command.
+    /// Capacity from the far side to the command.
     #[arg(long, value_name = "RATE|FILE")]
     down: Option<String>,
-    /// Propagation delay each way, such as 25ms.
+    /// Propagation delay in each direction, such as 25ms.
     #[arg(long)]
     delay: Option<String>,
-    /// Limit of the queue each way, as time, bytes or packets: 300ms, 64KB, 50packets.
+    /// Limit of the queue in each direction, as time, bytes or packets: 300ms, 64KB, 50packets.
     #[arg(long, value_name = "LIMIT")]
     queue: Option<String>,
-    /// Random loss each way, such as 1%.
+    /// Random loss in each direction, such as 1%.
     #[arg(long)]
     loss: Option<String>,
-    /// How packets are released: `precise` looks at the clock at last, for part of a core; `sleep` leaves it to the kernel.
+    /// How packets are released: `precise` polls the clock shortly before the due time, which uses part of a core; `sleep` uses
+    /// kernel timers.
     #[arg(long, value_enum, default_value_t = Release::Precise)]
     timing: Release,
-    /// Draws losses and jitter.
+    /// Seed of losses and jitter.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Ends the link, and the command with it (exit status 124), after so long.
+    /// Ends the link and the command (exit status 124) after this time.
     #[arg(long, default_value = "24h", value_name = "TIME")]
     duration: String,
-    /// Joins two UDP sockets in place of a command; needs no privilege. LISTEN is where clients send to.
-    #[arg(long, value_name = "LISTEN=TARGET", value_parser = relay_of, conflicts_with = "command")]
+    /// Connects two UDP sockets instead of a command; needs no privilege. Clients send to LISTEN.
+    #[arg(long, value_name = "LISTEN=TARGET", value_parser = parse_relay, conflicts_with = "command")]
     relay: Option<(SocketAddr, SocketAddr)>,
-    /// Writes every packet's fate into this folder.
+    /// Writes the fate of every packet into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Prints one JSON document; what the command writes to stdout then goes to stderr.
+    /// Prints one JSON document; stdout of the command goes to stderr.
     #[arg(long)]
     json: bool,
-    /// What to run at the near side, in a network of its own. It finds the far side's address in PACELINE_FAR.
+    /// Command to run at the near side, in a network namespace. PACELINE_FAR holds the address of the far side.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -87,10 +89,10 @@ enum Release {
     Sleep,
 }
 
-/// Exit status for a command that ran out of time, as that of `timeout`.
-const TIME_IS_OVER: u8 = 124;
+/// Exit status if the time is over before the command ends, as with `timeout`.
+const TIMED_OUT: u8 = 124;
 
-/// A path that adds nothing, and a flow that stands for all traffic.
+/// A path without limits, and a flow for all traffic.
 const BARE: &str = r#"
 id = "link"
 title = "A link alone"
@@ -101,7 +103,7 @@ id = "traffic"
 kind = "tcp"
 "#;
 
-/// What the link came to, as `--json` prints it.
+/// The result, as `--json` prints it.
 #[derive(Serialize)]
 struct Document<'a> {
     world: &'static str,
@@ -109,31 +111,33 @@ struct Document<'a> {
     duration_s: f64,
     trace_hash: String,
     links: &'a [LinkResult],
-    /// Packets that came, that no device took, and that were not IPv4 or came too early.
+    /// Packets that arrived.
     packets: u64,
+    /// Packets that no device or socket accepted.
     refused: u64,
+    /// Packets that were not IPv4 or arrived before the link was ready.
     strangers: u64,
-    /// How late packets were released, µs.
+    /// Release time minus due time, µs.
     late_us: Percentiles,
-    /// Share of a core.
+    /// CPU time of the link, as a share of one core.
     busy: f64,
     /// Exit status of the command.
     status: Option<i32>,
 }
 
-/// Makes a link and says what it did.
+/// Runs a link and prints its statistics.
 pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.command.is_empty() && arguments.relay.is_none() {
-        let help = "paceline link --capacity 5Mbps --delay 25ms -- sh, or --relay LISTEN=TARGET without privilege";
-        return Err(miette!(help = help, "a link wants something to run behind it, or sockets to join"));
+        let help = "add a command after `--`, such as `-- sh`; without privilege, use --relay LISTEN=TARGET";
+        return Err(miette!(help = help, "a link needs a command to run, or two sockets to connect"));
     }
-    let (plan, text) = plan(arguments)?;
+    let (scenario, text) = load(arguments)?;
     let stop = Arc::new(AtomicBool::new(false));
     let mut signals = vec![SIGTERM, SIGHUP];
     if arguments.command.is_empty() {
         signals.push(SIGINT);
     } else {
-        // An interrupt from the terminal is the command's to answer.
+        // The command handles an interrupt from the terminal.
         signal_hook::flag::register(SIGINT, Arc::default()).into_diagnostic()?;
     }
     for signal in signals {
@@ -143,86 +147,85 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
         Release::Precise => Timing::Precise,
         Release::Sleep => Timing::Sleep,
     };
-    let emulation = Emulation { plan: &plan, seed: arguments.seed, timing, stop: &stop, to_stderr: arguments.json };
+    let emulation =
+        LinkEmulator { plan: &scenario.plan, seed: arguments.seed, timing, stop: &stop, to_stderr: arguments.json };
 
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
-    let header = run::header(&plan, &Registry::standard(), "link", arguments.seed);
-    let made_from = RunManifest {
+    let header = scenario.plan.header(&Registry::standard(), "link", arguments.seed);
+    let manifest = RunInputs {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         scenario_text: text,
-        changes: settings(arguments)?.iter().map(Setting::to_string).collect(),
-        setting: Some(store::Setting::of(&plan, &Registry::standard())),
-        ..RunManifest::default()
+        changes: settings(arguments)?.iter().map(Override::to_string).collect(),
+        setting: Some(scenario.plan.describe(&Registry::standard())),
+        ..RunInputs::default()
     };
-    let rows = store.as_ref().map(|s| s.run(&header, made_from)).transpose().into_diagnostic()?;
-    let mut rows = rows.map(|rows| rows.in_parts(true));
-    let mut collector = Collector::new(&plan, &[], &|| ());
-    let sink = &mut (&mut collector, &mut rows);
+    let events = store.as_ref().map(|s| s.run(&header, manifest)).transpose().into_diagnostic()?;
+    let mut events = events.map(|events| events.in_parts(true));
+    let mut collector = Collector::new(&scenario, &[], &|| ());
+    let observer = &mut (&mut collector, &mut events);
     let emulated = match arguments.relay {
         Some((listen, target)) => {
             let near = Relay::near(listen).map_err(|e| miette!("cannot listen at {listen}: {e}"))?;
             let far = Relay::far(target).map_err(|e| miette!("cannot reach {target}: {e}"))?;
-            eprintln!("from {} to {target} and back; Ctrl-C ends it", near.address().into_diagnostic()?);
-            emulation.relay(near, far, sink)
+            eprintln!("from {} to {target} and back; Ctrl-C ends the link", near.address().into_diagnostic()?);
+            emulation.relay(near, far, observer)
         }
-        None => emulation.behind_device(&arguments.command, sink, |near, far| {
+        None => emulation.behind_device(&arguments.command, observer, |near, far| {
             eprintln!("the command is at {near}, this side at {far}");
         }),
     };
-    let emulated = emulated.map_err(refused)?;
+    let emulated = emulated.map_err(backend_error)?;
     let (results, _) = collector.finish_at(Time::ZERO + emulated.lasted);
-    let document = document(&plan, &emulated, &results[0].links);
-    if let Some(rows) = rows {
-        rows.finish(&serde_json::to_value(&document).into_diagnostic()?).into_diagnostic()?;
+    let document = document(&scenario, &emulated, &results[0].links);
+    if let Some(events) = events {
+        events.finish(&serde_json::to_value(&document).into_diagnostic()?).into_diagnostic()?;
     }
-    match arguments.json {
-        true => output::print_json(&document)?,
-        false => output::print(&describe(&document))?,
-    }
+    output::print_result(arguments.json, &document, || describe(&document))?;
     let cut = !arguments.command.is_empty() && emulated.status.is_none() && !stop.load(Ordering::Relaxed);
     if cut {
-        eprintln!("the link's time was over, and the command was ended with it; --duration gives it more");
-        return Ok(ExitCode::from(TIME_IS_OVER));
+        eprintln!("the link ended after its --duration, and the command with it; use a longer --duration");
+        return Ok(ExitCode::from(TIMED_OUT));
     }
     Ok(ExitCode::from(
         emulated.status.map_or(0, |status| status.code().unwrap_or(128 + status.signal().unwrap_or(0)) as u8),
     ))
 }
 
-/// The plan of the path, with one flow for all traffic, and the text that it was made from.
-fn plan(arguments: &Arguments) -> Result<(Plan, String)> {
+/// Loads the path, with one flow for all traffic, and returns the text of the scenario.
+fn load(arguments: &Arguments) -> Result<(Scenario, String)> {
     let origin = match &arguments.scenario {
         Some(name) => Catalogue.find(name)?,
         None => bare(&arguments.duration),
     };
     let text = origin.text.clone();
     let changes = Changes { settings: settings(arguments)?, case: arguments.variation.label(), ..Changes::default() };
-    let mut plan = scenario::load(&origin, &changes, &Registry::standard())?;
-    let all = scenario::load(&bare("1s"), &Changes::default(), &Registry::standard())?;
-    let mut traffic = all.flows.into_iter().next().expect("there is one");
+    let mut scenario = paceline_scenario::load(&origin, &changes, registries(&Registry::standard()))?;
+    let all = paceline_scenario::load(&bare("1s"), &Changes::default(), registries(&Registry::standard()))?;
+    let mut traffic = all.plan.flows.into_iter().next().expect("the bare link has one flow");
+    let plan = &mut scenario.plan;
     (traffic.route, traffic.return_route) =
         ((0..plan.forward_hops).collect(), (plan.forward_hops..plan.hops.len()).collect());
     traffic.stop = Time::MAX;
     debug_assert!(matches!(traffic.kind, FlowKind::Tcp(_)));
     plan.flows = vec![traffic];
-    (plan.expects, plan.asserts, plan.keep) = (Vec::new(), Vec::new(), None);
-    plan.references.clear();
-    Ok((plan, text))
+    (scenario.expects, scenario.asserts, scenario.include_if) = (Vec::new(), Vec::new(), None);
+    scenario.references.clear();
+    Ok((scenario, text))
 }
 
 fn bare(duration: &str) -> Origin {
     Origin::from_text("link", format!("duration = {duration:?}{BARE}"))
 }
 
-/// The options as settings of a scenario.
-fn settings(arguments: &Arguments) -> Result<Vec<Setting>> {
+/// Returns the options as settings of the scenario.
+fn settings(arguments: &Arguments) -> Result<Vec<Override>> {
     let mut settings = Vec::new();
     let mut set = |key: &str, value: &str| -> Result<()> {
         settings.push(format!("{key}={value}").parse().map_err(|error: String| miette!("{error}"))?);
         Ok(())
     };
     if arguments.scenario.is_some() {
-        // Its own says how long its flows are watched, and they are not here.
+        // Its own duration belongs to its flows, which are not used.
         set("duration", &arguments.duration)?;
     }
     let ways = [("forward", &arguments.up), ("reverse", &arguments.down)];
@@ -244,45 +247,49 @@ fn settings(arguments: &Arguments) -> Result<Vec<Setting>> {
     Ok(settings)
 }
 
-/// A rate as it is, a file as a trace.
+/// Returns the value of a capacity: a rate, or a trace file.
 fn capacity_value(text: &str) -> Result<String> {
     if text.parse::<Rate>().is_ok() {
         return Ok(text.to_owned());
     }
     let file = Path::new(text).canonicalize();
-    let file = file
-        .map_err(|e| miette!(help = "such as 5Mbps, or a mahimahi trace", "`{text}` is no rate, and no file: {e}"))?;
+    let file = file.map_err(|e| {
+        miette!(
+            help = "write a rate such as 5Mbps, or the path of a mahimahi trace",
+            "`{text}` is neither a rate nor a file: {e}"
+        )
+    })?;
     Ok(format!("{{ trace = {:?} }}", file.display().to_string()))
 }
 
-fn document<'a>(plan: &'a Plan, emulated: &Emulated, links: &'a [LinkResult]) -> Document<'a> {
-    let handling = &emulated.handling;
+fn document<'a>(scenario: &'a Scenario, emulated: &EmulationResult, links: &'a [LinkResult]) -> Document<'a> {
+    let stats = &emulated.stats;
     Document {
         world: "link",
-        scenario: &plan.id,
+        scenario: &scenario.plan.id,
         duration_s: emulated.lasted.as_secs_f64(),
         trace_hash: format!("{:016x}", emulated.outcome.trace_hash),
         links,
-        packets: handling.came,
-        refused: handling.refused,
-        strangers: handling.strangers,
-        late_us: handling.late_us(),
+        packets: stats.received,
+        refused: stats.send_failures,
+        strangers: stats.unclassified,
+        late_us: stats.late_us(),
         busy: emulated.busy,
         status: emulated.status.and_then(|status| status.code()),
     }
 }
 
-/// The same for people.
+/// Describes the result as text.
 fn describe(document: &Document<'_>) -> String {
-    let headings = ["hop", "capacity", "used", "dropped", "marked", "queue p50", "p95", "max"];
-    let mut table = Table::new(&headings, 1);
+    let mut table = Table::new(["hop", "capacity", "used", "dropped", "marked", "queue p50", "p95", "max"], 1);
     for link in document.links {
-        let queue = |of: fn(&metrics::Distribution) -> f64| maybe(link.queue_ms.as_ref().map(of), Kind::Delay);
+        let queue =
+            |of: fn(&metrics::Distribution) -> f64| value_text(link.queue_ms.as_ref().map(of), MetricKind::Delay);
         table.row(vec![
             link.id.clone(),
-            maybe(link.capacity_bps, Kind::Rate),
-            maybe(link.utilization, Kind::Utilization),
-            format!("{} ({})", link.dropped_packets, shown(link.loss_ratio, Kind::Loss)),
+            value_text(link.capacity_bps, MetricKind::Rate),
+            value_text(link.utilization, MetricKind::Utilization),
+            format!("{} ({})", link.dropped_packets, MetricKind::Loss.show(link.loss_ratio)),
             link.marked_packets.to_string(),
             queue(|q| q.p50),
             queue(|q| q.p95),
@@ -305,7 +312,7 @@ fn describe(document: &Document<'_>) -> String {
         document.busy * 100.0
     );
     if document.refused > 0 {
-        text += &format!("  · {} packets were due and no device or socket took them\n", document.refused);
+        text += &format!("  · {} due packets were not accepted by a device or socket\n", document.refused);
     }
     text
 }

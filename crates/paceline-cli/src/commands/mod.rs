@@ -1,60 +1,77 @@
-//! One file a command.
+//! One file for each command, and what several of them share.
 
-mod beside;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod call;
 pub mod compare;
 pub mod diff;
-pub mod gap;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod link;
 pub mod list;
 pub mod report;
 pub mod reproduce;
 pub mod run;
-mod scoreboard;
 mod stored;
 pub mod sweep;
+#[cfg(not(all(feature = "testbed", target_os = "linux")))]
+mod unavailable;
+pub mod validate;
+
+#[cfg(not(all(feature = "testbed", target_os = "linux")))]
+pub use unavailable::{call, link};
 
 use crate::output;
 use crate::progress::Progress;
-use crate::worlds::{self, world};
 use clap::Args;
 use miette::{Result, miette};
 use paceline::Registry;
-use paceline_lab::kept::KeptError;
-use paceline_lab::plan::Plan;
-use paceline_lab::run::{Runner, RunsResult};
-use paceline_lab::scenario::{self, Catalogue, Changes, Label, Setting};
-use paceline_lab::world::{World, WorldError};
+use paceline_lab::registries;
+use paceline_lab::run::Runner;
+use paceline_lab::storage::Inputs;
+use paceline_netsim::backend::Backend;
+use paceline_scenario::{self, Catalogue, Changes, Label, Override, Scenario};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// What `paceline` alone says.
+/// Prints what Paceline is and three commands to try.
 pub fn welcome() -> Result<ExitCode> {
     output::print(&format!(
-        "Paceline: congestion control for real-time media. A library of controllers, a laboratory to judge them.\n\n{}\n\n`paceline list` shows what there is to run, `paceline help` every command.",
+        "Paceline: congestion control for real-time media. A library of controllers, and a laboratory to test and compare them.\n\n{}\n\n`paceline list` shows what can be run, `paceline help` shows every command.",
         crate::FIRST_STEPS
     ))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// `paceline schema`.
+/// Runs `paceline schema`.
 pub fn schema() -> Result<ExitCode> {
-    output::print_json(&scenario::schema())?;
+    output::print_json(&paceline_scenario::schema())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which scenario, changed how, in which world, on which seeds.
+/// Accepts any arguments.
+#[derive(Args)]
+pub struct AnyArguments {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _arguments: Vec<OsString>,
+}
+
+/// A scenario and how it is run.
 #[derive(Args)]
 pub struct Selection {
     /// Scenario id (see `paceline list scenarios`) or a TOML file.
     pub scenario: String,
     #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// How scenarios are run.
+#[derive(Args, Clone)]
+pub struct RunOptions {
+    #[command(flatten)]
     variation: Variation,
     /// World to run in.
     #[arg(long, default_value = "sim")]
-    world: String,
+    pub world: String,
     /// First seed.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -63,105 +80,103 @@ pub struct Selection {
     pub json: bool,
 }
 
-/// What of a scenario is changed.
+/// Changes of a scenario.
 #[derive(Args, Clone)]
 pub struct Variation {
-    /// Sets a value of the scenario: dotted key, elements of lists by id or number. May be given often.
+    /// Sets a value of the scenario: dotted key, elements of lists by id or number. Can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    settings: Vec<Setting>,
-    /// The case of the scenario, by what its label says; several with blanks or commas between, or given often. The scenario
-    /// as written if absent.
+    settings: Vec<Override>,
+    /// Selects a case of the scenario by its label. Separate several names with spaces or commas, or repeat the option; the
+    /// scenario as written if absent.
     #[arg(long = "case", value_name = "NAME=VALUE")]
     case: Vec<Label>,
 }
 
 impl Variation {
-    /// The case.
+    /// Returns the label of the selected case.
     pub fn label(&self) -> Label {
         self.case.iter().fold(Label::default(), |case, more| case.with(more))
     }
 }
 
-impl Selection {
-    /// The plan, under the controller named or the scenario's own.
-    pub fn plan(&self, controller: Option<&str>, registry: &Registry) -> Result<Plan> {
-        let origin = Catalogue.find(&self.scenario)?;
-        let case = self.variation.label();
-        let (controller, settings) = (controller.map(str::to_owned), self.variation.settings.clone());
-        let changes = Changes { case, settings, controller, ..Changes::default() };
-        Ok(scenario::load(&origin, &changes, registry)?)
-    }
-
-    /// The world, or the exit code that says it is not to be had.
-    pub fn world(&self) -> Result<std::result::Result<Box<dyn World>, ExitCode>> {
-        world(&self.world)
-    }
-
-    /// The world's name.
-    #[cfg(target_os = "linux")]
-    pub fn world_name(&self) -> &str {
-        &self.world
-    }
-
-    /// The controllers that the world has.
-    pub fn registry(&self) -> Registry {
-        worlds::registry(&self.world)
-    }
-
-    /// The scenario's text as it was found.
-    pub fn text(&self) -> Result<String> {
-        Ok(Catalogue.find(&self.scenario)?.text)
-    }
-
-    /// The changes as typed.
+impl RunOptions {
+    /// Returns the `--set` options as typed.
     pub fn changes(&self) -> Vec<String> {
-        self.variation.settings.iter().map(Setting::to_string).collect()
+        self.variation.settings.iter().map(Override::to_string).collect()
     }
 
-    /// `count` seeds, from the first on.
+    /// Returns `count` consecutive seeds.
     pub fn seeds(&self, count: u32) -> Vec<u64> {
-        (0..count as u64).map(|i| self.seed.wrapping_add(i)).collect()
+        (0..u64::from(count)).map(|i| self.seed.wrapping_add(i)).collect()
     }
 }
 
-/// Does `each` plan, by its number, with a runner, under one progress bar.
-pub fn with_runner(
-    world: &dyn World,
+impl Selection {
+    /// Loads the scenario, under a controller or under its own.
+    pub fn load(&self, controller: Option<&str>, registry: &Registry) -> Result<Scenario> {
+        let Variation { settings, .. } = &self.options.variation;
+        let (case, controller) = (self.options.variation.label(), controller.map(str::to_owned));
+        let changes = Changes { case, settings: settings.clone(), controller, ..Changes::default() };
+        Ok(paceline_scenario::load(&Catalogue.find(&self.scenario)?, &changes, registries(registry))?)
+    }
+
+    /// Returns what runs of the command of this name are made from.
+    pub fn inputs(&self, name: &str, controller: Option<&str>, repeats: usize) -> Result<Inputs> {
+        Ok(Inputs {
+            scenario_text: Catalogue.find(&self.scenario)?.text,
+            changes: self.options.changes(),
+            command: self.command(name, controller, repeats),
+        })
+    }
+
+    /// Returns the `paceline` command of this name that repeats the runs.
+    fn command(&self, name: &str, controller: Option<&str>, repeats: usize) -> String {
+        let RunOptions { variation, world, seed, .. } = &self.options;
+        let mut words = vec!["paceline".to_owned(), name.to_owned(), self.scenario.clone()];
+        let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+        for (key, value) in variation.case.iter().flat_map(|case| case.pairs()) {
+            option("case", format!("{key}={value}"));
+        }
+        for change in self.options.changes() {
+            option("set", change);
+        }
+        if world != "sim" {
+            option("world", world.clone());
+        }
+        if let Some(controller) = controller {
+            option("controller", controller.to_owned());
+        }
+        option("seed", seed.to_string());
+        option("repeats", repeats.to_string());
+        words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Quotes a word for a POSIX shell where needed.
+fn shell_quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// Calls `work` with a runner whose finished seconds count on a progress bar of `seconds`.
+pub fn with_progress<T>(
+    world: &dyn Backend,
     registry: &Registry,
-    plans: &[Plan],
-    seeds: &[u64],
-    each: impl Fn(&Runner<'_>, usize, &Plan) -> Result<RunsResult>,
-) -> Result<Vec<RunsResult>> {
-    let seconds: f64 = plans.iter().map(|p| p.duration.as_secs_f64() * seeds.len() as f64).sum();
-    let progress = Progress::new(seconds as u64, world);
-    let began = Instant::now();
-    let clock = || began.elapsed().as_secs_f64();
+    seconds: f64,
+    work: impl FnOnce(&Runner<'_>, &Progress) -> T,
+) -> T {
+    let progress = Progress::of_seconds(seconds, world);
+    let started = Instant::now();
+    let clock = || started.elapsed().as_secs_f64();
     let ticked = || progress.tick();
-    let runner = Runner { world, registry, clock: &clock, ticked: &ticked };
-    plans.iter().enumerate().map(|(index, plan)| each(&runner, index, plan)).collect()
+    work(&Runner { world, registry, clock: &clock, ticked: &ticked }, &progress)
 }
 
-/// Success if every assertion holds.
-pub fn verdict(results: &[RunsResult]) -> ExitCode {
-    let holds = results.iter().flat_map(|r| &r.assertions).all(|a| a.holds);
-    ExitCode::from(if holds { 0 } else { 1 })
-}
-
-/// A world's complaint as a command's.
-pub fn refused(error: WorldError) -> miette::Report {
-    Refused(error).into()
-}
-
-/// The complaint of a run that was to be kept, as a command's.
-pub fn not_kept(error: KeptError) -> miette::Report {
-    match error {
-        KeptError::World(error) => refused(error),
-        other => miette::Report::from_err(other),
-    }
-}
-
-/// Seconds for people.
-pub fn time(seconds: f64) -> String {
+/// Formats a duration for messages, rounded up to seconds.
+pub fn duration_text(seconds: f64) -> String {
     let whole = seconds.ceil() as u64;
     match (whole / 3600, whole / 60 % 60, whole % 60) {
         (0, 0, s) => format!("{s} s"),
@@ -170,47 +185,63 @@ pub fn time(seconds: f64) -> String {
     }
 }
 
-/// Why a world did not run something.
-#[derive(Debug)]
-pub struct Refused(WorldError);
-
-impl Refused {
-    /// The command's exit code: whether the world is not to be had, or what was asked of it.
-    pub fn code(&self) -> u8 {
-        match self.0 {
-            WorldError::Unavailable { .. } => 3,
-            _ => 2,
-        }
-    }
+/// Describes how many of `runs` runs are missing, and the real time that they take; `None` in virtual time.
+pub fn missing_text(world: &str, runs: usize, missing: usize, seconds: Option<f64>) -> String {
+    let stored = if missing < runs { format!(", {} stored already", runs - missing) } else { String::new() };
+    let which = if missing == runs { "they".to_owned() } else { format!("the other {missing}") };
+    let takes = match seconds.filter(|_| missing > 0) {
+        Some(seconds) => format!("; {which} take {} in real time", duration_text(seconds)),
+        None => String::new(),
+    };
+    format!("{world}: {runs} runs{stored}{takes}")
 }
 
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
+/// Returns the controllers to run under, one after the other: those named, or `None` for each scenario's own.
+pub fn controllers_or_own(names: &[String], registry: &Registry) -> Result<Vec<Option<String>>> {
+    check_controllers(names, registry)?;
+    Ok(if names.is_empty() { vec![None] } else { names.iter().cloned().map(Some).collect() })
 }
 
-impl std::error::Error for Refused {}
-
-impl miette::Diagnostic for Refused {
-    fn help(&self) -> Option<Box<dyn std::fmt::Display + '_>> {
-        match &self.0 {
-            WorldError::Unavailable { hint, .. } => Some(Box::new(hint)),
-            _ => None,
-        }
-    }
-}
-
-/// Controllers of a comma-separated list, each of them known.
-pub fn controllers(list: &[String], registry: &Registry) -> Result<Vec<String>> {
+/// Checks that each controller exists and is named once.
+pub fn check_controllers(names: &[String], registry: &Registry) -> Result<()> {
     let known: Vec<&str> = registry.iter().map(|e| e.name()).collect();
-    for (index, name) in list.iter().enumerate() {
-        if list[..index].contains(name) {
-            return Err(miette!("controller `{name}` is named twice"));
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
+            return Err(miette!(help = "name each controller once", "controller `{name}` is named twice"));
         }
         if registry.get(name).is_none() {
-            return Err(miette!(help = scenario::no_controller(name, &known), "no controller `{name}`"));
+            return Err(miette!(help = paceline_scenario::no_controller(name, &known), "no controller `{name}`"));
         }
     }
-    Ok(list.to_vec())
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_only_words_that_a_shell_would_split_or_expand() {
+        for (word, wanted) in [
+            ("path.rtt=50ms", "path.rtt=50ms"),
+            ("path.forward.burst=20 KB", "'path.forward.burst=20 KB'"),
+            ("path.reverse.jitter={std=\"10 ms\"}", "'path.reverse.jitter={std=\"10 ms\"}'"),
+            ("it's", "'it'\\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_quoted(word), wanted);
+        }
+    }
+
+    #[test]
+    fn states_missing_runs_and_their_duration() {
+        assert_eq!(missing_text("sim", 6, 6, None), "sim: 6 runs");
+        assert_eq!(missing_text("browser", 6, 6, Some(30.0)), "browser: 6 runs; they take 30 s in real time");
+        let resumed = "browser: 6 runs, 1 stored already; the other 5 take 2 h 1 min in real time";
+        assert_eq!(missing_text("browser", 6, 5, Some(7260.0)), resumed);
+        assert_eq!(missing_text("browser", 6, 0, Some(0.0)), "browser: 6 runs, 6 stored already");
+        for (seconds, text) in [(0.0, "0 s"), (59.2, "1 min 0 s"), (600.0, "10 min 0 s"), (7260.0, "2 h 1 min")] {
+            assert_eq!(duration_text(seconds), text);
+        }
+    }
 }

@@ -1,81 +1,80 @@
 //! `paceline report`.
 
 use miette::{IntoDiagnostic, Result, miette};
-use paceline_lab::reproduce::SCOREBOARD_FILE;
-use paceline_lab::store::{MANIFEST_FILE, Manifest, Store};
+use paceline_lab::metrics;
 use paceline_lab::sweep::SweepFolder;
 use paceline_report::{page, scoreboard, svg};
+use paceline_results::{MANIFEST_FILE, Manifest, SCOREBOARD_FILE, Store};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `report`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folder of results, as `run --out` and `compare --out` make it, or of a scoreboard, as `reproduce --out` makes it.
+    /// Folder of results that `run --out` or `compare --out` wrote, or of a scoreboard that `reproduce --out` wrote.
     dir: PathBuf,
-    /// Where the page goes; into the folder, as report.html or scoreboard.html, if absent.
+    /// File for the page; report.html or scoreboard.html in the folder if absent.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Writes pictures as SVG in place of the page, into this folder; into figures in the folder of results, if none is named.
+    /// Writes plots as SVG files into this folder instead of the page; into `figures` in the folder of results if none is
+    /// named.
     #[arg(long, value_name = "OUTDIR", num_args = 0..=1, conflicts_with = "out")]
     svg: Option<Option<PathBuf>>,
 }
 
-/// Draws what is in a folder of results.
+/// Draws the contents of a folder of results.
 pub fn report(arguments: &Arguments) -> Result<ExitCode> {
-    if let Some(id) = SweepFolder::id_at(&arguments.dir) {
-        let dir = arguments.dir.display();
+    let dir = &arguments.dir;
+    if let Some(id) = SweepFolder::id_at(dir) {
+        let dir = dir.display();
         let help = format!(
-            "its pictures are in {dir}/{}; `paceline sweep … --out {dir} --resume` draws them anew from what is stored",
+            "its plots are in {dir}/{}; `paceline sweep … --out {dir} --resume` draws them again from the stored results",
             svg::FIGURES_FOLDER
         );
-        return Err(miette!(help = help, "`{dir}` holds the sweep {id}, and a report is of runs"));
+        return Err(miette!(help = help, "`{dir}` holds the sweep {id}; a report needs a folder of runs"));
     }
-    take_up(&arguments.dir);
+    recover(dir);
+    let output = |file: &str| arguments.out.clone().unwrap_or_else(|| dir.join(file));
     if let Some(into) = &arguments.svg {
-        let within = || arguments.dir.join(svg::FIGURES_FOLDER);
-        let into = into.clone().unwrap_or_else(within);
-        let files = svg::write(&arguments.dir, &into).into_diagnostic()?;
-        eprintln!("{} pictures are in {}", files.len(), into.display());
-        return Ok(ExitCode::SUCCESS);
-    }
-    let dir = &arguments.dir;
-    let holds = |file: &str| dir.join(file).is_file();
-    let to = |file: &str| arguments.out.clone().unwrap_or_else(|| dir.join(file));
-    if holds(SCOREBOARD_FILE) && !holds(MANIFEST_FILE) {
-        let to = to(scoreboard::SCOREBOARD_PAGE);
-        scoreboard::write(dir, &to).into_diagnostic()?;
-        eprintln!("the scoreboard is {}", to.display());
+        let into = into.clone().unwrap_or_else(|| dir.join(svg::FIGURES_FOLDER));
+        let files = svg::write(dir, &into).into_diagnostic()?;
+        eprintln!("{} plots are in {}", files.len(), into.display());
+    } else if dir.join(SCOREBOARD_FILE).is_file() && !dir.join(MANIFEST_FILE).is_file() {
+        let page = output(scoreboard::SCOREBOARD_PAGE);
+        scoreboard::write(dir, &page, metrics::catalogue()).into_diagnostic()?;
+        eprintln!("the scoreboard is {}", page.display());
     } else {
-        write(dir, &to(page::REPORT_FILE))?;
+        write(dir, &output(page::REPORT_FILE))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes runs of what killed processes left, if the folder can be written, and says which runs were cut. A folder that
-/// cannot be read is for those who draw it to complain of.
-fn take_up(dir: &Path) {
-    let taken = Store::take_up(dir);
+/// Recovers the runs of killed processes, if the folder is writable, and prints which runs are incomplete. Drawing reports
+/// a folder that cannot be read.
+fn recover(dir: &Path) {
+    let recovered = Store::recover(dir);
     let Ok(manifest) = Manifest::read(dir) else { return };
-    if let Err(problem) = taken {
-        eprintln!("what a killed run left was not taken up: {problem}");
+    if let Err(problem) = recovered {
+        eprintln!("runs of a killed process were not recovered: {problem}");
     }
     for run in &manifest.runs {
         if let Some(end_s) = run.cut_at_s {
-            eprintln!("{} was cut at {end_s} s: it has rows until then and no result", run.directory);
+            eprintln!("{} was cut at {end_s} s: it has events until then and no result", run.directory);
         }
     }
 }
 
-/// Draws a folder into the folder. The page is a copy of what is there: a run is no worse without it.
-pub fn report_within(dir: &Path) {
+/// Prints where results are, and writes their report. A report that fails does not fail the command.
+pub fn finish_folder(dir: Option<&Path>) {
+    let Some(dir) = dir else { return };
+    eprintln!("events and results are in {}", dir.display());
     if let Err(problem) = write(dir, &dir.join(page::REPORT_FILE)) {
-        eprintln!("no report was written: {problem:?}");
+        eprintln!("the report was not written: {problem:?}");
     }
 }
 
-fn write(dir: &Path, to: &Path) -> Result<()> {
-    page::write(dir, to).into_diagnostic()?;
-    eprintln!("the report is {}", to.display());
+fn write(dir: &Path, page: &Path) -> Result<()> {
+    page::write(dir, page, metrics::catalogue()).into_diagnostic()?;
+    eprintln!("the report is {}", page.display());
     Ok(())
 }

@@ -1,19 +1,19 @@
-//! Constant-bitrate speech: a frame every 20 ms, all of one size, whatever the controller wants.
+//! Constant-bitrate speech: frames of one size every 20 ms, independent of the target.
 //!
-//! RFC 8867 puts one such stream of 20 kbps beside each video stream. There is no talk spurt model: the stream is
-//! always on, as without discontinuous transmission.
+//! RFC 8867 adds one such stream of 20 kbps to each video stream. Talk spurts are not modelled: the stream is always
+//! on, as without discontinuous transmission.
 
+use super::byte_rounder::ByteRounder;
 use super::error::check;
-use super::whole_bytes::WholeBytes;
 use super::{AUDIO_CLOCK, Frame, Source, SourceError};
 use paceline_units::{Rate, Time, TimeDelta};
 
-/// What an [`Audio`] source is made from. The default is 20 kbps in frames of 20 ms.
+/// The configuration of an [`Audio`] source. The default is 20 kbps in frames of 20 ms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AudioConfig {
-    /// The rate, without headers; at least one byte a frame.
+    /// The rate without headers; at least one byte per frame.
     pub rate: Rate,
-    /// The time from frame to frame, 1 ms to 1 s.
+    /// The frame interval, 1 ms to 1 s.
     pub interval: TimeDelta,
 }
 
@@ -28,37 +28,37 @@ impl Default for AudioConfig {
 pub struct Audio {
     config: AudioConfig,
     due: Time,
-    /// Bytes in a frame, with the fraction.
+    /// Exact size of a frame in bytes.
     exact: f64,
-    bytes: WholeBytes,
+    bytes: ByteRounder,
 }
 
 impl Audio {
-    /// A source whose first frame is due at `start`.
+    /// Creates a source whose first frame is due at `start`.
     pub fn new(config: AudioConfig, start: Time) -> Result<Self, SourceError> {
         let (shortest, longest) = (TimeDelta::from_millis(1), TimeDelta::from_secs(1));
         check((shortest..=longest).contains(&config.interval), "interval", config.interval, "1 ms to 1 s")?;
         let exact = config.rate.as_bps_f64() * config.interval.as_secs_f64() / 8.0;
         let ok = exact >= 1.0 && config.rate <= Rate::from_kbps(1_000_000);
-        check(ok, "rate", config.rate, "one byte a frame or more, and at most 1 Gbps")?;
-        Ok(Self { config, due: start, exact, bytes: WholeBytes::default() })
+        check(ok, "rate", config.rate, "at least one byte per frame and at most 1 Gbps")?;
+        Ok(Self { config, due: start, exact, bytes: ByteRounder::default() })
     }
 }
 
 impl Source for Audio {
-    /// Changes nothing.
+    /// Has no effect.
     fn set_target(&mut self, _now: Time, _target: Rate) {}
-    /// Every frame is a key frame: audio frames decode on their own.
+    /// Every frame is a key frame, because audio frames are decoded independently.
     fn poll_frame(&mut self, now: Time) -> Option<Frame> {
         if now < self.due {
             return None;
         }
         let captured = self.due;
         self.due += self.config.interval;
-        Some(Frame { captured, size: self.bytes.take(self.exact), key: true })
+        Some(Frame { captured, size: self.bytes.round(self.exact), key: true })
     }
-    fn poll_timeout(&self) -> Time {
-        self.due
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.due)
     }
     fn range(&self) -> (Rate, Rate) {
         (self.config.rate, self.config.rate)
@@ -70,7 +70,7 @@ impl Source for Audio {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{bytes, early_polls_change_nothing, frames_until};
+    use super::super::testing::{assert_early_polls_have_no_effect, bytes, frames_until};
     use super::*;
 
     const START: Time = Time::from_millis(3);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn fifty_frames_of_fifty_bytes_a_second() {
+    fn default_is_fifty_frames_of_fifty_bytes_per_second() {
         let mut source = audio();
         source.set_target(START, Rate::from_kbps(500));
         source.request_key_frame(START);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_rates_are_exact_too() {
+    fn rates_without_whole_frame_sizes_are_exact() {
         // 12 345 bps in frames of 10 ms: 15.43125 bytes each, 92 587.5 in a minute.
         let config = AudioConfig { rate: Rate::from_bps(12_345), interval: TimeDelta::from_millis(10) };
         let mut source = Audio::new(config, START).unwrap();
@@ -103,12 +103,12 @@ mod tests {
     }
 
     #[test]
-    fn early_polls() {
-        early_polls_change_nothing(audio(), audio(), START);
+    fn early_polls_have_no_effect() {
+        assert_early_polls_have_no_effect(audio(), audio(), START);
     }
 
     #[test]
-    fn bad_configurations_are_named() {
+    fn errors_name_the_invalid_field() {
         let error = |rate, interval| Audio::new(AudioConfig { rate, interval }, START).unwrap_err().field;
         let (kbps, ms) = (Rate::from_kbps(20), TimeDelta::from_millis);
         assert_eq!(error(kbps, TimeDelta::ZERO), "interval");

@@ -1,60 +1,61 @@
 //! The statistical model of a live video encoder (RFC 8593, section 5).
 //!
-//! Three traits of real encoders that an ideal source lacks:
+//! It models three properties of real encoders that an ideal source lacks:
 //!
-//! * *Time damping* (5.1): after a reaction to a new target the encoder does not react again for tau_v. A request
-//!   made in between stands and is taken up at the end, see [`EncoderConfig::reaction_delay`].
-//! * *Transient* (5.2): a key frame, or a sudden change of target, is one large frame followed by K_d - 1 frames that
-//!   are small enough for the K_d frames together to be of the mean rate: with B0 = R_v / 8 / FPS, the large one has
-//!   r B0 bytes (r = K_B / B0) and each of the others (K_d - r) / (K_d - 1) B0.
+//! * *Time damping* (5.1): after a reaction to a new target the encoder does not react again for tau_v. A target set in
+//!   between is applied at the end of tau_v, see [`EncoderConfig::reaction_delay`].
+//! * *Transient* (5.2): a key frame, or a sudden change of target, is one large frame followed by K_d - 1 smaller
+//!   frames, so that the K_d frames together have the mean rate. With B0 = R_v / 8 / FPS, the large frame has r B0
+//!   bytes (r = K_B / B0) and each of the others (K_d - r) / (K_d - 1) B0.
 //! * *Steady state* (5.3): size B = B0 (1 + X), interval t = t0 (1 + Y), t0 = 1 / FPS, where X and Y are independent
 //!   zero-mean Laplace variables with the scales SCALE_B and SCALE_t.
 //!
-//! Readings, where the RFC leaves a choice:
+//! Interpretations where the RFC leaves a choice:
 //!
-//! * The model as written allows frames of negative size and time that runs backwards (X, Y < -1, 6 draws in 10 000).
-//!   X and Y are clamped to [-0.9, 0.9]: cutting both sides alike keeps the mean at zero whatever the scale, so the
-//!   long-run rate is R_v with no correction, and captured times strictly increase.
+//! * The model as written allows negative frame sizes and intervals (X, Y < -1, 6 draws in 10 000). X and Y are clamped
+//!   to [-0.9, 0.9]. The symmetric clamp keeps the mean at zero for any scale, so the long-run rate is R_v without a
+//!   correction, and captured times strictly increase.
 //! * K_B is given for 1 Mbps only. It scales with the rate: r is constant, 13.5 KB / 4.17 KB = 3.24.
-//! * A transient that begins before the last has ended owes the sum of both excesses. Its large frame is cut so that
-//!   no later frame falls below a tenth of B0, and the mean holds even if a key frame is requested all the time.
-//! * The transient lasts K_d frames (267 ms by default), although 5.2 speaks of tau_v (200 ms). Its sizes carry no
-//!   noise, its intervals do: the camera does not know.
-//! * The stream begins with a key frame, hence with a transient. A transient from a change of target is no key frame.
+//! * A transient that begins before the last has ended has to compensate for the sum of both excesses. Its large frame
+//!   is limited so that no later frame falls below a tenth of B0, and the mean holds even if key frames are requested
+//!   continuously.
+//! * The transient lasts K_d frames (267 ms by default), although section 5.2 mentions tau_v (200 ms). Its frame sizes
+//!   have no noise. Its intervals do, because the camera is independent of the encoder.
+//! * The stream begins with a key frame and thus with a transient. A transient after a change of target is not a key
+//!   frame.
 //! * The range limits the target (5.4), not each frame.
 //!
-//! Each frame takes two draws (size, interval) whatever it is, so that the noise of the n-th frame does not depend on
-//! what the controller did before.
+//! Each frame takes two random draws (size, interval), so that the noise of the n-th frame does not depend on earlier
+//! decisions of the controller.
 
-use super::damping::DampedTarget;
+use super::byte_rounder::ByteRounder;
+use super::damped_target::DampedTarget;
 use super::error::{check, check_fps, check_range};
-use super::whole_bytes::WholeBytes;
 use super::{Frame, Source, SourceError, VIDEO_CLOCK};
 use paceline_units::{Fraction, RandomStream, Rate, Time, TimeDelta};
 
-/// What an [`Encoder`] is made from. The default is RFC 8593, figure 2.
+/// The configuration of an [`Encoder`]. The default is RFC 8593, figure 2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncoderConfig {
     /// FPS, mean frames per second, 0.1 to 1000 (figure 2: 30 Hz).
     pub fps: f64,
-    /// R_min, the lowest target obeyed (section 5.4; figure 2: 150 kbps); at least 10 bytes a frame.
+    /// R_min, the lowest target (section 5.4; figure 2: 150 kbps); at least 10 bytes per frame.
     pub min: Rate,
-    /// R_max, the highest target obeyed (section 5.4; figure 2: 1.5 Mbps).
+    /// R_max, the highest target (section 5.4; figure 2: 1.5 Mbps).
     pub max: Rate,
-    /// R_v until the first reaction (figure 2: 1 Mbps).
+    /// R_v before the first reaction (figure 2: 1 Mbps).
     pub start: Rate,
-    /// tau_v, the least time from one reaction to the next, 0 to 60 s (section 5.1; figure 2: 0.2 s). The first
-    /// request is obeyed at once; one made too early is held, the latest replacing the others, and obeyed when the
-    /// time is over.
+    /// tau_v, the minimum time between two reactions, 0 to 60 s (section 5.1; figure 2: 0.2 s). The first target is
+    /// applied at once. A target set too early is applied when the time is over, unless a later one replaces it.
     pub reaction_delay: TimeDelta,
-    /// K_d, frames in a transient with the large one, 1 or more (section 5.2; figure 2: 8). 1 means no transient, and
-    /// wants a `burst_ratio` of 1.
+    /// K_d, the number of frames in a transient with the large one, at least 1 (section 5.2; figure 2: 8). 1 means no
+    /// transient and requires a `burst_ratio` of 1.
     pub burst_frames: u32,
-    /// K_B / B0, the size of the large frame in mean frames, from 1 (every frame alike) to 1 + 0.9 (K_d - 1), where
-    /// the others are down to a tenth of a mean frame (section 5.2; figure 2: 13.5 KB at 1 Mbps and 30 Hz, 3.24).
+    /// K_B / B0, the size of the large frame in mean frames, from 1 (no burst) to 1 + 0.9 (K_d - 1), where the other
+    /// frames have a tenth of a mean frame (section 5.2; figure 2: 13.5 KB at 1 Mbps and 30 Hz, 3.24).
     pub burst_ratio: f64,
-    /// A change of the target by more than this part of the target before starts a transient (section 7's example:
-    /// 10 %); `None`: only key frames do.
+    /// A change of the target by more than this fraction of the previous target starts a transient (example in section
+    /// 7: 10 %); `None`: only key frames do.
     pub burst_threshold: Option<Fraction>,
     /// SCALE_B, the scale of the Laplace noise on the frame size in mean frame sizes, 0 (none) to 0.5 (section 5.3;
     /// figure 2: 0.15).
@@ -62,8 +63,8 @@ pub struct EncoderConfig {
     /// SCALE_t, the scale of the Laplace noise on the frame interval in mean intervals, 0 (none) to 0.5 (section 5.3;
     /// figure 2: 0.15).
     pub interval_scale: f64,
-    /// The time from one key frame to the next unless one is requested in between, longer than K_d frames; `None`
-    /// (default): only at the start and on request, as live encoders do. Not in the RFC.
+    /// The time from one key frame to the next unless one is requested in between, longer than K_d frames. `None`
+    /// (default): key frames only at the start and on request, as in live encoders. Not in the RFC.
     pub key_frame_period: Option<TimeDelta>,
 }
 
@@ -85,19 +86,19 @@ impl Default for EncoderConfig {
     }
 }
 
-/// A video source that reacts late, bursts and fluctuates like a live encoder; its long-run rate is the target.
+/// A video source with the delayed reaction, bursts and noise of a live encoder. Its long-run rate is the target.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     config: EncoderConfig,
     target: DampedTarget,
     random: RandomStream,
-    bytes: WholeBytes,
+    bytes: ByteRounder,
     start: Time,
-    /// From the start to the next frame, in mean intervals: whole numbers without noise, so that nothing drifts.
+    /// Time from the start to the next frame, in mean intervals: without noise a whole number, so that nothing drifts.
     phase: f64,
     due: Time,
     transient: Transient,
-    /// The next frame starts a transient, as the target has jumped.
+    /// The next frame starts a transient because the target has changed suddenly.
     jumped: bool,
     /// The next frame is a key frame.
     key: bool,
@@ -107,24 +108,24 @@ pub struct Encoder {
 /// A transient in progress, in units of B0.
 #[derive(Clone, Debug, Default)]
 struct Transient {
-    /// How much more than the mean was sent.
-    owed: f64,
-    /// Frames left to make up for it.
+    /// Excess over the mean that later frames have to compensate for.
+    excess: f64,
+    /// Remaining frames of the transient.
     left: u32,
 }
 
-/// No frame deviates from the mean by more than this part of it.
-const MOST: f64 = 0.9;
+/// The largest deviation of a frame from the mean, as a fraction of the mean.
+const DEVIATION_MAX: f64 = 0.9;
 
 impl Encoder {
-    /// A source whose first frame, a key frame, is due at `start`; its noise is drawn from `random`.
+    /// Creates a source whose first frame, a key frame, is due at `start`. The noise is drawn from `random`.
     pub fn new(config: EncoderConfig, start: Time, random: RandomStream) -> Result<Self, SourceError> {
         config.check()?;
         let target = DampedTarget::new(config.min, config.max, config.start, config.reaction_delay);
         Ok(Self {
             target,
             random,
-            bytes: WholeBytes::default(),
+            bytes: ByteRounder::default(),
             start,
             phase: 0.0,
             due: start,
@@ -136,36 +137,36 @@ impl Encoder {
         })
     }
 
-    /// Takes up the target that stands at `now`.
-    fn settle(&mut self, now: Time) {
-        if let (Some(change), Some(threshold)) = (self.target.settle(now), self.config.burst_threshold) {
+    /// Applies the latest target if it is allowed by `now`.
+    fn update_target(&mut self, now: Time) {
+        if let (Some(change), Some(threshold)) = (self.target.update(now), self.config.burst_threshold) {
             let (from, to) = (change.from.as_bps_f64(), change.to.as_bps_f64());
             self.jumped |= (to - from).abs() > threshold.get() * from;
         }
     }
 
-    /// The zero-mean noise of one frame.
+    /// Draws zero-mean noise.
     fn noise(&mut self, scale: f64) -> f64 {
         let x = self.random.laplace(1.0); // drawn even if unused
-        if scale > 0.0 { (x * scale).clamp(-MOST, MOST) } else { 0.0 }
+        if scale > 0.0 { (x * scale).clamp(-DEVIATION_MAX, DEVIATION_MAX) } else { 0.0 }
     }
 }
 
 impl Transient {
-    /// Starts (again) and returns the size of the large frame.
+    /// Starts or restarts the transient and returns the size of the large frame.
     fn start(&mut self, frames: u32, ratio: f64) -> f64 {
         self.left = frames - 1;
-        let room = MOST * f64::from(self.left) - self.owed;
+        let room = DEVIATION_MAX * f64::from(self.left) - self.excess;
         let excess = (ratio - 1.0).min(room).max(0.0);
-        self.owed += excess;
+        self.excess += excess;
         1.0 + excess
     }
 
-    /// The size of the next small frame, if there is one.
+    /// Returns the size of the next small frame, or `None` if the transient is over.
     fn next(&mut self) -> Option<f64> {
-        let share = (self.left > 0).then(|| self.owed / f64::from(self.left))?;
+        let share = (self.left > 0).then(|| self.excess / f64::from(self.left))?;
         self.left -= 1;
-        self.owed -= share;
+        self.excess -= share;
         Some(1.0 - share)
     }
 }
@@ -177,7 +178,7 @@ impl EncoderConfig {
         let delay = self.reaction_delay;
         check((TimeDelta::ZERO..=TimeDelta::from_secs(60)).contains(&delay), "reaction_delay", delay, "0 to 60 s")?;
         check((1..=10_000).contains(&self.burst_frames), "burst_frames", self.burst_frames, "1 to 10000 frames")?;
-        let most = 1.0 + MOST * f64::from(self.burst_frames - 1);
+        let most = 1.0 + DEVIATION_MAX * f64::from(self.burst_frames - 1);
         let expected = "1 to 1 + 0.9 (`burst_frames` - 1) mean frames";
         check((1.0..=most).contains(&self.burst_ratio), "burst_ratio", self.burst_ratio, expected)?;
         for (field, scale) in [("size_scale", self.size_scale), ("interval_scale", self.interval_scale)] {
@@ -194,11 +195,11 @@ impl EncoderConfig {
 
 impl Source for Encoder {
     fn set_target(&mut self, now: Time, target: Rate) {
-        self.settle(now);
+        self.update_target(now);
         self.target.request(now, target);
-        self.settle(now);
+        self.update_target(now);
     }
-    /// The next frame will be a key frame, tau_v or not.
+    /// Makes the next frame a key frame, independently of tau_v.
     fn request_key_frame(&mut self, _now: Time) {
         self.key = true;
     }
@@ -207,7 +208,7 @@ impl Source for Encoder {
             return None;
         }
         let captured = self.due;
-        self.settle(captured);
+        self.update_target(captured);
         let (size_noise, interval_noise) = (self.noise(self.config.size_scale), self.noise(self.config.interval_scale));
 
         let periodic = self.config.key_frame_period.is_some_and(|period| captured - self.last_key >= period);
@@ -223,10 +224,10 @@ impl Source for Encoder {
         let mean = self.target.current().as_bps_f64() / (8.0 * self.config.fps);
         self.phase += 1.0 + interval_noise;
         self.due = self.start + TimeDelta::from_secs_f64(self.phase / self.config.fps);
-        Some(Frame { captured, size: self.bytes.take(mean * part), key })
+        Some(Frame { captured, size: self.bytes.round(mean * part), key })
     }
-    fn poll_timeout(&self) -> Time {
-        self.due
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.due)
     }
     fn range(&self) -> (Rate, Rate) {
         self.target.range()
@@ -238,16 +239,16 @@ impl Source for Encoder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{early_polls_change_nothing, frames_until, mean_bps};
+    use super::super::testing::{assert_early_polls_have_no_effect, due, frames_until, mean_bps, next_frame};
     use super::*;
-    use paceline_units::Streams;
+    use paceline_units::RandomStreams;
 
     const START: Time = Time::from_millis(40);
 
     fn encoder(change: impl FnOnce(&mut EncoderConfig)) -> Result<Encoder, SourceError> {
         let mut config = EncoderConfig::default();
         change(&mut config);
-        Encoder::new(config, START, Streams::new(1).stream("encoder"))
+        Encoder::new(config, START, RandomStreams::new(1).stream("encoder"))
     }
 
     fn quiet(config: &mut EncoderConfig) {
@@ -255,17 +256,13 @@ mod tests {
         config.interval_scale = 0.0;
     }
 
-    fn next(source: &mut Encoder) -> Frame {
-        source.poll_frame(source.poll_timeout()).unwrap()
-    }
-
-    /// The sizes of the next `n` frames.
+    /// Sizes of the next `n` frames.
     fn sizes(source: &mut Encoder, n: usize) -> Vec<u64> {
-        (0..n).map(|_| next(source).size.as_bytes()).collect()
+        (0..n).map(|_| next_frame(source).size.as_bytes()).collect()
     }
 
     #[test]
-    fn the_default_is_figure_2() {
+    fn default_is_figure_2() {
         let c = EncoderConfig::default();
         let b0 = c.start.as_bps_f64() / 8.0 / c.fps;
         assert!((b0 - 4167.0).abs() < 1.0);
@@ -274,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_long_run_rate_is_the_target() {
+    fn long_run_rate_is_the_target() {
         // 18 000 frames: the mean of B and that of t have standard errors of 0.21 / sqrt(18000) = 0.16 % each.
         for kbps in [150, 600, 1500] {
             for scale in [0.15, 0.5] {
@@ -294,8 +291,8 @@ mod tests {
     }
 
     #[test]
-    fn the_noise_has_its_scale() {
-        // The mean of |X| of a Laplace variable is its scale; the clamp takes 0.15 exp(-6) = 0.0004.
+    fn noise_has_the_configured_scale() {
+        // The mean of |X| of a Laplace variable is its scale; the clamp reduces it by 0.15 exp(-6) = 0.0004.
         let mut source = encoder(|_| ()).unwrap();
         let frames = frames_until(&mut source, START + TimeDelta::from_secs(600));
         let (b0, t0) = (1e6 / 8.0 / 30.0, 1.0 / 30.0);
@@ -317,10 +314,10 @@ mod tests {
         assert!((33_332..=33_334).contains(&first.iter().sum::<u64>()));
         assert!(sizes(&mut source, 20).iter().all(|b| (4166..=4167).contains(b)));
 
-        source.request_key_frame(source.poll_timeout());
-        let key = next(&mut source);
+        source.request_key_frame(due(&source));
+        let key = next_frame(&mut source);
         assert!(key.key && (13_499..=13_501).contains(&key.size.as_bytes()));
-        assert!(!next(&mut source).key);
+        assert!(!next_frame(&mut source).key);
     }
 
     #[test]
@@ -334,17 +331,17 @@ mod tests {
     }
 
     #[test]
-    fn jumps_of_the_target_start_a_transient_small_steps_do_not() {
+    fn large_target_changes_start_a_transient_and_small_ones_do_not() {
         for (kbps, large) in [(1090, false), (910, false), (1110, true), (890, true)] {
             let mut source = encoder(quiet).unwrap();
             sizes(&mut source, 8);
-            source.set_target(source.poll_timeout(), Rate::from_kbps(kbps));
-            let frame = next(&mut source);
+            source.set_target(due(&source), Rate::from_kbps(kbps));
+            let frame = next_frame(&mut source);
             let b0 = kbps as f64 * 1000.0 / 8.0 / 30.0;
             let part = frame.size.as_bytes() as f64 / b0;
             let expected = if large { 3.24 } else { 1.0 };
             assert!((expected - 0.01..=expected + 0.01).contains(&part), "{part} mean frames at {kbps} kbps");
-            assert!(!frame.key, "only a key frame is a key frame");
+            assert!(!frame.key, "a transient is not a key frame");
         }
         let mut source = encoder(|c| {
             quiet(c);
@@ -352,18 +349,18 @@ mod tests {
         })
         .unwrap();
         sizes(&mut source, 8);
-        source.set_target(source.poll_timeout(), Rate::from_kbps(500));
+        source.set_target(due(&source), Rate::from_kbps(500));
         assert!((2083..=2084).contains(&sizes(&mut source, 1)[0]));
     }
 
     #[test]
-    fn requests_within_the_reaction_delay_wait() {
+    fn targets_set_within_the_reaction_delay_are_delayed() {
         let mut source = encoder(|c| {
             quiet(c);
             (c.burst_frames, c.burst_ratio) = (1, 1.0);
         })
         .unwrap();
-        // Reaction at 0 ms; the frames at 33, 67, 100, 133, 167 ms do not see what is asked at 50 and 60 ms.
+        // Reaction at 0 ms; the frames at 33, 67, 100, 133, 167 ms do not use the targets set at 50 and 60 ms.
         source.set_target(START, Rate::from_kbps(480)); // 2000 bytes a frame
         assert_eq!(sizes(&mut source, 2), [2000, 2000]);
         source.set_target(START + TimeDelta::from_millis(50), Rate::from_kbps(720));
@@ -372,15 +369,15 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_holds_when_key_frames_never_stop() {
+    fn mean_rate_holds_with_continuous_key_frame_requests() {
         for every in [1, 2, 3, 5] {
             let mut source = encoder(quiet).unwrap();
             let sizes: Vec<u64> = (0..3000)
                 .map(|n| {
                     if n % every == 0 {
-                        source.request_key_frame(source.poll_timeout());
+                        source.request_key_frame(due(&source));
                     }
-                    next(&mut source).size.as_bytes()
+                    next_frame(&mut source).size.as_bytes()
                 })
                 .collect();
             let ratio = sizes.iter().sum::<u64>() as f64 / 3000.0 / (1e6 / 240.0);
@@ -392,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn periodic_key_frames_come_on_time_and_keep_the_mean() {
+    fn periodic_key_frames_are_on_time_and_keep_the_mean_rate() {
         let mut source = encoder(|c| c.key_frame_period = Some(TimeDelta::from_secs(2))).unwrap();
         let end = START + TimeDelta::from_secs(600);
         let frames = frames_until(&mut source, end);
@@ -407,24 +404,24 @@ mod tests {
     }
 
     #[test]
-    fn noise_does_not_depend_on_the_controller() {
+    fn noise_is_independent_of_the_controller() {
         let (mut a, mut b) = (encoder(|_| ()).unwrap(), encoder(|_| ()).unwrap());
         for n in 0..300 {
             if n % 7 == 0 {
-                b.set_target(b.poll_timeout(), Rate::from_kbps(200 + n));
-                b.request_key_frame(b.poll_timeout());
+                b.set_target(due(&b), Rate::from_kbps(200 + n));
+                b.request_key_frame(due(&b));
             }
-            assert_eq!(next(&mut a).captured, next(&mut b).captured);
+            assert_eq!(next_frame(&mut a).captured, next_frame(&mut b).captured);
         }
     }
 
     #[test]
-    fn early_polls() {
-        early_polls_change_nothing(encoder(|_| ()).unwrap(), encoder(|_| ()).unwrap(), START);
+    fn early_polls_have_no_effect() {
+        assert_early_polls_have_no_effect(encoder(|_| ()).unwrap(), encoder(|_| ()).unwrap(), START);
     }
 
     #[test]
-    fn bad_configurations_are_named() {
+    fn errors_name_the_invalid_field() {
         let field = |change: fn(&mut EncoderConfig)| encoder(change).unwrap_err().field;
         assert_eq!(field(|c| c.fps = f64::NAN), "fps");
         assert_eq!(field(|c| c.min = Rate::from_bps(2399)), "min"); // 10 bytes x 30 x 8 = 2400

@@ -1,25 +1,25 @@
-//! One error for every source whose configuration makes no sense: the field, what it holds, what it should hold.
+//! The error of an invalid source configuration: the field, its value, and what is allowed.
 
 use core::fmt::Display;
 use paceline_units::Rate;
 
-/// A source cannot be built from this configuration.
+/// The configuration of a source is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` is {value}, expected {expected}")]
 #[non_exhaustive]
 pub struct SourceError {
-    /// The name of the field as in the configuration struct.
+    /// The name of the field in the configuration struct.
     pub field: &'static str,
-    /// What the field holds, with its unit.
+    /// The field's value, with its unit.
     pub value: String,
-    /// What it should hold.
+    /// The allowed values.
     pub expected: &'static str,
 }
 
-/// Rates above this are a mistake (a forgotten "unlimited", a wrong unit), not a stream.
-const HIGHEST: Rate = Rate::from_kbps(1_000_000_000);
+/// A higher rate is a mistake, such as a wrong unit.
+const RATE_MAX: Rate = Rate::from_kbps(1_000_000_000);
 
-/// An error for `field` unless `ok`.
+/// Returns an error for `field` unless `ok`.
 pub(super) fn check(
     ok: bool,
     field: &'static str,
@@ -29,20 +29,21 @@ pub(super) fn check(
     if ok { Ok(()) } else { Err(SourceError { field, value: value.to_string(), expected }) }
 }
 
-/// A frame rate that is a number and within reason.
+/// Checks the frame rate.
 pub(super) fn check_fps(fps: f64) -> Result<(), SourceError> {
     check((0.1..=1000.0).contains(&fps), "fps", fps, "0.1 to 1000 frames per second")
 }
 
-/// `min <= start <= max`, none beyond reason, and at `min` no frame of less than `smallest_frame` bytes.
+/// Checks that `min <= start <= max`, that no rate is above [`RATE_MAX`], and that frames at `min` have at least
+/// `smallest_frame` bytes.
 pub(super) fn check_range(min: Rate, max: Rate, start: Rate, fps: f64, smallest_frame: f64) -> Result<(), SourceError> {
     check(
         min.as_bps_f64() >= smallest_frame * 8.0 * fps,
         "min",
         min,
-        "a rate that gives each frame one byte or more (10 for an encoder)",
+        "at least one byte per frame (10 for an encoder)",
     )?;
-    check(min <= max && max <= HIGHEST, "max", max, "`min` or more, and at most 1000 Gbps")?;
+    check(min <= max && max <= RATE_MAX, "max", max, "at least `min` and at most 1000 Gbps")?;
     check((min..=max).contains(&start), "start", start, "a rate from `min` to `max`")
 }
 
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_names_field_value_and_expectation() {
+    fn error_names_field_value_and_allowed_values() {
         let kbps = Rate::from_kbps;
         let error = check_range(kbps(150), kbps(1500), kbps(100), 30.0, 1.0).unwrap_err();
         assert_eq!(error.to_string(), "`start` is 100 kbps, expected a rate from `min` to `max`");

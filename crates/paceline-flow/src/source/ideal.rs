@@ -1,47 +1,47 @@
-//! The perfect encoder: a constant frame rate, every frame exactly the target over the frame rate, and a new target
-//! obeyed at the next frame.
+//! The ideal encoder: a constant frame rate, every frame of exactly target / frame rate, and a new target from the next
+//! frame on.
 //!
-//! It is the encoder of studies that want to see the controller alone. It has no key frame burst: the first frame and
-//! each requested key frame are marked as such, their size is that of all others. Target / fps is rarely a whole
-//! number of bytes; the remainder goes to the next frame, so that the long-run rate is exact.
+//! Studies use it to isolate the controller. It has no key frame bursts: the first frame and each requested key frame
+//! are marked as key frames but have the size of all others. Target / fps is rarely a whole number of bytes, so the
+//! remainder is added to the next frame, and the long-run rate is exact.
 
-use super::cadence::Cadence;
+use super::byte_rounder::ByteRounder;
 use super::error::{check_fps, check_range};
-use super::whole_bytes::WholeBytes;
+use super::frame_clock::FrameClock;
 use super::{Frame, Source, SourceError, VIDEO_CLOCK};
 use paceline_units::{Rate, Time};
 
-/// What an [`Ideal`] source is made from.
+/// The configuration of an [`Ideal`] source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdealConfig {
     /// Frames per second, 0.1 to 1000.
     pub fps: f64,
-    /// The lowest target obeyed; at least one byte a frame.
+    /// The lowest rate; at least one byte per frame.
     pub min: Rate,
-    /// The highest target obeyed.
+    /// The highest rate.
     pub max: Rate,
-    /// The target until the first [`Source::set_target`].
+    /// The target before the first [`Source::set_target`].
     pub start: Rate,
 }
 
-/// A video source that does as it is told.
+/// A video source that follows its target exactly.
 #[derive(Clone, Debug)]
 pub struct Ideal {
     config: IdealConfig,
-    cadence: Cadence,
+    clock: FrameClock,
     target: Rate,
-    bytes: WholeBytes,
+    bytes: ByteRounder,
     /// The next frame is a key frame.
     key: bool,
 }
 
 impl Ideal {
-    /// A source whose first frame, a key frame, is due at `start`.
+    /// Creates a source whose first frame, a key frame, is due at `start`.
     pub fn new(config: IdealConfig, start: Time) -> Result<Self, SourceError> {
         check_fps(config.fps)?;
         check_range(config.min, config.max, config.start, config.fps, 1.0)?;
-        let cadence = Cadence::new(start, config.fps);
-        Ok(Self { cadence, target: config.start, bytes: WholeBytes::default(), key: true, config })
+        let clock = FrameClock::new(start, config.fps);
+        Ok(Self { clock, target: config.start, bytes: ByteRounder::default(), key: true, config })
     }
 }
 
@@ -53,12 +53,12 @@ impl Source for Ideal {
         self.key = true;
     }
     fn poll_frame(&mut self, now: Time) -> Option<Frame> {
-        let captured = self.cadence.take(now)?;
-        let size = self.bytes.take(self.target.as_bps_f64() / (8.0 * self.config.fps));
+        let captured = self.clock.take(now)?;
+        let size = self.bytes.round(self.target.as_bps_f64() / (8.0 * self.config.fps));
         Some(Frame { captured, size, key: core::mem::take(&mut self.key) })
     }
-    fn poll_timeout(&self) -> Time {
-        self.cadence.due()
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.clock.due())
     }
     fn range(&self) -> (Rate, Rate) {
         (self.config.min, self.config.max)
@@ -70,8 +70,9 @@ impl Source for Ideal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{bytes, early_polls_change_nothing, frames_until};
+    use super::super::testing::{assert_early_polls_have_no_effect, bytes, due, frames_until, next_frame};
     use super::*;
+    use paceline_units::TimeDelta;
 
     const START: Time = Time::from_millis(250);
 
@@ -85,22 +86,21 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_exact_to_the_byte() {
+    fn rate_is_exact_to_the_byte() {
         // 1 Mbps for 60 s = 7 500 000 bytes in 1800 frames of 4166 or 4167 bytes.
         let mut source = ideal();
-        let frames = frames_until(&mut source, START + paceline_units::TimeDelta::from_secs(60));
+        let frames = frames_until(&mut source, START + TimeDelta::from_secs(60));
         assert_eq!(frames.len(), 1800);
         assert_eq!(bytes(&frames), 7_500_000);
         assert!(frames.iter().all(|f| (4166..=4167).contains(&f.size.as_bytes())));
     }
 
     #[test]
-    fn a_new_target_holds_from_the_next_frame() {
+    fn a_new_target_applies_from_the_next_frame() {
         let mut source = ideal();
         for (kbps, low, high) in [(240, 1000, 1001), (9999, 8333, 8334), (0, 208, 209), (1200, 5000, 5001)] {
-            let due = source.poll_timeout();
-            source.set_target(due, Rate::from_kbps(kbps));
-            let size = source.poll_frame(due).unwrap().size.as_bytes();
+            source.set_target(due(&source), Rate::from_kbps(kbps));
+            let size = next_frame(&mut source).size.as_bytes();
             assert!((low..=high).contains(&size), "{size} bytes at {kbps} kbps");
         }
         assert_eq!(source.range(), (Rate::from_kbps(50), Rate::from_kbps(2000)));
@@ -108,35 +108,35 @@ mod tests {
     }
 
     #[test]
-    fn key_frames_come_first_and_on_demand() {
+    fn first_and_requested_frames_are_key_frames() {
         let mut source = ideal();
         let keys: Vec<bool> = (0..5)
             .map(|n| {
                 if n == 3 {
-                    source.request_key_frame(source.poll_timeout());
+                    source.request_key_frame(due(&source));
                 }
-                source.poll_frame(source.poll_timeout()).unwrap().key
+                next_frame(&mut source).key
             })
             .collect();
         assert_eq!(keys, [true, false, false, true, false]);
     }
 
     #[test]
-    fn a_late_driver_gets_all_frames_with_their_own_times() {
+    fn late_polls_return_all_frames_with_their_due_times() {
         let mut source = ideal();
-        let late = START + paceline_units::TimeDelta::from_millis(100);
+        let late = START + TimeDelta::from_millis(100);
         let captured: Vec<i64> =
             core::iter::from_fn(|| source.poll_frame(late)).map(|f| (f.captured - START).as_nanos()).collect();
         assert_eq!(captured, [0, 33_333_333, 66_666_667, 100_000_000]);
     }
 
     #[test]
-    fn early_polls() {
-        early_polls_change_nothing(ideal(), ideal(), START);
+    fn early_polls_have_no_effect() {
+        assert_early_polls_have_no_effect(ideal(), ideal(), START);
     }
 
     #[test]
-    fn bad_configurations_are_named() {
+    fn errors_name_the_invalid_field() {
         let field = |change: fn(&mut IdealConfig)| {
             let mut config = config();
             change(&mut config);

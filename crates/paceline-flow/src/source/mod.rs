@@ -1,8 +1,8 @@
-//! What a stream sends: frames, at a rate that the controller asks for and the source follows as well as it can.
+//! Sources: encoder models that produce frames at about the target rate.
 //!
-//! A source knows nothing of packets, RTP or networks. It is told a target, and yields frames when they are due.
+//! A source does not depend on packets, RTP or networks. It gets a target rate and returns frames when they are due.
 //!
-//! | Source | Sizes | Intervals | Follows the target |
+//! | Source | Frame sizes | Frame intervals | Reacts to the target |
 //! |---|---|---|---|
 //! | [`Ideal`] | exactly the target | constant | at the next frame |
 //! | [`Encoder`] | statistical model, RFC 8593 section 5 | Laplace noise | at most once in `tau_v` |
@@ -10,53 +10,55 @@
 //! | [`Audio`] | constant | constant | never |
 
 mod audio;
-mod cadence;
-mod damping;
+mod byte_rounder;
+mod damped_target;
 mod encoder;
 mod error;
-mod frames;
+mod frame_clock;
+mod frame_trace;
 mod ideal;
 mod ladder;
-mod whole_bytes;
 
 pub use audio::{Audio, AudioConfig};
 pub use encoder::{Encoder, EncoderConfig};
 pub use error::SourceError;
-pub use frames::{FrameTrace, FrameTraceConfig};
+pub use frame_trace::{FrameTrace, FrameTraceConfig};
 pub use ideal::{Ideal, IdealConfig};
 pub use ladder::{FrameTraceCause, FrameTraceError, Ladder, ladder_rung, parse_frame_sizes};
 
 use paceline_units::{DataSize, Rate, Time};
 
-/// One encoded frame, ready to be cut into packets.
+/// An encoded frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// When the frame was captured, which is when it was due; its RTP timestamp is this reading in units of
+    /// When the frame was captured, which is when it was due. Its RTP timestamp is this time in units of
     /// [`Source::clock_rate`].
     pub captured: Time,
-    /// Encoded size, without any header; at least one byte.
+    /// Encoded size without headers; at least one byte.
     pub size: DataSize,
-    /// Decodable without earlier frames.
+    /// A key frame: decodable without earlier frames.
     pub key: bool,
 }
 
-/// A producer of frames. The driver calls [`Source::poll_frame`] once `poll_timeout` has come, and again until
-/// it answers `None`; calling early yields nothing and changes nothing. A driver that is late gets every frame it
-/// missed, one a call, each with the time at which it was due.
+/// A producer of frames.
+///
+/// The caller calls [`poll_frame`](Self::poll_frame) at the time of [`poll_timeout`](Self::poll_timeout), and again
+/// until it returns `None`. A call before that time returns `None` and has no effect. A late caller gets every frame
+/// that was missed, one per call, each with the time at which it was due.
 pub trait Source: Send {
-    /// The rate wanted from now on (encoded bytes, without headers). A source may react late or not at all.
+    /// Sets the target rate of the encoded frames, without headers. A source may react late or not at all.
     fn set_target(&mut self, now: Time, target: Rate);
-    /// The receiver cannot go on without a key frame: make the next one a key frame. Ignored by sources without.
+    /// Requests that the next frame be a key frame. Sources without key frames ignore the request.
     fn request_key_frame(&mut self, now: Time) {
         let _ = now;
     }
-    /// The next frame that is due at `now`.
+    /// Returns the next frame that is due at `now`.
     fn poll_frame(&mut self, now: Time) -> Option<Frame>;
-    /// When the next frame is due; [`Time::MAX`] for never.
-    fn poll_timeout(&self) -> Time;
-    /// The lowest and the highest rate this source can produce.
+    /// Returns when the next frame is due; `None` if there will be no more.
+    fn poll_timeout(&self) -> Option<Time>;
+    /// Returns the lowest and the highest rate that the source can produce.
     fn range(&self) -> (Rate, Rate);
-    /// RTP timestamp units per second: 90000 for video, 48000 for audio.
+    /// Returns the RTP timestamp units per second: 90000 for video, 48000 for audio.
     fn clock_rate(&self) -> u32;
 }
 
@@ -71,47 +73,58 @@ mod testing {
     //! What the tests of every source share.
 
     use super::*;
+    use paceline_units::TimeDelta;
+
+    /// The time of the next frame.
+    pub fn due(source: &dyn Source) -> Time {
+        source.poll_timeout().expect("sources do not end")
+    }
+
+    /// The next frame, polled when it is due.
+    pub fn next_frame(source: &mut dyn Source) -> Frame {
+        source.poll_frame(due(source)).expect("a frame at its due time")
+    }
 
     /// All frames due before `end`, each polled exactly when it is due.
     pub fn frames_until(source: &mut dyn Source, end: Time) -> Vec<Frame> {
         let mut frames = Vec::new();
-        while source.poll_timeout() < end {
-            let due = source.poll_timeout();
-            let frame = source.poll_frame(due).expect("a frame at its own due time");
-            assert_eq!(frame.captured, due);
-            assert!(source.poll_timeout() > due, "captured times strictly increase");
-            assert_eq!(source.poll_frame(due), None, "one frame for each due time");
+        while due(source) < end {
+            let now = due(source);
+            let frame = next_frame(source);
+            assert_eq!(frame.captured, now);
+            assert!(due(source) > now, "captured times strictly increase");
+            assert_eq!(source.poll_frame(now), None, "one frame for each due time");
             frames.push(frame);
         }
         frames
     }
 
-    /// Bytes of the frames.
+    /// Sum of the frame sizes in bytes.
     pub fn bytes(frames: &[Frame]) -> u64 {
         frames.iter().map(|f| f.size.as_bytes()).sum()
     }
 
-    /// The mean rate of the frames in bits per second: what they carry, from the first until `end`.
+    /// Mean rate of the frames in bits per second, from the first one until `end`.
     pub fn mean_bps(frames: &[Frame], end: Time) -> f64 {
         bytes(frames) as f64 * 8.0 / (end - frames[0].captured).as_secs_f64()
     }
 
-    /// Polls `source` before each frame is due; it must go on as `twin`, the same source left alone.
-    pub fn early_polls_change_nothing(mut source: impl Source, mut twin: impl Source, start: Time) {
-        use paceline_units::TimeDelta;
-        assert_eq!(source.poll_timeout(), start, "the first frame is due at the start");
+    /// Asserts that early polls have no effect: `source`, polled before each frame is due, behaves like `twin`, which
+    /// is not.
+    pub fn assert_early_polls_have_no_effect(mut source: impl Source, mut twin: impl Source, start: Time) {
+        assert_eq!(due(&source), start, "the first frame is due at the start");
         for n in 0..200 {
-            let due = source.poll_timeout();
+            let now = due(&source);
             let target = Rate::from_kbps(200 + n * 5);
             for early in [TimeDelta::from_millis(5), TimeDelta::from_nanos(1)] {
-                assert_eq!(source.poll_frame(due - early), None);
-                assert_eq!(source.poll_timeout(), due);
+                assert_eq!(source.poll_frame(now - early), None);
+                assert_eq!(due(&source), now);
             }
-            let frame = source.poll_frame(due);
+            let frame = source.poll_frame(now);
             assert!(frame.is_some_and(|f| f.captured >= start));
-            assert_eq!(frame, twin.poll_frame(due));
-            source.set_target(due, target);
-            twin.set_target(due, target);
+            assert_eq!(frame, twin.poll_frame(now));
+            source.set_target(now, target);
+            twin.set_target(now, target);
         }
     }
 }

@@ -1,46 +1,45 @@
-//! TCP: the other traffic that a media flow meets. A sender with NewReno's or CUBIC's window, or BBR's model of the path,
-//! and recovery by selective acknowledgments; and the receiver that acknowledges.
+//! TCP models for cross traffic: a sender with NewReno, CUBIC or BBR congestion control and SACK-based loss recovery,
+//! and a receiver.
 //!
-//! Segments are typed ([`Segment`]) and carry lengths, not bytes. Both ends keep the contract of the media endpoints:
-//! after each `handle_*`, drain `poll_transmit` and `poll_event`, then ask `poll_timeout`. Times never go back.
+//! Segments are typed ([`Segment`]) and carry lengths, not bytes. Both endpoints are driven like the media endpoints,
+//! as described on the [crate page](crate).
 //!
-//! What is modelled, from which source, and what is left out: `docs/tcp.md`.
+//! `docs/explanation/tcp.md` lists what is modelled, with sources, and what is left out.
 
 pub mod congestion;
-mod delivery;
-mod pacing;
+mod delivery_rate;
 mod profile;
 mod receiver;
 mod recovery;
-mod rto;
+mod rtt_estimator;
 mod scoreboard;
 mod segment;
 mod sender;
 mod workload;
 
-pub use congestion::{CONGESTION, congestion_named};
-pub use profile::{Profile, Reduction, RtoRule};
+pub use congestion::{CONGESTION, find_congestion};
+pub use profile::{Profile, RtoRule, WindowReduction};
 pub use receiver::{TcpReceiver, TcpReceiverEvent};
 pub use segment::{Flags, IP_TCP_HEADERS, SACK_BLOCKS_MAX, SackBlocks, Segment, TIMESTAMP_OPTION};
-pub use sender::{TcpSender, TcpSenderEvent, TcpSent};
-pub use workload::{Workload, pause, transfer_size};
+pub use sender::{SegmentKind, TcpSender, TcpSenderEvent};
+pub use workload::{Workload, draw_pause, draw_transfer_size};
 
 use paceline_units::DataSize;
 
-/// What a sender and a receiver are made with; both get the same.
+/// The configuration of a TCP sender and its receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpConfig {
-    /// A name of [`CONGESTION`]; [`congestion_named`] finds it.
+    /// The congestion control algorithm, a name of [`CONGESTION`] as returned by [`find_congestion`].
     pub congestion: &'static str,
-    /// By the RFCs, or as in Linux.
+    /// Behaviour according to the RFCs or as in Linux.
     pub profile: Profile,
     /// Bytes of data in a full segment (SMSS).
     pub segment: DataSize,
-    /// Most bytes in flight that the receiver allows; `None`: any number.
+    /// The receive window: the most bytes in flight; `None`: unlimited.
     pub receive_window: Option<DataSize>,
 }
 
-/// Data in a full segment, with which a packet has 1500 bytes.
+/// Data in a full segment, which makes a packet of 1500 bytes.
 const SEGMENT_DEFAULT: DataSize = DataSize::from_bytes(1448);
 
 impl Default for TcpConfig {

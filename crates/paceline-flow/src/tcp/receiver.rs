@@ -1,48 +1,52 @@
-//! The receiving end: puts data in order, and acknowledges (RFC 5681, section 4.2; RFC 2018).
+//! The receiving endpoint: reorders data and acknowledges it (RFC 5681, section 4.2; RFC 2018).
 
 use super::TcpConfig;
 use super::segment::{Flags, SACK_BLOCKS_MAX, SackBlocks, Segment};
 use paceline_units::{DataSize, Time, TimeDelta};
 use std::collections::VecDeque;
 
-/// What the receiver wants known.
+/// An event of a [`TcpReceiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpReceiverEvent {
-    /// So many bytes were handed to the application, in order.
+    /// This much data was delivered to the application, in order.
     Read(DataSize),
 }
 
+/// A segment that is ready to be sent.
 #[derive(Clone, Copy, Debug)]
-enum Answer {
+enum Reply {
     SynAck,
     Ack,
 }
 
-/// The receiving end of a flow's connections, one after the other.
+/// The receiving endpoint of a flow. It accepts one connection after the other.
 #[derive(Debug)]
 pub struct TcpReceiver {
     segment: u64,
     delayed_ack: TimeDelta,
     quick_acks: u32,
-    /// The connection that is open; 0: none yet.
+    /// The open connection; 0 if there was none yet.
     connection: u32,
     /// The next byte in order (RCV.NXT).
     next: u64,
-    /// What arrived beyond, in order and apart: start and end.
+    /// Received ranges beyond `next`, ascending and disjoint: start and end.
     ranges: VecDeque<(u64, u64)>,
     /// A byte of each of the ranges that grew last, the latest first.
     recent: [u64; SACK_BLOCKS_MAX],
     recent_len: usize,
-    /// Bytes in order that no ACK has covered.
+    /// Bytes in order that were not acknowledged yet.
     unacknowledged: u64,
+    /// Remaining segments that are acknowledged at once.
     quick_left: u32,
-    answer: Option<Answer>,
-    deadline: Time,
+    reply: Option<Reply>,
+    /// When a delayed ACK is due.
+    deadline: Option<Time>,
+    /// Bytes delivered since the last event.
     read: u64,
 }
 
 impl TcpReceiver {
-    /// A receiver that waits for a connection.
+    /// Creates a receiver that waits for a connection.
     pub fn new(config: TcpConfig) -> Self {
         Self {
             segment: config.segment.as_bytes(),
@@ -55,13 +59,14 @@ impl TcpReceiver {
             recent_len: 0,
             unacknowledged: 0,
             quick_left: 0,
-            answer: None,
-            deadline: Time::MAX,
+            reply: None,
+            deadline: None,
             read: 0,
         }
     }
 
-    /// A segment came. A SYN of a later connection ends the one before it; all else of other connections is ignored.
+    /// Handles an incoming segment. A SYN of a later connection ends the current one. Other segments of other
+    /// connections are ignored.
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) {
         if segment.flags.syn {
             self.handle_syn(segment.connection);
@@ -70,20 +75,20 @@ impl TcpReceiver {
         }
     }
 
-    /// The time of [`poll_timeout`](Self::poll_timeout) has come.
+    /// Handles the expiry of [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: Time) {
-        if now >= self.deadline {
-            self.answer = Some(Answer::Ack);
-            self.deadline = Time::MAX;
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.reply = Some(Reply::Ack);
+            self.deadline = None;
         }
     }
 
-    /// The next segment that leaves at `now`; call until `None`.
+    /// Returns the next segment to send at `now`. Call until it returns `None`.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let _ = now;
-        let syn = matches!(self.answer.take()?, Answer::SynAck);
+        let syn = matches!(self.reply.take()?, Reply::SynAck);
         self.unacknowledged = 0;
-        self.deadline = Time::MAX;
+        self.deadline = None;
         Some(Segment {
             connection: self.connection,
             sequence: if syn { 0 } else { 1 },
@@ -94,14 +99,14 @@ impl TcpReceiver {
         })
     }
 
-    /// The next event: at most one for each segment.
+    /// Returns the next event; there is at most one per segment.
     pub fn poll_event(&mut self) -> Option<TcpReceiverEvent> {
         let read = core::mem::take(&mut self.read);
         (read > 0).then(|| TcpReceiverEvent::Read(DataSize::from_bytes(read)))
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is wanted next.
-    pub fn poll_timeout(&self) -> Time {
+    /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) must be called; `None` if there is none.
+    pub fn poll_timeout(&self) -> Option<Time> {
         self.deadline
     }
 
@@ -116,10 +121,10 @@ impl TcpReceiver {
             self.recent_len = 0;
             self.unacknowledged = 0;
             self.quick_left = self.quick_acks;
-            self.deadline = Time::MAX;
+            self.deadline = None;
         }
         let fresh = self.next == 1 && self.ranges.is_empty();
-        self.answer = Some(if fresh { Answer::SynAck } else { Answer::Ack });
+        self.reply = Some(if fresh { Reply::SynAck } else { Reply::Ack });
     }
 
     fn handle_data(&mut self, now: Time, start: u64, end: u64) {
@@ -128,25 +133,25 @@ impl TcpReceiver {
         if in_order {
             let before = self.next;
             self.next = end;
-            self.absorb();
+            self.merge_ranges();
             self.read += self.next - before;
             self.unacknowledged += self.next - before;
         } else if start > self.next {
-            self.keep(start, end);
+            self.insert_range(start, end);
         }
-        // RFC 5681, section 4.2: at once for what is out of order, fills a gap or came before, and for every second
-        // full-sized segment.
+        // RFC 5681, section 4.2: an immediate ACK for data that is out of order, fills a gap or is a duplicate, and for
+        // every second full-sized segment.
         let quick = self.quick_left > 0;
         self.quick_left = self.quick_left.saturating_sub(1);
         if !in_order || holes || quick || self.unacknowledged > self.segment {
-            self.answer = Some(Answer::Ack);
-        } else if self.deadline == Time::MAX && self.answer.is_none() {
-            self.deadline = now + self.delayed_ack;
+            self.reply = Some(Reply::Ack);
+        } else if self.deadline.is_none() && self.reply.is_none() {
+            self.deadline = Some(now + self.delayed_ack);
         }
     }
 
-    /// Takes in the ranges that are in order now.
-    fn absorb(&mut self) {
+    /// Removes the ranges that are in order now, and advances `next` past them.
+    fn merge_ranges(&mut self) {
         while let Some(&(start, end)) = self.ranges.front()
             && start <= self.next
         {
@@ -155,8 +160,8 @@ impl TcpReceiver {
         }
     }
 
-    /// Keeps data that is out of order, joined with what it touches.
-    fn keep(&mut self, mut start: u64, mut end: u64) {
+    /// Adds a range that is out of order, and merges it with adjacent ranges.
+    fn insert_range(&mut self, mut start: u64, mut end: u64) {
         let from = self.ranges.partition_point(|range| range.1 < start);
         let to = from + self.ranges.iter().skip(from).take_while(|range| range.0 <= end).count();
         if from < to {
@@ -180,7 +185,7 @@ impl TcpReceiver {
         (self.recent, self.recent_len) = (recent, len);
     }
 
-    /// RFC 2018, section 4: first the range that grew last, then those before it.
+    /// Returns the SACK blocks: first the range that grew last, then the ones before it (RFC 2018, section 4).
     fn blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if self.ranges.is_empty() {
@@ -210,60 +215,60 @@ mod tests {
         let mut receiver = TcpReceiver::new(config);
         let flags = Flags { syn: true, ack: false };
         receiver.handle_segment(Time::ZERO, &Segment { connection: 1, flags, ..Segment::default() });
-        let answer = receiver.poll_transmit(Time::ZERO).unwrap();
-        assert!(answer.flags.syn && answer.flags.ack);
-        assert_eq!((answer.sequence, answer.acknowledgment), (0, 1));
+        let reply = receiver.poll_transmit(Time::ZERO).unwrap();
+        assert!(reply.flags.syn && reply.flags.ack);
+        assert_eq!((reply.sequence, reply.acknowledgment), (0, 1));
         receiver
     }
 
-    /// Segment `number` comes; what is answered at once, in segments.
+    /// Receives segment `number`. Returns the immediate reply, in segments.
     fn data(receiver: &mut TcpReceiver, now: Time, number: u64) -> Option<(u64, Vec<(u64, u64)>)> {
         let sequence = 1 + number * MSS;
         let segment = Segment { connection: 1, sequence, payload: MSS as u32, ..Segment::default() };
         receiver.handle_segment(now, &segment);
-        answered(receiver, now)
+        reply_at(receiver, now)
     }
 
-    fn answered(receiver: &mut TcpReceiver, now: Time) -> Option<(u64, Vec<(u64, u64)>)> {
-        let answer = receiver.poll_transmit(now)?;
+    fn reply_at(receiver: &mut TcpReceiver, now: Time) -> Option<(u64, Vec<(u64, u64)>)> {
+        let reply = receiver.poll_transmit(now)?;
         assert!(receiver.poll_transmit(now).is_none());
         let number = |byte: u64| (byte - 1) / MSS;
-        let sack = answer.sack.iter().map(|(start, end)| (number(start), number(end))).collect();
-        Some((number(answer.acknowledgment), sack))
+        let sack = reply.sack.iter().map(|(start, end)| (number(start), number(end))).collect();
+        Some((number(reply.acknowledgment), sack))
     }
 
     #[test]
-    fn every_second_segment_or_the_timer() {
+    fn acknowledges_every_second_segment_or_when_the_timer_expires() {
         let mut receiver = opened(Profile::RFC);
         let now = Time::from_secs(1);
         assert_eq!(data(&mut receiver, now, 0), None);
         assert_eq!(receiver.poll_event(), Some(TcpReceiverEvent::Read(DataSize::from_bytes(MSS))));
         assert_eq!(receiver.poll_event(), None);
         assert_eq!(data(&mut receiver, now, 1), Some((2, vec![])));
-        assert_eq!(receiver.poll_timeout(), Time::MAX);
+        assert_eq!(receiver.poll_timeout(), None);
         assert_eq!(data(&mut receiver, now, 2), None);
-        assert_eq!(receiver.poll_timeout(), Time::from_millis(1200));
+        assert_eq!(receiver.poll_timeout(), Some(Time::from_millis(1200)));
         receiver.handle_timeout(Time::from_millis(1199));
-        assert_eq!(answered(&mut receiver, Time::from_millis(1199)), None);
+        assert_eq!(reply_at(&mut receiver, Time::from_millis(1199)), None);
         receiver.handle_timeout(Time::from_millis(1200));
-        assert_eq!(answered(&mut receiver, Time::from_millis(1200)), Some((3, vec![])));
-        assert_eq!(receiver.poll_timeout(), Time::MAX);
+        assert_eq!(reply_at(&mut receiver, Time::from_millis(1200)), Some((3, vec![])));
+        assert_eq!(receiver.poll_timeout(), None);
     }
 
     #[test]
-    fn linux_answers_at_once_while_its_window_opens_and_then_waits_40_ms() {
+    fn linux_sends_quick_acks_first_and_then_delays_them_by_40_ms() {
         let mut receiver = opened(Profile::LINUX);
         let now = Time::from_secs(1);
         for number in 0..1_450 {
             assert_eq!(data(&mut receiver, now, number), Some((number + 1, vec![])));
         }
         assert_eq!(data(&mut receiver, now, 1_450), None);
-        assert_eq!(receiver.poll_timeout(), Time::from_millis(1040));
+        assert_eq!(receiver.poll_timeout(), Some(Time::from_millis(1040)));
         assert_eq!(data(&mut receiver, now, 1_451), Some((1_452, vec![])));
     }
 
     #[test]
-    fn what_is_out_of_order_is_told_at_once_the_latest_first() {
+    fn out_of_order_data_is_sacked_at_once_the_latest_range_first() {
         let mut receiver = opened(Profile::RFC);
         let now = Time::ZERO;
         assert_eq!(data(&mut receiver, now, 2), Some((0, vec![(2, 3)])));
@@ -280,15 +285,15 @@ mod tests {
     }
 
     #[test]
-    fn only_the_latest_connection_is_heard() {
+    fn segments_of_earlier_connections_are_ignored() {
         let mut receiver = opened(Profile::RFC);
         let now = Time::ZERO;
         data(&mut receiver, now, 0);
         let syn = |connection| Segment { connection, flags: Flags { syn: true, ack: false }, ..Segment::default() };
         receiver.handle_segment(now, &syn(1));
-        assert_eq!(answered(&mut receiver, now), Some((1, vec![])), "a SYN again");
+        assert_eq!(reply_at(&mut receiver, now), Some((1, vec![])), "a repeated SYN");
         receiver.handle_segment(now, &syn(2));
-        assert!(receiver.poll_transmit(now).is_some_and(|answer| answer.connection == 2 && answer.flags.syn));
+        assert!(receiver.poll_transmit(now).is_some_and(|reply| reply.connection == 2 && reply.flags.syn));
         assert_eq!(data(&mut receiver, now, 1), None);
         receiver.handle_segment(now, &syn(1));
         assert_eq!(receiver.poll_transmit(now), None);

@@ -1,56 +1,56 @@
-//! How the window comes down while losses are repaired.
+//! The congestion window during loss recovery.
 
-use super::profile::Reduction;
+use super::profile::WindowReduction;
 
-/// What an ACK in recovery means for the window, in bytes.
+/// The inputs of an ACK in recovery, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     /// Newly acknowledged, in order or selectively (DeliveredData).
     pub delivered: u64,
-    /// The ACK moved the cumulative point and no further loss was found.
+    /// The ACK advanced the cumulative acknowledgment and showed no further loss.
     pub good: bool,
-    /// Thought to be in the network.
+    /// Estimated bytes in the network.
     pub pipe: u64,
     /// Slow-start threshold.
     pub ssthresh: u64,
 }
 
-/// A recovery.
+/// The state of one recovery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recovery {
-    rule: Reduction,
+    rule: WindowReduction,
     /// Bytes in a full segment.
     segment: u64,
-    /// It is over when all segments below are acknowledged (RecoveryPoint).
+    /// The recovery ends when all segments below are acknowledged (RecoveryPoint).
     pub point: u64,
-    /// A rescue is allowed once segments below this are acknowledged (RescueRxt).
+    /// A rescue retransmission is allowed once all segments below this are acknowledged (RescueRxt).
     pub rescue: u64,
-    /// Bytes in flight when it began (RecoverFS), delivered and sent since.
+    /// Bytes in flight at the start (RecoverFS), and bytes delivered and sent since.
     flight: u64,
     delivered: u64,
     sent: u64,
 }
 
-/// RFC 6937, section 3: what may have been sent after `delivered` bytes, in the proportion of threshold to flight.
+/// RFC 6937, section 3: the bytes that may be sent for `delivered` bytes, in the proportion of threshold to flight.
 fn proportional(delivered: u64, ssthresh: u64, flight: u64) -> u64 {
     (delivered as u128 * ssthresh as u128).div_ceil(flight.max(1) as u128) as u64
 }
 
 impl Recovery {
-    pub fn new(rule: Reduction, segment: u64, point: u64, flight: u64) -> Self {
+    pub fn new(rule: WindowReduction, segment: u64, point: u64, flight: u64) -> Self {
         Self { rule, segment, point, rescue: point, flight, delivered: 0, sent: 0 }
     }
 
-    /// The window after an ACK.
+    /// Returns the window after an ACK.
     pub fn window(&mut self, progress: Progress) -> u64 {
         match self.rule {
-            Reduction::AtOnce => progress.ssthresh,
-            Reduction::Proportional => progress.pipe + self.allowance(progress),
+            WindowReduction::Immediate => progress.ssthresh,
+            WindowReduction::Proportional => progress.pipe + self.allowance(progress),
         }
     }
 
-    /// RFC 6937, section 3: bytes that this ACK lets go (sndcnt). The reduction bound is the slow-start one while the
-    /// ACKs make good progress and packet conservation otherwise, as in Linux (`tcp_cwnd_reduction`) and RFC 9937.
+    /// RFC 6937, section 3: the bytes that this ACK allows (sndcnt). The reduction bound is slow start while the ACKs
+    /// make good progress, and packet conservation otherwise, as in Linux (`tcp_cwnd_reduction`) and RFC 9937.
     fn allowance(&mut self, Progress { delivered, good, pipe, ssthresh }: Progress) -> u64 {
         self.delivered += delivered;
         if pipe > ssthresh {
@@ -61,7 +61,7 @@ impl Recovery {
         limit.min(ssthresh - pipe)
     }
 
-    /// Bytes left.
+    /// Handles sent bytes.
     pub fn handle_sent(&mut self, bytes: u64) {
         self.sent += bytes;
     }
@@ -73,11 +73,11 @@ mod tests {
 
     /// RFC 6937, section 4, first example: 20 segments in flight, the first lost, half the window after it.
     #[test]
-    fn every_other_ack_lets_a_segment_go() {
-        let mut recovery = Recovery::new(Reduction::Proportional, 1, 20, 20);
+    fn every_second_ack_allows_a_segment() {
+        let mut recovery = Recovery::new(WindowReduction::Proportional, 1, 20, 20);
         let (mut pipe, mut sent) = (19_u64, Vec::new());
         for ack in 1..=19_u64 {
-            pipe -= 1; // the segment that it SACKs
+            pipe -= 1; // the segment that the ACK SACKs
             let mut window = recovery.window(Progress { delivered: 1, good: false, pipe, ssthresh: 10 });
             if ack == 3 {
                 window = window.max(pipe + 1); // fast retransmit
@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn below_the_threshold_packets_are_conserved_or_one_more() {
-        let mut recovery = Recovery::new(Reduction::Proportional, 1000, 20, 20_000);
+    fn below_the_threshold_sends_what_was_delivered_or_one_segment_more() {
+        let mut recovery = Recovery::new(WindowReduction::Proportional, 1000, 20, 20_000);
         let at = |good| Progress { delivered: 1000, good, pipe: 4000, ssthresh: 10_000 };
         assert_eq!(recovery.window(at(false)), 5000);
         recovery.handle_sent(1000);
         assert_eq!(recovery.window(at(true)), 6000);
-        let mut at_once = Recovery::new(Reduction::AtOnce, 1000, 20, 20_000);
-        assert_eq!(at_once.window(at(true)), 10_000);
+        let mut immediate = Recovery::new(WindowReduction::Immediate, 1000, 20, 20_000);
+        assert_eq!(immediate.window(at(true)), 10_000);
     }
 }

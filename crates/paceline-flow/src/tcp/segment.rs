@@ -1,19 +1,19 @@
-//! What travels: a typed segment, which becomes bytes only in a capture file.
+//! TCP segments. They are typed structs, and are encoded as bytes only in capture files.
 
 use paceline_units::DataSize;
 
-/// IPv4 and TCP headers without options.
+/// Size of the IPv4 and TCP headers without options.
 pub const IP_TCP_HEADERS: DataSize = DataSize::from_bytes(20 + 20);
-/// Timestamp option, padded to whole words (RFC 7323, appendix A). Every segment carries it.
+/// Size of the timestamp option, padded to whole words (RFC 7323, appendix A). Every segment carries it.
 pub const TIMESTAMP_OPTION: DataSize = DataSize::from_bytes(12);
-/// What a SYN carries besides timestamps: maximum segment size, SACK permitted, window scale (4 + 2 + 3, less the two
-/// bytes of padding that the timestamps no longer need, rounded to words).
+/// Size of the other options of a SYN: maximum segment size, SACK permitted, window scale (4 + 2 + 3 bytes, less the
+/// two bytes of padding that the timestamps no longer need, rounded to words).
 const SYN_OPTIONS: u64 = 8;
-/// Kind, length and padding of a SACK option (RFC 2018, section 3).
+/// Size of kind, length and padding of a SACK option (RFC 2018, section 3).
 const SACK_OPTION: u64 = 4;
-/// Two sequence numbers.
+/// Size of a block: two sequence numbers.
 const SACK_BLOCK: u64 = 8;
-/// Blocks that fit beside timestamps (RFC 2018, section 3).
+/// The most blocks that fit into a segment with timestamps (RFC 2018, section 3).
 pub const SACK_BLOCKS_MAX: usize = 3;
 
 /// Control bits.
@@ -21,23 +21,23 @@ pub const SACK_BLOCKS_MAX: usize = 3;
 pub struct Flags {
     /// Opens a connection.
     pub syn: bool,
-    /// `acknowledgment` means something.
+    /// `acknowledgment` is valid.
     pub ack: bool,
 }
 
-/// Ranges of data that arrived out of order, the most recent first (RFC 2018, section 4); ends are exclusive. Kept small:
-/// all lie within 2 GB of the first.
+/// Ranges of data that arrived out of order, the most recent first (RFC 2018, section 4). Ends are exclusive. The
+/// representation is compact: all ranges must lie within 2 GB of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SackBlocks {
-    /// Start of the first.
+    /// Start of the first range.
     base: u64,
-    /// Starts, counted from there, and lengths.
+    /// Starts relative to `base`, and lengths.
     blocks: [(i32, u32); SACK_BLOCKS_MAX],
     len: u8,
 }
 
 impl SackBlocks {
-    /// Adds a range; false when there is no room for it.
+    /// Adds a range. Returns false if there is no room for it.
     pub fn push(&mut self, start: u64, end: u64) -> bool {
         let base = if self.is_empty() { start } else { self.base };
         let (Ok(offset), Ok(length)) = ((start.wrapping_sub(base) as i64).try_into(), (end - start).try_into()) else {
@@ -49,15 +49,15 @@ impl SackBlocks {
         self.len += 1;
         true
     }
-    /// How many ranges.
+    /// Returns the number of ranges.
     pub fn len(&self) -> usize {
         self.len as usize
     }
-    /// True when everything that arrived arrived in order.
+    /// Returns whether there are no ranges, so that all data arrived in order.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// The ranges, `(start, end)`.
+    /// Returns the ranges, as `(start, end)`.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.blocks[..self.len()].iter().map(|(offset, length)| {
             let start = self.base.wrapping_add_signed(*offset as i64);
@@ -66,25 +66,25 @@ impl SackBlocks {
     }
 }
 
-/// A TCP segment. Sequence numbers are absolute: the SYN is 0, the first byte of data 1; they never wrap.
+/// A TCP segment. Sequence numbers are absolute and never wrap: the SYN has 0, the first byte of data 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Segment {
-    /// Which connection of the flow, counted from 1.
+    /// The connection's number within the flow, counted from 1.
     pub connection: u32,
     /// Bytes of data.
     pub payload: u32,
-    /// Number of its first byte.
+    /// Sequence number of the first byte.
     pub sequence: u64,
-    /// The next byte that its sender expects.
+    /// The next byte that the sender of the segment expects.
     pub acknowledgment: u64,
-    /// What arrived beyond that.
+    /// Ranges received beyond that.
     pub sack: SackBlocks,
     /// Control bits.
     pub flags: Flags,
 }
 
 impl Segment {
-    /// Size of the whole IP packet.
+    /// Returns the size of the whole IP packet.
     #[inline]
     pub fn size(&self) -> DataSize {
         let sack = if self.sack.is_empty() { 0 } else { SACK_OPTION + SACK_BLOCK * self.sack.len as u64 };
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_come_out_as_they_went_in() {
+    fn ranges_are_returned_as_they_were_added() {
         let far = 1 << 40;
         let ranges =
             [(far, far + 3_000_000_000), (far - 2_000_000_000, far - 1), (far + 2_000_000_000, far + 2_000_000_001)];

@@ -1,163 +1,161 @@
-//! What moved between two results: of two versions of the program, or of two settings.
+//! The difference of two results: of two versions of the program, or of two configurations.
 //!
 //! ```text
-//! folder or scoreboard, twice --read--> entries --pair--> asked differently, hashes, metrics, verdicts that moved
+//! folder or scoreboard, twice --read--> entries --pair--> different inputs, hashes, metrics, verdicts
 //! ```
 //!
-//! What was asked (version, changes, constants) may differ without anything having moved: only hashes, numbers, verdicts,
-//! and runs that one of the two does not have, move.
+//! Different inputs (version, changes, constants) alone do not count as a difference of the results. Only different hashes,
+//! numbers and verdicts do, and runs that only one of the two has.
 
 mod results;
 
-use crate::group::RunMetrics;
-use crate::label::Label;
-use crate::reproduce::{Cell, Moved, OverCell, Verdict};
-use crate::stats::{Paired, Statistic};
+use paceline_records::{Label, Paired, Statistic};
+use paceline_results::{Cell, ChangeResult, Denominator, RunMetrics, Verdict};
 pub use results::DiffError;
 use results::{Entry, read};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What moved.
+/// The difference of two results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diff {
-    /// Whether anything did.
+    /// Whether the results differ.
     pub moved: bool,
-    /// Runs that both have.
+    /// Number of common runs.
     pub runs: usize,
-    /// Those of them whose trace hashes are known to be equal.
+    /// Number of common runs with equal trace hashes.
     pub hashes_equal: usize,
-    /// Every group that both have and that moved, or of which something else was asked.
+    /// Every common group whose results or inputs differ.
     pub groups: Vec<GroupDiff>,
     /// Groups that only the first has.
-    pub only_before: Vec<Name>,
+    pub only_before: Vec<GroupName>,
     /// Groups that only the second has.
-    pub only_after: Vec<Name>,
+    pub only_after: Vec<GroupName>,
 }
 
-/// Which runs: a scenario, one of its cases, controllers.
+/// Identity of a group: scenario, case, controllers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Name {
+pub struct GroupName {
     /// Scenario id.
     pub scenario: String,
     /// World.
     pub world: String,
     /// Case of the scenario.
     pub case: Label,
-    /// Controller of each flow; nothing for a case of a scoreboard.
+    /// Controller of each flow; empty for a case of a scoreboard.
     pub controllers: Vec<String>,
-    /// What `--set` changed.
+    /// Changes by `--set`.
     pub changes: Vec<String>,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
 }
 
-/// Runs of one plan, in two results.
+/// The difference of a group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupDiff {
-    /// Which, as the first has it.
+    /// The group, as in the first result.
     #[serde(flatten)]
-    pub name: Name,
-    /// Whether anything of it moved.
+    pub name: GroupName,
+    /// Whether its results differ.
     pub moved: bool,
-    /// What was asked differently.
-    pub asked: Vec<Asked>,
-    /// Those of the shared runs whose trace hashes are equal; none: a scoreboard's one hash over all differs, or is over
+    /// Its different inputs.
+    pub asked: Vec<InputDifference>,
+    /// Number of common runs with equal trace hashes; `None` if the hash of a scoreboard over all runs differs, or covers
     /// another number of runs.
     pub hashes_equal: Option<usize>,
-    /// Seeds whose trace hashes differ; nothing where a scoreboard has one hash for all.
+    /// Seeds whose trace hashes differ; empty for a scoreboard, which has one hash for all.
     pub moved_seeds: Vec<u64>,
     /// Runs that only the first has.
     pub runs_only_before: usize,
     /// Runs that only the second has.
     pub runs_only_after: usize,
-    /// Every metric that differs in any shared run.
+    /// Every metric that differs in a common run.
     pub metrics: Vec<MetricDiff>,
     /// Every published value and bound whose measured value or verdict differs.
     pub cells: Vec<CellDiff>,
 }
 
-/// Something that was asked differently.
+/// An input that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Asked {
+pub struct InputDifference {
     /// `version`, `change` or `constant`.
     pub what: &'static str,
-    /// Which change or constant, by its key.
+    /// Key of the change or constant.
     pub key: Option<String>,
-    /// What the first says.
+    /// Value in the first result.
     pub before: Option<String>,
-    /// What the second says.
+    /// Value in the second result.
     pub after: Option<String>,
 }
 
-/// A metric over the runs that both have.
+/// The difference of a metric over the common runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MetricDiff {
     /// Its id.
     pub metric: String,
-    /// Seeds in which it differs.
+    /// Number of seeds in which it differs.
     pub seeds_moved: usize,
-    /// Seeds in which only the first has a value.
+    /// Number of seeds in which only the first result has a value.
     pub lost: usize,
-    /// Seeds in which only the second has a value.
+    /// Number of seeds in which only the second result has a value.
     pub gained: usize,
-    /// Its mean over the seeds in which both have a value.
+    /// Mean in the first result, over the seeds with both values.
     pub before: Option<f64>,
-    /// The same, of the second.
+    /// Mean in the second result, over the same seeds.
     pub after: Option<f64>,
-    /// The differences, over these seeds.
+    /// The differences over these seeds.
     pub difference: Option<Paired>,
 }
 
-/// A published value or a bound in two results.
+/// The difference of a published value or a bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellDiff {
     /// Metric id.
     pub metric: String,
-    /// The flow it is taken of.
+    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
-    /// The span it is taken over, s.
+    /// Time window, s.
     pub window_s: (f64, f64),
-    /// The claim that it supports or is.
+    /// The claim that it supports; for a bound, its id.
     pub claim: Option<String>,
     /// Whether it is a ratio.
     pub ratio: bool,
-    /// What the first says of it.
-    pub before: Option<CellSide>,
-    /// What the second says of it.
-    pub after: Option<CellSide>,
+    /// In the first result.
+    pub before: Option<CellResult>,
+    /// In the second result.
+    pub after: Option<CellResult>,
 }
 
-/// What a result says of a published value or a bound.
+/// A published value or a bound in one result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CellSide {
-    /// What was published.
+pub struct CellResult {
+    /// The published value.
     pub published: Option<f64>,
-    /// Lowest and highest mean allowed.
+    /// Lowest and highest allowed mean.
     pub bounds: Option<(f64, f64)>,
-    /// How far the mean may lie from the published value.
+    /// Largest allowed distance of the mean to the published value.
     pub tolerance: Option<f64>,
     /// The mean over runs.
     pub measured: Option<f64>,
     /// Half-width of its interval.
     pub ci95: Option<f64>,
-    /// How many runs.
+    /// Number of runs.
     pub n: usize,
-    /// The mean under the null sender.
+    /// The mean with the null sender.
     pub null_sender: Option<f64>,
-    /// Whether the null sender reproduces it too.
+    /// Whether the null sender reproduces it, too.
     pub null_reproduces: bool,
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What it comes to under the changes that are said to move it.
-    pub moved: Option<Moved>,
+    /// The result with the changes that should reproduce it.
+    pub moved: Option<ChangeResult>,
 }
 
-/// What moved from the results at one path to those at another: folders of results, or scoreboards.
+/// Compares the results at two paths: folders of results, or scoreboards.
 ///
 /// # Errors
-/// There are no results at a path, or they are damaged.
+/// A path has no results, or they are damaged.
 pub fn diff(before: &Path, after: &Path) -> Result<Diff, DiffError> {
     Ok(between(&read(before)?, &read(after)?))
 }
@@ -165,7 +163,6 @@ pub fn diff(before: &Path, after: &Path) -> Result<Diff, DiffError> {
 fn between(before: &[Entry], after: &[Entry]) -> Diff {
     let pairs = pair(before, after);
     let all: Vec<GroupDiff> = pairs.iter().map(|(b, a)| group(&before[*b], &after[*a])).collect();
-    let name = |entry: &Entry| entry.name();
     let only = |entries: &[Entry], paired: &BTreeSet<usize>| {
         let left = entries.iter().enumerate().filter(|(index, _)| !paired.contains(index));
         left.map(|(_, entry)| name(entry)).collect::<Vec<_>>()
@@ -182,8 +179,7 @@ fn between(before: &[Entry], after: &[Entry]) -> Diff {
     }
 }
 
-/// Which entries belong together: those of the same scenario, world, case and controllers. Of several the ones with the
-/// same changes first, then in order.
+/// Pairs the entries with the same scenario, world, case and controllers: first those with the same changes, then in order.
 fn pair(before: &[Entry], after: &[Entry]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut free: BTreeSet<usize> = (0..after.len()).collect();
@@ -204,19 +200,9 @@ fn pair(before: &[Entry], after: &[Entry]) -> Vec<(usize, usize)> {
     pairs
 }
 
-impl Entry {
-    fn key(&self) -> (&str, &str, &Label, &[String]) {
-        (&self.scenario, &self.world, &self.case, &self.controllers)
-    }
-
-    fn count(&self) -> usize {
-        self.together.as_ref().map_or(self.runs.len(), |runs| runs.n)
-    }
-
-    fn name(&self) -> Name {
-        let Self { scenario, world, case, controllers, changes, .. } = self.clone();
-        Name { scenario, world, case, controllers, changes, runs: self.count() }
-    }
+fn name(entry: &Entry) -> GroupName {
+    let Entry { scenario, world, case, controllers, changes, .. } = entry.clone();
+    GroupName { scenario, world, case, controllers, changes, runs: entry.count() }
 }
 
 fn group(before: &Entry, after: &Entry) -> GroupDiff {
@@ -227,7 +213,7 @@ fn group(before: &Entry, after: &Entry) -> GroupDiff {
         shared.iter().filter(|(b, a)| a.trace_hash != b.trace_hash).map(|(b, _)| b.seed).collect();
     let (both, hashes_equal) = match (&before.together, &after.together) {
         (Some(b), Some(a)) if a == b => (b.n, Some(b.n)),
-        // One hash over all runs: that it differs does not say of how many.
+        // One hash over all runs: the number of differing runs is unknown.
         (Some(b), Some(a)) => (b.n.min(a.n), None),
         _ => (shared.len(), Some(shared.len() - moved_seeds.len())),
     };
@@ -237,39 +223,43 @@ fn group(before: &Entry, after: &Entry) -> GroupDiff {
         || runs_only_before + runs_only_after > 0
         || !metrics.is_empty()
         || !cells.is_empty();
-    let asked = asked(before, after);
-    let name = before.name();
+    let asked = input_differences(before, after);
+    let name = name(before);
     GroupDiff { name, moved, asked, hashes_equal, moved_seeds, runs_only_before, runs_only_after, metrics, cells }
 }
 
-fn asked(before: &Entry, after: &Entry) -> Vec<Asked> {
+fn input_differences(before: &Entry, after: &Entry) -> Vec<InputDifference> {
     let changes = |entry: &Entry| {
         let pair = |change: &String| change.split_once('=').map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned()));
         entry.changes.iter().filter_map(pair).collect::<BTreeMap<_, _>>()
     };
     let constants = |entry: &Entry| entry.assumed.iter().map(|c| (c.key.clone(), c.value.clone())).collect();
-    let version = (before.version != after.version).then(|| Asked {
+    let version = (before.version != after.version).then(|| InputDifference {
         what: "version",
         key: None,
         before: Some(before.version.clone()),
         after: Some(after.version.clone()),
     });
-    let mut asked: Vec<Asked> = version.into_iter().collect();
-    asked.extend(that_differ("change", &changes(before), &changes(after)));
-    asked.extend(that_differ("constant", &constants(before), &constants(after)));
-    asked
+    let mut differences: Vec<InputDifference> = version.into_iter().collect();
+    differences.extend(differing_values("change", &changes(before), &changes(after)));
+    differences.extend(differing_values("constant", &constants(before), &constants(after)));
+    differences
 }
 
-fn that_differ(what: &'static str, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<Asked> {
+fn differing_values(
+    what: &'static str,
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<InputDifference> {
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let differ = keys.into_iter().filter(|key| before.get(*key) != after.get(*key));
-    let asked = |key: &String| Asked {
+    let difference = |key: &String| InputDifference {
         what,
         key: Some(key.clone()),
         before: before.get(key).cloned(),
         after: after.get(key).cloned(),
     };
-    differ.map(asked).collect()
+    differ.map(difference).collect()
 }
 
 fn metrics(shared: &[(&RunMetrics, &RunMetrics)]) -> Vec<MetricDiff> {
@@ -294,22 +284,22 @@ fn metrics(shared: &[(&RunMetrics, &RunMetrics)]) -> Vec<MetricDiff> {
     ids.into_iter().map(diff).filter(|m| m.seeds_moved > 0).collect()
 }
 
-/// What tells cells of one case apart.
-type What<'a> = (&'a str, Statistic, Option<&'a str>, Option<&'a str>, Option<&'a OverCell>, bool, (f64, f64));
+/// Identity of a cell within a case.
+type CellKey<'a> = (&'a str, Statistic, Option<&'a str>, Option<&'a str>, Option<&'a Denominator>, bool, (f64, f64));
 
 fn cells(before: &[Cell], after: &[Cell]) -> Vec<CellDiff> {
     let mut left: Vec<&Cell> = after.iter().collect();
     let mut found = Vec::new();
     for cell in before {
-        // Of several alike, the first that is left.
-        let index = left.iter().position(|other| what(other) == what(cell));
+        // If several have the same key, the first remaining one.
+        let index = left.iter().position(|other| cell_key(other) == cell_key(cell));
         let other = index.map(|index| left.remove(index));
         found.push((Some(cell), other));
     }
     found.extend(left.into_iter().map(|cell| (None, Some(cell))));
     let diff = |(before, after): (Option<&Cell>, Option<&Cell>)| {
         let cell = before.or(after)?;
-        let (before, after) = (before.map(CellSide::of), after.map(CellSide::of));
+        let (before, after) = (before.map(CellResult::of), after.map(CellResult::of));
         (before != after).then(|| CellDiff {
             metric: cell.metric.clone(),
             flow: cell.flow.clone(),
@@ -323,12 +313,12 @@ fn cells(before: &[Cell], after: &[Cell]) -> Vec<CellDiff> {
     found.into_iter().filter_map(diff).collect()
 }
 
-fn what(cell: &Cell) -> What<'_> {
+fn cell_key(cell: &Cell) -> CellKey<'_> {
     let (flow, claim) = (cell.flow.as_deref(), cell.claim.as_deref());
     (&cell.metric, cell.runs, flow, claim, cell.over.as_ref(), cell.published.is_some(), cell.window_s)
 }
 
-impl CellSide {
+impl CellResult {
     fn of(cell: &Cell) -> Self {
         let Cell { published, bounds, tolerance, measured, ci95, n, null_sender, null_reproduces, verdict, .. } = *cell;
         let moved = cell.moved.clone();
@@ -337,9 +327,9 @@ impl CellSide {
 }
 
 impl CellDiff {
-    /// Whether the two give different verdicts.
+    /// Returns whether the verdicts differ.
     pub fn verdict_moved(&self) -> bool {
-        let verdict = |side: &Option<CellSide>| side.as_ref().map(|s| s.verdict);
+        let verdict = |side: &Option<CellResult>| side.as_ref().map(|s| s.verdict);
         verdict(&self.before) != verdict(&self.after)
     }
 }

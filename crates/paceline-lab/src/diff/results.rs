@@ -1,51 +1,60 @@
-//! What is compared: the groups of a folder of results, or the cases of a scoreboard, in one form.
+//! The compared entries: groups of a folder of results, or cases of a scoreboard.
 
-use crate::group::{Group, RunMetrics};
-use crate::label::Label;
-use crate::reproduce::{Assumed, CaseRuns, Cell, SCOREBOARD_FILE, Scoreboard};
-use crate::store::{Manifest, Store, StoreError};
+use paceline_records::Label;
+use paceline_results::{Assumed, CaseRuns, Cell, ExperimentReport, Group, Manifest, RunMetrics};
+use paceline_results::{SCOREBOARD_FILE, Scoreboard, Store, StoreError};
 use std::path::{Path, PathBuf};
 
-/// Runs of one plan, and what is known of them.
+/// Runs of one scenario, and their results.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) scenario: String,
     pub(super) world: String,
     pub(super) case: Label,
-    /// Of each flow; nothing for a case of a scoreboard, which has the scenario's own.
+    /// Controller of each flow; empty for a case of a scoreboard, which has those of the scenario.
     pub(super) controllers: Vec<String>,
     pub(super) changes: Vec<String>,
     pub(super) version: String,
     pub(super) assumed: Vec<Assumed>,
-    /// Each run, of a group.
+    /// The runs of a group.
     pub(super) runs: Vec<RunMetrics>,
-    /// All runs in one hash, of a scoreboard.
+    /// The hash of a scoreboard over all runs.
     pub(super) together: Option<CaseRuns>,
     pub(super) cells: Vec<Cell>,
 }
 
-/// Why there is nothing to compare.
+/// An error of reading results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiffError {
     /// Neither a folder of results nor a scoreboard.
     #[error("`{}` holds neither results nor a scoreboard", .path.display())]
     Neither {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
-    /// A folder of rows that says nothing of what they came to.
+    /// A folder of runs without groups.
     #[error("`{}` lists no group of runs", .path.display())]
     NoGroups {
         /// The folder.
         path: PathBuf,
     },
-    /// It is damaged or cannot be read.
+    /// A file is damaged or cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The results that a path stands for: a folder that `--out` made, a scoreboard, or the folder of one.
+impl Entry {
+    pub(super) fn key(&self) -> (&str, &str, &Label, &[String]) {
+        (&self.scenario, &self.world, &self.case, &self.controllers)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.together.as_ref().map_or(self.runs.len(), |runs| runs.n)
+    }
+}
+
+/// Reads the results at a path: a folder of `--out`, a scoreboard, or the folder of a scoreboard.
 pub(super) fn read(path: &Path) -> Result<Vec<Entry>, DiffError> {
     if path.is_file() {
         return Ok(of_scoreboard(&Scoreboard::read(path)?));
@@ -72,7 +81,7 @@ fn of_group(group: &Group) -> Entry {
 
 fn of_scoreboard(board: &Scoreboard) -> Vec<Entry> {
     let cases = board.report.experiments.iter().flat_map(|e| e.runs.iter().map(move |runs| (e, runs)));
-    let entry = |(experiment, runs): (&crate::reproduce::ExperimentReport, &CaseRuns)| Entry {
+    let entry = |(experiment, runs): (&ExperimentReport, &CaseRuns)| Entry {
         scenario: experiment.id.clone(),
         world: experiment.cells.first().map_or_else(String::new, |cell| cell.world.clone()),
         case: runs.case.clone(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::reproduce::{Assumed, CaseRuns};
+use paceline_results::{Assumed, CaseRuns};
 
 fn run(seed: u64, trace_hash: &str, metrics: &[(&str, f64)]) -> RunMetrics {
     let metrics = metrics.iter().map(|(id, value)| ((*id).to_owned(), *value)).collect();
@@ -27,7 +27,7 @@ fn assumed(key: &str, value: &str) -> Assumed {
 }
 
 #[test]
-fn the_same_twice_is_nothing() {
+fn equal_results_have_no_difference() {
     let runs = [run(1, "a", &[("jain", 0.5)]), run(2, "b", &[("jain", 0.7)])];
     let results = [entry("x", &[], &runs), entry("x", &["path.rtt=80ms"], &runs[..1])];
     let found = between(&results, &results);
@@ -36,15 +36,15 @@ fn the_same_twice_is_nothing() {
 }
 
 #[test]
-fn hashes_and_metrics_move_seed_by_seed() {
+fn hashes_and_metrics_are_compared_seed_by_seed() {
     let before = [
-        run(1, "a", &[("jain", 0.5), ("freeze_s", 1.0), ("drops", 3.0)]),
-        run(2, "b", &[("jain", 0.7), ("drops", 3.0)]),
-        run(3, "c", &[("jain", 0.1), ("drops", 3.0)]),
+        run(1, "a", &[("jain", 0.5), ("freeze_duration_s", 1.0), ("bottleneck_drops", 3.0)]),
+        run(2, "b", &[("jain", 0.7), ("bottleneck_drops", 3.0)]),
+        run(3, "c", &[("jain", 0.1), ("bottleneck_drops", 3.0)]),
     ];
     let after = [
-        run(2, "b", &[("jain", 0.7), ("drops", 3.0)]),
-        run(1, "x", &[("jain", 0.6), ("drops", 3.0)]),
+        run(2, "b", &[("jain", 0.7), ("bottleneck_drops", 3.0)]),
+        run(1, "x", &[("jain", 0.6), ("bottleneck_drops", 3.0)]),
         run(4, "d", &[("jain", 0.0)]),
     ];
     let found = between(&[entry("x", &[], &before)], &[entry("x", &[], &after)]);
@@ -53,7 +53,10 @@ fn hashes_and_metrics_move_seed_by_seed() {
     assert_eq!((found.runs, found.hashes_equal, &group.moved_seeds), (2, 1, &vec![1]));
     assert_eq!((group.runs_only_before, group.runs_only_after), (1, 1));
     let [freeze, jain] = group.metrics.as_slice() else { panic!("{:?}", group.metrics) };
-    assert_eq!((freeze.metric.as_str(), freeze.lost, freeze.gained, freeze.seeds_moved), ("freeze_s", 1, 0, 1));
+    assert_eq!(
+        (freeze.metric.as_str(), freeze.lost, freeze.gained, freeze.seeds_moved),
+        ("freeze_duration_s", 1, 0, 1)
+    );
     assert_eq!((freeze.before, freeze.difference), (None, None));
     // 0.1 in one seed and 0 in the other: mean 0.05, t(1) = 12.706 times 0.0707 over root 2.
     let difference = jain.difference.unwrap();
@@ -63,21 +66,21 @@ fn hashes_and_metrics_move_seed_by_seed() {
 }
 
 #[test]
-fn the_same_changes_are_paired_first_and_others_are_named() {
+fn entries_with_equal_changes_are_paired_first() {
     let runs = [run(1, "a", &[])];
     let before = [entry("x", &[], &runs), entry("x", &["alpha=0.85", "rtt=50ms"], &runs), entry("y", &[], &runs)];
     let mut after = [entry("x", &["alpha=0.8"], &runs), entry("x", &[], &runs), entry("z", &[], &runs)];
     let found = between(&before, &after);
-    let names = |names: &[Name]| names.iter().map(|n| n.scenario.clone()).collect::<Vec<_>>();
+    let names = |names: &[GroupName]| names.iter().map(|n| n.scenario.clone()).collect::<Vec<_>>();
     assert_eq!((names(&found.only_before), names(&found.only_after)), (vec!["y".to_owned()], vec!["z".to_owned()]));
-    let [changed] = found.groups.as_slice() else { panic!("the other is the same: {found:?}") };
+    let [changed] = found.groups.as_slice() else { panic!("the other group is equal: {found:?}") };
     let asked: Vec<_> =
         changed.asked.iter().map(|a| (a.what, a.key.as_deref(), a.before.as_deref(), a.after.as_deref())).collect();
     let alpha = ("change", Some("alpha"), Some("0.85"), Some("0.8"));
     assert_eq!(asked, [alpha, ("change", Some("rtt"), Some("50ms"), None)]);
-    assert!(!changed.moved && found.moved, "only what one of them has moved");
+    assert!(!changed.moved && found.moved, "only unpaired entries differ");
 
-    // Version and constants are named, and move nothing by themselves.
+    // Different versions and constants alone are no difference of the results.
     let mut before = [before[0].clone()];
     before[0].assumed = vec![assumed("path.rtt", "50ms"), assumed("path.burst", "5 KB")];
     after = [before[0].clone(), before[0].clone(), before[0].clone()];
@@ -89,14 +92,15 @@ fn the_same_changes_are_paired_first_and_others_are_named() {
 }
 
 #[test]
-fn verdicts_and_values_of_cells_move() {
-    let cell = serde_json::json!({
-        "metric": "utilization", "controller": "gcc-2016", "world": "sim", "case": {}, "flow": null,
-        "window_s": [0.0, 10.0], "over": null, "published": 0.84, "bounds": null, "tolerance": 0.05, "measured": 0.85,
-        "ci95": null, "n": 2, "null_sender": null, "null_reproduces": false, "claim": null, "verdict": "reproduced",
-        "note": null, "moved": null,
-    });
-    let cell: Cell = serde_json::from_value(cell).unwrap();
+fn verdicts_and_values_of_cells_are_compared() {
+    let cell = Cell {
+        metric: "utilization".to_owned(),
+        window_s: (0.0, 10.0),
+        published: Some(0.84),
+        measured: Some(0.85),
+        verdict: Verdict::Reproduced,
+        ..Cell::default()
+    };
     let mut before = entry("x", &[], &[]);
     let runs = |n, hash: &str| Some(CaseRuns { case: Label::default(), n, trace_hash: hash.to_owned() });
     let mut other = cell.clone();
@@ -105,10 +109,10 @@ fn verdicts_and_values_of_cells_move() {
     let mut after = before.clone();
     assert!(!between(&[before.clone()], &[after.clone()]).moved);
 
-    // Another note is no move; another measured value, verdict, or a cell that is gone is.
+    // A note does not matter; a measured value, a verdict, and a missing cell do.
     after.cells[0].note = Some("a word".to_owned());
     assert!(!between(&[before.clone()], &[after.clone()]).moved);
-    let moved = |verdict| Some(Moved { by: vec!["a=1".to_owned()], measured: Some(0.8), ci95: None, verdict });
+    let moved = |verdict| Some(ChangeResult { by: vec!["a=1".to_owned()], measured: Some(0.8), ci95: None, verdict });
     (before.cells[0].moved, after.cells[0].moved) = (moved(Some(Verdict::Reproduced)), moved(Some(Verdict::Not)));
     assert_eq!(between(&[before.clone()], &[after.clone()]).groups[0].cells.len(), 1);
     after.cells[0].moved = before.cells[0].moved.clone();

@@ -1,19 +1,19 @@
-//! From what runs came to, to a cell for every published value and bound.
+//! The judge: makes a cell with a verdict for every published value and bound from the values of runs.
 
-use super::report::{Assumed, CaseRuns, Cell, ExperimentReport, Moved, OverCell};
-use super::runs::{Measured, Run, Values};
+use super::experiment::Experiment;
+use super::runs::{ExperimentRuns, RunValues, Values};
+use super::tolerance::tolerance;
 use super::verdict::{comes_close, keeps, of_value};
-use super::{Experiment, Verdict, tolerance};
-use crate::label::Label;
-use crate::metrics::{self, Kind};
-use crate::plan::{Assert, Expect, Keep, Plan, Quantity, Reference, Remark};
-use crate::run::{RunResult, ratio, windows};
-use crate::stats::{Statistic, Summary};
+use crate::metrics;
+use crate::run::{Expectation, RunResult, windows};
+use paceline_records::{Label, MetricKind, Statistic, Summary};
+use paceline_results::{Assertion, Assumed, CaseRuns, Cell, ChangeResult, Denominator, ExperimentReport, Verdict};
+use paceline_scenario::{Assert, Constant, Expect, IncludeIf, Quantity, Reference, Remark, Scenario};
 use std::collections::BTreeSet;
 
-/// A published value or a bound of one case.
+/// The quantity of a published value or a bound, in one case.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct CellSpec<'a> {
     case: usize,
     of: &'a Quantity,
     over: Option<&'a Reference>,
@@ -22,118 +22,164 @@ struct Asked<'a> {
     place: usize,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CellSpec<'a> {
     fn value(case: usize, e: &'a Expect) -> Self {
-        Self { case, of: &e.of, over: e.over.as_ref(), runs: Statistic::Mean, remark: &e.remark, place: e.place }
+        Self { case, of: &e.of, over: e.relative_to.as_ref(), runs: Statistic::Mean, remark: &e.remark, place: e.place }
     }
 
     fn bound(case: usize, a: &'a Assert) -> Self {
-        Self { case, of: &a.of, over: a.over.as_ref(), runs: a.runs, remark: &a.remark, place: a.place }
+        Self { case, of: &a.of, over: a.relative_to.as_ref(), runs: a.runs, remark: &a.remark, place: a.place }
     }
 }
 
-/// A cell for every published value and bound that runs of one plan decide alone: no null sender, no ratio to another
-/// case. A value whose claim rests on other cases gets no verdict from it.
-pub fn cells_of(plan: &Plan, runs: &[RunResult]) -> Vec<Cell> {
-    let (Some(first), windows) = (runs.first(), windows(plan)) else { return Vec::new() };
-    let alone = |over: &Option<Reference>| !matches!(over, Some(Reference::Elsewhere { .. }));
-    let mut kept = plan.clone();
-    kept.expects.retain(|e| alone(&e.over));
-    kept.asserts.retain(|a| alone(&a.over));
-    let of_run = |run: &RunResult| {
-        let values = kept.quantities().map(|quantity| run.value(plan, &windows, quantity)).collect();
-        (run.seed, Run { trace_hash: run.trace_hash.clone(), values })
-    };
-    let measured = Measured { runs: [vec![runs.iter().map(of_run).collect()], Vec::new()], ..Measured::default() };
-    let mut cells = Experiment::of(vec![kept]).report(&measured, &first.world).cells;
+/// Returns a cell for every published value and bound that depends only on runs of this scenario: no null sender, no ratio to
+/// another case. A claim that depends on other cases is not judged.
+pub fn cells_of(scenario: &Scenario, runs: &[RunResult]) -> Vec<Cell> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let (experiment, runs) = one_case(scenario, runs.iter().map(|run| (run.seed, run)));
+    let mut cells = experiment.report(&runs, &first.world).cells;
     for cell in cells.iter_mut().filter(|c| c.published.is_some() && c.verdict != Verdict::Reproduced) {
         let Some(claim) = &cell.claim else { continue };
-        let bounds = || plan.asserts.iter().filter(|a| a.id == *claim);
-        if bounds().next().is_none() || !bounds().all(|a| alone(&a.over)) {
-            let told = format!("the claim `{claim}` rests on other cases: `paceline reproduce {}` judges it", plan.id);
+        let bounds = || scenario.asserts.iter().filter(|a| a.id == *claim);
+        if bounds().next().is_none() || !bounds().all(|a| is_of_one_case(a.relative_to.as_ref())) {
+            let id = &scenario.plan.id;
+            let note = format!("the claim `{claim}` rests on other cases: `paceline reproduce {id}` judges it");
             cell.verdict = Verdict::Not;
-            cell.note = Some(cell.note.iter().cloned().chain([told]).collect::<Vec<_>>().join("; "));
+            cell.note = Some(cell.note.iter().cloned().chain([note]).collect::<Vec<_>>().join("; "));
         }
     }
     cells
 }
 
+/// Judges the bounds that depend only on runs of this scenario, and measures its published values.
+pub(crate) fn judge(scenario: &Scenario, runs: &[RunResult]) -> (Vec<Assertion>, Vec<Expectation>) {
+    // By position, because a caller may run a seed twice.
+    let (experiment, runs) = one_case(scenario, (0..).zip(runs));
+    let flow_name = |flow: Option<usize>| flow.map(|f| scenario.plan.flows[f].id.clone());
+    let assertion = |a: &Assert| Assertion {
+        id: a.id.clone(),
+        metric: a.of.metric.clone(),
+        flow: flow_name(a.of.flow),
+        window_s: a.of.window.seconds(),
+        ratio: a.relative_to.is_some(),
+        runs: a.runs,
+        bounds: a.bounds,
+        measured: experiment.value(&runs, &CellSpec::bound(0, a), false).map(|v| v.mean),
+        holds: experiment.passes(&runs, 0, a, false),
+    };
+    let expectation = |e: &Expect| Expectation {
+        metric: e.of.metric.clone(),
+        flow: flow_name(e.of.flow),
+        window_s: e.of.window.seconds(),
+        ratio: e.relative_to.is_some(),
+        published: e.published,
+        measured: experiment.value(&runs, &CellSpec::value(0, e), false),
+    };
+    let case = &experiment.cases[0];
+    (case.asserts.iter().map(assertion).collect(), case.expects.iter().map(expectation).collect())
+}
+
+/// Returns an experiment of one case, without ratios to other cases, and the values of its runs by key.
+fn one_case<'r>(scenario: &Scenario, runs: impl Iterator<Item = (u64, &'r RunResult)>) -> (Experiment, ExperimentRuns) {
+    let windows = windows(scenario);
+    let mut case = scenario.clone();
+    case.expects.retain(|e| is_of_one_case(e.relative_to.as_ref()));
+    case.asserts.retain(|a| is_of_one_case(a.relative_to.as_ref()));
+    let of_run = |(key, run): (u64, &RunResult)| {
+        let values = case.quantities().map(|quantity| run.value(scenario, &windows, quantity)).collect();
+        (key, RunValues { trace_hash: run.trace_hash.clone(), values })
+    };
+    let runs = [vec![runs.map(of_run).collect()], Vec::new()];
+    (Experiment::of(vec![case]), ExperimentRuns { runs, ..ExperimentRuns::default() })
+}
+
+fn is_of_one_case(over: Option<&Reference>) -> bool {
+    !matches!(over, Some(Reference::Elsewhere { .. }))
+}
+
 impl Experiment {
-    /// A cell for every published value and bound.
-    pub(super) fn report(&self, measured: &Measured, world: &str) -> ExperimentReport {
+    /// Returns a cell for every published value and bound.
+    pub(super) fn report(&self, runs: &ExperimentRuns, world: &str) -> ExperimentReport {
         let mut cells = Vec::new();
-        let bounds: Vec<(usize, &Assert)> =
-            self.cases.iter().enumerate().flat_map(|(c, plan)| plan.asserts.iter().map(move |a| (c, a))).collect();
-        let holds = |case: usize, a: &Assert, null: bool| {
-            let asked = Asked::bound(case, a);
-            (null || !self.keeps_too_few(measured, &asked))
-                && keeps(a.bounds, self.value(measured, &asked, null).as_ref())
-        };
-        // A claim that has bounds in the value's own case is judged by those, else by all that it has.
-        let claim_holds = |case: usize, id: &str| {
+        let bounds: Vec<(usize, &Assert)> = self
+            .cases
+            .iter()
+            .enumerate()
+            .flat_map(|(c, scenario)| scenario.asserts.iter().map(move |a| (c, a)))
+            .collect();
+        // If a claim has bounds in the case of the value, only these decide; otherwise all of them.
+        let claim_passes = |case: usize, id: &str| {
             let of_claim = || bounds.iter().filter(|(_, a)| a.id == id);
             let own = of_claim().any(|(c, _)| *c == case);
-            of_claim().filter(|(c, _)| !own || *c == case).all(|(c, a)| holds(*c, a, false))
+            of_claim().filter(|(c, _)| !own || *c == case).all(|(c, a)| self.passes(runs, *c, a, false))
         };
-        for (case, plan) in self.cases.iter().enumerate() {
-            for e in &plan.expects {
-                cells.push(self.published(measured, world, case, e, &claim_holds));
+        for (case, scenario) in self.cases.iter().enumerate() {
+            for e in &scenario.expects {
+                cells.push(self.published(runs, world, case, e, &claim_passes));
             }
-            for a in &plan.asserts {
-                let verdict = if holds(case, a, false) { Verdict::Reproduced } else { Verdict::Not };
-                let mut cell = self.cell(measured, world, &Asked::bound(case, a), verdict);
+            for a in &scenario.asserts {
+                let verdict = if self.passes(runs, case, a, false) { Verdict::Reproduced } else { Verdict::Not };
+                let mut cell = self.cell(runs, world, &CellSpec::bound(case, a), verdict);
                 cell.bounds = Some(a.bounds);
                 cell.claim = Some(a.id.clone());
-                cell.null_reproduces = holds(case, a, true);
+                cell.null_reproduces = self.passes(runs, case, a, true);
                 cells.push(cell);
             }
         }
-        let plan = &self.cases[0];
+        let scenario = &self.cases[0];
         ExperimentReport {
-            id: plan.id.clone(),
-            title: plan.title.clone(),
-            source: plan.source.clone(),
-            assumed: self.assumed().map(Assumed::of).collect(),
+            id: scenario.plan.id.clone(),
+            title: scenario.plan.title.clone(),
+            source: scenario.plan.source.clone(),
+            assumed: self.assumed().map(assumed).collect(),
             runs: self
                 .cases
                 .iter()
-                .zip(measured.of(false))
-                .map(|(plan, runs)| CaseRuns::of(&plan.case, runs))
+                .zip(runs.of(false))
+                .map(|(of, runs)| {
+                    CaseRuns::of(&of.plan.case, runs.iter().map(|(seed, run)| (*seed, run.trace_hash.as_str())))
+                })
                 .collect(),
             cells,
             under: None,
             disturbed: 0,
-            wall_s: measured.wall_s,
+            wall_s: runs.wall_s,
         }
+    }
+
+    /// Returns whether a bound passes in a case, or with its null sender.
+    fn passes(&self, runs: &ExperimentRuns, case: usize, bound: &Assert, null: bool) -> bool {
+        let spec = CellSpec::bound(case, bound);
+        (null || !self.keeps_too_few(runs, &spec)) && keeps(bound.bounds, self.value(runs, &spec, null).as_ref())
     }
 
     fn published(
         &self,
-        measured: &Measured,
+        runs: &ExperimentRuns,
         world: &str,
         case: usize,
         e: &Expect,
-        claim_holds: &dyn Fn(usize, &str) -> bool,
+        claim_passes: &dyn Fn(usize, &str) -> bool,
     ) -> Cell {
-        let asked = Asked::value(case, e);
+        let spec = CellSpec::value(case, e);
         let usual = || {
             let metric = metrics::find(&e.of.metric).expect("it was resolved");
-            tolerance(metric, e.over.is_some(), e.published)
+            tolerance(metric, e.relative_to.is_some(), e.published)
         };
         let tolerance = e.tolerance.unwrap_or_else(usual);
-        let claim = e.claim.as_ref().is_some_and(|id| claim_holds(case, id));
-        let value = |null| self.value(measured, &asked, null);
-        let too_few = self.keeps_too_few(measured, &asked);
+        let claim = e.claim.as_ref().is_some_and(|id| claim_passes(case, id));
+        let value = |null| self.value(runs, &spec, null);
+        let too_few = self.keeps_too_few(runs, &spec);
         let verdict = match too_few {
             true => Verdict::Not,
             false => of_value(e.published, tolerance, value(false).as_ref(), claim),
         };
-        let mut cell = self.cell(measured, world, &asked, verdict);
+        let mut cell = self.cell(runs, world, &spec, verdict);
         cell.published = Some(e.published);
         cell.tolerance = Some(tolerance);
         cell.claim = e.claim.clone();
         cell.null_reproduces = comes_close(e.published, tolerance, value(true).as_ref());
-        // The mean is where it should be: there is no cause to be shown, only runs to be added.
+        // The mean is within the tolerance: only more runs are missing, not a cause.
         let close = comes_close(e.published, tolerance, value(false).as_ref());
         if verdict != Verdict::Reproduced && close && !too_few {
             cell.note = Some(too_few_runs(&cell));
@@ -142,146 +188,145 @@ impl Experiment {
         cell
     }
 
-    /// A cell without what only published values or only bounds have.
-    fn cell(&self, measured: &Measured, world: &str, asked: &Asked<'_>, verdict: Verdict) -> Cell {
-        let plan = &self.cases[asked.case];
-        let value = self.value(measured, asked, false);
-        let name = |plan: &Plan, flow: Option<usize>| flow.map(|f| plan.flows[f].id.clone());
-        let over = asked.over.map(|over| {
-            let (plan, quantity) = match over {
-                Reference::Here(quantity) => (plan, quantity),
+    /// Returns a cell without the fields that only published values or only bounds have.
+    fn cell(&self, runs: &ExperimentRuns, world: &str, spec: &CellSpec<'_>, verdict: Verdict) -> Cell {
+        let scenario = &self.cases[spec.case];
+        let value = self.value(runs, spec, false);
+        let name = |scenario: &Scenario, flow: Option<usize>| flow.map(|f| scenario.plan.flows[f].id.clone());
+        let over = spec.over.map(|over| {
+            let (scenario, quantity) = match over {
+                Reference::Here(quantity) => (scenario, quantity),
                 Reference::Elsewhere { case, key } => {
-                    let plan = &self.cases[self.index(case)];
-                    (plan, &plan.references[key])
+                    let scenario = &self.cases[self.index(case)];
+                    (scenario, &scenario.references[key])
                 }
             };
-            OverCell {
+            Denominator {
                 metric: quantity.metric.clone(),
-                case: plan.case.clone(),
-                flow: name(plan, quantity.flow),
+                case: scenario.plan.case.clone(),
+                flow: name(scenario, quantity.flow),
                 window_s: quantity.window.seconds(),
             }
         });
         Cell {
-            metric: asked.of.metric.clone(),
-            controller: controllers(plan, asked.of.flow),
+            metric: spec.of.metric.clone(),
+            controller: controllers(scenario, spec.of.flow),
             world: world.to_owned(),
-            case: plan.case.clone(),
-            flow: name(plan, asked.of.flow),
-            window_s: asked.of.window.seconds(),
-            runs: asked.runs,
+            case: scenario.plan.case.clone(),
+            flow: name(scenario, spec.of.flow),
+            window_s: spec.of.window.seconds(),
+            runs: spec.runs,
             over,
-            published: None,
-            bounds: None,
-            tolerance: None,
             measured: value.map(|v| v.mean),
             ci95: value.map(|v| v.ci95).filter(|c| c.is_finite()),
-            n: self.counting(measured, asked),
-            left_out: self
-                .rules(asked)
-                .next()
-                .map(|_| measured.of(false)[asked.case].len() - self.counting(measured, asked)),
-            null_sender: self.value(measured, asked, true).map(|v| v.mean),
-            null_reproduces: false,
-            claim: None,
+            n: self.counting(runs, spec),
+            left_out: self.rules(spec).next().map(|_| runs.of(false)[spec.case].len() - self.counting(runs, spec)),
+            null_sender: self.value(runs, spec, true).map(|v| v.mean),
             verdict,
-            note: self.note(measured, asked).filter(|_| verdict != Verdict::Reproduced),
-            moved: Some(Moved { by: asked.remark.moved_by.clone(), measured: None, ci95: None, verdict: None })
-                .filter(|moved| verdict != Verdict::Reproduced && !moved.by.is_empty()),
-            beside: None,
-            place: asked.place,
+            note: self.note(runs, spec).filter(|_| verdict != Verdict::Reproduced),
+            moved: Some(ChangeResult {
+                by: spec.remark.reproduced_with.clone(),
+                measured: None,
+                ci95: None,
+                verdict: None,
+            })
+            .filter(|moved| verdict != Verdict::Reproduced && !moved.by.is_empty()),
+            place: spec.place,
+            ..Cell::default()
         }
     }
 
-    /// Why a value is not reproduced, as far as it is known; where a change moves it, that is said later.
-    fn note(&self, measured: &Measured, asked: &Asked<'_>) -> Option<String> {
-        let (n, none) = (self.counting(measured, asked), self.without_value(measured, asked));
+    /// Returns why a value is not reproduced, as far as it is known. The effect of changes is added later.
+    fn note(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> Option<String> {
+        let (n, none) = (self.counting(runs, spec), self.without_value(runs, spec));
         let missing = (none > 0).then(|| format!("no value in {none} of {n} runs"));
-        let unknown = || asked.remark.moved_by.is_empty().then(|| "cause not found".to_owned());
-        let cause = self.too_few_kept(measured, asked).or_else(|| asked.remark.note.clone()).or_else(unknown);
+        let unknown = || spec.remark.reproduced_with.is_empty().then(|| "cause not found".to_owned());
+        let cause = self.too_few_kept(runs, spec).or_else(|| spec.remark.note.clone()).or_else(unknown);
         let parts: Vec<String> = missing.into_iter().chain(cause).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// That too few runs count, and why: by the rule of the case that leaves out most, where it is a ratio between two.
-    fn too_few_kept(&self, measured: &Measured, asked: &Asked<'_>) -> Option<String> {
-        if !self.keeps_too_few(measured, asked) {
+    /// Returns the note that too few runs are included, with the rule of the case that excludes most.
+    fn too_few_kept(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> Option<String> {
+        if !self.keeps_too_few(runs, spec) {
             return None;
         }
-        let runs = |case: usize| &measured.of(false)[case];
-        let left_out = |case: usize| runs(case).values().filter(|run| !self.counts(case, run, false)).count();
-        // Of two that leave out as many `max_by_key` takes the last: the value's own case.
-        let (case, keep) = self.rules(asked).max_by_key(|(case, _)| left_out(*case))?;
-        let told = keep.told(self.counting(measured, asked), runs(asked.case).len());
-        let same = self.cases[asked.case].keep.as_ref() == Some(keep);
-        let told = if same { told } else { format!("{told} in {}", self.cases[case].case) };
-        Some(keep.note.as_ref().map_or(told.clone(), |note| format!("{told}: {note}")))
+        let of_case = |case: usize| &runs.of(false)[case];
+        let left_out = |case: usize| of_case(case).values().filter(|run| !self.counts(case, run, false)).count();
+        // For equal numbers `max_by_key` returns the last: the case of the value.
+        let (case, keep) = self.rules(spec).max_by_key(|(case, _)| left_out(*case))?;
+        let mut text = keep.describe(self.counting(runs, spec), of_case(spec.case).len());
+        if self.cases[spec.case].include_if.as_ref() != Some(keep) {
+            text += &format!(" in {}", self.cases[case].plan.case);
+        }
+        Some(keep.note.as_ref().map_or(text.clone(), |note| format!("{text}: {note}")))
     }
 
-    /// What is asked of runs, by case: of the other case of a ratio, and of the value's own.
-    fn rules<'a>(&'a self, asked: &Asked<'_>) -> impl Iterator<Item = (usize, &'a Keep)> {
-        let other = match asked.over {
+    /// Returns the rules of included runs: of the other case of a ratio, and of the case of the value.
+    fn rules<'a>(&'a self, spec: &CellSpec<'_>) -> impl Iterator<Item = (usize, &'a IncludeIf)> {
+        let other = match spec.over {
             Some(Reference::Elsewhere { case, .. }) => Some(self.index(case)),
             _ => None,
         };
-        let keep = |case: usize| Some((case, self.cases[case].keep.as_ref()?));
-        other.into_iter().chain([asked.case]).filter_map(keep)
+        let keep = |case: usize| Some((case, self.cases[case].include_if.as_ref()?));
+        other.into_iter().chain([spec.case]).filter_map(keep)
     }
 
     fn index(&self, case: &Label) -> usize {
-        self.cases.iter().position(|p| p.case == *case).expect("references are to cases that there are")
+        self.cases.iter().position(|p| p.plan.case == *case).expect("references are to cases that there are")
     }
 
-    /// How many runs count, or pairs of runs.
-    fn counting(&self, measured: &Measured, asked: &Asked<'_>) -> usize {
-        self.values(measured, asked, false).map_or(0, |values| values.len())
+    /// Returns the number of included runs, or pairs of runs.
+    fn counting(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> usize {
+        self.values(runs, spec, false).map_or(0, |values| values.len())
     }
 
-    /// Whether too few runs count to show anything.
-    fn keeps_too_few(&self, measured: &Measured, asked: &Asked<'_>) -> bool {
-        Keep::too_few(self.counting(measured, asked), measured.of(false)[asked.case].len())
+    /// Returns whether too few runs are included for a verdict.
+    fn keeps_too_few(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> bool {
+        IncludeIf::too_few(self.counting(runs, spec), runs.of(false)[spec.case].len())
     }
 
-    /// Whether this run of a case counts. Of the null sender all do: it has nothing that it could be asked for.
-    fn counts(&self, case: usize, run: &Run, null: bool) -> bool {
-        let plan = &self.cases[case];
-        null || plan.counts(|of| run.values[plan.quantities().position(|q| q == of).expect("it is asked for")])
+    /// Returns whether a run is included. All runs of the null sender are: it lacks the state that rules refer to.
+    fn counts(&self, case: usize, run: &RunValues, null: bool) -> bool {
+        let scenario = &self.cases[case];
+        null || scenario
+            .counts(|of| run.values[scenario.quantities().position(|q| q == of).expect("the rule is a quantity")])
     }
 
-    /// What was asked for, over seeds; of a ratio, the ratio of each seed. None if any run that counts has no value.
-    fn value(&self, measured: &Measured, asked: &Asked<'_>, null: bool) -> Option<Summary> {
-        let values = self.values(measured, asked, null)?;
-        asked.runs.of(&values.into_iter().collect::<Option<Vec<f64>>>()?)
+    /// Returns the statistic over seeds; for a ratio, of the ratio of each seed. `None` if an included run has no value.
+    fn value(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>, null: bool) -> Option<Summary> {
+        let values = self.values(runs, spec, null)?;
+        spec.runs.of(&values.into_iter().collect::<Option<Vec<f64>>>()?)
     }
 
-    /// How many runs have no value of it.
-    fn without_value(&self, measured: &Measured, asked: &Asked<'_>) -> usize {
-        let values = self.values(measured, asked, false).unwrap_or_default();
+    /// Returns the number of included runs without a value.
+    fn without_value(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> usize {
+        let values = self.values(runs, spec, false).unwrap_or_default();
         values.iter().filter(|value| value.is_none()).count()
     }
 
-    /// The value of each seed whose runs count.
-    fn values(&self, measured: &Measured, asked: &Asked<'_>, null: bool) -> Option<Values> {
+    /// Returns the value of each seed with included runs.
+    fn values(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>, null: bool) -> Option<Values> {
         let of = |case: usize, quantity: &Quantity| {
             let case = if null { *self.null_of.get(case)? } else { case };
-            let index = self.plans(null)[case].quantities().position(|q| q == quantity)?;
-            Some((&measured.of(null)[case], index))
+            let index = self.scenarios(null)[case].quantities().position(|q| q == quantity)?;
+            Some((&runs.of(null)[case], index))
         };
-        let counts = |case: usize, run: &Run| self.counts(case, run, null);
-        let (own, index) = of(asked.case, asked.of)?;
-        let over = match asked.over {
+        let counts = |case: usize, run: &RunValues| self.counts(case, run, null);
+        let (own, index) = of(spec.case, spec.of)?;
+        let over = match spec.over {
             None => None,
-            Some(Reference::Here(quantity)) => Some((asked.case, of(asked.case, quantity)?)),
+            Some(Reference::Here(quantity)) => Some((spec.case, of(spec.case, quantity)?)),
             Some(Reference::Elsewhere { case, key }) => {
                 let case = self.index(case);
                 Some((case, of(case, &self.cases[case].references[key])?))
             }
         };
-        let pair_counts = |(seed, run): &(&u64, &Run)| {
+        let pair_counts = |(seed, run): &(&u64, &RunValues)| {
             let other = over.and_then(|(case, (runs, _))| Some((case, runs.get(*seed)?)));
-            counts(asked.case, run) && other.is_none_or(|(case, run)| counts(case, run))
+            counts(spec.case, run) && other.is_none_or(|(case, run)| counts(case, run))
         };
-        let value = |(seed, run): (&u64, &Run)| match over {
+        let value = |(seed, run): (&u64, &RunValues)| match over {
             None => run.values[index],
             Some((_, (other, reference))) => ratio(run.values[index]?, other.get(seed)?.values[reference]?),
         };
@@ -289,11 +334,16 @@ impl Experiment {
     }
 }
 
-/// The interval of a mean that lies within the tolerance is too wide.
+/// Returns one number over another, if that is finite.
+fn ratio(value: f64, over: f64) -> Option<f64> {
+    Some(value / over).filter(|ratio| ratio.is_finite())
+}
+
+/// Returns the note on a mean within the tolerance whose interval is too wide.
 fn too_few_runs(cell: &Cell) -> String {
     let kind = match (&cell.over, metrics::find(&cell.metric)) {
         (None, Some(metric)) => metric.kind,
-        _ => Kind::Number,
+        _ => MetricKind::Number,
     };
     match cell.ci95 {
         Some(ci95) => format!("too few runs: ± {}", kind.show(ci95)),
@@ -301,11 +351,18 @@ fn too_few_runs(cell: &Cell) -> String {
     }
 }
 
-/// The controller of the flow or, for a run as a whole, of its media flows.
-fn controllers(plan: &Plan, flow: Option<usize>) -> String {
-    if let Some(flow) = flow.map(|f| &plan.flows[f]) {
-        return flow.control().to_owned();
+/// Returns the controller of the flow or, for a whole run, those of its media flows.
+fn controllers(scenario: &Scenario, flow: Option<usize>) -> String {
+    let flows = &scenario.plan.flows;
+    if let Some(flow) = flow {
+        return flows[flow].control().to_owned();
     }
-    let media: BTreeSet<&str> = plan.flows.iter().filter_map(|f| Some(f.media()?.controller.name.as_str())).collect();
+    let media: BTreeSet<&str> = flows.iter().filter_map(|f| Some(f.media()?.controller.name.as_str())).collect();
     media.into_iter().collect::<Vec<_>>().join(",")
+}
+
+/// Returns what results record of a constant.
+pub fn assumed(constant: &Constant) -> Assumed {
+    let Constant { id, key, value, why, .. } = constant.clone();
+    Assumed { id, key, value, why }
 }

@@ -1,46 +1,44 @@
-//! Tables of a paper that one of its own formulas gives, without a run: `NAME.formula.toml` names the formula and says
-//! every published value, which is judged at the digits that it was printed with.
+//! Tables of a paper that follow from one of its formulas, without a run. `NAME.formula.toml` names the formula and lists the
+//! published values, which are compared at their printed precision.
 //!
-//! A formula may have several lines, of which a value says the one that it belongs to. Where that one contradicts the value
-//! the note says which line comes nearest.
+//! A formula may have several lines; each value names its line. If that line contradicts the value, the note names the
+//! nearest line.
 
-use super::report::{CaseRuns, Cell, ExperimentReport};
 use super::tolerance::within;
-use super::verdict::Verdict;
-use crate::label::Label;
-use crate::scenario::{Origin, Placed, Problem, parse, suggestion};
-use crate::stats::Statistic;
-use paceline::gcc::{Branch, dynamic_alpha};
+use paceline::gcc::{AlphaBranch, dynamic_alpha};
+use paceline_records::Label;
+use paceline_results::{CaseRuns, Cell, ExperimentReport, Verdict};
+use paceline_scenario::{Origin, ScenarioError, Spanned, parse, suggestion};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A formula of a paper.
 pub struct Formula {
-    /// Its name in files, and in the place of a metric in results.
+    /// Its name in files, and as a metric in results.
     pub name: &'static str,
-    /// A line on it.
+    /// A short description.
     pub summary: &'static str,
-    /// What it takes, in this order.
+    /// Its inputs, in order.
     pub inputs: &'static [&'static str],
-    /// Its lines by name; one, if the formula has no cases.
+    /// Its lines by name; a single one if the formula has no cases.
     pub lines: &'static [Line],
 }
 
-/// A line of a formula: its name, and its value at the inputs.
+/// A line of a formula: its name and its function of the inputs.
 pub type Line = (&'static str, fn(&[f64]) -> f64);
 
-/// Every formula. To add one: a line here.
+/// Every formula. To add a formula, add an entry here.
 pub const FORMULAS: &[Formula] = &[Formula {
     name: "dynamic-alpha",
     summary: "the decrease factor alpha of uottawa15, equations 4.1 to 4.4",
     inputs: &["T", "gamma"],
     lines: &[
-        ("max-unknown", |at| dynamic_alpha(at[0], at[1], Branch::Elsewhere)),
-        ("near-max", |at| dynamic_alpha(at[0], at[1], Branch::NearMax)),
+        ("max-unknown", |at| dynamic_alpha(at[0], at[1], AlphaBranch::Elsewhere)),
+        ("near-max", |at| dynamic_alpha(at[0], at[1], AlphaBranch::NearMax)),
     ],
 }];
 
-/// What stands in such a file.
+/// The file format.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableFile {
@@ -48,40 +46,40 @@ struct TableFile {
     title: String,
     #[serde(default)]
     source: String,
-    /// Which formula.
-    formula: Placed<String>,
-    /// Digits behind the point that the values are printed with.
-    digits: Placed<u32>,
+    /// Name of the formula.
+    formula: Spanned<String>,
+    /// Decimals of the printed values.
+    digits: Spanned<u32>,
     value: Vec<ValueTable>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ValueTable {
-    /// Every input of the formula.
-    at: Placed<BTreeMap<String, Placed<f64>>>,
-    /// Which line of the formula.
-    line: Placed<String>,
-    published: Placed<f64>,
+    /// All inputs of the formula.
+    at: Spanned<BTreeMap<String, Spanned<f64>>>,
+    /// Line of the formula.
+    line: Spanned<String>,
+    published: Spanned<f64>,
 }
 
-/// A table that a formula gives.
+/// The comparison of a table with its formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormulaTable {
-    /// Every value beside what the formula gives.
+    /// Every published value and the value of the formula.
     pub report: ExperimentReport,
 }
 
 impl FormulaTable {
-    /// The table of this text.
-    pub fn load(origin: &Origin) -> Result<Self, Problem> {
+    /// Loads the table of this text.
+    pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
         let file: TableFile = parse(&origin.name, &origin.text)?;
         let names: Vec<&str> = FORMULAS.iter().map(|f| f.name).collect();
         let known = FORMULAS.iter().find(|f| f.name == file.formula.get());
         let formula = known.ok_or_else(|| unknown(origin, &file.formula, "formula", &names))?;
         if *file.digits.get() > 9 {
-            let problem = at(origin, &file.digits, "nobody prints so many digits");
-            return Err(problem.help("write how many stand behind the point, 9 at most"));
+            let problem = at(origin, &file.digits, "`digits` must be at most 9");
+            return Err(problem.help("write the number of printed decimals"));
         }
         let judge = |(place, value)| cell(origin, formula, *file.digits.get(), value, place);
         let cells = file.value.iter().enumerate().map(|(place, v)| judge((place, v))).collect::<Result<Vec<_>, _>>()?;
@@ -92,9 +90,15 @@ impl FormulaTable {
     }
 }
 
-fn cell(origin: &Origin, formula: &Formula, digits: u32, value: &ValueTable, place: usize) -> Result<Cell, Problem> {
+fn cell(
+    origin: &Origin,
+    formula: &Formula,
+    digits: u32,
+    value: &ValueTable,
+    place: usize,
+) -> Result<Cell, ScenarioError> {
     let given = value.at.get();
-    let inputs = formula.inputs.iter().map(|name| given.get(*name)).collect::<Option<Vec<&Placed<f64>>>>();
+    let inputs = formula.inputs.iter().map(|name| given.get(*name)).collect::<Option<Vec<&Spanned<f64>>>>();
     let Some(inputs) = inputs.filter(|_| given.len() == formula.inputs.len()) else {
         let message = format!("`{}` takes {}", formula.name, formula.inputs.join(" and "));
         return Err(at(origin, &value.at, message).help("write each of them once, as a number"));
@@ -114,45 +118,34 @@ fn cell(origin: &Origin, formula: &Formula, digits: u32, value: &ValueTable, pla
     let label = formula.inputs.iter().zip(&inputs).map(|(name, input)| ((*name).to_owned(), input.to_string()));
     Ok(Cell {
         metric: formula.name.to_owned(),
-        controller: String::new(),
         world: "none".to_owned(),
         case: label.chain([("line".to_owned(), own.0.to_owned())]).collect::<Label>(),
-        flow: None,
-        window_s: (0.0, 0.0),
-        runs: Statistic::Mean,
-        over: None,
         published: Some(published),
-        bounds: None,
         tolerance: Some(tolerance),
         measured: Some(measured),
-        ci95: None,
-        n: 0,
-        left_out: None,
-        null_sender: None,
-        null_reproduces: false,
-        claim: None,
         verdict: if agrees(measured) { Verdict::Reproduced } else { Verdict::Not },
         note: (!agrees(measured)).then(|| nearest(formula, own, &inputs, published, &agrees)),
-        beside: None,
-        moved: None,
         place,
+        ..Cell::default()
     })
 }
 
-/// Which line comes nearest to a value that its own line contradicts.
+/// Describes the line nearest to a value that its own line contradicts.
 fn nearest(formula: &Formula, own: &Line, inputs: &[f64], published: f64, agrees: &dyn Fn(f64) -> bool) -> String {
     let off = |line: &Line| (line.1(inputs) - published).abs();
     let best = formula.lines.iter().min_by(|a, b| off(a).total_cmp(&off(b))).expect("a formula has a line");
-    let (told, gives) = (format!("the formula's line `{}` gives {:.4}", own.0, own.1(inputs)), best.1(inputs));
+    let (own_line, gives) = (format!("the formula's line `{}` gives {:.4}", own.0, own.1(inputs)), best.1(inputs));
     match (best.0 == own.0, agrees(gives)) {
-        (true, _) => format!("{told}; no line comes nearer"),
-        (false, true) => format!("{told}; the line `{}` agrees: {gives:.4}", best.0),
-        (false, false) => format!("{told}; nearest is the line `{}`, which does not agree either: {gives:.4}", best.0),
+        (true, _) => format!("{own_line}; no line comes nearer"),
+        (false, true) => format!("{own_line}; the line `{}` agrees: {gives:.4}", best.0),
+        (false, false) => {
+            format!("{own_line}; nearest is the line `{}`, which does not agree either: {gives:.4}", best.0)
+        }
     }
 }
 
-/// A number as a paper prints it.
-fn finite(origin: &Origin, place: &Placed<f64>) -> Result<f64, Problem> {
+/// Returns a published number, which must be finite.
+fn finite(origin: &Origin, place: &Spanned<f64>) -> Result<f64, ScenarioError> {
     let number = *place.get();
     match number.is_finite() {
         true => Ok(number),
@@ -162,44 +155,44 @@ fn finite(origin: &Origin, place: &Placed<f64>) -> Result<f64, Problem> {
     }
 }
 
-fn at<T>(origin: &Origin, place: &Placed<T>, message: impl Into<String>) -> Problem {
-    Problem::at(&origin.name, &origin.text, place.span(), message)
+fn at<T>(origin: &Origin, place: &Spanned<T>, message: impl Into<String>) -> ScenarioError {
+    ScenarioError::at(&origin.name, &origin.text, place.span(), message)
 }
 
-fn unknown(origin: &Origin, place: &Placed<String>, what: &str, known: &[&str]) -> Problem {
+fn unknown(origin: &Origin, place: &Spanned<String>, what: &str, known: &[&str]) -> ScenarioError {
     at(origin, place, format!("no {what} `{}`", place.get())).help(suggestion(place.get(), known))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Catalogue;
+    use paceline_scenario::Catalogue;
 
-    /// The thesis's ten values; the equations say otherwise of six, and three of these agree with the other line.
+    /// Six of the ten values contradict the equations; three of these agree with the other line.
     #[test]
-    fn the_thesis_s_table_contradicts_its_own_equations() {
+    fn table_2_of_uottawa15_contradicts_its_equations() {
         let origin = Catalogue.find_formula_table("uottawa15/table2").unwrap();
         let report = FormulaTable::load(&origin).unwrap().report;
         let verdicts = |verdict| report.cells.iter().filter(|c| c.verdict == verdict).collect::<Vec<&Cell>>();
         assert_eq!(verdicts(Verdict::Reproduced).len(), 4);
         let not = verdicts(Verdict::Not);
-        let told = |what: &str| -> Vec<String> {
-            let told = not.iter().filter(|c| c.note.as_ref().unwrap().contains(what));
-            told.map(|c| c.case.to_string()).collect()
+        let noted = |what: &str| -> Vec<String> {
+            let cells = not.iter().filter(|c| c.note.as_ref().unwrap().contains(what));
+            cells.map(|c| c.case.to_string()).collect()
         };
         assert_eq!(not.len(), 6);
-        assert_eq!(told("no line comes nearer"), ["T=1000 gamma=25 line=max-unknown"]);
+        assert_eq!(noted("no line comes nearer"), ["T=1000 gamma=25 line=max-unknown"]);
         let near = |t: u32| format!("T={t} gamma=12.5 line=near-max");
-        assert_eq!(told("`max-unknown` agrees"), [near(13), near(100), near(5000)]);
-        assert_eq!(told("does not agree either"), [near(20), near(45)]);
+        assert_eq!(noted("`max-unknown` agrees"), [near(13), near(100), near(5000)]);
+        assert_eq!(noted("does not agree either"), [near(20), near(45)]);
         assert!((not[1].measured.unwrap() - 0.99766).abs() < 1e-5, "{:?}", not[1]);
         assert!(report.cells.iter().all(|c| (c.tolerance.unwrap() - 0.005).abs() < 1e-12 && c.n == 0));
         let hashes: std::collections::BTreeSet<&String> = report.runs.iter().map(|r| &r.trace_hash).collect();
-        assert_eq!(hashes.len(), 10, "a value that moves is seen by its hash");
+        assert_eq!(hashes.len(), 10, "every value has its own hash");
     }
 
     #[test]
-    fn what_a_file_says_wrong_is_shown_where_it_stands() {
+    fn problems_point_to_the_offending_text() {
         let text = |formula: &str, line: &str, inputs: &str| {
             format!(
                 "id = \"a/b\"\ntitle = \"a\"\nformula = \"{formula}\"\ndigits = 2\n[[value]]\nat = {{ {inputs} }}\n\

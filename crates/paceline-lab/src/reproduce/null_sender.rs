@@ -1,18 +1,19 @@
-//! The null sender: the same experiment with media at a constant rate and no congestion control. A published value that
-//! this reproduces too says nothing about a controller.
+//! The null sender: the same scenario with media at a constant rate and no congestion control. A published value that it
+//! reproduces, too, is no evidence for a controller.
 
-use crate::plan::{ControllerPlan, FlowPlan, Plan};
+use paceline_netsim::plan::{ControllerPlan, FlowPlan};
+use paceline_scenario::Scenario;
 use paceline_units::{Rate, Time};
 
-/// What the null sender takes of its fair share.
+/// The rate of the null sender, as a part of its fair share.
 const PART: f64 = 0.85;
 
-/// The plan with every media flow under `fixed` at 85 % of its fair share of the mean capacity.
-pub fn null_sender(plan: &Plan) -> Plan {
-    let mut null = plan.clone();
-    for (index, flow) in null.flows.iter_mut().enumerate() {
-        if let (Some(media), Some(rate)) = (flow.media_mut(), rate(plan, &plan.flows[index])) {
-            // 0 would mean all that the sources can use.
+/// Returns the scenario with every media flow under `fixed` at 85 % of its fair share of the mean capacity.
+pub fn null_sender(scenario: &Scenario) -> Scenario {
+    let mut null = scenario.clone();
+    for (index, flow) in null.plan.flows.iter_mut().enumerate() {
+        if let (Some(media), Some(rate)) = (flow.media_mut(), rate(scenario, &scenario.plan.flows[index])) {
+            // 0 would mean the maximum of the sources.
             let rate_bps = rate.as_bps_f64().max(1.0);
             media.controller = ControllerPlan {
                 name: "fixed".to_owned(),
@@ -24,30 +25,30 @@ pub fn null_sender(plan: &Plan) -> Plan {
     null
 }
 
-/// 85 % of a media flow's fair share, or all that its sources can use where that is less.
-fn rate(plan: &Plan, flow: &FlowPlan) -> Option<Rate> {
-    let most = flow.media()?.most();
-    Some(fair_share(plan, flow).map_or(most, |share| share.scale(PART).min(most)))
+/// Returns 85 % of the fair share of a media flow, or the maximum of its sources if that is less.
+fn rate(scenario: &Scenario, flow: &FlowPlan) -> Option<Rate> {
+    let most = flow.media()?.max_rate();
+    Some(fair_share(scenario, flow).map_or(most, |share| share.scale(PART).min(most)))
 }
 
-/// The mean capacity of the slowest hop of its route over the whole run, shared by all flows that ever cross that hop.
-/// None where no hop has a capacity.
-fn fair_share(plan: &Plan, flow: &FlowPlan) -> Option<Rate> {
-    let end = Time::ZERO + plan.duration;
+/// Returns the mean capacity, over the whole run, of the slowest hop of its route, divided by the number of flows that cross
+/// this hop. `None` if no hop has a capacity.
+fn fair_share(scenario: &Scenario, flow: &FlowPlan) -> Option<Rate> {
+    let end = Time::ZERO + scenario.plan.duration;
     let volumes =
-        flow.route.iter().filter_map(|h| Some((*h, plan.hops[*h].capacity.as_ref()?.volume(Time::ZERO, end))));
+        flow.route.iter().filter_map(|h| Some((*h, scenario.plan.hops[*h].capacity.as_ref()?.volume(Time::ZERO, end))));
     let (hop, volume) = volumes.min_by_key(|(_, volume)| *volume)?;
-    let sharing = plan.flows.iter().filter(|f| f.route.contains(&hop)).count();
-    Some(Rate::from_bps_f64(volume.as_bits() as f64 / plan.duration.as_secs_f64() / sharing as f64))
+    let sharing = scenario.plan.flows.iter().filter(|f| f.route.contains(&hop)).count();
+    Some(Rate::from_bps_f64(volume.as_bits() as f64 / scenario.plan.duration.as_secs_f64() / sharing as f64))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{Changes, Origin, load};
     use paceline::Registry;
+    use paceline_scenario::{Changes, Origin, load};
 
-    fn plan(path: &str, flows: &str) -> Plan {
+    fn scenario(path: &str, flows: &str) -> Scenario {
         let text = format!("id = \"a\"\ntitle = \"a\"\nduration = \"100s\"\n{path}\n{flows}");
         load(&Origin::from_text("a.toml", text), &Changes::default(), &Registry::standard()).unwrap()
     }
@@ -57,9 +58,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn rates(plan: &Plan, kbps: &[f64]) {
-        let null = null_sender(plan);
-        for (flow, wanted) in null.flows.iter().zip(kbps) {
+    fn rates(scenario: &Scenario, kbps: &[f64]) {
+        let null = null_sender(scenario);
+        for (flow, wanted) in null.plan.flows.iter().zip(kbps) {
             let controller = &flow.media().unwrap().controller;
             let [(field, rate)] = controller.config.as_slice() else { panic!("{controller:?}") };
             assert_eq!((controller.name.as_str(), field.as_str()), ("fixed", "rate_bps"));
@@ -68,37 +69,37 @@ mod tests {
     }
 
     #[test]
-    fn three_staggered_flows() {
-        // 3 Mbit/s among three, whenever they begin.
+    fn staggered_flows_share_the_capacity() {
+        // 3 Mbit/s for three flows, independent of their start.
         let max = "encoder = { max = \"4Mbps\" }\nstart =";
         let flows = [("a", "0s"), ("b", "30s"), ("c", "60s")].map(|(id, s)| media(id, &format!("{max} \"{s}\"")));
-        let plan = plan("[path.forward]\ncapacity = \"3Mbps\"", &flows.concat());
-        rates(&plan, &[850.0, 850.0, 850.0]);
+        let scenario = scenario("[path.forward]\ncapacity = \"3Mbps\"", &flows.concat());
+        rates(&scenario, &[850.0, 850.0, 850.0]);
     }
 
     #[test]
-    fn a_stepped_capacity_and_what_the_sources_can_use() {
+    fn the_mean_capacity_and_the_sources_limit_the_rate() {
         let path = "[path.forward]\ncapacity = [[\"0s\", \"1Mbps\"], [\"25s\", \"2.5Mbps\"], [\"50s\", \"500kbps\"]]";
         // (25 x 1 + 25 x 2.5 + 50 x 0.5) / 100 = 1.125 Mbit/s.
-        rates(&plan(path, &media("a", "")), &[956.25]);
+        rates(&scenario(path, &media("a", "")), &[956.25]);
         // A source of at most 500 kbit/s of encoded media sends a little more than that with headers.
-        let small = plan(path, &media("a", "encoder = { max = \"500kbps\" }"));
-        let most = small.flows[0].media().unwrap().most().as_bps_f64() / 1e3;
+        let small = scenario(path, &media("a", "encoder = { max = \"500kbps\" }"));
+        let most = small.plan.flows[0].media().unwrap().max_rate().as_bps_f64() / 1e3;
         assert!((510.0..550.0).contains(&most), "{most}");
         rates(&small, &[most]);
-        // Nothing to share where nothing is limited.
-        rates(&plan("[path]", &media("a", "encoder = { max = \"500kbps\" }")), &[most]);
+        // Without a capacity, the maximum of the sources.
+        rates(&scenario("[path]", &media("a", "encoder = { max = \"500kbps\" }")), &[most]);
     }
 
     #[test]
-    fn only_who_crosses_the_flow_s_own_bottleneck_counts() {
+    fn only_flows_across_the_own_bottleneck_share_it() {
         let path =
             "[path.forward]\nhops = [{ id = \"a\", capacity = \"1Mbps\" }, { id = \"b\", capacity = \"2Mbps\" }]";
         let flows = media("both", "") + &media("first", "route = [\"a\"]") + &media("last", "route = [\"b\"]");
         let tcp = "[[flow]]\nid = \"tcp\"\nkind = \"tcp\"\nroute = [\"b\"]\nstart = \"50s\"\n";
-        // a: 1/2 each. b has `both`, `last` and the TCP, but `both` is held by a: 2/3.
-        let plan = plan(path, &(flows + tcp));
-        rates(&plan, &[425.0, 425.0, 566.667]);
-        assert!(null_sender(&plan).flows[3].media().is_none());
+        // Hop a: 1/2 each. Hop b: `both`, `last` and TCP, so 2/3; `both` is limited by a.
+        let scenario = scenario(path, &(flows + tcp));
+        rates(&scenario, &[425.0, 425.0, 566.667]);
+        assert!(null_sender(&scenario).plan.flows[3].media().is_none());
     }
 }

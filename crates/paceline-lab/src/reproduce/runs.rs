@@ -1,57 +1,72 @@
-//! The runs of a reproduction: one list, longest first.
+//! The runs of a reproduction: one list, longest first, so that all cores are busy until the end.
 
-use super::{Experiment, Seeds};
-use crate::plan::{FlowPlan, Plan};
+use super::Experiment;
 use crate::run::{Runner, windows};
-use crate::world::WorldError;
+use paceline_netsim::backend::BackendError;
+use paceline_netsim::plan::FlowPlan;
+use paceline_scenario::Scenario;
+use paceline_units::Time;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
+/// No experiment gets more runs than this of each case.
+pub const SEEDS_MAX: u64 = 40;
+
+/// The number of runs of each case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seeds {
+    /// The number in the scenario, and more where an interval is too wide for a verdict.
+    AsNeeded,
+    /// Seeds from 1 to this.
+    Exactly(u64),
+}
+
 /// A run to be made.
-pub(super) struct Job {
+pub(super) struct RunJob {
     pub(super) experiment: usize,
     pub(super) null: bool,
     pub(super) case: usize,
     pub(super) seed: u64,
 }
 
-/// Everything that a run was asked for, in the order of [`Plan::quantities`].
+/// The measured quantities of a run, in the order of [`Scenario::quantities`].
 pub(super) type Values = Vec<Option<f64>>;
 
-/// What one run came to.
+/// The values of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Run {
+pub(super) struct RunValues {
     pub(super) trace_hash: String,
     pub(super) values: Values,
 }
 
-/// What runs of an experiment came to.
+/// The values of all runs of an experiment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
-    /// Of each case, and of each under the null sender: by seed.
-    pub(super) runs: [Vec<BTreeMap<u64, Run>>; 2],
-    /// Seconds that they took, one after the other.
+pub(super) struct ExperimentRuns {
+    /// As written and with the null sender, for each case: runs by seed.
+    pub(super) runs: [Vec<BTreeMap<u64, RunValues>>; 2],
+    /// Sum of their wall times, s.
     pub(super) wall_s: f64,
 }
 
-impl Measured {
+impl ExperimentRuns {
     pub(super) fn none(experiment: &Experiment) -> Self {
-        let runs = [false, true].map(|null| vec![BTreeMap::new(); experiment.plans(null).len()]);
+        let runs = [false, true].map(|null| vec![BTreeMap::new(); experiment.scenarios(null).len()]);
         Self { runs, wall_s: 0.0 }
     }
 
-    pub(super) fn of(&self, null: bool) -> &[BTreeMap<u64, Run>] {
+    pub(super) fn of(&self, null: bool) -> &[BTreeMap<u64, RunValues>] {
         &self.runs[usize::from(null)]
     }
 }
 
+/// Makes the first runs of every experiment.
 pub(super) fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
     announce: &dyn Fn(f64),
-) -> Result<Vec<Measured>, WorldError> {
-    let mut measured: Vec<Measured> = experiments.iter().map(Measured::none).collect();
+) -> Result<Vec<ExperimentRuns>, BackendError> {
+    let mut measured: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
     let first = experiments.iter().enumerate().flat_map(|(index, e)| {
         let count = match seeds {
             Seeds::AsNeeded => e.cases[0].repeats as u64,
@@ -63,36 +78,41 @@ pub(super) fn first_runs(
     Ok(measured)
 }
 
-pub(super) fn jobs(experiments: &[Experiment], experiment: usize, seeds: core::ops::RangeInclusive<u64>) -> Vec<Job> {
+pub(super) fn jobs(
+    experiments: &[Experiment],
+    experiment: usize,
+    seeds: core::ops::RangeInclusive<u64>,
+) -> Vec<RunJob> {
     let one = |null: bool| {
-        let cases = 0..experiments[experiment].plans(null).len();
+        let cases = 0..experiments[experiment].scenarios(null).len();
         let seeds = seeds.clone();
-        cases.flat_map(move |case| seeds.clone().map(move |seed| Job { experiment, null, case, seed }))
+        cases.flat_map(move |case| seeds.clone().map(move |seed| RunJob { experiment, null, case, seed }))
     };
     one(false).chain(one(true)).collect()
 }
 
-/// Makes the runs, the longest first, on as many threads as there are.
+/// Makes the runs, longest first, on all threads. `announce` receives their simulated seconds.
 pub(super) fn run_jobs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
-    mut jobs: Vec<Job>,
-    measured: &mut [Measured],
+    mut jobs: Vec<RunJob>,
+    measured: &mut [ExperimentRuns],
     announce: &dyn Fn(f64),
-) -> Result<(), WorldError> {
-    let plan = |job: &Job| &experiments[job.experiment].plans(job.null)[job.case];
-    announce(jobs.iter().map(|j| plan(j).duration.as_secs_f64()).sum());
-    jobs.sort_by_cached_key(|j| core::cmp::Reverse(traffic(plan(j))));
-    // `par_bridge` hands out one after the other, in order.
-    let each = |job: Job| {
-        let plan = plan(&job);
-        let (run, ()) = runner.undisturbed(|| Ok::<_, WorldError>((runner.run(plan, job.seed, None)?, ())))?;
-        let windows = windows(plan);
-        let values = plan.quantities().map(|quantity| run.value(plan, &windows, quantity)).collect();
-        Ok((job, Run { trace_hash: run.trace_hash, values }, run.wall_s))
+) -> Result<(), BackendError> {
+    let scenario = |job: &RunJob| &experiments[job.experiment].scenarios(job.null)[job.case];
+    announce(jobs.iter().map(|j| scenario(j).plan.duration.as_secs_f64()).sum());
+    jobs.sort_by_cached_key(|j| core::cmp::Reverse(traffic(scenario(j))));
+    // `par_bridge` starts the jobs in order.
+    let each = |job: RunJob| {
+        let scenario = scenario(&job);
+        let (run, ()) =
+            runner.retry_if_disturbed(|| Ok::<_, BackendError>((runner.run(scenario, job.seed, None)?, ())))?;
+        let windows = windows(scenario);
+        let values = scenario.quantities().map(|quantity| run.value(scenario, &windows, quantity)).collect();
+        Ok((job, RunValues { trace_hash: run.trace_hash, values }, run.wall_s))
     };
-    let done: Vec<(Job, Run, f64)> =
-        runner.on_threads(|| jobs.into_iter().par_bridge().map(each).collect::<Result<_, WorldError>>())?;
+    let done: Vec<(RunJob, RunValues, f64)> =
+        runner.on_threads(|| jobs.into_iter().par_bridge().map(each).collect::<Result<_, BackendError>>())?;
     for (job, run, wall_s) in done {
         measured[job.experiment].wall_s += wall_s;
         measured[job.experiment].runs[usize::from(job.null)][job.case].insert(job.seed, run);
@@ -100,12 +120,12 @@ pub(super) fn run_jobs(
     Ok(())
 }
 
-/// About how much there is to simulate, in bytes: what the bottleneck could pass, or what the sources can use.
-pub(super) fn traffic(plan: &Plan) -> u64 {
+/// Estimates the simulated traffic, in bytes: the capacity of the bottleneck, or the maximum of the sources if that is less.
+pub(super) fn traffic(scenario: &Scenario) -> u64 {
+    let plan = &scenario.plan;
     let life = |f: &FlowPlan| (f.stop - f.start).as_secs_f64();
-    let asked: Option<f64> = plan.flows.iter().map(|f| Some(f.most()?.as_bps_f64() * life(f) / 8.0)).sum();
-    let end = paceline_units::Time::ZERO + plan.duration;
-    let passed = plan.hops[plan.bottleneck].capacity.as_ref().map(|c| c.volume(paceline_units::Time::ZERO, end));
-    let asked = asked.map_or(u64::MAX, |bytes| bytes as u64);
-    passed.map_or(asked, |passed| passed.as_bytes().min(asked))
+    let offered: Option<f64> = plan.flows.iter().map(|f| Some(f.max_rate()?.as_bps_f64() * life(f) / 8.0)).sum();
+    let offered = offered.map_or(u64::MAX, |bytes| bytes as u64);
+    let capacity = plan.hops[plan.bottleneck].capacity.as_ref();
+    capacity.map_or(offered, |c| c.volume(Time::ZERO, Time::ZERO + plan.duration).as_bytes().min(offered))
 }

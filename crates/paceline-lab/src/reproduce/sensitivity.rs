@@ -1,38 +1,41 @@
-//! Sensitivity: how many verdicts depend on what was assumed. Every assumed constant is put at both ends of its range, one
-//! at a time, on the same seeds.
+//! Sensitivity: how many verdicts depend on assumed constants. Each constant is set to both ends of its range, one at a time,
+//! on the same seeds.
 
-use super::{Cell, Experiment, ExperimentReport, Measured, Seeds, Verdict, jobs, run_jobs, verdicts};
-use crate::label::Label;
+use super::experiment::Experiment;
+use super::reproduction::{reports_on_seeds, verdicts};
+use super::runs::Seeds;
 use crate::run::Runner;
-use crate::scenario::{Origin, Problem};
-use crate::world::WorldError;
+use paceline_netsim::backend::BackendError;
+use paceline_records::Label;
+use paceline_results::{Cell, Verdict};
+use paceline_scenario::{Origin, ScenarioError};
 use serde::Serialize;
 
-/// What depends on which assumption.
+/// The influence of the assumed constants on the verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SensitivityReport {
     /// Every constant that an experiment assumes.
     pub constants: Vec<ConstantReport>,
-    /// How much depends on them.
+    /// The totals.
     pub summary: SensitivitySummary,
 }
 
-/// One constant.
+/// An assumed constant and its influence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConstantReport {
-    /// Whose it is: the folder of the experiments.
+    /// The paper: folder of the experiments.
     pub paper: String,
     /// Its name.
     pub id: String,
-    /// The key that it stands for.
+    /// The scenario key.
     pub key: String,
-    /// What is assumed.
+    /// The assumed value.
     pub value: String,
-    /// Why.
+    /// The reason for this value.
     pub why: String,
-    /// Experiments that assume it.
+    /// Number of experiments that assume it.
     pub experiments: usize,
-    /// The lowest and the highest value that are plausible.
+    /// The lowest and the highest plausible value.
     pub ends: Vec<ConstantEnd>,
 }
 
@@ -41,70 +44,73 @@ pub struct ConstantReport {
 pub struct ConstantEnd {
     /// The value.
     pub value: String,
-    /// Cells of the experiments that assume the constant.
+    /// Number of cells of the experiments that assume the constant.
     pub cells: usize,
-    /// How many of them change their verdict.
+    /// Number of these cells whose verdict changes.
     pub changed: usize,
-    /// Which ones.
-    pub changes: Vec<Flip>,
+    /// These cells.
+    pub changes: Vec<VerdictChange>,
 }
 
-/// A cell that changes its verdict.
+/// A cell whose verdict changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Flip {
+pub struct VerdictChange {
     /// Scenario id.
     pub experiment: String,
     /// Metric id.
     pub metric: String,
     /// Case of the experiment.
     pub case: Label,
-    /// The flow it is taken of.
+    /// Flow, for a metric of a flow.
     pub flow: Option<String>,
-    /// The span it is taken over, s.
+    /// Time window, s.
     pub window_s: (f64, f64),
     /// Its claim.
     pub claim: Option<String>,
-    /// The verdict with what is assumed.
+    /// The verdict with the assumed value.
     pub from: Verdict,
-    /// The verdict with this value instead.
+    /// The verdict with this value.
     pub to: Verdict,
-    /// The mean with what is assumed.
+    /// The mean with the assumed value.
     pub measured: Option<f64>,
-    /// The mean with this value instead.
+    /// The mean with this value.
     pub measured_then: Option<f64>,
 }
 
-/// How much depends on what was assumed.
+/// Totals over all constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SensitivitySummary {
-    /// Constants that are assumed.
+    /// Assumed constants.
     pub constants: usize,
     /// Constants that change a verdict.
     pub constants_that_matter: usize,
     /// Cells of all experiments.
     pub cells: usize,
-    /// Cells whose verdict some end of some constant changes.
+    /// Cells whose verdict changes at an end of a constant.
     pub cells_that_change: usize,
 }
 
-/// One experiment with one constant at one end of its range.
+/// An experiment with one constant at one end of its range.
 struct Variant {
-    /// Which constant.
+    /// Index of the constant.
     constant: usize,
-    /// Which end.
+    /// Index of the end.
     end: usize,
-    /// Which experiment.
+    /// Index of the experiment.
     base: usize,
 }
 
-/// Every verdict again with each constant at each end of its range. `announce` is told of simulated seconds to come.
-/// Scenarios that cannot be read with such a value are a [`Problem`].
+/// Repeats every verdict with each constant at each end of its range. `announce` receives the simulated seconds before they
+/// are run.
+///
+/// # Errors
+/// A [`ScenarioError`] if a scenario cannot be loaded with such a value; else the error of the backend.
 pub fn sensitivity(
     runner: &Runner<'_>,
     origins: &[Origin],
     seeds: Option<u64>,
     announce: &dyn Fn(f64),
-) -> Result<Result<SensitivityReport, WorldError>, Problem> {
+) -> Result<Result<SensitivityReport, BackendError>, ScenarioError> {
     let load = |origin: &Origin, constants: &[(String, String)]| Experiment::load(origin, constants, runner.registry);
     let mut experiments = origins.iter().map(|o| load(o, &[])).collect::<Result<Vec<_>, _>>()?;
     let mut constants: Vec<ConstantReport> = Vec::new();
@@ -136,7 +142,8 @@ pub fn sensitivity(
     let (written, varied) = experiments.split_at(origins.len());
     let on = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
     let reports = verdicts(runner, written, on, announce).and_then(|bases| {
-        let changed = on_the_same_seeds(runner, &bases, &variants, varied, announce)?;
+        let seeds: Vec<u64> = variants.iter().map(|variant| bases[variant.base].runs_per_case()).collect();
+        let changed = reports_on_seeds(runner, varied, &seeds, announce)?;
         Ok((bases, changed))
     });
     let (bases, changed) = match reports {
@@ -152,7 +159,7 @@ pub fn sensitivity(
             if before.verdict != after.verdict {
                 touched[variant.base][index] = true;
                 end.changed += 1;
-                end.changes.push(flip(&base.id, before, after));
+                end.changes.push(verdict_change(&base.id, before, after));
             }
         }
     }
@@ -165,23 +172,8 @@ pub fn sensitivity(
     Ok(Ok(SensitivityReport { constants, summary }))
 }
 
-/// Each variant on exactly the seeds that its base was judged on.
-fn on_the_same_seeds(
-    runner: &Runner<'_>,
-    bases: &[ExperimentReport],
-    variants: &[Variant],
-    experiments: &[Experiment],
-    announce: &dyn Fn(f64),
-) -> Result<Vec<ExperimentReport>, WorldError> {
-    let runs = |index: usize| bases[variants[index].base].made();
-    let all = (0..experiments.len()).flat_map(|index| jobs(experiments, index, 1..=runs(index))).collect();
-    let mut measured: Vec<Measured> = experiments.iter().map(Measured::none).collect();
-    run_jobs(runner, experiments, all, &mut measured, announce)?;
-    Ok(experiments.iter().zip(&measured).map(|(e, m)| e.report(m, runner.world.name())).collect())
-}
-
-fn flip(experiment: &str, before: &Cell, after: &Cell) -> Flip {
-    Flip {
+fn verdict_change(experiment: &str, before: &Cell, after: &Cell) -> VerdictChange {
+    VerdictChange {
         experiment: experiment.to_owned(),
         metric: before.metric.clone(),
         case: before.case.clone(),

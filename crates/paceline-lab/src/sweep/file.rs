@@ -1,7 +1,7 @@
-//! What may stand in a sweep file, `NAME.sweep.toml`.
+//! The format of a sweep file, `NAME.sweep.toml`.
 
-use crate::label::Label;
-use crate::scenario::{Anything, Placed};
+use paceline_records::Label;
+use paceline_scenario::{AnyValue, Origin, ScenarioError, Spanned};
 use paceline_units::Time;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -11,55 +11,55 @@ use std::collections::BTreeMap;
 pub(super) struct SweepFile {
     /// Its id, such as `mmsys16/fig8`.
     pub id: String,
-    /// A line on it.
+    /// Its title.
     pub title: String,
     /// The document, section or figure that it follows.
     #[serde(default)]
     pub source: String,
     /// Seeds per point; 1 if absent.
-    pub repeats: Option<Placed<u64>>,
-    /// Controllers of every media flow, the outermost axis; as the scenarios say if absent.
-    pub controllers: Option<Placed<Vec<String>>>,
-    /// The keys and the values that each takes.
+    pub repeats: Option<Spanned<u64>>,
+    /// Controllers of every media flow, the first axis; those of the scenarios if absent.
+    pub controllers: Option<Spanned<Vec<String>>>,
+    /// The keys and their values.
     #[serde(default)]
     pub axis: Vec<AxisTable>,
-    /// What is measured at each point.
+    /// The measures at each point.
     #[serde(default)]
     pub measure: Vec<MeasureTable>,
-    /// One more column: the sum of the measures.
+    /// Adds a column with the sum of the measures.
     pub sum: Option<SumTable>,
-    /// The point that was published as the best; none if absent.
-    pub published: Option<Placed<BTreeMap<String, f64>>>,
-    /// The best points once more, on more seeds; not if absent.
-    pub refine: Option<Placed<RefineTable>>,
+    /// The published best point.
+    pub published: Option<Spanned<BTreeMap<String, f64>>>,
+    /// Repeats the best points on more seeds.
+    pub refine: Option<Spanned<RefineTable>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AxisTable {
     /// A key as of `--set`, or `controller` ...
-    pub key: Option<Placed<String>>,
-    /// ... or several that move together: each value is then a list, a value for each key.
-    pub keys: Option<Placed<Vec<String>>>,
+    pub key: Option<Spanned<String>>,
+    /// ... or several that change together: each value is then a list with a value for each key.
+    pub keys: Option<Spanned<Vec<String>>>,
     /// Each value ...
-    pub values: Option<Placed<Vec<Anything>>>,
+    pub values: Option<Spanned<Vec<AnyValue>>>,
     /// ... or a grid of equal ratios ...
-    pub log: Option<Placed<StepsTable>>,
+    pub log: Option<Spanned<StepsTable>>,
     /// ... or of equal differences ...
-    pub linear: Option<Placed<StepsTable>>,
-    /// ... or draws whose logarithm is uniform ...
-    pub samples: Option<Placed<SamplesTable>>,
-    /// ... or, without `key`, constants that leave their base one at a time.
-    pub one_at_a_time: Option<Placed<Vec<ConstantTable>>>,
+    pub linear: Option<Spanned<StepsTable>>,
+    /// ... or draws with a uniform logarithm ...
+    pub samples: Option<Spanned<SamplesTable>>,
+    /// ... or, without `key`, constants that are varied one at a time.
+    pub one_at_a_time: Option<Spanned<Vec<ConstantTable>>>,
 }
 
-/// A constant, and how far it goes to either side.
+/// A constant with its base, low and high value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConstantTable {
     /// A key as of `--set`.
     pub key: String,
-    /// Its value while others leave theirs.
+    /// Its value while others are varied.
     pub base: f64,
     /// The lower value; half of the base if absent.
     pub low: Option<f64>,
@@ -74,20 +74,20 @@ pub(super) struct StepsTable {
     pub from: f64,
     /// The last.
     pub to: f64,
-    /// How many, both ends included.
+    /// Number of values, with both ends.
     pub steps: u64,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SamplesTable {
-    /// The least value: of the key, or of each key.
+    /// The least value of all keys, or of each.
     pub from: Numbers,
     /// The largest.
     pub to: Numbers,
-    /// How many draws.
+    /// Number of draws.
     pub count: u64,
-    /// What they are drawn from; 1 if absent.
+    /// Seed of the draws; 1 if absent.
     pub seed: Option<u64>,
 }
 
@@ -105,39 +105,43 @@ pub(super) struct MeasureTable {
     /// Its name in results.
     pub name: String,
     /// Scenario id or file.
-    pub scenario: Placed<String>,
+    pub scenario: Spanned<String>,
     /// Case of the scenario.
-    pub case: Option<Placed<Label>>,
+    pub case: Option<Spanned<Label>>,
     /// Values set at every point, by the keys of `--set`.
     #[serde(default)]
-    pub set: BTreeMap<String, Anything>,
+    pub set: BTreeMap<String, AnyValue>,
     /// Metric id.
-    pub metric: Placed<String>,
-    /// The flow it is taken of.
-    pub flow: Option<Placed<String>>,
-    /// The span it is taken over, [from, to].
-    pub window: Option<Placed<(Time, Time)>>,
-    /// What was published, in the metric's unit.
+    pub metric: Spanned<String>,
+    /// Flow, for a metric of a flow.
+    pub flow: Option<Spanned<String>>,
+    /// Time window, [from, to].
+    pub window: Option<Spanned<(Time, Time)>>,
+    /// The published value, in the metric's unit.
     pub published: Option<f64>,
-    /// What is 0 and what is 1 of a normalised sum; the least and the largest of the sweep if absent.
-    pub range: Option<Placed<(f64, f64)>>,
+    /// The values that become 0 and 1 in a normalised sum; the least and the largest of the sweep if absent.
+    pub range: Option<Spanned<(f64, f64)>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SumTable {
-    /// Each measure goes from 0 to 1 over the grid before it is added.
+    /// Whether each measure is scaled to 0 to 1 before it is added.
     pub normalised: bool,
-    /// Two keys: the claim that the sum's mean is larger where the first exceeds the second than where it is less; no
-    /// claim if absent.
-    pub larger_where: Option<Placed<(String, String)>>,
+    /// Two keys: the claim that the mean of the sums is larger where the first exceeds the second than where it is less.
+    pub larger_where: Option<Spanned<(String, String)>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RefineTable {
-    /// How many points, those with the largest sums; 0: not at all.
+    /// Number of points with the largest sums; 0 for none.
     pub best: u64,
-    /// On how many seeds each.
+    /// Seeds of each.
     pub repeats: u64,
+}
+
+/// Returns a problem at a place in the file.
+pub(super) fn problem_at<T>(origin: &Origin, place: &Spanned<T>, message: &str) -> ScenarioError {
+    ScenarioError::at(&origin.name, &origin.text, place.span(), message)
 }

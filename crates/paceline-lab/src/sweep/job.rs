@@ -1,45 +1,47 @@
-//! A job, what it is known by, and what it came to.
+//! A job, its address, and its result.
 
 use super::{Sweep, VERSION};
-use crate::plan::Plan;
+use paceline_netsim::plan::Plan;
+use paceline_scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
+use std::ops::Range;
 
 /// One run of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its number, from 0: points in their order, of each its subjects, of each its seeds.
+    /// Its number, from 0, in the order of points, subjects, seeds.
     pub number: u64,
-    /// Which point.
+    /// Index of the point.
     pub point: u64,
-    /// Which of a point's scenarios.
+    /// Index of the subject.
     pub subject: usize,
     /// Its seed.
     pub seed: u64,
 }
 
-/// What a job came to: a line of a part, a row of the table.
+/// The result of a job: a line of a part, a row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobRow {
     /// Its number.
     pub job: u64,
-    /// Hash, 16 hexadecimal digits, of all that its values hang on but code: the plan with nothing left open, seed, world,
-    /// version. Where code is the same, jobs of any sweeps with the same address come to the same.
+    /// Hash of its inputs, 16 hexadecimal digits: the resolved scenario, seed, world, version. With the same code, jobs of any
+    /// sweeps with the same address have the same result.
     pub address: String,
-    /// Hash over every decision of links and endpoints, as of a run.
+    /// Hash over every decision of links and endpoints.
     pub trace_hash: String,
-    /// The measures of its subject, in their order; none where the run has no value.
+    /// The measures of its subject, in order; `None` if the run has no value.
     pub values: Vec<Option<f64>>,
 }
 
 impl Sweep {
-    /// How many jobs there are.
+    /// Returns the number of jobs.
     pub fn jobs(&self) -> u64 {
         self.points() * self.subjects.len() as u64 * self.repeats
     }
 
-    /// The job of a number below [`Sweep::jobs`].
+    /// Returns the job of a number below [`Sweep::jobs`].
     pub fn job(&self, number: u64) -> Job {
         let (rest, seed) = (number / self.repeats, number % self.repeats + 1);
         let subjects = self.subjects.len() as u64;
@@ -47,13 +49,14 @@ impl Sweep {
     }
 }
 
-/// The address of a run of this plan.
-pub(super) fn address(plan: &Plan, world: &str, seed: u64) -> String {
+/// Returns the address of a run of this scenario.
+pub(super) fn address(scenario: &Scenario, world: &str, seed: u64) -> String {
     let mut hash = Hash(blake3::Hasher::new_derive_key("paceline 2026 job of a sweep"));
-    let Plan { duration, hops, forward_hops, bottleneck, flows, measure, references, .. } = plan;
-    // What a plan is called does not matter, and who made it no longer does.
-    let decides = (duration, hops, forward_hops, bottleneck, flows, measure, references);
-    write!(hash, "{VERSION}\n{world}\n{seed}\n{decides:?}").expect("a hash takes everything");
+    let Scenario { plan: Plan { duration, hops, forward_hops, bottleneck, flows, .. }, measure, references, .. } =
+        scenario;
+    // Ids, titles and sources do not matter.
+    let inputs = (duration, hops, forward_hops, bottleneck, flows, measure, references);
+    write!(hash, "{VERSION}\n{world}\n{seed}\n{inputs:?}").expect("a hash accepts any text");
     hash.0.finalize().to_hex()[..16].to_owned()
 }
 
@@ -64,4 +67,10 @@ impl Write for Hash {
         self.0.update(text.as_bytes());
         Ok(())
     }
+}
+
+/// Divides a range into ranges of at most this size.
+pub(super) fn in_batches(jobs: Range<u64>, size: u64) -> impl Iterator<Item = Range<u64>> {
+    let Range { start, end } = jobs;
+    (start..end).step_by(size as usize).map(move |from| from..(from + size).min(end))
 }

@@ -1,12 +1,12 @@
-//! TCP of the kernel: the other traffic of the test track. A program that sends and one that reads, each in a thread that
-//! is in the namespace of its end.
+//! TCP flows of the test track, over the TCP of the kernel: a sending and a receiving program, each in a thread in the
+//! namespace of its end.
 //!
-//! They keep to the plan where the kernel lets them: congestion control, data in a segment, the receiver's window, and the
-//! workload with the very draws of the simulator. How the kernel recovers, times out and acknowledges is its own affair:
-//! [`TcpConfig::profile`](paceline_flow::tcp::TcpConfig::profile) says how the simulator does, and is ignored here.
+//! The programs follow the plan in congestion control, segment size, receive window, and workload, with the random draws of
+//! the simulator. Loss recovery, timeouts and acknowledgements are those of the kernel;
+//! [`TcpConfig::profile`](paceline_flow::tcp::TcpConfig::profile) applies to the simulator only.
 //!
-//! A program that is held up while it reads holds up ACKs: the kernel answers what came meanwhile with one. So both are
-//! punctual, like the link.
+//! A late reader delays ACKs, because the kernel then acknowledges several segments at once. Both programs therefore run
+//! with real-time priority, like the link.
 
 mod kernel;
 mod options;
@@ -20,13 +20,13 @@ pub use kernel::{kernel_name, missing, prepare};
 pub use receiver::{listen, receive};
 
 use crate::clock::Monotonic;
-use crate::wait::{Rank, be_punctual};
+use crate::timing::{Role, enter_realtime};
 use nix::errno::Errno;
 use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
 use paceline_flow::tcp::TcpSenderEvent;
-use paceline_lab::plan::TcpPlan;
-use paceline_lab::rows::{HalfName, Row};
+use paceline_netsim::plan::TcpPlan;
+use paceline_records::{EventRecord, HalfName};
 use paceline_units::{FlowId, RandomStream, Time, TimeDelta};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -34,55 +34,55 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// What both programs of a flow know.
+/// The common state of both programs of a flow.
 #[derive(Clone, Copy, Debug)]
-pub struct Program<'a> {
-    /// Which flow.
+pub struct TcpProgram<'a> {
+    /// The flow.
     pub flow: FlowId,
-    /// What it is.
+    /// Parameters of the flow.
     pub tcp: &'a TcpPlan,
-    /// When both programs close what is open, and end.
+    /// When both programs close their connections and end.
     pub stop: Time,
-    /// Makes them end before that, as soon as it is set.
+    /// Ends both programs early when set.
     pub cancelled: &'a AtomicBool,
-    /// What time it is.
+    /// Clock of the run.
     pub clock: Monotonic,
-    /// Where rows go.
-    pub rows: &'a mpsc::Sender<Row>,
+    /// Receives events.
+    pub events: &'a mpsc::Sender<EventRecord>,
 }
 
-/// Sends, from the address `from` to the listener at `to`, what the plan says, from `start` to the flow's stop. `random`
-/// is the flow's workload stream. Rows are the [signals](paceline_flow::tcp::TcpSender::SIGNALS) of the simulated sender,
-/// looked up in the kernel every 20 ms and told when they change; there is no `W_max`, which the kernel keeps to itself.
+/// Sends the workload of the plan from address `from` to the listener at `to`, from `start` to the flow's stop. `random` is
+/// the flow's workload stream. Emits the [signals](paceline_flow::tcp::TcpSender::SIGNALS) of the simulated sender when they
+/// change, sampled every 20 ms, without `W_max`, which the kernel does not provide.
 ///
 /// # Errors
-/// The listener is gone or refuses, or the kernel lacks the congestion control.
+/// The connection is refused, or the kernel lacks the congestion control.
 pub fn send(
-    program: &Program<'_>,
+    program: &TcpProgram<'_>,
     from: Ipv4Addr,
     to: SocketAddrV4,
     start: Time,
     random: RandomStream,
 ) -> io::Result<()> {
-    be_punctual(Rank::End);
-    let mut tell = |at, event| {
+    enter_realtime(Role::Endpoint);
+    let mut emit = |at, event| {
         if let TcpSenderEvent::Signal(signal, value) = event {
-            program.tell(Row::Signal { at, flow: program.flow, half: HalfName::Send, signal, value });
+            program.emit(EventRecord::Signal { at, flow: program.flow, half: HalfName::Send, signal, value });
         }
     };
-    sender::Sender::new(program, from, to, random, &mut tell).run(start)
+    sender::Sender::new(program, from, to, random, &mut emit).run(start)
 }
 
-/// A program looks this often whether it is cancelled.
-const LOOK: TimeDelta = TimeDelta::from_millis(20);
+/// Interval of checks for cancellation.
+const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 
-impl Program<'_> {
-    /// Whether it is to end.
+impl TcpProgram<'_> {
+    /// Whether the program has to end.
     fn is_over(&self) -> bool {
         self.clock.now() >= self.stop || self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Waits until one of these is ready, but no longer than to `until` or the program's end; true: one is ready.
+    /// Waits until a descriptor is ready, at most to `until` or the program's end. Returns whether one is ready.
     fn ready(&self, descriptors: &mut [PollFd<'_>], until: Time) -> io::Result<bool> {
         let until = until.min(self.stop);
         loop {
@@ -90,7 +90,7 @@ impl Program<'_> {
             if !left.is_positive() || self.is_over() {
                 return Ok(false);
             }
-            let slice = Duration::from_nanos(left.min(LOOK).as_nanos() as u64);
+            let slice = Duration::from_nanos(left.min(POLL_INTERVAL).as_nanos() as u64);
             match ppoll(descriptors, Some(TimeSpec::from_duration(slice)), None) {
                 Ok(0) | Err(Errno::EINTR) => {}
                 Ok(_) => return Ok(true),
@@ -99,8 +99,8 @@ impl Program<'_> {
         }
     }
 
-    /// Nobody may listen any more: then the world is about to end, and says why.
-    fn tell(&self, row: Row) {
-        let _ = self.rows.send(row);
+    /// Emits an event. After a failed run the receiver is gone.
+    fn emit(&self, event: EventRecord) {
+        let _ = self.events.send(event);
     }
 }

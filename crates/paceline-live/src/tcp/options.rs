@@ -1,12 +1,11 @@
-//! Two options of TCP sockets that no library at hand has. The macro of `nix` checks size and type of what it passes on.
+//! Two TCP socket options that `nix` does not define. Its macros check size and type of the values.
 
 use nix::sys::socket::{GetSockOpt, SetSockOpt};
 use nix::{getsockopt_impl, libc, setsockopt_impl, sockopt_impl};
 use std::io;
 use std::os::fd::AsFd;
 
-/// The beginning of `struct tcp_info` (`linux/tcp.h`), which grows only at its end: the kernel fills as much as is asked
-/// for.
+/// The first fields of `struct tcp_info` (`linux/tcp.h`). The kernel appends new fields only, and fills the requested size.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Info {
@@ -21,7 +20,7 @@ pub struct Info {
     flags: u8,
     timeout: u32,
     ack_timeout: u32,
-    /// Bytes of data in a full segment.
+    /// Data of a full segment, bytes.
     pub segment: u32,
     peer_segment: u32,
     unacknowledged: u32,
@@ -35,7 +34,7 @@ pub struct Info {
     last_ack_received: u32,
     path_mtu: u32,
     receive_threshold: u32,
-    /// Smoothed round-trip time, us; 0: not measured.
+    /// Smoothed round-trip time, µs; 0 before the first sample.
     pub round_trip: u32,
     round_trip_variance: u32,
     /// Slow-start threshold, segments.
@@ -45,13 +44,13 @@ pub struct Info {
 }
 
 impl Info {
-    /// Of a socket, now.
+    /// Returns the current state of a socket.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         Ok(TcpInfo.get(socket)?)
     }
 }
 
-/// Sets the largest window that a connection offers, or the connections of a listener, bytes.
+/// Sets the maximum advertised window of a connection, or of the connections of a listener, bytes.
 pub fn clamp_window(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
     Ok(TcpWindowClamp.set(socket, &bytes)?)
 }

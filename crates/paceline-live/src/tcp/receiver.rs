@@ -1,11 +1,11 @@
-//! The reading end: takes one connection after the other, and what comes on it.
+//! The receiving program: accepts one connection after the other and reads its data.
 
-use super::Program;
+use super::TcpProgram;
 use super::options::clamp_window;
-use crate::wait::{Rank, be_punctual};
+use crate::timing::{Role, enter_realtime};
 use nix::poll::{PollFd, PollFlags};
 use paceline_flow::tcp::TcpConfig;
-use paceline_lab::rows::Row;
+use paceline_records::EventRecord;
 use paceline_units::{DataSize, Time};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, ErrorKind, Read};
@@ -13,17 +13,17 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Connections that may wait to be taken.
+/// Maximum number of connections that wait for acceptance.
 const BACKLOG: i32 = 16;
 
-/// Most bytes that one read takes.
+/// Maximum size of one read, bytes.
 const READ_MAX: usize = 1 << 18;
 
-/// A listener for a flow of this kind, at an address of the calling thread's namespace; port 0: any. To be there before
-/// the flow begins.
+/// Creates a listener for a flow at an address of the calling thread's namespace, before the flow starts. Port 0 selects a
+/// free port.
 ///
 /// # Errors
-/// The address is not there, or the port is taken.
+/// The address does not exist, or the port is in use.
 pub fn listen(at: SocketAddrV4, config: &TcpConfig) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
@@ -34,13 +34,13 @@ pub fn listen(at: SocketAddrV4, config: &TcpConfig) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Reads what connections from the address `from` bring, until the flow's stop. A connection ends the one before it, as in
-/// the simulator, and nobody else gets one.
+/// Reads the data of connections from address `from` until the flow's stop. A new connection ends the previous one, as in the
+/// simulator. Connections from other addresses are reset.
 ///
 /// # Errors
-/// The listener breaks.
-pub fn receive(program: &Program<'_>, listener: &TcpListener, from: Ipv4Addr) -> io::Result<()> {
-    be_punctual(Rank::End);
+/// The listener failed.
+pub fn receive(program: &TcpProgram<'_>, listener: &TcpListener, from: Ipv4Addr) -> io::Result<()> {
+    enter_realtime(Role::Endpoint);
     let mut open: Option<TcpStream> = None;
     let mut buffer = vec![0; READ_MAX];
     loop {
@@ -49,57 +49,57 @@ pub fn receive(program: &Program<'_>, listener: &TcpListener, from: Ipv4Addr) ->
         if !program.ready(&mut descriptors, Time::MAX)? {
             break;
         }
-        let came = descriptors[0].any() == Some(true);
-        // What the old one brought comes first. Its end is answered with ours; whether that is the end of the data or the
-        // sender gave it up is the sender's affair.
+        let has_connection = descriptors[0].any() == Some(true);
+        // Read the data of the old connection first. Dropping a stream at its end closes our side.
         open = open.filter(|stream| read(program, stream, &mut buffer));
-        if came && let Some(stream) = accept(listener, from)? {
-            open.replace(stream).as_ref().map_or(Ok(()), give_up)?;
+        if has_connection && let Some(stream) = accept(listener, from)? {
+            open.replace(stream).as_ref().map_or(Ok(()), reset_on_close)?;
         }
     }
-    open.as_ref().map_or(Ok(()), give_up)
+    open.as_ref().map_or(Ok(()), reset_on_close)
 }
 
-/// Reads once; false: nothing more will come.
-fn read(program: &Program<'_>, mut stream: &TcpStream, buffer: &mut [u8]) -> bool {
+/// Reads once. Returns false at the end of the connection.
+fn read(program: &TcpProgram<'_>, mut stream: &TcpStream, buffer: &mut [u8]) -> bool {
     match stream.read(buffer) {
         Ok(0) => false,
         Ok(len) => {
-            // The kernel (since 6.9) sets the limit anew when it learns how large segments are.
+            // Since Linux 6.9 the kernel resets the limit when it learns the segment size.
             let _ = limit_window(stream, &program.tcp.config);
             let size = DataSize::from_bytes(len as u64);
-            program.tell(Row::Read { at: program.clock.now(), flow: program.flow, size });
+            program.emit(EventRecord::Read { at: program.clock.now(), flow: program.flow, size });
             true
         }
         Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
     }
 }
 
-/// Sets the most that a connection, or those of a listener, may offer.
+/// Limits the advertised window of a connection, or of the connections of a listener.
 fn limit_window(socket: &impl AsFd, config: &TcpConfig) -> io::Result<()> {
     config
         .receive_window
         .map_or(Ok(()), |window| clamp_window(socket, i32::try_from(window.as_bytes()).unwrap_or(i32::MAX)))
 }
 
-/// The connection that waits, unless it is a stranger's or is gone already.
+/// Accepts the waiting connection; `None` if it is from another address or no longer exists.
 fn accept(listener: &TcpListener, from: Ipv4Addr) -> io::Result<Option<TcpStream>> {
     let (stream, peer) = match listener.accept() {
         Ok(accepted) => accepted,
-        // The connection is gone before it was taken.
-        Err(error) if error.kind() == ErrorKind::ConnectionAborted => return Ok(None),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) => {
+            use ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+            let is_transient = matches!(error.kind(), ConnectionAborted | WouldBlock | Interrupted);
+            return if is_transient { Ok(None) } else { Err(error) };
+        }
     };
     stream.set_nonblocking(true)?;
     if peer.ip() != IpAddr::V4(from) {
-        give_up(&stream)?;
+        reset_on_close(&stream)?;
         return Ok(None);
     }
     Ok(Some(stream))
 }
 
-/// Makes the close that follows a reset: nothing is sent again, and nothing waits.
-fn give_up(stream: &TcpStream) -> io::Result<()> {
+/// Makes the following close a reset, without retransmissions.
+fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_linger(Some(Duration::ZERO))
 }

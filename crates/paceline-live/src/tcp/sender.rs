@@ -1,11 +1,11 @@
-//! The sending end: one connection for each period and each transfer of the workload.
+//! The sending program: one connection for each period and each transfer of the workload.
 
 use super::options::Info;
-use super::signals::Signals;
-use super::{Program, kernel_name};
+use super::signals::KernelSignals;
+use super::{TcpProgram, kernel_name};
 use nix::libc::MSG_NOSIGNAL;
 use nix::poll::{PollFd, PollFlags};
-use paceline_flow::tcp::{TcpSenderEvent, Workload, pause, transfer_size};
+use paceline_flow::tcp::{TcpSenderEvent, Workload, draw_pause, draw_transfer_size};
 use paceline_units::{DataSize, RandomStream, Time, TimeDelta};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, ErrorKind, Read};
@@ -13,57 +13,57 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// How often the kernel is asked how a connection is.
+/// Interval of samples of a connection's state.
 const SAMPLE: TimeDelta = TimeDelta::from_millis(20);
 
-/// The TCP timestamp option. The kernel counts it as part of a segment, the plan does not.
+/// Size of the TCP timestamp option. The kernel includes it in the segment size, the plan does not.
 const TIMESTAMP: u64 = 12;
 
-/// Data for so long at the present rate is handed to the socket at a time, and no more than twice that waits there. The
-/// more there is, the longer a period goes on after its end; the less, the more a thread that is woken late costs.
+/// Duration at the current rate of the data that one write passes to the socket; at most twice this waits there. A larger
+/// value extends a period beyond its end; a smaller value makes late wake-ups more costly.
 const AHEAD_US: u64 = 20_000;
 
-/// Fewest segments, and most bytes, that are handed over at a time.
+/// Minimum number of segments and maximum number of bytes per write.
 const SEGMENTS_MIN: u64 = 4;
 const BYTES_MAX: u64 = 1 << 16;
 
-/// What is sent.
+/// The data to send.
 static DATA: [u8; BYTES_MAX as usize] = [0; BYTES_MAX as usize];
 
-/// What one connection is for.
+/// The transfer of one connection.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     began: Time,
-    /// Bytes of data; `u64::MAX`: endless.
+    /// Data, bytes; `u64::MAX` for no limit.
     bytes: u64,
-    /// No new data from then on.
+    /// No new data from then on; [`Time::MAX`] for no limit.
     end: Time,
-    /// What is not home by then is given up.
-    give_up: Time,
+    /// The connection is reset at this time; [`Time::MAX`] for never.
+    reset_at: Time,
 }
 
 /// The sending program of a flow.
 pub(super) struct Sender<'a> {
-    program: &'a Program<'a>,
+    program: &'a TcpProgram<'a>,
     from: Ipv4Addr,
     to: SocketAddrV4,
     random: RandomStream,
-    signals: Signals,
-    tell: &'a mut dyn FnMut(Time, TcpSenderEvent),
+    signals: KernelSignals,
+    emit: &'a mut dyn FnMut(Time, TcpSenderEvent),
 }
 
 impl<'a> Sender<'a> {
     pub fn new(
-        program: &'a Program<'a>,
+        program: &'a TcpProgram<'a>,
         from: Ipv4Addr,
         to: SocketAddrV4,
         random: RandomStream,
-        tell: &'a mut dyn FnMut(Time, TcpSenderEvent),
+        emit: &'a mut dyn FnMut(Time, TcpSenderEvent),
     ) -> Self {
-        Self { program, from, to, random, signals: Signals::default(), tell }
+        Self { program, from, to, random, signals: KernelSignals::default(), emit }
     }
 
-    /// Serves the workload from `start` to the program's end.
+    /// Runs the workload from `start` to the program's end.
     pub fn run(mut self, start: Time) -> io::Result<()> {
         let mut begin = start;
         loop {
@@ -74,11 +74,11 @@ impl<'a> Sender<'a> {
             let transfer = self.transfer(begin);
             let done = self.serve(&transfer)?;
             begin = match (self.program.tcp.workload, done) {
-                (Workload::OnOff { .. }, _) => transfer.give_up,
+                (Workload::OnOff { .. }, _) => transfer.reset_at,
                 (Workload::Short { pause: mean, .. }, Some(done)) => {
                     let size = DataSize::from_bytes(transfer.bytes);
-                    (self.tell)(done, TcpSenderEvent::TransferDone { size, took: done - transfer.began });
-                    done + pause(&mut self.random, mean)
+                    (self.emit)(done, TcpSenderEvent::TransferDone { size, took: done - transfer.began });
+                    done + draw_pause(&mut self.random, mean)
                 }
                 (Workload::Bulk | Workload::Short { .. }, _) => Time::MAX,
             };
@@ -86,31 +86,31 @@ impl<'a> Sender<'a> {
     }
 
     fn transfer(&mut self, began: Time) -> Transfer {
-        let endless = Transfer { began, bytes: u64::MAX, end: Time::MAX, give_up: Time::MAX };
+        let endless = Transfer { began, bytes: u64::MAX, end: Time::MAX, reset_at: Time::MAX };
         match self.program.tcp.workload {
             Workload::Bulk => endless,
-            Workload::OnOff { on, off } => Transfer { end: began + on, give_up: began + on + off, ..endless },
+            Workload::OnOff { on, off } => Transfer { end: began + on, reset_at: began + on + off, ..endless },
             Workload::Short { size, .. } => {
-                Transfer { bytes: transfer_size(&mut self.random, size).as_bytes(), ..endless }
+                Transfer { bytes: draw_transfer_size(&mut self.random, size).as_bytes(), ..endless }
             }
         }
     }
 
-    /// Answers when the last byte was known to have arrived; `None`: it was given up.
+    /// Runs one transfer. Returns when the arrival of the last byte was known; `None` if the connection was reset.
     fn serve(&mut self, transfer: &Transfer) -> io::Result<Option<Time>> {
         let socket = self.open()?;
         let done = match self.drive(&socket, transfer) {
-            // The other program ends at the same time, and may be the first.
+            // The other program ends at the same time and may close the connection first.
             Err(_) if self.program.is_over() => None,
             done => done?,
         };
         if done.is_none() {
-            socket.set_linger(Some(Duration::ZERO))?; // the close that follows is a reset: nothing is sent again
+            socket.set_linger(Some(Duration::ZERO))?; // makes the following close a reset, without retransmissions
         }
         Ok(done)
     }
 
-    /// A socket on its way to be connected.
+    /// Creates a socket and starts to connect it.
     pub fn open(&self) -> io::Result<Socket> {
         let config = &self.program.tcp.config;
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
@@ -128,11 +128,11 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Connects, hands over data while there is some, says that there is no more, and waits for the receiver to say so, too:
-    /// then all has arrived.
+    /// Connects, writes the data, shuts down the sending direction, and waits until the receiver closes the connection: then all
+    /// data has arrived.
     fn drive(&mut self, socket: &Socket, transfer: &Transfer) -> io::Result<Option<Time>> {
         let wait = |wanted, until: Time| {
-            self.program.ready(&mut [PollFd::new(socket.as_fd(), wanted)], until.min(transfer.give_up))
+            self.program.ready(&mut [PollFd::new(socket.as_fd(), wanted)], until.min(transfer.reset_at))
         };
         if !wait(PollFlags::POLLOUT, Time::MAX)? {
             return Ok(None);
@@ -145,11 +145,11 @@ impl<'a> Sender<'a> {
         let (mut portion, mut sample) = (0, self.program.clock.now());
         loop {
             let now = self.program.clock.now();
-            if now >= transfer.give_up || self.program.is_over() {
+            if now >= transfer.reset_at || self.program.is_over() {
                 return Ok(None);
             }
             if now >= sample {
-                portion = self.look(socket, now)?;
+                portion = self.sample(socket, now)?;
                 sample = now + SAMPLE;
             }
             if !ended && (left == 0 || now >= transfer.end) {
@@ -171,18 +171,18 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Tells how the connection is, and answers how much to hand over at a time.
-    fn look(&mut self, socket: &Socket, now: Time) -> io::Result<u64> {
+    /// Emits the state of the connection. Returns the size of writes.
+    fn sample(&mut self, socket: &Socket, now: Time) -> io::Result<u64> {
         let info = Info::of(socket)?;
-        self.signals.look(now, &info, self.tell);
+        self.signals.update(now, &info, self.emit);
         let portion = portion(&info, self.program.tcp.config.receive_window);
-        // A socket is ready when less than half of this waits in it.
+        // A socket is writable when less than half of this waits in it.
         socket.set_tcp_notsent_lowat(2 * portion as u32)?;
         Ok(portion)
     }
 }
 
-/// Bytes to hand over at a time, of what the window and the receiver allow: whole segments, if they are not huge.
+/// Returns the size of writes, bytes, for the current congestion and receive window: whole segments unless segments are huge.
 fn portion(info: &Info, receive_window: Option<DataSize>) -> u64 {
     let segment = u64::from(info.segment).max(1);
     let allowed = receive_window.map_or(u64::MAX, DataSize::as_bytes);
@@ -191,7 +191,7 @@ fn portion(info: &Info, receive_window: Option<DataSize>) -> u64 {
     (ahead.clamp(SEGMENTS_MIN, (BYTES_MAX / segment).max(SEGMENTS_MIN)) * segment).min(BYTES_MAX)
 }
 
-/// `None`: not now.
+/// Converts errors that require a retry to `None`.
 fn retry(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
@@ -204,17 +204,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_portion_is_twenty_milliseconds_in_whole_segments() {
+    fn write_size_is_twenty_milliseconds_in_whole_segments() {
         let mut info = Info::default();
         (info.segment, info.window) = (1448, 50);
-        assert_eq!(portion(&info, None), 45 * 1448, "no round-trip time yet: the most, less than 65536 bytes");
+        assert_eq!(portion(&info, None), 45 * 1448, "no round-trip time yet: the maximum below 65536 bytes");
         info.round_trip = 100_000;
         assert_eq!(portion(&info, None), 10 * 1448, "50 segments in 100 ms are 10 in 20 ms");
-        assert_eq!(portion(&info, Some(DataSize::from_bytes(36_200))), 5 * 1448, "the receiver allows 25 of them");
+        assert_eq!(portion(&info, Some(DataSize::from_bytes(36_200))), 5 * 1448, "the receiver allows 25 segments");
         info.round_trip = 20_000;
         assert_eq!(portion(&info, None), 45 * 1448);
         info.window = 2;
-        assert_eq!(portion(&info, None), 4 * 1448, "the fewest");
+        assert_eq!(portion(&info, None), 4 * 1448, "the minimum");
         info.segment = 60_000;
         assert_eq!(portion(&info, None), 65_536);
     }

@@ -1,12 +1,12 @@
-//! What the tests of the track share.
+//! Shared helpers of the tests on the test track.
 
-/// Whether this machine has a track; says so if not, and fails where `PACELINE_REQUIRE` names it.
+/// Whether the test track is available. If not, prints why, and fails if `PACELINE_REQUIRE` contains `track`.
 pub fn track() -> bool {
     let missing = paceline_live::Testbed::missing();
     if let Some(missing) = &missing {
         let required =
             std::env::var("PACELINE_REQUIRE").is_ok_and(|all| all.split([',', ' ']).any(|one| one == "track"));
-        assert!(!required, "there is no track, and PACELINE_REQUIRE asks for it: {missing}");
+        assert!(!required, "PACELINE_REQUIRE contains track, which is not available: {missing}");
         eprintln!("SKIPPED: {missing}");
     }
     missing.is_none()

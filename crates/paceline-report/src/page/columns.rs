@@ -1,8 +1,8 @@
-//! Numbers as a page carries them: columns, one after the other, deflated, as base64.
+//! Encodes columns of numbers for the page: concatenated, compressed with zlib, as base64.
 //!
-//! Times become multiples of [`TIME_QUANTUM_S`](super::TIME_QUANTUM_S), and each the zigzag varint of its difference
-//! from the one before. Values become 32-bit floats, all first bytes of a column before all second bytes and so on: equal
-//! bytes come together, and the column deflates to half.
+//! Times are stored as multiples of [`TIME_QUANTUM_S`](super::TIME_QUANTUM_S): zigzag varints of their differences. Values
+//! are stored as 32-bit floats, with all first bytes of a column before all second bytes and so on. This groups similar bytes
+//! and halves the compressed size.
 
 use super::TIME_QUANTUM_S;
 use base64::Engine;
@@ -12,23 +12,23 @@ use flate2::write::ZlibEncoder;
 use serde::Serialize;
 use std::io::Write;
 
-/// Columns, as they come.
+/// The concatenated columns.
 #[derive(Default)]
 pub(super) struct Columns {
     bytes: Vec<u8>,
 }
 
-/// Where a column stands among the bytes, and how it is coded.
+/// Position and encoding of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Place {
+pub(super) struct Column {
     at: usize,
     length: usize,
     code: &'static str,
 }
 
 impl Columns {
-    /// Adds times, s.
-    pub(super) fn times(&mut self, seconds: &[f64]) -> Place {
+    /// Appends times, s.
+    pub(super) fn times(&mut self, seconds: &[f64]) -> Column {
         let at = self.bytes.len();
         let mut last = 0;
         for second in seconds {
@@ -42,23 +42,23 @@ impl Columns {
             }
             self.bytes.push(rest as u8);
         }
-        Place { at, length: self.bytes.len() - at, code: "times" }
+        Column { at, length: self.bytes.len() - at, code: "times" }
     }
 
-    /// Adds values.
-    pub(super) fn floats(&mut self, values: &[f64]) -> Place {
+    /// Appends values.
+    pub(super) fn floats(&mut self, values: &[f64]) -> Column {
         let at = self.bytes.len();
         for byte in 0..4 {
             self.bytes.extend(values.iter().map(|value| (*value as f32).to_le_bytes()[byte]));
         }
-        Place { at, length: self.bytes.len() - at, code: "floats" }
+        Column { at, length: self.bytes.len() - at, code: "floats" }
     }
 
-    /// All of them, as text.
+    /// Returns all columns, compressed, as base64.
     pub(super) fn packed(&self) -> String {
         let mut deflate = ZlibEncoder::new(Vec::new(), Compression::default());
         let packed = deflate.write_all(&self.bytes).and_then(|()| deflate.finish());
-        STANDARD.encode(packed.expect("memory takes what is written"))
+        STANDARD.encode(packed.expect("writing to memory does not fail"))
     }
 }
 
@@ -67,17 +67,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_differences_and_floats_planes() {
+    fn encodes_times_as_differences_and_floats_as_byte_planes() {
         let mut columns = Columns::default();
         // 0, +1, +64 (two bytes as zigzag 128), -1.
-        assert_eq!(columns.times(&[0.0, 1e-6, 65e-6, 64e-6]), Place { at: 0, length: 5, code: "times" });
+        assert_eq!(columns.times(&[0.0, 1e-6, 65e-6, 64e-6]), Column { at: 0, length: 5, code: "times" });
         assert_eq!(columns.bytes, [0, 2, 0x80, 1, 1]);
-        assert_eq!(columns.floats(&[1.0, -2.0]), Place { at: 5, length: 8, code: "floats" });
+        assert_eq!(columns.floats(&[1.0, -2.0]), Column { at: 5, length: 8, code: "floats" });
         assert_eq!(columns.bytes[5..], [0, 0, 0, 0, 0x80, 0, 0x3f, 0xc0]);
     }
 
     #[test]
-    fn packed_columns_come_back() {
+    fn compression_is_reversible() {
         let mut columns = Columns::default();
         columns.floats(&vec![0.25; 10_000]);
         let text = columns.packed();

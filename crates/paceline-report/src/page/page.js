@@ -1,50 +1,40 @@
-// Draws the page's plots from its columns. Reads nothing but the page itself.
+// Draws the plots from the columns in this document; it loads nothing else.
 //
-// uPlot gives axes, cursor and zoom. Lines are drawn here, because each series has its own times, and because of a
-// million points a plot shows what differs: in each column of pixels the first, least, largest and last value, taken
-// from all points of the span in view at each zoom.
-"use strict";
+// uPlot provides axes, cursor and zoom. This script draws the lines, because each series has its own times and may have a
+// million points. For each column of pixels it draws the first, smallest, largest and last value in view.
 (() => {
   const COLOURS = 7;                                   // --c0 to --c6 of page.css
-  const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];  // one for each round of colours, and for each line of a subject
-  const LANE = 26, AXES = 50, HEIGHT = 230, PAPER = 670; // px
-  const SPIKE = 0.995;      // the first range holds this share of each series' values ...
-  const SPIKE_FACTOR = 1.5; // ... if its largest is this much larger
-  const SAMPLES = 5000;     // values that a share is estimated from
-  const SHOWN_IN_TIP = 14;
+  const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];  // one per cycle of colours, and per line of a subject
+  const LANE = 26, AXES = 50, HEIGHT = 230, PRINT_WIDTH = 670; // px
+  const QUANTILE = 0.995;    // the initial range covers this share of the values of each series ...
+  const OUTLIER_FACTOR = 1.5; // ... if the largest value exceeds it by this factor
+  const SAMPLES = 5000;      // values from which the quantile is estimated
+  const MAX_TIP_ROWS = 14;
 
-  const $ = (id) => document.getElementById(id);
-  const make = (tag, attributes = {}, ...children) => {
-    const element = document.createElement(tag);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  };
-
-  // What tests and the browser's console see of the page.
+  // State for tests and for the browser's console.
   const page = (window.paceline = { ready: false, error: null, points: 0, openedMs: null, figures: [] });
 
   let printing = false;
 
   main().catch((error) => {
     page.error = String(error);
-    say(`The plots cannot be drawn: ${error}`);
+    showMessage(`The plots cannot be drawn: ${error}`);
     throw error;
   });
 
   async function main() {
     if (typeof DecompressionStream === "undefined") {
       page.error = "no DecompressionStream";
-      say("The plots need a browser of 2023 or later: this one has no DecompressionStream. The tables are complete.");
+      showMessage("The plots need a browser of 2023 or later with DecompressionStream. The tables are complete.");
       return;
     }
-    const told = JSON.parse($("told").textContent);
+    const data = JSON.parse($("figures").textContent);
     const bytes = await inflate($("columns").textContent);
-    page.points = told.points;
+    page.points = data.points;
     const scenarios = new Map();
-    for (const figure of told.figures) {
+    for (const figure of data.figures) {
       for (const panel of figure.panels)
-        for (const series of panel.series) decode(series, bytes, told.time_quantum_s);
+        for (const series of panel.series) decode(series, bytes, data.time_quantum_s);
       page.figures.push(figure);
       if (!scenarios.has(figure.scenario)) scenarios.set(figure.scenario, []);
       scenarios.get(figure.scenario).push(figure);
@@ -57,12 +47,12 @@
     page.ready = true;
   }
 
-  function say(text) {
+  function showMessage(text) {
     const message = $("message");
     if (message) message.textContent = text;
   }
 
-  // Columns: base64 of a zlib stream of bytes; see columns.rs.
+  // Decodes base64 of a zlib stream; see columns.rs.
   async function inflate(text) {
     const packed = atob(text.trim());
     const bytes = new Uint8Array(packed.length);
@@ -80,7 +70,7 @@
         return new Float32Array(planes.buffer);
       }
       const times = new Float64Array(series.n);
-      const perSecond = Math.round(1 / quantum); // dividing by it is exact where multiplying by the quantum is not
+      const perSecond = Math.round(1 / quantum); // exact, unlike multiplication by the quantum
       for (let i = 0, now = 0; i < series.n; i++) {
         let zigzag = 0, scale = 1, byte;
         do {
@@ -98,7 +88,7 @@
     series.hidden = false;
   }
 
-  // The plots of one scenario: they share subjects, span and cursor.
+  // The plots of one scenario. They share subjects, time span and cursor.
   class Scenario {
     constructor(name, figures) {
       this.root = [...document.querySelectorAll(".scenario")].find((main) => main.dataset.scenario === name);
@@ -108,20 +98,19 @@
       for (const figure of figures) {
         const section = [...this.root.querySelectorAll("[data-figure]")].find((s) => s.dataset.figure === figure.id);
         for (const panel of figure.panels) {
-          const place = section.querySelector(`[data-panel="${panel.id}"]`);
-          this.plots.push((panel.plot = new Plot(this, panel, place, figure.subjects)));
+          const element = section.querySelector(`[data-panel="${panel.id}"]`);
+          this.plots.push((panel.plot = new Plot(this, panel, element, figure.subjects)));
         }
       }
       const resize = new ResizeObserver(() => this.plots.forEach((plot) => plot.resize()));
       resize.observe(this.root);
-      const dark = matchMedia("(prefers-color-scheme: dark)");
-      dark.addEventListener("change", () => this.redraw());
+      onThemeChange(() => this.redraw());
       addEventListener("beforeprint", () => this.print(true));
       addEventListener("afterprint", () => this.print(false));
     }
 
-    // A box for each subject. Several kinds (controllers, flows, cases), each with the same several seeds: a box for each
-    // kind, which has a colour, and one for each seed, of which the first is shown.
+    // Adds one checkbox per subject. If several kinds (controllers, flows, cases) have the same seeds, it adds one checkbox
+    // per kind, with its colour, and one per seed; only the first seed is checked.
     legend(subjects) {
       const group = this.root.querySelector(".subjects");
       const kinds = [...new Set(subjects.map(({ kind }) => kind))];
@@ -138,7 +127,7 @@
         const label = make("label", {}, box);
         if (of === 0) {
           const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
-          swatch.innerHTML = line(DASHES[round(index)], 2);
+          swatch.innerHTML = lineSample(DASHES[round(index)], 2);
           swatch.style.color = `var(--c${index % COLOURS})`;
           label.append(swatch);
         }
@@ -171,14 +160,14 @@
       this.plots.forEach((plot) => plot.refresh());
     }
 
-    // Paper has another width and other colours.
+    // Print uses another width and other colours.
     print(begins) {
       printing = begins;
       document.documentElement.classList.toggle("printing", begins);
       this.redraw();
     }
 
-    // All plots over time show what `from` shows.
+    // Applies the time span of `from` to all plots over time.
     zoomed(from) {
       if (!from.overTime) return;
       const { min, max } = from.u.scales.x;
@@ -190,22 +179,22 @@
   }
 
   const round = (nth) => Math.floor(nth / COLOURS) % DASHES.length;
-  const line = (dash, width) =>
+  const lineSample = (dash, width) =>
     `<svg width="26" height="10"><path d="M1 5H25" stroke="currentColor" stroke-width="${width}" stroke-dasharray="${dash}"/></svg>`;
 
   class Plot {
-    constructor(scenario, panel, place, subjects) {
-      Object.assign(this, { scenario, panel, place, subjects });
-      this.element = place.querySelector(".plot");
+    constructor(scenario, panel, figure, subjects) {
+      Object.assign(this, { scenario, panel, figure, subjects });
+      this.element = figure.querySelector(".plot");
       this.overTime = panel.series.every((s) => s.kind !== "cdf");
       this.lanes = panel.series.every((s) => s.kind === "band");
-      this.whole = false;
+      this.showAll = false;
       this.styles();
       this.key();
       this.begin();
     }
 
-    // How each series looks: its subject's colour, and a dash for each further line that the subject has here.
+    // Assigns dashes: each further line of a subject gets another dash.
     styles() {
       const lines = new Map();
       for (const series of this.panel.series) {
@@ -218,9 +207,9 @@
       }
     }
 
-    // A button for each kind of series, which hides it.
+    // Adds one button per series label, which hides or shows the series.
     key() {
-      const key = this.place.querySelector(".key");
+      const key = this.figure.querySelector(".key");
       const labels = new Map();
       for (const series of this.panel.series) {
         if (!labels.has(series.label)) labels.set(series.label, []);
@@ -233,12 +222,12 @@
         swatch.innerHTML =
           first.kind === "points" ? '<svg width="12" height="10"><rect x="4" y="3" width="4" height="4" fill="currentColor"/></svg>'
           : first.kind === "band" ? ""
-          : line(first.role === "limit" ? [] : first.dash, first.role === "limit" ? 4 : 1.5);
+          : lineSample(first.role === "limit" ? [] : first.dash, first.role === "limit" ? 4 : 1.5);
         const button = make("button", { type: "button", "aria-pressed": "true" }, swatch, label);
         if (first.kind === "band") {
           first.states.forEach((state, index) => {
             const box = make("i", { class: "state" });
-            box.style.opacity = strength(first, index);
+            box.style.opacity = opacity(first, index);
             button.append(make("span", { class: "named" }, box, first.states.length > 1 ? state : ""));
           });
         }
@@ -251,10 +240,10 @@
         key.append(button);
       }
       this.button = make("button", { type: "button", class: "whole", "aria-pressed": "false", hidden: "" }, "all values");
-      this.button.title = "Show the largest values, too";
+      this.button.title = "Include outliers in the range";
       this.button.addEventListener("click", () => {
-        this.whole = !this.whole;
-        this.button.setAttribute("aria-pressed", String(this.whole));
+        this.showAll = !this.showAll;
+        this.button.setAttribute("aria-pressed", String(this.showAll));
         this.refresh();
       });
       key.append(this.button);
@@ -271,7 +260,7 @@
     }
 
     width() {
-      return printing ? PAPER : Math.max(240, this.element.clientWidth);
+      return printing ? PRINT_WIDTH : Math.max(240, this.element.clientWidth);
     }
 
     begin() {
@@ -279,9 +268,8 @@
       const self = this;
       const narrow = this.width() < 480;
       const named = ({ label, unit }) => (unit ? `${label} (${unit})` : label);
-      const axis = { stroke: () => colour("--ink-2"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif" };
-      const grid = { stroke: () => colour("--grid"), width: 1 };
-      const ticks = { stroke: () => colour("--grid"), width: 1, size: 5 };
+      const style = axisStyle(12);
+      const axis = { ...style, labelFont: style.font, labelSize: 18, ticks: { ...style.grid, size: 5 } };
       this.u = new uPlot({
         width: this.width(),
         height: this.height(),
@@ -293,10 +281,10 @@
           y: { range: () => this.yRange() },
         },
         axes: [
-          { ...axis, grid, ticks, label: named(x), labelSize: 18, size: 30, space: narrow ? 50 : 70 },
+          { ...axis, label: named(x), size: 30, space: narrow ? 50 : 70 },
           this.lanes
-            ? { ...axis, size: 58, grid: { show: false }, ticks: { show: false }, splits: [], values: [], label: named(y), labelSize: 18 }
-            : { ...axis, grid, ticks, label: named(y), labelSize: 18, size: 58, space: 32 },
+            ? { ...axis, size: 58, grid: { show: false }, ticks: { show: false }, splits: [], values: [], label: named(y) }
+            : { ...axis, label: named(y), size: 58, space: 32 },
         ],
         cursor: {
           points: { show: false },
@@ -330,7 +318,7 @@
       this.hint();
     }
 
-    // uPlot's own data: nothing but the span, to which a double click returns.
+    // The data given to uPlot: only the full span, to which a double click returns.
     frame() {
       const [min, max] = this.span();
       return [[min, max], ...this.panel.series.map(() => [null, null])];
@@ -342,9 +330,9 @@
       for (const series of this.panel.series) {
         if (!series.n || !this.visible(series)) continue;
         most = Math.max(most, series.x[series.n - 1]);
-        share = Math.max(share, series.x[Math.floor((series.n - 1) * SPIKE)]);
+        share = Math.max(share, series.x[Math.floor((series.n - 1) * QUANTILE)]);
       }
-      const max = this.whole || most <= SPIKE_FACTOR * share ? most : share;
+      const max = this.showAll || most <= OUTLIER_FACTOR * share ? most : share;
       this.clipped = max < most;
       return [0, max * 1.02 || 1];
     }
@@ -366,14 +354,14 @@
     }
 
     hint() {
-      this.button.hidden = !(this.clipped || this.whole);
+      this.button.hidden = !(this.clipped || this.showAll);
     }
 
     colourOf(series) {
       return series.subject === null ? colour("--ink") : colour(`--c${this.scenario.colours[series.subject] % COLOURS}`);
     }
 
-    // First and last index of the points of `series` that the span in view needs.
+    // Returns the first and last index of `series` needed for the visible span.
     inView(series) {
       const { min, max } = this.u.scales.x;
       const first = Math.max(0, bisect(series.x, min) - 1);
@@ -399,11 +387,11 @@
         top = Math.max(top, high);
       }
       this.clipped = false;
-      if (!zoomed && !this.whole && most > -Infinity) {
-        if (most > SPIKE_FACTOR * top && top > 0) { most = SPIKE_FACTOR * top; this.clipped = true; }
-        if (least < SPIKE_FACTOR * bottom && bottom < 0) { least = SPIKE_FACTOR * bottom; this.clipped = true; }
+      if (!zoomed && !this.showAll && most > -Infinity) {
+        if (most > OUTLIER_FACTOR * top && top > 0) { most = OUTLIER_FACTOR * top; this.clipped = true; }
+        if (least < OUTLIER_FACTOR * bottom && bottom < 0) { least = OUTLIER_FACTOR * bottom; this.clipped = true; }
       }
-      // A capacity far above what is used would flatten the rest.
+      // A capacity far above the other values would compress them.
       if (limit <= 4 * most || most === -Infinity) most = Math.max(most, limit);
       if (!(most > -Infinity)) return [0, 1];
       if (least > 0) least = 0;
@@ -415,7 +403,7 @@
 
     isZoomed() {
       const { min, max } = this.u.scales.x;
-      if (min === null) return false; // the first layout is still to come
+      if (min === null) return false; // before the first layout
       const [from, to] = this.span();
       return min > from + 1e-9 || max < to - 1e-9;
     }
@@ -430,7 +418,7 @@
       return { least, most };
     }
 
-    // What uPlot strokes and fills for a series, in canvas pixels.
+    // Returns the path that uPlot draws for a series, in canvas pixels.
     path(u, index) {
       const series = this.panel.series[index];
       if (!series.n || series.kind === "band" || !this.visible(series)) return null;
@@ -468,7 +456,7 @@
       if (last - first <= 4 * width) {
         for (let i = first; i <= last; i++) to(toX(series.x[i]), toY(series.y[i]));
       } else {
-        // Level of detail: a column of pixels has its first, least, largest and last value.
+        // Level of detail: first, smallest, largest and last value of each column of pixels.
         for (let i = first; i <= last;) {
           const column = Math.floor(toX(series.x[i]));
           const begin = series.y[i];
@@ -490,7 +478,7 @@
       return { stroke: path, fill: null, clip: null, band: null, gaps: null, flags: 3 };
     }
 
-    // States and freezes: each in a lane, or, beside lines, over the whole height.
+    // Draws states and freezes: each in its own lane, or over the whole height if the panel also has lines.
     bands() {
       const u = this.u;
       if (!u) return requestAnimationFrame(() => this.u.redraw(false));
@@ -513,10 +501,10 @@
           if (Number.isNaN(series.y[i])) continue;
           const x = u.valToPos(series.x[i], "x", true);
           const end = i + 1 < series.n ? u.valToPos(series.x[i + 1], "x", true) : left + width;
-          if (end <= until) continue; // nothing of it would be seen
+          if (end <= until) continue; // hidden by the previous bar
           until = Math.max(end, x + 1);
           if (this.lanes) {
-            ctx.globalAlpha = strength(series, series.y[i]);
+            ctx.globalAlpha = opacity(series, series.y[i]);
             ctx.fillRect(x, from + 10 * ratio, Math.max(end - x, 1), high - 11 * ratio);
           } else {
             ctx.globalAlpha = 0.22;
@@ -538,7 +526,7 @@
       ctx.restore();
     }
 
-    // The values under the cursor, beside it.
+    // Shows the values at the cursor.
     tip(u) {
       const box = this.tipBox;
       if (!box) return;
@@ -559,11 +547,11 @@
         if (text === null) continue;
         const dot = make("i");
         dot.style.background = this.colourOf(series);
-        const who = series.subject === null || this.subjects.length === 1 ? "" : `${this.subjects[series.subject].label} · `;
-        rows.push(make("div", {}, dot, `${who}${series.label}`, make("b", {}, text)));
+        const owner = series.subject === null || this.subjects.length === 1 ? "" : `${this.subjects[series.subject].label} · `;
+        rows.push(make("div", {}, dot, `${owner}${series.label}`, make("b", {}, text)));
       }
-      const more = rows.length - SHOWN_IN_TIP;
-      if (more > 0) rows.splice(SHOWN_IN_TIP, more, make("div", {}, `and ${more} more`));
+      const more = rows.length - MAX_TIP_ROWS;
+      if (more > 0) rows.splice(MAX_TIP_ROWS, more, make("div", {}, `and ${more} more`));
       box.replaceChildren(make("div", { class: "at" }, `${number(at)} ${x.unit}`), ...rows);
       box.hidden = false;
       const right = left > u.over.clientWidth / 2;
@@ -591,12 +579,12 @@
     }
   }
 
-  // How strong a state's colour is: the first faint, the last full.
-  function strength(series, state) {
+  // Returns the opacity of a state: the first is faint, the last is full.
+  function opacity(series, state) {
     return series.states.length < 2 ? 0.7 : 0.12 + (0.88 * state) / (series.states.length - 1);
   }
 
-  // Index of the first element above `value`.
+  // Returns the index of the first element above `value`.
   function bisect(sorted, value) {
     let low = 0, high = sorted.length;
     while (low < high) {
@@ -606,26 +594,19 @@
     return low;
   }
 
-  // The values that all but few of a series' lie between.
+  // Returns the lower and upper quantile of a series.
   function shares(series) {
     const stride = Math.max(1, Math.floor(series.n / SAMPLES));
     const values = [];
     for (let i = 0; i < series.n; i += stride) if (!Number.isNaN(series.y[i])) values.push(series.y[i]);
     values.sort((a, b) => a - b);
     const at = (share) => values[Math.round((values.length - 1) * share)] ?? 0;
-    return [at(1 - SPIKE), at(SPIKE)];
+    return [at(1 - QUANTILE), at(QUANTILE)];
   }
 
   function number(value) {
     const size = Math.abs(value);
     return size >= 1000 ? value.toFixed(0) : size >= 100 ? value.toFixed(1) : size >= 1 ? value.toFixed(2) : value.toFixed(3);
-  }
-
-  // Asked for at every stroke: known until the theme may have changed.
-  const colours = new Map();
-  function colour(name) {
-    if (!colours.has(name)) colours.set(name, getComputedStyle(document.body).getPropertyValue(name).trim() || "#000");
-    return colours.get(name);
   }
 
   function copyable(commands) {
@@ -636,7 +617,7 @@
         await navigator.clipboard.writeText(text.textContent.trim());
         button.textContent = "Copied";
       } catch {
-        getSelection().selectAllChildren(text); // no clipboard in a page from a file: ready for Ctrl-C
+        getSelection().selectAllChildren(text); // pages from files may have no clipboard: the user presses Ctrl-C
         button.textContent = "Selected";
       }
     });

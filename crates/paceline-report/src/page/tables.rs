@@ -1,39 +1,39 @@
-//! What stands in words on the page: a section for each scenario.
+//! The text of the page: one section per scenario.
 
-use crate::cells;
-use crate::figure::{Figure, Kind, Panel, Series};
+use crate::cells::{self, CellText};
+use crate::figure::{Figure, Panel, Series, SeriesKind};
 use crate::gaps;
 use crate::panels;
 use crate::read::{Results, Run};
-use paceline_lab::gap::Gap;
-use paceline_lab::group::Group;
-use paceline_lab::metrics;
-use paceline_lab::metrics::Kind as MetricKind;
-use paceline_lab::reproduce::Cell;
+use paceline_records::MetricCatalogue;
+use paceline_records::MetricKind;
+use paceline_results::Cell;
+use paceline_results::Group;
+use paceline_results::Validation;
 use serde_json::Value;
 use std::path::Path;
 
-/// A scenario's part of the page.
+/// The section of a scenario.
 pub(super) struct Section<'a> {
     pub(super) scenario: &'a str,
     pub(super) title: String,
     pub(super) source: String,
-    /// Name and value of what a reader asks first.
+    /// Names and values of the most important facts.
     pub(super) facts: Vec<(&'static str, String)>,
-    /// Commands that make the page again.
+    /// Commands that recreate the page.
     pub(super) commands: Vec<String>,
     pub(super) gaps: Vec<GapView>,
     pub(super) groups: Vec<GroupView>,
     pub(super) flows: Vec<FlowView>,
-    /// What is assumed: key, value, why.
+    /// Assumed constants: key, value, reason.
     pub(super) assumed: Vec<(String, String, String)>,
     pub(super) notes: Vec<String>,
-    /// What of the data is not there or not drawn; empty if all of it is.
+    /// Describes missing data and runs that are not drawn; empty if there are none.
     pub(super) left_out: String,
     pub(super) figures: Vec<FigureView<'a>>,
 }
 
-/// What runs of one kind came to.
+/// The results of a group of runs.
 pub(super) struct GroupView {
     pub(super) name: String,
     pub(super) cells: Vec<CellView>,
@@ -41,13 +41,13 @@ pub(super) struct GroupView {
     pub(super) summary: Vec<(String, String, usize)>,
 }
 
-/// How far two worlds lie apart.
+/// A comparison of two worlds.
 pub(super) struct GapView {
     pub(super) name: String,
     pub(super) worlds: [String; 2],
-    /// What, in each world, difference, half of its interval.
+    /// Quantity, value in each world, difference, half of its interval.
     pub(super) rows: Vec<[String; 5]>,
-    /// Distances, verdicts, machines.
+    /// Distances, verdicts and host statistics.
     pub(super) lines: Vec<String>,
 }
 
@@ -74,85 +74,77 @@ pub(super) struct FlowView {
 pub(super) const FLOW_NUMBERS: [&str; 7] =
     ["throughput", "target", "loss", "one-way p50", "one-way p95", "frame p95", "freezes"];
 
-/// A figure, without its numbers.
+/// A figure without its data.
 pub(super) struct FigureView<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
     pub(super) panels: Vec<PanelView<'a>>,
 }
 
-/// A plot, without its numbers.
+/// A plot without its data.
 pub(super) struct PanelView<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
     pub(super) caption: &'a str,
-    /// The plot in words.
-    pub(super) spoken: String,
+    /// Text alternative of the plot.
+    pub(super) description: String,
 }
 
 impl<'a> Section<'a> {
-    pub(super) fn of(results: &'a Results, scenario: &'a str, figures: &'a [Figure]) -> Self {
+    pub(super) fn of(results: &'a Results, scenario: &'a str, figures: &'a [Figure], metrics: MetricCatalogue) -> Self {
         let runs: Vec<&Run> = results.runs.iter().filter(|run| run.stored.scenario == scenario).collect();
         let groups: Vec<&Group> = results.groups.iter().filter(|group| group.scenario == scenario).collect();
-        let gaps: Vec<&Gap> = results.gaps.iter().filter(|gap| gap.scenario == scenario).collect();
+        let gaps: Vec<&Validation> = results.gaps.iter().filter(|gap| gap.scenario == scenario).collect();
         let several_worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
         let drawn = panels::drawn(results, scenario).len();
-        let setting = runs.iter().find_map(|run| run.setting());
-        let told = |of: fn(&Group) -> &String, or: Option<&String>| {
+        let description = runs.iter().find_map(|run| run.description());
+        let text = |of: fn(&Group) -> &String, or: Option<&String>| {
             groups.iter().map(|group| of(group)).find(|text| !text.is_empty()).or(or).cloned().unwrap_or_default()
         };
         Self {
             scenario,
-            title: told(|g| &g.title, setting.map(|s| &s.title)),
-            source: told(|g| &g.source, setting.map(|s| &s.source)),
+            title: text(|g| &g.title, description.map(|d| &d.title)),
+            source: text(|g| &g.source, description.map(|d| &d.source)),
             facts: facts(&runs),
             commands: commands(&groups, &gaps, &runs, &folder(&results.dir)),
             gaps: gaps.iter().map(|gap| GapView::of(gap)).collect(),
-            groups: groups.iter().map(|group| GroupView::of(group, several_worlds)).collect(),
+            groups: groups.iter().map(|group| GroupView::of(group, several_worlds, metrics)).collect(),
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
             assumed: assumed(&groups, &runs),
-            notes: notes(&groups),
+            notes: unique(groups.iter().flat_map(|group| &group.notes).cloned()),
             left_out: left_out(&runs, drawn),
             figures: figures.iter().filter(|figure| figure.scenario == scenario).map(FigureView::of).collect(),
         }
     }
 }
 
-/// What of the runs is not there, or not drawn by itself.
+/// Describes interrupted runs, runs that are not drawn, and flows without their own series.
 fn left_out(runs: &[&Run], drawn: usize) -> String {
     let cut = runs.iter().filter_map(|run| Some((&run.stored.directory, run.cut()?)));
-    let mut said: Vec<String> = cut
-        .map(|(name, cut)| format!("{name} was {cut}: its process ended there. It has rows until then and no result."))
+    let mut notes: Vec<String> = cut
+        .map(|(name, cut)| {
+            format!("{name} was {cut}: its process ended there. It has events until then and no result.")
+        })
         .collect();
     if runs.len() > drawn {
         let left = runs.len() - drawn;
-        said.push(format!("The plots show {drawn} of {} runs: {left} would make the page too large.", runs.len()));
+        notes.push(format!("The plots show {drawn} of {} runs: {left} would make the page too large.", runs.len()));
     }
     let others = |run: &&&Run| run.about.flows.len() > panels::shown(run).len();
     if let Some(run) = runs.iter().find(others) {
         let (shown, all) = (panels::shown(run).len(), run.about.flows.len());
-        said.push(format!("{shown} of a run's {all} flows have lines and rows of their own, media first; the rates of the others are drawn as one sum."));
+        notes.push(format!("{shown} of a run's {all} flows have lines and rows of their own, media first; the other flows are drawn as a sum."));
     }
-    said.join(" ")
+    notes.join(" ")
 }
 
 fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
-    let each_once = |values: Vec<String>| {
-        let mut seen: Vec<String> = Vec::new();
-        for value in values {
-            if !value.is_empty() && !seen.contains(&value) {
-                seen.push(value);
-            }
-        }
-        seen
+    let list = |of: &dyn Fn(&Run) -> Vec<String>| {
+        unique(runs.iter().flat_map(|run| of(run)).filter(|value| !value.is_empty())).join(", ")
     };
-    let list = |of: &dyn Fn(&Run) -> Vec<String>| each_once(runs.iter().flat_map(|run| of(run)).collect()).join(", ");
-    let seeds: Vec<u64> = {
-        let mut seeds: Vec<u64> = runs.iter().map(|run| run.stored.seed).collect();
-        seeds.sort_unstable();
-        seeds.dedup();
-        seeds
-    };
+    let mut seeds: Vec<u64> = runs.iter().map(|run| run.stored.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
     let consecutive = seeds.len() > 2 && seeds.windows(2).all(|pair| pair[1] - pair[0] == 1);
     let seeds = match (consecutive, seeds.first(), seeds.last()) {
         (true, Some(first), Some(last)) => format!("{first} to {last}"),
@@ -171,42 +163,42 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// The commands of the gaps and groups or, in a folder without, what must have made each kind of run.
-fn commands(groups: &[&Group], gaps: &[&Gap], runs: &[&Run], dir: &str) -> Vec<String> {
-    let mut commands: Vec<String> = Vec::new();
-    let mut add = |command: String| {
-        if !command.is_empty() && !commands.contains(&command) {
-            commands.push(command);
+/// Returns the values without repetitions, in order of first occurrence.
+fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut unique = Vec::new();
+    for value in values {
+        if !unique.contains(&value) {
+            unique.push(value);
         }
-    };
-    gaps.iter().for_each(|gap| add(format!("{} --out {}", gap.command, quoted(dir))));
-    if groups.is_empty() && gaps.is_empty() {
-        let key = |run: &Run| (run.stored.controllers.clone(), run.stored.changes.clone());
-        let mut done = Vec::new();
-        for run in runs.iter().filter(|run| run.stored.world == "sim") {
-            if done.contains(&key(run)) {
-                continue;
-            }
-            done.push(key(run));
-            let seeds: Vec<u64> = runs.iter().filter(|r| key(r) == key(run)).map(|r| r.stored.seed).collect();
-            add(command_of(run, &seeds, dir));
-        }
-    } else {
-        groups.iter().for_each(|group| add(format!("{} --out {}", group.command, quoted(dir))));
     }
-    add(format!("paceline report {}", quoted(dir)));
-    commands
+    unique
 }
 
-/// What the commands call the folder: where it stands is no one else's business.
+/// Returns the commands stored with the gaps and groups. In a folder without them, reconstructs one command per kind of run.
+fn commands(groups: &[&Group], gaps: &[&Validation], runs: &[&Run], dir: &str) -> Vec<String> {
+    let out = |command: &String| format!("{command} --out {}", quoted(dir));
+    let mut commands: Vec<String> = gaps.iter().map(|gap| out(&gap.command)).collect();
+    if groups.is_empty() && gaps.is_empty() {
+        let key = |run: &Run| (run.stored.controllers.clone(), run.stored.changes.clone());
+        commands.extend(runs.iter().filter(|run| run.stored.world == "sim").map(|run| {
+            let seeds: Vec<u64> = runs.iter().filter(|r| key(r) == key(run)).map(|r| r.stored.seed).collect();
+            command_of(run, &seeds, dir)
+        }));
+    } else {
+        commands.extend(groups.iter().map(|group| out(&group.command)));
+    }
+    commands.push(format!("paceline report {}", quoted(dir)));
+    unique(commands)
+}
+
+/// Returns the name of the folder for the commands, without its private path.
 fn folder(dir: &Path) -> String {
     dir.file_name().map_or_else(|| "results".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 fn command_of(run: &Run, seeds: &[u64], dir: &str) -> String {
     let mut command = format!("paceline run {}", quoted(&run.stored.scenario));
-    let media =
-        |flow: usize| run.setting().and_then(|setting| setting.flows.get(flow)).is_none_or(|flow| flow.kind == "media");
+    let media = |flow: usize| run.description().and_then(|d| d.flows.get(flow)).is_none_or(|flow| flow.kind == "media");
     let mut controllers: Vec<&str> =
         (0..run.stored.controllers.len()).filter(|flow| media(*flow)).map(|flow| run.controller(flow)).collect();
     controllers.dedup();
@@ -229,7 +221,7 @@ fn command_of(run: &Run, seeds: &[u64], dir: &str) -> String {
     command + &format!(" --out {}", quoted(dir))
 }
 
-/// As a shell takes it.
+/// Quotes an argument for a shell.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -240,33 +232,15 @@ fn quoted(text: &str) -> String {
 }
 
 fn assumed(groups: &[&Group], runs: &[&Run]) -> Vec<(String, String, String)> {
-    let mut all: Vec<(String, String, String)> = Vec::new();
-    let mut add = |row: (String, String, String)| {
-        if !all.contains(&row) {
-            all.push(row);
-        }
-    };
-    for one in groups.iter().flat_map(|group| &group.assumed) {
-        add((one.key.clone(), one.value.to_string(), one.why.clone()));
-    }
     if groups.is_empty() {
-        let kept = runs.iter().filter_map(|run| run.about.inputs.more.get("assumed")?.as_object());
-        kept.flatten().for_each(|(key, value)| add((key.clone(), plain(value), String::new())));
+        let stored = runs.iter().filter_map(|run| run.about.inputs.more.get("assumed")?.as_object());
+        return unique(stored.flatten().map(|(key, value)| (key.clone(), plain(value), String::new())));
     }
-    all
+    let assumed = groups.iter().flat_map(|group| &group.assumed);
+    unique(assumed.map(|one| (one.key.clone(), one.value.to_string(), one.why.clone())))
 }
 
-fn notes(groups: &[&Group]) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    for note in groups.iter().flat_map(|group| &group.notes) {
-        if !notes.contains(note) {
-            notes.push(note.clone());
-        }
-    }
-    notes
-}
-
-/// A JSON value for people.
+/// Formats a JSON value as plain text.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -280,22 +254,18 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn kind_of(metric: &str) -> MetricKind {
-    metrics::find(metric).map_or(MetricKind::Number, |metric| metric.kind)
-}
-
 fn or_dash(value: Option<f64>, kind: MetricKind) -> String {
     value.map_or_else(|| "–".to_owned(), |value| kind.show(value))
 }
 
 impl GapView {
-    fn of(gap: &Gap) -> Self {
+    fn of(gap: &Validation) -> Self {
         let mut name = vec![gaps::controllers(gap), gap.case.to_string(), gap.changes.join(", ")];
         name.retain(|part| !part.is_empty());
         let distances = gaps::distance(gap).into_iter().chain(gaps::between_seeds(gap));
         let lines = gap.verdicts.iter().map(gaps::verdict).chain(distances).chain(gaps::machines(gap));
         let (rows, hidden) = gaps::rows(gap);
-        let more = (hidden > 0).then(|| format!("{hidden} more flows are in gap.json"));
+        let more = (hidden > 0).then(|| format!("{hidden} more flows are in validation.json"));
         Self {
             name: name.join(" · "),
             worlds: gap.worlds.clone(),
@@ -306,14 +276,14 @@ impl GapView {
 }
 
 impl GroupView {
-    fn of(group: &Group, several_worlds: bool) -> Self {
+    fn of(group: &Group, several_worlds: bool, metrics: MetricCatalogue) -> Self {
         let mut controllers: Vec<&str> = group.controllers.iter().flatten().map(String::as_str).collect();
         controllers.dedup();
         let mut name = vec![controllers.join(", "), group.case.to_string(), group.changes.join(", ")];
         name.extend(several_worlds.then(|| group.world.clone()));
         name.retain(|part| !part.is_empty());
         let summary = group.summary.iter().map(|(metric, interval)| {
-            let kind = kind_of(metric);
+            let kind = metrics.get(metric).map_or(MetricKind::Number, |metric| metric.kind);
             let mut value = kind.show(interval.mean);
             if interval.n > 1 {
                 value += &format!(" ± {}", kind.show(interval.ci95));
@@ -322,14 +292,14 @@ impl GroupView {
         });
         Self {
             name: name.join(" · "),
-            cells: group.cells.iter().map(CellView::of).collect(),
+            cells: group.cells.iter().map(|cell| CellView::of(cell, CellText::new(metrics))).collect(),
             summary: summary.collect(),
         }
     }
 }
 
 impl CellView {
-    fn of(cell: &Cell) -> Self {
+    fn of(cell: &Cell, text: CellText) -> Self {
         let [mut what, _, flow, window] = cells::place(cell);
         if !flow.is_empty() {
             what += &format!(" of {flow}");
@@ -340,9 +310,9 @@ impl CellView {
         }
         Self {
             what,
-            published: cells::value(cell.published, cell),
-            measured: cells::measured(cell),
-            tolerance: cells::tolerance(cell),
+            published: text.value(cell.published, cell),
+            measured: text.measured(cell),
+            tolerance: text.tolerance(cell),
             verdict: cell.verdict.name(),
             note: cell.note.clone().unwrap_or_default(),
         }
@@ -386,49 +356,49 @@ impl<'a> FigureView<'a> {
             id: &panel.id,
             title: &panel.title,
             caption: &panel.caption,
-            spoken: spoken(panel, figure),
+            description: description(panel, figure),
         });
         Self { id: &figure.id, title: &figure.title, panels: panels.collect() }
     }
 }
 
-/// Series of a plot that its words go into.
-const SPOKEN: usize = 24;
+/// Largest number of series in a description.
+const MAX_DESCRIBED: usize = 24;
 
-/// A plot in words: least, mean and largest of each series.
-/// The mean over time of a value that holds until the next, of any other the mean of the points.
+/// Returns the mean of a series: weighted by time for steps, otherwise the mean of the points.
 fn mean(series: &Series, values: &[f64]) -> f64 {
     let spans = series.x.windows(2).zip(&series.y).map(|(x, y)| (x[1] - x[0], *y)).filter(|(_, y)| y.is_finite());
     let (time, sum) = spans.fold((0.0, 0.0), |(time, sum), (span, y)| (time + span, sum + span * y));
     match series.kind {
-        Kind::Steps if time > 0.0 => sum / time,
+        SeriesKind::Steps if time > 0.0 => sum / time,
         _ => values.iter().sum::<f64>() / values.len() as f64,
     }
 }
 
-fn spoken(panel: &Panel, figure: &Figure) -> String {
+/// Describes a plot: minimum, mean and maximum of each series.
+fn description(panel: &Panel, figure: &Figure) -> String {
     let unit = |unit: &str| if unit.is_empty() { String::new() } else { format!(" {unit}") };
     let of = |series: &Series| {
         let label =
             series.subject.map_or_else(String::new, |subject| format!(" of {}", figure.subjects[subject].label));
         let numbers = match series.kind {
-            Kind::Band if series.states.len() == 1 => {
+            SeriesKind::Band if series.states.len() == 1 => {
                 format!("{} times", series.y.iter().filter(|y| !y.is_nan()).count())
             }
-            Kind::Band => format!("{} changes", series.len().saturating_sub(2)),
-            Kind::Cdf => {
+            SeriesKind::Band => format!("{} changes", series.len().saturating_sub(2)),
+            SeriesKind::Cdf => {
                 let half = series.y.partition_point(|share| *share < 0.5).min(series.len() - 1);
                 let unit = unit(&panel.x.unit);
                 format!("half up to {:.3}{unit}, all up to {:.3}{unit}", series.x[half], series.x[series.len() - 1])
             }
-            Kind::Line | Kind::Steps | Kind::Points => {
+            SeriesKind::Line | SeriesKind::Steps | SeriesKind::Points => {
                 let values: Vec<f64> = series.y.iter().copied().filter(|y| y.is_finite()).collect();
                 let (least, most) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
                 match (least, most) {
                     (Some(least), Some(most)) => {
                         let mean = mean(series, &values);
                         let unit = unit(&panel.y.unit);
-                        format!("least {least:.3}, mean {mean:.3}, largest {most:.3}{unit}")
+                        format!("minimum {least:.3}, mean {mean:.3}, maximum {most:.3}{unit}")
                     }
                     _ => "no value".to_owned(),
                 }
@@ -436,9 +406,9 @@ fn spoken(panel: &Panel, figure: &Figure) -> String {
         };
         format!("{}{label}: {numbers}", series.label)
     };
-    let mut text: Vec<String> = panel.series.iter().take(SPOKEN).map(of).collect();
-    if panel.series.len() > SPOKEN {
-        text.push(format!("and {} more series", panel.series.len() - SPOKEN));
+    let mut text: Vec<String> = panel.series.iter().take(MAX_DESCRIBED).map(of).collect();
+    if panel.series.len() > MAX_DESCRIBED {
+        text.push(format!("and {} more series", panel.series.len() - MAX_DESCRIBED));
     }
     format!("{}. {}.", panel.title, text.join("; "))
 }
@@ -448,7 +418,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_told_in_the_metrics_own_unit() {
+    fn formats_cells_in_the_unit_of_the_metric() {
         let cell: Cell = serde_json::from_str(
             r#"{"metric": "utilization", "controller": "gcc-2016", "world": "sim", "case": {}, "flow": "video",
                 "window_s": [0, 200], "over": null, "published": 0.84, "bounds": null, "tolerance": 0.05,
@@ -456,13 +426,13 @@ mod tests {
                 "verdict": "reproduced", "note": null, "moved": null}"#,
         )
         .unwrap();
-        let view = CellView::of(&cell);
+        let view = CellView::of(&cell, CellText::new(MetricCatalogue::new(&[])));
         assert_eq!(view.what, "utilization of video, 0 to 200 s");
         assert_eq!([view.published, view.measured, view.tolerance], ["84.0 %", "80.0 % ± 1.0 %", "± 5.0 %"]);
     }
 
     #[test]
-    fn shells_take_what_is_quoted() {
+    fn quotes_shell_arguments() {
         assert_eq!(quoted("path.rtt=80ms"), "path.rtt=80ms");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");

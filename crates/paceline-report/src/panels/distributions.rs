@@ -1,52 +1,48 @@
-//! Distributions: what share of packets, frames, samples had at most which delay.
+//! Cumulative distributions of delays.
 
-use super::{Draw, Scene, millis};
-use crate::figure::{Axis, Kind, Panel, Role, Series};
+use super::series_map::entry;
+use super::{PanelBuilder, RunView, millis};
+use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::gaps;
 use crate::read::{Event, FlowKind, FlowRow, FrameRow, PacketRow};
-use paceline_lab::gap::Gap;
+use paceline_results::Validation;
 
-/// Steps of a distribution; fewer where there are fewer values.
+/// Largest number of steps of a distribution.
 pub const STEPS: usize = 1000;
 
 /// Values of a subject.
 type Values = (usize, Vec<f32>);
 
-/// Its panels: id, title, what is counted.
+/// The panels: id, title, counted values.
 const KINDS: [(&str, &str, &str); 4] = [
     ("cdf-queue", "Queuing delay", "packets that crossed a hop with a capacity"),
-    ("cdf-owd", "One-way delay", "packets that arrived, since they were sent"),
-    ("cdf-frames", "Frame delay", "rendered frames, since they were captured"),
+    ("cdf-owd", "One-way delay", "received packets, from send to arrival"),
+    ("cdf-frames", "Frame delay", "rendered frames, from capture to rendering"),
     ("cdf-rtt", "Round-trip time", "measured round-trip times"),
 ];
 
 struct Distributions<'a> {
-    scene: &'a Scene<'a>,
-    /// Of each kind: subject and values.
+    view: &'a RunView<'a>,
+    /// Values of each panel by subject.
     values: [Vec<Values>; 4],
 }
 
-pub(super) fn begin<'a>(scene: &'a Scene<'a>) -> Box<dyn Draw + 'a> {
-    Box::new(Distributions { scene, values: Default::default() })
+pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
+    Box::new(Distributions { view, values: Default::default() })
 }
 
 impl Distributions<'_> {
     fn add(&mut self, kind: usize, flow: u16, value: f64) {
-        let Some(subject) = self.scene.subject(flow) else { return };
-        let known = &mut self.values[kind];
-        let at = known.iter().position(|(of, _)| *of == subject).unwrap_or_else(|| {
-            known.push((subject, Vec::new()));
-            known.len() - 1
-        });
-        known[at].1.push(value as f32);
+        let Some(subject) = self.view.subject(flow) else { return };
+        entry(&mut self.values[kind], subject).push(value as f32);
     }
 }
 
-impl Draw for Distributions<'_> {
+impl PanelBuilder for Distributions<'_> {
     fn packet(&mut self, row: &PacketRow) {
         match row.event {
             _ if !row.forth => {}
-            Event::Crossed { hop, waited_ns, .. } if self.scene.is_limited(hop) => {
+            Event::Crossed { hop, waited_ns, .. } if self.view.is_limited(hop) => {
                 self.add(0, row.flow, millis(waited_ns));
             }
             Event::Arrived { delay_ns } => self.add(1, row.flow, millis(delay_ns)),
@@ -69,7 +65,7 @@ impl Draw for Distributions<'_> {
     fn finish(self: Box<Self>) -> Vec<Panel> {
         let panel = |((id, title, counted), subjects): ((&str, &str, &str), Vec<Values>)| {
             let series = |(subject, values): Values| {
-                let mut series = Series::new("cdf", "share", subject, Role::Main, Kind::Cdf);
+                let mut series = Series::new("cdf", "share", subject, Role::Main, SeriesKind::Cdf);
                 (series.x, series.y) = steps(values).into_iter().unzip();
                 series
             };
@@ -88,8 +84,8 @@ impl Draw for Distributions<'_> {
     }
 }
 
-/// Says in the caption how far two worlds lie apart.
-pub(super) fn tell_distance<'a>(panels: impl Iterator<Item = &'a mut Panel>, gaps: &[&Gap]) {
+/// Adds the distance between two worlds to the caption of the queuing delay.
+pub(super) fn append_distance<'a>(panels: impl Iterator<Item = &'a mut Panel>, gaps: &[&Validation]) {
     let (queue, ..) = KINDS[0];
     for panel in panels.filter(|panel| panel.id == queue) {
         for gap in gaps {
@@ -101,7 +97,7 @@ pub(super) fn tell_distance<'a>(panels: impl Iterator<Item = &'a mut Panel>, gap
     }
 }
 
-/// The distribution's steps: for k of n steps, the smallest value that k / n of all values do not exceed.
+/// Returns the steps of a distribution: step k of n is the smallest value that k / n of all values do not exceed.
 fn steps(mut values: Vec<f32>) -> Vec<(f64, f64)> {
     values.sort_unstable_by(f32::total_cmp);
     let n = values.len().min(STEPS);
@@ -117,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_of_equal_share() {
+    fn steps_have_equal_shares() {
         assert_eq!(steps(vec![4.0, 1.0, 2.0]), [(1.0, 0.0), (1.0, 1.0 / 3.0), (2.0, 2.0 / 3.0), (4.0, 1.0)]);
         let many = steps((0..5000u16).rev().map(f32::from).collect());
         assert_eq!((many.len(), many[0], many[1], many[1000]), (1001, (0.0, 0.0), (4.0, 0.001), (4999.0, 1.0)));

@@ -1,58 +1,54 @@
-//! Frames: from capture to rendering, and freezes.
+//! Frame delay and freezes.
 
-use super::bank::Bank;
-use super::{Draw, Scene, millis, over_time, seconds};
-use crate::figure::{Axis, Kind, Panel, Role, Series};
+use super::series_map::{SeriesMap, entry};
+use super::{PanelBuilder, RunView, millis, over_time, seconds};
+use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::read::FrameRow;
 
 struct Frames<'a> {
-    scene: &'a Scene<'a>,
-    delays: Bank,
-    refused: Bank,
-    /// Flow, stream, and when its frames were rendered, s.
-    rendered: Vec<(u16, usize, Vec<f64>)>,
+    view: &'a RunView<'a>,
+    delays: SeriesMap,
+    refused: SeriesMap,
+    /// Render times, s, by flow and stream.
+    rendered: Vec<((u16, usize), Vec<f64>)>,
 }
 
-pub(super) fn begin<'a>(scene: &'a Scene<'a>) -> Box<dyn Draw + 'a> {
-    Box::new(Frames { scene, delays: Bank::default(), refused: Bank::default(), rendered: Vec::new() })
+pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
+    Box::new(Frames { view, delays: SeriesMap::default(), refused: SeriesMap::default(), rendered: Vec::new() })
 }
 
-impl Draw for Frames<'_> {
+impl PanelBuilder for Frames<'_> {
     fn frame(&mut self, row: &FrameRow) {
-        let Some(subject) = self.scene.subject(row.flow) else { return };
-        let name = self.scene.stream(row.flow, row.stream);
+        let Some(subject) = self.view.subject(row.flow) else { return };
+        let name = self.view.stream(row.flow, row.stream);
         let series = |what: &str, label: &str, role, kind| {
             Series::new(&format!("{what}:{name}"), &format!("{label} of {name}"), subject, role, kind)
         };
         let at = seconds(row.time_ns);
         let Some(captured) = row.captured_ns else {
-            let make = || series("refused", "refused frames", Role::Second, Kind::Points);
+            let make = || series("refused", "refused frames", Role::Second, SeriesKind::Points);
             self.refused.of(subject, row.stream, make).push(at, 0.0);
             return;
         };
-        let make = || series("delay", "frame delay", Role::Main, Kind::Line);
+        let make = || series("delay", "frame delay", Role::Main, SeriesKind::Line);
         self.delays.of(subject, row.stream, make).push(at, millis(row.time_ns - captured));
-        let known = self.rendered.iter().position(|(flow, stream, _)| (*flow, *stream) == (row.flow, row.stream));
-        let known = known.unwrap_or_else(|| {
-            self.rendered.push((row.flow, row.stream, Vec::new()));
-            self.rendered.len() - 1
-        });
-        self.rendered[known].2.push(at);
+        entry(&mut self.rendered, (row.flow, row.stream)).push(at);
     }
 
     fn finish(self: Box<Self>) -> Vec<Panel> {
-        let scene = self.scene;
-        let caption = "Lines: from capture to rendering of each frame, drawn when it is rendered. Shaded lanes: \
-                       freezes, which are gaps between rendered frames over max(3 × mean, mean + 150 ms), the mean \
-                       being that of the last 30 gaps. Points at zero: frames that the sender refused to queue."
-            .to_owned();
+        let view = self.view;
+        let caption =
+            "Lines: time from capture to rendering of each frame, at its render time. Shaded: freezes, which \
+                       are gaps between rendered frames above max(3 × mean, mean + 150 ms), with the mean of the \
+                       last 30 gaps. Points at zero: frames that the sender refused to queue."
+                .to_owned();
         let axis = Axis::new("frame delay", "ms");
-        let mut panel = over_time("frames", "Frame delay and freezes", caption, axis, scene);
+        let mut panel = over_time("frames", "Frame delay and freezes", caption, axis, view);
         panel.series = self.delays.finish();
-        for (flow, stream, times) in &self.rendered {
-            let Some(subject) = scene.subject(*flow) else { continue };
-            let name = scene.stream(*flow, *stream);
-            let lives = scene.flow(*flow).map_or((0.0, scene.duration_s), |flow| flow.lives_s);
+        for ((flow, stream), times) in &self.rendered {
+            let Some(subject) = view.subject(*flow) else { continue };
+            let name = view.stream(*flow, *stream);
+            let lives = view.flow(*flow).map_or((0.0, view.duration_s), |flow| flow.lives_s);
             let mut series = Series {
                 states: vec!["freeze".to_owned()],
                 ..Series::new(
@@ -60,7 +56,7 @@ impl Draw for Frames<'_> {
                     &format!("freezes of {name}"),
                     subject,
                     Role::Second,
-                    Kind::Band,
+                    SeriesKind::Band,
                 )
             };
             for (from, to) in freezes(times, lives.1) {
@@ -76,10 +72,10 @@ impl Draw for Frames<'_> {
     }
 }
 
-/// Gaps that the mean is taken of.
+/// Number of gaps in the mean.
 const MEMORY: usize = 30;
 
-/// The freezes among frames rendered at these times, the gap still open at `end` included: as metrics count them.
+/// Returns the freezes between frames rendered at these times, including the gap until `end`, as the metrics count them.
 fn freezes(times: &[f64], end: f64) -> Vec<(f64, f64)> {
     let mut freezes = Vec::new();
     let nexts = times.iter().skip(1).copied().chain([end]);
@@ -100,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn freezes_are_gaps_over_both_bounds() {
+    fn freezes_exceed_both_bounds() {
         let steady: Vec<f64> = (0..40).map(|n| f64::from(n) * 0.040).collect();
         let after = |gap: f64| {
             let mut times = steady.clone();

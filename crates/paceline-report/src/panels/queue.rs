@@ -1,28 +1,28 @@
-//! Queuing delay: of each packet, and as RTCP's round-trip times show it.
+//! Queuing delay of each packet, and as seen in RTCP round-trip times.
 
-use super::bank::Bank;
-use super::{Draw, Scene, millis, over_time, seconds};
-use crate::figure::{Axis, Kind, Panel, Role, Series};
+use super::series_map::SeriesMap;
+use super::{PanelBuilder, RunView, millis, over_time, seconds};
+use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::read::{Event, FlowKind, FlowRow, PacketRow};
 
 struct Queues<'a> {
-    scene: &'a Scene<'a>,
-    waited: Bank,
-    sampled: Bank,
+    view: &'a RunView<'a>,
+    waited: SeriesMap,
+    sampled: SeriesMap,
 }
 
-pub(super) fn begin<'a>(scene: &'a Scene<'a>) -> Box<dyn Draw + 'a> {
-    Box::new(Queues { scene, waited: Bank::default(), sampled: Bank::default() })
+pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
+    Box::new(Queues { view, waited: SeriesMap::default(), sampled: SeriesMap::default() })
 }
 
-impl Draw for Queues<'_> {
+impl PanelBuilder for Queues<'_> {
     fn packet(&mut self, row: &PacketRow) {
         let Event::Crossed { hop, waited_ns, left_ns } = row.event else { return };
-        if let Some(subject) = self.scene.subject(row.flow).filter(|_| row.forth && self.scene.is_limited(hop)) {
-            let name = &self.scene.run.about.hops[usize::from(hop)];
+        if let Some(subject) = self.view.subject(row.flow).filter(|_| row.forth && self.view.is_limited(hop)) {
+            let name = &self.view.run.about.hops[usize::from(hop)];
             let make = || {
                 let (id, label) = (format!("waited:{name}"), format!("waited at {name}"));
-                Series::new(&id, &label, subject, Role::Main, Kind::Line)
+                Series::new(&id, &label, subject, Role::Main, SeriesKind::Line)
             };
             self.waited.of(subject, usize::from(hop), make).push(seconds(left_ns), millis(waited_ns));
         }
@@ -32,34 +32,35 @@ impl Draw for Queues<'_> {
         if row.kind != FlowKind::RoundTrip {
             return;
         }
-        let (Some(subject), Some(flow)) = (self.scene.subject(row.flow), self.scene.flow(row.flow)) else { return };
+        let (Some(subject), Some(flow)) = (self.view.subject(row.flow), self.view.flow(row.flow)) else { return };
         let at = seconds(row.time_ns);
         let holds = flow.propagation.partition_point(|(from, _)| *from <= at).max(1) - 1;
         if let Some((_, propagation)) = flow.propagation.get(holds) {
-            let make = || Series::new("rtcp", "round-trip time over propagation", subject, Role::Second, Kind::Points);
+            let make =
+                || Series::new("rtcp", "round-trip time over propagation", subject, Role::Second, SeriesKind::Points);
             self.sampled.of(subject, 0, make).push(at, row.value - propagation);
         }
     }
 
     fn finish(self: Box<Self>) -> Vec<Panel> {
-        let mut caption = "Lines: how long each packet waited before its service, drawn when its last bit left the \
-                           hop. Points: each measured round-trip time less what propagation takes of it."
+        let mut caption = "Lines: queuing delay of each packet, at the time when its last bit left the hop. Points: \
+                           each measured round-trip time minus its propagation delay."
             .to_owned();
-        for (hop, _) in self.scene.limits() {
+        for (hop, _) in self.view.limits() {
             caption += &format!(" Queue of {}: {}, at most {} {}.", hop.id, hop.queue, hop.limit.0, hop.limit.1);
         }
-        let mut panel = over_time("queue", "Queuing delay", caption, Axis::new("queuing delay", "ms"), self.scene);
+        let mut panel = over_time("queue", "Queuing delay", caption, Axis::new("queuing delay", "ms"), self.view);
         panel.series = self.waited.finish();
         for series in &mut panel.series {
-            order(series);
+            sort(series);
         }
         panel.series.extend(self.sampled.finish());
         vec![panel]
     }
 }
 
-/// Rows come when a packet is at the far end; with jitter or a changing delay that is not the order of leaving.
-fn order(series: &mut Series) {
+/// Sorts the points by time. Events are ordered by arrival, which differs from departure with jitter or a changing delay.
+fn sort(series: &mut Series) {
     if !series.x.is_sorted() {
         let mut points: Vec<(f64, f64)> = series.x.iter().copied().zip(series.y.iter().copied()).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));

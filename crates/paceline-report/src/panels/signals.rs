@@ -1,12 +1,12 @@
-//! Every other number that a controller or TCP tells, by unit: rates it works with, windows, the rest.
+//! All other signals of controllers and TCP, one panel per unit.
 
-use super::bank::{Bank, hold, step};
 use super::gradient::{GRADIENTS, THRESHOLDS};
-use super::{Draw, Scene, over_time, seconds};
-use crate::figure::{Axis, Kind, Panel, Role, Series};
+use super::series_map::{SeriesMap, entry, hold, step};
+use super::{PanelBuilder, RunView, over_time, seconds};
+use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::read::{FlowKind, FlowRow, SignalRow};
 
-/// Panels by the unit of their signals: unit, id, title, what the axis measures, unit drawn, factor.
+/// Panels by unit: unit of the signals, id, title, axis label, displayed unit, factor.
 const UNITS: &[(&str, &str, &str, &str, &str, f64)] = &[
     ("bit/s", "control", "Rates inside the controllers", "rate", "Mbit/s", 1e-6),
     ("B", "window", "Windows", "window", "kB", 1e-3),
@@ -15,73 +15,70 @@ const UNITS: &[(&str, &str, &str, &str, &str, f64)] = &[
 ];
 
 struct Signals<'a> {
-    scene: &'a Scene<'a>,
-    /// A panel's unit, and what it holds.
-    panels: Vec<(String, Bank)>,
+    view: &'a RunView<'a>,
+    /// Series by unit.
+    panels: Vec<(String, SeriesMap)>,
     names: Vec<String>,
 }
 
-pub(super) fn begin<'a>(scene: &'a Scene<'a>) -> Box<dyn Draw + 'a> {
-    Box::new(Signals { scene, panels: Vec::new(), names: Vec::new() })
+pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
+    Box::new(Signals { view, panels: Vec::new(), names: Vec::new() })
 }
 
 impl Signals<'_> {
-    fn add(&mut self, subject: usize, name: &str, unit: &str, role: Role, kind: Kind, (at, value): (f64, f64)) {
-        let panel = self.panels.iter().position(|(known, _)| known == unit).unwrap_or_else(|| {
-            self.panels.push((unit.to_owned(), Bank::default()));
-            self.panels.len() - 1
-        });
+    fn add(&mut self, subject: usize, name: &str, unit: &str, role: Role, kind: SeriesKind, (at, value): (f64, f64)) {
         let number = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
         });
         let factor = UNITS.iter().find(|(known, ..)| *known == unit).map_or(1.0, |(.., factor)| *factor);
-        let series = self.panels[panel].1.of(subject, number, || Series::new(name, name, subject, role, kind));
+        let series = entry(&mut self.panels, unit.to_owned())
+            .of(subject, number, || Series::new(name, name, subject, role, kind));
         match kind {
-            Kind::Steps => step(series, at, value * factor),
+            SeriesKind::Steps => step(series, at, value * factor),
             _ => series.push(at, value * factor),
         }
     }
 }
 
-impl Draw for Signals<'_> {
+impl PanelBuilder for Signals<'_> {
     fn flow(&mut self, row: &FlowRow) {
-        if let (FlowKind::Remb, Some(subject)) = (row.kind, self.scene.subject(row.flow)) {
+        if let (FlowKind::Remb, Some(subject)) = (row.kind, self.view.subject(row.flow)) {
             let point = (seconds(row.time_ns), row.value);
-            self.add(subject, "REMB", "bit/s", Role::Second, Kind::Points, point);
+            self.add(subject, "REMB", "bit/s", Role::Second, SeriesKind::Points, point);
         }
     }
 
     fn signal(&mut self, row: &SignalRow<'_>) {
         let elsewhere = GRADIENTS.contains(&row.name) || THRESHOLDS.contains(&row.name);
-        let Some(subject) = self.scene.subject(row.flow).filter(|_| !elsewhere) else { return };
-        if self.scene.states(row).is_none() {
-            // A threshold that was never lowered is told as larger than any window.
+        let Some(subject) = self.view.subject(row.flow).filter(|_| !elsewhere) else { return };
+        if self.view.states(row).is_none() {
+            // The initial slow start threshold exceeds every window.
             let value = if row.value < 1e15 { row.value } else { f64::NAN };
             let point = (seconds(row.time_ns), value);
-            self.add(subject, row.name, row.unit, Role::Main, Kind::Steps, point);
+            self.add(subject, row.name, row.unit, Role::Main, SeriesKind::Steps, point);
         }
     }
 
     fn finish(self: Box<Self>) -> Vec<Panel> {
-        let scene = self.scene;
-        let panel = |(unit, bank): (String, Bank)| {
+        let view = self.view;
+        let panel = |(unit, series): (String, SeriesMap)| {
             let known = UNITS.iter().find(|(of, ..)| *of == unit);
             let id = known.map_or_else(|| format!("signals-{unit}"), |known| known.1.to_owned());
             let (title, label) = known.map_or(("Other signals", "signal"), |known| (known.2, known.3));
             let shown = known.map_or(unit.as_str(), |known| known.4);
-            let mut series = bank.finish();
-            for series in series.iter_mut().filter(|series| series.kind == Kind::Steps) {
-                hold(series, scene.shown_flow(series).map_or(scene.duration_s, |flow| flow.lives_s.1));
+            let mut series = series.finish();
+            for series in series.iter_mut().filter(|series| series.kind == SeriesKind::Steps) {
+                hold(series, view.shown_flow(series).map_or(view.duration_s, |flow| flow.lives_s.1));
             }
             let mut caption =
-                "Each as the controller or TCP tells it; a value holds until the next. See the controller's page for \
-                 what its signals are."
+                "Signals as the controller or TCP emits them; a value holds until the next. The documentation of the \
+                 controller explains its signals."
                     .to_owned();
             if series.iter().any(|s| s.id == "REMB") {
-                caption += " Points: the rate in each REMB that the receiver sent.";
+                caption += " Points: the rate in each REMB of the receiver.";
             }
-            let mut panel = over_time(&id, title, caption, Axis::new(label, shown), scene);
+            let mut panel = over_time(&id, title, caption, Axis::new(label, shown), view);
             panel.series = series;
             panel
         };

@@ -1,33 +1,32 @@
-//! A value over two settings as filled bands: what lies at or above each level is one shape, painted over the level below
+//! Contour maps of a value over two parameters. The region at or above each level is one filled shape over the level below
 //! (marching squares; D. Salomon, The Computer Graphics Manual, section 20.3).
 
-use super::ink::{Ink, finished};
-use super::layout::{MM, WIDTH};
-use super::thin::Place;
+use super::canvas::{Canvas, finish_document};
+use super::style::{MM, Point, WIDTH};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A value over two settings.
+/// A value over two parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
-    /// What is drawn.
+    /// Title.
     pub title: String,
-    /// The setting to the right.
+    /// The horizontal parameter.
     pub x: Scale,
-    /// The setting upwards.
+    /// The vertical parameter.
     pub y: Scale,
-    /// The values, those of the first x first; NaN: none.
+    /// The values, with all values of the first x first; NaN for a missing value.
     pub values: Vec<f64>,
-    /// Points of note: where, what, and its sign.
+    /// Marked points: x, y, label and sign.
     pub marks: Vec<(f64, f64, String, Sign)>,
 }
 
-/// A setting and its values, which increase.
+/// A parameter and its increasing values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it takes.
+    /// Values.
     pub values: Vec<f64>,
 }
 
@@ -40,19 +39,19 @@ pub enum Sign {
     Cross,
 }
 
-/// Most nodes to a side: of more, neighbours are averaged, which no eye tells from noise.
+/// Largest number of nodes per side. Larger maps are averaged, which has no visible effect.
 const NODES: usize = 100;
-/// About how many bands there are.
+/// Approximate number of bands.
 const BANDS: f64 = 14.0;
-/// Values are spread over this many ratios or more: its axis is logarithmic.
-const RATIOS: f64 = 30.0;
+/// Ratio of the largest to the smallest value from which an axis is logarithmic.
+const LOGARITHMIC_FROM: f64 = 30.0;
 
 const LEFT: i32 = 15 * MM;
 const SIDE: i32 = 58 * MM;
 const TOP: i32 = 12 * MM;
 const BAR: i32 = 4 * MM;
 
-/// Viridis (van der Walt and Smith), from low to high: even steps for every eye, in print too.
+/// The perceptually uniform colour map viridis (van der Walt and Smith), from low to high.
 const COLOURS: [(u8, u8, u8); 11] = [
     (68, 1, 84),
     (72, 36, 117),
@@ -67,7 +66,7 @@ const COLOURS: [(u8, u8, u8); 11] = [
     (253, 231, 37),
 ];
 
-/// The map as an SVG document: the same text for the same map.
+/// Returns the map as an SVG document. Equal maps give equal text.
 pub fn contour(map: &Map) -> String {
     let (xs, ys, nodes) = averaged(map);
     let size = (WIDTH, TOP + SIDE + 11 * MM);
@@ -78,8 +77,8 @@ pub fn contour(map: &Map) -> String {
     let found = nodes.iter().copied().filter(|value| value.is_finite());
     let (low, high) = found.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     let (mut shapes, mut text) = (String::new(), String::new());
-    let mut ink = Ink::new(&mut text, size);
-    ink.tag((LEFT, 5 * MM / 2), &map.title);
+    let mut canvas = Canvas::new(&mut text, size);
+    canvas.title((LEFT, 5 * MM / 2), &map.title);
     if low.is_finite() {
         let levels = levels(low, high);
         let height = SIDE / levels.len() as i32;
@@ -87,40 +86,40 @@ pub fn contour(map: &Map) -> String {
             let mut path = String::new();
             for shape in shapes_above(&nodes, xs.len(), ys.len(), *level) {
                 let places = shape.iter().map(|(x, y)| (across(between(&xs, *x)), up(between(&ys, *y))));
-                outline(&mut path, &few(places.collect()));
+                outline(&mut path, &simplify(places.collect()));
             }
             let fill = colour(band, levels.len());
-            writeln!(shapes, r#"<path fill="{fill}" fill-rule="evenodd" d="{path}"/>"#).expect("memory takes it");
+            writeln!(shapes, r#"<path fill="{fill}" fill-rule="evenodd" d="{path}"/>"#).expect("infallible");
             let y = bottom - height * (band as i32 + 1);
             let x = right + 4 * MM;
             writeln!(shapes, r#"<rect fill="{fill}" x="{x}" y="{y}" width="{BAR}" height="{height}"/>"#)
-                .expect("memory");
-            ink.label_right((x + BAR, y + height), &name);
+                .expect("infallible");
+            canvas.label_right((x + BAR, y + height), &name);
         }
     }
-    ink.frame((LEFT, TOP), (right, bottom));
+    canvas.frame((LEFT, TOP), (right, bottom));
     for (value, name) in map.x.ticks() {
-        ink.tick_below((across(value), bottom), &name);
+        canvas.x_tick((across(value), bottom), &name);
     }
     for (value, name) in map.y.ticks() {
-        ink.tick_left((LEFT, up(value)), &name);
+        canvas.y_tick((LEFT, up(value)), &name);
     }
-    ink.name_below(((LEFT + right) / 2, bottom), &map.x.name);
-    ink.name_left((0, (TOP + bottom) / 2), &map.y.name);
+    canvas.x_name(((LEFT + right) / 2, bottom), &map.x.name);
+    canvas.y_name((0, (TOP + bottom) / 2), &map.y.name);
     let mut signs = String::new();
     for (row, (x, y, what, sign)) in map.marks.iter().enumerate() {
         sign.draw(&mut signs, (across(*x), up(*y)));
         let at = (LEFT + MM + (SIDE / 2 + 6 * MM) * row as i32, TOP - 7 * MM / 2);
         sign.draw(&mut signs, at);
-        ink.tag((at.0 + 2 * MM, at.1), what);
+        canvas.title((at.0 + 2 * MM, at.1), what);
     }
-    ink.close();
-    // Shapes lie above the paper and below all else, signs above all.
+    canvas.close();
+    // Draw order: background, shapes, everything else, signs.
     let paper = text.find("/>").map_or(0, |at| at + 2);
     text.insert_str(paper, &format!("\n{shapes}"));
     let end = text.rfind("</svg>").unwrap_or(text.len());
     text.insert_str(end, &signs);
-    finished(&text, size)
+    finish_document(&text, size)
 }
 
 impl Scale {
@@ -128,13 +127,13 @@ impl Scale {
         (self.values.first().copied().unwrap_or(0.0), self.values.last().copied().unwrap_or(1.0))
     }
 
-    /// Whether its values are spread so far that their ratios count.
+    /// Returns whether the axis is logarithmic.
     pub fn is_logarithmic(&self) -> bool {
         let (low, high) = self.ends();
-        low > 0.0 && high / low >= RATIOS
+        low > 0.0 && high / low >= LOGARITHMIC_FROM
     }
 
-    /// How far along a value lies, from 0 to 1.
+    /// Returns the relative position of a value, from 0 to 1.
     fn share(&self, value: f64) -> f64 {
         let (low, high) = self.ends();
         let share = match self.is_logarithmic() {
@@ -144,13 +143,13 @@ impl Scale {
         share.clamp(0.0, 1.0)
     }
 
-    /// Whether a value lies between its ends.
-    pub fn holds(&self, value: f64) -> bool {
+    /// Returns whether a value lies between the ends.
+    pub fn contains(&self, value: f64) -> bool {
         let (low, high) = self.ends();
         (low..=high).contains(&value)
     }
 
-    /// Round numbers along it, and what they are called.
+    /// Returns round values with their labels.
     fn ticks(&self) -> Vec<(f64, String)> {
         let (low, high) = self.ends();
         if self.is_logarithmic() {
@@ -166,7 +165,7 @@ impl Scale {
 }
 
 impl Sign {
-    fn draw(self, text: &mut String, (x, y): Place) {
+    fn draw(self, text: &mut String, (x, y): Point) {
         let r = 14;
         let drawn = match self {
             Self::Disc => {
@@ -184,7 +183,7 @@ impl Sign {
     }
 }
 
-/// The colour of a band, of so many.
+/// Returns the colour of a band.
 fn colour(band: usize, bands: usize) -> String {
     let along = band as f64 * (COLOURS.len() - 1) as f64 / (bands.max(2) - 1) as f64;
     let low = (along as usize).min(COLOURS.len() - 2);
@@ -193,7 +192,7 @@ fn colour(band: usize, bands: usize) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
 }
 
-/// A number that stands alone, in few characters.
+/// Formats a single number in few characters.
 fn number(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -205,7 +204,8 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Numbers of equal steps, with the digits that tell each from the next, written out or as powers, whichever is shorter.
+/// Formats equally spaced numbers with enough digits to distinguish them, in plain or scientific notation, whichever is
+/// shorter.
 fn names(steps: &[f64]) -> Vec<String> {
     let [first, second, ..] = steps else { return steps.iter().map(|value| number(*value)).collect() };
     let power = |value: f64| (libm::log10(value.abs()) + 1e-9).floor() as i32;
@@ -222,7 +222,7 @@ fn names(steps: &[f64]) -> Vec<String> {
     if width(&plain) <= width(&powers) { plain } else { powers }
 }
 
-/// The round number next above: 1, 2 or 5 times a power of ten.
+/// Returns the smallest 1, 2 or 5 times a power of ten that is at least `least`.
 fn step(least: f64) -> f64 {
     let power = libm::pow(10.0, libm::log10(least).floor());
     [1.0, 2.0, 5.0, 10.0]
@@ -232,7 +232,7 @@ fn step(least: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Where bands begin: round numbers, the first at or below the least value.
+/// Returns the lower bounds of the bands: round numbers, the first at or below the smallest value.
 fn levels(low: f64, high: f64) -> Vec<f64> {
     if high <= low {
         return vec![low];
@@ -242,7 +242,7 @@ fn levels(low: f64, high: f64) -> Vec<f64> {
     (first..).map(|n| n as f64 * step).take_while(|level| *level < high).collect()
 }
 
-/// The nodes: no more than [`NODES`] to a side, each the mean of those that it stands for.
+/// Reduces the map to at most [`NODES`] nodes per side by averaging.
 fn averaged(map: &Map) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     let groups = |values: &[f64]| -> Vec<std::ops::Range<usize>> {
         let each = values.len().div_ceil(NODES).max(1);
@@ -254,7 +254,7 @@ fn averaged(map: &Map) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
         let mean = |group: &std::ops::Range<usize>| (values[group.start] + values[group.end - 1]) / 2.0;
         let all_positive = values.iter().all(|value| *value > 0.0);
         let mut places: Vec<f64> = groups.iter().map(|g| if all_positive { middle(g) } else { mean(g) }).collect();
-        // The picture reaches to the ends of its axes.
+        // The outermost nodes lie at the ends of the axes.
         if let (Some(first), Some(end)) = (places.first_mut(), values.first()) {
             *first = *end;
         }
@@ -275,18 +275,18 @@ fn averaged(map: &Map) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     (places(&map.x.values, &columns), places(&map.y.values, &rows), nodes)
 }
 
-/// A side of a cell, by the nodes at its ends.
+/// A side of a cell: the nodes at its ends.
 type Side = [(i32, i32); 2];
 
-/// The outlines of where the nodes lie at or above a level, in numbers of nodes; a hole is an outline like any other.
+/// Returns the outlines of the regions at or above a level, in node coordinates. Holes are separate outlines.
 fn shapes_above(nodes: &[f64], width: usize, height: usize, level: f64) -> Vec<Vec<(f64, f64)>> {
-    // Around the nodes is a ring that lies below every level, so that all outlines are closed.
+    // A border below every level closes all outlines.
     let value = |x: i32, y: i32| match (usize::try_from(x), usize::try_from(y)) {
         (Ok(x), Ok(y)) if x < width && y < height => nodes[x * height + y],
         _ => f64::NEG_INFINITY,
     };
     let inside = |(x, y): (i32, i32)| value(x, y) >= level;
-    // Of each side of a cell by which the shape leaves it: by which the outline comes in again.
+    // Maps each side where the outline leaves a cell to the side where it continues.
     let mut next: BTreeMap<Side, Side> = BTreeMap::new();
     let side = |a: (i32, i32), b: (i32, i32)| if a < b { [a, b] } else { [b, a] };
     for x in -1..width as i32 {
@@ -328,7 +328,7 @@ fn shapes_above(nodes: &[f64], width: usize, height: usize, level: f64) -> Vec<V
     shapes
 }
 
-/// A value at a number of a node that need not be whole.
+/// Interpolates a value at a fractional node coordinate.
 fn between(values: &[f64], at: f64) -> f64 {
     let low = (at.floor().max(0.0) as usize).min(values.len() - 1);
     let high = (low + 1).min(values.len() - 1);
@@ -339,9 +339,9 @@ fn between(values: &[f64], at: f64) -> f64 {
     values[low] + share * (values[high] - values[low])
 }
 
-/// Without points that lie on the ones before them, or on the way to the next.
-fn few(places: Vec<Place>) -> Vec<Place> {
-    let mut kept: Vec<Place> = Vec::new();
+/// Removes points that coincide with the previous one or lie on a straight line.
+fn simplify(places: Vec<Point>) -> Vec<Point> {
+    let mut kept: Vec<Point> = Vec::new();
     for place in places {
         if kept.last().is_some_and(|last| (last.0 - place.0).abs() + (last.1 - place.1).abs() < 4) {
             continue;
@@ -358,16 +358,16 @@ fn few(places: Vec<Place>) -> Vec<Place> {
     kept
 }
 
-fn outline(path: &mut String, places: &[Place]) {
+fn outline(path: &mut String, places: &[Point]) {
     if places.len() < 3 {
         return;
     }
     let mut last = places[0];
-    write!(path, "M{} {}l", last.0, last.1).expect("memory takes it");
+    write!(path, "M{} {}l", last.0, last.1).expect("infallible");
     for place in &places[1..] {
         let (dx, dy) = (place.0 - last.0, place.1 - last.1);
         let space = |number: i32| if number < 0 { "" } else { " " };
-        write!(path, "{}{dx}{}{dy}", space(dx), space(dy)).expect("memory takes it");
+        write!(path, "{}{dx}{}{dy}", space(dx), space(dy)).expect("infallible");
         last = *place;
     }
     path.push('z');
@@ -377,7 +377,7 @@ fn outline(path: &mut String, places: &[Place]) {
 mod tests {
     use super::*;
 
-    /// Twice the area that outlines enclose; holes count against it.
+    /// Returns the enclosed area; holes are subtracted.
     fn area(shapes: &[Vec<(f64, f64)>]) -> f64 {
         let of = |shape: &Vec<(f64, f64)>| -> f64 {
             let next = shape.iter().cycle().skip(1);
@@ -387,27 +387,27 @@ mod tests {
     }
 
     #[test]
-    fn shapes_by_hand() {
-        // A peak of 1 among zeros: at 0.5 a diamond of half a unit to each side, of area 0.5.
+    fn outlines_match_known_areas() {
+        // A peak of 1 among zeros: at level 0.5 a diamond with half-diagonals of 0.5, area 0.5.
         let peak = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0];
         let shapes = shapes_above(&peak, 3, 3, 0.5);
         assert_eq!((shapes.len(), area(&shapes)), (1, 0.5));
-        // Everything: the square of the nodes, 2 by 2.
+        // All nodes: a square of 2 by 2.
         let all = shapes_above(&peak, 3, 3, -1.0);
         assert!((area(&all) - 4.0).abs() < 1e-9, "{all:?}");
-        // A hole: the square without the diamond.
+        // A hole: the square minus the diamond.
         let hole: Vec<f64> = peak.iter().map(|v| 1.0 - v).collect();
         let shapes = shapes_above(&hole, 3, 3, 0.5);
         assert_eq!(shapes.len(), 2);
         assert!((area(&shapes) - 3.5).abs() < 1e-9, "{shapes:?}");
         assert!(shapes_above(&peak, 3, 3, 2.0).is_empty());
-        // Two corners of a cell, apart or joined by what lies between.
+        // Two opposite corners of a cell, separate or connected.
         assert_eq!(shapes_above(&[1.0, 0.0, 0.0, 1.0], 2, 2, 0.6).len(), 2);
         assert_eq!(shapes_above(&[1.0, 0.0, 0.0, 1.0], 2, 2, 0.4).len(), 1);
     }
 
     #[test]
-    fn numbers_tell_each_from_the_next() {
+    fn labels_are_distinct() {
         let of = |low: f64, high: f64| names(&levels(low, high));
         assert_eq!(of(1_000_000.0, 1_130_000.0)[..4], ["1.00e6", "1.01e6", "1.02e6", "1.03e6"]);
         assert_eq!(of(-120_000.0, 900_000.0)[..4], ["−2e5", "−1e5", "0", "1e5"]);
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_round() {
+    fn levels_are_round_numbers() {
         assert_eq!(names(&levels(0.03, 1.2))[..3], ["0", "0.1", "0.2"]);
         assert_eq!(levels(-3.0, 2.0), [-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5]);
         assert_eq!(levels(1.0, 1.0), [1.0]);

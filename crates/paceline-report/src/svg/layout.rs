@@ -1,40 +1,34 @@
-//! Where things stand: legends, panels, what each axis covers.
+//! The layout of a figure: legends, panels and axis ranges.
 
-use super::ink::{Look, text_width};
-use super::lanes::Lane;
-use super::{Looks, thin::Place};
-use crate::figure::{Figure, Kind, Panel, Role, Series};
+use super::style::{MM, Point, SeriesStyles, Style, WIDTH, text_width};
+use crate::figure::{Figure, Panel, Role, Series, SeriesKind};
 
-/// Units to a millimetre.
-pub const MM: i32 = 20;
-/// Width of a picture, in units: a column of a paper.
-pub const WIDTH: i32 = 90 * MM;
 /// Most columns: a page of a paper has two.
 const COLUMNS: usize = 2;
 
 const LEFT: i32 = 13 * MM;
 const RIGHT: i32 = WIDTH - 3 * MM;
-/// Height of a panel that stands with others, and of one that stands alone.
+/// Height of a panel in a stack, and of a single panel.
 const STACKED: i32 = 27 * MM;
 const ALONE: i32 = 45 * MM;
-/// A line of a legend.
-const ROW: i32 = 4 * MM;
-const LANE: i32 = 16 * MM / 5;
-/// Between a panel and the next, where no axis is named.
+/// Height of a line of the legend.
+const LEGEND_ROW: i32 = 4 * MM;
+const STATE_ROW: i32 = 16 * MM / 5;
+/// Gap between two panels that share the x axis.
 const GAP: i32 = 2 * MM;
-/// For the numbers and the name of an x axis.
+/// Height of the numbers and the name of an x axis.
 const AXIS: i32 = 10 * MM;
 
-/// A sample of a look and what it stands for.
-pub(super) struct Key {
-    pub(super) at: Place,
-    pub(super) look: Look,
+/// A sample of a style and its text.
+pub(super) struct LegendEntry {
+    pub(super) at: Point,
+    pub(super) style: Style,
     pub(super) text: String,
 }
 
-/// Where a panel stands.
+/// The position of a panel.
 pub(super) struct Frame {
-    /// Left end of the column.
+    /// Left edge of the column.
     pub(super) edge: i32,
     pub(super) left: i32,
     pub(super) right: i32,
@@ -43,41 +37,41 @@ pub(super) struct Frame {
     pub(super) x: (f64, f64),
     pub(super) y: (f64, f64),
     pub(super) y_ticks: usize,
-    pub(super) keys: Vec<Key>,
-    /// Where the title stands; none if the panel above says it.
-    pub(super) tag: Option<i32>,
-    /// Rows of states; none if y is a number.
-    pub(super) lanes: Vec<Lane>,
-    /// Whether the x axis has its numbers and its name here.
+    pub(super) legend: Vec<LegendEntry>,
+    /// Vertical position of the title, unless the panel above has the same.
+    pub(super) title: Option<i32>,
+    /// Rows of states; empty if y is a number.
+    pub(super) rows: Vec<StateRow>,
+    /// Whether the numbers and the name of the x axis are drawn here.
     pub(super) shows_x: bool,
 }
 
 pub(super) struct Layout {
-    pub(super) size: Place,
-    pub(super) subjects: Vec<Key>,
-    /// Of each panel of the figure, in its order.
+    pub(super) size: Point,
+    pub(super) subjects: Vec<LegendEntry>,
+    /// One frame per panel, in the order of the figure.
     pub(super) frames: Vec<Frame>,
 }
 
 impl Layout {
-    pub(super) fn of(figure: &Figure, looks: &Looks) -> Self {
+    pub(super) fn of(figure: &Figure, styles: &SeriesStyles) -> Self {
         let parts: Vec<&[Panel]> = figure.panels.chunk_by(|a, b| a.title == b.title).collect();
         let columns = parts.len().clamp(1, COLUMNS);
         let mut subjects = Vec::new();
         let mut y = MM;
-        if looks.several {
+        if styles.several {
             let shown = |subject: &usize| {
                 let mut series = figure.panels.iter().flat_map(|panel| &panel.series);
                 series.any(|series| series.subject == Some(*subject))
             };
-            let sample = |s| (Look::new(s, 0, Kind::Line, false), figure.subjects[s].label.clone());
-            (subjects, y) = rows((0..figure.subjects.len()).filter(shown).map(sample).collect(), 0, y);
+            let sample = |s| (Style::new(s, 0, SeriesKind::Line, false), figure.subjects[s].label.clone());
+            (subjects, y) = legend((0..figure.subjects.len()).filter(shown).map(sample).collect(), 0, y);
         }
         let mut frames = Vec::new();
         for row in parts.chunks(columns) {
             let mut below = y;
             for (column, part) in row.iter().enumerate() {
-                below = below.max(stand(figure, part, looks, (WIDTH * column as i32, y), &mut frames));
+                below = below.max(stack(figure, part, styles, (WIDTH * column as i32, y), &mut frames));
             }
             y = below;
         }
@@ -85,16 +79,16 @@ impl Layout {
     }
 }
 
-/// Puts panels below each other, and answers where they end.
-fn stand(figure: &Figure, part: &[Panel], looks: &Looks, (edge, mut y): Place, frames: &mut Vec<Frame>) -> i32 {
+/// Places panels below each other and returns their lower end.
+fn stack(figure: &Figure, part: &[Panel], styles: &SeriesStyles, (edge, mut y): Point, frames: &mut Vec<Frame>) -> i32 {
     for (index, panel) in part.iter().enumerate() {
-        let tag = (index == 0 && !panel.title.is_empty()).then_some(y + ROW / 2);
-        let (keys, below) = rows(samples(panel, looks), edge, y + if tag.is_some() { ROW } else { 0 });
-        let lanes = super::lanes::lanes(panel);
-        let height = match (lanes.len(), figure.panels.len()) {
+        let title = (index == 0 && !panel.title.is_empty()).then_some(y + LEGEND_ROW / 2);
+        let (legend, below) = legend(samples(panel, styles), edge, y + if title.is_some() { LEGEND_ROW } else { 0 });
+        let rows = state_rows(panel);
+        let height = match (rows.len(), figure.panels.len()) {
             (0, 1) => ALONE,
             (0, _) => STACKED,
-            (n, _) => LANE * n as i32,
+            (n, _) => STATE_ROW * n as i32,
         };
         let top = below.max(y + GAP / 2);
         let shows_x = part.get(index + 1).is_none_or(|next| next.x.label != panel.x.label);
@@ -105,16 +99,16 @@ fn stand(figure: &Figure, part: &[Panel], looks: &Looks, (edge, mut y): Place, f
             right: edge + RIGHT,
             top,
             bottom: top + height,
-            x: panel.x.range.unwrap_or_else(|| covered(&like, |series| &series.x)),
-            y: panel.y.range.unwrap_or_else(|| covered(&like, |series| &series.y)),
+            x: panel.x.range.unwrap_or_else(|| value_range(&like, |series| &series.x)),
+            y: panel.y.range.unwrap_or_else(|| value_range(&like, |series| &series.y)),
             y_ticks: if figure.panels.len() == 1 { 8 } else { 5 },
-            keys,
-            tag,
-            lanes,
+            legend,
+            title,
+            rows,
             shows_x,
         };
-        for (row, lane) in frame.lanes.iter_mut().enumerate() {
-            (lane.top, lane.bottom) = (top + LANE * row as i32, top + LANE * (row as i32 + 1));
+        for (row, state) in frame.rows.iter_mut().enumerate() {
+            (state.top, state.bottom) = (top + STATE_ROW * row as i32, top + STATE_ROW * (row as i32 + 1));
         }
         y = frame.bottom + if shows_x { AXIS } else { GAP };
         frames.push(frame);
@@ -122,69 +116,99 @@ fn stand(figure: &Figure, part: &[Panel], looks: &Looks, (edge, mut y): Place, f
     y
 }
 
+/// A row of a panel of states: one state of the series with an id.
+pub(super) struct StateRow {
+    /// Id of the series.
+    pub(super) of: String,
+    /// Index in the states of the series.
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) top: i32,
+    pub(super) bottom: i32,
+}
+
+/// Returns the rows of a panel that contains only states.
+fn state_rows(panel: &Panel) -> Vec<StateRow> {
+    let mut rows: Vec<StateRow> = Vec::new();
+    if panel.series.iter().any(|series| series.kind != SeriesKind::Band) {
+        return rows;
+    }
+    for series in &panel.series {
+        for (index, name) in series.states.iter().enumerate() {
+            if !rows.iter().any(|row| row.of == series.id && row.index == index) {
+                let (of, name) = (series.id.clone(), name.clone());
+                rows.push(StateRow { of, index, name, top: 0, bottom: 0 });
+            }
+        }
+    }
+    rows
+}
+
 impl Frame {
-    /// Where a value of the x axis stands.
+    /// Returns the horizontal position of a value.
     pub(super) fn across(&self, x: f64) -> i32 {
-        within((self.left, self.right), x, self.x)
+        position((self.left, self.right), x, self.x)
     }
 
-    /// Where a value of the y axis stands.
+    /// Returns the vertical position of a value.
     pub(super) fn down(&self, y: f64) -> i32 {
-        within((self.bottom, self.top), y, self.y)
+        position((self.bottom, self.top), y, self.y)
     }
 }
 
-/// The place of a value on an axis; what lies beyond an end is drawn there.
-fn within((from, to): (i32, i32), value: f64, axis: (f64, f64)) -> i32 {
+/// Returns the position of a value on an axis. Values beyond an end are drawn at that end.
+fn position((from, to): (i32, i32), value: f64, axis: (f64, f64)) -> i32 {
     let share = ((value - axis.0) / (axis.1 - axis.0)).clamp(0.0, 1.0);
     from + (share * f64::from(to - from)).round() as i32
 }
 
-/// Samples in rows from left to right, and where the next row would stand.
-fn rows(samples: Vec<(Look, String)>, edge: i32, top: i32) -> (Vec<Key>, i32) {
+/// Places samples in rows from left to right, and returns them with the position of the next row.
+fn legend(samples: Vec<(Style, String)>, edge: i32, top: i32) -> (Vec<LegendEntry>, i32) {
     let from = edge + LEFT;
     let (mut x, mut y) = (from, top);
-    let mut keys = Vec::new();
-    for (look, text) in samples {
-        let width = look.sample_width() + MM + text_width(&text);
+    let mut entries = Vec::new();
+    for (style, text) in samples {
+        let width = style.sample_width() + MM + text_width(&text);
         if x > from && x + width > edge + RIGHT {
-            (x, y) = (from, y + ROW);
+            (x, y) = (from, y + LEGEND_ROW);
         }
-        keys.push(Key { at: (x, y + ROW / 2), look, text });
+        entries.push(LegendEntry { at: (x, y + LEGEND_ROW / 2), style, text });
         x += width + 2 * MM;
     }
-    let next = if keys.is_empty() { top } else { y + ROW };
-    (keys, next)
+    let next = if entries.is_empty() { top } else { y + LEGEND_ROW };
+    (entries, next)
 }
 
-/// What the lines of a panel are, unless there is only one kind, which the axis names.
-fn samples(panel: &Panel, looks: &Looks) -> Vec<(Look, String)> {
-    let mut samples: Vec<(Look, String)> = Vec::new();
-    let bare = !super::lanes::lanes(panel).is_empty();
-    for series in panel.series.iter().filter(|series| !bare && (series.role != Role::Limit || is_near(panel, series))) {
-        let look = looks.look(panel, series);
-        let look = if looks.several { look.of_nobody() } else { look };
-        match samples.iter_mut().find(|(known, text)| *known == look || *text == series.label) {
+/// Returns the style and label of each kind of series, if there are several.
+fn samples(panel: &Panel, styles: &SeriesStyles) -> Vec<(Style, String)> {
+    let mut samples: Vec<(Style, String)> = Vec::new();
+    let only_states = !state_rows(panel).is_empty();
+    for series in
+        panel.series.iter().filter(|series| !only_states && (series.role != Role::Limit || is_near(panel, series)))
+    {
+        let style = styles.style(panel, series);
+        let style = if styles.several { style.neutral() } else { style };
+        match samples.iter_mut().find(|(known, text)| *known == style || *text == series.label) {
             Some((_, text)) if *text != series.label && !text.split(", ").any(|t| t == series.label) => {
                 *text += &format!(", {}", series.label);
             }
             Some(_) => {}
-            None => samples.push((look, series.label.clone())),
+            None => samples.push((style, series.label.clone())),
         }
     }
     if samples.len() > 1 { samples } else { Vec::new() }
 }
 
-/// Whether a limit is near enough to what is drawn that showing it leaves room for that.
+/// Returns whether a limit is close enough to the other values to be drawn without compressing them.
 pub(super) fn is_near(panel: &Panel, limit: &Series) -> bool {
     let largest = |series: &Series| series.y.iter().copied().fold(0.0, f64::max);
     let drawn = panel.series.iter().filter(|series| series.role != Role::Limit).map(largest).fold(0.0, f64::max);
     largest(limit) <= 3.0 * drawn
 }
 
-/// What an axis of panels alike covers: from zero, if nothing is below it, to a little more than the largest value.
-fn covered(panels: &[&Panel], of: impl Fn(&Series) -> &Vec<f64>) -> (f64, f64) {
-    let is_shown = |panel, s: &Series| s.kind != Kind::Band && (s.role != Role::Limit || is_near(panel, s));
+/// Returns the range of an axis of equal panels: from zero or the smallest value to slightly above the largest.
+fn value_range(panels: &[&Panel], of: impl Fn(&Series) -> &Vec<f64>) -> (f64, f64) {
+    let is_shown = |panel, s: &Series| s.kind != SeriesKind::Band && (s.role != Role::Limit || is_near(panel, s));
     let shown = panels.iter().flat_map(|panel| panel.series.iter().filter(|series| is_shown(panel, series)));
     let values = shown.flat_map(of).copied().filter(|value| value.is_finite());
     let (least, largest) = values.fold((0.0, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));

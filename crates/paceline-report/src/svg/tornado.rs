@@ -1,17 +1,17 @@
-//! What each constant does to a measure, the strongest on top: two bars from where it stands, one for its low value and one
-//! for its high, each with the 95 % interval of the difference seed by seed.
+//! Tornado diagrams: the effect of each constant on a measure, sorted by size. A constant has one bar for its low value and
+//! one for its high value, each with the 95 % interval of the difference paired by seed.
 
-use super::ink::{Ink, finished, text_width};
-use super::layout::{MM, WIDTH};
+use super::canvas::{Canvas, finish_document};
+use super::style::{MM, WIDTH, text_width};
 use super::ticks;
 use std::fmt::Write;
 
 /// A panel of bars.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tornado {
-    /// What changes.
+    /// The measure.
     pub title: String,
-    /// In which unit; empty for a plain number.
+    /// Unit; empty for a plain number.
     pub unit: String,
     /// The constants, in any order.
     pub bars: Vec<Bar>,
@@ -20,31 +20,31 @@ pub struct Tornado {
 /// A constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// Its name and its values.
+    /// Name and values.
     pub name: String,
-    /// The change at its low and at its high value, with half of its interval; none: not known.
+    /// The change at the low and the high value, with half of its interval; `None` if unknown.
     pub changes: [Option<(f64, f64)>; 2],
 }
 
-/// What low and high look like.
+/// Colours of low and high.
 const COLOURS: [&str; 2] = ["#56b4e9", "#d55e00"];
 const ROW: i32 = 5 * MM;
 const HEAD: i32 = 6 * MM;
 const FOOT: i32 = 11 * MM;
 const RIGHT: i32 = WIDTH - 4 * MM;
 
-/// The panels, one above the other, as an SVG document: the same text for the same panels.
+/// Returns the stacked panels as an SVG document. Equal panels give equal text.
 pub fn tornado(panels: &[Tornado]) -> String {
     let names = panels.iter().flat_map(|panel| &panel.bars).map(|bar| text_width(&bar.name));
     let left = names.max().unwrap_or(0).min(WIDTH / 2) + 4 * MM;
     let heights = panels.iter().map(|panel| HEAD + ROW * panel.bars.len() as i32 + FOOT);
     let size = (WIDTH, 5 * MM + heights.sum::<i32>());
     let (mut text, mut shapes) = (String::new(), String::new());
-    let mut ink = Ink::new(&mut text, size);
+    let mut canvas = Canvas::new(&mut text, size);
     for (which, (colour, what)) in COLOURS.iter().zip(["low value", "high value"]).enumerate() {
         let x = left + 25 * MM * which as i32;
         rect(&mut shapes, (x, 2 * MM), (4 * MM, 3 * MM), colour);
-        ink.tag((x + 5 * MM, 7 * MM / 2), what);
+        canvas.title((x + 5 * MM, 7 * MM / 2), what);
     }
     let mut y = 5 * MM;
     for panel in panels {
@@ -53,14 +53,14 @@ pub fn tornado(panels: &[Tornado]) -> String {
             let share = ((value - range.0) / (range.1 - range.0)).clamp(0.0, 1.0);
             left + (share * f64::from(RIGHT - left)).round() as i32
         };
-        ink.tag((left, y + HEAD / 2), &panel.title);
+        canvas.title((left, y + HEAD / 2), &panel.title);
         y += HEAD;
         let bottom = y + ROW * panel.bars.len() as i32;
         for bar in sorted(&panel.bars) {
-            ink.label_left((left, y + ROW / 2), &bar.name);
+            canvas.label_left((left, y + ROW / 2), &bar.name);
             for (which, change) in bar.changes.iter().enumerate() {
                 let Some((change, half)) = change else { continue };
-                // The low value's bar is the upper half of the row.
+                // The bar of the low value is in the upper half of the row.
                 let (top, height) = (y + ROW / 8 + which as i32 * ROW * 3 / 8, ROW * 3 / 8);
                 let (zero, end) = (across(0.0), across(*change));
                 rect(&mut shapes, (zero.min(end), top), ((end - zero).abs().max(2), height), COLOURS[which]);
@@ -73,22 +73,22 @@ pub fn tornado(panels: &[Tornado]) -> String {
             }
             y += ROW;
         }
-        ink.part((across(0.0), bottom - ROW * panel.bars.len() as i32), (across(0.0), bottom));
-        ink.frame((left, bottom - ROW * panel.bars.len() as i32), (RIGHT, bottom));
+        canvas.separator((across(0.0), bottom - ROW * panel.bars.len() as i32), (across(0.0), bottom));
+        canvas.frame((left, bottom - ROW * panel.bars.len() as i32), (RIGHT, bottom));
         for (value, label) in ticks(range, 5) {
-            ink.tick_below((across(value), bottom), &label);
+            canvas.x_tick((across(value), bottom), &label);
         }
         let unit = if panel.unit.is_empty() { String::new() } else { format!(" ({})", panel.unit) };
-        ink.name_below(((left + RIGHT) / 2, bottom), &format!("change{unit}"));
+        canvas.x_name(((left + RIGHT) / 2, bottom), &format!("change{unit}"));
         y = bottom + FOOT;
     }
-    ink.close();
+    canvas.close();
     let paper = text.find("/>").map_or(0, |at| at + 2);
     text.insert_str(paper, &format!("\n{shapes}"));
-    finished(&text, size)
+    finish_document(&text, size)
 }
 
-/// The largest change on top.
+/// Sorts the bars by their largest change.
 fn sorted(bars: &[Bar]) -> Vec<&Bar> {
     let most = |bar: &Bar| bar.changes.iter().flatten().map(|(change, _)| change.abs()).fold(0.0, f64::max);
     let mut bars: Vec<&Bar> = bars.iter().collect();
@@ -96,7 +96,7 @@ fn sorted(bars: &[Bar]) -> Vec<&Bar> {
     bars
 }
 
-/// From the least to the largest change, and some room; around zero.
+/// Returns the range of all changes and zero, with a margin.
 fn range(panel: &Tornado) -> (f64, f64) {
     let ends = panel.bars.iter().flat_map(|bar| bar.changes.iter().flatten()).flat_map(|(change, half)| {
         let half = if half.is_finite() { *half } else { 0.0 };
@@ -111,7 +111,7 @@ fn range(panel: &Tornado) -> (f64, f64) {
 
 fn rect(text: &mut String, (x, y): (i32, i32), (width, height): (i32, i32), fill: &str) {
     let rect = writeln!(text, r#"<rect fill="{fill}" x="{x}" y="{y}" width="{width}" height="{height}"/>"#);
-    rect.expect("memory takes it");
+    rect.expect("infallible");
 }
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strongest_stands_on_top() {
+    fn sorts_bars_by_effect() {
         let bars = vec![bar("weak", 0.1, -0.2), bar("strong", -3.0, 1.0), bar("some", 0.0, 1.0)];
         let names: Vec<&str> = sorted(&bars).iter().map(|bar| bar.name.as_str()).collect();
         assert_eq!(names, ["strong", "some", "weak"]);
@@ -133,12 +133,12 @@ mod tests {
         let drawn = tornado(&[panel]);
         let at = |name: &str| drawn.find(&format!("\n{name}\n")).unwrap_or_else(|| panic!("{name} in {drawn}"));
         assert!(at("strong") < at("some") && at("some") < at("weak"));
-        // Two bars a constant, two samples, the paper.
+        // Two bars per constant, two samples, the background.
         assert_eq!(drawn.matches("<rect").count(), 9);
     }
 
     #[test]
-    fn nothing_that_changes_is_drawn_too() {
+    fn range_without_changes_is_not_empty() {
         let bars = vec![Bar { name: "still".to_owned(), changes: [Some((0.0, 0.0)), None] }];
         assert_eq!(range(&Tornado { title: String::new(), unit: String::new(), bars }), (-1.0, 1.0));
     }

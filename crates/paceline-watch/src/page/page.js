@@ -1,35 +1,20 @@
-// A call as it goes: draws the points that the socket tells, and asks for what the sliders say. Points are kept for the
-// longest span that can be shown; everything is drawn at most once a frame, and only when there is something new.
-"use strict";
+// Shows a call in real time: draws the points from the web socket and sends the commands of the sliders. Points are kept for
+// the longest span of the plots. The page is drawn at most once per animation frame, and only when new data has arrived.
 (() => {
-  const KEPT = 3600;        // points: six minutes
-  const SMOOTH_RATE = 5;    // points that a rate is the mean of: 0.5 s, or frames would make it a comb
-  const SMOOTH_LOSS = 10;
-  const STILL = 0.5;        // s without a frame: the picture stands still
-  const ASK_EVERY = 100;    // ms between two messages of a slider
+  const MAX_POINTS = 3600;      // six minutes
+  const SMOOTH_RATE = 5;        // points averaged for a rate: 0.5 s, which smooths single frames
+  const SMOOTH_LOSS = 10;       // points averaged for a loss ratio
+  const FREEZE = 0.5;           // s without a frame that count as a freeze
+  const COMMAND_INTERVAL = 100; // ms between two commands of a slider
   const LANE = 24;
 
-  const $ = (id) => document.getElementById(id);
-  const make = (tag, attributes = {}, ...children) => {
-    const element = document.createElement(tag);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  };
+  // State for tests and for the browser's console.
+  const page = (window.paceline = { ready: false, over: null, error: null, hello: null, points: [], refused: [], pictures: 0, send });
 
-  // What tests and the browser's console see of the page.
-  const page = (window.paceline = { ready: false, over: null, error: null, hello: null, points: [], refused: [], pictures: 0, ask });
+  onThemeChange(() => draw());
+  const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
-  // Colours are the style's, looked up once for each scheme.
-  let colours = new Map();
-  const colour = (name) => {
-    if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
-    return colours.get(name);
-  };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours = new Map(); draw(); });
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
-
-  // ---- Words and numbers
+  // ---- Formatting
 
   const rate = (bps) => bps === null || bps === undefined ? "–"
     : bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} Mbit/s` : `${Math.round(bps / 1e3)} kbit/s`;
@@ -39,50 +24,49 @@
     const size = Math.abs(value);
     return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : size >= 0.1 || size === 0 ? value.toFixed(2) : value.toPrecision(2);
   };
-  // What an axis divides values of a unit by, if the largest is `most`, and what it then shows: its numbers have to be short.
-  const divided = (unit, most) => unit === "bit/s" ? (most >= 1e6 ? [1e6, "Mbit/s"] : [1e3, "kbit/s"]) : unit === "B" ? [1e3, "KB"] : [1, unit];
-  const shown = (value, unit) => unit === "bit/s" ? rate(value) : unit === "B" && value !== null ? `${short(value / 1e3)} KB` : `${short(value)}${unit ? ` ${unit}` : ""}`;
+  // Returns the divisor and the unit of an axis with the largest value `most`, so that its numbers are short.
+  const axisUnit = (unit, most) => unit === "bit/s" ? (most >= 1e6 ? [1e6, "Mbit/s"] : [1e3, "kbit/s"]) : unit === "B" ? [1e3, "KB"] : [1, unit];
+  const withUnit = (value, unit) => unit === "bit/s" ? rate(value) : unit === "B" && value !== null ? `${short(value / 1e3)} KB` : `${short(value)}${unit ? ` ${unit}` : ""}`;
 
   // ---- The socket
 
   const socket = new WebSocket(`ws://${location.host}${location.pathname}socket`);
   socket.binaryType = "arraybuffer";
   socket.onmessage = ({ data }) => {
-    if (typeof data !== "string") return picture(new Uint8Array(data));
-    const told = JSON.parse(data);
-    if (told.hello) begin(told.hello);
-    if (told.points) told.points.forEach(add);
-    if (told.refused) page.refused.push(told.refused);
-    if (told.over !== undefined) end(told.over);
-    soon();
+    if (typeof data !== "string") return showImage(new Uint8Array(data));
+    const message = JSON.parse(data);
+    if (message.hello) begin(message.hello);
+    if (message.points) message.points.forEach(add);
+    if (message.refused) page.refused.push(message.refused);
+    if (message.over !== undefined) end(message.over);
+    requestDraw();
   };
   socket.onclose = () => { if (page.over === null) end("the command has ended"); };
 
-  function ask(what) {
-    if (socket.readyState === 1) socket.send(JSON.stringify(what));
+  function send(command) {
+    if (socket.readyState === 1) socket.send(JSON.stringify(command));
   }
 
   // ---- The run
 
   let hello = null, flow = 0, media = null, states = [], points = page.points, marks = [];
-  let lastFrame = null, began = false;
+  let lastFrame = null;
 
-  function begin(told) {
-    page.hello = hello = told;
-    flow = Math.max(0, told.flows.findIndex((f) => f.kind === "media"));
-    media = told.flows[flow];
+  function begin(run) {
+    page.hello = hello = run;
+    flow = Math.max(0, run.flows.findIndex((f) => f.kind === "media"));
+    media = run.flows[flow];
     states = media.signals.map((signal, index) => ({ ...signal, index })).filter((signal) => signal.states.length);
-    $("title").textContent = told.title || told.scenario;
-    const others = told.flows.length > 1 ? ` · ${told.flows.length} flows, shown is ${media.id}` : "";
-    $("facts").textContent = `Paceline · ${told.scenario} · ${media.controller} · world ${told.world}, seed ${told.seed}${others}`;
-    document.title = `${media.controller} on ${told.scenario} – Paceline`;
-    const bare = told.world === "testbed";
+    $("title").textContent = run.title || run.scenario;
+    const others = run.flows.length > 1 ? ` · ${run.flows.length} flows, showing ${media.id}` : "";
+    $("facts").textContent = `Paceline · ${run.scenario} · ${media.controller} · world ${run.world}, seed ${run.seed}${others}`;
+    document.title = `${media.controller} on ${run.scenario} – Paceline`;
+    const noVideo = run.world === "testbed";
     const blank = (end, text) => (document.querySelector(`#${end} .blank p`).textContent = text);
-    blank("sender", bare ? "No camera here: on the test track frames are zeros, of the size that an encoder would give them."
-      : "The picture comes when the call is up, if this end has one.");
-    blank("receiver", bare ? "No picture either, but a real clock: when each frame could be shown, and when it stands still."
-      : "The picture comes when the call is up, if this end has one.");
-    sliders(told);
+    const waiting = "The video appears when the call is connected, if this endpoint shows one.";
+    blank("sender", noVideo ? "No video: on the test track, frames contain zeros and have the sizes of an encoder's frames." : waiting);
+    blank("receiver", noVideo ? "No video, but real time: the caption shows the frame rate and freezes." : waiting);
+    sliders(run);
     panels();
     $("live").textContent = "live";
     $("live").classList.add("on");
@@ -91,16 +75,16 @@
 
   function end(text) {
     page.over = text;
-    $("live").textContent = "over";
+    $("live").textContent = "ended";
     $("live").classList.remove("on");
     $("mood").style.background = "";
-    $("sentence").textContent = `The call is over: ${text}.`;
+    $("sentence").textContent = `The call has ended: ${text}.`;
     document.querySelectorAll("input, .acts button").forEach((control) => (control.disabled = true));
     document.querySelector(".still").hidden = true;
     draw();
   }
 
-  // What is drawn, by column: x first.
+  // The data of the plots by column; the first is x.
   const columns = { t: [], capacity: [], target: [], sent: [], received: [], queued: [], waited: [], limit: [], lost: [], full: [], chance: [], others: [] };
 
   function add(point) {
@@ -130,110 +114,110 @@
     const rest = point.flows.filter((_, index) => index !== flow);
     put("others", rest.length ? points.slice(-SMOOTH_RATE).reduce((sum, p) => sum + p.flows.reduce((all, f, i) => (i === flow ? all : all + f.received), 0), 0) * 8 / hello.point_s / 1e6 / Math.min(SMOOTH_RATE, points.length) : null);
     if (here.frames) lastFrame = point.t;
-    if (points.length > KEPT) {
+    if (points.length > MAX_POINTS) {
       points.shift();
       for (const column of Object.values(columns)) column.shift();
       marks = marks.filter((t) => t >= points[0].t);
     }
-    pipe.news(point);
+    pipe.update(point);
     page.now = { capacity: point.capacity, received: columns.received.at(-1) * 1e6, sent: columns.sent.at(-1) * 1e6, target: here.target, queued: here.queued, lost: columns.lost.at(-1) };
   }
 
-  // ---- Pictures
+  // ---- Images
 
   const busy = [false, false];
-  function picture(bytes) {
-    const [of, side] = bytes;
-    if (of !== flow || side > 1 || busy[side]) return;
+  function showImage(bytes) {
+    const [image, side] = bytes;
+    if (image !== flow || side > 1 || busy[side]) return;
     busy[side] = true;
     createImageBitmap(new Blob([bytes.subarray(2)], { type: "image/jpeg" })).then((bitmap) => {
-      const place = $(side ? "receiver" : "sender"), canvas = place.querySelector("canvas");
+      const figure = $(side ? "receiver" : "sender"), canvas = figure.querySelector("canvas");
       if (canvas.width !== bitmap.width) [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
       canvas.getContext("2d").drawImage(bitmap, 0, 0);
       bitmap.close();
       canvas.hidden = false;
-      place.querySelector(".blank").hidden = true;
+      figure.querySelector(".blank").hidden = true;
       page.pictures++;
     }, () => {}).finally(() => (busy[side] = false));
   }
 
-  // ---- Sliders and acts
+  // ---- Sliders and buttons
 
   const logarithmic = ([least, most]) => ({
-    at: (place) => least * (most / least) ** (place / 1000),
-    place: (value) => Math.round(1000 * Math.log(value / least) / Math.log(most / least)),
+    valueAt: (position) => least * (most / least) ** (position / 1000),
+    position: (value) => Math.round(1000 * Math.log(value / least) / Math.log(most / least)),
   });
-  // Small losses matter most: the scale is of squares.
-  const squared = ([, most]) => ({ at: (place) => most * (place / 100) ** 2, place: (value) => Math.round(100 * Math.sqrt(value / most)) });
-  const linear = { at: (place) => place, place: (value) => Math.round(value) };
+  // A quadratic scale gives small loss ratios more room.
+  const squared = ([, most]) => ({ valueAt: (position) => most * (position / 100) ** 2, position: (value) => Math.round(100 * Math.sqrt(value / most)) });
+  const linear = { valueAt: (position) => position, position: (value) => Math.round(value) };
   const round = (value, digits) => Number(value.toPrecision(digits));
   const controls = {};
 
   function sliders({ ranges, standing }) {
-    const control = (id, key, scale, say, of, digits) => {
+    const control = (id, key, scale, format, of, digits) => {
       const input = $(id), output = $(`${id}-is`);
-      let asked = 0, waiting = null, held = -Infinity;
-      const tell = (value) => {
-        output.textContent = value === null ? "–" : say(value);
+      let sentAt = 0, timer = null, changedAt = -Infinity;
+      const show = (value) => {
+        output.textContent = value === null ? "–" : format(value);
         input.setAttribute("aria-valuetext", output.textContent);
       };
-      const send = () => {
-        waiting = null;
-        asked = performance.now();
-        ask({ [key]: controls[id].value });
+      const sendValue = () => {
+        timer = null;
+        sentAt = performance.now();
+        send({ [key]: controls[id].value });
       };
       controls[id] = {
         value: null,
-        // The last that was more than nothing: an outage does not change what there is to come back to.
+        // The last value above zero, which remains known during an outage.
         last: null,
-        // What somebody does to a slider counts more than what the run says, for a second.
+        // For one second, the user's input takes precedence over the values of the run.
         set: (value) => {
           const [least, most] = ranges[key];
           value = Math.min(most, Math.max(least, round(value, digits)));
-          held = performance.now();
+          changedAt = performance.now();
           controls[id].value = controls[id].last = value;
-          input.value = scale.place(value);
-          tell(value);
-          if (waiting === null) waiting = setTimeout(send, Math.max(0, asked + ASK_EVERY - performance.now()));
+          input.value = scale.position(value);
+          show(value);
+          if (timer === null) timer = setTimeout(sendValue, Math.max(0, sentAt + COMMAND_INTERVAL - performance.now()));
         },
-        is: (value) => {
-          if (performance.now() - held < 1000 || value === controls[id].value) return;
+        update: (value) => {
+          if (performance.now() - changedAt < 1000 || value === controls[id].value) return;
           controls[id].value = value;
           controls[id].last = value || controls[id].last;
-          // Nothing has no place on a logarithmic scale.
-          if (value !== null && Number.isFinite(scale.place(value))) input.value = scale.place(value);
-          tell(value);
+          // Zero has no position on a logarithmic scale.
+          if (value !== null && Number.isFinite(scale.position(value))) input.value = scale.position(value);
+          show(value);
         },
         of,
       };
-      input.addEventListener("input", () => controls[id].set(scale.at(Number(input.value))));
-      controls[id].is(of(standing));
+      input.addEventListener("input", () => controls[id].set(scale.valueAt(Number(input.value))));
+      controls[id].update(of(standing));
     };
     control("capacity", "capacity_bps", logarithmic(ranges.capacity_bps), rate, (p) => p.capacity, 2);
     control("delay", "delay_ms", linear, (v) => `${Math.round(v)} ms`, (p) => p.delay, 3);
     control("loss", "loss", squared(ranges.loss), (v) => `${(100 * v).toFixed(1)} %`, (p) => p.loss, 3);
     control("queue", "queue_ms", logarithmic(ranges.queue_ms), (v) => `${Math.round(v)} ms`, (p) => p.queue, 2);
-    const acts = {
+    const actions = {
       halve: () => controls.capacity.set(capacityTimes(0.5)),
       double: () => controls.capacity.set(capacityTimes(2)),
-      outage: () => ask({ outage_ms: 3000 }),
-      scenario: () => ask("scenario"),
+      outage: () => send({ outage_ms: 3000 }),
+      scenario: () => send("scenario"),
     };
-    for (const [id, act] of Object.entries(acts)) $(id).addEventListener("click", () => { act(); reach(); });
+    for (const [id, action] of Object.entries(actions)) $(id).addEventListener("click", () => { action(); updateButtons(); });
     const keys = { h: "halve", d: "double", o: "outage", b: "scenario" };
     addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
       const id = keys[event.key.toLowerCase()];
       if (id && !$(id).disabled) $(id).click();
     });
-    reach();
+    updateButtons();
   }
 
-  // None: it is unlimited.
+  // Returns null if the capacity is unlimited.
   const capacityTimes = (factor) => controls.capacity.last === null ? null : controls.capacity.last * factor;
 
-  // Buttons that would lead out of the slider's range do nothing.
-  function reach() {
+  // Disables the buttons that would leave the slider's range.
+  function updateButtons() {
     const [least, most] = hello.ranges.capacity_bps;
     for (const [id, factor] of [["halve", 0.5], ["double", 2]]) {
       const value = capacityTimes(factor);
@@ -257,7 +241,7 @@
     const newest = Math.max(columns.t.at(-1) ?? 0, Math.min(span, 20));
     return [Math.max(0, newest - span), newest];
   };
-  // The largest value in view, and a scale that does not twitch: its end is a round number.
+  // Returns the end of the y axis: a round number above the largest visible value, so that the scale changes rarely.
   const top = (names, least, spare = 1.12) => {
     const from = columns.t.findIndex((t) => t >= bounds()[0]);
     let most = 0;
@@ -270,7 +254,7 @@
 
   function plot(id, height, series, range, values) {
     const element = $(`${id}-plot`), key = $(`${id}-key`);
-    const axis = { stroke: () => colour("--ink-2"), font: "11px system-ui, sans-serif", grid: { stroke: () => colour("--grid"), width: 1 }, ticks: { show: false } };
+    const axis = { ...axisStyle(11), ticks: { show: false } };
     const u = new uPlot({
       width: Math.max(200, element.clientWidth),
       height,
@@ -291,7 +275,7 @@
         paths: s.stepped ? uPlot.paths.stepped({ align: -1 }) : undefined,
       }))],
       hooks: {
-        drawAxes: [moved],
+        drawAxes: [drawUpdates],
         setCursor: [(u) => { const at = u.cursor.left >= 0 ? u.cursor.idx : null; if (at !== hovered) { hovered = at; keys(); } }],
       },
     }, [columns.t, ...series.map((s) => s.of())], element);
@@ -313,8 +297,8 @@
     return gradient;
   }
 
-  // Where somebody moved the link.
-  function moved(u) {
+  // Marks the times at which the link was changed.
+  function drawUpdates(u) {
     const { ctx, bbox } = u;
     ctx.save();
     ctx.strokeStyle = colour("--rule");
@@ -332,8 +316,6 @@
     ctx.restore();
   }
 
-  let inside = { names: [], columns: [] };
-
   function panels() {
     const rates = [
       { label: "capacity", colour: "--limit", of: () => columns.capacity, stepped: true, width: 2.5 },
@@ -344,15 +326,15 @@
     if (hello.flows.length > 1) rates.push({ label: "others received", colour: "--other", of: () => columns.others });
     const used = () => top(["target", "sent", "received", "others"], 0.1);
     plots = [
-      // A capacity far above what is used would flatten the rest.
+      // A capacity far above the other values would compress them.
       plot("rate", 212, rates, () => [0, Math.min(top(["capacity", "target", "sent", "received", "others"], 0.1), 2.2 * used())]),
       plot("queue", 212, [
-        { label: "full at", colour: "--limit", of: () => columns.limit, stepped: true, dash: [3, 3], width: 1.5 },
-        { label: "longest", colour: "--other", of: () => columns.waited, width: 1 },
+        { label: "queue limit", colour: "--limit", of: () => columns.limit, stepped: true, dash: [3, 3], width: 1.5 },
+        { label: "maximum", colour: "--other", of: () => columns.waited, width: 1 },
         { label: "mean", colour: "--received", of: () => columns.queued, width: 2, fill: true },
       ], () => [0, top(["queued", "waited"], 40)]),
       plot("loss", Math.max(92, laneHeight()), [
-        { label: "by chance", colour: "--limit", of: () => columns.chance, stepped: true, dash: [3, 3] },
+        { label: "random", colour: "--limit", of: () => columns.chance, stepped: true, dash: [3, 3] },
         { label: "lost", colour: "--lost", of: () => columns.lost, width: 2, fill: true },
       ], () => [0, top(["lost", "chance"], 2)]),
     ];
@@ -363,7 +345,7 @@
     new ResizeObserver(resize).observe(document.querySelector(".plots"));
   }
 
-  // Signals as buttons with their present value; those pressed, all of one unit, are plotted.
+  // Adds one button per signal with its current value. Pressed signals are plotted; all must have the same unit.
   let buttons = [], insidePlot = null;
   function signalPanel(numbers) {
     const first = ["m scaled", "d_tilde", "qdelay", "available outgoing bitrate"].map((name) => numbers.find((s) => s.name === name)).find(Boolean)
@@ -391,7 +373,7 @@
         const spare = 0.08 * (most - least) || 1;
         return [least < 0 ? least - spare : 0, most + spare];
       }, (_, ticks) => {
-        const [by, unit] = divided(some[0].unit, Math.max(...ticks.map(Math.abs)));
+        const [by, unit] = axisUnit(some[0].unit, Math.max(...ticks.map(Math.abs)));
         $("inside-unit").textContent = unit;
         return ticks.map((tick) => String(round(tick / by, 4)));
       });
@@ -408,7 +390,7 @@
         }
         buttons.forEach((b) => b.button.setAttribute("aria-pressed", String(chosen.has(b.signal))));
         build();
-        soon();
+        requestDraw();
       });
       $("signals").append(button);
       return { signal, button, value };
@@ -422,7 +404,7 @@
       const width = Math.max(200, p.element.clientWidth);
       if (Math.abs(p.u.width - width) > 1) p.u.setSize({ width, height: p.height });
     }
-    soon();
+    requestDraw();
   }
 
   function keys() {
@@ -435,8 +417,8 @@
     }
   }
 
-  // States as lanes: each a band of one colour with its name, if there is room for it.
-  const MOODS = {
+  // Colours of the states, drawn as lanes of bars with their names.
+  const STATE_COLOURS = {
     increase: "--good", decrease: "--bad", hold: "--fair", normal: "--good", overuse: "--bad", underuse: "--calm",
     "ramp-up": "--good", gradual: "--calm", "fast increase": "--good", "by delay": "--calm",
     rising: "--good", steady: "--calm", falling: "--bad", "max unknown": "--good", "above max": "--fair", "near max": "--calm",
@@ -444,7 +426,7 @@
   };
   const PALETTE = ["--calm", "--good", "--fair", "--bad"];
 
-  // Which way the target went in the second before point `index`.
+  // Returns the trend of the target in the second before point `index`.
   function trend(index) {
     const now = columns.target[index], before = columns.target[Math.max(0, index - 10)];
     if (!now || !before) return "steady";
@@ -480,7 +462,7 @@
       const band = (value, start, end) => {
         const at = Math.max(left, x(start)), wide = x(end) - at;
         if (value === null || wide <= 0) return;
-        const paint = colour(MOODS[value] ?? PALETTE[(state ? state.states.indexOf(value) : 0) % PALETTE.length]);
+        const paint = colour(STATE_COLOURS[value] ?? PALETTE[(state ? state.states.indexOf(value) : 0) % PALETTE.length]);
         ctx.fillStyle = paint;
         ctx.globalAlpha = 0.85;
         ctx.fillRect(at, y, wide + 0.3, LANE - 6);
@@ -508,26 +490,26 @@
       if (x(t) > left + 8 && x(t) < width - 14) ctx.fillText(clock(t), x(t), height - 8);
   }
 
-  // ---- What happens, in words
+  // ---- Status text
 
   const USAGE = {
-    overuse: ["--bad", "Packets take longer and longer: a queue is growing"],
-    underuse: ["--calm", "Packets get faster: the queue is draining"],
-    normal: ["--good", "Packets take as long as before: no queue is growing"],
+    overuse: ["--bad", "The delay rises: a queue is growing"],
+    underuse: ["--calm", "The delay falls: the queue is draining"],
+    normal: ["--good", "The delay is constant: no queue is growing"],
   };
   const ACTION = {
-    decrease: "so it sends less than what gets through",
-    hold: "so it keeps its rate until the queue is empty",
-    increase: "so it tries a little more",
+    decrease: "so the controller reduces its rate below the received rate",
+    hold: "so the controller keeps its rate until the queue is empty",
+    increase: "so the controller increases its rate slightly",
   };
   const OTHER = {
-    "ramp-up": ["--good", "The path shows no queue and no loss, so it ramps up quickly"],
-    gradual: ["--calm", "It moves gradually, towards the rate at which the delay is what it wants"],
-    "fast increase": ["--good", "The queue is far from its goal, so its window grows quickly"],
-    "by delay": ["--calm", "Its window follows the distance of the queuing delay from its goal"],
+    "ramp-up": ["--good", "The path has no queue and no loss, so the rate increases quickly"],
+    gradual: ["--calm", "The rate changes gradually towards the target delay"],
+    "fast increase": ["--good", "The queuing delay is far below its target, so the window grows quickly"],
+    "by delay": ["--calm", "The window follows the difference between the queuing delay and its target"],
   };
 
-  function say() {
+  function updateStatus() {
     const point = points.at(-1);
     if (!point || page.over !== null) return;
     const here = point.flows[flow], index = points.length - 1;
@@ -536,30 +518,29 @@
       const number = of ? here.signals[of.index] : null;
       return number === null ? null : of.states[number];
     };
-    let mood = "--calm", text = "";
+    let colourName = "--calm", text = "";
     const usage = state("usage"), action = state("sigma"), other = OTHER[state("rmode") ?? state("mode") ?? state("window grows")];
     if (usage && USAGE[usage]) {
-      [mood, text] = USAGE[usage];
+      [colourName, text] = USAGE[usage];
       text += action && ACTION[action] ? `, ${ACTION[action]}.` : ".";
-      if (action === "hold" && usage === "normal") text = "No queue is growing; it waits a moment before it tries more.";
-      if (action === "decrease") mood = "--bad";
+      if (action === "hold" && usage === "normal") text = "No queue is growing; the controller waits before it increases its rate.";
+      if (action === "decrease") colourName = "--bad";
     } else if (other) {
-      [mood, text] = [other[0], `${other[1]}.`];
+      [colourName, text] = [other[0], `${other[1]}.`];
     } else {
-      const way = trend(index);
-      [mood, text] = { rising: ["--good", "It sends more and more."], falling: ["--bad", "It sends less and less."], steady: ["--calm", "It keeps its rate."] }[way];
+      [colourName, text] = { rising: ["--good", "The rate increases."], falling: ["--bad", "The rate decreases."], steady: ["--calm", "The rate is steady."] }[trend(index)];
     }
-    if (state("quality limited by") === "bandwidth") text += " Its picture is coarser than it could be: the network is the limit.";
+    if (state("quality limited by") === "bandwidth") text += " The network limits the video quality.";
     const lost = columns.lost.at(-1);
-    if (point.capacity === 0) [mood, text] = ["--bad", "The link is down: nothing gets through, and what is sent waits or is lost."];
+    if (point.capacity === 0) [colourName, text] = ["--bad", "The link is down: packets wait or are lost."];
     else if (columns.full.at(-1) > 2) {
-      mood = "--bad";
-      text = `The queue is full, and ${lost.toFixed(0)} % of packets are lost${usage === "overuse" || trend(index) === "falling" ? "; it backs off." : "; it has not noticed yet."}`;
+      colourName = "--bad";
+      text = `The queue is full, and ${lost.toFixed(0)} % of packets are lost${usage === "overuse" || trend(index) === "falling" ? "; the rate decreases." : "; the controller has not reacted yet."}`;
     }
-    else if (lost > 1) text += ` ${lost.toFixed(0)} % of packets are lost on the way.`;
-    else if (here.target && point.capacity && here.target > 1.25 * point.capacity) { text += " It wants more than the link has."; mood = "--bad"; }
+    else if (lost > 1) text += ` ${lost.toFixed(0)} % of packets are lost.`;
+    else if (here.target && point.capacity && here.target > 1.25 * point.capacity) { text += " The target exceeds the capacity."; colourName = "--bad"; }
     $("sentence").textContent = `${media.controller}: ${text}`;
-    $("mood").style.background = `var(${mood})`;
+    $("mood").style.background = `var(${colourName})`;
   }
 
   function captions() {
@@ -567,49 +548,49 @@
     if (!point) return;
     const here = point.flows[flow];
     const frames = points.slice(-10).reduce((sum, p) => sum + p.flows[flow].frames, 0) / Math.min(10, points.length) / hello.point_s;
-    const tell = (end, value, more) => {
+    const show = (end, value, more) => {
       document.querySelector(`#${end} [data-of="rate"]`).textContent = rate(value);
       document.querySelector(`#${end} [data-of="more"]`).textContent = more;
     };
-    tell("sender", page.now.sent, `sent · target ${rate(here.target)}`);
-    tell("receiver", page.now.received, `received · ${Math.round(frames)} frames/s${here.rtt ? ` · round trip ${Math.round(here.rtt)} ms` : ""}`);
-    const stands = lastFrame === null ? 0 : point.t - lastFrame;
+    show("sender", page.now.sent, `sent · target ${rate(here.target)}`);
+    show("receiver", page.now.received, `received · ${Math.round(frames)} frames/s${here.rtt ? ` · round trip ${Math.round(here.rtt)} ms` : ""}`);
+    const frozen = lastFrame === null ? 0 : point.t - lastFrame;
     const note = document.querySelector(".still");
-    note.hidden = stands < STILL || page.over !== null;
-    if (!note.hidden) note.textContent = `stands still for ${stands.toFixed(1)} s`;
+    note.hidden = frozen < FREEZE || page.over !== null;
+    if (!note.hidden) note.textContent = `frozen for ${frozen.toFixed(1)} s`;
     $("clock").replaceChildren(clock(point.t), make("small", {}, ` of ${clock(hello.duration_s)}`));
-    for (const control of Object.values(controls)) control.is(control.of(point));
-    reach();
+    for (const control of Object.values(controls)) control.update(control.of(point));
+    updateButtons();
     buttons.forEach(({ signal, value }, n) => {
       const index = signal.index;
-      value.textContent = shown(here.signals[index], signal.unit);
+      value.textContent = withUnit(here.signals[index], signal.unit);
     });
   }
 
-  // ---- The pipe: the queue as a bucket, the wire as what comes after it
+  // ---- Animation of the link: the queue as a tank, then the propagation delay
 
   const pipe = (() => {
     const canvas = $("pipe");
-    let dots = [], fill = 0, wanted = 0, thick = 8, credit = 0, falls = 0, last = 0, flowing = 0, down = false, slow = 1, wait = null;
+    let dots = [], fill = 0, targetFill = 0, thickness = 8, credit = 0, drops = 0, last = 0, dotRate = 0, down = false, crossing = 1, wait = null;
     const frame = (now) => {
       requestAnimationFrame(frame);
       const passed = Math.min(0.1, (now - last) / 1000);
-      if (passed < 0.03 || document.hidden) return; // thirty pictures a second are enough
+      if (passed < 0.03 || document.hidden) return; // at most 30 frames per second
       last = now;
       const width = canvas.clientWidth, height = canvas.clientHeight, ratio = devicePixelRatio;
       if (canvas.width !== Math.round(width * ratio)) [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
       const ctx = canvas.getContext("2d");
       ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
       ctx.clearRect(0, 0, width, height);
-      fill += (wanted - fill) * Math.min(1, 8 * passed);
+      fill += (targetFill - fill) * Math.min(1, 8 * passed);
       const middle = 30, bucket = { x: 0.2 * width, w: 54, h: 48 }, exit = bucket.x + bucket.w;
-      // The wire, as thick as its capacity.
+      // The link; its thickness shows the capacity.
       ctx.fillStyle = colour("--grid");
       ctx.fillRect(0, middle - 3, bucket.x, 6);
       ctx.fillStyle = down ? colour("--lost") : colour("--grid");
       ctx.globalAlpha = down ? 0.35 : 1;
       ctx.beginPath();
-      ctx.roundRect(exit, middle - thick / 2, width - exit, thick, 2);
+      ctx.roundRect(exit, middle - thickness / 2, width - exit, thickness, 2);
       ctx.fill();
       ctx.globalAlpha = 1;
       // The queue.
@@ -626,10 +607,10 @@
       ctx.fillRect(bucket.x, middle + bucket.h / 2 - fill * bucket.h, bucket.w, bucket.h);
       ctx.restore();
       ctx.stroke();
-      if (!still.matches) {
-        credit = Math.min(4, credit + flowing * passed);
-        for (; credit >= 1 && dots.length < 160; credit--) dots.push({ x: exit, y: middle + (Math.random() - 0.5) * Math.max(0, thick - 6), sent: 0 });
-        for (; falls > 0 && dots.length < 200; falls--) dots.push({ x: bucket.x + bucket.w * Math.random(), y: middle - bucket.h / 2, fell: 0 });
+      if (!reducedMotion.matches) {
+        credit = Math.min(4, credit + dotRate * passed);
+        for (; credit >= 1 && dots.length < 160; credit--) dots.push({ x: exit, y: middle + (Math.random() - 0.5) * Math.max(0, thickness - 6), sent: 0 });
+        for (; drops > 0 && dots.length < 200; drops--) dots.push({ x: bucket.x + bucket.w * Math.random(), y: middle - bucket.h / 2, fell: 0 });
         for (const dot of dots) {
           if (dot.fell !== undefined) {
             dot.fell += passed;
@@ -637,7 +618,7 @@
             ctx.globalAlpha = Math.max(0, 1 - 1.6 * dot.fell);
             ctx.fillStyle = colour("--lost");
           } else {
-            dot.x += passed * (width - exit) / slow;
+            dot.x += passed * (width - exit) / crossing;
             ctx.globalAlpha = 0.95;
             ctx.fillStyle = colour("--received");
           }
@@ -657,27 +638,27 @@
     };
     requestAnimationFrame(frame);
     return {
-      news(point) {
+      update(point) {
         const here = point.flows[flow];
         wait = point.waited ?? (point.capacity === 0 ? wait : 0);
-        wanted = point.queue ? Math.min(1, (wait ?? 0) / point.queue) : Math.min(1, (wait ?? 0) / 300);
-        thick = point.capacity === null ? 26 : 6 + 20 * Math.max(0, Math.min(1, Math.log10(Math.max(point.capacity, 1e5) / 1e5) / 2));
+        targetFill = point.queue ? Math.min(1, (wait ?? 0) / point.queue) : Math.min(1, (wait ?? 0) / 300);
+        thickness = point.capacity === null ? 26 : 6 + 20 * Math.max(0, Math.min(1, Math.log10(Math.max(point.capacity, 1e5) / 1e5) / 2));
         down = point.capacity === 0;
-        // A dot for each five packets that arrive, and for each that is dropped.
-        flowing = Math.min(60, columns.received.at(-1) * 1e6 / 8 / 1200 / 4);
-        falls = Math.min(8, falls + here.dropped);
-        slow = 0.6 + point.delay / 250;
+        // About one dot per five received packets, and one per dropped packet.
+        dotRate = Math.min(60, columns.received.at(-1) * 1e6 / 8 / 1200 / 4);
+        drops = Math.min(8, drops + here.dropped);
+        crossing = 0.6 + point.delay / 250;
       },
     };
   })();
 
-  // ---- Once a frame
+  // ---- Drawing
 
-  let asked = false, saidAt = -Infinity;
-  function soon() {
-    if (asked) return;
-    asked = true;
-    requestAnimationFrame(() => { asked = false; draw(); });
+  let drawRequested = false, statusAt = -Infinity;
+  function requestDraw() {
+    if (drawRequested) return;
+    drawRequested = true;
+    requestAnimationFrame(() => { drawRequested = false; draw(); });
   }
 
   function draw() {
@@ -686,9 +667,9 @@
     lanes();
     keys();
     captions();
-    if (performance.now() - saidAt > 700) {
-      saidAt = performance.now();
-      say();
+    if (performance.now() - statusAt > 700) {
+      statusAt = performance.now();
+      updateStatus();
     }
     page.drawn = (page.drawn ?? 0) + 1;
   }

@@ -1,32 +1,32 @@
-//! The acknowledged rate: what got through, as the sender learns of it, from samples of 150 ms that count the less the
-//! further they are off (libwebrtc's `BitrateEstimator`).
+//! The acknowledged rate: the rate at which packets arrive, as the sender measures it from feedback. Samples of 150 ms
+//! have less weight, the more they deviate from the estimate (libwebrtc's `BitrateEstimator`).
 //!
 //! ```text
-//! u  = 10 |s - R| / (R + min(s, cap))         a sample s is that uncertain
+//! u  = 10 |s - R| / (R + min(s, cap))         uncertainty of a sample s
 //! R' = (u² R + (v + 5) s) / (u² + v + 5)       v' = u² (v + 5) / (u² + v + 5)
 //! ```
 //!
-//! with rates in kbit/s. In libwebrtc of 2018 there is no `cap`, which is a cap of zero.
+//! with rates in kbit/s. libwebrtc of 2018 has no `cap`, which is the same as a cap of zero.
 
-use crate::{Block, Fields};
+use crate::{Block, FieldVisitor};
 use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
-/// Numbers of the estimate.
+/// The numbers of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckedRateConfig {
-    /// How long the first sample takes.
+    /// The length of the first sample.
     pub first_window: TimeDelta,
-    /// How long each later sample takes.
+    /// The length of each later sample.
     pub window: TimeDelta,
-    /// With none, rises are thought less certain than falls; without bound, both alike.
+    /// The cap in the uncertainty. Zero: increases are less certain than decreases; [`Rate::MAX`]: both alike.
     pub symmetry_cap: Rate,
 }
 
 impl Block for AckedRateConfig {
-    fn fields(&mut self, fields: &mut Fields<'_>) {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
             .millis("acked_ms", (1.0, 1e4), &mut self.window)
-            .says("how long a sample of the acknowledged rate takes");
+            .describe("how long a sample of the acknowledged rate takes");
     }
 }
 
@@ -39,9 +39,9 @@ impl AckedRateConfig {
     };
 }
 
-/// Uncertainty per relative deviation.
+/// The uncertainty per relative deviation.
 const UNCERTAINTY: f64 = 10.0;
-/// First variance, and what it grows by with each sample.
+/// The initial variance, and its growth per sample.
 const VARIANCE: (f64, f64) = (50.0, 5.0);
 
 /// The estimate.
@@ -49,27 +49,27 @@ const VARIANCE: (f64, f64) = (50.0, 5.0);
 pub struct AckedRate {
     config: AckedRateConfig,
     bytes: u64,
-    /// When the sample that is being taken is over.
+    /// When the current sample ends.
     due: RemoteTime,
-    /// When the last packet arrived; [`RemoteTime::MAX`]: none did.
+    /// When the last packet arrived; [`RemoteTime::MAX`] before the first one.
     last: RemoteTime,
-    estimate: Option<Belief>,
+    estimate: Option<Estimate>,
 }
 
 /// Mean and variance, kbit/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Belief {
+struct Estimate {
     mean: f64,
     variance: f64,
 }
 
 impl AckedRate {
-    /// Nothing known.
+    /// Creates an estimator without an estimate.
     pub fn new(config: AckedRateConfig) -> Self {
         Self { config, bytes: 0, due: RemoteTime::MAX, last: RemoteTime::MAX, estimate: None }
     }
 
-    /// A packet is known to have arrived then.
+    /// Handles a packet that arrived at `at`.
     #[inline]
     pub fn handle_arrival(&mut self, at: RemoteTime, size: DataSize) {
         if at < self.last || at >= self.due {
@@ -79,52 +79,52 @@ impl AckedRate {
         self.bytes += size.as_bytes();
     }
 
-    /// The packet that arrives now begins a sample, and may complete one.
+    /// Starts a sample with the packet that arrives now, and completes the previous one if there was no pause.
     #[cold]
     fn begin(&mut self, at: RemoteTime) {
         let (window, over) = (self.window(), at - self.due);
         if at < self.last {
-            // The first packet, or the clock was set back.
+            // The first packet, or a clock that was set back.
             self.due = at + window;
         } else if at - self.last > window {
-            // After a pause the sample begins anew; its end stays where it would have been.
+            // After a pause the sample starts again. It ends where it would have ended without the pause.
             self.due = at + window - TimeDelta::from_nanos(over.as_nanos() % window.as_nanos());
         } else {
-            self.take(Rate::of(DataSize::from_bytes(self.bytes), window));
+            self.update(Rate::of(DataSize::from_bytes(self.bytes), window));
             self.due += self.window();
         }
         self.bytes = 0;
     }
 
-    /// How long the present sample takes.
+    /// Returns the length of the current sample.
     fn window(&self) -> TimeDelta {
         if self.estimate.is_some() { self.config.window } else { self.config.first_window }
     }
 
-    /// `R`; `None` before the first sample.
+    /// Returns `R`; `None` before the first sample.
     pub fn rate(&self) -> Option<Rate> {
         self.estimate.map(|e| Rate::from_bps_f64(e.mean * 1e3))
     }
 
-    /// Takes a sample. One of nothing begins no estimate: it could not be left again.
-    pub fn take(&mut self, sample: Rate) {
+    /// Updates the estimate with a sample. A first sample of zero is ignored: the estimate could never leave it.
+    pub fn update(&mut self, sample: Rate) {
         if self.estimate.is_none() && sample.is_zero() {
             return;
         }
         let sample = sample.as_bps_f64() / 1e3;
         self.estimate = Some(match self.estimate {
-            None => Belief { mean: sample, variance: VARIANCE.0 },
-            Some(belief) => updated(belief, sample, self.config.symmetry_cap.as_bps_f64() / 1e3),
+            None => Estimate { mean: sample, variance: VARIANCE.0 },
+            Some(before) => updated(before, sample, self.config.symmetry_cap.as_bps_f64() / 1e3),
         });
     }
 }
 
-fn updated(belief: Belief, sample: f64, cap: f64) -> Belief {
-    // At least a kilobit: after many samples of nothing the mean is next to nothing.
-    let uncertainty = UNCERTAINTY * (belief.mean - sample).abs() / (belief.mean + sample.min(cap)).max(1.0);
-    let (square, variance) = (uncertainty * uncertainty, belief.variance + VARIANCE.1);
+fn updated(before: Estimate, sample: f64, cap: f64) -> Estimate {
+    // The divisor is at least 1 kbit/s: after many samples of zero the mean is close to zero.
+    let uncertainty = UNCERTAINTY * (before.mean - sample).abs() / (before.mean + sample.min(cap)).max(1.0);
+    let (square, variance) = (uncertainty * uncertainty, before.variance + VARIANCE.1);
     let whole = square + variance;
-    Belief { mean: (square * belief.mean + variance * sample) / whole, variance: square * variance / whole }
+    Estimate { mean: (square * before.mean + variance * sample) / whole, variance: square * variance / whole }
 }
 
 #[cfg(test)]
@@ -137,16 +137,16 @@ mod tests {
 
     /// By hand: u = 1 at 900 of 1000, so R' = (1000 + 55 · 900) / 56 and v' = 55 / 56. At 2000 u = 10: 100 and 5.98.
     #[test]
-    fn samples_count_by_how_far_off_they_are() {
-        let near = updated(Belief { mean: 1000.0, variance: 50.0 }, 900.0, 0.0);
+    fn deviating_samples_have_less_weight() {
+        let near = updated(Estimate { mean: 1000.0, variance: 50.0 }, 900.0, 0.0);
         assert!((near.mean - 50_500.0 / 56.0).abs() < 1e-9 && (near.variance - 55.0 / 56.0).abs() < 1e-12);
-        let far = updated(Belief { mean: 1000.0, variance: 0.98 }, 2000.0, 0.0);
+        let far = updated(Estimate { mean: 1000.0, variance: 0.98 }, 2000.0, 0.0);
         assert!((far.mean - (100.0 * 1000.0 + 5.98 * 2000.0) / 105.98).abs() < 1e-9, "{far:?}");
     }
 
-    /// 1000 bytes each 10 ms are 800 kbit/s. The first sample is known with the packet 500 ms after the first.
+    /// 1000 bytes each 10 ms are 800 kbit/s. The first sample ends with the packet 500 ms after the first one.
     #[test]
-    fn it_measures_and_forgets_pauses() {
+    fn measures_a_steady_rate_and_ignores_pauses() {
         let mut rate = AckedRate::new(AckedRateConfig::Y2018);
         for i in 0..50 {
             rate.handle_arrival(at(10 * i), DataSize::from_bytes(1000));
@@ -154,13 +154,13 @@ mod tests {
         }
         rate.handle_arrival(at(500), DataSize::from_bytes(1000));
         assert_eq!(rate.rate(), Some(Rate::from_kbps(800)));
-        // A pause of 10 s is no sample of nothing.
+        // A pause of 10 s is not a sample of zero.
         for i in 0..100 {
             rate.handle_arrival(at(10_500 + 10 * i), DataSize::from_bytes(1000));
         }
         let kbps = rate.rate().unwrap().as_bps_f64() / 1e3;
         assert!((770.0..=801.0).contains(&kbps), "{kbps}");
-        // Half the rate shows within a second.
+        // Half the rate is measured within a second.
         for i in 0..50 {
             rate.handle_arrival(at(11_500 + 20 * i), DataSize::from_bytes(1000));
         }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_no_size_are_survived() {
+    fn empty_packets_start_no_estimate() {
         let mut rate = AckedRate::new(AckedRateConfig::Y2018);
         for i in 0..100 {
             rate.handle_arrival(at(10 * i), DataSize::ZERO);

@@ -1,47 +1,54 @@
-//! Grouping by departure: packets sent within some milliseconds of a group's first are one group, and so is a burst
-//! that a paused link lets go at once (libwebrtc's `InterArrival`; draft-ietf-rmcat-gcc-02, section 5.2).
+//! Grouping by departure: packets that were sent within some milliseconds after the first packet of a group belong to
+//! it, and so does a burst that a link releases after a pause (libwebrtc's `InterArrival`; draft-ietf-rmcat-gcc-02,
+//! section 5.2).
 //!
 //! ```text
 //! new group:   T - T_first > group,   unless the packet belongs to the burst:
 //! burst:       T = T_last (to the ms), or  (t - t_last) - (T - T_last) < 0  and  t - t_last <= burst
 //! ```
 //!
-//! with `T` departures (abs-send-time) and `t` arrivals. A group departs with its last packet. Unlike frame grouping it
-//! asks for no RTP timestamp, so all streams of a flow make one sequence of groups.
+//! where `T` are departures (abs-send-time) and `t` arrivals. The departure of a group is that of its last packet. This
+//! grouping does not need RTP timestamps, so all streams of a flow form one sequence of groups.
 
 use super::GroupDelta;
-use crate::{Block, Fields};
+use crate::{Block, FieldSources, FieldVisitor};
 use paceline_units::{DataSize, RemoteTime, Time, TimeDelta};
 
-/// Numbers of the grouping.
+/// The numbers of the grouping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BurstConfig {
-    /// Packets sent within this of a group's first belong to it (libwebrtc: 5 ms).
+    /// Packets sent within this time after the first packet of a group belong to it (libwebrtc: 5 ms).
     pub group: TimeDelta,
-    /// A packet that arrives within this of the one before may belong to a burst (libwebrtc: 5 ms).
+    /// A packet that arrives within this time after the previous one may belong to a burst (libwebrtc: 5 ms).
     pub burst: TimeDelta,
-    /// Arrivals are rounded to this (libwebrtc's clock: 1 ms); zero: taken as they are.
+    /// The resolution to which arrivals are rounded (libwebrtc's clock: 1 ms); zero: no rounding.
     pub resolution: TimeDelta,
 }
 
 impl BurstConfig {
-    /// libwebrtc's, of every year.
+    /// libwebrtc, in every year.
     pub const LIBWEBRTC: Self = Self {
         group: TimeDelta::from_millis(5),
         burst: TimeDelta::from_millis(5),
         resolution: TimeDelta::from_millis(1),
     };
+    /// The sources of these values.
+    pub const LIBWEBRTC_SOURCES: FieldSources = &[
+        ("group_ms", " (kTimestampGroupLengthMs)"),
+        ("burst_ms", " (kBurstDeltaThresholdMs)"),
+        ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
+    ];
 }
 
 impl Block for BurstConfig {
-    fn fields(&mut self, fields: &mut Fields<'_>) {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
             .millis("group_ms", (0.0, 1000.0), &mut self.group)
-            .says("packets sent within this of a group's first belong to it");
+            .describe("packets sent within this of a group's first belong to it");
         fields
             .millis("burst_ms", (0.0, 1000.0), &mut self.burst)
-            .says("packets that arrive within this of the one before may be a burst");
-        fields.millis("clock_ms", (0.0, 100.0), &mut self.resolution).says("arrivals are rounded to this");
+            .describe("packets that arrive within this of the one before may be a burst");
+        fields.millis("clock_ms", (0.0, 100.0), &mut self.resolution).describe("arrivals are rounded to this");
     }
 }
 
@@ -53,19 +60,19 @@ pub struct BurstGroups {
     previous: Option<Complete>,
 }
 
-/// A group that may go on.
+/// The current group.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     first: Time,
-    /// Whatever was sent until then belongs to it: the last of it, or what is sent within the group's length.
+    /// Packets sent up to this time belong to the group: its last packet, or the end of the group's length.
     until: Time,
     departure: Time,
-    /// On the receiver's clock as it is: when the group is complete, it is rounded.
+    /// Not rounded yet; it is rounded when the group is complete.
     arrival: RemoteTime,
     bytes: i64,
 }
 
-/// What is left of a group that is over.
+/// A complete group.
 #[derive(Clone, Copy, Debug)]
 struct Complete {
     departure: Time,
@@ -74,13 +81,13 @@ struct Complete {
 }
 
 impl BurstGroups {
-    /// No packet yet.
+    /// Creates a grouping without packets.
     pub fn new(config: BurstConfig) -> Self {
         Self { config, current: None, previous: None }
     }
 
-    /// A packet arrived. Answers a delta when it completes the second of two groups. A packet sent before the current
-    /// group began is ignored.
+    /// Handles a packet. Returns a delta when it completes the second of two groups. A packet that was sent before the
+    /// first one of the current group is ignored.
     #[inline]
     pub fn handle_arrival(&mut self, now: RemoteTime, sent: Time, size: DataSize) -> Option<GroupDelta> {
         let bytes = size.as_bytes() as i64;
@@ -91,8 +98,8 @@ impl BurstGroups {
         if sent < current.first {
             return None;
         }
-        // Departures of groups never fall: overtaken within a burst, a packet still belongs to it. libwebrtc computes
-        // modulo 2^32 there and takes such a packet for one of 64 s later.
+        // The departure of a group never decreases: a packet that was reordered within a burst still belongs to it.
+        // libwebrtc computes modulo 2^32 here and places such a packet 64 s later.
         if sent <= current.until {
             current.departure = current.departure.max(sent);
             current.arrival = now;
@@ -102,7 +109,8 @@ impl BurstGroups {
         self.next(now, sent, bytes)
     }
 
-    /// A packet that was sent later than the group's length: of a burst, or the first of another group.
+    /// Handles a packet that was sent after the end of the group's length: it belongs to a burst or starts the next
+    /// group.
     fn next(&mut self, now: RemoteTime, sent: Time, bytes: i64) -> Option<GroupDelta> {
         let (c, current) = (&self.config, self.current.as_mut()?);
         let arrival = rounded(current.arrival, c.resolution);
@@ -121,7 +129,7 @@ impl BurstGroups {
         })
     }
 
-    /// Forgets both groups: the next delta comes after two new ones.
+    /// Forgets both groups: the next delta follows two new ones.
     pub fn restart(&mut self) {
         (self.current, self.previous) = (None, None);
     }
@@ -133,14 +141,16 @@ impl Group {
     }
 }
 
-/// Whether a packet left the queue with the one before it. Departures count in whole milliseconds, as libwebrtc's do.
+/// Returns whether a packet left the queue together with the previous one. Departures are rounded to milliseconds, as
+/// in libwebrtc.
 fn is_burst(arrival: TimeDelta, departure: TimeDelta, burst: TimeDelta) -> bool {
     const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
     let departure = TimeDelta::from_millis((departure + MILLISECOND / 2).as_nanos() / MILLISECOND.as_nanos());
     departure == TimeDelta::ZERO || (arrival < departure && arrival <= burst)
 }
 
-/// An arrival on a clock of this resolution; zero: as it is.
+/// Rounds an arrival time to a resolution; zero: no rounding.
+#[inline]
 pub(crate) fn rounded(now: RemoteTime, resolution: TimeDelta) -> RemoteTime {
     if !resolution.is_positive() {
         return now;
@@ -153,7 +163,7 @@ pub(crate) fn rounded(now: RemoteTime, resolution: TimeDelta) -> RemoteTime {
 mod tests {
     use super::*;
 
-    /// Packets as (sent, arrived) in µs and bytes; deltas as (arrival, departure) in µs and bytes.
+    /// Takes packets as (sent, arrived) in µs and bytes. Returns deltas as (arrival, departure) in µs and bytes.
     fn deltas(packets: &[(i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
         let mut groups = BurstGroups::new(BurstConfig::LIBWEBRTC);
         let at = |us: i64| us * 1000;
@@ -168,8 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn five_milliseconds_of_departures_are_a_group() {
-        // Groups at 0 (3 packets), 20 and 40 ms; the packet 6 ms after the first of its group begins another.
+    fn packets_sent_within_five_milliseconds_form_a_group() {
+        // Groups at 0 (3 packets), 20 and 40 ms; the packet 6 ms after the first of its group starts another one.
         let packets = [
             (0, 100_000, 1000),
             (2_000, 102_000, 500),
@@ -181,28 +191,29 @@ mod tests {
         assert_eq!(deltas(&packets), [(23_000, 15_000, -1300), (12_000, 6_000, 200)]);
     }
 
-    /// After a pause a link lets go of what it held: five frames sent 33 ms apart arrive 1 ms apart and are one group.
+    /// After a pause, five frames that were sent 33 ms apart arrive 1 ms apart.
     #[test]
-    fn a_burst_is_one_group() {
+    fn burst_forms_one_group() {
         let mut packets = vec![(0, 50_000, 100), (33_000, 83_000, 100)];
         packets.extend((2..7).map(|i| (33_000 * i, 400_000 + 1000 * i, 100)));
         packets.extend([(231_000, 450_000, 100), (264_000, 483_000, 100)]);
-        // 33 and 0 ms: arrival 33, departure 33; the burst: (406 - 83, 198 - 33); the frame after: (450 - 406, 231 - 198).
+        // 33 and 0 ms: arrival 33, departure 33; the burst: (406 - 83, 198 - 33); the frame after: (450 - 406, 231 -
+        // 198).
         assert_eq!(deltas(&packets), [(33_000, 33_000, 0), (323_000, 165_000, 400), (44_000, 33_000, -400)]);
-        // At 6 ms apart they are no burst.
+        // 6 ms apart they are not a burst.
         let slow: Vec<_> = (0..5).map(|i| (33_000 * i, 400_000 + 6_000 * i, 100)).collect();
         assert_eq!(deltas(&slow), [(6_000, 33_000, 0); 3]);
     }
 
     #[test]
-    fn late_packets_begin_nothing() {
-        // Sent before the group: ignored. Sent within a burst's span: part of it.
+    fn reordered_packets_start_no_group() {
+        // A packet sent before the group is ignored; one sent within a burst belongs to it.
         let packets = [
             (100_000, 200_000, 100),
             (90_000, 220_000, 5_000),
             (120_000, 230_000, 100),
-            (140_000, 231_000, 100), // a burst with the one before
-            (130_000, 260_000, 100), // overtaken, 10 ms after the group's first
+            (140_000, 231_000, 100), // a burst with the previous packet
+            (130_000, 260_000, 100), // reordered, 10 ms after the group's first
             (160_000, 280_000, 100),
             (180_000, 300_000, 100),
         ];

@@ -1,74 +1,74 @@
-//! The incoming rate `R`: what arrived in the last 500 ms (mmsys16, eq. 3), in buckets of a hundredth of the window.
+//! The incoming rate `R`: the bytes that arrived within a sliding window, such as 500 ms (mmsys16, eq. 3), in buckets
+//! of a hundredth of the window.
 
 use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
 const BUCKETS: usize = 100;
 
-/// A sliding-window rate with bounded memory, exact to one bucket at the window's far edge.
+/// A sliding-window rate with bounded memory, exact to one bucket at the far edge of the window.
 #[derive(Clone, Debug)]
 pub struct IncomingRate {
     bucket: TimeDelta,
+    /// Whether a partly filled window already gives a rate.
+    growing: bool,
     bytes: [u32; BUCKETS],
     total: u64,
-    /// Start of the newest bucket, and its index.
+    /// The start of the newest bucket, and its index.
     newest: Option<RemoteTime>,
     index: usize,
-    /// First arrival, and how many there were, of the window that is being filled.
+    /// The first arrival and the number of arrivals in the window that is being filled.
     first: RemoteTime,
     packets: u32,
 }
 
 impl IncomingRate {
-    /// An empty window of this length.
-    pub fn new(window: TimeDelta) -> Self {
-        let bucket = TimeDelta::from_nanos((window.as_nanos() / BUCKETS as i64).max(1));
-        Self { bucket, bytes: [0; BUCKETS], total: 0, newest: None, index: 0, first: RemoteTime::ZERO, packets: 0 }
+    /// Creates an empty window that gives a rate once it has passed completely since the first arrival.
+    pub fn full_window(window: TimeDelta) -> Self {
+        Self::new(window, false)
     }
 
-    /// A packet arrived. Times never go back.
+    /// Creates an empty window that gives a rate from its second packet on, over the part that is filled (libwebrtc's
+    /// `RateStatistics`). After a pause of a whole window it is filled anew.
+    pub fn growing_window(window: TimeDelta) -> Self {
+        Self::new(window, true)
+    }
+
+    fn new(window: TimeDelta, growing: bool) -> Self {
+        let bucket = TimeDelta::from_nanos((window.as_nanos() / BUCKETS as i64).max(1));
+        let (bytes, first) = ([0; BUCKETS], RemoteTime::ZERO);
+        Self { bucket, growing, bytes, total: 0, newest: None, index: 0, first, packets: 0 }
+    }
+
+    /// Handles a packet that arrived. Times never decrease.
     #[inline]
     pub fn handle_arrival(&mut self, now: RemoteTime, size: DataSize) {
+        self.advance(now);
+        if self.growing && self.total == 0 {
+            (self.newest, self.packets) = (None, 0);
+        }
         if self.newest.is_none() {
             (self.newest, self.first) = (Some(now), now);
         }
-        self.advance(now);
         self.bytes[self.index] = self.bytes[self.index].saturating_add(size.as_bytes() as u32);
         self.total += size.as_bytes();
         self.packets = self.packets.saturating_add(1);
     }
 
-    /// The rate over the window that ends at `now`; `None` until a whole window has passed since the first arrival.
+    /// Returns the rate over the window that ends at `now`, if it is known.
     pub fn rate(&mut self, now: RemoteTime) -> Option<Rate> {
         self.advance(now);
         let newest = self.newest?;
-        let window = self.bucket * BUCKETS as i64;
-        if now - self.first < window {
-            return None;
+        // 99 whole buckets and the part of the newest one that has passed.
+        let whole = self.bucket * (BUCKETS as i64 - 1) + (now - newest);
+        if self.growing {
+            if self.packets < 2 || self.total == 0 {
+                return None;
+            }
+            // One more millisecond: libwebrtc counts both ends of the window.
+            let filled = now - self.first + TimeDelta::from_millis(1);
+            return Some(self.over(filled.min(whole)));
         }
-        Some(self.over(self.whole(now, newest)))
-    }
-
-    /// The rate over as much of the window as has been filled (libwebrtc's `RateStatistics`); `None` before the second
-    /// packet.
-    pub fn rate_so_far(&mut self, now: RemoteTime) -> Option<Rate> {
-        self.advance(now);
-        let newest = self.newest.filter(|_| self.packets > 1 && self.total > 0)?;
-        // A millisecond more, as libwebrtc counts both ends of the window.
-        let filled = now - self.first + TimeDelta::from_millis(1);
-        Some(self.over(filled.min(self.whole(now, newest))))
-    }
-
-    /// Begins anew if nothing came for a whole window: what comes then fills a window of its own.
-    pub fn restart_if_empty(&mut self, now: RemoteTime) {
-        self.advance(now);
-        if self.total == 0 {
-            (self.newest, self.packets) = (None, 0);
-        }
-    }
-
-    /// 99 whole buckets and the part of the newest that has passed.
-    fn whole(&self, now: RemoteTime, newest: RemoteTime) -> TimeDelta {
-        self.bucket * (BUCKETS as i64 - 1) + (now - newest)
+        (now - self.first >= self.bucket * BUCKETS as i64).then(|| self.over(whole))
     }
 
     fn over(&self, covered: TimeDelta) -> Rate {
@@ -96,8 +96,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_measures_a_steady_rate_and_forgets_an_old_one() {
-        let mut rate = IncomingRate::new(TimeDelta::from_millis(500));
+    fn measures_a_steady_rate_and_forgets_an_old_one() {
+        let mut rate = IncomingRate::full_window(TimeDelta::from_millis(500));
         let size = DataSize::from_bytes(1250); // each 10 ms: 1 Mbps
         let mut now = RemoteTime::from_millis(123);
         for i in 0..200 {
@@ -105,7 +105,7 @@ mod tests {
             rate.handle_arrival(now, size);
             let measured = rate.rate(now);
             if i < 50 {
-                assert_eq!(measured, None, "no whole window yet");
+                assert_eq!(measured, None, "the first window is not full yet");
             } else {
                 let kbps = measured.unwrap().as_bps() as f64 / 1e3;
                 assert!((990.0..=1030.0).contains(&kbps), "{i}: {kbps}");
@@ -114,6 +114,6 @@ mod tests {
         let half = rate.rate(now + TimeDelta::from_millis(250)).unwrap().as_bps() as f64;
         assert!((490e3..=520e3).contains(&half), "{half}");
         assert_eq!(rate.rate(now + TimeDelta::from_millis(506)), Some(Rate::ZERO));
-        assert_eq!(rate.rate(now + TimeDelta::from_secs(86_400)), Some(Rate::ZERO), "a day of silence");
+        assert_eq!(rate.rate(now + TimeDelta::from_secs(86_400)), Some(Rate::ZERO), "after a day without packets");
     }
 }

@@ -1,38 +1,38 @@
 //! The arrival-time filter of GCC 2016: a scalar Kalman filter whose one state is the one-way delay gradient `m`.
 //!
-//! State: `m(i+1) = m(i) + w`, output: `d_m(i) = m(i) + n` (mmsys16, eq. 10). The measurement noise is estimated
-//! from the residual itself, so the filter trusts measurements less on a path that jitters. Each equation is one
-//! function below. All values in milliseconds (variances in ms²) per frame.
+//! State: `m(i+1) = m(i) + w`, output: `d_m(i) = m(i) + n` (mmsys16, eq. 10). The noise variance is estimated from the
+//! residual, so that measurements have less weight on a path with jitter. Each equation is one function below. All
+//! values are in milliseconds (variances in ms²) per frame.
 
-use crate::{Block, Fields};
+use crate::{Block, FieldVisitor};
 
-/// Numbers of the filter.
+/// The numbers of the filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KalmanConfig {
-    /// `Q`, state noise variance, ms² (eq. 15: 10⁻³).
+    /// `Q`, the state noise variance, ms² (eq. 15: 10⁻³).
     pub q: f64,
-    /// `beta`, memory of the noise estimate (eq. 16: 0.95).
+    /// `beta`, the smoothing factor of the noise estimate (eq. 16: 0.95).
     pub beta: f64,
-    /// `P(0)`, first error variance, ms² (section 4.1.2: 10⁻¹).
+    /// `P(0)`, the initial error variance, ms² (section 4.1.2: 10⁻¹).
     pub p_0: f64,
-    /// First noise variance, ms². The paper gives none; libwebrtc's `var_noise` begins at 50.
+    /// The initial noise variance, ms². The paper gives none; libwebrtc's `var_noise` starts at 50.
     pub variance_0: f64,
-    /// Lowest noise variance, ms². 0: none, as printed. draft-ietf-rmcat-gcc-02, section 5.3: 1.
+    /// The lowest noise variance, ms². Zero: no bound, as printed. draft-ietf-rmcat-gcc-02, section 5.3: 1.
     pub variance_min: f64,
-    /// Cap of the residual that enters the noise estimate, in standard deviations. 0: none, as printed. gcc-02: 3.
+    /// The cap of the residual in the noise estimate, in standard deviations. Zero: no cap, as printed. gcc-02: 3.
     pub outlier_cap: f64,
 }
 
 impl Block for KalmanConfig {
-    fn fields(&mut self, fields: &mut Fields<'_>) {
-        fields.number("q", "ms²", (1e-12, 1e3), &mut self.q).says("Kalman state noise variance");
-        fields.number("beta", "", (0.0, 1.0), &mut self.beta).says("memory of the noise estimate");
-        fields.number("p_0", "ms²", (0.0, 1e3), &mut self.p_0).says("first error variance");
-        fields.number("variance_0", "ms²", (1e-9, 1e6), &mut self.variance_0).says("first noise variance");
-        fields.number("variance_min", "ms²", (0.0, 1e3), &mut self.variance_min).says("lowest noise variance");
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.number("q", "ms²", (1e-12, 1e3), &mut self.q).describe("Kalman state noise variance");
+        fields.number("beta", "", (0.0, 1.0), &mut self.beta).describe("memory of the noise estimate");
+        fields.number("p_0", "ms²", (0.0, 1e3), &mut self.p_0).describe("first error variance");
+        fields.number("variance_0", "ms²", (1e-9, 1e6), &mut self.variance_0).describe("first noise variance");
+        fields.number("variance_min", "ms²", (0.0, 1e3), &mut self.variance_min).describe("lowest noise variance");
         fields
             .number("outlier_cap", "", (0.0, 100.0), &mut self.outlier_cap)
-            .says("residuals beyond this many standard deviations are capped in the noise estimate");
+            .describe("residuals beyond this many standard deviations are capped in the noise estimate");
     }
 }
 
@@ -46,12 +46,12 @@ pub struct ScalarKalman {
 }
 
 impl ScalarKalman {
-    /// A filter that has seen nothing: `m(0) = 0`.
+    /// Creates a filter with `m(0) = 0`.
     pub fn new(config: KalmanConfig) -> Self {
         Self { config, m: 0.0, p: config.p_0, variance: config.variance_0 }
     }
 
-    /// Takes the measured gradient `d_m` of a frame and answers the estimate `m`, both in ms.
+    /// Handles the measured gradient `d_m` of a frame. Returns the estimate `m`. Both are in ms.
     pub fn update(&mut self, d_m: f64) -> f64 {
         let c = &self.config;
         let residual = d_m - self.m;
@@ -63,12 +63,12 @@ impl ScalarKalman {
         self.m
     }
 
-    /// `m`, ms.
+    /// Returns `m`, ms.
     pub fn gradient_ms(&self) -> f64 {
         self.m
     }
 
-    /// The estimated noise variance, ms².
+    /// Returns the estimated noise variance, ms².
     pub fn variance(&self) -> f64 {
         self.variance
     }
@@ -94,7 +94,7 @@ fn error_variance(p: f64, q: f64, gain: f64) -> f64 {
     (1.0 - gain) * (p + q)
 }
 
-/// gcc-02, section 5.3: residuals beyond `cap` standard deviations count as that much.
+/// gcc-02, section 5.3: a residual beyond `cap` standard deviations is limited to them.
 fn capped(residual: f64, variance: f64, cap: f64) -> f64 {
     let limit = if cap > 0.0 { cap * variance.sqrt() } else { f64::INFINITY };
     residual.clamp(-limit, limit)

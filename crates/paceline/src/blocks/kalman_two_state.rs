@@ -1,48 +1,48 @@
 //! The arrival-time filter before 2016: a Kalman filter on two states, inverse capacity and delay gradient.
 //!
-//! Output equation `d_m(i) = dL(i)/C + m(i) + n(i)` (mmsys16, eq. 7; fhmn13, section 3.1), `dL` the difference of
-//! frame sizes. mmsys16's proposition 1 says why it went: with constant `dL` the two states cannot be told apart
-//! (a test below shows it); libwebrtc's receiver-side estimator kept it all the same. Follows libwebrtc's
-//! `overuse_estimator` in the order of its steps.
+//! Output equation `d_m(i) = dL(i)/C + m(i) + n(i)` (mmsys16, eq. 7; fhmn13, section 3.1), where `dL` is the difference
+//! of frame sizes. By proposition 1 of mmsys16 the two states are not observable if `dL` is constant (a test below
+//! shows it), so the paper replaced the filter; libwebrtc's receiver-side estimator kept it. The order of the steps is
+//! that of libwebrtc's `overuse_estimator`.
 
-use crate::{Block, Fields};
+use crate::{Block, FieldSources, FieldVisitor};
 use libm::{pow, sqrt};
 
-/// Numbers of the filter.
+/// The numbers of the filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoStateConfig {
-    /// State noise of 1/C, (ms/byte)², per frame.
+    /// The state noise of 1/C, (ms/byte)², per frame.
     pub q_slope: f64,
-    /// State noise of m, ms², per frame.
+    /// The state noise of m, ms², per frame.
     pub q_offset: f64,
-    /// Scale the state noise by the frame period over 33.3 ms (2013) or not (2015).
+    /// Whether the state noise is multiplied by the frame period over 33.3 ms (2013; not in 2015).
     pub scale_noise: bool,
-    /// A capped residual keeps its sign (2015) or loses it (2013, a known slip).
+    /// Whether a capped residual keeps its sign (2015). In 2013 it loses it, a known bug.
     pub cap_keeps_sign: bool,
-    /// Lowest noise variance, ms².
+    /// The lowest noise variance, ms².
     pub variance_min: f64,
-    /// Noise is learnt while the scaled offset is within the threshold (2013), or while the detector says normal (2015).
-    /// For whoever runs the filter: it is told `stable`.
+    /// Whether the noise estimate is updated while the scaled offset is within the threshold (2013), or while the
+    /// detector's state is normal (2015). The caller applies it and passes the result as `stable`.
     pub learns_within: bool,
 }
 
 impl Block for TwoStateConfig {
-    fn fields(&mut self, fields: &mut Fields<'_>) {
-        fields.number("q_slope", "(ms/B)²", (0.0, 1e-3), &mut self.q_slope).says("state noise of 1/C per ");
-        fields.number("q_offset", "ms²", (0.0, 1e3), &mut self.q_offset).says("state noise of m per ");
-        fields.flag("scale_noise", &mut self.scale_noise).says("1: state noise grows with the frame period");
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.number("q_slope", "(ms/B)²", (0.0, 1e-3), &mut self.q_slope).describe("state noise of 1/C per ");
+        fields.number("q_offset", "ms²", (0.0, 1e3), &mut self.q_offset).describe("state noise of m per ");
+        fields.flag("scale_noise", &mut self.scale_noise).describe("1: state noise grows with the frame period");
         fields
             .flag("cap_keeps_sign", &mut self.cap_keeps_sign)
-            .says("an outlier is capped to +3 standard deviations in the noise estimate, whatever its sign");
-        fields.number("variance_min", "ms²", (1e-7, 1e3), &mut self.variance_min).says("lowest noise variance");
+            .describe("an outlier is capped to +3 standard deviations in the noise estimate, whatever its sign");
+        fields.number("variance_min", "ms²", (1e-7, 1e3), &mut self.variance_min).describe("lowest noise variance");
         fields
             .flag("learns_within", &mut self.learns_within)
-            .says("noise is learnt while min(n, 60)·m is within the threshold");
+            .describe("noise is learnt while min(n, 60)·m is within the threshold");
     }
 }
 
 impl TwoStateConfig {
-    /// libwebrtc of 2015 and the drafts: Q = diag(1e-13, 1e-3), signed cap, floor 1.
+    /// libwebrtc of 2015 and the drafts: Q = diag(1e-13, 1e-3), cap with sign, lowest variance 1.
     pub const Y2015: Self = Self {
         q_slope: 1e-13,
         q_offset: 1e-3,
@@ -51,7 +51,13 @@ impl TwoStateConfig {
         variance_min: 1.0,
         learns_within: false,
     };
-    /// libwebrtc of 2013: Q = diag(1e-10, 1e-2) per 33.3 ms, sign-losing cap, floor 1e-7.
+    /// The sources of 2015's values.
+    pub const Y2015_SOURCES: FieldSources = &[
+        ("q_slope", "group (OverUseDetectorOptions)"),
+        ("q_offset", "group (OverUseDetectorOptions)"),
+        ("variance_min", " (UpdateNoiseEstimate)"),
+    ];
+    /// libwebrtc of 2013: Q = diag(1e-10, 1e-2) per 33.3 ms, cap without sign, lowest variance 1e-7.
     pub const Y2013: Self = Self {
         q_slope: 1e-10,
         q_offset: 1e-2,
@@ -62,11 +68,11 @@ impl TwoStateConfig {
     };
 }
 
-/// Frame periods remembered to find the shortest.
+/// The shortest of this many frame periods is used.
 const PERIODS: usize = 60;
-/// Frames beyond which counting stops.
+/// The frame count stops here.
 const COUNT_MAX: u32 = 1000;
-/// Period of 30 frames a second, ms: the time constants are given for it.
+/// The period of 30 frames per second, ms, for which the time constants are given.
 const NOMINAL_PERIOD_MS: f64 = 1000.0 / 30.0;
 
 /// The filter.
@@ -78,7 +84,7 @@ pub struct TwoStateKalman {
     /// m, ms.
     offset: f64,
     previous_offset: f64,
-    /// Error covariance.
+    /// The error covariance.
     e: [[f64; 2]; 2],
     mean_noise: f64,
     variance: f64,
@@ -88,7 +94,7 @@ pub struct TwoStateKalman {
 }
 
 impl TwoStateKalman {
-    /// A filter that has seen nothing: slope 8/512 ms per byte, offset 0.
+    /// Creates a filter with slope 8/512 ms per byte and offset 0.
     pub fn new(config: TwoStateConfig) -> Self {
         Self {
             config,
@@ -104,10 +110,10 @@ impl TwoStateKalman {
         }
     }
 
-    /// Takes a frame's step: arrival and departure deltas in ms, size difference in bytes. `stable`: the noise may be
-    /// learnt from it. `opposes`: the detector's state (Over: +1, Under: -1, Normal: 0), which widens the offset's
-    /// noise when the offset moves against it. Answers the offset `m` in ms.
-    pub fn update(&mut self, arrival_ms: f64, departure_ms: f64, size_delta: f64, stable: bool, opposes: i8) -> f64 {
+    /// Handles the step between two frames: arrival and departure deltas in ms, size difference in bytes. `stable`: the
+    /// noise estimate may use it. `usage`: the sign of the detector's state (over-use +1, under-use -1, normal 0); the
+    /// state noise of the offset is larger while the offset moves against it. Returns the offset `m` in ms.
+    pub fn update(&mut self, arrival_ms: f64, departure_ms: f64, size_delta: f64, stable: bool, usage: i8) -> f64 {
         let c = self.config;
         let period = self.periods.iter().copied().fold(departure_ms, f64::min).max(0.0);
         self.periods[self.oldest] = departure_ms;
@@ -118,7 +124,7 @@ impl TwoStateKalman {
         self.e[0][0] += c.q_slope * scale;
         self.e[1][1] += c.q_offset * scale;
         let step = self.offset - self.previous_offset;
-        if (opposes > 0 && step < 0.0) || (opposes < 0 && step > 0.0) {
+        if (usage > 0 && step < 0.0) || (usage < 0 && step > 0.0) {
             self.e[1][1] += 10.0 * c.q_offset * scale;
         }
 
@@ -126,9 +132,9 @@ impl TwoStateKalman {
         let eh = [self.e[0][0] * h[0] + self.e[0][1], self.e[1][0] * h[0] + self.e[1][1]];
         let residual = arrival_ms - departure_ms - self.slope * h[0] - self.offset;
         if stable {
-            self.learn_noise(residual, period);
+            self.update_noise(residual, period);
         }
-        // What rounding leaves of E may be a little below zero where forged sizes are huge.
+        // With huge forged sizes, rounding may leave E slightly negative.
         let denominator = (self.variance + h[0] * eh[0] + eh[1]).max(self.variance);
         let k = [eh[0] / denominator, eh[1] / denominator];
         // (I - K h^T) E; E stays symmetric, so h^T E is Eh.
@@ -142,17 +148,17 @@ impl TwoStateKalman {
         self.offset
     }
 
-    /// 1/C, ms per byte.
+    /// Returns 1/C, ms per byte.
     pub fn slope(&self) -> f64 {
         self.slope
     }
 
-    /// The estimated noise variance, ms².
+    /// Returns the estimated noise variance, ms².
     pub fn variance(&self) -> f64 {
         self.variance
     }
 
-    fn learn_noise(&mut self, residual: f64, period: f64) {
+    fn update_noise(&mut self, residual: f64, period: f64) {
         let c = self.config;
         let limit = 3.0 * sqrt(self.variance);
         let z = if residual.abs() < limit {
@@ -174,9 +180,9 @@ impl TwoStateKalman {
 mod tests {
     use super::*;
 
-    /// Runs noise-free frames of the given size differences over a path of capacity `c` (bytes/ms) and gradient `mu`
+    /// Filters noise-free frames with the given size differences on a path of capacity `c` (bytes/ms) and gradient `mu`
     /// (ms per frame).
-    fn fed(sizes: impl Iterator<Item = f64>, c: f64, mu: f64) -> TwoStateKalman {
+    fn filtered(sizes: impl Iterator<Item = f64>, c: f64, mu: f64) -> TwoStateKalman {
         let mut filter = TwoStateKalman::new(TwoStateConfig::Y2015);
         for dl in sizes {
             filter.update(33.0 + dl / c + mu, 33.0, dl, true, 0);
@@ -184,9 +190,8 @@ mod tests {
         filter
     }
 
-    /// A period leaves the memory after sixty frames, also late in a call.
     #[test]
-    fn the_shortest_period_is_forgotten() {
+    fn shortest_period_is_forgotten_after_sixty_frames() {
         let mut filter = TwoStateKalman::new(TwoStateConfig::Y2015);
         let mut after = |frames, departure| {
             for _ in 0..frames {
@@ -200,18 +205,18 @@ mod tests {
         assert_eq!(after(1, 33.0), 33.0);
     }
 
-    /// mmsys16, proposition 1: with constant `dL` the system is not observable.
+    /// mmsys16, proposition 1.
     #[test]
-    fn constant_frame_steps_cannot_tell_capacity_from_gradient() {
+    fn constant_size_differences_make_the_system_unobservable() {
         // 400 bytes over 100 bytes/ms and no gradient look like 400 over 400 and 3 ms: both give d = 4 ms.
         let constant = || core::iter::repeat_n(400.0, 3000);
-        let (a, b) = (fed(constant(), 100.0, 0.0), fed(constant(), 400.0, 3.0));
-        assert_eq!((a.slope(), a.offset), (b.slope(), b.offset), "two paths, one estimate, to the last bit");
+        let (a, b) = (filtered(constant(), 100.0, 0.0), filtered(constant(), 400.0, 3.0));
+        assert_eq!((a.slope(), a.offset), (b.slope(), b.offset), "two paths with the same estimate, to the last bit");
         assert!((a.slope() - 1.0 / 100.0).abs() > 1e-4 || (b.slope() - 1.0 / 400.0).abs() > 1e-4);
 
-        // With steps that change, the same two paths come apart, and each estimate is right.
+        // With changing size differences both paths are estimated correctly.
         let varied = || (0..3000).map(|i| if i % 2 == 0 { 800.0 } else { -800.0 });
-        let (a, b) = (fed(varied(), 100.0, 0.0), fed(varied(), 400.0, 3.0));
+        let (a, b) = (filtered(varied(), 100.0, 0.0), filtered(varied(), 400.0, 3.0));
         assert!((a.slope() * 100.0 - 1.0).abs() < 0.01, "{}", a.slope());
         assert!((b.slope() * 400.0 - 1.0).abs() < 0.01, "{}", b.slope());
         assert!(a.offset.abs() < 0.05 && (b.offset - 3.0).abs() < 0.05, "{} {}", a.offset, b.offset);

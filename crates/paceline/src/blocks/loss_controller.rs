@@ -1,4 +1,4 @@
-//! The loss-based controller: a rate that falls with heavy loss, rests with some, grows with none.
+//! The loss-based controller: the rate decreases with heavy loss, stays with moderate loss and grows without loss.
 //!
 //! ```text
 //!            A_s (1 - 0.5 f)   f > 0.1
@@ -6,53 +6,48 @@
 //!            A_s               otherwise
 //! ```
 //!
-//! Applied once per receiver report. In 2013 it grew by `1.05 (A_s + 1 kbit/s)` and did not fall below what TCP would get
-//! (fhmn13, eq. 1).
+//! Applied once per receiver report. In 2013 the growth was `1.05 (A_s + 1 kbit/s)`, and the rate did not fall below
+//! the TCP throughput (fhmn13, eq. 1).
 
 use super::tfrc;
-use crate::{Block, Fields};
+use crate::{Block, FieldVisitor};
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
-/// Numbers of the controller, all from eq. 5.
+/// The numbers of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossConfig {
     /// Below this fraction lost the rate grows.
     pub low: f64,
     /// Above this fraction lost the rate falls.
     pub high: f64,
-    /// Growth factor per report.
+    /// The growth factor per report.
     pub increase: f64,
-    /// Added before growth; nothing in eq. 5.
+    /// Added before growth; zero in eq. 5.
     pub step: Rate,
-    /// Share of the fraction lost by which the rate falls.
+    /// The decrease per fraction lost.
     pub decrease: f64,
-    /// The packet size of the TCP throughput below which the rate does not fall; none in eq. 5.
+    /// The packet size for the TCP throughput, below which the rate does not fall; `None` in eq. 5.
     pub tfrc: Option<DataSize>,
 }
 
 impl LossConfig {
-    /// The packet size that libwebrtc of 2013 gives TFRC (`kAvgPacketSizeBytes`).
+    /// The packet size of TFRC in libwebrtc of 2013 (`kAvgPacketSizeBytes`).
     pub const SEGMENT: DataSize = DataSize::from_bytes(1000);
-    /// As in 2013 (fhmn13, eq. 1).
-    pub const Y2013: Self = Self {
-        low: 0.02,
-        high: 0.1,
-        increase: 1.05,
-        step: Rate::from_kbps(1),
-        decrease: 0.5,
-        tfrc: Some(Self::SEGMENT),
-    };
+    /// mmsys16, eq. 5.
+    pub const Y2016: Self = Self { low: 0.02, high: 0.1, increase: 1.05, step: Rate::ZERO, decrease: 0.5, tfrc: None };
+    /// fhmn13, eq. 1.
+    pub const Y2013: Self = Self { step: Rate::from_kbps(1), tfrc: Some(Self::SEGMENT), ..Self::Y2016 };
 }
 
 impl Block for LossConfig {
-    fn fields(&mut self, fields: &mut Fields<'_>) {
-        fields.number("loss_low", "", (0.0, 1.0), &mut self.low).says("below this loss A_s grows");
-        fields.number("loss_high", "", (0.0, 1.0), &mut self.high).says("above this loss A_s falls");
-        fields.number("loss_increase", "", (1.0, 10.0), &mut self.increase).says("growth of A_s per report");
-        fields.rate("loss_step", (0.0, 1e6), &mut self.step).says("added before growth");
-        fields.number("loss_decrease", "", (0.0, 1.0), &mut self.decrease).says("fall of A_s per fraction lost");
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.number("loss_low", "", (0.0, 1.0), &mut self.low).describe("below this loss A_s grows");
+        fields.number("loss_high", "", (0.0, 1.0), &mut self.high).describe("above this loss A_s falls");
+        fields.number("loss_increase", "", (1.0, 10.0), &mut self.increase).describe("growth of A_s per report");
+        fields.rate("loss_step", (0.0, 1e6), &mut self.step).describe("added before growth");
+        fields.number("loss_decrease", "", (0.0, 1.0), &mut self.decrease).describe("fall of A_s per fraction lost");
         let mut floor = self.tfrc.is_some();
-        fields.flag("tfrc", &mut floor).says("A_s does not fall below what TCP would get");
+        fields.flag("tfrc", &mut floor).describe("A_s does not fall below what TCP would get");
         self.tfrc = floor.then_some(self.tfrc.unwrap_or(Self::SEGMENT));
     }
 }
@@ -62,22 +57,22 @@ impl Block for LossConfig {
 pub struct LossController {
     config: LossConfig,
     rate: Rate,
-    /// The last round-trip time that a report gave.
+    /// The last reported round-trip time.
     rtt: Option<TimeDelta>,
 }
 
 impl LossController {
-    /// At its first rate.
+    /// Creates a controller at the rate `start`.
     pub fn new(config: LossConfig, start: Rate) -> Self {
         Self { config, rate: start, rtt: None }
     }
 
-    /// `A_s`.
+    /// Returns `A_s`.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// A receiver report: eq. 5.
+    /// Handles a receiver report (eq. 5).
     pub fn handle_report(&mut self, fraction_lost: Fraction, rtt: Option<TimeDelta>) {
         self.rtt = rtt.or(self.rtt);
         let (f, c) = (fraction_lost.get(), &self.config);
@@ -89,7 +84,7 @@ impl LossController {
         }
     }
 
-    /// Keeps the rate between a floor and a ceiling ("A_s cannot exceed A_r", section 3.2); the floor wins.
+    /// Bounds the rate ("A_s cannot exceed A_r", section 3.2). If `min` exceeds `max`, the rate is `min`.
     pub fn bound(&mut self, min: Rate, max: Rate) {
         self.rate = self.rate.min(max).max(min);
     }
@@ -100,10 +95,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equation_5() {
-        let config = LossConfig { low: 0.02, high: 0.1, increase: 1.05, step: Rate::ZERO, decrease: 0.5, tfrc: None };
+    fn rate_follows_equation_5() {
         let after = |f| {
-            let mut c = LossController::new(config, Rate::from_kbps(1000));
+            let mut c = LossController::new(LossConfig::Y2016, Rate::from_kbps(1000));
             c.handle_report(Fraction::new(f).unwrap(), None);
             c.rate().as_bps()
         };

@@ -1,13 +1,13 @@
-//! The blocks that generations of controllers share: one idea a file, named by the papers' word.
+//! The blocks that several controllers share, one file each, with the names that the papers use.
 
 mod acked_rate;
 mod adaptive_threshold;
 mod burst_groups;
-mod convergence;
 mod frame_groups;
 mod incoming_rate;
 mod kalman;
 mod kalman_two_state;
+mod link_capacity;
 mod loss_controller;
 mod overuse_detector;
 mod queue_delay;
@@ -15,15 +15,16 @@ mod send_side_estimate;
 mod tfrc;
 mod trendline;
 
+pub use crate::controller::GroupDelta;
 pub use acked_rate::{AckedRate, AckedRateConfig};
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
 pub(crate) use burst_groups::rounded;
 pub use burst_groups::{BurstConfig, BurstGroups};
-pub use convergence::Convergence;
-pub use frame_groups::{Departure, FrameGroups, GroupDelta};
+pub use frame_groups::{Departure, FrameGroups};
 pub use incoming_rate::IncomingRate;
 pub use kalman::{KalmanConfig, ScalarKalman};
 pub use kalman_two_state::{TwoStateConfig, TwoStateKalman};
+pub use link_capacity::LinkCapacity;
 pub use loss_controller::{LossConfig, LossController};
 pub use overuse_detector::{OveruseDetector, Usage};
 pub use queue_delay::{BaseDelayConfig, QueueDelay};

@@ -1,50 +1,51 @@
-//! The queuing delay: one-way delay above the least one of the last minutes (RFC 8298, section 4.1.2, and RFC 8698, section
-//! 5.1.1, which have it from LEDBAT: RFC 6817, section 2.4.2), or of the whole call (med16, section II-A).
+//! The queuing delay: the one-way delay minus the base delay, which is the minimum of the last minutes (RFC 8298,
+//! section 4.1.2, and RFC 8698, section 5.1.1, after LEDBAT: RFC 6817, section 2.4.2) or of the whole call (med16,
+//! section II-A).
 //!
 //! ```text
 //! qdelay = owd - min(base_delay_history)
 //! ```
 //!
-//! Sender's and receiver's clocks need not agree: their offset is in every delay and drops out. The least delay of each
-//! span is kept, so that a path that grew longer, or a clock that drifts, is forgotten after the last of them.
+//! The clocks of sender and receiver need not agree: their offset cancels. One minimum is kept per span, so that a
+//! shorter path of the past, or the effect of clock drift, is forgotten after the configured number of spans.
 
 use paceline_units::{RemoteTime, Time, TimeDelta};
 
-/// Numbers of the base delay.
+/// The numbers of the base delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BaseDelayConfig {
-    /// How many spans are remembered, 1 to [`HISTORY_MAX`](Self::HISTORY_MAX); the current one is the last of them.
+    /// The number of spans that are remembered, including the current one: 1 to [`HISTORY_MAX`](Self::HISTORY_MAX).
     pub history: usize,
-    /// How long a span is.
+    /// The length of a span.
     pub span: TimeDelta,
 }
 
 impl BaseDelayConfig {
-    /// Most spans.
+    /// The largest number of spans.
     pub const HISTORY_MAX: usize = 50;
-    /// Ten minutes, each with its least delay (RFC 6817, section 2.5: `BASE_HISTORY`).
+    /// Ten spans of one minute (RFC 6817, section 2.5: `BASE_HISTORY`).
     pub const RFC_6817: Self = Self { history: 10, span: TimeDelta::from_secs(60) };
-    /// One span that no call outlives. A receiver's clock that runs fast by 50 ppm then adds 3 ms a minute.
+    /// One span that is longer than any call. A receiver clock that runs fast by 50 ppm then adds 3 ms per minute.
     pub const WHOLE_CALL: Self = Self { history: 1, span: TimeDelta::from_secs(1 << 32) };
 }
 
-/// Queuing delay of one path.
+/// The queuing delay of one path.
 #[derive(Clone, Debug)]
 pub struct QueueDelay {
     config: BaseDelayConfig,
-    /// A packet's arrival and departure, to which all delays are relative.
+    /// Arrival and departure of the first packet; all delays are relative to it.
     origin: Option<(RemoteTime, Time)>,
-    /// Least delay of each span, in a ring.
+    /// The minimum of each span, in a ring buffer.
     minima: [TimeDelta; BaseDelayConfig::HISTORY_MAX],
     current: usize,
-    /// Least of the spans that are over.
+    /// The minimum of the completed spans.
     past: TimeDelta,
-    /// When the next span begins.
+    /// When the next span starts; [`Time::MAX`] before the first packet.
     roll: Time,
 }
 
 impl QueueDelay {
-    /// Nothing known.
+    /// Creates an estimator without samples.
     pub fn new(config: BaseDelayConfig) -> Self {
         Self {
             config,
@@ -56,22 +57,22 @@ impl QueueDelay {
         }
     }
 
-    /// A packet is known, at `now`, to have been sent and to have arrived then: its queuing delay, never negative. `now`
-    /// only says when spans are over; a receiver, which has no such time, gives `sent`.
+    /// Returns the queuing delay of a packet with these send and arrival times; it is never negative. `now` is used for
+    /// the spans alone; a receiver, which does not know the sender's time, passes `sent`.
     pub fn update(&mut self, now: Time, sent: Time, arrival: RemoteTime) -> TimeDelta {
         let (arrival_0, sent_0) = *self.origin.get_or_insert((arrival, sent));
         let owd = (arrival - arrival_0) - (sent - sent_0);
         if self.roll == Time::MAX {
             self.roll = now + self.config.span;
         } else if now >= self.roll {
-            self.begin_span(now);
+            self.start_span(now);
         }
         let least = &mut self.minima[self.current];
         *least = owd.min(*least);
         owd - self.past.min(*least)
     }
 
-    fn begin_span(&mut self, now: Time) {
+    fn start_span(&mut self, now: Time) {
         let spans = &mut self.minima[..self.config.history];
         self.current = (self.current + 1) % spans.len();
         spans[self.current] = TimeDelta::MAX;
@@ -84,22 +85,21 @@ impl QueueDelay {
 mod tests {
     use super::*;
 
-    /// Delays of 50, 30, 70 ms are queues of 0, 0 and 40; the offset of the clocks does not matter.
+    /// One-way delays of 50, 30, 70 ms are queuing delays of 0, 0 and 40, for any offset of the clocks.
     #[test]
-    fn the_least_delay_is_no_queue() {
+    fn queuing_delay_is_relative_to_the_minimum() {
         for offset in [-90_000, 0, 7_000_000] {
             let mut delay = QueueDelay::new(BaseDelayConfig::RFC_6817);
-            let mut told = |sent: i64, owd: i64| {
+            let mut queuing = |sent: i64, owd: i64| {
                 let arrival = RemoteTime::from_millis(sent + owd + offset);
                 delay.update(Time::from_millis(sent + 100), Time::from_millis(sent), arrival).as_millis_f64()
             };
-            assert_eq!([told(0, 50), told(20, 30), told(40, 70), told(60, 30)], [0.0, 0.0, 40.0, 0.0]);
+            assert_eq!([queuing(0, 50), queuing(20, 30), queuing(40, 70), queuing(60, 30)], [0.0, 0.0, 40.0, 0.0]);
         }
     }
 
-    /// What is of the whole call is not forgotten in a day.
     #[test]
-    fn the_least_delay_of_the_whole_call() {
+    fn minimum_of_the_whole_call_is_kept_for_a_day() {
         let mut delay = QueueDelay::new(BaseDelayConfig::WHOLE_CALL);
         let mut after = |sent_ms, delay_ms| {
             let (sent, now) = (Time::from_millis(sent_ms), RemoteTime::from_millis(7_000_000 + sent_ms + delay_ms));
@@ -109,17 +109,17 @@ mod tests {
         assert_eq!(delays.map(|(sent, delay)| after(sent, delay)), [0.0, 15.0, 0.0, 2.0, 300.0]);
     }
 
-    /// A path that grows longer by 100 ms is a queue for as long as the last span before is remembered.
+    /// A path that becomes longer by 100 ms counts as a queue while a span before the change is remembered.
     #[test]
-    fn a_longer_path_is_believed_after_the_history() {
+    fn longer_path_is_accepted_after_the_history() {
         let config = BaseDelayConfig { history: 3, span: TimeDelta::from_secs(10) };
         let mut delay = QueueDelay::new(config);
-        let mut told = |s: i64, owd: i64| {
+        let mut queuing = |s: i64, owd: i64| {
             let sent = Time::from_secs(s);
             delay.update(sent, sent, RemoteTime::from_millis(s * 1000 + owd)).as_millis_f64()
         };
-        assert!((0..10).all(|s| told(s, 50) == 0.0));
-        assert!((10..30).all(|s| told(s, 150) == 100.0));
-        assert!((30..60).all(|s| told(s, 150) == 0.0));
+        assert!((0..10).all(|s| queuing(s, 50) == 0.0));
+        assert!((10..30).all(|s| queuing(s, 150) == 100.0));
+        assert!((30..60).all(|s| queuing(s, 150) == 0.0));
     }
 }

@@ -1,5 +1,5 @@
-//! The loss-based controller as libwebrtc's `SendSideBandwidthEstimation` had it from 2013 to 2018: growth from the
-//! least rate of the last second, so that a rate that has stood still rises at once and then once a second.
+//! The loss-based controller of libwebrtc from 2013 to 2018 (`SendSideBandwidthEstimation`). It grows from the lowest
+//! rate of the last second: a rate that was constant increases immediately, and then once per second.
 //!
 //! ```text
 //!         1.08 min(A over 1 s) + 1 kbit/s    f <= 0.02
@@ -7,50 +7,62 @@
 //!         A                                  otherwise;   and always A <= REMB
 //! ```
 //!
-//! It runs each 25 ms on the last report, for as long as that is less than six seconds old.
+//! It runs every 25 ms on the last report, while that is less than six seconds old.
 
-use crate::{Block, Fields};
+use crate::{Block, FieldSources, FieldVisitor};
 use paceline_units::{Fraction, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 
-/// Numbers of the controller.
+/// The numbers of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SendSideConfig {
     /// Up to this fraction lost the rate grows.
     pub low: f64,
     /// Above this fraction lost the rate falls.
     pub high: f64,
-    /// Growth over the least rate of the last second.
+    /// The growth factor over the lowest rate of the last second.
     pub increase: f64,
-    /// Share of the fraction lost by which the rate falls.
+    /// The decrease per fraction lost.
     pub decrease: f64,
 }
 
+impl SendSideConfig {
+    /// libwebrtc's.
+    pub const LIBWEBRTC: Self = Self { low: 0.02, high: 0.1, increase: 1.08, decrease: 0.5 };
+    /// The sources of these values.
+    pub const LIBWEBRTC_SOURCES: FieldSources = &[
+        ("loss_low", " (kDefaultLowLossThreshold)"),
+        ("loss_high", " (kDefaultHighLossThreshold)"),
+        ("loss_increase", " (UpdateEstimate)"),
+        ("loss_decrease", " (UpdateEstimate)"),
+    ];
+}
+
 impl Block for SendSideConfig {
-    fn fields(&mut self, fields: &mut Fields<'_>) {
-        fields.number("loss_low", "", (0.0, 1.0), &mut self.low).says("up to this loss the rate grows");
-        fields.number("loss_high", "", (0.0, 1.0), &mut self.high).says("above this loss the rate falls");
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.number("loss_low", "", (0.0, 1.0), &mut self.low).describe("up to this loss the rate grows");
+        fields.number("loss_high", "", (0.0, 1.0), &mut self.high).describe("above this loss the rate falls");
         fields
             .number("loss_increase", "", (1.0, 10.0), &mut self.increase)
-            .says("growth over the least rate of the last second");
-        fields.number("loss_decrease", "", (0.0, 1.0), &mut self.decrease).says("fall per fraction lost");
+            .describe("growth over the least rate of the last second");
+        fields.number("loss_decrease", "", (0.0, 1.0), &mut self.decrease).describe("fall per fraction lost");
     }
 }
 
-/// How often it runs.
+/// The interval of updates.
 const PROCESS: TimeDelta = TimeDelta::from_millis(25);
-/// The window of the least rate.
+/// The window of the lowest rate.
 const INCREASE_INTERVAL: TimeDelta = TimeDelta::from_millis(1000);
-/// Added to each growth.
+/// Added to each growth step.
 const LEAST_GROWTH: Rate = Rate::from_kbps(1);
-/// Least time between two falls, before the round-trip time.
+/// The shortest time between two decreases, to which the round-trip time is added.
 const DECREASE_INTERVAL: TimeDelta = TimeDelta::from_millis(300);
-/// For this long after the first report a REMB is trusted upwards, as long as nothing was lost.
+/// Until this time after the first report a REMB also increases the rate, if nothing was lost.
 const START_PHASE: TimeDelta = TimeDelta::from_millis(2000);
-/// A report older than this says nothing: 1.2 times the longest interval of reports, 5 s.
+/// Older reports are ignored: 1.2 times the longest report interval, 5 s.
 const REPORT_MAX_AGE: TimeDelta = TimeDelta::from_millis(6000);
 
-/// The most that it ever answers, whatever a REMB says.
+/// The highest rate, also if a REMB is higher.
 const MAX: Rate = Rate::from_kbps(1_000_000);
 
 /// The controller.
@@ -63,18 +75,18 @@ pub struct SendSideEstimate {
     remb: Option<Rate>,
     loss: f64,
     rtt: TimeDelta,
-    /// When the first and the last report came.
+    /// When the first and the last report arrived.
     reports: Option<(Time, Time)>,
     decreased: Option<Time>,
-    /// Whether the last report has already led to a fall.
-    acted: bool,
+    /// Whether the last report has already led to a decrease.
+    applied: bool,
     next: Time,
-    /// Rates of the last second, from the least on: only those that no later one undercut.
+    /// Candidates for the lowest rate of the last second, in increasing order: rates that no later one is below.
     least: VecDeque<(Time, Rate)>,
 }
 
 impl SendSideEstimate {
-    /// At `start`; never below `min`.
+    /// Creates a controller at the rate `start`. The rate never falls below `min`.
     pub fn new(config: SendSideConfig, start: Rate, min: Rate) -> Self {
         Self {
             config,
@@ -85,51 +97,51 @@ impl SendSideEstimate {
             rtt: TimeDelta::ZERO,
             reports: None,
             decreased: None,
-            acted: false,
+            applied: false,
             next: Time::ZERO + PROCESS,
-            // One for each run of the last second, if a cap that rises slowly is all that holds the rate down.
+            // At most one for each update of the last second, if only a slowly rising cap limits the rate.
             least: VecDeque::with_capacity(64),
         }
     }
 
-    /// `A`.
+    /// Returns `A`.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// A receiver report on at least 20 packets came.
+    /// Handles a receiver report that covers at least 20 packets.
     pub fn handle_report(&mut self, now: Time, fraction_lost: Fraction, rtt: Option<TimeDelta>) {
         let first = self.reports.map_or(now, |(first, _)| first);
         self.reports = Some((first, now));
         self.rtt = rtt.filter(|rtt| rtt.is_positive()).unwrap_or(self.rtt);
-        (self.loss, self.acted) = (fraction_lost.get(), false);
+        (self.loss, self.applied) = (fraction_lost.get(), false);
         self.update(now);
     }
 
-    /// A REMB came, or what the sender estimates from delay: a cap from now on.
+    /// Handles a REMB, or the sender's own delay-based rate: it caps the rate from now on.
     pub fn handle_remb(&mut self, rate: Rate) {
         self.remb = Some(rate);
         self.rate = self.capped(self.rate);
     }
 
-    /// The time of [`poll_timeout`](Self::poll_timeout) has come.
+    /// Updates the rate at the time of [`next_update`](Self::next_update).
     pub fn handle_timeout(&mut self, now: Time) {
         self.next = now + PROCESS;
         self.update(now);
     }
 
-    /// When it runs next.
-    pub fn poll_timeout(&self) -> Time {
+    /// Returns when the next update is due.
+    pub fn next_update(&self) -> Time {
         self.next
     }
 
     fn update(&mut self, now: Time) {
         if self.loss == 0.0 && self.reports.is_none_or(|(first, _)| now - first < START_PHASE) {
-            let told = self.remb.map_or(self.rate, |remb| remb.max(self.rate));
-            if told != self.rate {
+            let raised = self.remb.map_or(self.rate, |remb| remb.max(self.rate));
+            if raised != self.rate {
                 self.least.clear();
                 self.least.push_back((now, self.rate));
-                self.rate = self.capped(told);
+                self.rate = self.capped(raised);
                 return;
             }
         }
@@ -141,16 +153,16 @@ impl SendSideEstimate {
         let c = &self.config;
         if self.loss <= c.low {
             self.rate = self.capped(increased(least, c.increase));
-        } else if self.loss > c.high && !self.acted {
+        } else if self.loss > c.high && !self.applied {
             let interval = DECREASE_INTERVAL + self.rtt;
             if self.decreased.is_none_or(|decreased| now - decreased >= interval) {
-                (self.decreased, self.acted) = (Some(now), true);
+                (self.decreased, self.applied) = (Some(now), true);
                 self.rate = self.capped(self.rate.scale(1.0 - c.decrease * self.loss));
             }
         }
     }
 
-    /// The least rate of the last second, the present one included.
+    /// Returns the lowest rate of the last second, including the current one.
     fn least(&mut self, now: Time) -> Rate {
         const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
         while self.least.front().is_some_and(|(at, _)| now - *at + MILLISECOND > INCREASE_INTERVAL) {
@@ -176,14 +188,12 @@ fn increased(least: Rate, factor: f64) -> Rate {
 mod tests {
     use super::*;
 
-    const CONFIG: SendSideConfig = SendSideConfig { low: 0.02, high: 0.1, increase: 1.08, decrease: 0.5 };
-
     fn estimate(kbps: u64) -> SendSideEstimate {
-        SendSideEstimate::new(CONFIG, Rate::from_kbps(kbps), Rate::from_kbps(30))
+        SendSideEstimate::new(SendSideConfig::LIBWEBRTC, Rate::from_kbps(kbps), Rate::from_kbps(30))
     }
     fn run(e: &mut SendSideEstimate, until_ms: i64) -> u64 {
-        while e.poll_timeout() <= Time::from_millis(until_ms) {
-            e.handle_timeout(e.poll_timeout());
+        while e.next_update() <= Time::from_millis(until_ms) {
+            e.handle_timeout(e.next_update());
         }
         e.rate().as_bps()
     }
@@ -191,12 +201,12 @@ mod tests {
         Fraction::from_q8(q8)
     }
 
-    /// By hand: 1000 → 1081 at the report, and a second later 1.08 · 1081 + 1 = 1168.48; six seconds after the report
-    /// nothing grows any more.
+    /// By hand: 1000 → 1081 at the report, and a second later 1.08 · 1081 + 1 = 1168.48. Growth ends six seconds after
+    /// the report.
     #[test]
-    fn growth_in_steps_of_a_second() {
+    fn grows_in_steps_of_a_second() {
         let mut e = estimate(1000);
-        assert_eq!(run(&mut e, 3000), 1_000_000, "nothing is known yet");
+        assert_eq!(run(&mut e, 3000), 1_000_000, "no report yet");
         e.handle_report(Time::from_millis(3000), lost(0), None);
         assert_eq!(e.rate().as_bps(), 1_081_000);
         assert_eq!(run(&mut e, 3950), 1_081_000);
@@ -206,19 +216,20 @@ mod tests {
         assert_eq!(run(&mut e, 60_000), grown);
     }
 
-    /// V1.5: 51 of 256 lost take 1000 kbit/s to 900.390625. Falls wait for a new report, and for 300 ms and a round trip.
+    /// V1.5: 51 of 256 lost take 1000 kbit/s to 900.390625. A decrease needs a new report, and 300 ms plus a round-trip
+    /// time since the last one.
     #[test]
-    fn falls_once_per_report_and_interval() {
+    fn decreases_once_per_report_and_interval() {
         let (mut e, rtt) = (estimate(1000), Some(TimeDelta::from_millis(100)));
         e.handle_report(Time::from_millis(1000), lost(51), rtt);
         assert_eq!(e.rate().as_bps(), 900_391);
-        assert_eq!(run(&mut e, 2000), 900_391, "one fall a report");
+        assert_eq!(run(&mut e, 2000), 900_391, "one decrease per report");
         e.handle_report(Time::from_millis(2000), lost(51), rtt);
         let second = e.rate().as_bps();
         assert_eq!(second, 810_704);
         e.handle_report(Time::from_millis(2399), lost(51), rtt);
-        assert_eq!(e.rate().as_bps(), second, "399 ms after the last fall");
-        assert_eq!(run(&mut e, 2425), 729_950, "as soon as they have passed");
+        assert_eq!(e.rate().as_bps(), second, "399 ms after the last decrease");
+        assert_eq!(run(&mut e, 2425), 729_950, "as soon as the interval has passed");
         for q8 in [6, 15, 25] {
             e.handle_report(Time::from_millis(4000), lost(q8), rtt);
             assert_eq!(e.rate().as_bps(), 729_950, "between 2 and 10 %");
@@ -234,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remb_is_a_cap_and_in_the_first_two_seconds_a_target() {
+    fn remb_caps_the_rate_and_raises_it_in_the_first_two_seconds() {
         let mut e = estimate(1000);
         e.handle_remb(Rate::from_kbps(1500));
         assert_eq!(run(&mut e, 100), 1_500_000);
@@ -243,7 +254,7 @@ mod tests {
         e.handle_report(Time::from_millis(1000), lost(0), None);
         run(&mut e, 3100);
         e.handle_remb(Rate::from_kbps(2000));
-        assert!(run(&mut e, 3200) < 700_000, "the start is over");
+        assert!(run(&mut e, 3200) < 700_000, "after the start phase");
         e.handle_remb(Rate::ZERO);
         assert_eq!(e.rate(), Rate::from_kbps(30));
     }

@@ -1,4 +1,4 @@
-//! The TCP throughput equation: what a TCP flow would get on a path with this loss and round-trip time.
+//! The TCP throughput equation: the rate of a TCP flow on a path with a given loss rate and round-trip time.
 //!
 //! ```text
 //!                              s
@@ -10,8 +10,8 @@
 
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
-/// `X` for segments of `size`, a round-trip time and a loss event rate. Without loss, or without delay, the equation does
-/// not limit: [`Rate::MAX`].
+/// Returns `X` for segments of `size`, a round-trip time and a loss event rate. Without loss or without delay the
+/// equation gives no limit, and the result is [`Rate::MAX`].
 pub fn tfrc(size: DataSize, rtt: TimeDelta, loss: Fraction) -> Rate {
     let (s, r, p) = (size.as_bytes() as f64, rtt.as_secs_f64(), loss.get());
     if p <= 0.0 || r <= 0.0 {
@@ -28,7 +28,7 @@ mod tests {
 
     /// Vector V7.5.
     #[test]
-    fn the_equation() {
+    fn throughput_matches_vectors() {
         for (size, rtt_ms, p, expected) in [
             (1460, 100, 0.01, 1_312_040.5),
             (1000, 100, 0.11, 124_474.82),

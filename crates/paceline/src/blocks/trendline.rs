@@ -1,4 +1,4 @@
-//! The trendline: whether the queue grows is the slope of a line through the last smoothed delays.
+//! The trendline: the delay gradient is the slope of a line through the last smoothed delays.
 //!
 //! ```text
 //! acc_i = acc_{i-1} + d_i                 d_i = (t_i - t_{i-1}) - (T_i - T_{i-1})
@@ -6,30 +6,32 @@
 //! trend = sum (t_j - mean t)(s_j - mean s) / sum (t_j - mean t)²                  (rmcat-ns3, eq. 5)
 //! ```
 //!
-//! over the last 20 groups; until then it is zero. A trend is milliseconds of delay per millisecond: on a saturated
-//! link what is sent over its capacity, in shares of what is sent.
+//! over the last 20 groups; before that it is zero. The unit is milliseconds of delay per millisecond. On a saturated
+//! link the trend is the part of the sending rate that exceeds the capacity.
 
-use crate::{Block, Fields};
+use crate::{Block, FieldVisitor};
 use paceline_units::{RemoteTime, TimeDelta};
 
-/// Numbers of the trendline.
+/// The numbers of the trendline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrendlineConfig {
-    /// Groups that the line is fitted to, 2 to [`WINDOW_MAX`](Self::WINDOW_MAX) (libwebrtc: 20).
+    /// The number of groups that the line is fitted to, 2 to [`WINDOW_MAX`](Self::WINDOW_MAX) (libwebrtc: 20).
     pub window: usize,
-    /// Memory of the smoothed delay (rmcat-ns3, section 3: 0.9).
+    /// The smoothing factor of the delay (rmcat-ns3, section 3: 0.9).
     pub smoothing: f64,
 }
 
 impl Block for TrendlineConfig {
-    fn fields(&mut self, fields: &mut Fields<'_>) {
-        fields.count("window", (2, Self::WINDOW_MAX), &mut self.window).says("groups that the line is fitted to");
-        fields.number("smoothing", "", (0.0, 1.0), &mut self.smoothing).says("memory of the smoothed delay");
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields
+            .count("window", "", (2, Self::WINDOW_MAX), &mut self.window)
+            .describe("groups that the line is fitted to");
+        fields.number("smoothing", "", (0.0, 1.0), &mut self.smoothing).describe("memory of the smoothed delay");
     }
 }
 
 impl TrendlineConfig {
-    /// Most groups that a line is fitted to.
+    /// The largest window.
     pub const WINDOW_MAX: usize = 64;
 }
 
@@ -39,9 +41,9 @@ pub struct Trendline {
     config: TrendlineConfig,
     accumulated: f64,
     smoothed: f64,
-    /// Where the points are counted from: an arrival and a smoothed delay, once in a window those of the newest group.
+    /// The origin of the points, an arrival and a smoothed delay; once per window it moves to the newest group.
     origin: (RemoteTime, f64),
-    /// Arrival and smoothed delay, ms: a ring, once it is full.
+    /// A ring buffer of arrival and smoothed delay, ms.
     points: [(f64, f64); TrendlineConfig::WINDOW_MAX],
     next: usize,
     full: bool,
@@ -50,7 +52,10 @@ pub struct Trendline {
 }
 
 impl Trendline {
-    /// No group yet. Panics for a window of less than 2 or more than [`TrendlineConfig::WINDOW_MAX`] groups.
+    /// Creates a trendline without groups.
+    ///
+    /// # Panics
+    /// Panics if the window is less than 2 or more than [`TrendlineConfig::WINDOW_MAX`] groups.
     pub fn new(config: TrendlineConfig) -> Self {
         assert!((2..=TrendlineConfig::WINDOW_MAX).contains(&config.window), "a window of {} groups", config.window);
         Self {
@@ -66,16 +71,16 @@ impl Trendline {
         }
     }
 
-    /// Takes a group's delay gradient; `now` is the receiver's time. Answers the trend.
+    /// Handles the delay gradient of a group that arrived at `now`. Returns the trend.
     pub fn update(&mut self, now: RemoteTime, gradient: TimeDelta) -> f64 {
         self.accumulated += gradient.as_millis_f64();
         self.smoothed = smooth(self.smoothed, self.accumulated, self.config.smoothing);
         if self.next == 0 {
-            self.count_from(now, self.smoothed);
+            self.move_origin(now, self.smoothed);
         }
         let point = (now.since(self.origin.0).as_millis_f64(), self.smoothed - self.origin.1);
         let oldest = core::mem::replace(&mut self.points[self.next], point);
-        // Before the window is full these are zeros.
+        // Before the window is full the oldest point is zero.
         self.sums.drop(oldest);
         self.sums.take(point);
         self.next += 1;
@@ -85,19 +90,20 @@ impl Trendline {
         if self.full
             && let Some(slope) = self.sums.slope(self.config.window as f64)
         {
-            // Groups that came all at once have no line: the last one stands.
+            // There is no line through groups that arrived at the same time: the last trend stays.
             self.trend = slope;
         }
         self.trend
     }
 
-    /// The smoothed delay, ms, from the first group on.
+    /// Returns the smoothed delay relative to the first group, ms.
     pub fn smoothed_ms(&self) -> f64 {
         self.smoothed
     }
 
-    /// Counts the points from here on, and adds them up anew: sums that are only ever changed would drift.
-    fn count_from(&mut self, now: RemoteTime, smoothed: f64) {
+    /// Moves the origin of the points and adds them up again: sums that are only updated would accumulate rounding
+    /// errors.
+    fn move_origin(&mut self, now: RemoteTime, smoothed: f64) {
         let (x, y) = ((now - self.origin.0).as_millis_f64(), smoothed - self.origin.1);
         self.origin = (now, smoothed);
         self.sums = Sums::default();
@@ -114,7 +120,7 @@ fn smooth(smoothed: f64, accumulated: f64, memory: f64) -> f64 {
     memory * smoothed + (1.0 - memory) * accumulated
 }
 
-/// What eq. 5 needs of the points; with sums its two differences are `(n xy - x y) / n` and `(n xx - x²) / n`.
+/// The sums that eq. 5 needs: its numerator is `(n xy - x y) / n` and its denominator `(n xx - x²) / n`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     x: f64,
@@ -138,7 +144,7 @@ impl Sums {
         self.xy -= x * y;
     }
 
-    /// Eq. 5; `None` for arrivals that lie, to the microsecond, at one time.
+    /// Eq. 5; `None` if all arrivals are within a microsecond.
     fn slope(&self, n: f64) -> Option<f64> {
         let below = n * self.xx - self.x * self.x;
         (below > 1e-6).then(|| (n * self.xy - self.x * self.y) / below)
@@ -150,21 +156,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_saturated_link_shows_the_share_that_is_too_much() {
-        // 10 ms of packets take 11 ms: 1 ms more each group.
+    fn trend_on_a_saturated_link_is_the_excess_rate() {
+        // Groups of 10 ms take 11 ms each: the delay grows by 1 ms per group.
         let mut line = Trendline::new(TrendlineConfig { window: 20, smoothing: 0.9 });
         let mut at = |i: i64, delta| line.update(RemoteTime::from_millis(11 * i), TimeDelta::from_millis(delta));
-        assert!((1..20).all(|i| at(i, 1) == 0.0), "no line yet");
+        assert!((1..20).all(|i| at(i, 1) == 0.0), "fewer than 20 groups");
         let later = (20..200).map(|i| at(i, 1)).last().unwrap();
         assert!((later - 1.0 / 11.0).abs() < 1e-6, "{later}");
-        // The queue stands: the slope goes, at the pace of smoothing and window.
+        // The queue stops growing: the trend falls to zero within the smoothing and the window.
         let standing: Vec<f64> = (200..300).map(|i| at(i, 0)).collect();
         assert!(standing[5] > 0.05 && standing[99].abs() < 1e-3, "{standing:?}");
     }
 
-    /// Against eq. 5 as it is printed, over an hour in which the receiver's clock drifts by a thousandth.
+    /// Compares with eq. 5 as printed, over an hour in which the receiver's clock drifts by a thousandth.
     #[test]
-    fn sums_stay_what_the_points_say() {
+    fn sums_do_not_accumulate_rounding_errors() {
         let mut line = Trendline::new(TrendlineConfig { window: 20, smoothing: 0.9 });
         let (mut now, mut accumulated, mut smoothed, mut points) = (0, 0.0, 0.0, Vec::new());
         for i in 0..300_000i64 {
@@ -186,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_arrive_at_once_keep_the_trend() {
+    fn simultaneous_arrivals_keep_the_trend() {
         let mut line = Trendline::new(TrendlineConfig { window: 2, smoothing: 0.0 });
         let mut at = |ms, delta| line.update(RemoteTime::from_millis(ms), TimeDelta::from_millis(delta));
         assert_eq!([at(0, 0), at(10, 5), at(20, 0)], [0.0, 0.5, 0.0]);

@@ -1,63 +1,68 @@
-//! The rate control of libwebrtc's later years (`AimdRateControl`, 2014 to today): additive increase near the rate where
-//! over-use was last found, multiplicative elsewhere, multiplicative decrease.
+//! The rate control of libwebrtc since 2014 (`AimdRateControl`): additive increase near the rate at which over-use was
+//! last detected, multiplicative increase elsewhere, multiplicative decrease.
 //!
 //! ```text
 //! Increase   A_r += A_r (1.08^min(dt, 1 s) - 1), at least 1 kbit/s       far
 //!            A_r += dt · packet / (2 (100 ms + RTT))                     near
 //! Decrease   A_r  = 0.85 R, once; then Hold
-//! and a rate above 1.5 R + 10 kbit/s does not grow
+//! A rate above 1.5 R + 10 kbit/s does not grow.
 //! ```
 //!
-//! At a receiver it has no first rate of its own: until over-use is found, or `R` has been known for five seconds, there
-//! is no estimate and nothing is told to the sender. At a sender it begins with the start rate. `T` is the clock of
-//! whichever end it lives at.
+//! At a receiver there is no initial rate: until over-use is detected, or `R` has been known for five seconds, there is
+//! no estimate, and the sender receives no REMB. At a sender the start rate is the first estimate. `T` is the clock of
+//! the endpoint where it runs.
 
 use super::RateState;
 use super::rate_controller::near_growth;
-use crate::blocks::{Convergence, Usage};
-use crate::{Block, Fields};
+use crate::blocks::{LinkCapacity, Usage};
+use crate::{Block, FieldVisitor};
 use core::ops::Sub;
 use libm::pow;
 use paceline_units::{Rate, TimeDelta};
 
-/// Numbers of the rate control.
+/// The numbers of the rate control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AimdConfig {
-    /// Growth per second while far.
+    /// Growth factor per second, far from the last over-use.
     pub eta: f64,
-    /// Share of the incoming rate kept in a decrease.
+    /// The share of the incoming rate that a decrease keeps.
     pub alpha: f64,
-    /// Above this many times the incoming rate (and 10 kbit/s more) the rate does not grow.
+    /// Above this multiple of the incoming rate (plus 10 kbit/s) the rate does not grow.
     pub headroom: f64,
-    /// Round-trip time that growth near convergence and the pace of decreases assume until it is told: a receiver that
-    /// sends no media never knows it.
+    /// The round-trip time, for additive growth and for the interval of decreases, until it is measured. A receiver
+    /// that sends no media never measures it.
     pub rtt: TimeDelta,
 }
 
+impl AimdConfig {
+    /// libwebrtc (`aimd_rate_control.cc`), and draft-ietf-rmcat-gcc.
+    pub const LIBWEBRTC: Self = Self { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) };
+}
+
 impl Block for AimdConfig {
-    fn fields(&mut self, fields: &mut Fields<'_>) {
-        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).says("growth far from convergence");
-        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).says("share of R kept in a decrease");
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).describe("growth far from convergence");
+        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).describe("share of R kept in a decrease");
         fields
             .number("headroom", "", (1.0, 100.0), &mut self.headroom)
-            .says("above this many times R the rate does not grow");
-        fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).says("round-trip time");
+            .describe("above this many times R the rate does not grow");
+        fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).describe("round-trip time");
     }
 }
 
-/// Longest step that multiplicative growth counts.
+/// The longest time that one step of multiplicative growth covers.
 const STEP_MAX: TimeDelta = TimeDelta::from_secs(1);
-/// Least multiplicative growth per update.
+/// The lowest multiplicative growth per update.
 const LEAST_GROWTH: Rate = Rate::from_kbps(1);
-/// What the rate may exceed the headroom by.
+/// Added to the headroom.
 const LAG: Rate = Rate::from_kbps(10);
-/// How long the incoming rate is watched before it is the first estimate.
+/// The incoming rate becomes the first estimate after this time.
 const INITIALISATION: TimeDelta = TimeDelta::from_secs(5);
-/// The rate before there is an estimate, which bounds nothing.
+/// The rate before the first estimate.
 const UNKNOWN: Rate = Rate::from_kbps(30_000);
-/// Shortest and longest interval of decreases while over-use goes on.
+/// The shortest and the longest interval of decreases during lasting over-use.
 const AGAIN: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(10), TimeDelta::from_millis(200));
-/// With less than this share of the rate coming in, the next decrease does not wait.
+/// If the incoming rate is below this share of the rate, the next decrease is immediate.
 const FAR_TOO_HIGH: f64 = 0.5;
 
 /// The rate control.
@@ -71,49 +76,50 @@ pub struct Aimd<T> {
     state: RateState,
     /// When `R` was first known.
     known: Option<T>,
-    /// When the rate last grew or fell.
+    /// When the rate last increased or decreased.
     changed: Option<T>,
-    convergence: Convergence,
+    capacity: LinkCapacity,
 }
 
 impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
-    /// Without an estimate, in Hold; never below `min`.
+    /// Creates a controller without an estimate, in the state Hold. The rate never falls below `min`.
     pub fn new(config: AimdConfig, min: Rate) -> Self {
-        let (state, convergence) = (RateState::Hold, Convergence::new());
-        Self { config, min, rate: UNKNOWN, valid: false, state, known: None, changed: None, convergence }
+        let (state, capacity) = (RateState::Hold, LinkCapacity::new());
+        Self { config, min, rate: UNKNOWN, valid: false, state, known: None, changed: None, capacity }
     }
 
-    /// With `start` as its first estimate.
+    /// Creates a controller whose first estimate is `start`.
     pub fn starting_at(config: AimdConfig, start: Rate, min: Rate) -> Self {
         Self { rate: start.max(min), valid: true, ..Self::new(config, min) }
     }
 
-    /// The round-trip time is known to be this.
+    /// Sets the measured round-trip time.
     pub fn set_rtt(&mut self, rtt: TimeDelta) {
         self.config.rtt = rtt;
     }
 
-    /// Takes half of the estimate away: over-use was found before the incoming rate was known.
+    /// Halves the estimate, because over-use was detected before the incoming rate is known.
     pub fn halve(&mut self, now: T) {
         (self.rate, self.changed) = (self.rate.scale(0.5).max(self.min), Some(now));
     }
 
-    /// Where over-use was last found (libwebrtc's link capacity estimate), unless the path has changed since.
+    /// Returns the link capacity estimate: the rate at the last over-use, unless the path has changed since.
     pub fn capacity(&self) -> Option<Rate> {
-        self.convergence.average()
+        self.capacity.average()
     }
 
-    /// The estimate `A_r`, once there is one.
+    /// Returns the estimate `A_r`, if there is one.
     pub fn estimate(&self) -> Option<Rate> {
         self.valid.then_some(self.rate)
     }
 
-    /// What it did last.
+    /// Returns the last state.
     pub fn state(&self) -> RateState {
         self.state
     }
 
-    /// Takes what the detector says and the incoming rate, if it is known. Answers the estimate.
+    /// Updates the rate from the state of the detector and the incoming rate, if that is known. Returns the estimate,
+    /// if there is one.
     pub fn update(&mut self, now: T, usage: Usage, incoming: Option<Rate>) -> Option<Rate> {
         self.initialise(now, incoming);
         if !self.valid && usage != Usage::Over {
@@ -133,12 +139,12 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
                 let last = if before == RateState::Increase { self.changed } else { Some(now) };
                 let dt = last.map_or(STEP_MAX, |last| now - last);
                 self.changed = Some(now);
-                self.convergence.handle_growth(incoming);
+                self.capacity.handle_growth(incoming);
                 if self.rate < bound { self.rate + self.growth(dt) } else { self.rate }
             }
             RateState::Decrease => {
                 let rate = self.decreased(incoming);
-                self.convergence.handle_decrease(incoming);
+                self.capacity.handle_decrease(incoming);
                 (self.valid, self.changed) = (true, Some(now));
                 rate
             }
@@ -147,14 +153,14 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
         Some(self.rate)
     }
 
-    /// Whether over-use that goes on is reason for another decrease.
+    /// Returns whether lasting over-use justifies another decrease.
     pub fn may_decrease_again(&self, now: T, incoming: Rate) -> bool {
         let interval = self.config.rtt.clamp(AGAIN.0, AGAIN.1);
         self.changed.is_none_or(|changed| now - changed >= interval)
             || (self.valid && incoming < self.rate.scale(FAR_TOO_HIGH))
     }
 
-    /// How long to wait until the next regular update.
+    /// Returns the interval of regular updates.
     pub fn interval(&self) -> TimeDelta {
         feedback_interval(self.rate)
     }
@@ -167,26 +173,26 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
     }
 
     fn growth(&self, dt: TimeDelta) -> Rate {
-        if self.convergence.is_near() {
+        if self.capacity.is_known() {
             return near_growth(self.rate, self.config.rtt).scale(dt.as_secs_f64());
         }
         let eta = pow(self.config.eta, dt.min(STEP_MAX).as_secs_f64());
         self.rate.scale(eta - 1.0).max(LEAST_GROWTH)
     }
 
-    /// `alpha R`; where `R` lags behind a rate that has just been cut, `alpha` of where over-use was found before. Never
-    /// a rise.
+    /// Returns `alpha R`. If that exceeds the rate, because `R` lags behind a rate that has just decreased, returns
+    /// `alpha` times the link capacity estimate. The result never exceeds the rate.
     fn decreased(&self, incoming: Rate) -> Rate {
         let alpha = self.config.alpha;
         let rate = incoming.scale(alpha);
         if rate <= self.rate {
             return rate;
         }
-        self.convergence.average().map_or(rate, |average| average.scale(alpha)).min(self.rate)
+        self.capacity.average().map_or(rate, |average| average.scale(alpha)).min(self.rate)
     }
 }
 
-/// 80 bytes of RTCP take a twentieth of the rate, 200 ms to a second.
+/// Returns the interval at which 80 bytes of RTCP take 5 % of the rate, within 200 ms and 1 s.
 pub(super) fn feedback_interval(rate: Rate) -> TimeDelta {
     const REPORT_BITS: f64 = 80.0 * 8.0;
     const SHARE: f64 = 0.05;
@@ -194,7 +200,7 @@ pub(super) fn feedback_interval(rate: Rate) -> TimeDelta {
     interval.clamp(TimeDelta::from_millis(200), TimeDelta::from_millis(1000))
 }
 
-/// Growth stops at the headroom; a rate that is above it already stays.
+/// Growth stops at the headroom. A rate that is already above it does not change.
 fn bounded(rate: Rate, before: Rate, bound: Rate) -> Rate {
     if rate > before && rate > bound { bound.max(before) } else { rate }
 }
@@ -204,7 +210,7 @@ mod tests {
     use super::*;
     use paceline_units::RemoteTime;
 
-    const CONFIG: AimdConfig = AimdConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) };
+    const CONFIG: AimdConfig = AimdConfig::LIBWEBRTC;
     const MIN: Rate = Rate::from_kbps(30);
 
     fn at(ms: i64) -> RemoteTime {
@@ -214,28 +220,28 @@ mod tests {
         Some(Rate::from_kbps(kbps))
     }
 
-    /// libwebrtc's own tests: no estimate before five seconds have passed since `R` was first known; over-use gives
-    /// one at once.
+    /// As in libwebrtc's own tests.
     #[test]
-    fn the_first_estimate() {
+    fn first_estimate_needs_five_seconds_or_overuse() {
         let mut aimd = Aimd::new(CONFIG, MIN);
         assert_eq!(aimd.update(at(0), Usage::Normal, None), None);
         assert_eq!(aimd.update(at(100), Usage::Normal, kbps(300)), None);
         assert_eq!(aimd.update(at(5100), Usage::Normal, kbps(300)), None, "not more than 5 s");
-        // 300 kbit/s, and the step into Increase adds 1 kbit/s.
+        // 300 kbit/s, and the first step in Increase adds 1 kbit/s.
         assert_eq!(aimd.update(at(5101), Usage::Normal, kbps(300)), kbps(301));
 
         let mut aimd = Aimd::new(CONFIG, MIN);
         assert_eq!(aimd.update(at(0), Usage::Over, kbps(300)), kbps(255));
     }
 
-    /// By hand: 255 kbit/s after over-use at 300. Near, a frame is 8500 bits, one packet: 8500 / (2 · 0.3 s) is 14.167
-    /// kbit/s a second. At 450 kbit/s, over 300 + 3 sqrt(0.4 · 300) = 332.9, the path has more: 8 % a second.
+    /// By hand: 255 kbit/s after over-use at 300. Near it a frame is 8500 bits, one packet: 8500 / (2 · 0.3 s) is
+    /// 14.167 kbit/s per second. 450 kbit/s exceed 300 + 3 sqrt(0.4 · 300) = 332.9, so the path has more capacity: 8 %
+    /// per second.
     #[test]
-    fn growth_near_and_far() {
+    fn growth_is_additive_near_the_last_overuse_and_exponential_elsewhere() {
         let mut aimd = Aimd::new(CONFIG, MIN);
         aimd.update(at(0), Usage::Over, kbps(300));
-        assert_eq!(aimd.update(at(200), Usage::Normal, kbps(300)), kbps(255), "growth counts from here");
+        assert_eq!(aimd.update(at(200), Usage::Normal, kbps(300)), kbps(255), "growth starts here");
         assert_eq!(aimd.update(at(400), Usage::Normal, kbps(300)).unwrap().as_bps(), 255_000 + 2_833);
         let near = aimd.rate.as_bps_f64();
         let far = aimd.update(at(1400), Usage::Normal, kbps(450)).unwrap().as_bps_f64();
@@ -245,7 +251,7 @@ mod tests {
         assert!((later / far - 1.08).abs() < 1e-5, "{far} {later}");
     }
 
-    /// At R = 100 the bound is 160 kbit/s: a rate above neither grows nor falls, one below grows up to it.
+    /// At R = 100 the bound is 160 kbit/s: a higher rate does not change, a lower one grows up to it.
     #[test]
     fn growth_stops_at_the_headroom() {
         let mut aimd = Aimd::new(CONFIG, MIN);
@@ -258,14 +264,15 @@ mod tests {
         assert_eq!(aimd.update(at(2500), Usage::Normal, kbps(100)), kbps(160));
     }
 
-    /// By hand: over-use at 1000 gives 850; still 1200 coming in, 0.85 · 1200 is above that: 0.85 · 1000, and the average
-    /// is now 1010, so the next would be 858.5, but a decrease is no rise. Below 0.5 A_r nothing waits.
+    /// By hand: over-use at 1000 gives 850. With R = 1200, 0.85 · 1200 is above that: 0.85 · 1000. The average is now
+    /// 1010, so the next decrease would give 858.5, but it never increases the rate. Below 0.5 A_r decreases are
+    /// immediate.
     #[test]
-    fn decreases() {
+    fn decreases_never_increase_the_rate() {
         let mut aimd = Aimd::new(CONFIG, MIN);
         assert_eq!(aimd.update(at(0), Usage::Over, kbps(1000)), kbps(850));
         assert_eq!(aimd.update(at(200), Usage::Over, kbps(1200)), kbps(850));
-        assert!((aimd.convergence.average().unwrap().as_bps_f64() / 1e3 - 1010.0).abs() < 0.01);
+        assert!((aimd.capacity.average().unwrap().as_bps_f64() / 1e3 - 1010.0).abs() < 0.01);
         assert_eq!(aimd.update(at(400), Usage::Over, kbps(1200)), kbps(850));
         assert!(!aimd.may_decrease_again(at(599), Rate::from_kbps(425)));
         assert!(aimd.may_decrease_again(at(599), Rate::from_kbps(424)));
@@ -274,9 +281,9 @@ mod tests {
         assert_eq!(aimd.update(at(800), Usage::Under, kbps(500)), Some(MIN), "held");
     }
 
-    /// 640 bits over a twentieth of the rate: 400 ms at 32 kbit/s.
+    /// 640 bits at 5 % of 32 kbit/s take 400 ms.
     #[test]
-    fn updates_take_a_twentieth_of_the_rate() {
+    fn update_interval_is_five_percent_of_the_rate() {
         let mut aimd = Aimd::<RemoteTime>::new(CONFIG, Rate::ZERO);
         let mut after = |kbps| {
             aimd.rate = Rate::from_kbps(kbps);

@@ -1,5 +1,5 @@
-//! The decrease factor `alpha`: a constant of each region, or the thesis's "dynamic alpha" (uottawa15, chapter 4), which
-//! gives way the less the closer the gradient is to the threshold.
+//! The decrease factor `alpha`: a constant of each region, or the "dynamic alpha" of uottawa15 (chapter 4), which
+//! decreases the rate less, the closer the gradient is to the threshold.
 //!
 //! ```text
 //! b     = sqrt(exp(-(T - gamma) / T))                                              (4.3)
@@ -8,9 +8,9 @@
 //! alpha = b + a                                                                    (4.1)
 //! ```
 //!
-//! The equations contradict the thesis's own table 2 (`paceline reproduce uottawa15/table2`). By them `alpha` lies between
-//! 0.9015 and 0.9923, near the maximum between 0.9517 and 1: it never falls to the constant that it replaces, and cannot take
-//! "even 0.85".
+//! The equations contradict table 2 of the thesis (`paceline reproduce uottawa15/table2`). They give values of `alpha`
+//! between 0.9015 and 0.9923, and near the maximum between 0.9517 and 1. `alpha` therefore never falls to the constant
+//! that it replaces and cannot reach "even 0.85".
 
 use super::Region;
 use libm::exp;
@@ -18,78 +18,73 @@ use libm::exp;
 /// The decrease factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Alpha {
-    /// A constant near the maximum, another elsewhere.
+    /// One constant near the maximum, another in the other regions.
     ByRegion {
         /// Near the maximum.
         near: f64,
-        /// Elsewhere.
+        /// In the other regions.
         far: f64,
     },
-    /// By equation 4.1.
+    /// Equation 4.1.
     Dynamic {
-        /// How equation 4.2 is read.
-        reading: Reading,
-        /// The factor that the last over-use gave; at first 0.9 (section 4.3).
+        /// The interpretation of equation 4.2.
+        variant: AlphaVariant,
+        /// The factor at the last over-use; initially 0.9 (section 4.3).
         last: f64,
     },
 }
 
-/// How equation 4.2 is read.
+/// The interpretation of equation 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum AlphaVariant {
     /// As printed: near the maximum `(1 - b) / 1.14`.
     Printed,
-    /// As table 2 was, as far as that can be told: `(0.99 - b) / 1.3` everywhere.
+    /// As table 2 was probably computed: `(0.99 - b) / 1.3` in every region.
     Tabulated,
 }
 
 impl Alpha {
-    /// Over-use was found: `T` and the threshold that it exceeded, ms. Where `T` does not exceed it the equation has no
-    /// meaning, and the factor stays.
+    /// Handles over-use: `T` in ms exceeded the threshold `gamma` in ms. If it did not, the equation is undefined and
+    /// the factor does not change.
     pub fn handle_overuse(&mut self, region: Region, t: f64, gamma: f64) {
-        if let Self::Dynamic { reading, last } = self
+        if let Self::Dynamic { variant, last } = self
             && t > gamma
             && gamma > 0.0
         {
-            *last = dynamic_alpha(t, gamma, reading.branch(region));
+            *last = dynamic_alpha(t, gamma, variant.branch(region));
         }
     }
 
-    /// The factor in this region.
+    /// Returns the factor in this region.
     pub fn factor(&self, region: Region) -> f64 {
         match *self {
-            Self::ByRegion { near, far } => {
-                if region == Region::NearMax {
-                    near
-                } else {
-                    far
-                }
-            }
+            Self::ByRegion { near, .. } if region == Region::NearMax => near,
+            Self::ByRegion { far, .. } => far,
             Self::Dynamic { last, .. } => last,
         }
     }
 }
 
-impl Reading {
-    fn branch(self, region: Region) -> Branch {
+impl AlphaVariant {
+    fn branch(self, region: Region) -> AlphaBranch {
         match (self, region) {
-            (Self::Printed, Region::NearMax) => Branch::NearMax,
-            _ => Branch::Elsewhere,
+            (Self::Printed, Region::NearMax) => AlphaBranch::NearMax,
+            _ => AlphaBranch::Elsewhere,
         }
     }
 }
 
-/// The two lines of equation 4.2.
+/// The two branches of equation 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Branch {
+pub enum AlphaBranch {
     /// Near max.
     NearMax,
-    /// Above max and max unknown.
+    /// Above max, and max unknown.
     Elsewhere,
 }
 
-/// Equation 4.1, for `T` above the threshold.
-pub fn dynamic_alpha(t: f64, gamma: f64, branch: Branch) -> f64 {
+/// Returns `alpha` by equation 4.1, for `T` above the threshold.
+pub fn dynamic_alpha(t: f64, gamma: f64, branch: AlphaBranch) -> f64 {
     let b = b(t, gamma);
     b + a(b, branch)
 }
@@ -100,10 +95,10 @@ fn b(t: f64, gamma: f64) -> f64 {
 }
 
 /// Equations 4.2 and 4.4.
-fn a(b: f64, branch: Branch) -> f64 {
+fn a(b: f64, branch: AlphaBranch) -> f64 {
     match branch {
-        Branch::Elsewhere => (0.99 - b) / 1.3,
-        Branch::NearMax => (1.0 - b) / 1.14,
+        AlphaBranch::Elsewhere => (0.99 - b) / 1.3,
+        AlphaBranch::NearMax => (1.0 - b) / 1.14,
     }
 }
 
@@ -111,11 +106,11 @@ fn a(b: f64, branch: Branch) -> f64 {
 mod tests {
     use super::*;
 
-    /// 4.1 at `T = gamma` is b = 1; for ever greater `T` it nears b = exp(-1/2) = 0.60653.
+    /// At `T = gamma`, b = 1; for `T` towards infinity, b approaches exp(-1/2) = 0.60653.
     #[test]
-    fn limits() {
+    fn limits_of_equation_4_1() {
         for (branch, at_threshold, at_infinity) in
-            [(Branch::Elsewhere, 0.992308, 0.901507), (Branch::NearMax, 1.0, 0.951679)]
+            [(AlphaBranch::Elsewhere, 0.992308, 0.901507), (AlphaBranch::NearMax, 1.0, 0.951679)]
         {
             assert!((dynamic_alpha(25.0, 25.0, branch) - at_threshold).abs() < 1e-6);
             assert!((dynamic_alpha(1e12, 25.0, branch) - at_infinity).abs() < 1e-6);
@@ -123,19 +118,19 @@ mod tests {
     }
 
     #[test]
-    fn readings_and_regions() {
+    fn factor_depends_on_variant_and_region() {
         let after = |mut alpha: Alpha, region, t, gamma| {
             alpha.handle_overuse(region, t, gamma);
             alpha.factor(region)
         };
-        let dynamic = |reading| Alpha::Dynamic { reading, last: 0.9 };
-        let (printed, tabulated) = (dynamic(Reading::Printed), dynamic(Reading::Tabulated));
+        let dynamic = |variant| Alpha::Dynamic { variant, last: 0.9 };
+        let (printed, tabulated) = (dynamic(AlphaVariant::Printed), dynamic(AlphaVariant::Tabulated));
         assert!((after(printed, Region::NearMax, 15.0, 12.5) - 0.990181).abs() < 1e-6);
         assert!((after(tabulated, Region::NearMax, 15.0, 12.5) - 0.973856).abs() < 1e-6);
-        for reading in [printed, tabulated] {
-            assert!((after(reading, Region::AboveMax, 30.0, 25.0) - 0.973856).abs() < 1e-6);
+        for variant in [printed, tabulated] {
+            assert!((after(variant, Region::AboveMax, 30.0, 25.0) - 0.973856).abs() < 1e-6);
             for t in [25.0, 0.0, -30.0, f64::NAN] {
-                assert_eq!(after(reading, Region::MaxUnknown, t, 25.0), 0.9, "no over-use");
+                assert_eq!(after(variant, Region::MaxUnknown, t, 25.0), 0.9, "no over-use");
             }
         }
         let fixed = Alpha::ByRegion { near: 0.95, far: 0.9 };

@@ -1,5 +1,5 @@
-//! GCC of 2016, as "Analysis and Design of the Google Congestion Control for Web Real-time Communication" (MMSys
-//! 2016) prints it: delay-based control at the receiver, loss-based control at the sender, REMB between them.
+//! GCC of 2016, as printed in "Analysis and Design of the Google Congestion Control for Web Real-time Communication"
+//! (MMSys 2016): delay-based control at the receiver, loss-based control at the sender, REMB between them.
 //!
 //! ```text
 //! receiver:  packets -> FrameGroups -> ScalarKalman -> OveruseDetector -> RateController -> REMB
@@ -9,50 +9,30 @@
 //! sender:    REMB A_r, receiver reports -> LossController (eq. 5) -> A = min(A_s, A_r)
 //! ```
 //!
-//! Choices where the paper is silent, and their sources, stand in `docs/algorithms/gcc-2016.md`.
+//! `docs/algorithms/gcc-2016.md` lists what the paper does not specify, with the sources of the choices.
 
-use super::{RateConfig, RateController, RateState, RembTimer};
-use crate::blocks::{
-    AdaptiveThreshold, Departure, FrameGroups, GroupDelta, IncomingRate, KalmanConfig, LossConfig, LossController,
-    OveruseDetector, ScalarKalman, ThresholdConfig, Usage,
-};
-use crate::{
-    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Fields, MediaKind, Message, PacketKind, ReceiveHalf,
-    ReceiverReport, SendHalf, Setup, SignalSpec, Signals,
-};
-use paceline_units::{Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use super::adaptive_detector::{AdaptiveDetector, ESTIMATOR_SIGNALS};
+use super::arrivals::{Grouping, VideoFrames};
+use super::remb_sender::{RembSender, RembSenderConfig};
+use super::{RateConfig, RateController, RembTimer};
+use crate::blocks::{Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfig, ScalarKalman, ThresholdConfig};
+use crate::{Arrival, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalTables, Signals};
+use paceline_units::{Rate, RemoteTime, TimeDelta};
 
-const SOURCE: &str =
-    "Carlucci, De Cicco, Holmer, Mascolo: Analysis and Design of the Google Congestion Control (MMSys 2016)";
-
-/// `gcc-2016`: the paper.
-pub(crate) fn adaptive() -> Entry {
-    Entry::new("gcc-2016", "GCC of 2016: Kalman filter, adaptive threshold, REMB", SOURCE, Gcc2016Config::default())
-}
-
-/// `gcc-2016-static`: the threshold stays where it is (the paper's figures 9 to 11).
-pub(crate) fn static_threshold() -> Entry {
-    let threshold = ThresholdConfig { gamma_0: 25.0, k_u: 0.0, k_d: 0.0, ..Gcc2016Config::default().threshold };
-    let config = Gcc2016Config { threshold, ..Gcc2016Config::default() };
-    Entry::new("gcc-2016-static", "gcc-2016 with a static threshold of 25 ms", SOURCE, config)
-}
-
-/// `gcc-2016-guarded`: with the draft's 15 ms guard on the threshold's update.
-pub(crate) fn guarded() -> Entry {
-    let threshold = ThresholdConfig { guard: 15.0, ..Gcc2016Config::default().threshold };
-    let config = Gcc2016Config { threshold, ..Gcc2016Config::default() };
+/// `gcc-2016`.
+pub(crate) fn entry() -> Entry {
     Entry::new(
-        "gcc-2016-guarded",
-        "gcc-2016 with draft-ietf-rmcat-gcc-02's 15 ms guard on the threshold",
-        SOURCE,
-        config,
+        "gcc-2016",
+        "GCC of 2016: Kalman filter, adaptive threshold, REMB",
+        "Carlucci, De Cicco, Holmer, Mascolo: Analysis and Design of the Google Congestion Control (MMSys 2016)",
+        Gcc2016Config::default(),
     )
 }
 
-/// Every number of GCC 2016. `Default` is the paper; what it does not print cites its own source.
+/// The numbers of GCC 2016. The defaults are the paper's; a number that it does not print cites its own source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gcc2016Config {
-    /// Which packet's departure stands for the frame's.
+    /// The packet whose departure counts as the departure of the frame.
     pub departure: Departure,
     /// The arrival-time filter.
     pub kalman: KalmanConfig,
@@ -62,9 +42,9 @@ pub struct Gcc2016Config {
     pub overuse_ms: f64,
     /// The remote rate controller.
     pub rate: RateConfig,
-    /// Window of the incoming rate, ms.
+    /// The window of the incoming rate, ms.
     pub window_ms: f64,
-    /// Interval of regular REMBs, ms.
+    /// The interval of regular REMBs, ms.
     pub remb_ms: f64,
     /// The loss-based controller.
     pub loss: LossConfig,
@@ -101,32 +81,17 @@ impl Default for Gcc2016Config {
             },
             window_ms: 500.0,
             remb_ms: 1000.0,
-            loss: LossConfig { low: 0.02, high: 0.1, increase: 1.05, step: Rate::ZERO, decrease: 0.5, tfrc: None },
+            loss: LossConfig::Y2016,
             pacing_factor: 1.5,
         }
     }
 }
 
 impl Config for Gcc2016Config {
-    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
-        &[
-            SignalSpec::series("A_s", "bit/s"),
-            SignalSpec::series("A_r received", "bit/s"),
-            SignalSpec::series("f_l", ""),
-        ],
-        &[
-            SignalSpec::series("d_m", "ms"),
-            SignalSpec::series("m scaled", "ms"),
-            SignalSpec::series("gamma", "ms"),
-            SignalSpec::state("usage", Usage::NAMES),
-            SignalSpec::state("sigma", RateState::NAMES),
-            SignalSpec::series("R", "bit/s"),
-            SignalSpec::series("A_r", "bit/s"),
-        ],
-    );
+    const SIGNALS: SignalTables = (RembSender::SIGNALS, ESTIMATOR_SIGNALS);
 
-    fn fields(&mut self, fields: &mut Fields<'_>) {
-        fields.choice("departure_last", &[Departure::First, Departure::Last], &mut self.departure).says(
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.choice("departure_last", &[Departure::First, Departure::Last], &mut self.departure).describe(
             "a frame departs with its first packet (0: the paper, eq. 4) or its last (1: gcc-02 section 5.2, libwebrtc)",
         );
         fields.block(
@@ -153,7 +118,7 @@ impl Config for Gcc2016Config {
         );
         fields
             .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
-            .says("how long over-use must last, section 3.3");
+            .describe("how long over-use must last, section 3.3");
         fields.block(
             &mut self.rate,
             &[
@@ -164,8 +129,10 @@ impl Config for Gcc2016Config {
                 ("additive_rtt_ms", " (gcc-02 section 5.5); none (0): eta everywhere, eq. 3"),
             ],
         );
-        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).says("window of R, section 3.3");
-        fields.number("remb_ms", "ms", (10.0, 1e5), &mut self.remb_ms).says("interval of regular REMBs, section 3.3");
+        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).describe("window of R, section 3.3");
+        fields
+            .number("remb_ms", "ms", (10.0, 1e5), &mut self.remb_ms)
+            .describe("interval of regular REMBs, section 3.3");
         fields.block(
             &mut self.loss,
             &[
@@ -177,171 +144,103 @@ impl Config for Gcc2016Config {
         );
         fields
             .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .says("pacing rate over target, section 3.5");
+            .describe("pacing rate over target, section 3.5");
     }
 
     fn build(&self, setup: &Setup) -> Controller {
-        Controller {
-            send: Some(Box::new(Sender {
-                loss: LossController::new(self.loss, setup.start),
-                remb: None,
-                min: setup.min,
-                pacing_factor: self.pacing_factor,
-            })),
-            receive: Some(Box::new(Receiver {
-                groups: FrameGroups::new(self.departure),
-                kalman: ScalarKalman::new(self.kalman),
-                threshold: AdaptiveThreshold::new(self.threshold),
-                detector: OveruseDetector::new(self.overuse_ms),
-                incoming: IncomingRate::new(TimeDelta::from_millis_f64(self.window_ms)),
-                rate: RateController::new(self.rate, setup.start, setup.min),
-                remb: RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms)),
-                steering: None,
-                frames: 0,
-            })),
-            feedback: FeedbackKind::None,
-            ecn: Ecn::NotEct,
-        }
+        let sender = RembSenderConfig {
+            loss: self.loss,
+            remb_lasts: true,
+            max: Rate::MAX,
+            pacing_factor: Some(self.pacing_factor),
+            pads: true,
+        };
+        let receiver = Receiver {
+            frames: VideoFrames::new(self.departure, TimeDelta::ZERO, false),
+            incoming: IncomingRate::full_window(TimeDelta::from_millis_f64(self.window_ms)),
+            kalman: ScalarKalman::new(self.kalman),
+            detector: AdaptiveDetector::new(self.overuse_ms, self.threshold, true),
+            rate: RateController::new(self.rate, setup.start, setup.min),
+            timer: RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms)),
+            has_gradient: false,
+        };
+        Controller::from_halves(RembSender::new(sender, setup), receiver)
     }
 }
 
+/// Unlike the receivers of the other generations it updates the rate at each frame, and repeats the REMB regularly even
+/// if no packet arrives.
 struct Receiver {
-    groups: FrameGroups,
-    kalman: ScalarKalman,
-    threshold: AdaptiveThreshold,
-    detector: OveruseDetector,
+    frames: VideoFrames,
     incoming: IncomingRate,
+    kalman: ScalarKalman,
+    detector: AdaptiveDetector,
     rate: RateController,
-    remb: RembTimer,
-    /// The stream whose frames are grouped: the first video stream that came. Everything counts towards R.
-    steering: Option<StreamId>,
-    frames: u64,
+    timer: RembTimer,
+    has_gradient: bool,
 }
 
 impl ReceiveHalf for Receiver {
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
         self.incoming.handle_arrival(now, arrival.size);
-        if arrival.kind == PacketKind::Media
-            && arrival.media == MediaKind::Video
-            && *self.steering.get_or_insert(arrival.stream) == arrival.stream
-            && let Some(delta) = self.groups.handle_arrival(now, arrival)
-        {
+        if let Some(delta) = self.frames.handle_arrival(now, arrival) {
             self.handle_frame(now, &delta, signals);
         }
     }
 
-    fn poll_timeout(&self) -> RemoteTime {
-        self.remb.next().unwrap_or(RemoteTime::MAX)
+    fn poll_timeout(&self) -> Option<RemoteTime> {
+        self.timer.next_due()
     }
 
     #[inline]
     fn poll_message(&mut self, now: RemoteTime) -> Option<Message> {
-        // Nothing to tell before the first gradient: the sender's own start rate stands.
-        (self.frames > 0 && self.remb.poll(now, self.rate.rate())).then(|| Message::Remb(self.rate.rate()))
+        // Before the first gradient the start rate of the sender stays in force.
+        let rate = self.rate.rate();
+        (self.has_gradient && self.timer.poll(now, rate)).then_some(Message::Remb(rate))
     }
 }
 
 impl Receiver {
     fn handle_frame(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
-        self.frames += 1;
+        self.has_gradient = true;
         let d_m = delta.gradient_ms();
         let m = self.kalman.update(d_m);
-        let scaled = self.detector.scale(m);
-        let usage = self.detector.update(m, scaled, self.threshold.gamma_ms(), delta.departure.as_millis_f64());
-        self.threshold.update(now, scaled);
-        let incoming = self.incoming.rate(now);
-        let rate = self.rate.update(now, delta.departure, usage, incoming);
         signals.emit(0, d_m);
-        signals.emit(1, scaled);
-        signals.emit(2, self.threshold.gamma_ms());
-        signals.emit(3, usage.index());
+        self.detector.update(now, m, delta.departure.as_millis_f64(), signals, 1);
+        let incoming = self.incoming.rate(now);
+        let rate = self.rate.update(now, delta.departure, self.detector.usage(), incoming);
         signals.emit(4, self.rate.state().index());
         signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(6, rate.as_bps_f64());
     }
 }
 
-struct Sender {
-    loss: LossController,
-    remb: Option<Rate>,
-    min: Rate,
-    pacing_factor: f64,
-}
-
-impl SendHalf for Sender {
-    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
-        self.loss.handle_report(report.fraction_lost, report.rtt);
-        self.loss.bound(self.min, self.remb.unwrap_or(Rate::MAX));
-        signals.emit(0, self.loss.rate().as_bps_f64());
-        signals.emit(2, report.fraction_lost.get());
-    }
-
-    fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
-        let &Message::Remb(rate) = message else { return };
-        self.remb = Some(rate);
-        self.loss.bound(self.min, rate);
-        signals.emit(0, self.loss.rate().as_bps_f64());
-        signals.emit(1, rate.as_bps_f64());
-    }
-
-    /// `A = min(A_s, A_r)` (section 3.5).
-    fn decision(&self) -> Decision {
-        let target = self.loss.rate().min(self.remb.unwrap_or(Rate::MAX)).max(self.min);
-        let pacing = target.scale(self.pacing_factor).max(target);
-        Decision { target, pacing, window: None, padding: target }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_units::{DataSize, Fraction};
+    use crate::MediaKind;
+    use crate::testing::{SETUP, arrival};
+    use paceline_units::StreamId;
 
-    /// Rates beyond 2^53 bit/s are rounded when they are scaled: never to a pacer slower than the target.
+    /// Audio starts first and has more packets. Both streams count towards `R`.
     #[test]
-    fn pacing_is_no_slower_than_an_absurd_target() {
-        let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
-        let loss = LossConfig { increase: 10.0, ..Gcc2016Config::default().loss };
-        let config = Gcc2016Config { loss, pacing_factor: 1.0, ..Gcc2016Config::default() };
-        let mut half = config.build(&setup).send.expect("it has one");
-        let mut signals = Signals::unheard();
-        for second in 0..20 {
-            let report = ReceiverReport { fraction_lost: Fraction::new(0.0).unwrap(), rtt: None };
-            half.handle_report(Time::from_secs(second), &report, &mut signals);
-        }
-        let odd = Rate::from_bps((1 << 60) + 1);
-        half.handle_message(Time::from_secs(20), &Message::Remb(odd), &mut signals);
-        let decision = half.decision();
-        assert!(decision.target == odd && decision.pacing >= odd, "{decision:?}");
-    }
-
-    /// Audio comes first and more often, but only frames of video steer; both count towards `R`.
-    #[test]
-    fn video_steers_beside_audio() {
-        let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
-        let mut half = Gcc2016Config::default().build(&setup).receive.expect("it has one");
-        let mut signals = Signals::heard();
+    fn only_video_frames_give_gradients() {
+        let mut half = Gcc2016Config::default().build(&SETUP).receive.expect("a receive half");
+        let mut signals = Signals::enabled();
         let (mut gradients, mut incoming) = (0, 0.0);
         for ms in (0..2000).step_by(10) {
             let media = if ms % 40 == 0 { MediaKind::Video } else { MediaKind::Audio };
-            let arrival = Arrival {
-                sent: Some(Time::from_millis(ms)),
-                timestamp: ms as u32,
-                sequence: 0,
-                stream: StreamId(u8::from(media == MediaKind::Video)),
-                media,
-                kind: PacketKind::Media,
-                size: DataSize::from_bytes(125), // each 10 ms: 100 kbps
-                ecn: Ecn::NotEct,
-            };
-            half.handle_arrival(RemoteTime::from_millis(ms + 7), &arrival, &mut signals);
+            let stream = StreamId(u8::from(media == MediaKind::Video));
+            // 125 bytes each 10 ms are 100 kbit/s.
+            let packet = Arrival { timestamp: ms as u32, stream, media, ..arrival(ms, 125) };
+            half.handle_arrival(RemoteTime::from_millis(ms + 7), &packet, &mut signals);
             for (signal, value) in signals.drain() {
                 gradients += usize::from(signal == 0);
                 incoming = if signal == 5 { value } else { incoming };
             }
         }
-        assert_eq!(gradients, 48, "50 video frames give 48 gradients: the last is not complete");
+        assert_eq!(gradients, 48, "50 video frames give 48 gradients: the last one is not complete");
         assert!((99e3..=103e3).contains(&incoming), "{incoming}");
     }
 }

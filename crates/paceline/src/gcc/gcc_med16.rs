@@ -1,4 +1,4 @@
-//! GCC as med16 describes and simulates it, at the end of 2015: the receiver measures, the sender estimates.
+//! GCC as described and simulated in med16, at the end of 2015: the receiver measures, the sender estimates.
 //!
 //! ```text
 //! receiver:  packets -> BurstGroups -> d_m(i), dL(i)  --\
@@ -9,20 +9,22 @@
 //!            f_l -> LossController A_s, eq. 6                              A = min(A_s, A_r)
 //! ```
 //!
-//! What the paper leaves open, and where it is taken from, stands in `docs/algorithms/gcc-med16.md`.
+//! `docs/algorithms/gcc-med16.md` lists what the paper does not specify, with the sources of the choices.
 
+use super::adaptive_detector::AdaptiveDetector;
+use super::aimd_estimator::AimdEstimator;
+use super::arrivals::{Arrivals, STREAM_TIMEOUT};
 use super::{Aimd, AimdConfig, RateState};
 use crate::blocks::{
-    AdaptiveThreshold, BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, OveruseDetector,
-    ThresholdConfig, TwoStateConfig, TwoStateKalman, Usage,
+    BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, ThresholdConfig, TwoStateConfig, Usage,
 };
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FeedbackKind, Fields, GradientReport, Message, ReceiveHalf,
-    ReceiverReport, SendHalf, Setup, SignalSpec, Signals,
+    Arrival, Config, Controller, Decision, Entry, FieldVisitor, GradientReport, Message, ReceiveHalf, ReceiverReport,
+    SendHalf, Setup, SignalSpec, SignalTables, Signals,
 };
-use paceline_units::{Ecn, Rate, RemoteTime, Time, TimeDelta};
+use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
-/// The registry's line.
+/// `gcc-med16`.
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "gcc-med16",
@@ -32,7 +34,8 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// Every number of GCC as med16 has it. `Default` is the paper's, and the draft's of the same year where it gives none.
+/// The numbers of GCC in med16. The defaults are the paper's, and those of the draft of the same year where it gives
+/// none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GccMed16Config {
     /// Grouping of packets.
@@ -45,11 +48,11 @@ pub struct GccMed16Config {
     pub overuse_ms: f64,
     /// The rate control.
     pub rate: AimdConfig,
-    /// Window of the incoming rate, ms.
+    /// The window of the incoming rate, ms.
     pub window_ms: f64,
     /// The loss-based controller.
     pub loss: LossConfig,
-    /// Least time between two falls for loss, before the round-trip time.
+    /// The shortest time between two decreases for loss, to which the round-trip time is added.
     pub loss_hold: TimeDelta,
     /// Pacing rate over target.
     pub pacing_factor: f64,
@@ -60,11 +63,11 @@ impl Default for GccMed16Config {
         Self {
             groups: BurstConfig::LIBWEBRTC,
             kalman: TwoStateConfig::Y2015,
-            threshold: ThresholdConfig { gamma_0: 12.5, k_u: 0.01, k_d: 0.00018, range: (6.0, 600.0), guard: 15.0 },
+            threshold: ThresholdConfig::GCC_02,
             overuse_ms: 10.0,
-            rate: AimdConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) },
+            rate: AimdConfig::LIBWEBRTC,
             window_ms: 500.0,
-            loss: LossConfig { low: 0.02, high: 0.1, increase: 1.05, step: Rate::ZERO, decrease: 0.5, tfrc: None },
+            loss: LossConfig::Y2016,
             loss_hold: TimeDelta::from_millis(300),
             pacing_factor: 2.5,
         }
@@ -72,7 +75,7 @@ impl Default for GccMed16Config {
 }
 
 impl Config for GccMed16Config {
-    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
+    const SIGNALS: SignalTables = (
         &[
             SignalSpec::series("d_m", "ms"),
             SignalSpec::series("m scaled", "ms"),
@@ -87,7 +90,7 @@ impl Config for GccMed16Config {
         &[],
     );
 
-    fn fields(&mut self, fields: &mut Fields<'_>) {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.block(
             &mut self.groups,
             &[
@@ -96,14 +99,7 @@ impl Config for GccMed16Config {
                 ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
             ],
         );
-        fields.block(
-            &mut self.kalman,
-            &[
-                ("q_slope", "group (OverUseDetectorOptions)"),
-                ("q_offset", "group (OverUseDetectorOptions)"),
-                ("variance_min", " (UpdateNoiseEstimate)"),
-            ],
-        );
+        fields.block(&mut self.kalman, TwoStateConfig::Y2015_SOURCES);
         fields.block(
             &mut self.threshold,
             &[
@@ -117,7 +113,7 @@ impl Config for GccMed16Config {
         );
         fields
             .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
-            .says("how long over-use must last (draft-ietf-rmcat-gcc, overuse_time_th)");
+            .describe("how long over-use must last (draft-ietf-rmcat-gcc, overuse_time_th)");
         fields.block(
             &mut self.rate,
             &[
@@ -127,7 +123,7 @@ impl Config for GccMed16Config {
                 ("rtt_ms", " until a report gives one (kDefaultRttMs)"),
             ],
         );
-        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).says("window of R, section II-B");
+        fields.number("window_ms", "ms", (10.0, 1e4), &mut self.window_ms).describe("window of R, section II-B");
         fields.block(
             &mut self.loss,
             &[
@@ -137,69 +133,48 @@ impl Config for GccMed16Config {
                 ("loss_decrease", ", eq. 6"),
             ],
         );
-        fields.millis("loss_hold_ms", (0.0, 1e4), &mut self.loss_hold).says(
+        fields.millis("loss_hold_ms", (0.0, 1e4), &mut self.loss_hold).describe(
             "A_s does not fall again for this and a round-trip time (kBweDecreaseIntervalMs); with 0 once a round-trip time",
         );
         fields
             .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .says("pacing rate over target (kDefaultPaceMultiplier)");
+            .describe("pacing rate over target (kDefaultPaceMultiplier)");
     }
 
     fn build(&self, setup: &Setup) -> Controller {
-        Controller {
-            send: Some(Box::new(Sender {
-                filter: self.kalman,
-                kalman: TwoStateKalman::new(self.kalman),
-                threshold: AdaptiveThreshold::new(self.threshold),
-                detector: OveruseDetector::new(self.overuse_ms),
-                rate: Aimd::starting_at(self.rate, setup.start, setup.min),
+        let detector = AdaptiveDetector::new(self.overuse_ms, self.threshold, false);
+        let rate = Aimd::starting_at(self.rate, setup.start, setup.min);
+        let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(self.window_ms));
+        Controller::from_halves(
+            Sender {
+                estimator: AimdEstimator::new(self.kalman, detector, rate),
                 loss: LossController::new(self.loss, setup.start),
                 loss_high: self.loss.high,
                 loss_hold: self.loss_hold,
                 rtt: self.rate.rtt,
-                fell: None,
+                decreased: None,
                 remb: Rate::MAX,
-                delay: None,
+                delay_based: None,
                 clock: RemoteTime::ZERO,
-                heard: None,
-                updated: None,
+                last_gradient: None,
                 min: setup.min,
                 pacing_factor: self.pacing_factor,
-            })),
-            receive: Some(Box::new(Receiver {
-                groups: BurstGroups::new(self.groups),
-                incoming: IncomingRate::new(TimeDelta::from_millis_f64(self.window_ms)),
-                heard: None,
-                pending: None,
-            })),
-            feedback: FeedbackKind::None,
-            ecn: Ecn::NotEct,
-        }
+            },
+            Receiver { arrivals: Arrivals::new(BurstGroups::new(self.groups), incoming), pending: None },
+        )
     }
 }
 
-/// After this much silence groups and filter begin anew (kStreamTimeOutMs).
-const SILENCE: TimeDelta = TimeDelta::from_secs(2);
-
 struct Receiver {
-    groups: BurstGroups,
-    incoming: IncomingRate,
-    /// When the last packet arrived.
-    heard: Option<RemoteTime>,
+    arrivals: Arrivals<BurstGroups>,
     pending: Option<GradientReport>,
 }
 
 impl ReceiveHalf for Receiver {
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, _: &mut Signals) {
-        let Some(sent) = arrival.sent else { return };
-        self.incoming.restart_if_empty(now);
-        self.incoming.handle_arrival(now, arrival.size);
-        if self.heard.replace(now).is_none_or(|heard| now - heard > SILENCE) {
-            self.groups.restart();
-        }
-        if let Some(step) = self.groups.handle_arrival(now, sent, arrival.size) {
-            let incoming = self.incoming.rate_so_far(now).unwrap_or(Rate::ZERO);
+        if let Some(step) = self.arrivals.handle_arrival(now, arrival).and_then(|step| step.delta) {
+            let incoming = self.arrivals.incoming(now).unwrap_or(Rate::ZERO);
             self.pending = Some(GradientReport { step, incoming });
         }
     }
@@ -211,29 +186,21 @@ impl ReceiveHalf for Receiver {
 }
 
 struct Sender {
-    filter: TwoStateConfig,
-    kalman: TwoStateKalman,
-    threshold: AdaptiveThreshold,
-    detector: OveruseDetector,
-    rate: Aimd<Time>,
+    estimator: AimdEstimator<Time>,
     loss: LossController,
-    /// Above this fraction lost `A_s` falls.
+    /// Above this fraction lost `A_s` decreases.
     loss_high: f64,
-    /// Least time between two falls for loss, before the round-trip time.
     loss_hold: TimeDelta,
     rtt: TimeDelta,
-    /// When `A_s` last fell for loss.
-    fell: Option<Time>,
-    /// A receiver that estimates may bound the rate, too.
+    /// When `A_s` last decreased for loss.
+    decreased: Option<Time>,
+    /// A receiver that estimates the rate itself may bound it as well.
     remb: Rate,
-    /// `A_r`, once there was a gradient.
-    delay: Option<Rate>,
-    /// The receiver's clock as the steps that were reported add up to.
+    /// `A_r`, after the first gradient.
+    delay_based: Option<Rate>,
+    /// The receiver's clock: the sum of the reported steps.
     clock: RemoteTime,
-    /// When the last gradient came.
-    heard: Option<Time>,
-    /// When the rate was last updated.
-    updated: Option<Time>,
+    last_gradient: Option<Time>,
     min: Rate,
     pacing_factor: f64,
 }
@@ -242,13 +209,13 @@ impl SendHalf for Sender {
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         if let Some(rtt) = report.rtt {
             self.rtt = rtt;
-            self.rate.set_rtt(rtt);
+            self.estimator.rate.set_rtt(rtt);
         }
-        // Reports come several times a round trip, and a fall shows in them only after one.
-        let falls = report.fraction_lost.get() > self.loss_high;
-        if !falls || self.fell.is_none_or(|fell| now - fell >= self.loss_hold + self.rtt) {
+        // Several reports arrive per round trip, but a decrease is visible in them only after one round trip.
+        let decreases = report.fraction_lost.get() > self.loss_high;
+        if !decreases || self.decreased.is_none_or(|at| now - at >= self.loss_hold + self.rtt) {
             self.loss.handle_report(report.fraction_lost, report.rtt);
-            self.fell = if falls { Some(now) } else { self.fell };
+            self.decreased = if decreases { Some(now) } else { self.decreased };
         }
         self.bound(signals);
         signals.emit(8, report.fraction_lost.get());
@@ -263,7 +230,7 @@ impl SendHalf for Sender {
         self.bound(signals);
     }
 
-    /// `A = min(A_s, A_r)`; one video stream gets no padding from libwebrtc.
+    /// `A = min(A_s, A_r)`. libwebrtc does not pad a single video stream.
     fn decision(&self) -> Decision {
         let target = self.loss.rate();
         Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: Rate::ZERO }
@@ -271,48 +238,34 @@ impl SendHalf for Sender {
 }
 
 impl Sender {
-    /// Filter and detector take every report.
+    /// Filter and detector take every report into account.
     fn handle_gradient(&mut self, now: Time, report: &GradientReport, signals: &mut Signals) {
-        if self.heard.replace(now).is_none_or(|heard| now - heard > SILENCE) {
-            self.kalman = TwoStateKalman::new(self.filter);
-            self.detector.recount();
+        if self.last_gradient.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
+            self.estimator.restart_filter();
         }
-        let step = &report.step;
-        let (arrival, departure) = (step.arrival.as_millis_f64(), step.departure.as_millis_f64());
-        let before = self.detector.usage();
-        let m = self.kalman.update(arrival, departure, step.size as f64, before == Usage::Normal, before.sign());
-        let scaled = self.detector.scale(m);
-        let usage = self.detector.update(m, scaled, self.threshold.gamma_ms(), departure);
-        self.clock += step.arrival.max(TimeDelta::ZERO);
-        if self.detector.is_ready() {
-            self.threshold.update(self.clock, scaled);
-        }
+        let before = self.estimator.usage();
+        self.clock += report.step.arrival.max(TimeDelta::ZERO);
+        self.estimator.handle_group(self.clock, &report.step, signals);
         if self.is_due(now, before, report.incoming) {
-            self.delay = self.rate.update(now, usage, Some(report.incoming).filter(|r| !r.is_zero()));
-            self.updated = Some(now);
+            self.delay_based = self.estimator.update(now, Some(report.incoming).filter(|r| !r.is_zero()));
         }
-        signals.emit(0, step.gradient_ms());
-        signals.emit(1, scaled);
-        signals.emit(2, self.threshold.gamma_ms());
-        signals.emit(3, usage.index());
-        signals.emit(4, self.rate.state().index());
+        signals.emit(4, self.estimator.rate.state().index());
         signals.emit(5, report.incoming.as_bps_f64());
-        signals.emit(6, self.delay.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(6, self.delay_based.unwrap_or(Rate::ZERO).as_bps_f64());
     }
 
-    /// The rate follows regularly, when over-use is found, and once a round-trip time while it lasts.
+    /// The rate is updated regularly, when over-use is detected, and while it lasts once per round-trip time.
     fn is_due(&self, now: Time, before: Usage, incoming: Rate) -> bool {
-        let regular = self.updated.is_none_or(|updated| now - updated > self.rate.interval());
-        match (self.detector.usage(), before) {
-            (Usage::Over, Usage::Over) => self.rate.may_decrease_again(now, incoming),
+        match (self.estimator.usage(), before) {
+            (Usage::Over, Usage::Over) => self.estimator.rate.may_decrease_again(now, incoming),
             (Usage::Over, _) => true,
-            _ => regular,
+            _ => self.estimator.is_interval_over(now),
         }
     }
 
     /// `A_s` cannot exceed `A_r`.
     fn bound(&mut self, signals: &mut Signals) {
-        self.loss.bound(self.min, self.delay.unwrap_or(Rate::MAX).min(self.remb));
+        self.loss.bound(self.min, self.delay_based.unwrap_or(Rate::MAX).min(self.remb));
         signals.emit(7, self.loss.rate().as_bps_f64());
     }
 }
@@ -321,32 +274,19 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::blocks::GroupDelta;
-    use crate::{MediaKind, PacketKind};
-    use paceline_units::{DataSize, Fraction, StreamId};
-
-    const SETUP: Setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+    use crate::testing::{SETUP, arrival, report};
 
     fn pair(changes: impl FnOnce(&mut GccMed16Config)) -> (Box<dyn SendHalf>, Box<dyn ReceiveHalf>) {
         let mut config = GccMed16Config::default();
         changes(&mut config);
         let pair = config.build(&SETUP);
-        (pair.send.expect("it has one"), pair.receive.expect("it has one"))
+        (pair.send.expect("a send half"), pair.receive.expect("a receive half"))
     }
 
-    /// A packet of so many bytes; answers what is reported.
+    /// Handles a packet. Returns the report, if one is sent.
     fn arrive(half: &mut dyn ReceiveHalf, sent_ms: i64, arrived_ms: i64, bytes: u64) -> Option<GradientReport> {
-        let arrival = Arrival {
-            sent: Some(Time::from_millis(sent_ms)),
-            timestamp: 0,
-            sequence: 0,
-            stream: StreamId(0),
-            media: MediaKind::Video,
-            kind: PacketKind::Media,
-            size: DataSize::from_bytes(bytes),
-            ecn: Ecn::NotEct,
-        };
         let now = RemoteTime::from_millis(arrived_ms);
-        half.handle_arrival(now, &arrival, &mut Signals::unheard());
+        half.handle_arrival(now, &arrival(sent_ms, bytes), &mut Signals::disabled());
         match half.poll_message(now)? {
             Message::Gradient(report) => Some(report),
             other => panic!("{other:?}"),
@@ -360,69 +300,67 @@ mod tests {
     }
 
     /// By hand: groups of two packets each 20 ms, the second pair 3 ms late; d_m = 23 - 20 = 3 ms, 400 bytes more. The
-    /// third begins and completes it. With neither groups nor bursts each packet from the third on has a report.
+    /// first packet of the third group completes it. With neither groups nor bursts each packet from the third on gives
+    /// a report.
     #[test]
-    fn the_receiver_measures_each_group() {
+    fn receiver_reports_each_group() {
         let packets = [(0, 1000, 1000), (2, 1002, 1000), (20, 1023, 1200), (22, 1025, 1200), (40, 1043, 1000)];
-        let told = |half: &mut dyn ReceiveHalf| -> Vec<_> {
+        let reports_of = |half: &mut dyn ReceiveHalf| -> Vec<_> {
             packets.iter().map(|&(sent, came, bytes)| arrive(half, sent, came, bytes)).collect()
         };
-        let reports = told(&mut *pair(|_| {}).1);
+        let reports = reports_of(&mut *pair(|_| {}).1);
         assert!(reports[..4].iter().all(Option::is_none), "{reports:?}");
         let report = reports[4].unwrap();
         assert_eq!((report.step.gradient_ms(), report.step.size), (3.0, 400));
-        // 5400 bytes in 43 ms and the one that libwebrtc adds: 981.8 kbit/s.
+        // 5400 bytes in 43 ms plus the millisecond that libwebrtc adds: 981.8 kbit/s.
         assert_eq!(report.incoming.as_bps(), 981_818);
         let mut half = pair(|c| (c.groups.group, c.groups.burst) = (TimeDelta::ZERO, TimeDelta::ZERO)).1;
-        let gradients: Vec<_> = told(&mut *half).iter().map(|r| r.map(|r| r.step.gradient_ms())).collect();
-        // Each report is on the packet before the one that completes it.
+        let gradients: Vec<_> = reports_of(&mut *half).iter().map(|r| r.map(|r| r.step.gradient_ms())).collect();
+        // Each report describes the packet before the one that completes it.
         assert_eq!(gradients, [None, None, Some(0.0), Some(3.0), Some(0.0)]);
     }
 
-    /// 5 % per report without loss, half of what is lost when that is more than a tenth: eq. 6; never above A_r.
+    /// Eq. 6: 5 % more per report without loss; less half of the loss if that exceeds 10 %; never above A_r.
     #[test]
-    fn equation_6_below_the_delay_based_rate() {
+    fn loss_based_rate_follows_equation_6_below_the_delay_based_rate() {
         let after = |fractions: &[f64]| {
             let mut half = pair(|_| {}).0;
-            let mut signals = Signals::unheard();
+            let mut signals = Signals::disabled();
             for ms in [10, 1010] {
                 half.handle_message(Time::from_millis(ms), &gradient(33, 33, 0, 900), &mut signals);
             }
             for f in fractions {
-                let report = ReceiverReport { fraction_lost: Fraction::new(*f).unwrap(), rtt: None };
-                half.handle_report(Time::from_millis(1020), &report, &mut signals);
+                half.handle_report(Time::from_millis(1020), &report(*f, None), &mut signals);
             }
             half.decision().target.as_bps()
         };
-        // The step into Increase adds a kbit/s to A_r, a second later there is 8 % more: 325.08.
+        // The first step in Increase adds 1 kbit/s to A_r; a second later it grows by 8 %: 325.08.
         assert_eq!([after(&[0.0]), after(&[0.05]), after(&[0.2])], [315_000, 300_000, 270_000]);
         assert_eq!(after(&[0.0, 0.0, 0.0]), 325_080, "A_r");
     }
 
-    /// A fifth lost in each of ten reports within a second: 0.9 at once, and again each 300 ms and round trip.
+    /// 20 % lost in each of ten reports within a second: 0.9 immediately, then after each 300 ms plus round-trip time.
     #[test]
-    fn loss_is_answered_once_a_round_trip() {
+    fn decreases_for_loss_once_per_round_trip() {
         let mut half = pair(|_| {}).0;
-        let report =
-            ReceiverReport { fraction_lost: Fraction::new(0.2).unwrap(), rtt: Some(TimeDelta::from_millis(100)) };
+        let report = report(0.2, Some(100));
         let mut targets = Vec::new();
         for i in 0..10 {
-            half.handle_report(Time::from_millis(5000 + 100 * i), &report, &mut Signals::unheard());
+            half.handle_report(Time::from_millis(5000 + 100 * i), &report, &mut Signals::disabled());
             targets.push(half.decision().target.as_bps());
         }
         assert_eq!(targets, [[270_000; 4].as_slice(), &[243_000; 4], &[218_700; 2]].concat());
     }
 
-    /// The queue grows by 3 ms a group and the sender falls to 0.85 R; once, and again when a round-trip time has
-    /// passed; a path that stays lets it grow by 8 % a second.
+    /// On an empty path the rate grows by 8 % per second. When the queue grows by 3 ms per group, it falls to 0.85 R,
+    /// and again after a round-trip time.
     #[test]
-    fn the_sender_estimates() {
+    fn sender_estimates_the_rate_from_gradients() {
         let mut half = pair(|_| {}).0;
-        let mut signals = Signals::unheard();
+        let mut signals = Signals::disabled();
         for i in 0..300 {
             half.handle_message(Time::from_millis(33 * i), &gradient(33, 33, 0, 1000), &mut signals);
-            let report = ReceiverReport { fraction_lost: Fraction::from_q8(0), rtt: Some(TimeDelta::from_millis(100)) };
-            half.handle_report(Time::from_millis(33 * i), &report, &mut signals);
+            half.handle_report(Time::from_millis(33 * i), &report(0.0, Some(100)), &mut signals);
         }
         let grown = half.decision().target.as_bps();
         // 301, then 1.08 per second for 9.9 s: 645.
@@ -436,18 +374,17 @@ mod tests {
                 falls.push((i - 300, after.as_bps()));
             }
         }
-        assert_eq!(falls.len(), 1, "R stays: {falls:?}");
+        assert_eq!(falls.len(), 1, "R does not change: {falls:?}");
         assert!((2..25).contains(&falls[0].0) && falls[0].1 == 510_000, "{falls:?}");
-        // Still over-used, and less comes in: again.
+        // Over-use continues and R is lower: another decrease.
         half.handle_message(Time::from_millis(33 * 340), &gradient(36, 33, 0, 400), &mut signals);
         assert_eq!(half.decision().target.as_bps(), 340_000);
     }
 
-    /// After two seconds without a report the filter begins anew: what the gradient was no longer counts.
     #[test]
-    fn silence_is_forgotten() {
+    fn filter_restarts_after_two_seconds_without_reports() {
         let scaled_after = |pause_ms: i64| {
-            let (mut half, mut signals) = (pair(|_| {}).0, Signals::heard());
+            let (mut half, mut signals) = (pair(|_| {}).0, Signals::enabled());
             for i in 0..200 {
                 half.handle_message(Time::from_millis(20 * i), &gradient(22, 20, 0, 500), &mut signals);
             }
@@ -460,11 +397,10 @@ mod tests {
         assert!(scaled_after(2100).abs() < 0.01, "{}", scaled_after(2100));
     }
 
-    /// A REMB bounds it like every GCC, and NADA's reports are not for it.
     #[test]
-    fn other_messages() {
+    fn remb_bounds_the_rate_and_nada_reports_are_ignored() {
         let mut half = pair(|_| {}).0;
-        let mut signals = Signals::unheard();
+        let mut signals = Signals::disabled();
         half.handle_message(Time::from_millis(10), &Message::Remb(Rate::from_kbps(200)), &mut signals);
         assert_eq!(half.decision().target, Rate::from_kbps(200));
         let before = half.decision();

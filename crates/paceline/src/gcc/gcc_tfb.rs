@@ -1,4 +1,4 @@
-//! GCC with transport-wide feedback, all of it at the sender: libwebrtc's of 2018, which rmcat-ns3 calls TFB-GCC.
+//! GCC with transport-wide feedback, which runs entirely at the sender: libwebrtc of 2018, called TFB-GCC in rmcat-ns3.
 //!
 //! ```text
 //! feedback -> BurstGroups -> Trendline -> OveruseDetector -> Aimd -> SendSideEstimate -> target
@@ -7,20 +7,22 @@
 //!      '--> AckedRate R, 150 ms ------------------------------'
 //! ```
 //!
-//! What differs from the paper and from the code, and why, stands in `docs/algorithms/gcc-tfb.md`.
+//! `docs/algorithms/gcc-tfb.md` lists the differences to the paper and to the code, with reasons.
 
+use super::adaptive_detector::AdaptiveDetector;
+use super::arrivals::STREAM_TIMEOUT;
 use super::{Aimd, AimdConfig, RateState};
 use crate::blocks::{
-    AckedRate, AckedRateConfig, AdaptiveThreshold, BurstConfig, BurstGroups, GroupDelta, OveruseDetector,
-    SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
+    AckedRate, AckedRateConfig, BurstConfig, BurstGroups, GroupDelta, SendSideConfig, SendSideEstimate,
+    ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, Fields, Message, PacketReport, ReceiverReport,
-    SendHalf, Setup, SignalSpec, Signals,
+    Config, Controller, Decision, Entry, Feedback, FeedbackKind, FieldVisitor, Message, PacketReport, ReceiverReport,
+    SendHalf, Setup, SignalSpec, SignalTables, Signals,
 };
-use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
-/// The registry's line.
+/// `gcc-tfb`.
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "gcc-tfb",
@@ -30,18 +32,18 @@ pub(crate) fn entry() -> Entry {
     )
 }
 
-/// Every number of GCC with transport-wide feedback. `Default` is libwebrtc's of 2018.
+/// The numbers of GCC with transport-wide feedback. The defaults are those of libwebrtc of 2018.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GccTfbConfig {
-    /// Shortest interval of feedback.
+    /// The shortest interval of feedback.
     pub feedback: TimeDelta,
-    /// Longest interval of feedback.
+    /// The longest interval of feedback.
     pub feedback_longest: TimeDelta,
     /// Grouping of packets.
     pub groups: BurstConfig,
     /// The arrival-time filter.
     pub trendline: TrendlineConfig,
-    /// What a trend is multiplied by before it is compared.
+    /// The factor by which a trend is multiplied before the comparison with the threshold.
     pub gain: f64,
     /// The adaptive threshold.
     pub threshold: ThresholdConfig,
@@ -65,18 +67,18 @@ impl Default for GccTfbConfig {
             groups: BurstConfig::LIBWEBRTC,
             trendline: TrendlineConfig { window: 20, smoothing: 0.9 },
             gain: 4.0,
-            threshold: ThresholdConfig { gamma_0: 12.5, k_u: 0.0087, k_d: 0.039, range: (6.0, 600.0), guard: 15.0 },
+            threshold: ThresholdConfig::LIBWEBRTC,
             overuse_ms: 10.0,
             acked: AckedRateConfig::Y2018,
-            rate: AimdConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) },
-            loss: SendSideConfig { low: 0.02, high: 0.1, increase: 1.08, decrease: 0.5 },
+            rate: AimdConfig::LIBWEBRTC,
+            loss: SendSideConfig::LIBWEBRTC,
             pacing_factor: 2.5,
         }
     }
 }
 
 impl Config for GccTfbConfig {
-    const SIGNALS: (&'static [SignalSpec], &'static [SignalSpec]) = (
+    const SIGNALS: SignalTables = (
         &[
             SignalSpec::series("d_m", "ms"),
             SignalSpec::series("trend", "ms/ms"),
@@ -93,13 +95,13 @@ impl Config for GccTfbConfig {
         &[],
     );
 
-    fn fields(&mut self, fields: &mut Fields<'_>) {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
             .millis("feedback_ms", (1.0, 1e4), &mut self.feedback)
-            .says("shortest interval of feedback (kMinSendIntervalMs); rmcat-ns3's own port has 100");
+            .describe("shortest interval of feedback (kMinSendIntervalMs); rmcat-ns3's own port has 100");
         fields
             .millis("feedback_longest_ms", (1.0, 1e4), &mut self.feedback_longest)
-            .says("longest interval of feedback (kMaxSendIntervalMs); as long as the shortest: always that");
+            .describe("longest interval of feedback (kMaxSendIntervalMs); as long as the shortest: always that");
         fields.block(
             &mut self.groups,
             &[
@@ -115,7 +117,7 @@ impl Config for GccTfbConfig {
                 ("smoothing", " (rmcat-ns3 section 3; kDefaultTrendlineSmoothingCoeff)"),
             ],
         );
-        fields.number("gain", "", (0.0, 100.0), &mut self.gain).says(
+        fields.number("gain", "", (0.0, 100.0), &mut self.gain).describe(
             "what a trend is multiplied by before it is compared, then called m (kDefaultTrendlineThresholdGain)",
         );
         fields.block(
@@ -129,7 +131,7 @@ impl Config for GccTfbConfig {
         );
         fields
             .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
-            .says("how long over-use must last (kOverUsingTimeThreshold); rmcat-ns3's own port has 20");
+            .describe("how long over-use must last (kOverUsingTimeThreshold); rmcat-ns3's own port has 20");
         fields.block(&mut self.acked, &[("acked_ms", " (kRateWindowMs)")]);
         fields.block(
             &mut self.rate,
@@ -139,84 +141,65 @@ impl Config for GccTfbConfig {
                 ("headroom", " (ClampBitrate)"),
             ],
         );
-        fields.block(
-            &mut self.loss,
-            &[
-                ("loss_low", " (kDefaultLowLossThreshold)"),
-                ("loss_high", " (kDefaultHighLossThreshold)"),
-                ("loss_increase", " (UpdateEstimate)"),
-                ("loss_decrease", " (UpdateEstimate)"),
-            ],
-        );
+        fields.block(&mut self.loss, SendSideConfig::LIBWEBRTC_SOURCES);
         fields
             .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
-            .says("pacing rate over target (kDefaultPaceMultiplier)");
+            .describe("pacing rate over target (kDefaultPaceMultiplier)");
     }
 
     fn build(&self, setup: &Setup) -> Controller {
-        Controller {
-            send: Some(Box::new(Sender {
-                groups: BurstGroups::new(self.groups),
-                line: self.trendline,
-                trendline: Trendline::new(self.trendline),
-                gain: self.gain,
-                threshold: AdaptiveThreshold::new(self.threshold),
-                detector: OveruseDetector::new(self.overuse_ms),
-                acked: AckedRate::new(self.acked),
-                rate: Aimd::starting_at(self.rate, setup.start, setup.min),
-                estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
-                remb: Rate::MAX,
-                pacing_factor: self.pacing_factor,
-                decision: decision(setup.start, self.pacing_factor),
-                heard: None,
-                completed: None,
-                backwards: 0,
-                unsorted: Vec::new(),
-            })),
-            receive: None,
-            feedback: FeedbackKind::TransportWide {
-                interval: self.feedback,
-                longest: self.feedback_longest.max(self.feedback),
-            },
-            ecn: Ecn::NotEct,
-        }
+        let sender = Sender {
+            groups: BurstGroups::new(self.groups),
+            filter: self.trendline,
+            trendline: Trendline::new(self.trendline),
+            gain: self.gain,
+            detector: AdaptiveDetector::new(self.overuse_ms, self.threshold, false),
+            acked: AckedRate::new(self.acked),
+            rate: Aimd::starting_at(self.rate, setup.start, setup.min),
+            estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
+            remb: Rate::MAX,
+            pacing_factor: self.pacing_factor,
+            decision: decision(setup.start, self.pacing_factor),
+            last_feedback: None,
+            completed: None,
+            backwards: 0,
+            unsorted: Vec::new(),
+        };
+        let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
+        Controller { feedback: FeedbackKind::TransportWide { interval, longest }, ..Controller::from_sender(sender) }
     }
 }
 
-/// After this much silence trendline and groups begin anew (kStreamTimeOutMs).
-const SILENCE: TimeDelta = TimeDelta::from_secs(2);
-/// When the receiver's clock runs ahead of ours by this much from one group to the next, it was set: groups begin anew
-/// (kArrivalTimeOffsetThresholdMs).
+/// If the receiver's clock advances by this much more than ours from one group to the next, it was set, and the groups
+/// restart (kArrivalTimeOffsetThresholdMs).
 const CLOCK_JUMP: TimeDelta = TimeDelta::from_secs(3);
-/// So many groups in a row that seem to arrive before the one before them are a clock that was set, too
+/// After this many groups in a row that seem to arrive before the previous one, the clock was set as well
 /// (kReorderedResetThreshold).
 const BACKWARDS_MAX: u8 = 3;
 
-/// A packet that arrived: when, when it was sent, its size.
-type Arrived = (RemoteTime, Time, DataSize);
+/// A packet that arrived: arrival time, send time, size.
+type ArrivedPacket = (RemoteTime, Time, DataSize);
 
 struct Sender {
     groups: BurstGroups,
-    line: TrendlineConfig,
+    filter: TrendlineConfig,
     trendline: Trendline,
     gain: f64,
-    threshold: AdaptiveThreshold,
-    detector: OveruseDetector,
+    detector: AdaptiveDetector,
     acked: AckedRate,
     rate: Aimd<Time>,
     estimate: SendSideEstimate,
-    /// What a receiver asked for; not every one is ours.
+    /// The last REMB: the remote endpoint may be another implementation that sends one.
     remb: Rate,
     pacing_factor: f64,
     decision: Decision,
-    /// When feedback last came.
-    heard: Option<Time>,
+    last_feedback: Option<Time>,
     /// When the last group was known to be complete.
     completed: Option<Time>,
-    /// Groups in a row that went back in time.
+    /// The number of groups in a row with an arrival time before that of the previous group.
     backwards: u8,
-    /// Room for putting packets that overtook each other in order.
-    unsorted: Vec<Arrived>,
+    /// A buffer to sort packets that were reordered.
+    unsorted: Vec<ArrivedPacket>,
 }
 
 impl SendHalf for Sender {
@@ -258,8 +241,8 @@ impl SendHalf for Sender {
         self.decide(signals);
     }
 
-    fn poll_timeout(&self) -> Time {
-        self.estimate.poll_timeout()
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.estimate.next_update())
     }
 
     #[inline]
@@ -268,20 +251,19 @@ impl SendHalf for Sender {
     }
 }
 
-/// Whether no packet overtook another.
+/// Returns whether the packets arrived in the order in which they were sent.
 #[inline]
 fn in_order(packets: &[PacketReport]) -> bool {
     let mut last = RemoteTime::from_nanos(i64::MIN);
     packets.iter().filter_map(|packet| packet.arrival).all(|at| core::mem::replace(&mut last, at) <= at)
 }
 
-/// What is sent at this target.
 fn decision(target: Rate, pacing_factor: f64) -> Decision {
     Decision { target, pacing: target.scale(pacing_factor), window: None, padding: target }
 }
 
 impl Sender {
-    /// The estimate may have changed.
+    /// Follows the estimate if it has changed.
     fn decide(&mut self, signals: &mut Signals) {
         let rate = self.estimate.rate();
         if rate != self.decision.target {
@@ -290,16 +272,16 @@ impl Sender {
         }
     }
 
-    /// The packets of one message, in order of arrival. Answers whether any of them showed over-use; `None` if none
-    /// arrived.
+    /// Handles the packets of one message in the order of arrival. Returns whether any of them showed over-use; `None`
+    /// if no packet arrived.
     fn handle_arrived(
         &mut self,
         now: Time,
-        arrived: impl Iterator<Item = Arrived> + Clone,
+        arrived: impl Iterator<Item = ArrivedPacket> + Clone,
         signals: &mut Signals,
     ) -> Option<bool> {
         arrived.clone().next()?;
-        self.restart_after_silence(now);
+        self.restart_after_pause(now);
         let (mut usage, mut over) = (self.detector.usage(), false);
         for (at, sent, size) in arrived {
             self.acked.handle_arrival(at, size);
@@ -312,11 +294,11 @@ impl Sender {
         Some(over)
     }
 
-    fn restart_after_silence(&mut self, now: Time) {
-        if self.heard.replace(now).is_none_or(|heard| now - heard > SILENCE) {
+    fn restart_after_pause(&mut self, now: Time) {
+        if self.last_feedback.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
             self.groups.restart();
-            self.trendline = Trendline::new(self.line);
-            self.detector.recount();
+            self.trendline = Trendline::new(self.filter);
+            self.detector.restart();
         }
     }
 
@@ -324,27 +306,19 @@ impl Sender {
         let passed = now.since(self.completed.replace(now).unwrap_or(now));
         let jumped = delta.arrival >= passed + CLOCK_JUMP;
         if jumped || delta.arrival < TimeDelta::ZERO {
-            self.doubt(jumped);
+            self.handle_implausible_group(jumped);
             return;
         }
         self.backwards = 0;
         let trend = self.trendline.update(at, delta.arrival - delta.departure);
-        let m = self.gain * trend;
-        let scaled = self.detector.scale(m);
-        let usage = self.detector.update(m, scaled, self.threshold.gamma_ms(), delta.departure.as_millis_f64());
-        if self.detector.is_ready() {
-            self.threshold.update(at, scaled);
-        }
         signals.emit(0, delta.gradient_ms());
         signals.emit(1, trend);
-        signals.emit(2, scaled);
-        signals.emit(3, self.threshold.gamma_ms());
-        signals.emit(4, usage.index());
+        self.detector.update(at, self.gain * trend, delta.departure.as_millis_f64(), signals, 2);
     }
 
-    /// A group's arrival makes no sense: it was overtaken, or the receiver's clock was set.
+    /// Ignores a group that was overtaken, or whose arrival time comes from a clock that was set.
     #[cold]
-    fn doubt(&mut self, jumped: bool) {
+    fn handle_implausible_group(&mut self, jumped: bool) {
         self.backwards += 1;
         if jumped || self.backwards >= BACKWARDS_MAX {
             self.groups.restart();
@@ -352,8 +326,9 @@ impl Sender {
         }
     }
 
-    /// One message has been read (`DelayBasedBwe::MaybeUpdateEstimate`): over-use anywhere in it counts. While it lasts the
-    /// rate is cut again once a round-trip time has passed; before the acknowledged rate is known it is halved.
+    /// Updates the rate after one message (`DelayBasedBwe::MaybeUpdateEstimate`). Over-use at any packet counts for the
+    /// whole message. While it lasts, the rate decreases again after a round-trip time; before the acknowledged rate is
+    /// known, it is halved.
     fn update(&mut self, now: Time, over: bool, signals: &mut Signals) {
         let acked = self.acked.rate();
         match (over, acked) {
@@ -372,7 +347,7 @@ impl Sender {
         self.bound(signals);
     }
 
-    /// The rate stays below what delay says, and below a REMB, should one come.
+    /// Bounds the rate by the delay-based rate and by the last REMB.
     fn bound(&mut self, signals: &mut Signals) {
         if let Some(rate) = self.rate.estimate() {
             signals.emit(8, rate.as_bps_f64());

@@ -1,6 +1,13 @@
-//! Google Congestion Control, generation by generation: each an assembly of [`blocks`](crate::blocks).
+//! Google Congestion Control, one file for each generation.
+//!
+//! Each generation assembles [`blocks`](crate::blocks) and the parts of this folder. The generations that estimate the
+//! rate at the receiver share one pipeline: `arrivals` (grouping, incoming rate), an estimator (arrival filter,
+//! over-use detector, rate controller), `remb_receiver` and `remb_sender`.
 
+mod adaptive_detector;
 mod aimd;
+mod aimd_estimator;
+mod arrivals;
 mod dynamic_alpha;
 pub mod gcc2013;
 pub mod gcc2015;
@@ -9,13 +16,17 @@ pub mod gcc_med16;
 pub mod gcc_remb_2018;
 pub mod gcc_tfb;
 mod rate_controller;
+mod region;
 mod region_control;
 mod region_estimator;
 mod remb;
+mod remb_receiver;
+mod remb_sender;
 
 pub use aimd::{Aimd, AimdConfig};
-pub use dynamic_alpha::{Alpha, Branch, Reading, dynamic_alpha};
+pub use dynamic_alpha::{Alpha, AlphaBranch, AlphaVariant, dynamic_alpha};
 pub use rate_controller::{RateConfig, RateController, RateState};
-pub use region_control::{Growth, Observation, Region, RegionConfig, RegionControl, eta};
-pub use region_estimator::RegionEstimator;
-pub use remb::RembTimer;
+pub use region::Region;
+pub use region_control::{GrowthLaw, Observation, RegionConfig, RegionControl, eta};
+pub use region_estimator::RegionReceiverConfig;
+pub use remb::{RembRule, RembTimer};

@@ -7,44 +7,45 @@
 //!            A_r          Hold
 //! ```
 //!
-//! As printed `eta = 1.05` applies to each video frame, which at 30 frames a second is a factor of 4.3 a second and
-//! cannot be ("about 25 seconds to reach" the new capacity, section 6.1). Here `eta` is per second:
-//! `A_r *= eta^dt`, as later drafts have it.
+//! As printed, `eta = 1.05` applies to each video frame. At 30 frames per second that is a factor of 4.3 per second,
+//! which contradicts section 6.1 ("about 25 seconds to reach" the new capacity). Here `eta` is per second, as in later
+//! drafts: `A_r *= eta^dt`.
 
-use crate::blocks::{Convergence, Usage};
-use crate::{Block, Fields};
+use crate::blocks::{LinkCapacity, Usage};
+use crate::{Block, FieldVisitor};
 use libm::pow;
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
-/// Numbers of the rate laws.
+/// The numbers of the rate laws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateConfig {
-    /// Growth per second in Increase.
+    /// Growth factor per second in Increase.
     pub eta: f64,
-    /// Share of the incoming rate kept in Decrease.
+    /// The share of the incoming rate that Decrease keeps.
     pub alpha: f64,
-    /// The rate is bounded by this many times the incoming rate.
+    /// The bound of the rate, as a multiple of the incoming rate.
     pub headroom: f64,
-    /// How long, on both clocks, the rate may stay above that bound before it is lowered to it; meanwhile it does not grow. Zero: lowered
-    /// at once, as the words of section 3.3 say. See `docs/algorithms/gcc-2016.md` for why the default is not zero.
+    /// How long, on both clocks, the rate may exceed that bound before it is lowered to it; meanwhile it does not grow.
+    /// Zero: it is lowered immediately, as section 3.3 says. `docs/algorithms/gcc-2016.md` explains why the default is
+    /// not zero.
     pub bound_hold: TimeDelta,
-    /// Near convergence the rate grows by addition (gcc-02, section 5.5), for a round-trip time of this; none: by `eta`
-    /// everywhere, as eq. 3 prints it.
+    /// The round-trip time for additive growth near the last over-use (gcc-02, section 5.5); `None`: growth by `eta`
+    /// everywhere, as printed in eq. 3.
     pub additive: Option<TimeDelta>,
 }
 
 impl Block for RateConfig {
-    fn fields(&mut self, fields: &mut Fields<'_>) {
-        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).says("growth in Increase");
-        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).says("share of R kept in Decrease");
-        fields.number("headroom", "", (1.0, 100.0), &mut self.headroom).says("bound of A_r over R");
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.number("eta", "per s", (1.0, 10.0), &mut self.eta).describe("growth in Increase");
+        fields.number("alpha", "", (0.1, 1.0), &mut self.alpha).describe("share of R kept in Decrease");
+        fields.number("headroom", "", (1.0, 100.0), &mut self.headroom).describe("bound of A_r over R");
         fields
             .millis("bound_hold_ms", (0.0, 1e6), &mut self.bound_hold)
-            .says("how long R must stay too low before the bound lowers A_r");
+            .describe("how long R must stay too low before the bound lowers A_r");
         let mut rtt = self.additive.unwrap_or(TimeDelta::ZERO);
         fields
             .millis("additive_rtt_ms", (0.0, 1e4), &mut rtt)
-            .says("round-trip time for additive growth near convergence");
+            .describe("round-trip time for additive growth near convergence");
         self.additive = Some(rtt).filter(|rtt| rtt.is_positive());
     }
 }
@@ -52,22 +53,22 @@ impl Block for RateConfig {
 /// The state `sigma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateState {
-    /// Probe for more.
+    /// The rate grows.
     Increase,
-    /// Give way.
+    /// The rate decreases.
     Decrease,
-    /// Let the queue drain.
+    /// The rate stays while the queue drains.
     Hold,
 }
 
 impl RateState {
     /// Names, in order of [`index`](Self::index).
     pub const NAMES: &'static [&'static str] = &["increase", "decrease", "hold"];
-    /// The state as a signal value.
+    /// Returns the state as a signal value.
     pub fn index(self) -> f64 {
         self as u8 as f64
     }
-    /// Figure 4.
+    /// Returns the next state (figure 4).
     pub fn next(self, usage: Usage) -> Self {
         match (self, usage) {
             (_, Usage::Over) => Self::Decrease,
@@ -78,7 +79,7 @@ impl RateState {
     }
 }
 
-/// Longest step that growth counts, so that a pause does not end in a leap (gcc-02, section 5.5: 1 s).
+/// The longest time that one growth step covers (gcc-02, section 5.5: 1 s): a pause must not end in a large step.
 const STEP_MAX: TimeDelta = TimeDelta::from_secs(1);
 
 /// The controller.
@@ -89,13 +90,13 @@ pub struct RateController {
     state: RateState,
     rate: Rate,
     updated: Option<RemoteTime>,
-    convergence: Convergence,
-    /// For how long the rate has been above its bound.
+    capacity: LinkCapacity,
+    /// How long the rate has been above its bound.
     beyond: Option<TimeDelta>,
 }
 
 impl RateController {
-    /// At `start`, in Hold; never below `min`.
+    /// Creates a controller at the rate `start`, in the state Hold. The rate never falls below `min`.
     pub fn new(config: RateConfig, start: Rate, min: Rate) -> Self {
         Self {
             config,
@@ -103,13 +104,14 @@ impl RateController {
             state: RateState::Hold,
             rate: start,
             updated: None,
-            convergence: Convergence::new(),
+            capacity: LinkCapacity::new(),
             beyond: None,
         }
     }
 
-    /// A frame was received, sent `departure` after the one before: the detector's signal and the incoming rate `R`,
-    /// `None` before a whole window of it has passed; until then the rate holds. Answers `A_r`.
+    /// Handles a frame that was sent `departure` after the previous one, with the state of the detector and the
+    /// incoming rate `R`. `R` is `None` before its first full window; until then the rate does not change. Returns
+    /// `A_r`.
     pub fn update(&mut self, now: RemoteTime, departure: TimeDelta, usage: Usage, incoming: Option<Rate>) -> Rate {
         let dt = (now - self.updated.replace(now).unwrap_or(now)).min(STEP_MAX);
         self.state = self.state.next(usage);
@@ -117,8 +119,8 @@ impl RateController {
         let c = &self.config;
         let rate = match self.state {
             RateState::Increase => {
-                self.convergence.handle_growth(incoming);
-                match c.additive.filter(|_| self.convergence.is_near()) {
+                self.capacity.handle_growth(incoming);
+                match c.additive.filter(|_| self.capacity.is_known()) {
                     Some(rtt) => self.rate + near_growth(self.rate, rtt).scale(dt.as_secs_f64()),
                     None => increase(self.rate, c.eta, dt),
                 }
@@ -126,7 +128,7 @@ impl RateController {
             RateState::Decrease => {
                 let rate = decrease(incoming, c.alpha);
                 if rate < self.rate {
-                    self.convergence.handle_decrease(incoming);
+                    self.capacity.handle_decrease(incoming);
                 }
                 rate.min(self.rate)
             }
@@ -137,7 +139,8 @@ impl RateController {
             (self.rate, self.beyond) = (rate, None);
             return self.floor();
         }
-        // A pause takes long to arrive and was not long to send, its backlog the other way round: neither is evidence.
+        // After a pause the arrival interval is long and the departure interval short; its backlog has the opposite.
+        // Neither shows that the rate is too high, so only the shorter interval counts.
         let passed = departure.min(dt).max(TimeDelta::ZERO);
         let beyond = *self.beyond.insert(self.beyond.map_or(TimeDelta::ZERO, |b| b + passed));
         self.rate = if beyond >= c.bound_hold { bound } else { rate.min(self.rate) };
@@ -149,25 +152,25 @@ impl RateController {
         self.rate
     }
 
-    /// `A_r`.
+    /// Returns `A_r`.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// `sigma`.
+    /// Returns `sigma`.
     pub fn state(&self) -> RateState {
         self.state
     }
 }
 
-/// Eq. 3, Decrease. Where `R` lags behind a rate that has just been cut, it may exceed that rate: the caller keeps a
-/// decrease from being a rise, as libwebrtc does.
+/// Eq. 3, Decrease. The result may exceed the rate if `R` lags behind a rate that has just decreased; the caller bounds
+/// it, as libwebrtc does.
 fn decrease(incoming: Rate, alpha: f64) -> Rate {
     incoming.scale(alpha)
 }
 
-/// gcc-02, section 5.5: near convergence, half a packet per response time; answers the growth per second. At 30 frames a
-/// second of packets of at most 1200 bytes, and never less than 4 kbit/s (libwebrtc).
+/// Returns the growth per second near the last over-use: half a packet per response time (gcc-02, section 5.5), for 30
+/// frames per second in packets of at most 1200 bytes, and at least 4 kbit/s (libwebrtc).
 pub(super) fn near_growth(rate: Rate, rtt: TimeDelta) -> Rate {
     const FRAMES_PER_SECOND: f64 = 30.0;
     const PACKET_BITS: f64 = 1200.0 * 8.0;
@@ -191,7 +194,7 @@ mod tests {
     const MIN: Rate = Rate::from_kbps(30);
 
     #[test]
-    fn figure_4() {
+    fn states_follow_figure_4() {
         use RateState::{Decrease, Hold, Increase};
         for state in [Increase, Decrease, Hold] {
             assert_eq!(state.next(Usage::Over), Decrease);
@@ -202,11 +205,11 @@ mod tests {
         assert_eq!(Increase.next(Usage::Normal), Increase);
     }
 
-    /// libwebrtc's own tests: 90 kbit/s at 200 ms and 60 kbit/s at 100 ms grow by 5 kbit/s a second. At 1 Mbit/s a frame is
-    /// four packets of 8333 bits: half of one in 150 ms is 27.8 kbit/s a second. At 288 kbit/s a frame just fills a packet of
-    /// 1200 bytes, at 289 kbit/s it takes two. Never below 4 kbit/s.
+    /// libwebrtc's own tests: 90 kbit/s at 200 ms and 60 kbit/s at 100 ms grow by 5 kbit/s per second. At 1 Mbit/s a
+    /// frame has four packets of 8333 bits: half of one in 150 ms is 27.8 kbit/s per second. At 288 kbit/s a frame just
+    /// fills a packet of 1200 bytes, at 289 kbit/s it needs two. The growth is at least 4 kbit/s.
     #[test]
-    fn near_convergence() {
+    fn growth_near_the_last_overuse_is_half_a_packet_per_response_time() {
         let growth = |kbps, rtt| near_growth(Rate::from_kbps(kbps), TimeDelta::from_millis(rtt)).as_bps();
         assert_eq!([growth(90, 200), growth(60, 100), growth(1000, 50), growth(30, 200)], [5000, 5000, 27_778, 4000]);
         assert_eq!([growth(288, 50), growth(289, 50)], [32_000, 16_056]);
@@ -216,17 +219,17 @@ mod tests {
             c.update(RemoteTime::from_millis(ms), TimeDelta::ZERO, usage, Some(Rate::from_kbps(r))).as_bps()
         };
         at(0, Usage::Normal, 1000);
-        assert_eq!(at(1000, Usage::Normal, 1000), 1_050_000, "nothing is known yet");
+        assert_eq!(at(1000, Usage::Normal, 1000), 1_050_000, "the capacity is not known yet");
         assert_eq!(at(1033, Usage::Over, 1000), 850_000);
         at(1066, Usage::Normal, 850);
         let grown = at(2066, Usage::Normal, 850);
-        assert_eq!(grown, 850_000 + 31_481, "28333 bits a frame, 9444 a packet");
+        assert_eq!(grown, 850_000 + 31_481, "28333 bits per frame, 9444 per packet");
         assert_eq!(at(3066, Usage::Normal, 1200), (grown as f64 * 1.05).round() as u64, "far above 1000");
     }
 
-    /// Vector V2.4: 1000 grows to 1050 in a second, is capped to 975 by R = 650, falls to 765 at R = 900.
+    /// Vector V2.4: 1000 grows to 1050 in a second, is bounded to 975 by R = 650, falls to 765 at R = 900.
     #[test]
-    fn rate_laws() {
+    fn rate_follows_equation_3() {
         let after = |usage, r: u64| {
             let mut c = RateController::new(PAPER, Rate::from_kbps(1000), MIN);
             c.update(RemoteTime::from_millis(0), TimeDelta::ZERO, Usage::Normal, Some(Rate::from_kbps(2000)));
@@ -236,26 +239,26 @@ mod tests {
         assert_eq!(after(Usage::Normal, 650), 975_000);
         assert_eq!(after(Usage::Over, 900), 765_000);
         assert_eq!(after(Usage::Under, 900), 1_000_000);
-        assert_eq!(after(Usage::Over, 0), 30_000, "the floor");
-        assert_eq!(after(Usage::Over, 2000), 1_000_000, "a decrease is no rise");
+        assert_eq!(after(Usage::Over, 0), 30_000, "the minimum");
+        assert_eq!(after(Usage::Over, 2000), 1_000_000, "a decrease never increases the rate");
     }
 
     #[test]
-    fn the_bound_waits_for_time_on_both_clocks() {
+    fn bound_applies_after_the_hold_time_on_both_clocks() {
         let config = RateConfig { bound_hold: TimeDelta::from_millis(100), ..PAPER };
         let mut c = RateController::new(config, Rate::from_kbps(1000), MIN);
-        // After a pause of 300 ms frames sent 33 ms apart arrive at 40 % of the rate; then the rest has come.
+        // After a pause of 300 ms, frames sent 33 ms apart arrive at 40 % of the rate, until the backlog has arrived.
         let mut frame = |at, kbps| {
             let departure = TimeDelta::from_millis(33);
             c.update(RemoteTime::from_millis(at), departure, Usage::Under, Some(Rate::from_kbps(kbps))).as_bps() / 1000
         };
         assert_eq!([frame(300, 400), frame(305, 500), frame(310, 900)], [1000, 1000, 1000]);
-        // A fall of capacity stays: after 4 · 33 ms it is over 100.
+        // A lower capacity lasts: after 4 · 33 ms it exceeds the 100 ms.
         assert_eq!([400, 433, 466, 499, 532].map(|at| frame(at, 400)), [1000, 1000, 1000, 1000, 600]);
     }
 
     #[test]
-    fn growth_per_second_does_not_depend_on_the_frame_rate() {
+    fn growth_is_independent_of_the_frame_rate() {
         let grown = |fps: i64| {
             let mut c = RateController::new(PAPER, Rate::from_kbps(1000), MIN);
             for i in 0..=fps * 10 {

@@ -1,5 +1,5 @@
-//! The remote rate controller with regions, of libwebrtc until 2015: it remembers where over-use was last found and
-//! takes smaller steps near it.
+//! The remote rate controller with regions, of libwebrtc until 2015: it remembers the rate at which over-use was last
+//! detected and takes smaller steps near it.
 //!
 //! | region | when | `alpha` (see [`Alpha`]) | threshold |
 //! |---|---|---|---|
@@ -8,79 +8,54 @@
 //! | max unknown | at first, and more than 3 above | 0.9 | whole |
 //!
 //! ```text
-//! Increase   by one of two laws ([`Growth`])
+//! Increase   by one of two laws ([`GrowthLaw`])
 //! Decrease   A_r = alpha R, once; then Hold
-//! Hold       the highest R is remembered; after it, growth begins no lower than alpha times that (2013)
-//! and a step that ends above 1.5 R is not taken
+//! Hold       remembers the highest R; growth then starts no lower than alpha times that (2013)
+//! A step that would end above 1.5 R is not taken.
 //! ```
 
 use super::aimd::feedback_interval;
 use super::rate_controller::near_growth;
-use super::{Alpha, RateState};
-use crate::blocks::{Convergence, Usage};
+use super::{Alpha, RateState, Region};
+use crate::blocks::{LinkCapacity, Usage};
 use libm::{exp, pow};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
-/// How far the rate is from where over-use was last found.
+/// The growth law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Region {
-    /// Close to congestion.
-    NearMax,
-    /// Above where it was.
-    AboveMax,
-    /// Nothing is known, or not any more.
-    MaxUnknown,
-}
-
-impl Region {
-    /// Names, in order of [`index`](Self::index).
-    pub const NAMES: &'static [&'static str] = &["near max", "above max", "max unknown"];
-    /// The region as a signal value.
-    pub fn index(self) -> f64 {
-        self as u8 as f64
-    }
-    /// The threshold on `T` in this region, given the default: halved but where the maximum is unknown
-    /// (uottawa15, algorithm 2, of the default and not of itself).
-    pub fn threshold(self, default: f64) -> f64 {
-        if self == Self::MaxUnknown { default } else { default / 2.0 }
-    }
-}
-
-/// The law of growth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// By `eta`, from the noise and the time that a change takes to show (2013, `RemoteRateControl`).
+pub enum GrowthLaw {
+    /// By a factor `eta` that depends on the noise and on the response time (2013, `RemoteRateControl`).
     Response,
-    /// By addition near the maximum, by 8 % a second elsewhere (2014 on, `AimdRateControl`).
+    /// Additive near the maximum, 8 % per second elsewhere (since 2014, `AimdRateControl`).
     Aimd,
 }
 
-/// Numbers of the controller.
+/// The numbers of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RegionConfig {
-    /// The law of growth.
-    pub growth: Growth,
+    /// The growth law.
+    pub growth: GrowthLaw,
     /// The decrease factor.
     pub alpha: Alpha,
-    /// Whether growth after Hold begins at `alpha` times the highest incoming rate of that time (2013).
+    /// Whether growth after Hold starts at `alpha` times the highest incoming rate during Hold (2013).
     pub recovery: bool,
-    /// No step ends above this many times the incoming rate.
+    /// The bound of a step, as a multiple of the incoming rate.
     pub headroom: f64,
-    /// Round-trip time that the receiver assumes.
+    /// The round-trip time that the receiver assumes.
     pub rtt: TimeDelta,
 }
 
-/// How far above the average, in standard deviations, a rate is above the maximum.
+/// A rate is above the maximum if it exceeds the average by this many standard deviations.
 const ABOVE: f64 = 2.5;
-/// Added to each step of growth by `eta`.
+/// Added to each growth step.
 const LEAST_GROWTH: Rate = Rate::from_kbps(1);
-/// The rate before there is an estimate.
+/// The rate before the first estimate.
 const UNKNOWN: Rate = Rate::from_kbps(30_000);
-/// How long the incoming rate is watched before it is the first estimate.
+/// The incoming rate becomes the first estimate after this time.
 const INITIALISATION: TimeDelta = TimeDelta::from_millis(500);
-/// The headroom is not kept while both rates are below these.
+/// The headroom does not apply while incoming rate and new rate are at most these.
 const LOW: (Rate, Rate) = (Rate::from_kbps(100), Rate::from_kbps(150));
-/// Memory of the average time between updates, and its first value.
+/// The smoothing factor of the average time between updates, and its initial value.
 const PERIOD_MEMORY: f64 = 0.9;
 const PERIOD_0: TimeDelta = TimeDelta::from_millis(1000);
 
@@ -93,20 +68,22 @@ pub struct RegionControl {
     valid: bool,
     state: RateState,
     region: Region,
-    convergence: Convergence,
-    /// The highest incoming rate while in Hold.
+    capacity: LinkCapacity,
+    /// The highest incoming rate during Hold.
     held: Rate,
+    /// When `R` was first known.
     known: Option<RemoteTime>,
+    /// When the rate last changed.
     changed: Option<RemoteTime>,
     updated: Option<RemoteTime>,
-    /// Average time between updates.
+    /// The average time between updates.
     period: TimeDelta,
 }
 
-/// What the receiver knows at an update.
+/// The input of an update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// What the detector says.
+    /// The state of the detector.
     pub usage: Usage,
     /// The incoming rate, once it is known.
     pub incoming: Option<Rate>,
@@ -114,12 +91,12 @@ pub struct Observation {
     pub variance: f64,
     /// The scaled gradient `T`, ms.
     pub t: f64,
-    /// The threshold it was compared with, ms.
+    /// The threshold on `T`, ms.
     pub gamma: f64,
 }
 
 impl RegionControl {
-    /// Without an estimate, in Hold; never below `min`.
+    /// Creates a controller without an estimate, in the state Hold. The rate never falls below `min`.
     pub fn new(config: RegionConfig, min: Rate) -> Self {
         Self {
             config,
@@ -128,7 +105,7 @@ impl RegionControl {
             valid: false,
             state: RateState::Hold,
             region: Region::MaxUnknown,
-            convergence: Convergence::new(),
+            capacity: LinkCapacity::new(),
             held: Rate::ZERO,
             known: None,
             changed: None,
@@ -137,33 +114,33 @@ impl RegionControl {
         }
     }
 
-    /// The estimate `A_r`, once there is one.
+    /// Returns the estimate `A_r`, if there is one.
     pub fn estimate(&self) -> Option<Rate> {
         self.valid.then_some(self.rate)
     }
-    /// What it did last.
+    /// Returns the last state.
     pub fn state(&self) -> RateState {
         self.state
     }
-    /// Where it is.
+    /// Returns the current region.
     pub fn region(&self) -> Region {
         self.region
     }
-    /// The decrease factor now.
+    /// Returns the current decrease factor.
     pub fn alpha(&self) -> f64 {
         self.config.alpha.factor(self.region)
     }
 
-    /// Takes what the receiver knows. Answers the estimate.
-    pub fn update(&mut self, now: RemoteTime, seen: &Observation) -> Option<Rate> {
-        self.initialise(now, seen.incoming);
-        if !self.valid && seen.usage != Usage::Over {
+    /// Updates the rate. Returns the estimate, if there is one.
+    pub fn update(&mut self, now: RemoteTime, input: &Observation) -> Option<Rate> {
+        self.initialise(now, input.incoming);
+        if !self.valid && input.usage != Usage::Over {
             return None;
         }
-        let incoming = seen.incoming.unwrap_or(self.rate);
+        let incoming = input.incoming.unwrap_or(self.rate);
         self.tick(now);
         let before = self.state;
-        self.state = match seen.usage {
+        self.state = match input.usage {
             Usage::Over => RateState::Decrease,
             Usage::Under => RateState::Hold,
             Usage::Normal => RateState::Increase,
@@ -176,9 +153,9 @@ impl RegionControl {
                 self.held = self.held.max(incoming);
                 (self.rate, false)
             }
-            RateState::Increase => self.increased(now, incoming, seen.variance),
+            RateState::Increase => self.increased(now, incoming, input.variance),
             RateState::Decrease => {
-                self.config.alpha.handle_overuse(self.region, seen.t, seen.gamma);
+                self.config.alpha.handle_overuse(self.region, input.t, input.gamma);
                 (self.decreased(now, incoming), false)
             }
         };
@@ -192,7 +169,7 @@ impl RegionControl {
         Some(self.rate)
     }
 
-    /// Whether over-use that goes on is reason for another decrease.
+    /// Returns whether lasting over-use justifies another decrease.
     pub fn may_decrease_again(&self, now: RemoteTime, incoming: Rate) -> bool {
         const FAR_TOO_HIGH: f64 = 1.05;
         let interval = self.config.rtt.clamp(TimeDelta::from_millis(10), TimeDelta::from_millis(200));
@@ -200,11 +177,11 @@ impl RegionControl {
             || (self.valid && self.rate.saturating_sub(incoming) > incoming.scale(FAR_TOO_HIGH))
     }
 
-    /// How long to wait until the next regular update: a second in 2013, and what RTCP may take since.
+    /// Returns the interval of regular updates: one second in 2013, later the time that RTCP's share of the rate takes.
     pub fn interval(&self) -> TimeDelta {
         match self.config.growth {
-            Growth::Response => TimeDelta::from_millis(1000),
-            Growth::Aimd => feedback_interval(self.rate),
+            GrowthLaw::Response => TimeDelta::from_millis(1000),
+            GrowthLaw::Aimd => feedback_interval(self.rate),
         }
     }
 
@@ -221,10 +198,10 @@ impl RegionControl {
     }
 
     fn increased(&mut self, now: RemoteTime, incoming: Rate, variance: f64) -> (Rate, bool) {
-        if self.convergence.is_near() {
-            let above = self.convergence.is_above(incoming, ABOVE);
-            self.convergence.handle_growth(incoming);
-            if !self.convergence.is_near() {
+        if self.capacity.is_known() {
+            let above = self.capacity.is_above(incoming, ABOVE);
+            self.capacity.handle_growth(incoming);
+            if !self.capacity.is_known() {
                 self.region = Region::MaxUnknown;
             } else if above {
                 self.region = Region::AboveMax;
@@ -232,17 +209,17 @@ impl RegionControl {
         }
         let dt = self.changed.replace(now).map_or(TimeDelta::ZERO, |changed| now - changed);
         let rate = match self.config.growth {
-            Growth::Response => {
+            GrowthLaw::Response => {
                 let response = self.period + self.config.rtt + TimeDelta::from_millis(300);
                 self.rate.scale(eta(response, variance, Some(dt), self.region)) + LEAST_GROWTH
             }
-            Growth::Aimd => self.rate + self.aimd_growth(dt),
+            GrowthLaw::Aimd => self.rate + self.aimd_growth(dt),
         };
         let held = core::mem::take(&mut self.held).scale(self.alpha());
         if !self.config.recovery || held <= rate {
             return (rate, false);
         }
-        self.convergence.move_to(held);
+        self.capacity.move_to(held);
         self.region = Region::NearMax;
         (held, true)
     }
@@ -251,7 +228,7 @@ impl RegionControl {
         const SECOND: TimeDelta = TimeDelta::from_secs(1);
         const PER_SECOND: f64 = 1.08;
         let growth = if self.region == Region::NearMax {
-            // A packet per response time: twice what later years take.
+            // One packet per response time: twice the growth of later years.
             let response = self.config.rtt + TimeDelta::from_millis(100);
             near_growth(self.rate, self.config.rtt).scale(2.0 * dt.min(response).as_secs_f64())
         } else {
@@ -268,19 +245,19 @@ impl RegionControl {
         let alpha = self.alpha();
         let mut rate = incoming.scale(alpha);
         if rate > self.rate {
-            // R lags behind a rate that has just been cut.
-            let average = self.convergence.average().filter(|_| self.region != Region::MaxUnknown);
+            // R lags behind a rate that has just decreased.
+            let average = self.capacity.average().filter(|_| self.region != Region::MaxUnknown);
             rate = average.map_or(rate, |average| average.scale(alpha)).min(self.rate);
         }
         self.region = Region::NearMax;
-        self.convergence.handle_decrease(incoming);
+        self.capacity.handle_decrease(incoming);
         rate
     }
 }
 
-/// The factor of growth per update that fhmn13 leaves open (libwebrtc of 2013, `RateIncreaseFactor`): 1.005 to 1.046 a
-/// second, less with noise and with a long response, then half of it near the maximum and three times where that is
-/// unknown.
+/// Returns the growth factor per update, which fhmn13 does not specify (libwebrtc of 2013, `RateIncreaseFactor`): 1.005
+/// to 1.046 per second, less with noise and with a long response time. Near the maximum the growth is halved; where the
+/// maximum is unknown it is tripled.
 pub fn eta(response: TimeDelta, variance: f64, dt: Option<TimeDelta>, region: Region) -> f64 {
     const B: f64 = 0.0407;
     const SLOPE: f64 = 0.0025;
@@ -304,35 +281,35 @@ mod tests {
 
     const FIXED: Alpha = Alpha::ByRegion { near: 0.95, far: 0.9 };
     const AIMD: RegionConfig = RegionConfig {
-        growth: Growth::Aimd,
+        growth: GrowthLaw::Aimd,
         alpha: FIXED,
         recovery: false,
         headroom: 1.5,
         rtt: TimeDelta::from_millis(200),
     };
-    const Y2013: RegionConfig = RegionConfig { growth: Growth::Response, recovery: true, ..AIMD };
+    const Y2013: RegionConfig = RegionConfig { growth: GrowthLaw::Response, recovery: true, ..AIMD };
     const MIN: Rate = Rate::from_kbps(30);
 
-    /// A controller whose estimate is 1000 kbit/s.
+    /// Returns a controller with an estimate of 1000 kbit/s.
     fn at_1000(config: RegionConfig) -> RegionControl {
         let mut c = RegionControl::new(config, MIN);
         (c.rate, c.valid) = (Rate::from_kbps(1000), true);
         c
     }
     fn step(c: &mut RegionControl, ms: i64, usage: Usage, kbps: u64) -> u64 {
-        let seen = Observation { usage, incoming: Some(Rate::from_kbps(kbps)), variance: 50.0, t: 30.0, gamma: 25.0 };
-        c.update(RemoteTime::from_millis(9000 + ms), &seen).unwrap().as_bps()
+        let input = Observation { usage, incoming: Some(Rate::from_kbps(kbps)), variance: 50.0, t: 30.0, gamma: 25.0 };
+        c.update(RemoteTime::from_millis(9000 + ms), &input).unwrap().as_bps()
     }
 
     #[test]
-    fn decreases_by_region() {
+    fn decrease_factor_depends_on_the_region() {
         let mut c = at_1000(AIMD);
         assert_eq!(step(&mut c, 0, Usage::Over, 1000), 900_000, "unknown");
         assert_eq!(c.region(), Region::NearMax);
         assert_eq!(step(&mut c, 200, Usage::Over, 900), 855_000, "near");
         // 0.95 · 1200 is no decrease: 0.95 of the average 900 (950 would be within 60 of 1000, 900 is not).
         assert_eq!(step(&mut c, 400, Usage::Over, 1200), 855_000);
-        assert_eq!(step(&mut c, 600, Usage::Over, 29), 30_000, "below the floor");
+        assert_eq!(step(&mut c, 600, Usage::Over, 29), 30_000, "below the minimum");
         assert_eq!(
             [Region::MaxUnknown, Region::NearMax, Region::AboveMax].map(|r| r.threshold(25.0)),
             [25.0, 12.5, 12.5]
@@ -341,7 +318,7 @@ mod tests {
 
     /// Over-use at 1000: standard deviation sqrt(0.4 · 1000) = 20: above at more than 1050, unknown at more than 1060.
     #[test]
-    fn regions() {
+    fn region_follows_the_distance_from_the_average() {
         let mut c = at_1000(AIMD);
         step(&mut c, 0, Usage::Over, 1000);
         for (ms, kbps, region) in
@@ -352,13 +329,13 @@ mod tests {
         }
     }
 
-    /// Near: 900 kbit/s are frames of 30 kbit in four packets of 7.5, one in 300 ms; a step counts no more than that.
-    /// Else 8 % a second. Each at least 1 kbit/s.
+    /// Near the maximum: 900 kbit/s are frames of 30 kbit in four packets of 7.5; growth is one packet in 300 ms, and a
+    /// step is no longer than that. Elsewhere 8 % per second. At least 1 kbit/s per step.
     #[test]
-    fn growth_by_addition_and_multiplication() {
+    fn growth_is_additive_near_the_maximum_and_exponential_elsewhere() {
         let mut c = at_1000(AIMD);
         step(&mut c, 0, Usage::Over, 1000);
-        assert_eq!(step(&mut c, 100, Usage::Normal, 1000), 901_000, "growth counts from here");
+        assert_eq!(step(&mut c, 100, Usage::Normal, 1000), 901_000, "growth starts here");
         let near = step(&mut c, 250, Usage::Normal, 1000);
         assert!((near as i64 - 901_000 - 3754).abs() <= 1, "half a packet of 901000 / 30 / 4: {near}");
         let far = step(&mut at_1000(AIMD), 0, Usage::Normal, 1000);
@@ -368,10 +345,10 @@ mod tests {
         assert_eq!(step(&mut c, 1000, Usage::Normal, 1000), 1_001_000 * 108 / 100);
     }
 
-    /// 2013: after a decrease at 600, R reaches 1000 in Hold; that is far above 600, so the maximum is unknown
-    /// and growth begins at 0.9 · 1000.
+    /// 2013: after a decrease at 600, R reaches 1000 during Hold. That is far above 600, so the maximum is unknown, and
+    /// growth starts at 0.9 · 1000.
     #[test]
-    fn recovery_after_hold() {
+    fn growth_after_hold_starts_at_the_rate_that_was_reached() {
         for (config, rate, region) in [(Y2013, 900_000, Region::NearMax), (AIMD, 541_000, Region::MaxUnknown)] {
             let mut c = at_1000(config);
             assert_eq!(step(&mut c, 0, Usage::Over, 600), 540_000);
@@ -381,9 +358,8 @@ mod tests {
         }
     }
 
-    /// A step that ends above 1.5 R is not taken, except among low rates.
     #[test]
-    fn headroom() {
+    fn steps_above_the_headroom_are_not_taken_except_at_low_rates() {
         let mut c = at_1000(AIMD);
         step(&mut c, 0, Usage::Normal, 700);
         let at = step(&mut c, 1000, Usage::Normal, 700);
@@ -394,17 +370,17 @@ mod tests {
     }
 
     #[test]
-    fn the_first_estimate_takes_half_a_second() {
+    fn first_estimate_needs_half_a_second() {
         let mut c = RegionControl::new(AIMD, MIN);
-        let seen = Observation {
+        let input = Observation {
             usage: Usage::Normal,
             incoming: Some(Rate::from_kbps(300)),
             variance: 50.0,
             t: 0.0,
             gamma: 25.0,
         };
-        assert_eq!(c.update(RemoteTime::from_millis(0), &seen), None);
-        assert_eq!(c.update(RemoteTime::from_millis(500), &seen), None);
-        assert_eq!(c.update(RemoteTime::from_millis(501), &seen), Some(Rate::from_kbps(301)));
+        assert_eq!(c.update(RemoteTime::from_millis(0), &input), None);
+        assert_eq!(c.update(RemoteTime::from_millis(500), &input), None);
+        assert_eq!(c.update(RemoteTime::from_millis(501), &input), Some(Rate::from_kbps(301)));
     }
 }

@@ -1,37 +1,110 @@
-//! What receivers until 2015 make of a group: gradient, over-use, and the rate by region.
+//! The estimator of receivers until 2015: two-state Kalman filter, over-use detector with a threshold by region, and
+//! region control.
 //!
 //! ```text
 //! GroupDelta -> TwoStateKalman -> OveruseDetector -> RegionControl -> A_r
 //!                 1/C and m          T, gamma  ^      |    ^
 //!                                              '------'    R
 //! ```
-//!
-//! The generations differ in how they group packets, how they measure `R` and when they tell `A_r`: that is theirs.
 
-use super::{Observation, RateState, Region, RegionConfig, RegionControl};
+use super::remb_receiver::Estimator;
+use super::{Alpha, AlphaVariant, GrowthLaw, Observation, RateState, Region, RegionConfig, RegionControl, RembTimer};
 use crate::blocks::{GroupDelta, OveruseDetector, TwoStateConfig, TwoStateKalman, Usage};
-use crate::{SignalSpec, Signals};
-use paceline_units::{Rate, RemoteTime};
+use crate::{Block, FieldVisitor, SignalSpec, Signals};
+use paceline_units::{Rate, RemoteTime, TimeDelta};
+
+/// The numbers of a receiver with region control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RegionReceiverConfig {
+    /// The arrival-time filter.
+    pub kalman: TwoStateConfig,
+    /// The threshold where the maximum is unknown, ms; half of it in the other regions.
+    pub threshold_ms: f64,
+    /// How long over-use must last, ms.
+    pub overuse_ms: f64,
+    /// The growth law.
+    pub growth: GrowthLaw,
+    /// The decrease factor near the maximum, and in the other regions.
+    pub alpha: (f64, f64),
+    /// If set, the decrease factor follows equation 4.1 of uottawa15.
+    pub dynamic: Option<AlphaVariant>,
+    /// Whether growth after Hold starts at the incoming rate that was reached.
+    pub recovery: bool,
+    /// The bound of the rate, as a multiple of the incoming rate.
+    pub headroom: f64,
+    /// The round-trip time that the receiver assumes.
+    pub rtt: TimeDelta,
+    /// The window of the incoming rate.
+    pub window: TimeDelta,
+    /// The shortest interval of REMBs, unless the rate falls by more than 3 %.
+    pub remb: TimeDelta,
+}
+
+impl Block for RegionReceiverConfig {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields
+            .number("threshold_ms", "ms", (0.0, 1e4), &mut self.threshold_ms)
+            .describe("threshold on min(n, 60)·m where the maximum is unknown");
+        fields.number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms).describe("how long over-use must last");
+        fields.choice("growth", &[GrowthLaw::Aimd, GrowthLaw::Response], &mut self.growth).describe("law of growth");
+        fields
+            .number("alpha_near", "", (0.1, 1.0), &mut self.alpha.0)
+            .describe("share of R kept in a decrease near the maximum");
+        fields
+            .number("alpha_far", "", (0.1, 1.0), &mut self.alpha.1)
+            .describe("share of R kept in a decrease elsewhere");
+        let variants = [None, Some(AlphaVariant::Printed), Some(AlphaVariant::Tabulated)];
+        fields.choice("dynamic_alpha", &variants, &mut self.dynamic).describe("0: alpha by region");
+        fields
+            .flag("recovery", &mut self.recovery)
+            .describe("growth after Hold begins at alpha times the highest R of that time");
+        fields
+            .number("headroom", "", (1.0, 100.0), &mut self.headroom)
+            .describe("no step ends above this many times R");
+        fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).describe("round-trip time that a receiver assumes");
+        fields.millis("window_ms", (10.0, 1e4), &mut self.window).describe("window of R");
+        fields.millis("remb_ms", (10.0, 1e5), &mut self.remb).describe("least interval of REMBs but for a fall of 3 %");
+    }
+}
+
+impl RegionReceiverConfig {
+    pub(super) fn timer(&self) -> RembTimer {
+        RembTimer::new(self.remb)
+    }
+
+    fn rate(&self) -> RegionConfig {
+        let (near, far) = self.alpha;
+        let alpha = match self.dynamic {
+            None => Alpha::ByRegion { near, far },
+            Some(variant) => Alpha::Dynamic { variant, last: far },
+        };
+        let Self { growth, recovery, headroom, rtt, .. } = *self;
+        RegionConfig { growth, alpha, recovery, headroom, rtt }
+    }
+}
 
 /// Filter, detector and rate control of one receiver.
 #[derive(Clone, Debug)]
-pub struct RegionEstimator {
-    filter: TwoStateConfig,
+pub(super) struct RegionEstimator {
+    config: RegionReceiverConfig,
+    /// The lowest rate.
+    min: Rate,
+    /// As in 2013: a pause restarts the rate control as well as the filter, and the rate is updated only while `R` is
+    /// known.
+    as_in_2013: bool,
     kalman: TwoStateKalman,
     detector: OveruseDetector,
-    threshold_ms: f64,
     /// The gradient of the last group and its scaled value `T`, ms.
     m: f64,
     t: f64,
-    /// The threshold in force, ms.
+    /// The current threshold, ms.
     gamma: f64,
     rate: RegionControl,
-    /// When the estimate was last updated.
+    /// When the rate was last updated.
     updated: Option<RemoteTime>,
 }
 
 impl RegionEstimator {
-    /// What it signals, from index 0 on.
     pub const SIGNALS: &'static [SignalSpec] = &[
         SignalSpec::series("d_m", "ms"),
         SignalSpec::series("m scaled", "ms"),
@@ -44,44 +117,45 @@ impl RegionEstimator {
         SignalSpec::series("alpha", ""),
     ];
 
-    /// One that has seen nothing. `overuse_ms`: how long over-use must last; `threshold_ms`: the threshold where the
-    /// maximum is unknown; `min`: the rate that it never falls below.
-    pub fn new(filter: TwoStateConfig, overuse_ms: f64, threshold_ms: f64, rate: RegionConfig, min: Rate) -> Self {
+    pub fn new(config: RegionReceiverConfig, min: Rate, as_in_2013: bool) -> Self {
         Self {
-            filter,
-            kalman: TwoStateKalman::new(filter),
-            detector: OveruseDetector::new(overuse_ms),
-            threshold_ms,
+            config,
+            min,
+            as_in_2013,
+            kalman: TwoStateKalman::new(config.kalman),
+            detector: OveruseDetector::new(config.overuse_ms),
             m: 0.0,
             t: 0.0,
-            gamma: threshold_ms,
-            rate: RegionControl::new(rate, min),
+            gamma: config.threshold_ms,
+            rate: RegionControl::new(config.rate(), min),
             updated: None,
         }
     }
+}
 
-    /// What the detector said last.
-    pub fn usage(&self) -> Usage {
-        self.detector.usage()
-    }
-
-    /// What the rate controller did last.
-    pub fn state(&self) -> RateState {
-        self.rate.state()
-    }
-
-    /// The filter begins anew; the rate stays.
-    pub fn restart_filter(&mut self) {
-        self.kalman = TwoStateKalman::new(self.filter);
-        self.detector.recount();
+impl Estimator for RegionEstimator {
+    fn restart(&mut self) {
+        if self.as_in_2013 {
+            *self = Self::new(self.config, self.min, true);
+            return;
+        }
+        self.kalman = TwoStateKalman::new(self.config.kalman);
+        self.detector.restart();
         self.m = 0.0;
     }
 
-    /// A group is complete.
-    pub fn handle_group(&mut self, delta: &GroupDelta, signals: &mut Signals) {
+    fn usage(&self) -> Usage {
+        self.detector.usage()
+    }
+
+    fn state(&self) -> RateState {
+        self.rate.state()
+    }
+
+    fn handle_group(&mut self, _: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
         let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
-        let usage = self.detector.usage();
-        let stable = match self.filter.learns_within {
+        let usage = self.usage();
+        let stable = match self.config.kalman.learns_within {
             true => self.detector.next_scaled(self.m).abs() < self.gamma,
             false => usage == Usage::Normal,
         };
@@ -94,10 +168,9 @@ impl RegionEstimator {
         signals.emit(3, usage.index());
     }
 
-    /// Whether the estimate is to be updated: at once when over-use begins, while it goes on as often as another decrease
-    /// is allowed, and regularly. `before`: what the detector said before this packet.
+    /// Regularly; immediately when over-use starts; and while it lasts, whenever another decrease is allowed.
     #[inline]
-    pub fn is_due(&self, now: RemoteTime, before: Usage, incoming: impl FnOnce() -> Option<Rate>) -> bool {
+    fn is_due(&self, now: RemoteTime, before: Usage, incoming: impl FnOnce() -> Option<Rate>) -> bool {
         if self.updated.is_none_or(|updated| now - updated > self.rate.interval()) {
             return true;
         }
@@ -105,13 +178,14 @@ impl RegionEstimator {
             && (before != Usage::Over || incoming().is_some_and(|r| self.rate.may_decrease_again(now, r)))
     }
 
-    /// Updates the estimate. Answers `A_r`, once there is one.
-    pub fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate> {
+    fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate> {
+        if incoming.is_none() && self.as_in_2013 {
+            return None;
+        }
         let (usage, variance) = (self.usage(), self.kalman.variance());
-        let seen = Observation { usage, incoming, variance, t: self.t, gamma: self.gamma };
-        let rate = self.rate.update(now, &seen)?;
+        let rate = self.rate.update(now, &Observation { usage, incoming, variance, t: self.t, gamma: self.gamma })?;
         self.updated = Some(now);
-        self.gamma = self.rate.region().threshold(self.threshold_ms);
+        self.gamma = self.rate.region().threshold(self.config.threshold_ms);
         signals.emit(4, self.rate.state().index());
         signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(6, rate.as_bps_f64());

@@ -1,37 +1,38 @@
-//! What a NADA sender makes of a report: accelerated ramp-up while the path has room, else gradual update.
+//! The rate adaptation of a NADA sender: accelerated ramp-up while the path has spare capacity, otherwise gradual
+//! update.
 
 use paceline_units::{Rate, TimeDelta};
 
-/// Numbers of the gradual update.
+/// The numbers of the gradual update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GradualConfig {
-    /// Reference congestion signal `x_ref`, ms.
+    /// The reference congestion signal `x_ref`, ms.
     pub x_ref: f64,
-    /// Scaling `kappa`.
+    /// The scaling parameter `kappa`.
     pub kappa: f64,
-    /// `eta`, weight of the signal's change.
+    /// `eta`, the weight of the signal's change.
     pub eta: f64,
-    /// Upper bound of the round-trip time for which the loop is stable, `tau`, ms.
+    /// The upper bound of the round-trip time for which the loop is stable, `tau`, ms.
     pub tau: f64,
 }
 
-/// Numbers of the ramp-up.
+/// The numbers of the ramp-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RampUpConfig {
-    /// Most that is added at once, as a share of what is received.
+    /// The largest increase, as a share of the received rate.
     pub gamma_max: f64,
-    /// Queuing delay that a ramp-up may cause, `Q`, ms.
+    /// The queuing delay that a ramp-up may cause, `Q`, ms.
     pub q_bound: f64,
 }
 
-/// The gradual update (med16, eq. 3 to 5; RFC 8698, eq. 5 to 7): `x` and `x_before` in ms, `delta` the time that the step
-/// stands for. With `K_1 = kappa delta / tau^2` and `K_2 = kappa eta / tau`
+/// Returns the rate after a gradual update (med16, eq. 3 to 5; RFC 8698, eq. 5 to 7). `x` and `x_before` are in ms;
+/// `delta` is the time that the step stands for. With `K_1 = kappa delta / tau^2` and `K_2 = kappa eta / tau`
 ///
 /// ```text
 /// x_o = x - x_ref R_max / R,   x_d = x - x_before,   R <- R (1 - K_1 x_o - K_2 x_d)
 /// ```
 ///
-/// Its bounds are the caller's.
+/// The caller bounds the result.
 pub fn gradual(rate: Rate, x: f64, x_before: f64, delta: TimeDelta, max: Rate, c: &GradualConfig) -> Rate {
     let r = rate.as_bps_f64().max(1.0);
     let (k_1, k_2) = (c.kappa * delta.as_millis_f64() / (c.tau * c.tau), c.kappa * c.eta / c.tau);
@@ -39,15 +40,16 @@ pub fn gradual(rate: Rate, x: f64, x_before: f64, delta: TimeDelta, max: Rate, c
     Rate::from_bps_f64((r * (1.0 - k_1 * x_o - k_2 * x_d)).max(0.0))
 }
 
-/// Accelerated ramp-up (med16, eq. 2 with the received rate): `(1 + gamma) received`, `gamma = min(gamma_max, Q / span)`,
-/// `span` the time until the step shows: round trip and feedback interval.
-pub fn ramp_up(received: Rate, span: TimeDelta, c: &RampUpConfig) -> Rate {
-    received.scale(1.0 + ramp_gain(span, c))
+/// Returns the rate after an accelerated ramp-up (med16, eq. 2 with the received rate): `(1 + gamma) received` with
+/// `gamma = min(gamma_max, Q / response)`. `response` is the time until the step is visible: round-trip time and
+/// feedback interval.
+pub fn ramp_up(received: Rate, response: TimeDelta, c: &RampUpConfig) -> Rate {
+    received.scale(1.0 + ramp_gain(response, c))
 }
 
-/// `gamma` (med16, eq. 2; RFC 8698, eq. 3).
-pub fn ramp_gain(span: TimeDelta, c: &RampUpConfig) -> f64 {
-    (c.q_bound / span.as_millis_f64().max(1.0)).min(c.gamma_max)
+/// Returns `gamma` (med16, eq. 2; RFC 8698, eq. 3).
+pub fn ramp_gain(response: TimeDelta, c: &RampUpConfig) -> f64 {
+    (c.q_bound / response.as_millis_f64().max(1.0)).min(c.gamma_max)
 }
 
 #[cfg(test)]
@@ -58,16 +60,16 @@ mod tests {
     const DELTA: TimeDelta = TimeDelta::from_millis(100);
 
     #[test]
-    fn a_gradual_update_ends_at_zero_and_rests_at_the_equilibrium() {
+    fn gradual_update_is_stable_at_the_equilibrium_and_never_negative() {
         let med16 =
             |kbps, x, before| gradual(Rate::from_kbps(kbps), x, before, DELTA, Rate::from_kbps(2500), &MED16).as_bps();
-        assert_eq!(med16(1000, 3000.0, 0.0), 0, "never below zero");
+        assert_eq!(med16(1000, 3000.0, 0.0), 0, "never negative");
         // Equilibrium, eq. 9: R = x_ref R_max / x.
         assert_eq!(med16(1000, 50.0, 50.0), 1_000_000);
     }
 
     #[test]
-    fn a_ramp_up_takes_its_share_of_the_queue_that_it_may_cause() {
+    fn ramp_up_is_bounded_by_the_queue_that_it_may_cause() {
         let c = RampUpConfig { gamma_max: 0.2, q_bound: 50.0 };
         let after = |rtt| ramp_up(Rate::from_kbps(1000), TimeDelta::from_millis(rtt) + DELTA, &c).as_bps();
         assert_eq!([after(0), after(150), after(400)], [1_200_000, 1_200_000, 1_100_000]);

@@ -1,14 +1,16 @@
-//! NADA, generation by generation: each an assembly of what stands here and of [`blocks`](crate::blocks).
+//! NADA, one file for each generation. Both consist of the parts in this folder and of [`blocks`](crate::blocks):
+//! `receiver` (an observer of arrivals and a report timer) and `sender` (rate update and rate shaping).
 
 mod adaptation;
-mod config;
 mod loss_intervals;
 mod min_filter;
 pub mod nada2015;
 mod observer;
-mod report_clock;
+mod receiver;
+mod report_timer;
 pub mod rfc8698;
-mod sequences;
+mod sender;
+mod sequence_tracker;
 mod shaping;
 mod share_window;
 mod signal;
@@ -16,12 +18,12 @@ mod smoothing;
 mod warping;
 
 pub use adaptation::{GradualConfig, RampUpConfig, gradual, ramp_gain, ramp_up};
-pub use config::NadaConfig;
 pub use loss_intervals::{LossIntervals, average_loss_interval};
 pub use min_filter::MinFilter;
-pub use observer::{Observer, ObserverConfig, Seen, Smoothing};
-pub use report_clock::ReportClock;
-pub use sequences::{Place, Sequences};
+pub use observer::{Observer, ObserverConfig, RatioSmoothing, ReceivedPacket};
+pub use report_timer::ReportTimer;
+pub use rfc8698::NadaConfig;
+pub use sequence_tracker::{SequencePosition, SequenceTracker};
 pub use shaping::{Shaping, ShapingConfig};
 pub use share_window::ShareWindow;
 pub use signal::{PenaltyConfig, linear_signal, quadratic_signal, smoothed_ratio};

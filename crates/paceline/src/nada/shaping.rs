@@ -1,29 +1,30 @@
-//! The rate-shaping buffer between encoder and network: what waits in it makes the encoder slower and the pacer faster.
+//! The rate-shaping buffer between encoder and network: packets in it lower the encoder's rate and raise the pacing
+//! rate.
 //!
 //! ```text
 //! R_i = R_n - beta_v b_l,   R_send = R_n + beta_s b_l,   b_l = 8 bytes fps                (med16, section II-A)
 //! ```
 //!
-//! med16 gives `b_l` no unit; the drafts and RFC 8698 (eq. 11, 12) take what would send the buffer within a frame, in bit/s.
-//! RFC 8698 bounds each difference by a twentieth of the rate: an encoder that is more than a tenth over its target fills the
-//! buffer for as long as it is.
+//! med16 gives `b_l` no unit; in the drafts and RFC 8698 (eq. 11, 12) it is the rate that would send the buffer within
+//! one frame interval. RFC 8698 bounds each difference to 5 % of the rate: an encoder that exceeds its target by more
+//! than 10 % fills the buffer.
 
 use paceline_units::{DataSize, Rate, StreamId};
 
-/// Numbers of the buffer.
+/// The numbers of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShapingConfig {
-    /// Share of the buffer that encoders leave free in the next frame's time, `BETA_V`.
+    /// The share of the buffer that lowers the encoder's rate, `BETA_V`.
     pub beta_v: f64,
-    /// Share of the buffer that the pacer sends on top in the next frame's time, `BETA_S`.
+    /// The share of the buffer that raises the pacing rate, `BETA_S`.
     pub beta_s: f64,
-    /// Frames per second by which the buffer becomes a rate.
+    /// The frame rate that converts the buffer to a rate, 1/s.
     pub fps: f64,
-    /// Most that is taken and added, as a share of the rate (RFC 8698: 0.05).
+    /// The largest difference, as a share of the rate (RFC 8698: 0.05).
     pub most: f64,
 }
 
-/// What waits, stream by stream.
+/// The queue of each stream.
 #[derive(Clone, Debug)]
 pub struct Shaping {
     config: ShapingConfig,
@@ -31,12 +32,12 @@ pub struct Shaping {
 }
 
 impl Shaping {
-    /// Nothing waits.
+    /// Creates an empty buffer.
     pub fn new(config: ShapingConfig) -> Self {
         Self { config, queued: Vec::new() }
     }
 
-    /// So much of this stream waits.
+    /// Sets the queue size of a stream.
     pub fn handle_queued(&mut self, stream: StreamId, queued: DataSize) {
         match self.queued.iter_mut().find(|(id, _)| *id == stream) {
             Some((_, of)) => *of = queued,
@@ -44,13 +45,13 @@ impl Shaping {
         }
     }
 
-    /// What waits in all.
+    /// Returns the size of all queues.
     pub fn queued(&self) -> DataSize {
         self.queued.iter().map(|(_, queued)| *queued).sum()
     }
 
-    /// The rate for encoders, `R_i` or `r_vin`, and for the pacer, `R_send` or `r_send` (RFC 8698, eq. 11 to 14). Bounds of the
-    /// flow are the caller's.
+    /// Returns the rate for the encoders, `R_i` or `r_vin`, and the one for the pacer, `R_send` or `r_send` (RFC 8698,
+    /// eq. 11 to 14). The caller applies the bounds of the flow.
     pub fn rates(&self, rate: Rate) -> (Rate, Rate) {
         let ShapingConfig { beta_v, beta_s, .. } = self.config;
         (rate.saturating_sub(self.difference(beta_v, rate)), rate + self.difference(beta_s, rate))
@@ -69,7 +70,7 @@ mod tests {
 
     /// 2000 bytes at 30 frames a second are 48 kbit/s.
     #[test]
-    fn a_tenth_of_the_buffer_a_frame() {
+    fn rates_differ_by_a_tenth_of_the_buffer_per_frame() {
         let rates_of = |beta_v, most, bytes: &[u64]| {
             let mut shaping = Shaping::new(ShapingConfig { beta_v, beta_s: 0.1, fps: 30.0, most });
             for (i, bytes) in bytes.iter().enumerate() {
@@ -79,8 +80,8 @@ mod tests {
             (encoder.as_bps(), pacer.as_bps())
         };
         let rates = |most, bytes: &[u64]| rates_of(0.1, most, bytes);
-        assert_eq!(rates_of(0.0, 1.0, &[2000]), (1_000_000, 1_048_000), "each has a share of its own");
-        assert_eq!(rates(1.0, &[7000, 1500, 500]), (952_000, 1_048_000), "the last word of each of two streams");
+        assert_eq!(rates_of(0.0, 1.0, &[2000]), (1_000_000, 1_048_000), "encoder and pacer have shares of their own");
+        assert_eq!(rates(1.0, &[7000, 1500, 500]), (952_000, 1_048_000), "the last size of each of two streams");
         assert_eq!(rates(1.0, &[0]), (1_000_000, 1_000_000));
         assert_eq!(rates(0.05, &[20_000]), (950_000, 1_050_000));
         assert_eq!(rates(1.0, &[u64::MAX]), (0, 2_000_000));

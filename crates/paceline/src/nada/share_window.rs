@@ -1,14 +1,14 @@
-//! Shares of the recent past: of the packets that were sent, those that are missing, and those that are marked.
+//! Shares over a sliding window: of missing and of marked packets in the packets that were sent.
 
 use paceline_units::{RemoteTime, TimeDelta};
 
 const BUCKETS: usize = 50;
 
-/// A sliding window of a whole and so many parts of it, in buckets of a fiftieth of its length.
+/// A sliding window of a whole and its parts, in buckets of a fiftieth of its length.
 #[derive(Clone, Debug)]
 pub struct ShareWindow<const PARTS: usize = 1> {
     bucket: TimeDelta,
-    /// Parts and whole, by bucket; what is taken back of a part counts below zero.
+    /// Parts and whole of each bucket. A part is negative if packets were counted before and are taken back.
     buckets: [([i64; PARTS], u64); BUCKETS],
     total: ([i64; PARTS], u64),
     newest: Option<RemoteTime>,
@@ -16,14 +16,14 @@ pub struct ShareWindow<const PARTS: usize = 1> {
 }
 
 impl<const PARTS: usize> ShareWindow<PARTS> {
-    /// An empty window of this length.
+    /// Creates an empty window of this length.
     pub fn new(window: TimeDelta) -> Self {
         let bucket = TimeDelta::from_nanos((window.as_nanos() / BUCKETS as i64).max(1));
         let none = ([0; PARTS], 0);
         Self { bucket, buckets: [none; BUCKETS], total: none, newest: None, index: 0 }
     }
 
-    /// So many more, and so many of them count. Times never go back.
+    /// Adds to the parts and to the whole. Times never decrease.
     pub fn add(&mut self, now: RemoteTime, parts: [i64; PARTS], whole: u64) {
         self.advance(now);
         let bucket = &mut self.buckets[self.index];
@@ -35,7 +35,7 @@ impl<const PARTS: usize> ShareWindow<PARTS> {
         self.total.1 += whole;
     }
 
-    /// The parts over the whole of the window that ends at `now`, from 0 to 1.
+    /// Returns the parts over the whole in the window that ends at `now`, each from 0 to 1.
     pub fn shares(&mut self, now: RemoteTime) -> [f64; PARTS] {
         self.advance(now);
         let (parts, whole) = self.total;
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_part_over_the_whole() {
+    fn shares_are_parts_over_the_whole() {
         let mut window = ShareWindow::new(TimeDelta::from_millis(500));
         assert_eq!(window.shares(at(0)), [0.0; 2]);
         for n in 0..50 {
@@ -75,13 +75,13 @@ mod tests {
         }
         assert_eq!(window.shares(at(495)), [5.0 / 50.0, 2.0 / 50.0]);
         window.add(at(496), [-1, 0], 0);
-        assert_eq!(window.shares(at(497)), [4.0 / 50.0, 2.0 / 50.0], "one was only late");
+        assert_eq!(window.shares(at(497)), [4.0 / 50.0, 2.0 / 50.0], "one was late and not lost");
         window.add(at(498), [-9, 0], 0);
         assert_eq!(window.shares(at(499)), [0.0, 2.0 / 50.0]);
     }
 
     #[test]
-    fn it_leaves_with_its_time() {
+    fn old_buckets_leave_the_window() {
         let mut window = ShareWindow::new(TimeDelta::from_millis(500));
         window.add(at(0), [0], 2);
         window.add(at(10), [2], 4);
@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(window.shares(at(505)), [2.0 / 4.0], "the first two have left");
         assert_eq!(window.shares(at(515)), [0.0]);
         window.add(at(600), [1], 1);
-        assert_eq!(window.shares(at(86_400_000)), [0.0], "a day of silence");
+        assert_eq!(window.shares(at(86_400_000)), [0.0], "after a day without packets");
     }
 }

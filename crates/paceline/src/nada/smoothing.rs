@@ -4,13 +4,13 @@
 //! d'(i) = (1 - alpha) median(d(i-4) .. d(i)) + alpha d'(i-1)                              (med16, section II-A)
 //! ```
 
-/// Samples under the median (med16: window size 5).
+/// The window of the median (med16: 5 samples).
 const TAPS: usize = 5;
 
-/// The filter; values in ms.
+/// The filter, in ms.
 #[derive(Clone, Debug)]
 pub struct MedianEwma {
-    /// Weight of the past.
+    /// The weight of the past.
     alpha: f64,
     samples: [f64; TAPS],
     count: usize,
@@ -19,12 +19,12 @@ pub struct MedianEwma {
 }
 
 impl MedianEwma {
-    /// A filter that has seen nothing. Its first value is its first median.
+    /// Creates a filter. Its first value is its first median.
     pub fn new(alpha: f64) -> Self {
         Self { alpha, samples: [0.0; TAPS], count: 0, oldest: 0, smoothed: None }
     }
 
-    /// Takes a sample and answers the smoothed value.
+    /// Handles a sample. Returns the smoothed value.
     pub fn update(&mut self, sample: f64) -> f64 {
         self.samples[self.oldest] = sample;
         self.oldest = (self.oldest + 1) % TAPS;
@@ -35,7 +35,7 @@ impl MedianEwma {
     }
 }
 
-/// Of the first `count`; of an even number the lower of the two in the middle.
+/// Returns the median of the first `count` samples; for an even number, the lower of the two in the middle.
 fn median(mut samples: [f64; TAPS], count: usize) -> f64 {
     let samples = &mut samples[..count];
     samples.sort_unstable_by(f64::total_cmp);
@@ -46,15 +46,15 @@ fn median(mut samples: [f64; TAPS], count: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// By hand: medians 10, 10, 20, 10, 20, 20, 20 while 90 is an outlier; then 0.9 of the past.
+    /// By hand: medians 10, 10, 20, 10, 20, 20, 20 while 90 is an outlier; then a weight of 0.9 for the past.
     #[test]
-    fn outliers_are_left_out_and_the_rest_is_smoothed() {
+    fn outliers_are_removed_and_the_rest_is_smoothed() {
         let mut filter = MedianEwma::new(0.0);
         let samples = [10.0, 20.0, 90.0, 10.0, 20.0, 30.0, 0.0];
         assert_eq!(samples.map(|s| filter.update(s)), [10.0, 10.0, 20.0, 10.0, 20.0, 20.0, 20.0]);
         let mut filter = MedianEwma::new(0.9);
         let smoothed = [10.0, 10.0, 10.0, 20.0, 20.0, 20.0, 20.0].map(|s| filter.update(s));
         assert!((smoothed[5] - 11.0).abs() < 1e-12 && (smoothed[6] - 11.9).abs() < 1e-12, "{smoothed:?}");
-        assert_eq!(smoothed[4], 10.0, "two of five are not the median");
+        assert_eq!(smoothed[4], 10.0, "two of five samples do not change the median");
     }
 }

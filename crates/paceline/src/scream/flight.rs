@@ -1,16 +1,16 @@
-//! The most bytes in flight over the last seconds: what the window was really used for (RFC 8298, section 4.1.2.2,
-//! `max_bytes_in_flight`).
+//! The maximum of the bytes in flight over the last seconds, which shows how much of the window was used (RFC 8298,
+//! section 4.1.2.2, `max_bytes_in_flight`).
 
 use paceline_units::{DataSize, Time, TimeDelta};
 
-/// Seconds that are looked back (section 4.1.2.2). Each second's maximum is kept, so it is five to six.
+/// The length of the window in seconds (section 4.1.2.2). One maximum is kept per second, so it is five to six.
 const SPANS: usize = 5;
 const SPAN: TimeDelta = TimeDelta::from_secs(1);
 
 /// A sliding maximum.
 #[derive(Clone, Debug)]
 pub struct MaxInFlight {
-    /// Maxima of the seconds before, in a ring, and of all of them.
+    /// The maxima of the previous seconds, in a ring buffer, and the maximum of them.
     before: [DataSize; SPANS],
     oldest: usize,
     past: DataSize,
@@ -19,12 +19,12 @@ pub struct MaxInFlight {
 }
 
 impl MaxInFlight {
-    /// Nothing in flight.
+    /// Creates a maximum of zero.
     pub fn new() -> Self {
         Self { before: [DataSize::ZERO; SPANS], oldest: 0, past: DataSize::ZERO, current: DataSize::ZERO, roll: None }
     }
 
-    /// So much is in flight.
+    /// Handles a new value.
     #[inline]
     pub fn update(&mut self, now: Time, in_flight: DataSize) {
         let mut roll = *self.roll.get_or_insert(now + SPAN);
@@ -43,7 +43,7 @@ impl MaxInFlight {
         self.current = self.current.max(in_flight);
     }
 
-    /// The most.
+    /// Returns the maximum.
     pub fn get(&self) -> DataSize {
         self.past.max(self.current)
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_maximum_lasts_five_to_six_seconds() {
+    fn maximum_lasts_five_to_six_seconds() {
         let mut most = MaxInFlight::new();
         let size = DataSize::from_bytes;
         most.update(Time::ZERO, size(100));
@@ -72,6 +72,6 @@ mod tests {
         most.update(Time::from_millis(6900), size(50));
         assert_eq!(most.get(), size(50));
         most.update(Time::from_secs(100), size(20));
-        assert_eq!(most.get(), size(20), "after a pause only what is");
+        assert_eq!(most.get(), size(20), "after a pause only the current value");
     }
 }

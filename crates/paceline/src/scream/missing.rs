@@ -1,29 +1,29 @@
-//! Which packets are lost (RFC 8298, section 4.1.2.4): those that are missing for longer than packets are known to be
-//! late.
+//! Loss detection (RFC 8298, section 4.1.2.4): a packet is lost if it is missing for longer than the reordering window.
 //!
-//! A packet below the highest acknowledged one that the report lacks is marked. If a later report has it after all, the
-//! time between is the reordering window; a packet that is marked for as long as the window is lost.
+//! A packet below the highest acknowledged one that a report does not acknowledge is marked. If a later report
+//! acknowledges it, the time in between becomes the reordering window. A packet that is marked for the length of the
+//! window is lost.
 
 use paceline_units::{Time, TimeDelta};
 
-/// Numbers of the reordering window.
+/// The numbers of the reordering window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReorderingConfig {
-    /// The window before anything was late, and the least ever.
+    /// The initial and the shortest window.
     pub first: TimeDelta,
-    /// The most that a late packet makes of it, in smoothed round-trip times. Zero: it stays as it is.
+    /// The longest window after a late packet, in smoothed round-trip times. Zero: the window is constant.
     pub most_rtts: f64,
 }
 
-/// How many missing packets are remembered; of more, the oldest are lost at once.
-const REMEMBERED: usize = 32;
+/// The number of missing packets that are kept; if there are more, the oldest ones are lost immediately.
+const CAPACITY: usize = 32;
 
-/// A packet that a report lacked.
+/// A packet that a report did not acknowledge.
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     sequence: u64,
     marked: Time,
-    /// Not lost yet, and not come.
+    /// Neither lost nor arrived yet.
     open: bool,
 }
 
@@ -32,45 +32,45 @@ struct Missing {
 pub struct MissingPackets {
     config: ReorderingConfig,
     window: TimeDelta,
-    packets: [Missing; REMEMBERED],
+    packets: [Missing; CAPACITY],
     next: usize,
     open: usize,
-    /// An open one had to be forgotten.
-    forgotten: bool,
+    /// An open packet was overwritten.
+    overflowed: bool,
 }
 
 impl MissingPackets {
-    /// None missing.
+    /// Creates an empty list.
     pub fn new(config: ReorderingConfig) -> Self {
         let none = Missing { sequence: u64::MAX, marked: Time::ZERO, open: false };
         let window = config.first;
-        Self { config, window, packets: [none; REMEMBERED], next: 0, open: 0, forgotten: false }
+        Self { config, window, packets: [none; CAPACITY], next: 0, open: 0, overflowed: false }
     }
 
-    /// A report lacks this packet.
+    /// Handles a packet that a report does not acknowledge.
     pub fn handle_missing(&mut self, now: Time, sequence: u64) {
-        let place = &mut self.packets[self.next];
-        self.forgotten |= place.open;
-        self.open += usize::from(!place.open);
-        *place = Missing { sequence, marked: now, open: true };
-        self.next = (self.next + 1) % REMEMBERED;
+        let slot = &mut self.packets[self.next];
+        self.overflowed |= slot.open;
+        self.open += usize::from(!slot.open);
+        *slot = Missing { sequence, marked: now, open: true };
+        self.next = (self.next + 1) % CAPACITY;
     }
 
-    /// A packet below the highest came after all.
+    /// Handles a packet below the highest one that arrived after all.
     pub fn handle_late(&mut self, now: Time, sequence: u64, s_rtt: TimeDelta) {
-        let Some(place) = self.packets.iter_mut().find(|p| p.sequence == sequence) else { return };
-        self.open -= usize::from(core::mem::take(&mut place.open));
-        place.sequence = u64::MAX;
+        let Some(slot) = self.packets.iter_mut().find(|p| p.sequence == sequence) else { return };
+        self.open -= usize::from(core::mem::take(&mut slot.open));
+        slot.sequence = u64::MAX;
         let most = s_rtt.scale(self.config.most_rtts).max(self.config.first);
-        self.window = (now - place.marked).min(most).max(self.config.first);
+        self.window = (now - slot.marked).min(most).max(self.config.first);
     }
 
-    /// Whether packets have become lost since the last call.
+    /// Returns whether packets have become lost since the last call.
     pub fn take_lost(&mut self, now: Time) -> bool {
-        let mut lost = core::mem::take(&mut self.forgotten);
+        let mut lost = core::mem::take(&mut self.overflowed);
         if self.open > 0 {
-            for place in self.packets.iter_mut().filter(|p| p.open && now - p.marked >= self.window) {
-                place.open = false;
+            for slot in self.packets.iter_mut().filter(|p| p.open && now - p.marked >= self.window) {
+                slot.open = false;
                 self.open -= 1;
                 lost = true;
             }
@@ -78,7 +78,7 @@ impl MissingPackets {
         lost
     }
 
-    /// The reordering window.
+    /// Returns the reordering window.
     pub fn window(&self) -> TimeDelta {
         self.window
     }
@@ -89,17 +89,17 @@ mod tests {
     use super::*;
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
-    const LEARNS: ReorderingConfig = ReorderingConfig { first: TimeDelta::ZERO, most_rtts: 1.0 };
+    const ADAPTIVE: ReorderingConfig = ReorderingConfig { first: TimeDelta::ZERO, most_rtts: 1.0 };
 
     fn at(ms: i64) -> Time {
         Time::from_millis(ms)
     }
 
-    /// At first missing is lost. After one came 30 ms late, missing is lost after 30 ms, and who comes before is not; the
-    /// latest to come late counts.
+    /// Initially a missing packet is lost immediately. After a packet was 30 ms late, missing packets are lost after 30
+    /// ms. The most recent late packet counts.
     #[test]
-    fn lateness_is_learned() {
-        let mut missing = MissingPackets::new(LEARNS);
+    fn reordering_window_follows_late_packets() {
+        let mut missing = MissingPackets::new(ADAPTIVE);
         missing.handle_missing(at(0), 7);
         assert!(missing.take_lost(at(0)) && !missing.take_lost(at(0)));
         missing.handle_late(at(30), 7, RTT);
@@ -110,13 +110,13 @@ mod tests {
         missing.handle_late(at(129), 12, RTT);
         assert_eq!(missing.window(), TimeDelta::from_millis(19));
         assert!(missing.take_lost(at(129)) && !missing.take_lost(at(500)));
-        // Most of all a round-trip time.
+        // At most a round-trip time.
         missing.handle_late(at(900), 9, RTT);
         assert_eq!(missing.window(), RTT);
     }
 
     #[test]
-    fn a_window_that_does_not_learn_stays() {
+    fn window_is_constant_without_a_maximum() {
         let first = TimeDelta::from_millis(20);
         let mut missing = MissingPackets::new(ReorderingConfig { first, most_rtts: 0.0 });
         missing.handle_missing(at(0), 7);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_can_be_remembered_are_lost() {
+    fn packets_beyond_the_capacity_are_lost() {
         let mut missing = MissingPackets::new(ReorderingConfig { first: RTT, most_rtts: 1.0 });
         (0..32).for_each(|n| missing.handle_missing(at(0), n));
         assert!(!missing.take_lost(at(1)));

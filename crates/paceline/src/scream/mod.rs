@@ -1,4 +1,4 @@
-//! SCReAM, Self-Clocked Rate Adaptation for Multimedia: one idea a file, assembled in [`v1`].
+//! SCReAM, Self-Clocked Rate Adaptation for Multimedia: one part in each file, assembled in [`v1`].
 
 mod config;
 mod flight;
@@ -13,10 +13,10 @@ mod window;
 
 pub use config::ScreamConfig;
 pub use flight::MaxInFlight;
-pub use media_rate::{MediaRate, MediaRateConfig, Observed, RATE_ADJUST_INTERVAL, Step, scale};
+pub use media_rate::{MediaRate, MediaRateConfig, MediaRateInput, RATE_ADJUST_INTERVAL, RateStep, scale};
 pub use missing::{MissingPackets, ReorderingConfig};
 pub use rates::{Rates, Throughput};
 pub use rtp_queue::RtpQueue;
 pub use target::{DelayTarget, TargetConfig};
 pub use trend::{Trend, TrendConfig, prediction, qdelay_trend};
-pub use window::{Acknowledged, Congestion, CongestionWindow, Growth, WindowConfig};
+pub use window::{AckSummary, Congestion, CongestionWindow, WindowConfig, WindowGrowth};

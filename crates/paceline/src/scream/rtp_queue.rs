@@ -1,16 +1,17 @@
-//! The RTP queue: what was made and has not been sent (RFC 8298, section 4.1, `rtp_queue_size`), of all streams.
+//! The RTP queue: the encoded bytes of all streams that are not sent yet (RFC 8298, section 4.1, `rtp_queue_size`).
 //!
-//! The flow's pacer is the queue. It tells what waits for a stream before each of its frames, and what leaves; so what is
-//! counted as waiting are packets of frames before the newest. The newest always waits a little, for it is paced.
+//! The queue is that of the flow's pacer. The flow reports the queue size of a stream before each of its frames, and
+//! every packet that leaves. Only packets of frames before the newest one are counted: the newest frame is always
+//! queued for a while, because it is paced.
 
 use crate::{PacketKind, SentPacket, StreamState};
 use paceline_units::{DataSize, StreamId};
 
-/// One stream's part.
+/// The queue of one stream.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct StreamQueue {
     stream: StreamId,
-    /// What waited before its newest frame, and what left since.
+    /// The queue size before its newest frame, and the bytes sent since.
     queued: DataSize,
     sent: DataSize,
 }
@@ -18,53 +19,54 @@ struct Part {
 /// The queue of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct RtpQueue {
-    /// A few; grows when a stream shows for the first time.
-    parts: Vec<Part>,
+    /// Grows when a stream appears for the first time.
+    streams: Vec<StreamQueue>,
 }
 
 impl RtpQueue {
-    /// A packet left.
+    /// Handles a packet that was sent.
     #[inline]
     pub fn handle_sent(&mut self, packet: &SentPacket) {
         if matches!(packet.kind, PacketKind::Media | PacketKind::Fec)
-            && let Some(part) = self.parts.iter_mut().find(|p| p.stream == packet.stream)
+            && let Some(queue) = self.streams.iter_mut().find(|p| p.stream == packet.stream)
         {
-            part.sent += packet.size;
+            queue.sent += packet.size;
         }
     }
 
-    /// A stream is about to queue a frame. Answers what its frame before came to.
+    /// Handles the state of a stream before its next frame. Returns the size of its previous frame.
     pub fn handle_stream(&mut self, state: &StreamState) -> DataSize {
-        let fresh = Part { stream: state.stream, queued: state.queued, sent: DataSize::ZERO };
-        match self.parts.iter_mut().find(|p| p.stream == state.stream) {
-            Some(part) => {
-                let before = core::mem::replace(part, fresh);
+        let fresh = StreamQueue { stream: state.stream, queued: state.queued, sent: DataSize::ZERO };
+        match self.streams.iter_mut().find(|p| p.stream == state.stream) {
+            Some(queue) => {
+                let before = core::mem::replace(queue, fresh);
                 (state.queued + before.sent).saturating_sub(before.queued)
             }
             None => {
-                self.parts.push(fresh);
+                self.streams.push(fresh);
                 DataSize::ZERO
             }
         }
     }
 
-    /// `rtp_queue_size`.
+    /// Returns `rtp_queue_size`.
     pub fn size(&self) -> DataSize {
-        self.parts.iter().map(|p| p.queued.saturating_sub(p.sent)).sum()
+        self.streams.iter().map(|p| p.queued.saturating_sub(p.sent)).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
 
-    /// Frames of 5000 and 3000 bytes, of which 4000 leave between: 1000 of the first wait, then 4000 of both.
+    /// A frame of 5000 bytes, of which 4000 leave before the next one: 1000 bytes are queued.
     #[test]
-    fn frames_and_what_waits_are_found_from_both_ends() {
+    fn frame_sizes_and_queue_size_follow_from_reports_and_sent_packets() {
         let mut queue = RtpQueue::default();
         let size = DataSize::from_bytes;
         let state = |stream, bytes| StreamState::new(StreamId(stream), size(bytes));
-        let packet = |kind| SentPacket { sequence: 0, size: size(1000), stream: StreamId(0), kind };
+        let packet = |kind| testing::sent(0, kind, 1000);
         assert_eq!(queue.handle_stream(&state(0, 0)), size(0));
         (0..4).for_each(|_| queue.handle_sent(&packet(PacketKind::Media)));
         queue.handle_sent(&packet(PacketKind::Retransmission));
@@ -73,7 +75,7 @@ mod tests {
         queue.handle_stream(&state(1, 700));
         assert_eq!(queue.size(), size(1700));
         (0..2).for_each(|_| queue.handle_sent(&packet(PacketKind::Fec)));
-        assert_eq!(queue.size(), size(700), "the frame's own packets are not older ones");
+        assert_eq!(queue.size(), size(700), "packets of the newest frame do not count");
         assert_eq!(queue.handle_stream(&state(0, 2000)), size(3000));
         assert_eq!(queue.size(), size(2700));
     }

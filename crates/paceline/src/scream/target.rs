@@ -1,7 +1,7 @@
-//! The target of the queuing delay, raised among flows that fill queues (RFC 8298, section 4.1.2.3).
+//! The target of the queuing delay, which rises beside flows that fill queues (RFC 8298, section 4.1.2.3).
 //!
 //! ```text
-//! norm = qdelay / QDELAY_TARGET_LO              one a feedback; var of the last 200, avg of the last 50
+//! norm = qdelay / QDELAY_TARGET_LO              one per feedback; var of the last 200, avg of the last 50
 //! new  = (avg + sqrt(var)) QDELAY_TARGET_LO
 //!
 //! loss_event_rate > 0.002:          qdelay_target = 1.5 new
@@ -14,24 +14,24 @@
 use libm::sqrt;
 use paceline_units::TimeDelta;
 
-/// Numbers of the target.
+/// The numbers of the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TargetConfig {
     /// `QDELAY_TARGET_LO`.
     pub lo: TimeDelta,
     /// `QDELAY_TARGET_HI`.
     pub hi: TimeDelta,
-    /// Whether the target moves at all: where no flow can compete it may stay.
+    /// Whether the target adapts. It may be constant where no other flow competes.
     pub compensate: bool,
 }
 
-/// Samples of the variance. The RFC declares a history of 100 and asks for 200 of it.
+/// The samples of the variance. The RFC declares a history of 100 and uses 200 of it.
 const LONG: usize = 200;
-/// Samples of the average.
+/// The samples of the average.
 const SHORT: usize = 50;
-/// Above this fraction of round-trip times with losses there are flows that fill queues.
+/// Above this fraction of round-trip times with losses, other flows fill the queue.
 const LOSS_EVENT_RATE: f64 = 0.002;
-/// Above this variance it is not safe to follow the delay.
+/// Above this variance the target does not follow the delay.
 const VARIANCE: f64 = 0.2;
 
 /// `qdelay_target`.
@@ -39,27 +39,27 @@ const VARIANCE: f64 = 0.2;
 pub struct DelayTarget {
     config: TargetConfig,
     target: TimeDelta,
-    /// The last normalised delays, in a ring; as singles, for there are many and nothing hangs on their last digits.
+    /// The last normalised delays, in a ring buffer, in single precision to save memory.
     history: [f32; LONG],
     next: usize,
-    /// Sums over the history, and over the newest of it.
+    /// The sums over the history, and over its newest part.
     sum: f64,
     squares: f64,
     recent: f64,
 }
 
 impl DelayTarget {
-    /// At its lowest.
+    /// Creates a target at its lowest value.
     pub fn new(config: TargetConfig) -> Self {
         Self { config, target: config.lo, history: [0.0; LONG], next: 0, sum: 0.0, squares: 0.0, recent: 0.0 }
     }
 
-    /// `qdelay_target`.
+    /// Returns `qdelay_target`.
     pub fn get(&self) -> TimeDelta {
         self.target
     }
 
-    /// `adjust_qdelay_target`.
+    /// Adapts the target (`adjust_qdelay_target`).
     pub fn adjust(&mut self, qdelay: TimeDelta, loss_event_rate: f64) {
         if !self.config.compensate {
             return;
@@ -82,14 +82,14 @@ impl DelayTarget {
     }
 
     fn remember(&mut self, norm: f32) {
-        let leaves = core::mem::replace(&mut self.history[self.next], norm) as f64;
-        let turns_old = self.history[(self.next + LONG - SHORT) % LONG] as f64;
+        let oldest = core::mem::replace(&mut self.history[self.next], norm) as f64;
+        let leaves_recent = self.history[(self.next + LONG - SHORT) % LONG] as f64;
         self.next = (self.next + 1) % LONG;
         let norm = norm as f64;
-        self.sum += norm - leaves;
-        self.squares += norm * norm - leaves * leaves;
-        self.recent += norm - turns_old;
-        // Once a lap the sums begin anew, so that rounding does not add up.
+        self.sum += norm - oldest;
+        self.squares += norm * norm - oldest * oldest;
+        self.recent += norm - leaves_recent;
+        // The sums are computed again once per round of the buffer, so that rounding errors do not accumulate.
         if self.next == 0 {
             self.sum = sum(&self.history);
             self.squares = self.history.iter().map(|x| *x as f64 * *x as f64).sum();
@@ -115,10 +115,10 @@ mod tests {
         target
     }
 
-    /// A queue of 250 ms that stays is another's: once the 200 samples hold nothing else the target is 250 ms; with
-    /// losses half as much again, within bounds.
+    /// A constant queuing delay of 250 ms is caused by another flow: after 200 samples the target is 250 ms, and 1.5
+    /// times that with losses, within the bounds.
     #[test]
-    fn a_queue_that_stays_raises_the_target() {
+    fn constant_queue_raises_the_target() {
         assert_eq!(after((0..200).map(|_| 250), 0.0).get(), TimeDelta::from_millis(250));
         assert_eq!(after((0..200).map(|_| 250), 0.01).get(), TimeDelta::from_millis(375));
         assert_eq!(after((0..200).map(|_| 900), 0.01).get(), CONFIG.hi);
@@ -129,9 +129,9 @@ mod tests {
         assert_eq!(target.get(), CONFIG.lo);
     }
 
-    /// Swings of 0 to 300 ms have a variance of 2.25: the target falls by a tenth a sample, from 250 to 100 in nine.
+    /// Alternating delays have a large variance: the target falls by 10 % per sample, from 250 to 100 ms in about nine.
     #[test]
-    fn a_queue_that_swings_lowers_it() {
+    fn varying_queue_lowers_the_target() {
         let mut target = after((0..200).map(|_| 250), 0.0);
         let mut steps = 0;
         while target.get() > CONFIG.lo {
@@ -142,9 +142,8 @@ mod tests {
         assert!((9..=13).contains(&steps), "{steps}");
     }
 
-    /// What the sums say after many laps is what the history holds.
     #[test]
-    fn sums_follow_the_history() {
+    fn sums_match_the_history_after_many_rounds() {
         let target = after((0..12_345).map(|n| n * 7919 % 311), 0.0);
         let newest = |back: usize| target.history[(target.next + LONG - 1 - back) % LONG] as f64;
         assert!((target.sum - sum(&target.history)).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! The trend of the queuing delay: a sign of congestion before the target is reached (RFC 8298, section 4.1.2,
+//! The trend of the queuing delay: an early sign of congestion, before the target is reached (RFC 8298, section 4.1.2,
 //! `update_variables`).
 //!
 //! ```text
@@ -11,23 +11,23 @@
 
 use paceline_units::{Time, TimeDelta};
 
-/// Numbers of the trend.
+/// The numbers of the trend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrendConfig {
-    /// `QDELAY_WEIGHT`, what a new value counts in the average.
+    /// `QDELAY_WEIGHT`, the weight of a new value in the average.
     pub weight: f64,
-    /// What is left of `trend_mem` after each sample.
+    /// The factor by which `trend_mem` decays per sample.
     pub memory: f64,
 }
 
-/// Time between two samples (RFC 8298, section 4.1.2).
+/// The time between two samples (RFC 8298, section 4.1.2).
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
-/// How many samples are kept (section 4.1.1.2: `qdelay_fraction_hist`).
+/// The number of samples that are kept (section 4.1.1.2: `qdelay_fraction_hist`).
 const KEPT: usize = 20;
-/// After a pause of more samples the clock begins anew.
+/// After a pause of more samples the sampling times start again.
 const CAUGHT_UP_MAX: usize = 1000;
-/// Values that differ by less than this share of their size do not move: what is left is rounding.
-const STILL: f64 = 1e-9;
+/// Values that differ by less than this share of their size count as constant: the difference is rounding.
+const CONSTANT: f64 = 1e-9;
 
 /// The trend of one path.
 #[derive(Clone, Debug)]
@@ -42,12 +42,12 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// Nothing known.
+    /// Creates a trend without samples.
     pub fn new(config: TrendConfig) -> Self {
         Self { config, fraction_avg: 0.0, history: [0.0; KEPT], trend: 0.0, memory: 0.0, next: None }
     }
 
-    /// Takes the samples that were due by `now`: until now the queuing delay was this fraction of its target.
+    /// Takes the samples that are due by `now`. Since the last call the queuing delay was this fraction of its target.
     pub fn advance(&mut self, now: Time, fraction: f64) {
         let mut next = self.next.unwrap_or(now);
         for _ in 0..CAUGHT_UP_MAX {
@@ -60,12 +60,12 @@ impl Trend {
         self.next = Some(if next > now { next } else { now + INTERVAL });
     }
 
-    /// `qdelay_trend`, 0 to 1.
+    /// Returns `qdelay_trend`, 0 to 1.
     pub fn trend(&self) -> f64 {
         self.trend
     }
 
-    /// `qdelay_trend_mem`: the trend with its past, 0 to 1.
+    /// Returns `qdelay_trend_mem`, the decaying maximum of the trend, 0 to 1.
     pub fn memory(&self) -> f64 {
         self.memory
     }
@@ -80,12 +80,12 @@ impl Trend {
     }
 }
 
-/// `qdelay_trend` from `a` and `qdelay_fraction_avg`.
+/// Returns `qdelay_trend` from `a` and `qdelay_fraction_avg`.
 pub fn qdelay_trend(a: f64, fraction_avg: f64) -> f64 {
     (a * fraction_avg).clamp(0.0, 1.0)
 }
 
-/// The prediction coefficient `a`. The RFC leaves open what it is of values that do not move (0/0): nothing, here.
+/// Returns the prediction coefficient `a`. The RFC does not define it for constant values (0/0); here it is zero.
 pub fn prediction(history: &[f64]) -> f64 {
     let mean = history.iter().sum::<f64>() / history.len() as f64;
     let (mut r_0, mut r_1, mut before) = (0.0, 0.0, 0.0);
@@ -95,8 +95,8 @@ pub fn prediction(history: &[f64]) -> f64 {
         r_1 += x * before;
         before = x;
     }
-    let still = STILL * mean;
-    if r_0 > still * still * history.len() as f64 { r_1 / r_0 } else { 0.0 }
+    let rounding = CONSTANT * mean;
+    if r_0 > rounding * rounding * history.len() as f64 { r_1 / r_0 } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -104,19 +104,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delay_that_does_not_move_has_no_trend() {
+    fn constant_delay_and_noise_have_no_trend() {
         for value in [0.0, 0.1, 1.0 / 3.0, 1e6] {
             assert_eq!(prediction(&[value; KEPT]), 0.0, "{value}");
         }
-        // Up and down from sample to sample is noise: R(1) is negative.
+        // Alternating samples are noise: R(1) is negative.
         let noise: Vec<f64> = (0..KEPT).map(|n| (n % 2) as f64).collect();
         assert_eq!(qdelay_trend(prediction(&noise), 1.0), 0.0);
     }
 
-    /// A queue that grows from nothing to its target within a second is noticed on its way; then the memory fades by
-    /// 0.99 a sample, 20 a second.
+    /// The queuing delay grows from zero to its target within a second. Afterwards the memory decays by 0.99 per
+    /// sample, 20 samples per second.
     #[test]
-    fn a_growing_queue_shows_before_it_is_full() {
+    fn growing_queue_is_detected_before_it_reaches_its_target() {
         let mut trend = Trend::new(TrendConfig { weight: 0.1, memory: 0.99 });
         let mut seen = None;
         for n in 0..20 {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_of_the_clock_ends() {
+    fn clock_jump_takes_a_bounded_number_of_samples() {
         let mut trend = Trend::new(TrendConfig { weight: 0.1, memory: 0.99 });
         trend.advance(Time::ZERO, 0.5);
         trend.advance(Time::from_secs(86_400), 0.5);

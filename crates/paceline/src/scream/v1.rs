@@ -1,5 +1,5 @@
-//! SCReAM of RFC 8298: a window that follows the queuing delay, and a media rate that follows what the window lets
-//! through.
+//! SCReAM of RFC 8298: a congestion window that follows the queuing delay, and a media rate that follows the throughput
+//! of the window.
 //!
 //! ```text
 //! feedback ─┬─ QueueDelay ──┬─ Trend ───────────┬──▶ CongestionWindow ──▶ window, pacing
@@ -10,25 +10,25 @@
 //! streams ──── RtpQueue ──────────────────────────────────┘
 //! ```
 //!
-//! What the RFC leaves open, and what was chosen, stands in `docs/algorithms/scream.md`.
+//! `docs/algorithms/scream.md` lists what the RFC does not specify, with the choices.
 
 use super::ScreamConfig;
 use super::flight::MaxInFlight;
-use super::media_rate::{MediaRate, Observed, RATE_ADJUST_INTERVAL};
+use super::media_rate::{MediaRate, MediaRateInput, RATE_ADJUST_INTERVAL};
 use super::missing::MissingPackets;
 use super::rates::Rates;
 use super::rtp_queue::RtpQueue;
 use super::target::DelayTarget;
 use super::trend::Trend;
-use super::window::{Acknowledged, Congestion, CongestionWindow, Growth};
+use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
 use crate::blocks::QueueDelay;
 use crate::{
-    Controller, Decision, Entry, Feedback, FeedbackKind, PacketReport, SendHalf, SentPacket, Setup, SignalSpec,
-    Signals, StreamState, Window,
+    Config, Controller, Decision, Entry, Feedback, FeedbackKind, FieldVisitor, PacketReport, SendHalf, SentPacket,
+    Setup, SignalSpec, SignalTables, Signals, StreamState, Window,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 
-/// The registry's lines.
+/// `scream` and `scream-cpp`.
 pub(crate) fn entries() -> [Entry; 2] {
     [
         Entry::new(
@@ -46,13 +46,13 @@ pub(crate) fn entries() -> [Entry; 2] {
     ]
 }
 
-pub(super) const SIGNALS: &[SignalSpec] = &[
+const SIGNALS: &[SignalSpec] = &[
     SignalSpec::series("qdelay", "ms"),
     SignalSpec::series("qdelay target", "ms"),
     SignalSpec::series("qdelay trend", ""),
     SignalSpec::series("cwnd", "B"),
     SignalSpec::series("bytes in flight", "B"),
-    SignalSpec::state("window grows", Growth::NAMES),
+    SignalSpec::state("window grows", WindowGrowth::NAMES),
     SignalSpec::series("s_rtt", "ms"),
     SignalSpec::series("rate transmit", "bit/s"),
     SignalSpec::series("rate ack", "bit/s"),
@@ -62,29 +62,34 @@ pub(super) const SIGNALS: &[SignalSpec] = &[
     SignalSpec::series("A", "bit/s"),
 ];
 
-/// RFC 8888 is feedback that tells of marks, so packets are sent ECN-capable (RFC 8298, section 4.2.1: `n_ECN`).
-pub(super) fn controller(config: &ScreamConfig, setup: &Setup) -> Controller {
-    let (interval, longest) = (config.feedback, config.feedback_longest.max(config.feedback));
-    Controller {
-        send: Some(Box::new(Sender::new(config, setup))),
-        receive: None,
-        feedback: FeedbackKind::Rfc8888 { interval, longest },
-        ecn: Ecn::Ect0,
+impl Config for ScreamConfig {
+    const SIGNALS: SignalTables = (SIGNALS, &[]);
+
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        self.visit(fields);
+    }
+
+    /// Packets are ECN-capable, because RFC 8888 feedback contains ECN marks (RFC 8298, section 4.2.1: `n_ECN`).
+    fn build(&self, setup: &Setup) -> Controller {
+        let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
+        let feedback = FeedbackKind::Rfc8888 { interval, longest };
+        Controller { feedback, ecn: Ecn::Ect0, ..Controller::from_sender(Sender::new(self, setup)) }
     }
 }
 
-/// Weight of a sample in `s_rtt` (RFC 6298, section 2): one in so many.
+/// The inverse weight of a sample in `s_rtt` (RFC 6298, section 2).
 const S_RTT_WEIGHT: i64 = 8;
-/// What a round-trip time with losses counts in `loss_event_rate`. The RFC does not say; the C++ has this.
+/// The weight of a round-trip time in `loss_event_rate`. The RFC does not specify it; this is the value of the C++
+/// code.
 const LOSS_WEIGHT: f64 = 0.01;
-/// A window that has been shut for this long, or for two round-trip times, opens by the least window. The RFC speaks of
-/// a minimum send rate without saying how it comes about; the C++ forgets what is in flight after as long. The least
-/// window each half second is about `RATE_PACE_MIN`.
-const STALL: TimeDelta = TimeDelta::from_millis(500);
-/// The target is not adjusted while no feedback has come for this long, or for two round-trip times (C++: the same half
-/// second): before the first there is nothing to grow by.
-const DEAF: TimeDelta = TimeDelta::from_millis(500);
-/// Growth of the window is never held below so many packets a report (C++).
+/// A window that is closed for this time, or for two round-trip times, opens by the minimum window. The RFC mentions a
+/// minimum send rate without specifying how it is reached; the C++ code resets the bytes in flight after the same time.
+/// The minimum window every half second is about `RATE_PACE_MIN`.
+const STALL_TIMEOUT: TimeDelta = TimeDelta::from_millis(500);
+/// The target is not adjusted if no feedback has arrived for this time, or for two round-trip times (C++: the same half
+/// second), or before the first feedback.
+const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_millis(500);
+/// The lowest bound on the acknowledged bytes that count for growth, in packets per report (C++).
 const COUNTED_MIN: u64 = 2;
 
 struct Sender {
@@ -102,27 +107,27 @@ struct Sender {
     qdelay: TimeDelta,
     /// Smoothed; `None` before the first sample.
     s_rtt: Option<TimeDelta>,
-    /// Highest acknowledged packet.
+    /// The highest acknowledged packet.
     highest: Option<u64>,
-    /// Sent after it.
+    /// The bytes sent after it.
     in_flight: DataSize,
-    /// In flight and not expected any more, until something is acknowledged.
+    /// Bytes in flight that are ignored until something is acknowledged, because the window was closed for too long.
     given_up: DataSize,
-    /// Acknowledged since the window was updated, and when that was.
+    /// The bytes acknowledged since the last update of the window, and the time of that update.
     newly_acked: DataSize,
     updated: Option<Time>,
-    /// When congestion was last answered.
+    /// When the last congestion event occurred.
     congested: Option<Time>,
-    /// `loss_event_rate`, when its current round-trip time began, and whether that had a loss.
+    /// `loss_event_rate`, the start of its current round-trip time, and whether a loss occurred in that.
     loss_event_rate: f64,
     round: Option<Time>,
     round_lost: bool,
-    /// When feedback last moved the highest packet.
-    heard: Option<Time>,
-    /// When the target is adjusted next; [`Time::MAX`] before anything was sent.
-    adjust: Time,
-    /// When a shut window opens, and when one last did.
-    open: Time,
+    /// When feedback last advanced the highest packet.
+    last_feedback: Option<Time>,
+    /// When the target is adjusted next; [`Time::MAX`] before the first packet.
+    adjust_due: Time,
+    /// When a closed window opens ([`Time::MAX`] if it is not closed), and when it last did.
+    open_due: Time,
     opened: Time,
     decision: Decision,
 }
@@ -155,9 +160,9 @@ impl Sender {
             loss_event_rate: 0.0,
             round: None,
             round_lost: false,
-            heard: None,
-            adjust: Time::MAX,
-            open: Time::MAX,
+            last_feedback: None,
+            adjust_due: Time::MAX,
+            open_due: Time::MAX,
             opened: Time::ZERO,
             decision,
         };
@@ -169,25 +174,25 @@ impl Sender {
 impl SendHalf for Sender {
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        if self.adjust == Time::MAX {
-            self.rates.begin(now);
-            self.adjust = now + RATE_ADJUST_INTERVAL;
+        if self.adjust_due == Time::MAX {
+            self.rates.start(now);
+            self.adjust_due = now + RATE_ADJUST_INTERVAL;
         }
         self.in_flight += packet.size;
         self.flight.update(now, self.in_flight);
         self.rates.handle_sent(packet.size);
         self.queue.handle_sent(packet);
-        self.watch(now);
+        self.update_open_due(now);
     }
 
     fn handle_stream(&mut self, _: Time, stream: &StreamState) {
-        let made = self.queue.handle_stream(stream);
-        self.rates.handle_made(made);
+        let encoded = self.queue.handle_stream(stream);
+        self.rates.handle_encoded(encoded);
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         self.advance_trend(now);
-        let Told { newest, marked } = self.settle(now, feedback.packets);
+        let FeedbackSummary { newest, marked } = self.handle_packets(now, feedback.packets);
         let acked = self.in_flight.saturating_sub(feedback.after_highest);
         self.in_flight = feedback.after_highest;
         self.newly_acked += acked;
@@ -201,7 +206,7 @@ impl SendHalf for Sender {
             None => {}
         }
         self.decide();
-        self.watch(now);
+        self.update_open_due(now);
         signals.emit(0, self.qdelay.as_millis_f64());
         signals.emit(1, self.target.get().as_millis_f64());
         signals.emit(2, self.trend.trend());
@@ -212,20 +217,22 @@ impl SendHalf for Sender {
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
-        if self.adjust <= now {
-            self.adjust = now + RATE_ADJUST_INTERVAL;
+        if self.adjust_due <= now {
+            self.adjust_due = now + RATE_ADJUST_INTERVAL;
             self.adjust_target(now, signals);
         }
-        if self.open <= now {
+        if self.open_due <= now {
             self.given_up = self.in_flight;
             self.opened = now;
             self.decide();
-            self.watch(now);
+            self.update_open_due(now);
         }
     }
 
-    fn poll_timeout(&self) -> Time {
-        self.adjust.min(self.open)
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        let due = self.adjust_due.min(self.open_due);
+        (due < Time::MAX).then_some(due)
     }
 
     #[inline]
@@ -234,47 +241,48 @@ impl SendHalf for Sender {
     }
 }
 
-/// What a message said besides how much it acknowledged.
-struct Told {
-    /// The highest packet, if it is higher than any before.
+/// The content of a feedback message, except for the acknowledged bytes.
+struct FeedbackSummary {
+    /// The highest packet, if it is above all earlier ones.
     newest: Option<(PacketReport, RemoteTime)>,
-    /// Packets arrived with a mark (`n_ECN` increased).
+    /// Whether packets arrived with a mark (`n_ECN` increased).
     marked: bool,
 }
 
 impl Sender {
-    /// Reads a message packet by packet.
-    fn settle(&mut self, now: Time, packets: &[PacketReport]) -> Told {
-        let mut told = Told { newest: None, marked: false };
+    /// Handles the packets of a message.
+    fn handle_packets(&mut self, now: Time, packets: &[PacketReport]) -> FeedbackSummary {
+        let mut summary = FeedbackSummary { newest: None, marked: false };
         let s_rtt = self.s_rtt();
         for packet in packets {
             let above = self.highest.is_none_or(|highest| packet.sequence > highest);
             match packet.arrival {
                 None => self.missing.handle_missing(now, packet.sequence),
                 Some(arrival) => {
-                    told.marked |= packet.ecn == Ecn::Ce;
+                    summary.marked |= packet.ecn == Ecn::Ce;
                     if above {
-                        told.newest = Some((*packet, arrival));
+                        summary.newest = Some((*packet, arrival));
                     } else {
                         self.missing.handle_late(now, packet.sequence, s_rtt);
                     }
                 }
             }
         }
-        told
+        summary
     }
 
-    /// Queuing delay and round-trip time, of the highest packet alone: its times are all that a report must carry.
+    /// Measures queuing delay and round-trip time from the highest packet alone, the only one whose times a report must
+    /// contain.
     fn measure(&mut self, now: Time, (packet, arrival): &(PacketReport, RemoteTime)) {
         self.highest = Some(packet.sequence);
-        self.heard = Some(now);
+        self.last_feedback = Some(now);
         self.given_up = DataSize::ZERO;
         self.qdelay = self.qdelays.update(now, packet.sent, *arrival);
         let rtt = now - packet.sent;
         self.s_rtt = Some(self.s_rtt.map_or(rtt, |s_rtt| s_rtt + (rtt - s_rtt) / S_RTT_WEIGHT));
     }
 
-    /// Whether there is a congestion event: losses or marks, a round-trip time or more after the last that counted.
+    /// Returns the congestion event, if there is one: losses or marks at least a round-trip time after the last event.
     fn congestion(&mut self, now: Time, marked: bool) -> Option<Congestion> {
         let lost = self.missing.take_lost(now);
         let s_rtt = self.s_rtt();
@@ -289,20 +297,20 @@ impl Sender {
         ((lost || marked) && counts).then_some(kind)
     }
 
-    /// `on congestion event`, and the media rate's part in it.
+    /// Handles a congestion event (`on congestion event`), also for the media rate.
     fn handle_congestion(&mut self, now: Time, congestion: Congestion) {
         self.congested = Some(now);
-        self.begin_update(now);
+        self.start_update(now);
         self.window.handle_congestion(now, congestion);
         self.media.handle_congestion(congestion);
         self.target.adjust(self.qdelay, self.loss_event_rate);
     }
 
-    /// `on acknowledgement`.
+    /// Handles feedback without a congestion event (`on acknowledgement`).
     fn handle_acknowledged(&mut self, now: Time) {
         if self.updated.is_none_or(|at| now - at >= self.config.window_interval) {
-            let (newly, span) = self.begin_update(now);
-            let ack = Acknowledged {
+            let (newly, span) = self.start_update(now);
+            let ack = AckSummary {
                 newly,
                 counted_max: self.counted_max(span),
                 in_flight: self.in_flight,
@@ -313,7 +321,7 @@ impl Sender {
             };
             let before = self.window.growth();
             self.window.handle_acknowledged(&ack);
-            if (before, self.window.growth()) == (Growth::Fast, Growth::Delay) {
+            if (before, self.window.growth()) == (WindowGrowth::Fast, WindowGrowth::Delay) {
                 self.media.inflect();
             }
         }
@@ -321,13 +329,13 @@ impl Sender {
         self.window.check_to_resume(now, self.trend.trend());
     }
 
-    /// The window is being updated: what was acknowledged since it last was, and how long that is ago.
-    fn begin_update(&mut self, now: Time) -> (DataSize, TimeDelta) {
+    /// Starts an update of the window. Returns the bytes acknowledged since the last update, and the time since then.
+    fn start_update(&mut self, now: Time) -> (DataSize, TimeDelta) {
         let span = now - self.updated.replace(now).unwrap_or(now);
         (core::mem::take(&mut self.newly_acked), span)
     }
 
-    /// The most that counts as acknowledged in this time.
+    /// Returns the bound of the acknowledged bytes that count for growth in this time.
     fn counted_max(&self, span: TimeDelta) -> DataSize {
         if self.config.acked_max == f64::INFINITY {
             return DataSize::from_bytes(u64::MAX);
@@ -338,10 +346,10 @@ impl Sender {
 
     fn adjust_target(&mut self, now: Time, signals: &mut Signals) {
         self.advance_trend(now);
-        self.rates.take(now);
+        self.rates.update(now);
         let queued = self.queue.size();
-        if self.heard.is_some_and(|at| now - at <= DEAF.max(self.s_rtt() * 2)) {
-            self.media.update(&Observed {
+        if self.last_feedback.is_some_and(|at| now - at <= FEEDBACK_TIMEOUT.max(self.s_rtt() * 2)) {
+            self.media.update(&MediaRateInput {
                 growth: self.window.growth(),
                 throughput: self.rates.current(self.config.throughput),
                 media: self.rates.media(),
@@ -368,7 +376,7 @@ impl Sender {
         self.s_rtt.unwrap_or_default()
     }
 
-    /// Before a round-trip time is known packets are paced as they are made.
+    /// Before the first round-trip time, packets are paced at the target rate.
     fn decide(&mut self) {
         let target = self.media.get();
         let allowed = match self.given_up {
@@ -383,11 +391,11 @@ impl Sender {
         };
     }
 
-    /// Looks when a window that is shut must open.
-    fn watch(&mut self, now: Time) {
+    /// Sets the time at which a closed window opens.
+    fn update_open_due(&mut self, now: Time) {
         let Some(Window::AfterHighest(allowed)) = self.decision.window else { return };
-        let wait = STALL.max(self.s_rtt() * 2);
-        self.open = match self.given_up {
+        let wait = STALL_TIMEOUT.max(self.s_rtt() * 2);
+        self.open_due = match self.given_up {
             _ if self.in_flight < allowed => Time::MAX,
             DataSize::ZERO => now + wait,
             _ => now.max(self.opened + wait),
@@ -398,22 +406,22 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PacketKind;
+    use crate::{PacketKind, testing};
     use paceline_units::StreamId;
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
     const PACKET: DataSize = DataSize::from_bytes(1200);
 
-    /// A sender over a path of [`RTT`] and no queue, whose encoder makes the target in a packet at a time.
+    /// A sender on a path with [`RTT`] and no queue. Its encoder produces the target rate, one packet at a time.
     struct Call {
         half: Sender,
         signals: Signals,
         now: Time,
         next_packet: Time,
         next_feedback: Time,
-        /// Sent, by when; and the first of them that is not told of.
+        /// The send times of all packets, and the first packet that was not reported yet.
         sent: Vec<Time>,
-        told: usize,
+        reported: usize,
     }
 
     impl Call {
@@ -421,33 +429,32 @@ mod tests {
             let setup = Setup { start: Rate::from_kbps(1000), min: Rate::from_kbps(100), max: Rate::from_kbps(2500) };
             Self {
                 half: Sender::new(&config, &setup),
-                signals: Signals::unheard(),
+                signals: Signals::disabled(),
                 now: Time::ZERO,
                 next_packet: Time::ZERO,
                 next_feedback: Time::ZERO + RTT,
                 sent: Vec::new(),
-                told: 0,
+                reported: 0,
             }
         }
 
-        /// Goes on until then; of each packet `fate` says whether it arrives and with which mark.
+        /// Runs until this time. `fate` returns the ECN field with which a packet arrives, or `None` if it is lost.
         fn run(&mut self, until_ms: i64, mut fate: impl FnMut(u64) -> Option<Ecn>) {
             while self.now < Time::from_millis(until_ms) {
                 self.now += TimeDelta::from_millis(1);
-                if self.half.poll_timeout() <= self.now {
+                if self.half.poll_timeout().is_some_and(|due| due <= self.now) {
                     self.half.handle_timeout(self.now, &mut self.signals);
-                    assert!(self.half.poll_timeout() > self.now);
+                    assert!(self.half.poll_timeout().is_none_or(|due| due > self.now));
                 }
                 if self.now >= self.next_feedback {
-                    self.feed_back(&mut fate);
+                    self.send_feedback(&mut fate);
                     self.next_feedback = self.now + TimeDelta::from_millis(20);
                 }
                 let Decision { target, window, .. } = self.half.decision();
-                let Some(Window::AfterHighest(window)) = window else { panic!("it has a window") };
+                let Some(Window::AfterHighest(window)) = window else { panic!("no window") };
                 if self.now >= self.next_packet && self.half.in_flight < window {
                     self.half.handle_stream(self.now, &StreamState::new(StreamId(0), DataSize::ZERO));
-                    let sequence = self.sent.len() as u64;
-                    let packet = SentPacket { sequence, size: PACKET, stream: StreamId(0), kind: PacketKind::Media };
+                    let packet = testing::sent(self.sent.len() as u64, PacketKind::Media, PACKET.as_bytes());
                     self.half.handle_sent(self.now, &packet);
                     self.sent.push(self.now);
                     self.next_packet = self.next_packet.max(self.now - RTT) + PACKET / target;
@@ -455,20 +462,20 @@ mod tests {
             }
         }
 
-        fn feed_back(&mut self, fate: &mut impl FnMut(u64) -> Option<Ecn>) {
-            let (now, first) = (self.now, self.told);
-            let known = self.sent[first..].iter().take_while(|sent| now - **sent >= RTT).count();
+        fn send_feedback(&mut self, fate: &mut impl FnMut(u64) -> Option<Ecn>) {
+            let (now, first) = (self.now, self.reported);
+            let due = self.sent[first..].iter().take_while(|sent| now - **sent >= RTT).count();
             let report = |n: usize| {
                 let (sequence, sent) = (n as u64, self.sent[n]);
                 let ecn = fate(sequence);
                 let arrival = ecn.map(|_| RemoteTime::from_nanos(sent.as_nanos()) + RTT / 2);
                 PacketReport { sequence, sent, size: PACKET, arrival, ecn: ecn.unwrap_or(Ecn::NotEct) }
             };
-            let packets: Vec<PacketReport> = (first..first + known).map(report).collect();
-            // A report ends with a packet that arrived.
+            let packets: Vec<PacketReport> = (first..first + due).map(report).collect();
+            // The last packet of a report is one that arrived.
             let Some(last) = packets.iter().rposition(|p| p.arrival.is_some()) else { return };
-            self.told = first + last + 1;
-            let flight = DataSize::from_bytes(PACKET.as_bytes() * (self.sent.len() - self.told) as u64);
+            self.reported = first + last + 1;
+            let flight = DataSize::from_bytes(PACKET.as_bytes() * (self.sent.len() - self.reported) as u64);
             let feedback = Feedback { packets: &packets[..=last], outstanding: flight, after_highest: flight };
             self.half.handle_feedback(now, &feedback, &mut self.signals);
         }
@@ -485,9 +492,9 @@ mod tests {
         Some(Ecn::NotEct)
     }
 
-    /// 200 kbit/s a second from 1 to 2.5 Mbit/s, on a path that never fills, with a window that covers it.
+    /// 200 kbit/s per second from 1 to 2.5 Mbit/s, with a window that covers the path.
     #[test]
-    fn it_takes_what_a_wide_path_gives() {
+    fn rate_reaches_its_maximum_on_a_path_without_congestion() {
         for config in [ScreamConfig::default(), ScreamConfig::cpp()] {
             let mut call = Call::new(config);
             call.run(2000, arrives);
@@ -495,26 +502,26 @@ mod tests {
             call.run(12_000, arrives);
             assert_eq!(call.kbps(), 2500);
             assert!(call.cwnd() > 2_500_000 / 8 / 10, "{}", call.cwnd());
-            assert_eq!(call.half.s_rtt().as_nanos() / 10_000_000, 10, "with up to 20 ms until feedback");
+            assert_eq!(call.half.s_rtt().as_nanos() / 10_000_000, 10, "plus up to 20 ms until feedback");
             assert!(call.half.trend.trend() < 0.01);
         }
     }
 
-    /// Losses in one round-trip time are one event, and in the next another; a mark takes less.
+    /// A mark decreases window and rate less than a loss.
     #[test]
-    fn losses_count_once_a_round_trip() {
-        let after = |struck: &[u64], fate: Option<Ecn>| {
+    fn losses_count_once_per_round_trip() {
+        let after = |affected: &[u64], fate: Option<Ecn>| {
             let mut config = ScreamConfig::cpp();
-            config.window.head_room = 10.0; // what is left of the window is by the event alone
+            config.window.head_room = 10.0; // the events alone limit the window
             let mut call = Call::new(config);
             call.run(5000, arrives);
             let (cwnd, kbps, next) = (call.cwnd(), call.kbps(), call.sent.len() as u64);
-            call.run(5600, |n| if struck.iter().any(|s| next + s == n) { fate } else { arrives(n) });
-            assert_eq!(call.half.window.growth(), Growth::Delay);
+            call.run(5600, |n| if affected.iter().any(|s| next + s == n) { fate } else { arrives(n) });
+            assert_eq!(call.half.window.growth(), WindowGrowth::Delay);
             (call.cwnd() as f64 / cwnd as f64, call.kbps() as f64 / kbps as f64)
         };
         let near = |(cwnd, rate): (f64, f64), cut: (f64, f64)| {
-            // Besides the events there are 0.6 s of growth.
+            // In addition to the events there are 0.6 s of growth.
             assert!((cut.0..cut.0 + 0.1).contains(&cwnd), "{cwnd} for {}", cut.0);
             assert!((cut.1 - 0.001..cut.1 + 0.1).contains(&rate), "{rate} for {}", cut.1);
         };
@@ -524,9 +531,10 @@ mod tests {
         near(after(&[0, 2, 5], Some(Ecn::Ce)), (0.9, 0.95));
     }
 
-    /// Who hears nothing sends a window, then the least window each half second; heard again, all is as it was.
+    /// Without feedback the sender sends one window, then the minimum window every half second. With feedback it
+    /// recovers.
     #[test]
-    fn a_window_that_is_shut_opens_a_little() {
+    fn closed_window_opens_by_the_minimum_window() {
         let mut call = Call::new(ScreamConfig::default());
         call.run(5000, arrives);
         let (kbps, next) = (call.kbps(), call.sent.len() as u64);
@@ -534,10 +542,10 @@ mod tests {
         let sent = call.sent.len() as u64 - next;
         call.run(16_000, |_| None);
         let more = call.sent.len() as u64 - next - sent;
-        // 20 half seconds, each MIN_CWND of 2.5 packets, and the one that does not fit any more.
+        // 20 times MIN_CWND of 2.5 packets, each plus the packet that exceeds it.
         assert!((50..=63).contains(&more), "{more}");
         assert!((5..=40).contains(&sent), "{sent} at first");
-        assert!(call.kbps() <= kbps + 200, "no growth unheard: {}", call.kbps());
+        assert!(call.kbps() <= kbps + 200, "no growth without feedback: {}", call.kbps());
         assert!(call.half.given_up > DataSize::ZERO);
         call.run(16_500, arrives);
         assert_eq!(call.half.given_up, DataSize::ZERO);
@@ -545,9 +553,8 @@ mod tests {
         assert_eq!(call.kbps(), 2500);
     }
 
-    /// Nothing is adjusted before the first feedback.
     #[test]
-    fn it_does_not_grow_unheard() {
+    fn target_is_constant_before_the_first_feedback() {
         let mut call = Call::new(ScreamConfig::default());
         call.run(10_000, |_| None);
         assert_eq!(call.kbps(), 1000);

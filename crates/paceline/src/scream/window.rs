@@ -1,28 +1,28 @@
-//! The congestion window: how much may be in flight (RFC 8298, sections 4.1.2.1, 4.1.2.2, 4.1.2.5 to 4.1.2.7).
+//! The congestion window: the bound on bytes in flight (RFC 8298, sections 4.1.2.1, 4.1.2.2, 4.1.2.5 to 4.1.2.7).
 //!
 //! ```text
 //! fast increase:  cwnd += acked                                          while trend < 0.2
-//! else:           cwnd += GAIN (1 - qdelay / target) acked MSS / cwnd    LEDBAT's law; up only if the window is used
+//! else:           cwnd += GAIN (1 - qdelay / target) acked MSS / cwnd    LEDBAT's law; grows only if the window is used
 //!                 cwnd <= 1.1 max_bytes_in_flight
 //! loss:           cwnd *= BETA_LOSS        mark: cwnd *= BETA_ECN        cwnd >= MIN_CWND, always
 //! ```
 
 use paceline_units::{DataSize, Rate, Time, TimeDelta, round_to_u64};
 
-/// Numbers of the window.
+/// The numbers of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowConfig {
-    /// `MIN_CWND`, also the first window.
+    /// `MIN_CWND`, also the initial window.
     pub min: DataSize,
-    /// `MSS`, a full packet.
+    /// `MSS`, the size of a full packet.
     pub mss: DataSize,
     /// `GAIN` below the target of the queuing delay.
     pub gain: f64,
     /// `GAIN` above it.
     pub gain_down: f64,
-    /// The most that one report takes away above the target, as a share of the window.
+    /// The largest decrease for one report above the target, as a share of the window.
     pub fall_max: f64,
-    /// Outside fast increase the window grows only if it is less than this many times the bytes in flight.
+    /// Outside fast increase the window grows only below this multiple of the bytes in flight.
     pub used: f64,
     /// `MAX_BYTES_IN_FLIGHT_HEAD_ROOM`.
     pub head_room: f64,
@@ -30,31 +30,62 @@ pub struct WindowConfig {
     pub beta_loss: f64,
     /// `BETA_ECN`.
     pub beta_ecn: f64,
-    /// `QDELAY_TREND_TH`: from this trend on there is congestion, and no fast increase.
+    /// `QDELAY_TREND_TH`: from this trend on there is congestion, which ends fast increase.
     pub trend_th: f64,
-    /// `QDELAY_TREND_LO`: below this trend there is none.
+    /// `QDELAY_TREND_LO`: below this trend there is no congestion.
     pub trend_lo: f64,
     /// `T_RESUME_FAST_INCREASE`.
     pub resume: TimeDelta,
     /// `RATE_PACE_MIN`.
     pub pace_min: Rate,
-    /// Pacing rate over that of the window.
+    /// Pacing rate over `cwnd / s_rtt`.
     pub pacing: f64,
 }
 
-/// In fast increase the window grows only if it is less than this many times the bytes in flight (section 4.1.2.2).
+impl WindowConfig {
+    /// Section 4.1.1.1.
+    pub const RFC_8298: Self = Self {
+        min: DataSize::from_bytes(3000),
+        mss: DataSize::from_bytes(1000),
+        gain: 1.0,
+        gain_down: 1.0,
+        fall_max: 1.0,
+        used: 1.25,
+        head_room: 1.1,
+        beta_loss: 0.8,
+        beta_ecn: 0.9,
+        trend_th: 0.2,
+        trend_lo: 0.2,
+        resume: TimeDelta::from_secs(5),
+        pace_min: Rate::from_kbps(50),
+        pacing: 1.0,
+    };
+    /// The authors' code of 2018.
+    pub const CPP: Self = Self {
+        min: DataSize::from_bytes(2400),
+        mss: DataSize::from_bytes(1200),
+        gain_down: 2.0,
+        fall_max: 0.25,
+        used: 1.2,
+        pace_min: Rate::from_bps(7500),
+        pacing: 1.5,
+        ..Self::RFC_8298
+    };
+}
+
+/// In fast increase the window grows only below this multiple of the bytes in flight (section 4.1.2.2).
 const USED_FAST: f64 = 1.5;
-/// Shortest round-trip time that is reckoned with.
+/// The shortest round-trip time in the pacing rate.
 const RTT_MIN: TimeDelta = TimeDelta::from_millis(1);
 
-/// What a report said, for the window.
+/// The content of a feedback message, for the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Acknowledged {
+pub struct AckSummary {
     /// `bytes_newly_acked`: by how much the highest acknowledged packet moved since the last update, losses included.
     pub newly: DataSize,
-    /// The window grows as if no more than this had been acknowledged.
+    /// The bound of the acknowledged bytes that count for growth.
     pub counted_max: DataSize,
-    /// `bytes_in_flight`, after the report.
+    /// `bytes_in_flight`, after the message.
     pub in_flight: DataSize,
     /// `max_bytes_in_flight`.
     pub max_in_flight: DataSize,
@@ -75,19 +106,19 @@ pub enum Congestion {
     Mark,
 }
 
-/// How the window grows.
+/// The growth mode of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
+pub enum WindowGrowth {
     /// `in_fast_increase`.
     Fast,
     /// By the queuing delay.
     Delay,
 }
 
-impl Growth {
+impl WindowGrowth {
     /// Names, in order of [`index`](Self::index).
     pub const NAMES: &'static [&'static str] = &["fast increase", "by delay"];
-    /// The state as a signal value.
+    /// Returns the mode as a signal value.
     pub fn index(self) -> f64 {
         self as u8 as f64
     }
@@ -98,44 +129,44 @@ impl Growth {
 pub struct CongestionWindow {
     config: WindowConfig,
     bytes: f64,
-    growth: Growth,
-    /// When there last was congestion.
+    growth: WindowGrowth,
+    /// When congestion was last detected.
     congested: Option<Time>,
 }
 
 impl CongestionWindow {
-    /// A window of `MIN_CWND` in fast increase.
+    /// Creates a window of `MIN_CWND` in fast increase.
     pub fn new(config: WindowConfig) -> Self {
-        Self::starting_at(config, config.min, Growth::Fast)
+        Self::starting_at(config, config.min, WindowGrowth::Fast)
     }
 
-    /// A window of this size that grows like this.
-    pub fn starting_at(config: WindowConfig, cwnd: DataSize, growth: Growth) -> Self {
+    /// Creates a window with this size and growth mode.
+    pub fn starting_at(config: WindowConfig, cwnd: DataSize, growth: WindowGrowth) -> Self {
         Self { config, bytes: bytes(cwnd), growth, congested: None }
     }
 
-    /// `cwnd`.
+    /// Returns `cwnd`.
     pub fn get(&self) -> DataSize {
         DataSize::from_bytes(round_to_u64(self.bytes))
     }
 
-    /// How it grows.
-    pub fn growth(&self) -> Growth {
+    /// Returns the growth mode.
+    pub fn growth(&self) -> WindowGrowth {
         self.growth
     }
 
-    /// `update_cwnd`: no congestion event.
-    pub fn handle_acknowledged(&mut self, ack: &Acknowledged) {
+    /// Handles feedback without a congestion event (`update_cwnd`).
+    pub fn handle_acknowledged(&mut self, ack: &AckSummary) {
         let (newly, in_flight) = (bytes(ack.newly), bytes(ack.in_flight));
         let counted = bytes(ack.newly.min(ack.counted_max));
-        if self.growth == Growth::Fast {
+        if self.growth == WindowGrowth::Fast {
             if ack.trend < self.config.trend_th {
                 if USED_FAST * in_flight + newly > self.bytes {
                     self.bytes += counted;
                 }
                 return;
             }
-            self.growth = Growth::Delay;
+            self.growth = WindowGrowth::Delay;
         }
         let off_target = off_target(ack.qdelay, ack.target);
         let per_byte = bytes(self.config.mss) / self.bytes;
@@ -148,38 +179,39 @@ impl CongestionWindow {
         self.bytes = self.bytes.min(self.config.head_room * bytes(ack.max_in_flight)).max(bytes(self.config.min));
     }
 
-    /// A congestion event.
+    /// Handles a congestion event.
     pub fn handle_congestion(&mut self, now: Time, congestion: Congestion) {
         let beta = match congestion {
             Congestion::Loss => self.config.beta_loss,
             Congestion::Mark => self.config.beta_ecn,
         };
         self.bytes = (beta * self.bytes).max(bytes(self.config.min));
-        self.growth = Growth::Delay;
+        self.growth = WindowGrowth::Delay;
         self.congested = Some(now);
     }
 
-    /// `check_to_resume_fast_increase` (section 4.1.2.7): once there was no sign of congestion for long.
+    /// Resumes fast increase after a time without congestion (`check_to_resume_fast_increase`, section 4.1.2.7).
     pub fn check_to_resume(&mut self, now: Time, trend: f64) {
         if trend >= self.config.trend_lo {
             self.congested = Some(now);
         } else if self.congested.is_none_or(|at| now - at >= self.config.resume) {
-            self.growth = Growth::Fast;
+            self.growth = WindowGrowth::Fast;
         }
     }
 
-    /// What may be in flight (section 4.1.2.5): a packet more than the window while the queue is below its target.
+    /// Returns the bound on bytes in flight (section 4.1.2.5): the window, and one more packet while the queuing delay
+    /// is at most its target.
     pub fn allowed(&self, qdelay: TimeDelta, target: TimeDelta) -> DataSize {
         if qdelay <= target { self.get() + self.config.mss } else { self.get() }
     }
 
-    /// `pace_bitrate` (section 4.1.2.6); its `t_pace` is a packet's time at this rate.
+    /// Returns `pace_bitrate` (section 4.1.2.6); `t_pace` is the transmission time of a packet at this rate.
     pub fn pacing(&self, s_rtt: TimeDelta) -> Rate {
         Rate::of(self.get(), s_rtt.max(RTT_MIN)).scale(self.config.pacing).max(self.config.pace_min)
     }
 }
 
-/// `off_target`, as LEDBAT has it (RFC 6817, section 2.4.2).
+/// Returns `off_target`, as in LEDBAT (RFC 6817, section 2.4.2).
 fn off_target(qdelay: TimeDelta, target: TimeDelta) -> f64 {
     (target - qdelay).as_secs_f64() / target.as_secs_f64()
 }
@@ -190,7 +222,6 @@ fn bytes(size: DataSize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ScreamConfig;
     use super::*;
 
     fn ms(ms: i64) -> TimeDelta {
@@ -199,8 +230,8 @@ mod tests {
     fn size(bytes: u64) -> DataSize {
         DataSize::from_bytes(bytes)
     }
-    fn ack(newly: u64, qdelay: i64, trend: f64) -> Acknowledged {
-        Acknowledged {
+    fn ack(newly: u64, qdelay: i64, trend: f64) -> AckSummary {
+        AckSummary {
             newly: size(newly),
             counted_max: size(newly),
             in_flight: size(20_000),
@@ -211,40 +242,39 @@ mod tests {
         }
     }
 
-    /// Five seconds after the trend was last high, or a packet lost, and not before.
     #[test]
-    fn fast_increase_resumes_after_five_seconds() {
-        let mut window = CongestionWindow::new(ScreamConfig::default().window);
+    fn fast_increase_resumes_five_seconds_after_congestion() {
+        let mut window = CongestionWindow::new(WindowConfig::RFC_8298);
         let at = Time::from_millis;
         window.handle_congestion(at(0), Congestion::Loss);
         let grows = |window: &mut CongestionWindow, ms, trend| {
             window.check_to_resume(at(ms), trend);
             window.growth()
         };
-        assert_eq!(grows(&mut window, 4000, 0.0), Growth::Delay);
-        assert_eq!(grows(&mut window, 4500, 0.2), Growth::Delay);
-        assert_eq!(grows(&mut window, 9400, 0.19), Growth::Delay);
-        assert_eq!(grows(&mut window, 9500, 0.19), Growth::Fast);
+        assert_eq!(grows(&mut window, 4000, 0.0), WindowGrowth::Delay);
+        assert_eq!(grows(&mut window, 4500, 0.2), WindowGrowth::Delay);
+        assert_eq!(grows(&mut window, 9400, 0.19), WindowGrowth::Delay);
+        assert_eq!(grows(&mut window, 9500, 0.19), WindowGrowth::Fast);
     }
 
-    /// By hand: at twice the target the law takes MSS bytes per window acknowledged. The C++ takes twice that, and a
-    /// quarter of the window at most.
+    /// By hand: at twice the target the window decreases by MSS bytes per acknowledged window. The C++ code decreases
+    /// it by twice that, and by at most a quarter.
     #[test]
-    fn how_a_queue_above_its_target_is_answered() {
-        let fallen = |config: WindowConfig, newly, qdelay| {
-            let mut window = CongestionWindow::starting_at(config, size(20_000), Growth::Delay);
+    fn window_decreases_above_the_delay_target() {
+        let decrease = |config: WindowConfig, newly, qdelay| {
+            let mut window = CongestionWindow::starting_at(config, size(20_000), WindowGrowth::Delay);
             window.handle_acknowledged(&ack(newly, qdelay, 0.0));
             20_000 - window.get().as_bytes()
         };
-        let (rfc, cpp) = (ScreamConfig::default().window, ScreamConfig::cpp().window);
-        assert_eq!([fallen(rfc, 20_000, 200), fallen(rfc, 20_000, 1100)], [1000, 10_000]);
-        assert_eq!([fallen(cpp, 20_000, 200), fallen(cpp, 20_000, 1100)], [2400, 5000]);
-        assert_eq!(fallen(rfc, 20_000, 5000), 17_000, "MIN_CWND");
+        let (rfc, cpp) = (WindowConfig::RFC_8298, WindowConfig::CPP);
+        assert_eq!([decrease(rfc, 20_000, 200), decrease(rfc, 20_000, 1100)], [1000, 10_000]);
+        assert_eq!([decrease(cpp, 20_000, 200), decrease(cpp, 20_000, 1100)], [2400, 5000]);
+        assert_eq!(decrease(rfc, 20_000, 5000), 17_000, "MIN_CWND");
     }
 
     #[test]
-    fn a_packet_more_below_the_target_and_never_slower_than_the_least_pace() {
-        let window = CongestionWindow::new(ScreamConfig::default().window);
+    fn one_more_packet_is_allowed_below_the_target_and_pacing_has_a_minimum() {
+        let window = CongestionWindow::new(WindowConfig::RFC_8298);
         assert_eq!(window.allowed(ms(100), ms(100)), size(4000));
         assert_eq!(window.allowed(ms(101), ms(100)), size(3000));
         assert_eq!(window.pacing(ms(100)), Rate::from_kbps(240));

@@ -1,13 +1,12 @@
-//! CUBIC (RFC 8312): after a loss the window climbs back to where it was lost along a cubic function of time, rests there,
-//! and then probes ever faster. Windows in segments, times in seconds.
+//! CUBIC (RFC 8312): after a loss the window follows a cubic function of time. It approaches the window of the last
+//! loss, stays near it, and then grows faster and faster. Windows are in segments, times in seconds.
 //!
-//! Three things are taken from its successor, RFC 9438, or made plain where RFC 8312 is silent. K starts from the window
-//! at the beginning of the epoch, which is the same unless fast convergence lowered W_max. The target lies from the window
-//! to 1.5 times the window. And an ACK counts for as many increments as it acknowledges segments, so that delayed ACKs do
-//! not halve the growth.
+//! Three rules come from the successor RFC 9438 or fill gaps of RFC 8312. K is computed from the window at the
+//! beginning of the epoch, which differs only if fast convergence lowered W_max. The target is between the window and
+//! 1.5 times the window. An ACK counts once per acknowledged segment, so that delayed ACKs do not halve the growth.
 
 use super::hystart::HyStart;
-use super::{Ack, Congestion, Settings, THRESHOLD_MIN, Window};
+use super::{Ack, Congestion, CongestionConfig, CongestionWindow, THRESHOLD_MIN};
 use paceline_units::{DataSize, Time, round_to_u64};
 
 /// C, in segments per second cubed (RFC 8312, section 5.1).
@@ -16,7 +15,7 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// The target is at most this many times the window (RFC 9438, section 4.2).
 const TARGET_MAX: f64 = 1.5;
-/// For each segment acknowledged before there was a loss, in segments: 5 % a round trip (`bictcp_update`).
+/// Growth per segment acknowledged before the first loss, in segments: 5 % per round trip (`bictcp_update`).
 const GROWTH_UNTIL_LOSS: f64 = 0.05;
 
 /// Equation 1.
@@ -26,50 +25,51 @@ fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
     C * d * d * d + w_max
 }
 
-/// Equation 2, as RFC 9438 writes it: from the window at the beginning of the epoch.
+/// Equation 2 in the form of RFC 9438: from the window at the beginning of the epoch.
 fn time_to_origin(w_max: f64, start: f64) -> f64 {
     libm::cbrt((w_max - start) / C)
 }
 
-/// Equation 4: a window that grows like standard TCP's and loses `1 - BETA`, from the window at the epoch's beginning.
+/// Equation 4: the window of standard TCP with a reduction by `1 - BETA`, from the window at the beginning of the
+/// epoch.
 #[inline]
 fn w_est(t: f64, rtt: f64, start: f64) -> f64 {
     start + 3.0 * (1.0 - BETA) / (1.0 + BETA) * (t / rtt)
 }
 
-/// Section 4.6: when the window was lost earlier than last time, others need room.
+/// Fast convergence (section 4.6): a loss at a smaller window than the last one releases bandwidth to other flows.
 fn converge_fast(cwnd: f64, last_max: f64) -> f64 {
     if cwnd < last_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd }
 }
 
-/// Section 4.5.
+/// Section 4.5: the slow-start threshold after a loss.
 fn threshold(cwnd: f64) -> f64 {
     (cwnd * BETA).max(THRESHOLD_MIN as f64)
 }
 
-/// Sections 4.3 and 4.4: the increment for one segment acknowledged.
+/// Sections 4.3 and 4.4: the increment per acknowledged segment.
 #[inline]
 fn increment(target: f64, cwnd: f64) -> f64 {
     (target.clamp(cwnd, TARGET_MAX * cwnd) - cwnd) / cwnd
 }
 
-/// A stay in congestion avoidance.
+/// A period of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
     k: f64,
-    /// W_max, or the window at the beginning where that was above (section 4.8).
+    /// W_max, or the window at the beginning if that is higher (section 4.8).
     origin: f64,
     cwnd: f64,
 }
 
 #[derive(Debug)]
 struct Cubic {
-    settings: Settings,
+    config: CongestionConfig,
     hystart: Option<HyStart>,
-    /// Window before the last loss, after fast convergence; zero: no loss yet, or a timeout since.
+    /// Window before the last loss, after fast convergence; zero before the first loss and after a timeout.
     w_max: f64,
-    /// W_last_max: the same before fast convergence.
+    /// W_last_max: the window before the last loss, before fast convergence.
     last_max: f64,
     epoch: Option<Epoch>,
     last_ack: Time,
@@ -77,10 +77,10 @@ struct Cubic {
     fraction: f64,
 }
 
-pub(super) fn build(settings: Settings) -> Box<dyn Congestion> {
+pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
     Box::new(Cubic {
-        settings,
-        hystart: settings.hystart.then(|| HyStart::new(settings.segment)),
+        config,
+        hystart: config.hystart.then(|| HyStart::new(config.segment)),
         w_max: 0.0,
         last_max: 0.0,
         epoch: None,
@@ -91,7 +91,7 @@ pub(super) fn build(settings: Settings) -> Box<dyn Congestion> {
 
 impl Cubic {
     fn segments(&self, size: DataSize) -> f64 {
-        size.as_bytes() as f64 / self.settings.segment.as_bytes() as f64
+        size.as_bytes() as f64 / self.config.segment.as_bytes() as f64
     }
 
     fn begin_epoch(&self, now: Time, cwnd: f64) -> Epoch {
@@ -99,8 +99,8 @@ impl Cubic {
         Epoch { start: now, k: time_to_origin(origin, cwnd), origin, cwnd }
     }
 
-    fn avoid(&mut self, ack: &Ack, acked: DataSize, window: &mut Window) {
-        let cwnd = self.segments(window.cwnd) + self.fraction / self.settings.segment.as_bytes() as f64;
+    fn avoid_congestion(&mut self, ack: &Ack, acked: DataSize, window: &mut CongestionWindow) {
+        let cwnd = self.segments(window.cwnd) + self.fraction / self.config.segment.as_bytes() as f64;
         let epoch = *self.epoch.insert(self.epoch.unwrap_or_else(|| self.begin_epoch(ack.now, cwnd)));
         let (t, rtt) = ((ack.now - epoch.start).as_secs_f64(), ack.srtt.as_secs_f64());
         let friendly = w_est(t, rtt, epoch.cwnd);
@@ -109,9 +109,9 @@ impl Cubic {
         } else {
             cwnd + increment(w_cubic(t + rtt, epoch.k, epoch.origin), cwnd) * self.segments(acked)
         };
-        let least = if self.settings.kernel_windows && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };
+        let least = if self.config.kernel_windows && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };
         let grown = grown.max(cwnd + least * self.segments(acked));
-        let bytes = grown * self.settings.segment.as_bytes() as f64;
+        let bytes = grown * self.config.segment.as_bytes() as f64;
         let whole = bytes as u64;
         self.fraction = bytes - whole as f64;
         window.cwnd = DataSize::from_bytes(whole);
@@ -119,7 +119,7 @@ impl Cubic {
 }
 
 impl Congestion for Cubic {
-    fn handle_ack(&mut self, ack: &Ack, window: &mut Window) {
+    fn handle_ack(&mut self, ack: &Ack, window: &mut CongestionWindow) {
         if let Some(hystart) = &mut self.hystart
             && window.in_slow_start()
         {
@@ -127,8 +127,8 @@ impl Congestion for Cubic {
         }
         let since = ack.now - self.last_ack;
         self.last_ack = ack.now;
-        if !ack.limited {
-            // Time in which the application held back does not count (section 5.8).
+        if !ack.cwnd_limited {
+            // Time in which the application limits the sender does not count (section 5.8).
             if let Some(epoch) = &mut self.epoch {
                 epoch.start += since;
             }
@@ -136,27 +136,27 @@ impl Congestion for Cubic {
         }
         let mut acked = ack.acked;
         if window.in_slow_start() {
-            acked = window.slow_start(acked, self.settings.slow_start_limit);
+            acked = window.slow_start(acked, self.config.slow_start_limit);
         }
         if acked > DataSize::ZERO {
-            self.avoid(ack, acked, window);
+            self.avoid_congestion(ack, acked, window);
         }
     }
 
-    fn handle_loss(&mut self, _: DataSize, window: &mut Window) {
+    fn handle_loss(&mut self, _: DataSize, window: &mut CongestionWindow) {
         let cwnd = self.segments(window.cwnd);
         self.w_max = converge_fast(cwnd, self.last_max);
         self.last_max = cwnd;
         self.epoch = None;
         self.fraction = 0.0;
-        // The kernel counts whole segments, and rounds down (`bictcp_recalc_ssthresh`).
-        let threshold = if self.settings.kernel_windows { threshold(cwnd.floor()).floor() } else { threshold(cwnd) };
-        let bytes = threshold * self.settings.segment.as_bytes() as f64;
+        // Linux counts whole segments and rounds down (`bictcp_recalc_ssthresh`).
+        let threshold = if self.config.kernel_windows { threshold(cwnd.floor()).floor() } else { threshold(cwnd) };
+        let bytes = threshold * self.config.segment.as_bytes() as f64;
         window.ssthresh = DataSize::from_bytes(round_to_u64(bytes));
     }
 
-    /// Section 4.7. The first avoidance after it starts from its own window with K = 0, hence no W_max is kept.
-    fn handle_timeout(&mut self, flight: DataSize, window: &mut Window) {
+    /// Section 4.7. The next congestion avoidance starts from its own window with K = 0, so W_max is reset.
+    fn handle_timeout(&mut self, flight: DataSize, window: &mut CongestionWindow) {
         self.handle_loss(flight, window);
         self.w_max = 0.0;
         self.last_max = 0.0;
@@ -164,7 +164,7 @@ impl Congestion for Cubic {
 
     fn target(&self) -> Option<DataSize> {
         let origin = self.epoch.map_or(self.w_max, |epoch| epoch.origin);
-        let bytes = origin * self.settings.segment.as_bytes() as f64;
+        let bytes = origin * self.config.segment.as_bytes() as f64;
         (origin > 0.0).then(|| DataSize::from_bytes(round_to_u64(bytes)))
     }
 }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_equations_of_rfc_8312() {
+    fn follows_the_equations_of_rfc_8312() {
         let k = time_to_origin(100.0, 70.0);
         near(k, 4.217_163_327);
         near(w_cubic(0.0, k, 100.0), 70.0);
@@ -197,26 +197,22 @@ mod tests {
         near(increment(200.0, 80.0), 0.5);
     }
 
-    fn ack(now: Time, limited: bool) -> Ack {
+    fn ack(now: Time, cwnd_limited: bool) -> Ack {
         let size = DataSize::from_bytes(1000);
         let rtt = TimeDelta::from_millis(100);
-        Ack { now, acked: size, acknowledged: size, sent: size, round_trip: None, srtt: rtt, limited }
+        Ack { now, acked: size, acknowledged: size, sent: size, round_trip: None, srtt: rtt, cwnd_limited }
     }
 
-    fn made() -> (Box<dyn Congestion>, Window) {
-        made_with(false)
-    }
-
-    fn made_with(kernel_windows: bool) -> (Box<dyn Congestion>, Window) {
+    fn cubic(kernel_windows: bool) -> (Box<dyn Congestion>, CongestionWindow) {
         let segment = DataSize::from_bytes(1000);
-        let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_windows, seed: 1 };
-        (build(settings), Window { cwnd: DataSize::from_bytes(100_000), ssthresh: DataSize::from_bytes(1) })
+        let config = CongestionConfig { segment, slow_start_limit: None, hystart: false, kernel_windows, seed: 1 };
+        (build(config), CongestionWindow { cwnd: DataSize::from_bytes(100_000), ssthresh: DataSize::from_bytes(1) })
     }
 
     #[test]
-    fn the_window_rises_to_w_max_at_k_and_waits_while_the_application_does() {
+    fn window_reaches_w_max_at_k_without_counting_application_pauses() {
         for pause in [0, 10] {
-            let (mut cubic, mut window) = made();
+            let (mut cubic, mut window) = cubic(false);
             cubic.handle_loss(window.cwnd, &mut window);
             assert_eq!(window.ssthresh, DataSize::from_bytes(70_000));
             assert_eq!(cubic.target(), Some(DataSize::from_bytes(100_000)));
@@ -238,15 +234,15 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_grows_by_a_twentieth_until_the_first_loss() {
+    fn linux_window_grows_by_five_percent_per_round_trip_until_the_first_loss() {
         for (kernel, expected) in [(true, 104_999..=105_000), (false, 100_500..=100_600)] {
-            let (mut cubic, mut window) = made_with(kernel);
+            let (mut cubic, mut window) = cubic(kernel);
             // A hundred segments in a round trip of 100 ms: 5 %, or the friendly half segment.
             for ms in 1..=100 {
                 cubic.handle_ack(&ack(Time::from_millis(ms), true), &mut window);
             }
             assert!(expected.contains(&window.cwnd.as_bytes()), "{kernel}: {}", window.cwnd);
-            // After a loss both climb alike: back to where it was in more than two seconds.
+            // After a loss both grow alike, and take more than two seconds to reach W_max.
             cubic.handle_loss(window.cwnd, &mut window);
             window.cwnd = window.ssthresh;
             cubic.handle_ack(&ack(Time::from_secs(1), true), &mut window);
@@ -255,9 +251,9 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_comes_down_to_whole_segments() {
+    fn linux_threshold_is_in_whole_segments() {
         for (kernel, expected) in [(true, 8_000), (false, 8_890)] {
-            let (mut cubic, mut window) = made_with(kernel);
+            let (mut cubic, mut window) = cubic(kernel);
             window.cwnd = DataSize::from_bytes(12_700);
             cubic.handle_loss(window.cwnd, &mut window);
             assert_eq!(window.ssthresh, DataSize::from_bytes(expected));
@@ -265,8 +261,8 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_forgets_where_the_loss_was() {
-        let (mut cubic, mut window) = made();
+    fn a_timeout_resets_w_max() {
+        let (mut cubic, mut window) = cubic(false);
         cubic.handle_loss(window.cwnd, &mut window);
         cubic.handle_timeout(window.cwnd, &mut window);
         assert_eq!(cubic.target(), None);

@@ -1,24 +1,24 @@
-//! NewReno's window (RFC 5681). Its recovery is the sender's, by RFC 6675 rather than RFC 6582, since every segment
-//! carries selective acknowledgments.
+//! The window of NewReno (RFC 5681). The sender does the recovery, according to RFC 6675 instead of RFC 6582, because
+//! all connections use selective acknowledgments.
 
-use super::{Ack, Congestion, Settings, THRESHOLD_MIN, Window};
+use super::{Ack, Congestion, CongestionConfig, CongestionWindow, THRESHOLD_MIN};
 use paceline_units::DataSize;
 
 #[derive(Debug)]
 struct NewReno {
-    settings: Settings,
+    config: CongestionConfig,
     /// Bytes acknowledged since the window last grew.
     counted: DataSize,
 }
 
-pub(super) fn build(settings: Settings) -> Box<dyn Congestion> {
-    Box::new(NewReno { settings, counted: DataSize::ZERO })
+pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
+    Box::new(NewReno { config, counted: DataSize::ZERO })
 }
 
-/// RFC 5681, section 3.1, the recommended way: a segment more for each window of bytes acknowledged. Over a window this
-/// is equation 3, `SMSS * SMSS / cwnd` per segment.
+/// Congestion avoidance as recommended by RFC 5681, section 3.1: the window grows by one segment per window of
+/// acknowledged bytes. Over a window this equals equation 3, `SMSS * SMSS / cwnd` per segment.
 #[inline]
-fn avoid(window: &mut Window, counted: &mut DataSize, acked: DataSize, segment: DataSize) {
+fn avoid_congestion(window: &mut CongestionWindow, counted: &mut DataSize, acked: DataSize, segment: DataSize) {
     *counted += acked;
     if *counted >= window.cwnd {
         *counted -= window.cwnd;
@@ -32,23 +32,23 @@ pub(super) fn half_the_flight(flight: DataSize, segment: DataSize) -> DataSize {
 }
 
 impl Congestion for NewReno {
-    fn handle_ack(&mut self, ack: &Ack, window: &mut Window) {
-        if !ack.limited {
+    fn handle_ack(&mut self, ack: &Ack, window: &mut CongestionWindow) {
+        if !ack.cwnd_limited {
             return;
         }
         let mut acked = ack.acked;
         if window.in_slow_start() {
-            acked = window.slow_start(acked, self.settings.slow_start_limit);
+            acked = window.slow_start(acked, self.config.slow_start_limit);
         }
         if acked > DataSize::ZERO {
-            avoid(window, &mut self.counted, acked, self.settings.segment);
+            avoid_congestion(window, &mut self.counted, acked, self.config.segment);
         }
     }
 
-    fn handle_loss(&mut self, flight: DataSize, window: &mut Window) {
-        let segment = self.settings.segment;
-        // The kernel takes the window, in whole segments (`tcp_reno_ssthresh`).
-        window.ssthresh = if self.settings.kernel_windows {
+    fn handle_loss(&mut self, flight: DataSize, window: &mut CongestionWindow) {
+        let segment = self.config.segment;
+        // Linux halves the window in whole segments (`tcp_reno_ssthresh`).
+        window.ssthresh = if self.config.kernel_windows {
             let half = window.cwnd.as_bytes() / segment.as_bytes() / 2;
             DataSize::from_bytes(half.max(THRESHOLD_MIN) * segment.as_bytes())
         } else {
@@ -57,7 +57,7 @@ impl Congestion for NewReno {
         self.counted = DataSize::ZERO;
     }
 
-    fn handle_timeout(&mut self, flight: DataSize, window: &mut Window) {
+    fn handle_timeout(&mut self, flight: DataSize, window: &mut CongestionWindow) {
         self.handle_loss(flight, window);
     }
 }
@@ -69,31 +69,31 @@ mod tests {
     const BYTES: fn(u64) -> DataSize = DataSize::from_bytes;
 
     #[test]
-    fn a_window_of_acks_is_a_segment() {
+    fn window_grows_by_a_segment_per_window_of_acks() {
         let segment = BYTES(1460);
-        let mut window = Window { cwnd: BYTES(14_600), ssthresh: BYTES(14_600) };
+        let mut window = CongestionWindow { cwnd: BYTES(14_600), ssthresh: BYTES(14_600) };
         let mut counted = DataSize::ZERO;
         for n in 1..=10 {
             assert_eq!(window.cwnd, BYTES(14_600), "before ACK {n}");
-            avoid(&mut window, &mut counted, segment, segment);
+            avoid_congestion(&mut window, &mut counted, segment, segment);
         }
         // Ten ACKs, 146 bytes each.
         assert_eq!((window.cwnd, counted), (BYTES(16_060), DataSize::ZERO));
     }
 
     #[test]
-    fn the_kernel_halves_the_window_and_the_rfc_the_flight() {
+    fn linux_halves_the_window_and_the_rfc_the_flight() {
         for (kernel_windows, cwnd, expected) in [(true, 13_400, 6_000), (false, 13_400, 4_500), (true, 3_000, 2_000)] {
             let segment = BYTES(1000);
-            let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_windows, seed: 1 };
-            let mut window = Window { cwnd: BYTES(cwnd), ssthresh: BYTES(u64::MAX) };
-            build(settings).handle_loss(BYTES(9_000), &mut window);
+            let config = CongestionConfig { segment, slow_start_limit: None, hystart: false, kernel_windows, seed: 1 };
+            let mut window = CongestionWindow { cwnd: BYTES(cwnd), ssthresh: BYTES(u64::MAX) };
+            build(config).handle_loss(BYTES(9_000), &mut window);
             assert_eq!(window.ssthresh, BYTES(expected));
         }
     }
 
     #[test]
-    fn half_the_flight_but_two_segments() {
+    fn threshold_is_half_the_flight_and_at_least_two_segments() {
         assert_eq!(half_the_flight(BYTES(100_000), BYTES(1460)), BYTES(50_000));
         assert_eq!(half_the_flight(BYTES(4_000), BYTES(1460)), BYTES(2_920));
     }

@@ -1,5 +1,5 @@
-//! A wire between two namespaces: a TUN device in each, and threads that carry packets from one to the other after a while,
-//! lose some, and write down what they see.
+//! A wire between two namespaces: a TUN device in each, and threads that forward packets with a delay, drop some, and log
+//! segments.
 
 use super::*;
 use crate::clock::Monotonic;
@@ -13,12 +13,12 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
 
-/// How long a packet is under way.
+/// One-way delay.
 const DELAY: TimeDelta = TimeDelta::from_millis(10);
 
-/// A TCP segment, as the sender's end of the wire sees it.
+/// A TCP segment at the sender's end of the wire.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct LoggedSegment {
     from: usize,
     payload: u64,
     sequence: u32,
@@ -26,22 +26,22 @@ pub struct Seen {
 }
 
 #[derive(Default)]
-pub struct Log(Vec<Seen>);
+pub struct Log(Vec<LoggedSegment>);
 
 impl Log {
-    /// Bytes of data in each segment that has some.
+    /// Returns the data size of each segment with data, bytes.
     pub fn sizes(&self) -> Vec<u64> {
-        self.0.iter().map(|seen| seen.payload).filter(|payload| *payload > 0).collect()
+        self.0.iter().map(|segment| segment.payload).filter(|payload| *payload > 0).collect()
     }
 
-    /// Most bytes that the sender had under way: from the acknowledgment that it knew to the end of what it sent.
+    /// Returns the maximum flight size of the sender: from the last received acknowledgment to the end of sent data.
     pub fn flight(&self) -> u64 {
         let (mut acknowledged, mut most) = (0, 0);
-        for seen in &self.0 {
-            if seen.from == 1 {
-                acknowledged = seen.acknowledgment;
-            } else if seen.payload > 0 {
-                let end = seen.sequence.wrapping_add(seen.payload as u32);
+        for segment in &self.0 {
+            if segment.from == 1 {
+                acknowledged = segment.acknowledgment;
+            } else if segment.payload > 0 {
+                let end = segment.sequence.wrapping_add(segment.payload as u32);
                 most = most.max(end.wrapping_sub(acknowledged) as i32);
             }
         }
@@ -51,7 +51,7 @@ impl Log {
 
 #[derive(Default)]
 struct Shared {
-    seen: Mutex<Log>,
+    log: Mutex<Log>,
     cut: AtomicBool,
     over: AtomicBool,
 }
@@ -62,7 +62,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// One that loses every so manieth packet of data.
+    /// Creates a wire that drops every `lost`-th packet with data.
     pub fn between(namespaces: &[Namespace; 2], lost: Option<u64>) -> Self {
         let devices = [0, 1].map(|end: usize| {
             let open = || {
@@ -81,13 +81,14 @@ impl Wire {
         Self { shared, carriers: carriers.into() }
     }
 
-    /// Nothing comes through any more.
+    /// Drops every later packet.
     pub fn cut(&self) {
         self.shared.cut.store(true, Ordering::Relaxed);
     }
 
-    pub fn seen(&self) -> Log {
-        std::mem::take(&mut *self.shared.seen.lock().unwrap())
+    /// Returns and clears the log.
+    pub fn take_log(&self) -> Log {
+        std::mem::take(&mut *self.shared.log.lock().unwrap())
     }
 }
 
@@ -102,43 +103,43 @@ impl Drop for Wire {
 
 fn carry(from: usize, near: &SyncDevice, far: &SyncDevice, lost: Option<u64>, shared: &Shared) {
     let clock = Monotonic::starting_in(TimeDelta::ZERO);
-    let mut under_way: VecDeque<(Time, Vec<u8>)> = VecDeque::new();
+    let mut in_transit: VecDeque<(Time, Vec<u8>)> = VecDeque::new();
     let mut buffer = [0; 65_536];
     let mut data = 0;
     while !shared.over.load(Ordering::Relaxed) {
         let now = clock.now();
-        while let Some((_, packet)) = under_way.pop_front_if(|(due, _)| *due <= now) {
+        while let Some((_, packet)) = in_transit.pop_front_if(|(due, _)| *due <= now) {
             if from == 1 {
-                shared.seen.lock().unwrap().0.extend(look(from, &packet));
+                shared.log.lock().unwrap().0.extend(parse(from, &packet));
             }
             let _ = far.send(&packet); // a full device drops it, as a wire may
         }
-        let next = under_way.front().map_or(LOOK, |(due, _)| *due - clock.now());
-        let slice = Duration::from_nanos(next.as_nanos().clamp(0, LOOK.as_nanos()) as u64);
+        let next = in_transit.front().map_or(POLL_INTERVAL, |(due, _)| *due - clock.now());
+        let slice = Duration::from_nanos(next.as_nanos().clamp(0, POLL_INTERVAL.as_nanos()) as u64);
         let mut polled = [PollFd::new(near.as_fd(), PollFlags::POLLIN)];
         ppoll(&mut polled, Some(TimeSpec::from_duration(slice)), None).unwrap();
         while let Ok(len) = near.recv(&mut buffer) {
             let packet = &buffer[..len];
-            let Some(segment) = look(from, packet) else { continue };
+            let Some(segment) = parse(from, packet) else { continue };
             data += u64::from(segment.payload > 0);
             if from == 0 {
-                shared.seen.lock().unwrap().0.push(segment);
+                shared.log.lock().unwrap().0.push(segment);
             }
             let loses = segment.payload > 0 && lost.is_some_and(|every| data % every == 0);
             if !loses && !shared.cut.load(Ordering::Relaxed) {
-                under_way.push_back((clock.now() + DELAY, packet.to_vec()));
+                in_transit.push_back((clock.now() + DELAY, packet.to_vec()));
             }
         }
     }
 }
 
-/// `None`: not a TCP segment.
-fn look(from: usize, packet: &[u8]) -> Option<Seen> {
+/// Parses a TCP segment; `None` for another packet.
+fn parse(from: usize, packet: &[u8]) -> Option<LoggedSegment> {
     let sliced = SlicedPacket::from_ip(packet).ok()?;
     let (Some(NetSlice::Ipv4(_)), Some(TransportSlice::Tcp(tcp))) = (&sliced.net, &sliced.transport) else {
         return None;
     };
-    Some(Seen {
+    Some(LoggedSegment {
         from,
         payload: tcp.payload().len() as u64,
         sequence: tcp.sequence_number(),

@@ -1,103 +1,105 @@
-//! BBR, version 1 (Cardwell et al., "BBR: Congestion-Based Congestion Control", 2016; as in Linux, `net/ipv4/tcp_bbr.c`).
+//! BBR, version 1 (Cardwell et al., "BBR: Congestion-Based Congestion Control", 2016; as in Linux,
+//! `net/ipv4/tcp_bbr.c`).
 //!
-//! Two things about the path are measured: how fast its bottleneck delivers (BtlBw, the greatest delivery rate of ten round
-//! trips) and how long it takes without queues (RTprop, the least round-trip time of ten seconds). The sender paces at
-//! the first, times a gain, and keeps no more in flight than twice their product. It cannot see both at a time: more
-//! bandwidth shows only when it sends more, the round-trip time only when it sends less. So it does each now and then.
-//! A loss is no sign of anything; it only makes the sender careful for a round trip.
+//! BBR measures two properties of the path: the bottleneck bandwidth (BtlBw, the maximum delivery rate of ten round
+//! trips) and the round-trip time without queues (RTprop, the minimum round-trip time of ten seconds). It paces at the
+//! bandwidth times a gain and limits the bytes in flight to twice the product of both. The two cannot be measured at
+//! the same time: more bandwidth shows only if more is sent, the round-trip time only if less is sent. BBR therefore
+//! probes for each in turn. It does not take a loss as a sign of congestion, but conserves packets for a round trip.
 //!
 //! ```text
-//! STARTUP ── the pipe is full ──▶ DRAIN ── so is the flight, and no more ──▶ PROBE_BW ◀── 200 ms ──▶ PROBE_RTT
+//! STARTUP ── the pipe is full ──▶ DRAIN ── the queue is drained ──▶ PROBE_BW ◀── 200 ms ──▶ PROBE_RTT
 //! ```
 //!
-//! What of the kernel's is left out: `docs/tcp.md`.
+//! `docs/explanation/tcp.md` lists what is left out.
 
-mod aggregation;
-mod bandwidth;
-mod conservation;
-mod cycle;
+mod ack_aggregation;
+mod bandwidth_filter;
+
+mod full_pipe;
+mod gain_cycle;
+mod packet_conservation;
 mod probe_rtt;
-mod rounds;
-mod startup;
+mod round_counter;
 
-use super::{Ack, Congestion, Sample, Settings, Window};
-use aggregation::{Aggregation, Told};
-use bandwidth::Bandwidth;
-use conservation::{Advice, Conservation};
-use cycle::{Conditions, Cycle};
-use paceline_units::{DataSize, RandomStream, Rate, Streams, Time, TimeDelta, round_to_u64};
-use probe_rtt::{Clearing, LeastRoundTrip, Step};
-use rounds::Rounds;
-use startup::FullPipe;
+use super::{Ack, Congestion, CongestionConfig, CongestionWindow, RateSample};
+use ack_aggregation::{AckAggregation, AckInput};
+use bandwidth_filter::BandwidthFilter;
+use full_pipe::FullPipe;
+use gain_cycle::{CycleInput, GainCycle};
+use paceline_units::{DataSize, RandomStream, RandomStreams, Rate, Time, TimeDelta, round_to_u64};
+use packet_conservation::{PacketConservation, WindowUpdate};
+use probe_rtt::{MinRttFilter, ProbeRtt, ProbeRttStep};
+use round_counter::RoundCounter;
 
-/// 2 / ln 2, the least gain with which the rate doubles each round trip (`bbr_high_gain`); and the gain that makes good
-/// for it (`bbr_drain_gain`).
+/// 2 / ln 2, the minimum gain with which the rate doubles each round trip (`bbr_high_gain`), and the gain that drains
+/// the resulting queue (`bbr_drain_gain`).
 const HIGH_GAIN: f64 = 2.885;
 const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
-/// Windows are twice what the path holds, for ACKs that are delayed and bunch (`bbr_cwnd_gain`).
+/// Windows are twice the bandwidth-delay product, to allow for delayed and aggregated ACKs (`bbr_cwnd_gain`).
 const WINDOW_GAIN: f64 = 2.0;
-/// It paces a little below the bandwidth, so that a queue may drain (`bbr_pacing_margin_percent`).
+/// The pacing rate is slightly below the bandwidth, so that queues drain (`bbr_pacing_margin_percent`).
 const MARGIN: f64 = 0.99;
-/// The least window, in segments (`bbr_cwnd_min_target`).
+/// The minimum window, in segments (`bbr_cwnd_min_target`).
 const WINDOW_MIN: u64 = 4;
-/// `TCP_INIT_CWND`, segments.
+/// The initial window, in segments (`TCP_INIT_CWND`).
 const WINDOW_INITIAL: u64 = 10;
-/// The round-trip time that the first pace assumes where none is known (`bbr_init_pacing_rate_from_rtt`).
+/// The assumed round-trip time before the first measurement (`bbr_init_pacing_rate_from_rtt`).
 const ROUND_TRIP_ASSUMED: TimeDelta = TimeDelta::from_millis(1);
-/// What leaves in one burst: a millisecond's worth (`sk_pacing_shift`), but one segment below this rate and two
-/// above (`bbr_min_tso_rate`), and no more than an IP packet may have. Windows have room for three of them.
+/// A burst is a millisecond's worth of data (`sk_pacing_shift`), at least one segment below `BURST_RATE` and two above
+/// (`bbr_min_tso_rate`), and at most an IP packet. Windows have room for three bursts.
 const BURST: TimeDelta = TimeDelta::from_millis(1);
 const BURST_RATE: Rate = Rate::from_kbps(1_200);
 const BURST_MAX: u64 = 65_535;
 const BURSTS: u64 = 3;
 
 #[derive(Debug)]
-enum Mode {
+enum BbrMode {
     Startup,
     Drain,
-    ProbeBw(Cycle),
-    ProbeRtt(Clearing),
+    ProbeBw(GainCycle),
+    ProbeRtt(ProbeRtt),
 }
 
 #[derive(Debug)]
 struct Bbr {
     segment: DataSize,
     random: RandomStream,
-    mode: Mode,
-    rounds: Rounds,
-    bandwidth: Bandwidth,
-    round_trip: LeastRoundTrip,
+    mode: BbrMode,
+    rounds: RoundCounter,
+    bandwidth: BandwidthFilter,
+    min_rtt: MinRttFilter,
     full: FullPipe,
-    aggregation: Aggregation,
-    conservation: Conservation,
+    aggregation: AckAggregation,
+    conservation: PacketConservation,
     pacing: Rate,
-    /// The pace began from a round-trip time that was measured.
-    paces_by_round_trip: bool,
+    /// The initial pacing rate was computed from a measured round-trip time.
+    paces_by_measured_rtt: bool,
 }
 
-pub(super) fn build(settings: Settings) -> Box<dyn Congestion> {
+pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
     Box::new(Bbr {
-        segment: settings.segment,
-        random: Streams::new(settings.seed).stream("bbr"),
-        mode: Mode::Startup,
-        rounds: Rounds::default(),
-        bandwidth: Bandwidth::default(),
-        round_trip: LeastRoundTrip::new(Time::ZERO, None),
+        segment: config.segment,
+        random: RandomStreams::new(config.seed).stream("bbr"),
+        mode: BbrMode::Startup,
+        rounds: RoundCounter::default(),
+        bandwidth: BandwidthFilter::default(),
+        min_rtt: MinRttFilter::new(Time::ZERO, None),
         full: FullPipe::default(),
-        aggregation: Aggregation::new(Time::ZERO),
-        conservation: Conservation::new(),
+        aggregation: AckAggregation::new(Time::ZERO),
+        conservation: PacketConservation::new(),
         pacing: Rate::ZERO,
-        paces_by_round_trip: false,
+        paces_by_measured_rtt: false,
     })
 }
 
-/// The pace for a bandwidth.
-fn pace(bandwidth: Rate, gain: f64) -> Rate {
+/// Returns the pacing rate for a bandwidth and a gain.
+fn pacing_rate(bandwidth: Rate, gain: f64) -> Rate {
     bandwidth.scale(gain * MARGIN)
 }
 
-/// What the path holds, times a gain, in whole segments: upwards, or small windows would shrink by themselves.
-fn product(bandwidth: Rate, round_trip: TimeDelta, gain: f64, segment: DataSize) -> u64 {
+/// Returns the bandwidth-delay product times a gain in whole segments, rounded up so that small windows do not shrink.
+fn bdp_segments(bandwidth: Rate, round_trip: TimeDelta, gain: f64, segment: DataSize) -> u64 {
     let bytes = (bandwidth * round_trip).as_bytes() as f64 * gain;
     round_to_u64(bytes).div_ceil(segment.as_bytes())
 }
@@ -105,10 +107,10 @@ fn product(bandwidth: Rate, round_trip: TimeDelta, gain: f64, segment: DataSize)
 impl Bbr {
     fn gains(&self) -> (f64, f64) {
         match &self.mode {
-            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
-            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw(cycle) => (cycle.gain(), WINDOW_GAIN),
-            Mode::ProbeRtt(_) => (1.0, 1.0),
+            BbrMode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            BbrMode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            BbrMode::ProbeBw(cycle) => (cycle.gain(), WINDOW_GAIN),
+            BbrMode::ProbeRtt(_) => (1.0, 1.0),
         }
     }
 
@@ -116,27 +118,28 @@ impl Bbr {
         DataSize::from_bytes(count * self.segment.as_bytes())
     }
 
-    /// `bbr_inflight`, and with `extra` the window: product of bandwidth and round-trip time, times the gain; room for three
-    /// bursts; an even number, so that no ACK waits; and two segments more in the phase that looks for more.
+    /// Returns the target bytes in flight (`bbr_inflight`), and with `extra` the window: the bandwidth-delay product
+    /// times the gain, room for three bursts, rounded up to an even number of segments because of delayed ACKs, and two
+    /// more segments in the probing phase.
     fn in_flight(&self, gain: f64, extra: DataSize) -> DataSize {
         let path = self
-            .round_trip
-            .least
-            .map_or(WINDOW_INITIAL, |least| product(self.bandwidth.rate(), least, gain, self.segment));
+            .min_rtt
+            .minimum
+            .map_or(WINDOW_INITIAL, |min_rtt| bdp_segments(self.bandwidth.rate(), min_rtt, gain, self.segment));
         let segments = path + extra.as_bytes() / self.segment.as_bytes() + BURSTS * self.burst();
-        let probing = matches!(&self.mode, Mode::ProbeBw(cycle) if cycle.probes());
+        let probing = matches!(&self.mode, BbrMode::ProbeBw(cycle) if cycle.probes());
         self.segments(segments.next_multiple_of(2) + if probing { 2 } else { 0 })
     }
 
-    fn measure(&mut self, sample: &Sample, window: &Window) {
+    fn update_model(&mut self, sample: &RateSample, window: &CongestionWindow) {
         self.rounds.begins = false;
         let Some((before, rate)) = sample.rate else { return };
         self.rounds.handle_ack(before, sample.delivered);
         if self.rounds.begins {
             self.conservation.handle_round();
         }
-        self.bandwidth.handle_sample(rate, sample.limited, self.rounds.count);
-        self.aggregation.handle_ack(Told {
+        self.bandwidth.handle_sample(rate, sample.app_limited, self.rounds.count);
+        self.aggregation.handle_ack(AckInput {
             now: sample.now,
             acked: sample.acked,
             bandwidth: self.bandwidth.rate(),
@@ -147,93 +150,94 @@ impl Bbr {
     }
 
     fn begin_cycle(&mut self, now: Time) {
-        self.mode = Mode::ProbeBw(Cycle::begin(now, &mut self.random));
+        self.mode = BbrMode::ProbeBw(GainCycle::begin(now, &mut self.random));
     }
 
-    /// STARTUP to DRAIN to PROBE_BW, and within it.
-    fn go_on(&mut self, sample: &Sample) {
+    /// Moves from STARTUP to DRAIN to PROBE_BW, and through the phases of PROBE_BW.
+    fn update_mode(&mut self, sample: &RateSample) {
         let drained = self.in_flight(1.0, DataSize::ZERO);
-        let conditions = Conditions {
+        let conditions = CycleInput {
             now: sample.now,
-            least: self.round_trip.least.unwrap_or(TimeDelta::MAX),
+            min_rtt: self.min_rtt.minimum.unwrap_or(TimeDelta::MAX),
             losses: sample.lost > DataSize::ZERO,
             pipe: sample.pipe_before,
             pipe_next: sample.pipe_before + self.segments(self.burst()),
             probing: self.in_flight(self.gains().0, DataSize::ZERO),
             drained,
         };
-        if let Mode::ProbeBw(cycle) = &mut self.mode {
+        if let BbrMode::ProbeBw(cycle) = &mut self.mode {
             cycle.handle_ack(conditions);
         }
-        if self.rounds.begins && !sample.limited {
+        if self.rounds.begins && !sample.app_limited {
             self.full.handle_round(self.bandwidth.rate());
         }
-        if matches!(self.mode, Mode::Startup) && self.full.is_reached() {
-            self.mode = Mode::Drain;
+        if matches!(self.mode, BbrMode::Startup) && self.full.is_reached() {
+            self.mode = BbrMode::Drain;
         }
-        if matches!(self.mode, Mode::Drain) && sample.pipe <= self.in_flight(1.0, DataSize::ZERO) {
+        if matches!(self.mode, BbrMode::Drain) && sample.pipe <= self.in_flight(1.0, DataSize::ZERO) {
             self.begin_cycle(sample.now);
         }
     }
 
-    /// RTprop, and PROBE_RTT when it has become old.
-    fn look_for_round_trip(&mut self, sample: &Sample, window: &mut Window) {
-        let old = self.round_trip.handle_ack(sample.now, sample.round_trip);
-        if old && !matches!(self.mode, Mode::ProbeRtt(_)) {
+    /// Updates RTprop, and enters and leaves PROBE_RTT.
+    fn update_min_rtt(&mut self, sample: &RateSample, window: &mut CongestionWindow) {
+        let old = self.min_rtt.handle_ack(sample.now, sample.round_trip);
+        if old && !matches!(self.mode, BbrMode::ProbeRtt(_)) {
             self.conservation.save(window.cwnd, false);
-            self.mode = Mode::ProbeRtt(Clearing::default());
+            self.mode = BbrMode::ProbeRtt(ProbeRtt::default());
         }
-        let least_window = self.segments(WINDOW_MIN);
-        let Mode::ProbeRtt(clearing) = &mut self.mode else { return };
-        match clearing.handle_ack(sample.now, sample.pipe <= least_window, self.rounds.begins) {
-            Step::Wait => {}
-            Step::Cleared => self.rounds.restart(sample.delivered),
-            Step::Over => {
-                self.round_trip.renew(sample.now);
+        let minimum_window = self.segments(WINDOW_MIN);
+        let BbrMode::ProbeRtt(probe) = &mut self.mode else { return };
+        match probe.handle_ack(sample.now, sample.pipe <= minimum_window, self.rounds.begins) {
+            ProbeRttStep::Wait => {}
+            ProbeRttStep::Drained => self.rounds.restart(sample.delivered),
+            ProbeRttStep::Over => {
+                self.min_rtt.extend(sample.now);
                 window.cwnd = window.cwnd.max(self.conservation.prior());
                 if self.full.is_reached() {
                     self.begin_cycle(sample.now);
                 } else {
-                    self.mode = Mode::Startup;
+                    self.mode = BbrMode::Startup;
                 }
             }
         }
     }
 
-    /// The pace of the first window, `gain` times a window each round trip.
-    fn begin_pacing(&mut self, round_trip: Option<TimeDelta>, window: &Window) {
-        self.paces_by_round_trip = round_trip.is_some();
-        self.pacing = pace(Rate::of(window.cwnd, round_trip.unwrap_or(ROUND_TRIP_ASSUMED)), HIGH_GAIN);
+    /// Sets the initial pacing rate: the high gain times a window per round trip.
+    fn start_pacing(&mut self, round_trip: Option<TimeDelta>, window: &CongestionWindow) {
+        self.paces_by_measured_rtt = round_trip.is_some();
+        self.pacing = pacing_rate(Rate::of(window.cwnd, round_trip.unwrap_or(ROUND_TRIP_ASSUMED)), HIGH_GAIN);
     }
 
-    /// `bbr_set_pacing_rate`: until the pipe is full the pace does not fall.
-    fn set_pacing(&mut self, gain: f64, sample: &Sample, window: &Window) {
-        if !self.paces_by_round_trip && sample.srtt.is_some() {
-            self.begin_pacing(sample.srtt, window);
+    /// `bbr_set_pacing_rate`: the rate does not fall until the pipe is full.
+    fn set_pacing(&mut self, gain: f64, sample: &RateSample, window: &CongestionWindow) {
+        if !self.paces_by_measured_rtt && sample.srtt.is_some() {
+            self.start_pacing(sample.srtt, window);
         }
-        let pacing = pace(self.bandwidth.rate(), gain);
+        let pacing = pacing_rate(self.bandwidth.rate(), gain);
         if self.full.is_reached() || pacing > self.pacing {
             self.pacing = pacing;
         }
     }
 
-    /// `bbr_set_cwnd`: it grows by what is delivered up to its target, and falls to it at once where the pipe is full.
-    fn set_window(&mut self, gain: f64, sample: &Sample, window: &mut Window) {
+    /// `bbr_set_cwnd`: the window grows by the delivered data up to its target. Once the pipe is full, it is also
+    /// limited to the target.
+    fn set_window(&mut self, gain: f64, sample: &RateSample, window: &mut CongestionWindow) {
         if sample.acked > DataSize::ZERO {
             if self.conservation.begins(sample) {
                 self.rounds.restart(sample.delivered);
             }
             window.cwnd = match self.conservation.handle_ack(sample, window.cwnd, self.segment) {
-                Advice::Conserve(cwnd) => cwnd,
-                Advice::Go(cwnd) => self.grown(gain, sample, cwnd).max(self.segments(WINDOW_MIN)),
+                WindowUpdate::Conserve(cwnd) => cwnd,
+                WindowUpdate::Model(cwnd) => self.grown(gain, sample, cwnd).max(self.segments(WINDOW_MIN)),
             };
         }
-        if matches!(self.mode, Mode::ProbeRtt(_)) {
+        if matches!(self.mode, BbrMode::ProbeRtt(_)) {
             window.cwnd = window.cwnd.min(self.segments(WINDOW_MIN));
         }
     }
 
-    fn grown(&self, gain: f64, sample: &Sample, cwnd: DataSize) -> DataSize {
+    fn grown(&self, gain: f64, sample: &RateSample, cwnd: DataSize) -> DataSize {
         if self.full.is_reached() {
             let extra = self.aggregation.allowance(self.bandwidth.rate());
             return (cwnd + sample.acked).min(self.in_flight(gain, extra));
@@ -242,22 +246,22 @@ impl Bbr {
         if grows { cwnd + sample.acked } else { cwnd }
     }
 
-    fn save(&mut self, window: &Window) {
-        let lowered = matches!(self.mode, Mode::ProbeRtt(_));
+    fn save(&mut self, window: &CongestionWindow) {
+        let lowered = matches!(self.mode, BbrMode::ProbeRtt(_));
         self.conservation.save(window.cwnd, lowered);
     }
 }
 
 impl Congestion for Bbr {
-    /// It is told by samples.
-    fn handle_ack(&mut self, _: &Ack, _: &mut Window) {}
+    /// Has no effect: BBR uses rate samples.
+    fn handle_ack(&mut self, _: &Ack, _: &mut CongestionWindow) {}
 
-    /// A loss leaves the threshold alone; the window follows with the samples.
-    fn handle_loss(&mut self, _: DataSize, window: &mut Window) {
+    /// Saves the window. The threshold is unused, and the window changes with the samples.
+    fn handle_loss(&mut self, _: DataSize, window: &mut CongestionWindow) {
         self.save(window);
     }
 
-    fn handle_timeout(&mut self, _: DataSize, window: &mut Window) {
+    fn handle_timeout(&mut self, _: DataSize, window: &mut CongestionWindow) {
         self.save(window);
         self.conservation.handle_timeout();
         self.full.handle_timeout();
@@ -269,33 +273,33 @@ impl Congestion for Bbr {
 
     /// `bbr_tso_segs_goal`, in segments.
     fn burst(&self) -> u64 {
-        let least = if self.pacing < BURST_RATE { 1 } else { 2 };
-        ((self.pacing * BURST).as_bytes().min(BURST_MAX) / self.segment.as_bytes()).max(least)
+        let min_rtt = if self.pacing < BURST_RATE { 1 } else { 2 };
+        ((self.pacing * BURST).as_bytes().min(BURST_MAX) / self.segment.as_bytes()).max(min_rtt)
     }
 
-    fn handle_open(&mut self, now: Time, round_trip: Option<TimeDelta>, window: &Window) {
-        self.round_trip = LeastRoundTrip::new(now, round_trip);
-        self.aggregation = Aggregation::new(now);
-        self.begin_pacing(round_trip, window);
+    fn handle_open(&mut self, now: Time, round_trip: Option<TimeDelta>, window: &CongestionWindow) {
+        self.min_rtt = MinRttFilter::new(now, round_trip);
+        self.aggregation = AckAggregation::new(now);
+        self.start_pacing(round_trip, window);
     }
 
-    fn handle_sample(&mut self, sample: &Sample, window: &mut Window) {
-        self.measure(sample, window);
-        self.go_on(sample);
-        self.look_for_round_trip(sample, window);
+    fn handle_sample(&mut self, sample: &RateSample, window: &mut CongestionWindow) {
+        self.update_model(sample, window);
+        self.update_mode(sample);
+        self.update_min_rtt(sample, window);
         let (pacing_gain, window_gain) = self.gains();
         self.set_pacing(pacing_gain, sample, window);
         self.set_window(window_gain, sample, window);
     }
 
-    fn holds_back(&self) -> bool {
-        matches!(self.mode, Mode::ProbeRtt(_))
+    fn is_self_limited(&self) -> bool {
+        matches!(self.mode, BbrMode::ProbeRtt(_))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NO_THRESHOLD, Repair};
+    use super::super::{LossState, NO_THRESHOLD};
     use super::*;
 
     const MS: fn(i64) -> TimeDelta = TimeDelta::from_millis;
@@ -303,43 +307,44 @@ mod tests {
     const SEGMENT: u64 = 1000;
     const LINK: Rate = Rate::from_kbps(10_000);
 
-    fn opened() -> (Box<dyn Congestion>, Window) {
+    fn opened() -> (Box<dyn Congestion>, CongestionWindow) {
         let segment = BYTES(SEGMENT);
-        let settings = Settings { segment, slow_start_limit: None, hystart: false, kernel_windows: false, seed: 1 };
-        let window = Window { cwnd: BYTES(10 * SEGMENT), ssthresh: NO_THRESHOLD };
-        let mut bbr = build(settings);
+        let config =
+            CongestionConfig { segment, slow_start_limit: None, hystart: false, kernel_windows: false, seed: 1 };
+        let window = CongestionWindow { cwnd: BYTES(10 * SEGMENT), ssthresh: NO_THRESHOLD };
+        let mut bbr = build(config);
         bbr.handle_open(Time::ZERO, Some(MS(40)), &window);
         (bbr, window)
     }
 
-    /// An ACK of two segments at this rate, 40 ms after they left, with the whole path full.
-    fn sample(now: Time, delivered: u64, rate: Rate, limited: bool) -> Sample {
+    /// An ACK of two segments at this rate, 40 ms after they were sent, with a full pipe.
+    fn sample(now: Time, delivered: u64, rate: Rate, app_limited: bool) -> RateSample {
         let in_round = (LINK * MS(40)).as_bytes();
-        Sample {
+        RateSample {
             now,
             acked: BYTES(2 * SEGMENT),
             lost: BYTES(0),
             delivered: BYTES(delivered),
             rate: Some((BYTES(delivered.saturating_sub(in_round)), rate)),
-            limited,
+            app_limited,
             round_trip: Some(MS(40)),
             srtt: Some(MS(40)),
             pipe_before: BYTES(in_round),
             pipe: BYTES(in_round - 2 * SEGMENT),
-            repair: Repair::None,
+            loss_state: LossState::Open,
         }
     }
 
     #[test]
-    fn ten_megabits_and_forty_milliseconds_hold_fifty_thousand_bytes() {
-        assert_eq!(product(LINK, MS(40), 1.0, BYTES(SEGMENT)), 50);
-        assert_eq!(product(LINK, MS(40), 2.0, BYTES(SEGMENT)), 100);
-        assert_eq!(product(LINK, MS(40), 0.75, BYTES(SEGMENT)), 38, "upwards from 37.5");
-        assert_eq!(pace(LINK, 1.25), Rate::from_kbps(12_375));
+    fn bandwidth_delay_product_is_in_whole_segments() {
+        assert_eq!(bdp_segments(LINK, MS(40), 1.0, BYTES(SEGMENT)), 50);
+        assert_eq!(bdp_segments(LINK, MS(40), 2.0, BYTES(SEGMENT)), 100);
+        assert_eq!(bdp_segments(LINK, MS(40), 0.75, BYTES(SEGMENT)), 38, "rounded up from 37.5");
+        assert_eq!(pacing_rate(LINK, 1.25), Rate::from_kbps(12_375));
     }
 
     #[test]
-    fn it_begins_at_a_window_each_round_trip_times_the_high_gain() {
+    fn initial_pacing_rate_is_a_window_per_round_trip_times_the_high_gain() {
         let (bbr, _) = opened();
         // 10 000 B in 40 ms are 2 Mbit/s; times 2.885, less 1 %.
         assert_eq!(bbr.pacing(), Some(Rate::from_bps(5_712_300)));
@@ -349,37 +354,37 @@ mod tests {
     fn a_steady_rate_ends_startup_and_the_window_settles_at_twice_the_path() {
         let (mut bbr, mut window) = opened();
         let (mut now, mut paces, mut windows) = (Time::ZERO + MS(40), Vec::new(), Vec::new());
-        // Two segments each 1.6 ms are 10 Mbit/s; 2 s of that.
+        // Two segments every 1.6 ms are 10 Mbit/s; 2 s of that.
         for n in 1..=1250 {
-            // 22 segments wait in the queue; once, for a moment, they do not.
+            // 22 segments are in the queue, except for a short time.
             let pipe = BYTES(if (301..=310).contains(&n) { 50 } else { 72 } * SEGMENT);
-            let sample = Sample { pipe_before: pipe, pipe, ..sample(now, 2 * SEGMENT * n, LINK, false) };
+            let sample = RateSample { pipe_before: pipe, pipe, ..sample(now, 2 * SEGMENT * n, LINK, false) };
             bbr.handle_sample(&sample, &mut window);
             now += TimeDelta::from_micros(1600);
             paces.push(bbr.pacing().unwrap_or_default());
             windows.push(window.cwnd.as_bytes() / SEGMENT);
         }
-        // The first round brings 10 Mbit/s, and the three after it no more; DRAIN lasts until the queue is gone.
-        let of = |gain| paces.iter().filter(|at| **at == pace(LINK, gain)).count();
+        // The first round measures 10 Mbit/s, and the next three no more. DRAIN lasts until the queue is drained.
+        let of = |gain| paces.iter().filter(|at| **at == pacing_rate(LINK, gain)).count();
         assert_eq!((of(HIGH_GAIN), of(DRAIN_GAIN)), (75, 225));
         // Then 1.52 s of cycles: eight phases of 41.6 ms each, 26 ACKs.
         assert_eq!(of(0.75) + of(1.0) + of(1.25), 950);
         assert!((75..=150).contains(&of(0.75)) && (75..=150).contains(&of(1.25)), "{} {}", of(0.75), of(1.25));
-        // 100 segments, and 3 bursts of 2; two more while it probes, and two for the ACKs of two.
+        // 100 segments and 3 bursts of 2; two more in the probing phase, and two for ACKs of two segments.
         let late = &windows[windows.len() - 500..];
         assert_eq!((late.iter().min(), late.iter().max()), (Some(&108), Some(&110)));
         assert_eq!(window.ssthresh, NO_THRESHOLD);
     }
 
     #[test]
-    fn what_the_application_limits_neither_lowers_the_pace_nor_ends_startup() {
+    fn app_limited_samples_neither_lower_the_pacing_rate_nor_end_startup() {
         let (mut bbr, mut window) = opened();
         let mut now = Time::ZERO + MS(40);
         for n in 1..=1250 {
             bbr.handle_sample(&sample(now, 2 * SEGMENT * n, Rate::from_kbps(3_000), n > 1), &mut window);
             now += TimeDelta::from_micros(1600);
         }
-        assert_eq!(bbr.pacing(), Some(pace(Rate::from_kbps(3_000), HIGH_GAIN)));
+        assert_eq!(bbr.pacing(), Some(pacing_rate(Rate::from_kbps(3_000), HIGH_GAIN)));
         let (mut bbr, mut window) = opened();
         let mut now = Time::ZERO + MS(40);
         for n in 1..=1250 {
@@ -389,6 +394,6 @@ mod tests {
             now += TimeDelta::from_micros(1600);
         }
         let pacing = bbr.pacing().unwrap_or_default();
-        assert!((pace(LINK, 0.75)..=pace(LINK, 1.25)).contains(&pacing), "{pacing}");
+        assert!((pacing_rate(LINK, 0.75)..=pacing_rate(LINK, 1.25)).contains(&pacing), "{pacing}");
     }
 }

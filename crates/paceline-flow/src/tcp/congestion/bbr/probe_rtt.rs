@@ -1,72 +1,72 @@
-//! The path's round-trip time without queues, and PROBE_RTT, which clears the queue to see it.
+//! The round-trip time without queues, and PROBE_RTT, which drains the queue to measure it.
 
 use paceline_units::{Time, TimeDelta};
 
-/// How long the least round-trip time is believed (`bbr_min_rtt_win_sec`), and how long the queue is kept clear to see a new one
+/// Lifetime of the minimum round-trip time (`bbr_min_rtt_win_sec`), and duration of PROBE_RTT
 /// (`bbr_probe_rtt_mode_ms`).
-const BELIEVED: TimeDelta = TimeDelta::from_secs(10);
-const CLEARED: TimeDelta = TimeDelta::from_millis(200);
+const MIN_RTT_LIFETIME: TimeDelta = TimeDelta::from_secs(10);
+const PROBE_RTT_DURATION: TimeDelta = TimeDelta::from_millis(200);
 
-/// RTprop: the least round-trip time seen.
+/// RTprop: the minimum round-trip time of the last ten seconds.
 #[derive(Debug)]
-pub(super) struct LeastRoundTrip {
-    pub least: Option<TimeDelta>,
+pub(super) struct MinRttFilter {
+    pub minimum: Option<TimeDelta>,
     seen: Time,
 }
 
-impl LeastRoundTrip {
+impl MinRttFilter {
     pub fn new(now: Time, first: Option<TimeDelta>) -> Self {
-        Self { least: first, seen: now }
+        Self { minimum: first, seen: now }
     }
 
-    /// An ACK came; true when what was known had become old. Then any sample takes its place.
+    /// Handles an ACK. Returns whether the minimum had expired. An expired minimum is replaced by any sample.
     pub fn handle_ack(&mut self, now: Time, sample: Option<TimeDelta>) -> bool {
-        let old = now > self.seen + BELIEVED;
+        let old = now > self.seen + MIN_RTT_LIFETIME;
         if let Some(sample) = sample
-            && (old || self.least.is_none_or(|least| sample < least))
+            && (old || self.minimum.is_none_or(|minimum| sample < minimum))
         {
-            (self.least, self.seen) = (Some(sample), now);
+            (self.minimum, self.seen) = (Some(sample), now);
         }
         old
     }
 
-    /// The queue has been clear: what is known is believed anew.
-    pub fn renew(&mut self, now: Time) {
+    /// Extends the lifetime of the minimum after the queue has been drained.
+    pub fn extend(&mut self, now: Time) {
         self.seen = now;
     }
 }
 
-/// A stay in PROBE_RTT.
+/// The state of PROBE_RTT.
 #[derive(Debug, Default)]
-pub(super) struct Clearing {
-    /// When it may be over, once so little is in flight as it should be.
+pub(super) struct ProbeRtt {
+    /// The earliest end, once few enough bytes are in flight.
     until: Option<Time>,
     /// A round trip has passed since.
     round: bool,
 }
 
-/// What an ACK brought.
+/// The effect of an ACK in PROBE_RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ProbeRttStep {
     Wait,
-    /// The flight is small now: a round trip is counted from here.
-    Cleared,
-    /// It is over.
+    /// Few enough bytes are in flight: a round trip is counted from here.
+    Drained,
+    /// PROBE_RTT is over.
     Over,
 }
 
-impl Clearing {
-    /// An ACK came. `cleared`: no more than the least window is in flight; `round_begins`: a round trip does.
-    pub fn handle_ack(&mut self, now: Time, cleared: bool, round_begins: bool) -> Step {
+impl ProbeRtt {
+    /// Handles an ACK. `drained`: at most the minimum window is in flight. `round_begins`: a round trip begins.
+    pub fn handle_ack(&mut self, now: Time, drained: bool, round_begins: bool) -> ProbeRttStep {
         let Some(until) = self.until else {
-            if !cleared {
-                return Step::Wait;
+            if !drained {
+                return ProbeRttStep::Wait;
             }
-            self.until = Some(now + CLEARED);
-            return Step::Cleared;
+            self.until = Some(now + PROBE_RTT_DURATION);
+            return ProbeRttStep::Drained;
         };
         self.round |= round_begins;
-        if self.round && now > until { Step::Over } else { Step::Wait }
+        if self.round && now > until { ProbeRttStep::Over } else { ProbeRttStep::Wait }
     }
 }
 
@@ -78,31 +78,31 @@ mod tests {
     const AT: fn(i64) -> Time = Time::from_millis;
 
     #[test]
-    fn the_least_is_believed_for_ten_seconds() {
-        let mut known = LeastRoundTrip::new(AT(0), Some(MS(50)));
+    fn minimum_lasts_ten_seconds() {
+        let mut known = MinRttFilter::new(AT(0), Some(MS(50)));
         assert!(!known.handle_ack(AT(100), Some(MS(60))));
         assert!(!known.handle_ack(AT(1_000), Some(MS(40))));
         assert!(!known.handle_ack(AT(11_000), Some(MS(45))), "ten seconds are not over");
-        assert_eq!(known.least, Some(MS(40)));
+        assert_eq!(known.minimum, Some(MS(40)));
         assert!(known.handle_ack(AT(11_001), Some(MS(45))));
-        assert_eq!(known.least, Some(MS(45)));
+        assert_eq!(known.minimum, Some(MS(45)));
         assert!(!known.handle_ack(AT(11_002), None));
-        known.renew(AT(20_000));
+        known.extend(AT(20_000));
         assert!(!known.handle_ack(AT(30_000), Some(MS(46))));
     }
 
     #[test]
-    fn two_hundred_milliseconds_and_a_round_trip() {
-        let mut short = Clearing::default();
-        assert_eq!(short.handle_ack(AT(0), false, true), Step::Wait);
-        assert_eq!(short.handle_ack(AT(10), true, true), Step::Cleared);
-        assert_eq!(short.handle_ack(AT(50), true, true), Step::Wait);
-        assert_eq!(short.handle_ack(AT(210), true, false), Step::Wait);
-        assert_eq!(short.handle_ack(AT(211), true, false), Step::Over);
-        // A path of 300 ms: the round trip is what it waits for.
-        let mut long = Clearing::default();
-        assert_eq!(long.handle_ack(AT(0), true, false), Step::Cleared);
-        assert_eq!(long.handle_ack(AT(250), true, false), Step::Wait);
-        assert_eq!(long.handle_ack(AT(300), true, true), Step::Over);
+    fn lasts_two_hundred_milliseconds_and_a_round_trip() {
+        let mut short = ProbeRtt::default();
+        assert_eq!(short.handle_ack(AT(0), false, true), ProbeRttStep::Wait);
+        assert_eq!(short.handle_ack(AT(10), true, true), ProbeRttStep::Drained);
+        assert_eq!(short.handle_ack(AT(50), true, true), ProbeRttStep::Wait);
+        assert_eq!(short.handle_ack(AT(210), true, false), ProbeRttStep::Wait);
+        assert_eq!(short.handle_ack(AT(211), true, false), ProbeRttStep::Over);
+        // On a path of 300 ms the round trip determines the duration.
+        let mut long = ProbeRtt::default();
+        assert_eq!(long.handle_ack(AT(0), true, false), ProbeRttStep::Drained);
+        assert_eq!(long.handle_ack(AT(250), true, false), ProbeRttStep::Wait);
+        assert_eq!(long.handle_ack(AT(300), true, true), ProbeRttStep::Over);
     }
 }

@@ -1,0 +1,91 @@
+//! The backend `browser`.
+
+use crate::browsers::Browsers;
+use crate::calls::{Calls, unsupported};
+use paceline::Registry;
+use paceline_chromium::{Error, installed};
+use paceline_live::timing::Timing;
+use paceline_live::track::Track;
+use paceline_netsim::backend::{Backend, BackendError, Outcome};
+use paceline_netsim::link_control::LinkControl;
+use paceline_netsim::plan::Plan;
+use paceline_netsim::preview::PreviewImages;
+use paceline_records::EventObserver;
+
+/// Runs calls of real browsers over the test track's link.
+#[derive(Clone, Debug)]
+pub struct BrowserBackend {
+    /// How the link and the local endpoints wait for their deadlines.
+    pub timing: Timing,
+    /// Changes of the link while the run lasts.
+    pub moves: Option<LinkControl>,
+    /// Receives preview images of Chromium's pages.
+    pub pictures: Option<PreviewImages>,
+}
+
+impl Default for BrowserBackend {
+    fn default() -> Self {
+        Self { timing: Timing::Sleep, moves: None, pictures: None }
+    }
+}
+
+impl BrowserBackend {
+    /// Returns what this machine lacks for this backend and how to install it; `None` if the backend is available.
+    pub fn missing() -> Option<(String, String)> {
+        if installed().is_none() {
+            let hint = "install it (Debian and Ubuntu: `apt-get install chromium`); the PATH is searched";
+            return Some(("Chromium is not installed".to_owned(), hint.to_owned()));
+        }
+        Track::open().err().map(|missing| (missing.to_string(), missing.hint().to_owned()))
+    }
+}
+
+impl Backend for BrowserBackend {
+    fn name(&self) -> &'static str {
+        "browser"
+    }
+
+    fn real_time(&self) -> bool {
+        true
+    }
+
+    fn baselines(&self) -> &'static [&'static str] {
+        &["chromium"]
+    }
+
+    fn describe_controller(&self, controller: &str, registry: &Registry) -> String {
+        registry.get(controller).map_or(controller, |entry| entry.summary()).to_owned()
+    }
+
+    fn run(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        rows: &mut dyn EventObserver,
+    ) -> Result<Outcome, BackendError> {
+        if let Some(refusal) = unsupported(plan, registry) {
+            return Err(refusal);
+        }
+        if let Some((cause, hint)) = Self::missing() {
+            return Err(BackendError::Unavailable { cause, hint });
+        }
+        let track = Track::open()?.with_link_control(self.moves.clone());
+        let mut browsers = Browsers::new(rows.wants_attachments(), self.pictures.is_some());
+        let calls = Calls::prepare(plan, registry, &track, &mut browsers).map_err(broken)?;
+        if let Some(pictures) = &self.pictures {
+            calls.show(pictures).map_err(broken)?;
+        }
+        let outcome = track.run(self.timing, &calls, plan, registry, seed, rows)?;
+        if rows.wants_attachments() {
+            for (name, bytes) in browsers.event_logs().map_err(|error| broken(Error::Start(error)))? {
+                rows.on_attachment(&name, &bytes);
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+fn broken(error: Error) -> BackendError {
+    BackendError::Broken { cause: error.to_string() }
+}

@@ -1,0 +1,164 @@
+//! `paceline reproduce --world` with a world in real time: its verdicts beside those of the simulator. Each run is stored as
+//! soon as it is made.
+
+use super::text::{cell_text, interval_text, notes, tally_text};
+use super::{Arguments, find_targets, finish, nothing_to_judge};
+use crate::commands::{check_controllers, missing_text, with_progress};
+use crate::errors::{backend_error, cached_run_error};
+use crate::table::Table;
+use miette::{IntoDiagnostic, Result};
+use paceline::Registry;
+use paceline_lab::reproduce::{
+    Experiment, Limits, RealtimeExperiment, RealtimeReproduction, Seeds, Verdicts, reproduce as reproduce_all,
+};
+use paceline_lab::storage::Inputs;
+use paceline_netsim::backend::Backend;
+use paceline_netsim::sim::Simulator;
+use paceline_report::cells::place;
+use paceline_results::{Cell, ExperimentReport, Report, Store, Verdict};
+use paceline_scenario::{Origin, Scenario, is_formula_table};
+use paceline_units::TimeDelta;
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+/// Runs of each case if --seeds is absent: enough for a mean with an interval.
+const REPEATS: u64 = 3;
+
+/// Makes the missing runs, as far as time allows, and prints the verdicts on all stored runs.
+pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: &Registry) -> Result<ExitCode> {
+    let mut origins = find_targets(&arguments.targets)?;
+    // Formula tables are the same in every world.
+    origins.retain(|origin| !is_formula_table(&origin.name));
+    let experiments = experiments(arguments, world, registry, &origins)?;
+    if experiments.is_empty() {
+        return Err(nothing_to_judge(arguments));
+    }
+    let seeds = arguments.seeds.unwrap_or(REPEATS);
+    let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
+    let resumed = RealtimeReproduction::resume(experiments, seeds, (registry, world.name()), store.as_ref());
+    let mut all = resumed.into_diagnostic()?;
+    let missing = all.missing();
+    let seconds: f64 = missing.iter().map(|task| all.seconds(task)).sum();
+    let at_once = arguments.at_once.unwrap_or(1) as usize;
+    eprintln!("{}", missing_text(world.name(), all.run_count(), missing.len(), Some(seconds / at_once as f64)));
+    let limits = Limits { at_once, within_s: arguments.within.map(TimeDelta::as_secs_f64) };
+    with_progress(world, registry, seconds, |runner, progress| {
+        all.complete(runner, store.as_ref(), limits, &|line| progress.println(line))
+    })
+    .map_err(cached_run_error)?;
+    let verdicts = Verdicts::of(all.reports(world.name(), &simulated(&origins)?));
+    finish(arguments, &verdicts, || describe(&verdicts.report, world.name()))
+}
+
+/// Loads each experiment under the controllers of the command line, or under its own and those of the world.
+fn experiments(
+    arguments: &Arguments,
+    world: &dyn Backend,
+    registry: &Registry,
+    origins: &[Origin],
+) -> Result<Vec<RealtimeExperiment>> {
+    check_controllers(&arguments.controller, registry)?;
+    let controllers: Vec<Option<&str>> = match arguments.controller.as_slice() {
+        [] => [None].into_iter().chain(world.baselines().iter().map(|name| Some(*name))).collect(),
+        named => named.iter().map(|name| Some(name.as_str())).collect(),
+    };
+    let mut all = Vec::new();
+    for origin in origins {
+        for controller in &controllers {
+            let Some(experiment) = Experiment::load_under(origin, *controller, registry)? else { continue };
+            if experiment.has_expectations() {
+                let under = under(&experiment, world, registry);
+                let inputs = Inputs { scenario_text: origin.text.clone(), ..Inputs::default() };
+                all.push(RealtimeExperiment::new(experiment, under, |case: &Scenario| inputs.manifest(case, registry)));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the names of the controllers of the media flows.
+fn under(experiment: &Experiment, world: &dyn Backend, registry: &Registry) -> String {
+    let flows = experiment.cases.iter().flat_map(|case| &case.plan.flows).filter_map(|flow| flow.media());
+    let mut names: Vec<String> =
+        flows.map(|media| world.describe_controller(&media.controller.name, registry)).collect();
+    names.sort();
+    names.dedup();
+    names.join(", ")
+}
+
+/// Returns the simulator's verdicts on the same experiments.
+fn simulated(origins: &[Origin]) -> Result<Vec<ExperimentReport>> {
+    let registry = Registry::standard();
+    let load = |origin| Experiment::load(origin, &[], &registry);
+    let experiments = origins.iter().map(load).collect::<Result<Vec<_>, _>>()?.into_iter();
+    let experiments: Vec<_> =
+        experiments.filter(Experiment::has_expectations).map(Experiment::with_null_sender).collect();
+    let report = with_progress(&Simulator, &registry, 0.0, |runner, progress| {
+        reproduce_all(runner, &experiments, Seeds::AsNeeded, &|seconds| progress.expect(seconds))
+    });
+    Ok(report.map_err(backend_error)?.experiments)
+}
+
+/// Describes the verdicts: a table for each experiment, with a column for each controller.
+fn describe(report: &Report, world: &str) -> String {
+    let mut by_id: BTreeMap<usize, Vec<&ExperimentReport>> = BTreeMap::new();
+    for experiment in &report.experiments {
+        let first = report.experiments.iter().position(|other| other.id == experiment.id).unwrap_or_default();
+        by_id.entry(first).or_default().push(experiment);
+    }
+    let mut text: String = by_id.values().map(|columns| describe_experiment(columns, world)).collect();
+    let s = &report.summary;
+    text += &format!("  published values {}", tally_text(&s.published));
+    text += &format!("; claims {}: {} pass\n", s.claims, s.claims_held);
+    if s.all.not_run > 0 {
+        text += &format!("  cells not run: {}; the same command with the same --out resumes\n", s.all.not_run);
+    }
+    text
+}
+
+fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
+    let first = columns[0];
+    let mut text = format!("{}  {}\n\n", first.id, first.title);
+    let headings = ["metric", "case", "flow", "window", "published", "sim", ""].map(str::to_owned);
+    let each = (1..=columns.len()).flat_map(|n| [format!("{world} {n}"), String::new()]);
+    let mut table = Table::new(headings.into_iter().chain(each), 4).with_text_last();
+    for (index, cell) in first.cells.iter().enumerate() {
+        let wanted = match (cell.published, cell.bounds) {
+            (None, Some(bounds)) => interval_text(bounds, cell),
+            (published, _) => cell_text().value(published, cell),
+        };
+        let [metric, case, flow, window] = place(cell);
+        let claim = cell.claim.as_ref().filter(|_| cell.bounds.is_some());
+        let metric = claim.map_or(metric.clone(), |claim| format!("{metric} ({claim})"));
+        let simulated = cell.beside.as_ref().map_or(String::new(), |other| mark(other.verdict).to_owned());
+        let mut row = vec![metric, case, flow, window, wanted, cell_text().beside(cell), simulated];
+        for column in columns {
+            let cell: &Cell = &column.cells[index];
+            row.extend([cell_text().measured(cell), mark(cell.verdict).to_owned()]);
+        }
+        table.row(row);
+    }
+    text += &table.render();
+    text.push('\n');
+    for (n, column) in (1..).zip(columns) {
+        let runs: Vec<String> = column.runs.iter().map(|runs| runs.n.to_string()).collect();
+        let disturbed = match column.disturbed {
+            0 => String::new(),
+            n => format!("; {n} of them were disturbed by load on the machine in every attempt"),
+        };
+        let under = column.under.as_deref().unwrap_or_default();
+        text += &format!("  {world} {n}: {under}; runs of each case: {}{disturbed}\n", runs.join(", "));
+        text += &notes(column, "    ");
+    }
+    text + "\n"
+}
+
+/// Returns the symbol of a verdict.
+fn mark(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Reproduced => "✓",
+        Verdict::Direction => "≈",
+        Verdict::Not => "✗",
+        Verdict::NotRun => "not run",
+    }
+}

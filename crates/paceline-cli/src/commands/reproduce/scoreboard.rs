@@ -1,0 +1,88 @@
+//! The scoreboard of `reproduce --out DIR`: JSON for `paceline diff`, a Markdown table for review, and an HTML page. It does
+//! not depend on time, machine or path.
+
+use super::text::{cell_text, interval_text};
+use miette::{IntoDiagnostic, Result};
+use paceline_lab::metrics;
+use paceline_report::cells::{place, runs};
+use paceline_report::scoreboard::{self, SCOREBOARD_PAGE};
+use paceline_results::{Cell, Report, SCOREBOARD_FILE, Scoreboard, write_whole};
+use std::path::Path;
+
+/// Writes the files. The page is made from the JSON file.
+pub fn write(folder: &Path, report: &Report) -> Result<()> {
+    let board = Scoreboard { version: env!("CARGO_PKG_VERSION").to_owned(), report: report.clone() };
+    write_whole(folder, SCOREBOARD_FILE, board.text().as_bytes()).into_diagnostic()?;
+    write_whole(folder, "scoreboard.md", table(report).as_bytes()).into_diagnostic()?;
+    let page = folder.join(SCOREBOARD_PAGE);
+    scoreboard::write(folder, &page, metrics::catalogue()).into_diagnostic()?;
+    eprintln!("the scoreboard is in {}; open {}", folder.display(), page.display());
+    Ok(())
+}
+
+/// Returns a Markdown table with a row for each cell. Columns are not padded, so unchanged rows are the same text.
+fn table(report: &Report) -> String {
+    let s = &report.summary;
+    let mut text = format!(
+        "# Scoreboard\n\nPublished values: {} of {} reproduced, {} in direction, {} not. Claims: {} of {} hold. Of the {} \
+         values and {} claims that the\nnull sender (\\*: reproduces or keeps it too) does not give away: {} and {}.\n\n",
+        s.published.reproduced,
+        s.published.cells,
+        s.published.direction,
+        s.published.not,
+        s.claims_held,
+        s.claims,
+        s.published_without_null.cells,
+        s.claims_without_null,
+        s.published_without_null.reproduced,
+        s.claims_held_without_null,
+    );
+    text +=
+        "| experiment | case | metric | flow | window | published or claim | measured | n | null | verdict | note |\n";
+    text += "|---|---|---|---|---|---|---:|---:|---:|---|---|\n";
+    for experiment in &report.experiments {
+        for cell in &experiment.cells {
+            let [metric, case, flow, window] = place(cell);
+            text += &row(&[
+                experiment.id.clone(),
+                case,
+                metric,
+                flow,
+                window,
+                wanted(cell),
+                cell_text().measured(cell),
+                runs(cell),
+                cell_text().null(cell).trim_end().replace('*', "\\*"),
+                cell.verdict.name().to_owned(),
+                note(cell),
+            ]);
+        }
+    }
+    text
+}
+
+fn row(cells: &[String]) -> String {
+    let escaped = cells.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " "));
+    format!("| {} |\n", escaped.collect::<Vec<_>>().join(" | "))
+}
+
+/// Returns the published value, or the claim and its bounds.
+fn wanted(cell: &Cell) -> String {
+    match (cell.bounds, &cell.claim) {
+        (Some(bounds), Some(claim)) => format!("{claim}: {}", interval_text(bounds, cell)),
+        _ => format!(
+            "{} ± {}",
+            cell_text().value(cell.published, cell),
+            cell_text().value(cell.tolerance, cell).trim_start_matches("× ")
+        ),
+    }
+}
+
+/// Returns the note, with the changes instead of the whole command.
+fn note(cell: &Cell) -> String {
+    let note = cell.note.clone().unwrap_or_default();
+    match (&cell.moved, note.split_once(" by `paceline run")) {
+        (Some(moved), Some((text, _))) => format!("{text} by `{}`", moved.by.join("`, `")),
+        _ => note,
+    }
+}

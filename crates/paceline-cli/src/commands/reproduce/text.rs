@@ -1,0 +1,209 @@
+//! Verdicts as text tables.
+
+use crate::table::{Table, kind_of, pass_text, value_text};
+use paceline_lab::reproduce::{ConstantEnd, SensitivityReport};
+use paceline_report::cells::{CellText, place, runs};
+use paceline_results::{Cell, Counts, ExperimentReport, Report, Verdict, VerdictCounts, VerdictSummary, papers};
+
+/// Returns how cells are formatted: with the units of the lab's metrics.
+pub(super) fn cell_text() -> CellText {
+    CellText::new(paceline_lab::metrics::catalogue())
+}
+
+/// Returns how many cells have which verdict.
+pub(super) fn tally_text(tally: &VerdictCounts) -> String {
+    let VerdictCounts { cells, reproduced, direction, not, .. } = tally;
+    format!("{cells}: {reproduced} reproduced, {direction} in direction, {not} not")
+}
+
+/// Returns the interval of a bound.
+pub(super) fn interval_text((from, to): (f64, f64), cell: &Cell) -> String {
+    format!("{} to {}", cell_text().value(Some(from), cell), cell_text().value(Some(to), cell))
+}
+
+/// Returns a line for each note of a report.
+pub(super) fn notes(report: &ExperimentReport, indent: &str) -> String {
+    let note = |cell: &Cell| {
+        let place: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
+        Some(format!("{indent}· {}: {}\n", place.join(", "), cell_text().note(cell)?))
+    };
+    report.cells.iter().filter_map(note).collect()
+}
+
+/// Describes the verdicts.
+pub(super) fn describe(report: &Report) -> String {
+    let mut text = String::new();
+    if report.experiments.len() > 1 {
+        text += &matrix(report);
+    }
+    text.extend(report.experiments.iter().map(describe_experiment));
+    if report.experiments.iter().flat_map(|e| &e.cells).any(|c| c.null_reproduces) {
+        text += "  * the null sender (constant rate, no congestion control) reproduces it too: no evidence\n";
+    }
+    text + &describe_assumed(&report.experiments) + &describe_summary(&report.summary)
+}
+
+/// Returns the counts of verdicts: a row for each paper, then one for each of its experiments.
+fn matrix(report: &Report) -> String {
+    let half = ["cells", "✓", "≈", "✗", "claims"];
+    let headings = [&["experiment"], &half[..], &["│"], &half, &["│", "runs", "time"]].concat();
+    let mut table = Table::new(headings, 1);
+    let mut row = |name: String, counts: &Counts| {
+        let Counts { verdicts, runs, wall_s } = counts;
+        let half = |tally: &VerdictCounts, held: usize, claims: usize| {
+            let VerdictCounts { cells, reproduced, direction, not, .. } = tally;
+            let claims = if claims > 0 { format!("{held}/{claims}") } else { String::new() };
+            [cells, reproduced, direction, not].map(usize::to_string).into_iter().chain([claims])
+        };
+        let bar = || ["│".to_owned()];
+        let all = half(&verdicts.all, verdicts.claims_held, verdicts.claims);
+        let without_null =
+            half(&verdicts.without_null, verdicts.claims_held_without_null, verdicts.claims_without_null);
+        let runs = [runs.to_string(), format!("{wall_s:.1} s")];
+        table.row([name].into_iter().chain(all).chain(bar()).chain(without_null).chain(bar()).chain(runs).collect());
+    };
+    let papers = papers(&report.experiments);
+    for paper in &papers {
+        row(paper.paper.clone(), &paper.counts);
+        for experiment in &paper.experiments {
+            row(format!("  {}", experiment.id), &experiment.counts);
+        }
+    }
+    if papers.len() > 1 {
+        row("all".to_owned(), &Counts::of(&report.experiments));
+    }
+    table.render()
+        + "\n  cells: published values and bounds; ✓ reproduced, ≈ in direction, ✗ neither; claims: passed/all\n  second \
+           half: without the cells that the null sender reproduces too; time: sum over all runs\n\n"
+}
+
+/// Lists the constants that the experiments assume, each once.
+fn describe_assumed(experiments: &[ExperimentReport]) -> String {
+    let mut list: Vec<String> = Vec::new();
+    for constant in experiments.iter().flat_map(|e| &e.assumed) {
+        let line = format!("{} = {}", constant.key, constant.value);
+        if !list.contains(&line) {
+            list.push(line);
+        }
+    }
+    match list.is_empty() {
+        true => String::new(),
+        false => {
+            format!("  assumed, because no source gives it (--sensitivity shows the effect): {}\n", list.join(", "))
+        }
+    }
+}
+
+fn describe_experiment(experiment: &ExperimentReport) -> String {
+    let mut text = format!("{}  {}\n\n", experiment.id, experiment.title);
+    let filters = experiment.cells.iter().any(|cell| cell.left_out.is_some());
+    let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());
+    if !published.is_empty() {
+        let mut headings = vec!["metric", "case", "flow", "window", "published", "measured", "±", "null", "verdict"];
+        if filters {
+            headings.insert(6, "included");
+        }
+        let mut table = Table::new(headings, 4).with_text_last();
+        for cell in published {
+            let mut row = place(cell).to_vec();
+            row.push(cell_text().value(cell.published, cell));
+            row.push(cell_text().measured(cell));
+            row.extend(filters.then(|| runs(cell)));
+            row.push(cell_text().value(cell.tolerance, cell));
+            row.push(cell_text().null(cell));
+            row.push(cell.verdict.name().to_owned());
+            table.row(row);
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    if !claims.is_empty() {
+        let mut headings = vec!["claim", "metric", "case", "flow", "window", "wanted", "measured", "null", ""];
+        if filters {
+            headings.insert(7, "included");
+        }
+        let mut table = Table::new(headings, 5).with_text_last();
+        for cell in claims {
+            let mut row = vec![cell.claim.clone().unwrap_or_default()];
+            row.extend(place(cell));
+            row.push(interval_text(cell.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY)), cell));
+            row.push(cell_text().measured(cell));
+            row.extend(filters.then(|| runs(cell)));
+            row.push(cell_text().null(cell));
+            row.push(pass_text(cell.verdict == Verdict::Reproduced).to_owned());
+            table.row(row);
+        }
+        text += &table.render();
+        text.push('\n');
+    }
+    text += &notes(experiment, "  ");
+    if experiment.cells.iter().any(|c| c.note.is_some()) {
+        text.push('\n');
+    }
+    text
+}
+
+fn describe_summary(verdicts: &VerdictSummary) -> String {
+    let mut text = format!("  published values {}\n", tally_text(&verdicts.published));
+    if verdicts.claims > 0 {
+        text += &format!("  claims {}: {} pass", verdicts.claims, verdicts.claims_held);
+        let (held, claims) = (verdicts.claims_held_without_null, verdicts.claims_without_null);
+        text += &format!("; of the {claims} that fail under the null sender, {held}\n");
+    }
+    let VerdictCounts { cells, reproduced, .. } = verdicts.published_without_null;
+    let part = match cells {
+        0 => String::new(),
+        _ => format!(" ({:.0} %)", reproduced as f64 / cells as f64 * 100.0),
+    };
+    text + &format!(
+        "  of the {cells} published values that the null sender does not reproduce, {reproduced}{part} are reproduced\n"
+    )
+}
+
+/// Describes which verdicts depend on assumed constants.
+pub(super) fn describe_sensitivity(report: &SensitivityReport) -> String {
+    if report.constants.is_empty() {
+        return "  no assumed constants: none of these scenarios uses a file of constants that applies".to_owned();
+    }
+    let mut table = Table::new(["constant", "key", "assumed", "instead", "cells", "change verdict"], 2);
+    let ends = || report.constants.iter().flat_map(|c| c.ends.iter().map(move |e| (c, e)));
+    for (constant, end) in ends() {
+        table.row(vec![
+            format!("{}/{}", constant.paper, constant.id),
+            constant.key.clone(),
+            constant.value.clone(),
+            end.value.clone(),
+            end.cells.to_string(),
+            end.changed.to_string(),
+        ]);
+    }
+    let mut text = table.render() + "\n";
+    for (constant, end) in ends().filter(|(_, e)| e.changed > 0) {
+        text += &format!("  {} = {} instead of {}\n{}\n", constant.key, end.value, constant.value, flips(end));
+    }
+    let s = &report.summary;
+    text + &format!(
+        "  {} of {} constants change a verdict; {} of {} cells depend on one\n",
+        s.constants_that_matter, s.constants, s.cells_that_change, s.cells
+    )
+}
+
+fn flips(end: &ConstantEnd) -> String {
+    let headings = ["experiment", "metric", "case", "flow", "window", "measured", "then", "from", "to"];
+    let mut table = Table::new(headings, 5).with_text_last();
+    for flip in &end.changes {
+        let value = |v: Option<f64>| value_text(v, kind_of(&flip.metric));
+        table.row(vec![
+            flip.experiment.clone(),
+            flip.claim.as_ref().map_or(flip.metric.clone(), |claim| format!("{} ({claim})", flip.metric)),
+            flip.case.to_string(),
+            flip.flow.clone().unwrap_or_default(),
+            format!("{} to {} s", flip.window_s.0, flip.window_s.1),
+            value(flip.measured),
+            value(flip.measured_then),
+            flip.from.name().to_owned(),
+            flip.to.name().to_owned(),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,368 @@
+//! `paceline validate`.
+
+use super::compare::direction;
+use super::report::finish_folder;
+use super::{RunOptions, Selection, controllers_or_own, missing_text, with_progress};
+use crate::errors::cached_run_error;
+use crate::output;
+use crate::table::Table;
+use crate::worlds;
+use miette::{IntoDiagnostic, Result, miette};
+use paceline::Registry;
+use paceline_lab::storage::Inputs;
+use paceline_lab::validate::{ValidationRun, validation_of};
+use paceline_netsim::backend::Backend;
+use paceline_netsim::sim::Simulator;
+use paceline_report::gaps;
+use paceline_results::{RunInputs, Store, Validation, Validations};
+use paceline_scenario::Scenario;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Arguments of `validate`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Scenario ids (see `paceline list scenarios`) or TOML files.
+    #[arg(required = true, value_name = "SCENARIO")]
+    scenarios: Vec<String>,
+    #[command(flatten)]
+    options: RunOptions,
+    /// Controllers for every media flow, one after the other; each scenario's own if absent.
+    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
+    controller: Vec<String>,
+    /// Number of runs in each world, on the same consecutive seeds.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repeats: u32,
+    /// Stores every finished run in this folder, with its events. Stored runs of the same scenario are not repeated.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// A scenario that is run in both worlds.
+struct Job {
+    scenario: Scenario,
+    inputs: Inputs,
+    manifest: RunInputs,
+}
+
+/// Runs each scenario in both worlds and prints the differences.
+pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
+    let registry = Registry::standard();
+    let options = &arguments.options;
+    let other = worlds::open(&options.world, None)?;
+    if other.name() == Simulator.name() {
+        let help = "use --world testbed";
+        return Err(miette!(help = help, "`validate` compares the simulator with another world, not with itself"));
+    }
+    let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds(arguments.repeats));
+    let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
+    let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
+    if let Some(dir) = &arguments.out {
+        found.write(dir).into_diagnostic()?;
+    }
+    let text = || found.validations.iter().map(describe).collect::<Vec<_>>().join("\n");
+    output::print_result(options.json, &found, text)?;
+    finish_folder(arguments.out.as_deref());
+    output::exit_code(found.validations.iter().all(Validation::is_within))
+}
+
+/// Loads each scenario under each controller.
+fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
+    let controllers = controllers_or_own(&arguments.controller, registry)?;
+    let mut jobs: Vec<Job> = Vec::new();
+    for scenario in &arguments.scenarios {
+        let selection = Selection { scenario: scenario.clone(), options: arguments.options.clone() };
+        for controller in &controllers {
+            let scenario = selection.load(controller.as_deref(), registry)?;
+            let controls = |s: &Scenario| s.plan.flows.iter().map(|f| f.control().to_owned()).collect::<Vec<_>>();
+            let is_same =
+                |job: &Job| job.scenario.plan.id == scenario.plan.id && controls(&job.scenario) == controls(&scenario);
+            if jobs.iter().any(is_same) {
+                let help = "name each scenario once; scenarios in files need different ids";
+                return Err(miette!(help = help, "`{}` is given twice", scenario.plan.id));
+            }
+            let inputs = selection.inputs("validate", controller.as_deref(), arguments.repeats as usize)?;
+            jobs.push(Job { manifest: inputs.manifest(&scenario, registry), scenario, inputs });
+        }
+    }
+    Ok(jobs)
+}
+
+/// Makes the runs that are not stored, in one world after the other, and compares the worlds.
+fn compare_worlds(
+    worlds: [&dyn Backend; 2],
+    registry: &Registry,
+    jobs: &[Job],
+    seeds: &[u64],
+    store: Option<&Store>,
+) -> Result<Validations> {
+    let stored = |world: &dyn Backend| -> Result<Vec<Vec<Option<ValidationRun>>>> {
+        let run = |job: &Job, seed: &u64| match store {
+            None => Ok(None),
+            Some(store) => {
+                paceline_lab::run_cache::find((store, &job.manifest), registry, world.name(), &job.scenario, *seed)
+            }
+        };
+        let all = jobs.iter().map(|job| seeds.iter().map(|seed| run(job, seed)).collect());
+        all.collect::<std::result::Result<_, _>>().into_diagnostic()
+    };
+    // Prints what is missing in both worlds before the first run starts.
+    let stored = [stored(worlds[0])?, stored(worlds[1])?];
+    for (world, stored) in worlds.iter().zip(&stored) {
+        let (runs, missing) = (jobs.len() * seeds.len(), stored.iter().flatten().filter(|run| run.is_none()).count());
+        let seconds = world.real_time().then(|| missing_seconds(jobs, stored));
+        eprintln!("{}", missing_text(world.name(), runs, missing, seconds));
+    }
+    let mut made = Vec::new();
+    for (world, stored) in worlds.iter().zip(stored) {
+        made.push(complete(*world, registry, jobs, seeds, store, stored)?);
+    }
+    let gap = |(index, job): (usize, &Job)| {
+        let runs = [0, 1].map(|world| made[world][index].as_slice());
+        let Inputs { changes, command, .. } = job.inputs.clone();
+        validation_of(&job.scenario, changes, command, worlds.map(Backend::name), runs)
+    };
+    Ok(Validations { validations: jobs.iter().enumerate().map(gap).collect() })
+}
+
+fn missing_seconds(jobs: &[Job], stored: &[Vec<Option<ValidationRun>>]) -> f64 {
+    let of_job = |(job, stored): (&Job, &Vec<Option<ValidationRun>>)| {
+        job.scenario.plan.duration.as_secs_f64() * stored.iter().filter(|run| run.is_none()).count() as f64
+    };
+    jobs.iter().zip(stored).map(of_job).sum()
+}
+
+/// Makes the runs that are not stored, one after the other.
+fn complete(
+    world: &dyn Backend,
+    registry: &Registry,
+    jobs: &[Job],
+    seeds: &[u64],
+    store: Option<&Store>,
+    stored: Vec<Vec<Option<ValidationRun>>>,
+) -> Result<Vec<Vec<ValidationRun>>> {
+    with_progress(world, registry, missing_seconds(jobs, &stored), |runner, progress| {
+        let make = |job: &Job, seed: u64| -> Result<ValidationRun> {
+            let run: std::result::Result<ValidationRun, _> =
+                paceline_lab::run_cache::make(runner, &job.scenario, seed, store.map(|store| (store, &job.manifest)));
+            let run = run.map_err(cached_run_error)?;
+            if world.real_time() {
+                let disturbed = run.machine().and_then(|m| m.disturbed.as_ref());
+                let outcome = disturbed.map_or("done".to_owned(), |why| format!("disturbed: {why}"));
+                progress.println(&format!("{}: {}, seed {seed}: {outcome}", world.name(), job.scenario.plan.id));
+            }
+            Ok(run)
+        };
+        let each = jobs.iter().zip(stored).map(|(job, stored)| {
+            let runs = seeds.iter().zip(stored);
+            runs.map(|(seed, run)| run.map_or_else(|| make(job, *seed), Ok)).collect::<Result<Vec<_>>>()
+        });
+        each.collect()
+    })
+}
+
+/// Describes the difference between the worlds in one scenario.
+fn describe(gap: &Validation) -> String {
+    let [first, second] = &gap.worlds;
+    let case = if gap.case.is_empty() { String::new() } else { format!("  [{}]", gap.case) };
+    let mut text = format!("{}{case}  {}\n", gap.scenario, gap.title);
+    let under = [vec![gaps::controllers(gap)], gap.changes.clone()].concat();
+    text += &format!("  {}\n", under.join(", "));
+    text += &match gap.seeds[..] {
+        [seed] => format!("  one run in each world, seed {seed}; difference: {second} minus {first}\n\n"),
+        _ => format!(
+            "  {} runs in each world, the same seeds from {}; mean ± half the 95 % interval; difference: {second} minus \
+             {first}, seed by seed\n\n",
+            gap.seeds.len(),
+            gap.seeds[0]
+        ),
+    };
+    text += &table(gap);
+    let lines = |lines: Vec<String>| lines.iter().map(|line| format!("  {line}\n")).collect::<String>();
+    text += &format!("\n{}\n", lines(gaps::distance(gap).into_iter().chain(gaps::between_seeds(gap)).collect()));
+    text += &lines(gap.verdicts.iter().map(gaps::verdict).collect());
+    text + &lines(gaps::machines(gap))
+}
+
+fn table(gap: &Validation) -> String {
+    let [first, second] = &gap.worlds;
+    let mut table = Table::new(["", first, second, "difference", "± 95 %", ""], 1).with_text_last();
+    let (rows, hidden) = gaps::rows(gap);
+    for (measured, row) in rows {
+        let direction = measured.difference.as_ref().map_or("", direction);
+        table.row([row.to_vec(), vec![direction.to_owned()]].concat());
+    }
+    match hidden {
+        0 => table.render(),
+        more => format!("{}  … and {more} more flows; --json has them all\n", table.render()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use paceline_netsim::backend::{BackendError, Outcome};
+    use paceline_netsim::plan::Plan;
+    use paceline_records::{EventObserver, EventRecord, HostStats, Percentiles};
+    use paceline_results::Manifest;
+    use paceline_units::TimeDelta;
+    use std::fs;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// The simulator with 40 ms more queuing delay, on a machine that disturbs seed 2. Counts its runs.
+    #[derive(Default)]
+    struct Path40ms {
+        runs: AtomicUsize,
+    }
+
+    struct Delayed<'a>(&'a mut dyn EventObserver);
+
+    impl EventObserver for Delayed<'_> {
+        fn on_event(&mut self, event: &EventRecord) {
+            let mut event = *event;
+            if let EventRecord::Crossed { hop: 0, waited, .. } = &mut event {
+                *waited += TimeDelta::from_millis(40);
+            }
+            self.0.on_event(&event);
+        }
+        fn wants_signals(&self) -> bool {
+            self.0.wants_signals()
+        }
+    }
+
+    impl Backend for Path40ms {
+        fn name(&self) -> &'static str {
+            "path"
+        }
+        fn real_time(&self) -> bool {
+            true
+        }
+        fn run(
+            &self,
+            plan: &Plan,
+            registry: &Registry,
+            seed: u64,
+            observer: &mut dyn EventObserver,
+        ) -> std::result::Result<Outcome, BackendError> {
+            self.runs.fetch_add(1, Ordering::SeqCst);
+            let lateness = Percentiles { p50: 30.0, p99: 90.0, max: 700.0 };
+            let machine = HostStats {
+                idle: 0.5 + seed as f64 / 100.0,
+                others: 0.125,
+                late_us: lateness,
+                wake_us: lateness,
+                disturbed: (seed == 2).then(|| "another process was busy".to_owned()),
+                attempts: seed as u32,
+            };
+            let outcome = Simulator.run(plan, registry, seed, &mut Delayed(observer))?;
+            Ok(Outcome { machine: Some(machine), ..outcome })
+        }
+    }
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    const SCENARIOS: [&str; 6] = ["validate", "mmsys16/table1", "mmsys16/table3", "--set", "duration=5s", "--repeats"];
+
+    fn parse(words: &[&str]) -> Arguments {
+        Line::parse_from(words).arguments
+    }
+
+    /// Returns the result of the command, and how many runs were made on the path.
+    fn run(repeats: &str, dir: Option<&Path>) -> (Validations, usize) {
+        let (registry, path) = (Registry::standard(), Path40ms::default());
+        let arguments = parse(&[&SCENARIOS[..], &[repeats]].concat());
+        let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds(arguments.repeats));
+        let store = dir.map(|dir| Store::create(dir).unwrap());
+        let gaps = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
+        (gaps, path.runs.load(Ordering::SeqCst))
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("paceline-validate-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        folder
+    }
+
+    #[test]
+    fn resumes_to_the_same_document() {
+        let (whole, runs) = run("3", None);
+        // Seed 2 is disturbed in each of three attempts: 1 + 3 + 1 runs of each scenario.
+        assert_eq!((whole.validations.len(), runs), (2, 10));
+        assert_ne!(whole.validations[0].measured, whole.validations[1].measured);
+        let dir = folder("cut");
+        let (first, runs) = run("1", Some(&dir));
+        assert_eq!((runs, first.validations[0].seeds.as_slice()), (2, &[1][..]));
+        // Killed while it wrote the second run, before the run was in the manifest.
+        let left = dir.join(format!("runs/mmsys16_table1-gcc-2016-path-seed2.tmp-{}-0", u32::MAX));
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("packets.parquet"), b"PAR1").unwrap();
+        assert_eq!(Manifest::read(&dir).unwrap().runs.len(), 4);
+        let (resumed, runs) = run("3", Some(&dir));
+        assert!(runs == 8 && resumed == whole && !left.exists(), "{runs} runs");
+        assert_eq!(Manifest::read(&dir).unwrap().runs.len(), 12);
+        let (again, runs) = run("3", Some(&dir));
+        assert!(runs == 0 && again == whole, "{runs} runs");
+        // A deleted run is repeated; so is a run of another scenario text.
+        fs::remove_dir_all(dir.join("runs/mmsys16_table1-gcc-2016-path-seed3")).unwrap();
+        let about = dir.join("runs/mmsys16_table1-gcc-2016-path-seed1/about.json");
+        let text = fs::read_to_string(&about).unwrap();
+        fs::write(&about, text.replace("\"scenario_text\": \"", "\"scenario_text\": \"# ")).unwrap();
+        let (again, runs) = run("3", Some(&dir));
+        assert!(runs == 2 && again == whole, "{runs} runs");
+        // The page names both worlds and states their distance.
+        again.write(&dir).unwrap();
+        let page = paceline_report::page::render(
+            &paceline_report::Results::open(&dir).unwrap(),
+            paceline_lab::metrics::catalogue(),
+        )
+        .unwrap();
+        let distance = gaps::distance(&whole.validations[0]).unwrap();
+        for wanted in ["The gap between sim and path", "\"kind\":\"video · sim\"", "video · path", &distance] {
+            assert!(page.contains(wanted), "no `{wanted}`");
+        }
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn text_shows_both_worlds_their_difference_and_the_machine() {
+        let (gaps, _) = run("2", None);
+        let text = describe(&gaps.validations[0]);
+        for wanted in [
+            "2 runs in each world, the same seeds from 1",
+            "difference: path minus sim, seed by seed",
+            "utilization of forward",
+            "queue_ms.p95 of forward",
+            "rtt_ms.p99 of video",
+            "within  utilization of forward: 0.0 points, wanted ± 5.0 points\n",
+            "BEYOND  queue_ms.p95 of forward: +40.0 ms, wanted ± 30.0 ms\n",
+            "Kolmogorov-Smirnov distance of queuing delays at forward, path from sim: 1.000, largest at ",
+            "path: the machine was idle for 51.0 % to 52.0 %, other processes took up to 12.5 %; 99 % of packets left the \
+             link within 90 µs of their time",
+            "path, seed 2 was disturbed, attempts: 3; another process was busy\n",
+        ] {
+            assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
+        }
+        assert!(!text.contains("share of video") && !text.contains("seed 1 ") && !text.contains("sim: the machine"));
+        assert!(!gaps.validations[0].is_within());
+    }
+
+    #[test]
+    fn counts_the_seconds_of_missing_runs() {
+        let jobs = jobs(&parse(&[&SCENARIOS[..], &["3"]].concat()), &Registry::standard()).unwrap();
+        assert_eq!(missing_seconds(&jobs, &[vec![None; 3], vec![None; 2]]), 25.0);
+    }
+
+    #[test]
+    fn rejects_a_scenario_given_twice() {
+        let registry = Registry::standard();
+        let problem = jobs(&parse(&["validate", "mmsys16/table1", "mmsys16/table1"]), &registry).err().unwrap();
+        assert_eq!(problem.to_string(), "`mmsys16/table1` is given twice");
+        let controllers = parse(&["validate", "mmsys16/table1", "--controller", "gcc-2016,fixed"]);
+        assert_eq!(jobs(&controllers, &registry).unwrap().len(), 2);
+    }
+}

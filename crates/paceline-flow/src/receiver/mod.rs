@@ -1,0 +1,202 @@
+//! The receiving endpoint, on its own clock: passes arrivals to the receive half, reassembles frames, and sends
+//! reports, feedback and requests.
+
+mod rtcp_out;
+mod rtp_in;
+mod send_time;
+mod stream;
+
+use crate::datagram::Datagram;
+use crate::event_queue;
+use crate::feedback::FeedbackBuilder;
+use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
+use crate::stream_info::StreamInfo;
+use paceline::{Controller, Message, ReceiveHalf, Signals};
+use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId};
+use paceline_wire::{ExtensionIds, Rtcp, WireError, is_rtcp, ntp, parse_compound};
+use send_time::SendTimeUnwrapper;
+use std::collections::VecDeque;
+use stream::ReceiverStream;
+
+/// The configuration of a [`MediaReceiver`].
+pub struct ReceiverConfig {
+    /// Header extension ids.
+    pub extensions: ExtensionIds,
+    /// The expected streams.
+    pub streams: Vec<StreamInfo>,
+    /// When the receiver starts, on its own clock.
+    pub start: RemoteTime,
+    /// The receiver's SSRC in reports.
+    pub ssrc: u32,
+    /// Timing of receiver reports.
+    pub rtcp: RtcpTiming,
+    /// Whether lost video packets are requested by NACK.
+    pub nack: bool,
+}
+
+/// An event of a [`MediaReceiver`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ReceiverEvent {
+    /// A frame was rendered.
+    Frame {
+        /// The stream.
+        stream: StreamId,
+        /// The RTP timestamp of the frame.
+        timestamp: u32,
+        /// The encoded size.
+        size: DataSize,
+        /// Number of frames that were given up since the previous one.
+        dropped: u16,
+    },
+    /// A REMB was sent.
+    Remb(Rate),
+    /// The receive half emitted the signal with this index of its signal table.
+    Signal(u8, f64),
+}
+
+/// A time that is always due.
+const AT_ONCE: RemoteTime = RemoteTime::from_nanos(i64::MIN);
+
+/// The receiving endpoint of a media flow.
+pub struct MediaReceiver {
+    extensions: ExtensionIds,
+    ssrc: u32,
+    streams: Vec<ReceiverStream>,
+    half: Option<Box<dyn ReceiveHalf>>,
+    feedback: Option<FeedbackBuilder>,
+    rtcp: RtcpTimer,
+    next_report: RemoteTime,
+    nack: bool,
+    send_times: SendTimeUnwrapper,
+    /// Messages of the receive half that wait for the next report.
+    messages: VecDeque<Message>,
+    signals: Signals,
+    events: VecDeque<ReceiverEvent>,
+    malformed: [u32; WireError::COUNT],
+    ignored: u32,
+    /// The earliest time at which a call does something.
+    wake: RemoteTime,
+}
+
+impl MediaReceiver {
+    /// Creates a receiver that takes the receive half out of `controller`.
+    pub fn new(config: ReceiverConfig, controller: &mut Controller, random: RandomStream, signals: Signals) -> Self {
+        let mut rtcp = RtcpTimer::new(config.rtcp, random);
+        let next_report = config.start + rtcp.next_interval(None);
+        let feedback = FeedbackBuilder::new(controller.feedback, &config.streams);
+        Self {
+            extensions: config.extensions,
+            ssrc: config.ssrc,
+            streams: config.streams.into_iter().map(ReceiverStream::new).collect(),
+            half: controller.receive.take(),
+            feedback,
+            rtcp,
+            next_report,
+            nack: config.nack,
+            send_times: SendTimeUnwrapper::default(),
+            messages: VecDeque::new(),
+            signals,
+            events: VecDeque::new(),
+            malformed: [0; WireError::COUNT],
+            ignored: 0,
+            wake: next_report,
+        }
+    }
+
+    /// Handles an incoming datagram. `bytes` are its real bytes, `size` is its size on the network, and `ecn` its ECN
+    /// field. Malformed datagrams, and packets of unknown streams, are counted and ignored.
+    pub fn handle_packet(&mut self, now: RemoteTime, bytes: &[u8], size: DataSize, ecn: Ecn) {
+        let handled =
+            if is_rtcp(bytes) { self.handle_rtcp(now, bytes) } else { self.handle_rtp(now, bytes, size, ecn) };
+        if let Err(error) = handled {
+            self.malformed[error.index()] += 1;
+        }
+        self.update_wake();
+    }
+
+    /// Handles the expiry of [`poll_timeout`](Self::poll_timeout).
+    pub fn handle_timeout(&mut self, now: RemoteTime) {
+        if let Some(half) = &mut self.half
+            && half.poll_timeout().is_some_and(|due| due <= now)
+        {
+            half.handle_timeout(now, &mut self.signals);
+        }
+        self.poll_half(now);
+        for index in 0..self.streams.len() {
+            self.render(now, index);
+        }
+        self.update_wake();
+    }
+
+    /// Writes the next datagram that is due at `now` into `out`. Call until it returns false: then nothing was written.
+    pub fn poll_transmit(&mut self, now: RemoteTime, out: &mut Datagram) -> bool {
+        if now < self.wake {
+            return false;
+        }
+        let wrote = self.write_next(now, out);
+        self.update_wake();
+        wrote
+    }
+
+    /// Returns the next event, in order.
+    pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
+        event_queue::poll_event(&mut self.events, &mut self.signals, ReceiverEvent::Signal)
+    }
+
+    /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and
+    /// [`poll_transmit`](Self::poll_transmit) must be called.
+    pub fn poll_timeout(&self) -> Option<RemoteTime> {
+        (self.wake != RemoteTime::MAX).then_some(self.wake)
+    }
+
+    /// Returns how many malformed packets arrived, by kind of error, and how many well-formed packets of unknown
+    /// streams were ignored.
+    pub fn rejected_packets(&self) -> (&[u32; WireError::COUNT], u32) {
+        (&self.malformed, self.ignored)
+    }
+
+    fn update_wake(&mut self) {
+        let mut wake = self.next_report;
+        if let Some(half) = &self.half {
+            wake = wake.min(half.poll_timeout().unwrap_or(RemoteTime::MAX));
+        }
+        if !self.messages.is_empty() {
+            wake = AT_ONCE;
+        }
+        if let Some(due) = self.feedback.as_ref().and_then(FeedbackBuilder::poll_timeout) {
+            wake = wake.min(due);
+        }
+        for stream in &self.streams {
+            if let Some(due) = stream.reassembly.poll_timeout() {
+                wake = wake.min(due);
+            }
+            if self.nack
+                && let Some(due) = stream.nack.poll_timeout()
+            {
+                wake = wake.min(due);
+            }
+        }
+        self.wake = wake;
+    }
+
+    /// Collects the messages of the receive half.
+    fn poll_half(&mut self, now: RemoteTime) {
+        if let Some(half) = &mut self.half {
+            while let Some(message) = half.poll_message(now) {
+                self.messages.push_back(message);
+            }
+        }
+    }
+
+    fn handle_rtcp(&mut self, now: RemoteTime, bytes: &[u8]) -> Result<(), WireError> {
+        for packet in parse_compound(bytes)? {
+            if let Rtcp::SenderReport { ssrc, ntp, .. } = packet {
+                match self.streams.iter_mut().find(|s| s.info.ssrc == ssrc) {
+                    Some(stream) => stream.last_sr = Some((ntp::middle(ntp), now)),
+                    None => self.ignored += 1,
+                }
+            }
+        }
+        Ok(())
+    }
+}

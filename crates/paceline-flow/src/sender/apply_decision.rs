@@ -1,0 +1,68 @@
+//! Applies the controller's decision to pacer, padding and sources.
+
+use super::stream::SenderStream;
+use super::{MediaSender, RTT_DEFAULT, SenderEvent};
+use crate::allocation;
+use paceline::{MediaKind, TargetSplit, split_target};
+use paceline_units::{Rate, Time};
+
+impl MediaSender {
+    /// Reads the send half's decision and applies it if it changed.
+    pub(super) fn update_decision(&mut self, now: Time) {
+        let Some(half) = &self.half else { return };
+        let decision = half.decision();
+        if decision != self.decision {
+            self.decision = decision;
+            self.events.push_back(SenderEvent::Decision(decision));
+            self.apply_decision(now);
+        }
+    }
+
+    pub(super) fn apply_decision(&mut self, now: Time) {
+        self.pacer.set_rate(self.decision.pacing.max(Rate::from_bps(1)));
+        // A new pacing rate or window does not concern the sources. The FEC share changes over time, and so do the
+        // rates of a half that divides the target itself.
+        if self.fec.is_some() || self.half_divides() || self.allocated_for != Some(self.allocation_inputs()) {
+            self.allocate_rates(now);
+        }
+    }
+
+    fn half_divides(&self) -> bool {
+        self.half.as_ref().zip(self.streams.first()).is_some_and(|(h, s)| h.stream_rate(s.config.info.id).is_some())
+    }
+
+    /// Returns what the streams' shares depend on, except the header overhead, which changes with each frame.
+    fn allocation_inputs(&self) -> [Rate; 3] {
+        [self.decision.target, self.decision.padding, self.resend_rate]
+    }
+
+    /// Sets each source's share of what the target leaves after retransmissions and FEC, and the FEC ratio of the video
+    /// streams. Shares are divided as rates on the network, because each stream pays for its own headers: half of an
+    /// audio stream and a twentieth of a video stream.
+    pub(super) fn allocate_rates(&mut self, now: Time) {
+        self.allocated_for = Some(self.allocation_inputs());
+        let target = self.decision.target;
+        let rtt = self.rtt.unwrap_or(RTT_DEFAULT);
+        let wanted = self.fec.as_mut().map_or(Rate::ZERO, |demand| target.scale(demand.share(now, rtt)));
+        let TargetSplit { fec, media } = split_target(target, wanted, self.resend_rate);
+        self.requests.clear();
+        self.requests.extend(self.streams.iter().map(SenderStream::rate_request));
+        let pads = self.streams.iter().any(|s| s.config.info.kind == MediaKind::Video);
+        let most = self.requests.iter().map(|request| request.max).sum();
+        self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO });
+        self.shares.clear();
+        self.shares.resize(self.streams.len(), Rate::ZERO);
+        allocation::divide(media, &self.requests, &mut self.shares);
+        for (stream, share) in self.streams.iter_mut().zip(&self.shares) {
+            let half = self.half.as_ref().and_then(|h| h.stream_rate(stream.config.info.id));
+            stream.allotted = half.unwrap_or(*share).scale(1.0 - stream.overhead);
+            stream.config.source.set_target(now, stream.allotted);
+        }
+        if self.fec.is_some() {
+            let video =
+                self.streams.iter().zip(&self.shares).filter(|(s, _)| s.red).map(|(_, share)| *share).sum::<Rate>();
+            let ratio = if video.is_zero() { 0.0 } else { fec.as_bps_f64() / video.as_bps_f64() };
+            self.streams.iter_mut().filter(|s| s.red).for_each(|s| s.fec.set_ratio(ratio));
+        }
+    }
+}

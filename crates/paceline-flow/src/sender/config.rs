@@ -1,0 +1,71 @@
+//! The configuration and the outputs of a [`MediaSender`](super::MediaSender).
+
+use crate::rtcp_timer::RtcpTiming;
+use crate::source::Source;
+use crate::stream_info::StreamInfo;
+use paceline::{Decision, PacketKind, Protection};
+use paceline_units::{Fraction, StreamId, Time, TimeDelta};
+use paceline_wire::ExtensionIds;
+
+/// The sender's configuration of one stream.
+pub struct StreamConfig {
+    /// SSRCs, kind and clock rate, as negotiated.
+    pub info: StreamInfo,
+    /// Produces the frames.
+    pub source: Box<dyn Source>,
+    /// The stream's weight when streams share the target rate.
+    pub priority: f64,
+    /// Sequence number of the first packet.
+    pub first_sequence: u16,
+    /// RTP timestamp at time zero.
+    pub timestamp_offset: u32,
+}
+
+/// The configuration of a [`MediaSender`](super::MediaSender).
+pub struct SenderConfig {
+    /// Header extension ids.
+    pub extensions: ExtensionIds,
+    /// The streams, at least one.
+    pub streams: Vec<StreamConfig>,
+    /// The earliest time of the first report and the first frame.
+    pub start: Time,
+    /// Timing of sender reports.
+    pub rtcp: RtcpTiming,
+    /// The longest time that the pacer queue may need to drain. Frames that would exceed it are dropped.
+    pub pacer_limit: TimeDelta,
+    /// Whether NACKs are answered with retransmissions.
+    pub retransmit: bool,
+    /// Forward error correction, and the limit on retransmissions.
+    pub protection: Protection,
+    /// NTP time of time zero, in nanoseconds since 1900.
+    pub ntp_origin: u64,
+}
+
+/// An event of a [`MediaSender`](super::MediaSender).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SenderEvent {
+    /// The controller changed its decision.
+    Decision(Decision),
+    /// A receiver report gave this round-trip time.
+    RoundTrip(TimeDelta),
+    /// Receiver reports gave this fraction lost.
+    FractionLost(Fraction),
+    /// A frame was dropped because it did not fit into the pacer queue.
+    FrameDropped(StreamId),
+    /// The send half emitted the signal with this index of its signal table.
+    Signal(u8, f64),
+}
+
+/// The kind of a transmitted datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatagramKind {
+    /// An RTP packet.
+    Rtp {
+        /// The stream.
+        stream: StreamId,
+        /// The kind of packet.
+        kind: PacketKind,
+    },
+    /// An RTCP compound.
+    Rtcp,
+}

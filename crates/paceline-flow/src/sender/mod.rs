@@ -1,0 +1,252 @@
+//! The sending endpoint: sources, packetization, pacer, padding, retransmissions, forward error correction, sender
+//! reports, and the send half of the controller.
+
+mod apply_decision;
+mod config;
+mod fec_encoder;
+mod packet_feedback;
+mod packetize;
+mod report_order;
+mod rtcp_in;
+mod sequence_map;
+mod stream;
+mod transmit;
+
+use crate::allocation::RateRequest;
+use crate::datagram::Datagram;
+use crate::event_queue;
+use crate::padding::Padding;
+use crate::retransmission_store::MediaPacket;
+use crate::rtcp_timer::RtcpTimer;
+use paceline::{
+    Controller, Decision, FecDemand, FecScheme, FeedbackKind, History, Pacer, PacketReport, ResendBudget, SendHalf,
+    Signals, Window,
+};
+use paceline_units::{DataSize, Ecn, RandomStream, Rate, Time, TimeDelta};
+use paceline_wire::{ExtensionIds, WireError, parse_compound};
+use sequence_map::SequenceMap;
+use std::collections::VecDeque;
+use stream::SenderStream;
+
+pub use config::{DatagramKind, SenderConfig, SenderEvent, StreamConfig};
+
+/// A packet in the pacer queue.
+#[derive(Clone, Copy, Debug)]
+struct QueuedPacket {
+    stream: u8,
+    kind: QueuedKind,
+    packet: MediaPacket,
+}
+
+/// The kind of a packet in the pacer queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum QueuedKind {
+    Media,
+    Retransmission,
+    /// The next FEC packet of the stream's encoder. Only `sequence` and `timestamp` of `packet` are valid.
+    Fec,
+}
+
+/// The sending endpoint of a media flow.
+pub struct MediaSender {
+    extensions: ExtensionIds,
+    streams: Vec<SenderStream>,
+    half: Option<Box<dyn SendHalf>>,
+    ecn: Ecn,
+    decision: Decision,
+    pacer: Pacer<QueuedPacket>,
+    /// The controller's window has been full since the last packet was sent.
+    window_was_full: bool,
+    pacer_limit: TimeDelta,
+    padding: Padding,
+    /// Sent packets, when the controller uses per-packet feedback.
+    history: Option<History>,
+    reports: Vec<PacketReport>,
+    /// The last arrival time of transport-wide feedback, in ticks, unwrapped.
+    last_ticks: Option<i64>,
+    /// With RFC 8888 feedback: the packets of each SSRC.
+    sequence_maps: Vec<SequenceMap>,
+    /// With RFC 8888 feedback: the last report timestamp, unwrapped, and when the report arrived.
+    last_report_timestamp: Option<(i64, Time)>,
+    /// Packets sent. The low 16 bits are the next transport-wide sequence number.
+    sent: u64,
+    rtcp: RtcpTimer,
+    next_report: Time,
+    rtt: Option<TimeDelta>,
+    retransmit: bool,
+    ntp_origin: u64,
+    /// Start of the current measuring interval, and the bytes retransmitted since.
+    resent: (Time, DataSize),
+    /// Retransmission rate of the previous interval.
+    resend_rate: Rate,
+    budget: ResendBudget,
+    /// The FEC share that the losses call for; `None` without FEC.
+    fec: Option<FecDemand>,
+    /// Packets covered by reports since the last fraction lost was reported to the send half, and how many of them were
+    /// lost, in units of 1/256.
+    unreported_loss: (u64, u64),
+    signals: Signals,
+    events: VecDeque<SenderEvent>,
+    malformed: [u32; WireError::COUNT],
+    ignored: u32,
+    /// Scratch space of the rate allocation.
+    requests: Vec<RateRequest>,
+    shares: Vec<Rate>,
+    /// Target, padding and retransmission rate of the last allocation.
+    allocated_for: Option<[Rate; 3]>,
+    /// The earliest time at which a call does something.
+    wake: Time,
+}
+
+/// The assumed round-trip time before the first measurement (libwebrtc's default).
+const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
+
+impl MediaSender {
+    /// Creates a sender that takes the send half out of `controller`. The receive half stays there for the receiver.
+    pub fn new(config: SenderConfig, controller: &mut Controller, random: RandomStream, signals: Signals) -> Self {
+        let half = controller.send.take();
+        let start = config.start;
+        let most = config.streams.iter().map(|s| s.source.range().1).sum::<Rate>();
+        let unlimited = Decision { target: most, pacing: most, window: None, padding: Rate::ZERO };
+        let decision = half.as_ref().map_or(unlimited, |h| h.decision());
+        let mut rtcp = RtcpTimer::new(config.rtcp, random);
+        let next_report = start + rtcp.next_interval(None);
+        let fec = config.protection.fec == FecScheme::Ulpfec;
+        let per_packet = !matches!(controller.feedback, FeedbackKind::None);
+        let by_ssrc = matches!(controller.feedback, FeedbackKind::Rfc8888 { .. });
+        let ssrcs = config.streams.iter().flat_map(|s| [s.info.ssrc, s.info.rtx_ssrc]);
+        let sequence_maps = ssrcs.filter(|_| by_ssrc).map(SequenceMap::new).collect();
+        let weights = config.streams.iter().map(|s| s.priority).collect::<Vec<_>>();
+        let mut sender = Self {
+            extensions: config.extensions,
+            streams: config.streams.into_iter().map(|stream| SenderStream::new(stream, fec)).collect(),
+            half,
+            ecn: controller.ecn,
+            decision,
+            pacer: Pacer::new(decision.pacing, config.pacer_limit, weights),
+            window_was_full: false,
+            pacer_limit: config.pacer_limit,
+            padding: Padding::new(start),
+            history: per_packet.then(History::new),
+            reports: Vec::new(),
+            last_ticks: None,
+            sequence_maps,
+            last_report_timestamp: None,
+            sent: 0,
+            rtcp,
+            next_report,
+            rtt: None,
+            retransmit: config.retransmit,
+            ntp_origin: config.ntp_origin,
+            resent: (start, DataSize::ZERO),
+            resend_rate: Rate::ZERO,
+            budget: ResendBudget::new(config.protection.resend, start),
+            fec: fec.then(FecDemand::new),
+            unreported_loss: (0, 0),
+            signals,
+            // The first decision is an event too, because a constant controller never makes a second one.
+            events: VecDeque::from([SenderEvent::Decision(decision)]),
+            malformed: [0; WireError::COUNT],
+            ignored: 0,
+            requests: Vec::new(),
+            shares: Vec::new(),
+            allocated_for: None,
+            wake: start,
+        };
+        sender.apply_decision(start);
+        sender.update_wake();
+        sender
+    }
+
+    /// Handles an incoming RTCP datagram. Malformed datagrams, and reports on packets that were never sent, are counted
+    /// and ignored.
+    pub fn handle_packet(&mut self, now: Time, bytes: &[u8]) {
+        match parse_compound(bytes) {
+            Err(error) => self.malformed[error.index()] += 1,
+            Ok(compound) => self.handle_compound(now, compound.into_iter()),
+        }
+        self.update_decision(now);
+        self.update_wake();
+    }
+
+    /// Handles the expiry of [`poll_timeout`](Self::poll_timeout).
+    pub fn handle_timeout(&mut self, now: Time) {
+        if let Some(half) = &mut self.half
+            && half.poll_timeout().is_some_and(|due| due <= now)
+        {
+            half.handle_timeout(now, &mut self.signals);
+            self.update_decision(now);
+        }
+        for index in 0..self.streams.len() {
+            while self.streams[index].next_frame <= now {
+                self.handle_frame_due(now, index);
+            }
+        }
+        self.update_wake();
+    }
+
+    /// Writes the next datagram that may be sent at `now` into `out` and returns its kind. Call until it returns
+    /// `None`.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Datagram) -> Option<DatagramKind> {
+        if now < self.wake {
+            return None;
+        }
+        let sent = self.write_next(now, out);
+        self.update_wake();
+        sent
+    }
+
+    /// Returns the next event, in order.
+    pub fn poll_event(&mut self) -> Option<SenderEvent> {
+        event_queue::poll_event(&mut self.events, &mut self.signals, SenderEvent::Signal)
+    }
+
+    /// Returns the next time at which [`handle_timeout`](Self::handle_timeout) and
+    /// [`poll_transmit`](Self::poll_transmit) must be called.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        (self.wake != Time::MAX).then_some(self.wake)
+    }
+
+    /// Returns the decision in force.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// Returns how many malformed packets arrived, by kind of error, and how many well-formed ones were ignored because
+    /// they refer to nothing that this sender sent.
+    pub fn rejected_packets(&self) -> (&[u32; WireError::COUNT], u32) {
+        (&self.malformed, self.ignored)
+    }
+
+    fn update_wake(&mut self) {
+        let mut wake = self.next_report;
+        for stream in &self.streams {
+            wake = wake.min(stream.next_frame);
+        }
+        if !self.window_is_open() {
+            self.window_was_full = true;
+        } else {
+            let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };
+            wake = wake.min(self.pacer.poll_timeout().unwrap_or(Time::MAX)).min(padding);
+        }
+        if let Some(half) = &self.half {
+            wake = wake.min(half.poll_timeout().unwrap_or(Time::MAX));
+        }
+        self.wake = wake;
+    }
+
+    /// Returns whether the controller's window has room for another packet.
+    fn window_is_open(&self) -> bool {
+        let flight = self.history.as_ref().map(History::flight).unwrap_or_default();
+        match self.decision.window {
+            None => true,
+            Some(Window::Outstanding(window)) => flight.outstanding < window,
+            Some(Window::AfterHighest(window)) => flight.after_highest < window,
+        }
+    }
+}
+
+/// Converts a time to units of an RTP clock, modulo 2^32.
+pub fn rtp_timestamp(at: Time, clock_rate: u32) -> u32 {
+    (at.as_nanos() as i128 * clock_rate as i128 / 1_000_000_000) as u32
+}

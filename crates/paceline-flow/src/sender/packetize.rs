@@ -1,0 +1,90 @@
+//! Packetization: cuts the frames of the sources into packets and queues them in the pacer.
+
+use super::fec_encoder::{FEC_HEADERS, PacketizedFrame};
+use super::{MediaSender, QueuedKind, QueuedPacket, SenderEvent, rtp_timestamp};
+use crate::allocation::RateRequest;
+use crate::datagram::IP_UDP_HEADERS;
+use crate::retransmission_store::MediaPacket;
+use crate::source::Frame;
+use paceline::{MediaKind, PacketPriority, StreamState};
+use paceline_units::{DataSize, Time};
+
+impl MediaSender {
+    pub(super) fn handle_frame_due(&mut self, now: Time, index: usize) {
+        let stream = &mut self.streams[index];
+        let frame = stream.config.source.poll_frame(now);
+        stream.next_frame = stream.config.source.poll_timeout().unwrap_or(Time::MAX);
+        let Some(frame) = frame else { return };
+        let RateRequest { priority, min, max } = stream.rate_request();
+        let state = StreamState {
+            stream: stream.config.info.id,
+            queued: stream.queued,
+            unused: stream.allotted.saturating_sub(stream.config.source.range().1),
+            priority,
+            min,
+            max,
+        };
+        if let Some(half) = &mut self.half {
+            half.handle_stream(now, &state);
+            self.update_decision(now);
+        }
+        self.packetize(now, index, &frame);
+        self.allocate_rates(now); // the header overhead has changed
+    }
+
+    /// Cuts a frame into packets of equal size and queues all of them, or drops the frame.
+    fn packetize(&mut self, now: Time, index: usize, frame: &Frame) {
+        let stream = &mut self.streams[index];
+        let info = stream.config.info;
+        let bytes = frame.size.as_bytes().max(1);
+        let count = bytes.div_ceil(stream.payload_max);
+        let headers = count * stream.headers;
+        let media = DataSize::from_bytes(bytes + headers);
+        stream.update_overhead(headers, media);
+        let fec_size = DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + FEC_HEADERS + bytes.div_ceil(count));
+        let fec = stream.fec.packets_for(media, count, fec_size);
+        let total = media + DataSize::from_bytes(fec * fec_size.as_bytes());
+        // When the clock jumps, a source returns all the frames that it missed: those are too old to be queued.
+        if now - frame.captured > self.pacer_limit || !self.pacer.has_room(total) {
+            // The frame takes a picture number, so that the receiver notices the missing frame.
+            stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
+            stream.config.source.request_key_frame(frame.captured);
+            self.events.push_back(SenderEvent::FrameDropped(info.id));
+            return;
+        }
+        let timestamp = rtp_timestamp(frame.captured, info.clock_rate).wrapping_add(stream.config.timestamp_offset);
+        stream.last_timestamp = timestamp;
+        let class = match info.kind {
+            MediaKind::Audio => PacketPriority::Audio,
+            MediaKind::Video => PacketPriority::Video,
+        };
+        let (first, picture) = (stream.sequence, stream.picture);
+        let packet = |i: u64| MediaPacket {
+            sequence: first.wrapping_add(i as u16),
+            timestamp,
+            payload: (bytes / count + u64::from(i < bytes % count)) as u16,
+            offset: (bytes / count * i + i.min(bytes % count)) as u32,
+            picture,
+            start: i == 0,
+            marker: i + 1 == count,
+            key: frame.key,
+        };
+        let frame = PacketizedFrame { size: media, count, packet };
+        let queued = |kind, packet| QueuedPacket { stream: index as u8, kind, packet };
+        for i in 0..count {
+            let packet = (frame.packet)(i);
+            let size = DataSize::from_bytes(packet.payload as u64 + stream.headers);
+            stream.queued += size;
+            self.pacer.push(now, class, index, queued(QueuedKind::Media, packet), size);
+        }
+        stream.sequence = first.wrapping_add(count as u16);
+        // FEC follows its frame: once the next frame begins, the receiver knows that no more FEC for it will arrive.
+        for size in stream.fec.protect(&frame, fec, &info, &self.extensions) {
+            let packet = MediaPacket { sequence: stream.sequence, ..(frame.packet)(0) };
+            stream.sequence = stream.sequence.wrapping_add(1);
+            stream.queued += size;
+            self.pacer.push(now, class, index, queued(QueuedKind::Fec, packet), size);
+        }
+        stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
+    }
+}

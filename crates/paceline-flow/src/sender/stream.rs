@@ -1,0 +1,104 @@
+//! The sender's state of one stream.
+
+use super::StreamConfig;
+use super::fec_encoder::{FEC_HEADERS, FecEncoder};
+use super::report_order::ReportOrder;
+use crate::allocation::RateRequest;
+use crate::datagram::{MAX_RTP_PACKET, MEDIA_HEADERS, PACKET_HEADERS};
+use crate::retransmission_store::RetransmissionStore;
+use crate::stream_info::MediaKind;
+use paceline_units::{DataSize, Rate, Time};
+use paceline_wire::red;
+
+/// Media bytes in a full packet.
+const PAYLOAD_MAX: u64 = MAX_RTP_PACKET - MEDIA_HEADERS.as_bytes();
+/// Weight of the old value in the smoothed header overhead, per frame.
+const OVERHEAD_SMOOTHING: f64 = 0.9;
+
+pub(super) struct SenderStream {
+    pub config: StreamConfig,
+    /// When the next frame is due; [`Time::MAX`] if never.
+    pub next_frame: Time,
+    pub sequence: u16,
+    pub rtx_sequence: u16,
+    pub picture: u16,
+    pub last_timestamp: u32,
+    /// Packets and payload bytes sent on the media SSRC.
+    pub packets: u64,
+    pub octets: u32,
+    /// Bytes of this stream in the pacer.
+    pub queued: DataSize,
+    /// Share of the sent bytes that are headers, smoothed over frames.
+    pub overhead: f64,
+    /// The encoder's target.
+    pub allotted: Rate,
+    /// Bytes of headers on a media packet, IP and UDP included.
+    pub headers: u64,
+    /// The most bytes of media after these headers.
+    pub payload_max: u64,
+    /// Whether media and FEC are sent in RED packets.
+    pub red: bool,
+    pub fec: FecEncoder,
+    pub store: RetransmissionStore,
+    /// Order key of the last accepted report.
+    pub last_report: ReportOrder,
+}
+
+impl SenderStream {
+    /// A stream before its first packet. `fec`: forward error correction is on.
+    pub fn new(config: StreamConfig, fec: bool) -> Self {
+        let red = fec && config.info.kind == MediaKind::Video;
+        let (headers, payload_max) = match red {
+            // A FEC packet must fit too: its own headers and the parity of a full media payload.
+            true => (PACKET_HEADERS + red::LEN as u64, PAYLOAD_MAX + MEDIA_HEADERS.as_bytes() - FEC_HEADERS),
+            false => (PACKET_HEADERS, PAYLOAD_MAX),
+        };
+        Self {
+            next_frame: config.source.poll_timeout().unwrap_or(Time::MAX),
+            sequence: config.first_sequence,
+            rtx_sequence: config.first_sequence ^ 0x5555,
+            picture: config.first_sequence & 0x7FFF,
+            last_timestamp: config.timestamp_offset,
+            packets: 0,
+            octets: 0,
+            queued: DataSize::ZERO,
+            overhead: PACKET_HEADERS as f64 / MAX_RTP_PACKET as f64,
+            allotted: Rate::ZERO,
+            headers,
+            payload_max,
+            red,
+            fec: FecEncoder::new(),
+            store: RetransmissionStore::new(),
+            last_report: ReportOrder::default(),
+            config,
+        }
+    }
+
+    /// Returns how many media packets had been sent up to and including the highest sequence number of a report.
+    /// Returns `None` if no such packet was sent.
+    ///
+    /// Only the low 16 bits identify the packet. The cycle count above them starts with the first packet that the
+    /// receiver saw and restarts after an outage, so it may be lower than the sender's but never higher.
+    pub fn sent_up_to(&self, highest: u32) -> Option<u64> {
+        let last = (self.config.first_sequence as u64 + self.packets).checked_sub(1)?;
+        let behind = (last as u16).wrapping_sub(highest as u16) as u64;
+        (highest as u64 <= last).then(|| self.packets.checked_sub(behind)).flatten().filter(|count| *count > 0)
+    }
+
+    /// Returns the rates that the stream requests, headers included.
+    pub fn rate_request(&self) -> RateRequest {
+        let (min, max) = self.config.source.range();
+        RateRequest { priority: self.config.priority, min: self.with_headers(min), max: self.with_headers(max) }
+    }
+
+    /// Converts an encoder rate to the rate on the network.
+    fn with_headers(&self, payload: Rate) -> Rate {
+        payload.scale(1.0 / (1.0 - self.overhead))
+    }
+
+    /// Updates the smoothed overhead with a frame of `media` bytes, of which `headers` are headers.
+    pub fn update_overhead(&mut self, headers: u64, media: DataSize) {
+        self.overhead =
+            OVERHEAD_SMOOTHING * self.overhead + (1.0 - OVERHEAD_SMOOTHING) * headers as f64 / media.as_bytes() as f64;
+    }
+}

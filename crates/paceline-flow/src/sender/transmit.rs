@@ -1,0 +1,187 @@
+//! Transmission: writes the packets of the pacer, padding and sender reports as bytes.
+
+use super::fec_encoder::write_payload_head;
+use super::stream::SenderStream;
+use super::{DatagramKind, MediaSender, QueuedKind, QueuedPacket, rtp_timestamp};
+use crate::datagram::{Datagram, FramePiece, IP_UDP_HEADERS};
+use crate::padding::PADDING_PAYLOAD;
+use crate::retransmission_store::MediaPacket;
+use paceline::{MediaKind, PacketKind, SentPacket};
+use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta};
+use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, ntp, red, rtx};
+
+/// Size of a padding packet on the network.
+const PADDING_SIZE: DataSize =
+    DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + RtpHeader::MAX_LEN as u64 + PADDING_PAYLOAD);
+
+impl MediaSender {
+    /// Writes what may be sent at `now`: a sender report, then media in pacer order, then padding.
+    pub(super) fn write_next(&mut self, now: Time, out: &mut Datagram) -> Option<DatagramKind> {
+        if now >= self.next_report {
+            self.write_report(now, out);
+            return Some(DatagramKind::Rtcp);
+        }
+        if !self.window_is_open() {
+            return None;
+        }
+        if core::mem::take(&mut self.window_was_full) {
+            self.pacer.hold(now);
+        }
+        if let Some(queued) = self.pacer.pop(now) {
+            return Some(self.write_media(now, queued, out));
+        }
+        if self.pacer.queued() == DataSize::ZERO && now >= self.padding_due() {
+            return Some(self.write_padding(now, out));
+        }
+        None
+    }
+
+    /// Returns when padding is due if no media is sent before; [`Time::MAX`] for never.
+    pub(super) fn padding_due(&self) -> Time {
+        self.padding.due(PADDING_SIZE).unwrap_or(Time::MAX).max(self.pacer.next_release())
+    }
+
+    fn write_media(&mut self, now: Time, queued: QueuedPacket, out: &mut Datagram) -> DatagramKind {
+        let QueuedPacket { stream: index, kind, packet } = queued;
+        let stream = &mut self.streams[index as usize];
+        let info = stream.config.info;
+        let (payload_type, sequence, ssrc) = match (kind, stream.red) {
+            (QueuedKind::Media, false) => (info.payload_type(), packet.sequence, info.ssrc),
+            (QueuedKind::Media, true) => (info.red_payload_type(), packet.sequence, info.ssrc),
+            (QueuedKind::Retransmission, false) => (info.rtx_payload_type(), stream.rtx_sequence, info.rtx_ssrc),
+            (QueuedKind::Retransmission, true) => (info.red_rtx_payload_type(), stream.rtx_sequence, info.rtx_ssrc),
+            (QueuedKind::Fec, _) => return self.write_fec(now, index, &packet, out),
+        };
+        let header = RtpHeader {
+            marker: packet.marker,
+            ..rtp_header(now, self.sent, payload_type, sequence, packet.timestamp, ssrc)
+        };
+        let buffer = out.buffer();
+        let mut len = header.write(&self.extensions, buffer);
+        let kind = if kind == QueuedKind::Retransmission {
+            stream.rtx_sequence = stream.rtx_sequence.wrapping_add(1);
+            len += rtx::write(packet.sequence, &mut buffer[len..]);
+            PacketKind::Retransmission
+        } else {
+            let size = DataSize::from_bytes(packet.payload as u64 + stream.headers);
+            count_media(stream, size, packet.payload as u32);
+            if self.retransmit && info.kind == MediaKind::Video {
+                stream.store.insert(packet);
+            }
+            PacketKind::Media
+        };
+        len += write_payload_head(&packet, &info, stream.red, &mut buffer[len..]);
+        let piece = FramePiece { stream: info.id, timestamp: packet.timestamp, offset: packet.offset };
+        out.set_media(len, packet.payload as u64, piece, self.ecn);
+        self.handle_sent(now, &header, out.size(), info.id, kind)
+    }
+
+    /// Writes the stream's next FEC packet, with the sequence number that it got in the media's sequence.
+    fn write_fec(&mut self, now: Time, index: u8, packet: &MediaPacket, out: &mut Datagram) -> DatagramKind {
+        let stream = &mut self.streams[index as usize];
+        let info = stream.config.info;
+        let header = rtp_header(now, self.sent, info.red_payload_type(), packet.sequence, packet.timestamp, info.ssrc);
+        let buffer = out.buffer();
+        let mut len = header.write(&self.extensions, buffer);
+        len += red::write(info.ulpfec_payload_type(), &mut buffer[len..]);
+        let (written, rest) = stream.fec.pop(&mut buffer[len..]);
+        out.set_len(len + written, rest, self.ecn);
+        count_media(stream, out.size(), (red::LEN + written) as u32 + rest as u32);
+        self.handle_sent(now, &header, out.size(), info.id, PacketKind::Fec)
+    }
+
+    fn write_padding(&mut self, now: Time, out: &mut Datagram) -> DatagramKind {
+        let stream = self.streams.iter_mut().find(|s| s.config.info.kind == MediaKind::Video);
+        let stream = stream.expect("the padding rate is zero without video");
+        let info = stream.config.info;
+        let (sequence, timestamp) = (stream.rtx_sequence, stream.last_timestamp);
+        let header = RtpHeader {
+            padding: true,
+            ..rtp_header(now, self.sent, info.rtx_payload_type(), sequence, timestamp, info.rtx_ssrc)
+        };
+        stream.rtx_sequence = stream.rtx_sequence.wrapping_add(1);
+        let len = header.write(&self.extensions, out.buffer());
+        out.set_len(len, PADDING_PAYLOAD, self.ecn);
+        self.pacer.spend(now, out.size());
+        self.handle_sent(now, &header, out.size(), info.id, PacketKind::Padding)
+    }
+
+    /// Records that a packet with this header was sent.
+    fn handle_sent(
+        &mut self,
+        now: Time,
+        header: &RtpHeader,
+        size: DataSize,
+        stream: StreamId,
+        kind: PacketKind,
+    ) -> DatagramKind {
+        if let Some(map) = self.sequence_maps.iter_mut().find(|map| map.ssrc == header.ssrc) {
+            map.handle_sent(header.sequence, self.sent);
+        }
+        self.padding.handle_sent(now, size);
+        if kind == PacketKind::Retransmission {
+            self.resent.1 += size;
+        }
+        let packet = SentPacket { sequence: self.sent, size, stream, kind };
+        self.sent += 1;
+        if let Some(history) = &mut self.history {
+            history.handle_sent(now, &packet);
+        }
+        if let Some(half) = &mut self.half {
+            half.handle_sent(now, &packet);
+            self.update_decision(now);
+        }
+        DatagramKind::Rtp { stream, kind }
+    }
+
+    /// Writes a sender report for every stream that has sent, and the CNAME that RFC 3550 requires in every compound.
+    fn write_report(&mut self, now: Time, out: &mut Datagram) {
+        let now_ntp = self.ntp(now);
+        let mut writer = CompoundWriter::new(out.buffer());
+        for s in self.streams.iter() {
+            let info = s.config.info;
+            let timestamp = rtp_timestamp(now, info.clock_rate).wrapping_add(s.config.timestamp_offset);
+            // Streams whose report does not fit are left out; a flow has only a handful.
+            let _ = writer.sender_report(info.ssrc, now_ntp, timestamp, s.packets as u32, s.octets, &[]);
+        }
+        let _ = writer.sdes_cname(self.streams[0].config.info.ssrc, "paceline");
+        let len = writer.finish();
+        out.set_len(len, 0, Ecn::NotEct);
+        self.next_report = now + self.rtcp.next_interval(Some(out.size()));
+        self.update_resend_rate(now);
+    }
+
+    fn update_resend_rate(&mut self, now: Time) {
+        let (since, bytes) = self.resent;
+        if now - since >= TimeDelta::from_secs(1) {
+            self.resend_rate = Rate::of(bytes, now - since);
+            self.resent = (now, DataSize::ZERO);
+        }
+    }
+
+    /// Returns the NTP timestamp of `now`.
+    pub(super) fn ntp(&self, now: Time) -> u64 {
+        ntp::from_nanos(self.ntp_origin.wrapping_add(now.as_nanos() as u64))
+    }
+}
+
+/// Counts a packet on the media SSRC that leaves the pacer queue.
+fn count_media(stream: &mut SenderStream, size: DataSize, octets: u32) {
+    stream.queued = stream.queued.saturating_sub(size);
+    stream.packets += 1;
+    stream.octets = stream.octets.wrapping_add(octets);
+}
+
+/// The header of a packet that is sent now, without marker and padding.
+fn rtp_header(now: Time, sent: u64, payload_type: u8, sequence: u16, timestamp: u32, ssrc: u32) -> RtpHeader {
+    RtpHeader {
+        marker: false,
+        payload_type,
+        sequence,
+        timestamp,
+        ssrc,
+        abs_send_time: Some(AbsSendTime::from_time(now)),
+        transport_sequence: Some(sent as u16),
+        padding: false,
+    }
+}

@@ -1,0 +1,94 @@
+//! Incoming ACKs: round-trip times, loss detection and the congestion window.
+
+use super::{RecoveryPhase, TcpSender};
+use crate::tcp::congestion::Ack;
+use crate::tcp::recovery::{Progress, Recovery};
+use crate::tcp::scoreboard::{AckSummary, DUP_THRESH};
+use crate::tcp::segment::Segment;
+use paceline_units::{DataSize, Time, TimeDelta};
+
+impl TcpSender {
+    pub(super) fn handle_ack(&mut self, now: Time, segment: &Segment) {
+        let pipe_before = self.board.pipe();
+        let cwnd_limited = pipe_before + self.segment > self.window.cwnd.as_bytes();
+        let acknowledged = segment.acknowledgment.saturating_sub(1);
+        let summary = self.board.handle_ack(
+            acknowledged,
+            segment.sack.iter().map(|(start, end)| (start.saturating_sub(1), end.saturating_sub(1))),
+        );
+        let newest = self.update_rtt(now, &summary);
+        if summary.acked > 0 {
+            self.dup_acks = 0;
+            self.limited_transmit = 0;
+            self.timeouts = 0;
+            // RFC 6298, rules 5.2 and 5.3.
+            self.deadline = if self.board.flight() == 0 { Time::MAX } else { now + self.rtt.rto() };
+        }
+        let mut grows = summary.acked > 0;
+        match self.phase {
+            RecoveryPhase::Recovery(recovery) if self.board.base() >= recovery.point => {
+                if self.pacing.is_none() {
+                    self.window.cwnd = self.window.ssthresh;
+                }
+                self.phase = RecoveryPhase::Open;
+                grows = false;
+            }
+            RecoveryPhase::Loss { point } if self.board.base() >= point => self.phase = RecoveryPhase::Open,
+            _ => {}
+        }
+        if summary.sacked > 0 && matches!(self.phase, RecoveryPhase::Open) {
+            // A duplicate ACK (RFC 6675, section 2).
+            self.dup_acks += 1;
+            if self.dup_acks >= DUP_THRESH || self.board.first_is_lost() {
+                self.enter_recovery();
+            }
+        }
+        if self.pacing.is_some() {
+            self.handle_rate_sample(now, &summary, newest, pipe_before);
+        } else if let RecoveryPhase::Recovery(recovery) = &mut self.phase {
+            let progress = Progress {
+                delivered: summary.delivered,
+                good: summary.acked > 0 && summary.lost == 0,
+                pipe: self.board.pipe(),
+                ssthresh: self.window.ssthresh.as_bytes(),
+            };
+            self.window.cwnd = DataSize::from_bytes(recovery.window(progress));
+        } else if grows {
+            let bytes = DataSize::from_bytes;
+            let ack = Ack {
+                now,
+                acked: bytes(summary.delivered),
+                acknowledged: bytes(self.board.offset(self.board.base())),
+                sent: bytes(self.board.offset(self.board.end())),
+                round_trip: newest,
+                srtt: self.rtt.srtt().unwrap_or(self.rtt.rto()),
+                cwnd_limited,
+            };
+            self.congestion.handle_ack(&ack, &mut self.window);
+        }
+        if self.board.is_done() {
+            self.close(now);
+        }
+    }
+
+    /// Updates the round-trip time estimate and returns the round-trip time of the newest acknowledged segment.
+    /// Segments that were sent twice give no sample (Karn's algorithm). The estimate uses the oldest segment, as
+    /// timestamps would (RFC 7323, section 4.3), and thus includes the delay of the ACK.
+    fn update_rtt(&mut self, now: Time, summary: &AckSummary) -> Option<TimeDelta> {
+        let selective = summary.sacked_sent.filter(|_| self.config.profile.sack_samples);
+        let (oldest, newest) = summary.acked_sent.or(selective)?;
+        let next = self.board.offset(self.board.end());
+        self.rtt.handle_sample(now - oldest, self.board.offset(self.board.base()), next);
+        Some(now - newest)
+    }
+
+    /// Enters loss recovery (RFC 6675, section 5, step 4).
+    fn enter_recovery(&mut self) {
+        let flight = self.flight_without_limited_transmit();
+        self.congestion.handle_loss(flight, &mut self.window);
+        self.board.begin_recovery();
+        let (point, flight) = (self.board.end(), self.board.flight());
+        self.phase = RecoveryPhase::Recovery(Recovery::new(self.config.profile.reduction, self.segment, point, flight));
+        self.fast_retransmit = true;
+    }
+}

@@ -1,0 +1,216 @@
+//! The reports that the send half gets on each sent packet, for both kinds of per-packet feedback.
+
+use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, pass, stream, video_source};
+use crate::call::{assert_within, ms};
+use paceline::{Controller, Decision, Feedback, FeedbackKind, PacketReport, SendHalf, SentPacket, Signals, Window};
+use paceline_flow::MediaKind;
+use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
+use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
+use paceline_wire::{TWCC_TICK, is_rtcp};
+use std::sync::{Arc, Mutex};
+
+pub const TRANSPORT_WIDE: FeedbackKind = FeedbackKind::TransportWide { interval: ms(50), longest: ms(50) };
+pub const RFC8888: FeedbackKind = FeedbackKind::Rfc8888 { interval: ms(50), longest: ms(50) };
+/// RFC 8888: the error between two arrivals, half of 1/1024 s each and the clock's resolution of 1/65536 s.
+pub const RFC8888_ERROR: TimeDelta = TimeDelta::from_micros(977 + 31);
+
+#[derive(Default, PartialEq)]
+pub struct ReportLog {
+    pub sent: Vec<(Time, SentPacket)>,
+    pub reports: Vec<(Time, PacketReport)>,
+    pub outstanding: Vec<DataSize>,
+    pub after_highest: DataSize,
+}
+
+/// A send half that records its inputs.
+pub struct RecordingHalf(pub Rate, pub Arc<Mutex<ReportLog>>);
+
+impl SendHalf for RecordingHalf {
+    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
+        self.1.lock().unwrap().sent.push((now, *packet));
+    }
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut Signals) {
+        let mut log = self.1.lock().unwrap();
+        assert!(feedback.packets.is_sorted_by(|a, b| a.sequence < b.sequence), "in order of sequence");
+        log.reports.extend(feedback.packets.iter().map(|p| (now, *p)));
+        log.outstanding.push(feedback.outstanding);
+        log.after_highest = feedback.after_highest;
+    }
+    fn decision(&self) -> Decision {
+        Decision { target: self.0, pacing: self.0.scale(1.5), window: None, padding: Rate::ZERO }
+    }
+}
+
+/// A source that ends.
+struct FiniteSource(Ideal, Time);
+
+impl Source for FiniteSource {
+    fn set_target(&mut self, now: Time, target: Rate) {
+        self.0.set_target(now, target);
+    }
+    fn request_key_frame(&mut self, now: Time) {
+        self.0.request_key_frame(now);
+    }
+    fn poll_frame(&mut self, now: Time) -> Option<Frame> {
+        self.0.poll_frame(now)
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.0.poll_timeout().filter(|due| *due < self.1)
+    }
+    fn range(&self) -> (Rate, Rate) {
+        self.0.range()
+    }
+    fn clock_rate(&self) -> u32 {
+        self.0.clock_rate()
+    }
+}
+
+/// A call with per-packet feedback.
+pub struct Call {
+    pub feedback: FeedbackKind,
+    pub ecn: Ecn,
+    pub rate: Rate,
+    /// How long media is sent; the log ends two seconds later.
+    pub seconds: i64,
+}
+
+impl Call {
+    pub fn config(&self, log: &Arc<Mutex<ReportLog>>, forward: Impairment, back: Impairment) -> CallConfig {
+        let &Self { feedback, ecn, rate, seconds } = self;
+        let controller =
+            Controller { send: Some(Box::new(RecordingHalf(rate, log.clone()))), receive: None, feedback, ecn };
+        let config = IdealConfig { fps: FPS, min: Rate::from_kbps(30), max: rate, start: Rate::from_kbps(300) };
+        let source = FiniteSource(Ideal::new(config, Time::ZERO).unwrap(), Time::from_secs(seconds));
+        let mut config = CallConfig::new(controller, rate);
+        config.streams = vec![stream(0, MediaKind::Video, Box::new(source))];
+        (config.forward, config.back) = (forward, back);
+        config
+    }
+
+    pub fn run(&self, forward: Impairment, back: Impairment) -> (TestCall, ReportLog) {
+        let (call, log) = self.run_with(forward, back, |_| {});
+        assert_eq!(call.sender_rejected(), 0);
+        (call, log)
+    }
+
+    pub fn run_with(
+        &self,
+        forward: Impairment,
+        back: Impairment,
+        change: impl FnOnce(&mut CallConfig),
+    ) -> (TestCall, ReportLog) {
+        let log = Arc::new(Mutex::new(ReportLog::default()));
+        let mut config = self.config(&log, forward, back);
+        change(&mut config);
+        let call = TestCall::run(config, self.seconds + 2);
+        let log = std::mem::take(&mut *log.lock().unwrap());
+        assert_eq!(log.sent.len(), call.count(crate::call::any_media));
+        for (n, (_, packet)) in log.sent.iter().enumerate() {
+            assert_eq!(packet.sequence, n as u64);
+        }
+        (call, log)
+    }
+}
+
+/// The fate of RTP packets by their number in the flow, without sender reports.
+pub fn packets(mut fate: impl FnMut(u64, Time) -> Fate + 'static) -> Impairment {
+    let mut number = 0;
+    Box::new(move |_, now, bytes| {
+        if is_rtcp(bytes) {
+            return Fate::Deliver;
+        }
+        number += 1;
+        fate(number - 1, now)
+    })
+}
+
+/// The reports on each packet, in order: arrived or lost.
+pub fn outcomes(log: &ReportLog) -> Vec<Vec<bool>> {
+    let mut outcomes = vec![Vec::new(); log.sent.len()];
+    for (_, report) in &log.reports {
+        let (at, sent) = log.sent[report.sequence as usize];
+        assert_eq!((report.sent, report.size), (at, sent.size));
+        outcomes[report.sequence as usize].push(report.arrival.is_some());
+    }
+    outcomes
+}
+
+/// Asserts that reported arrivals are the send times plus the path delay and `late`, within `error`.
+pub fn assert_arrivals(log: &ReportLog, error: TimeDelta, late: impl Fn(u64) -> TimeDelta) {
+    let (mut first, most) = (None, error.as_nanos() as f64);
+    for (_, report) in &log.reports {
+        let Some(arrival) = report.arrival else { continue };
+        // The path adds serialization at 100 Mbps and the delay.
+        let expected = report.sent + report.size / Rate::from_kbps(100_000) + late(report.sequence);
+        let (arrival_0, expected_0) = *first.get_or_insert((arrival, expected));
+        let error = (arrival - arrival_0) - (expected - expected_0);
+        assert_within(error.as_nanos() as f64, -most, most, "arrival, ns");
+    }
+}
+
+/// A send half with a target of 2 Mbit/s and a window of 6000 bytes.
+struct Windowed(Arc<Mutex<Vec<DataSize>>>);
+
+impl SendHalf for Windowed {
+    fn handle_feedback(&mut self, _: Time, feedback: &Feedback<'_>, _: &mut Signals) {
+        self.0.lock().unwrap().push(feedback.outstanding);
+    }
+    fn decision(&self) -> Decision {
+        let (target, window) = (Rate::from_kbps(2000), Window::Outstanding(DataSize::from_bytes(6000)));
+        Decision { target, pacing: target.scale(1.5), window: Some(window), padding: target }
+    }
+}
+
+/// Runs a call of 20 s with this window. Returns the packets sent and the most bytes in flight.
+pub fn windowed(feedback: FeedbackKind, back: Impairment) -> (usize, u64) {
+    let outstanding = Arc::default();
+    let half = Box::new(Windowed(Arc::clone(&outstanding)));
+    let controller = Controller { send: Some(half), receive: None, feedback, ecn: Ecn::NotEct };
+    let most = Rate::from_kbps(2000);
+    let mut config = CallConfig::new(controller, most);
+    config.streams = vec![video_source(0, FPS, Rate::from_kbps(30), most, most)];
+    config.back = back;
+    let call = TestCall::run(config, 20);
+    let most = outstanding.lock().unwrap().iter().max().unwrap().as_bytes();
+    (call.count(crate::call::any_media), most)
+}
+
+/// Both kinds of feedback, and the largest error of the arrival times.
+const KINDS: [(FeedbackKind, TimeDelta); 2] = [(TRANSPORT_WIDE, TWCC_TICK), (RFC8888, RFC8888_ERROR)];
+
+#[test]
+fn sequence_numbers_and_report_timestamps_may_wrap() {
+    for (feedback, error) in KINDS {
+        let call = Call { feedback, ecn: Ecn::NotEct, rate: Rate::from_kbps(30_000), seconds: 30 };
+        let (_, log) = call.run_with(pass(), pass(), |config| {
+            config.clock_offset = TimeDelta::from_secs(65_536 - 10); // RFC 8888: the 32-bit timestamp wraps after 10 s
+        });
+        assert_within(log.sent.len() as f64, 90_000.0, 110_000.0, "packets");
+        assert!(outcomes(&log).iter().all(|outcomes| outcomes[..] == [true]));
+        assert_arrivals(&log, error, |_| TimeDelta::ZERO);
+        assert_eq!(*log.outstanding.last().unwrap(), DataSize::ZERO);
+        // At most 100 ms at 30 Mbps.
+        assert!(log.outstanding.iter().all(|o| o.as_bytes() < 375_000));
+    }
+}
+
+#[test]
+fn duplicates_are_reported_once_and_late_packets_again() {
+    for (feedback, error) in KINDS {
+        let late = |n: u64| if n % 50 == 7 { ms(150) } else { TimeDelta::ZERO };
+        let fate = packets(move |n, _| match n {
+            _ if n % 50 == 7 => Fate::Delay(late(n)),
+            _ if n % 9 == 0 => Fate::Duplicate,
+            _ => Fate::Deliver,
+        });
+        let call = Call { feedback, ecn: Ecn::NotEct, rate: Rate::from_kbps(1500), seconds: 60 };
+        let (_, log) = call.run_with(fate, pass(), |config| config.retransmit = false);
+        let outcomes = outcomes(&log);
+        for (n, outcomes) in outcomes[..outcomes.len() - 60].iter().enumerate() {
+            let expected = if n % 50 == 7 { &[false, true][..] } else { &[true][..] };
+            assert_eq!(outcomes, expected, "packet {n}");
+        }
+        assert_arrivals(&log, error, late);
+        assert_eq!(*log.outstanding.last().unwrap(), DataSize::ZERO);
+    }
+}

@@ -1,0 +1,113 @@
+//! Messages of the receive half to the send half, through encoded packets.
+
+use crate::call::harness::{CallConfig, Fate, Impairment, TestCall};
+use crate::call::{assert_within, kbps, ms};
+use paceline::blocks::GroupDelta;
+use paceline::{
+    Arrival, Controller, Decision, FeedbackKind, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf,
+    Signals,
+};
+use paceline_units::{Ecn, Rate, RemoteTime, Time};
+use paceline_wire::{Rtcp, parse_compound};
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Emits one message of each kind every 100 ms from the first packet on. Their rates number them.
+struct MessageSource {
+    next: RemoteTime,
+    round: u64,
+    due: VecDeque<Message>,
+}
+
+fn messages(round: u64) -> [Message; 3] {
+    let incoming = Rate::from_bps(round);
+    let step = GroupDelta { arrival: ms(35), departure: ms(33), size: -70 };
+    [
+        Message::Remb(incoming),
+        Message::Gradient(GradientReport { step, incoming }),
+        Message::Nada(NadaReport { mode: NadaMode::Gradual, signal: ms(7), incoming }),
+    ]
+}
+
+impl ReceiveHalf for MessageSource {
+    fn handle_arrival(&mut self, now: RemoteTime, _: &Arrival, _: &mut Signals) {
+        self.next = self.next.min(now + ms(100));
+    }
+    fn handle_timeout(&mut self, now: RemoteTime, _: &mut Signals) {
+        (self.next, self.round) = (now + ms(100), self.round + 1);
+        self.due.extend(messages(self.round));
+    }
+    fn poll_timeout(&self) -> Option<RemoteTime> {
+        Some(self.next).filter(|next| *next < RemoteTime::MAX)
+    }
+    fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
+        self.due.pop_front()
+    }
+}
+
+struct MessageSink(Sender<Message>);
+
+impl SendHalf for MessageSink {
+    fn handle_message(&mut self, _: Time, message: &Message, _: &mut Signals) {
+        self.0.send(*message).unwrap();
+    }
+    fn decision(&self) -> Decision {
+        Decision { target: kbps(300), pacing: kbps(600), window: None, padding: Rate::ZERO }
+    }
+}
+
+/// Ten seconds with this impairment of the reports.
+fn received(back: Impairment) -> (TestCall, Vec<Message>) {
+    let (sink, received): (_, Receiver<Message>) = channel();
+    let source = MessageSource { next: RemoteTime::MAX, round: 0, due: VecDeque::new() };
+    let controller = Controller {
+        send: Some(Box::new(MessageSink(sink))),
+        receive: Some(Box::new(source)),
+        feedback: FeedbackKind::None,
+        ecn: Ecn::NotEct,
+    };
+    let mut config = CallConfig::new(controller, kbps(2000));
+    config.back = back;
+    let call = TestCall::run(config, 10);
+    let received = received.try_iter().collect();
+    (call, received)
+}
+
+/// Also before the first sender report, and with reports that cover no new packet.
+#[test]
+fn messages_of_one_instant_share_a_report_and_all_arrive() {
+    let (call, received) = received(Box::new(|_, _, _| Fate::Deliver));
+    assert_within(received.len() as f64, 290.0, 300.0, "three every 100 ms for 9.9 s");
+    let expected: Vec<Message> = (1..).flat_map(messages).take(received.len()).collect();
+    assert!(received == expected, "each once and in order");
+    assert_eq!(call.sender_rejected(), 0);
+    for left in &call.back_log {
+        let kinds = parse_compound(&left.bytes).unwrap().into_iter().map(|packet| match packet {
+            Rtcp::ReceiverReport { .. } => 'r',
+            Rtcp::Remb { .. } | Rtcp::GroupStep { .. } | Rtcp::Nada { .. } => 'm',
+            _ => '-',
+        });
+        let kinds: String = kinds.filter(|kind| *kind != '-').collect();
+        assert!(["r", "rmmm"].contains(&kinds.as_str()), "{kinds}");
+    }
+}
+
+/// Duplicated messages are delivered once, late ones never.
+#[test]
+fn old_messages_are_dropped() {
+    let (call, received) = received(Box::new(|n, _, _| match n % 10 {
+        3 => Fate::Duplicate,
+        6 => Fate::Delay(ms(350)),
+        _ => Fate::Deliver,
+    }));
+    let expected: Vec<Message> = (1..=100).flat_map(messages).collect();
+    let mut last = None;
+    for message in &received {
+        let place = expected.iter().position(|t| t == message);
+        assert!(place > last, "{message:?}");
+        last = place;
+    }
+    // 10 % are late: ten compounds of three messages.
+    assert_within(received.len() as f64, 255.0, 275.0, "received");
+    assert_within(call.sender_rejected().into(), 50.0, 90.0, "rejected");
+}

@@ -1,0 +1,75 @@
+//! Several streams in one flow.
+
+use crate::call::harness::{CallConfig, TestCall, fixed, stream, video};
+use crate::call::{any_media, assert_within, kbps};
+use paceline::{Controller, Decision, FeedbackKind, PacketKind, SendHalf, StreamState};
+use paceline_flow::source::{Audio, AudioConfig};
+use paceline_flow::{DatagramKind, MediaKind};
+use paceline_units::{Ecn, Rate, StreamId, Time};
+
+#[test]
+fn two_streams_share_the_target() {
+    let rates = |streams, target| {
+        let mut config = CallConfig::new(fixed(target), kbps(2000));
+        config.streams = streams;
+        let call = TestCall::run(config, 40);
+        let of = |id| {
+            let media = DatagramKind::Rtp { stream: StreamId(id), kind: PacketKind::Media };
+            let of_stream = move |sent: &DatagramKind| *sent == media;
+            call.sent_bps(of_stream, Time::from_secs(5), Time::from_secs(40))
+        };
+        (of(0), of(1), call.sent_bps(any_media, Time::from_secs(5), Time::from_secs(40)))
+    };
+    let audio = || stream(1, MediaKind::Audio, Box::new(Audio::new(AudioConfig::default(), Time::ZERO).unwrap()));
+    for target in [kbps(150), kbps(1000)] {
+        let (video_rate, audio_rate, all) = rates(vec![video(0, kbps(2000)), audio()], target);
+        // 50 bytes each 20 ms, with 28 + 24 bytes of headers.
+        assert_within(audio_rate, 40e3, 41e3, "audio");
+        let left = target.as_bps_f64() - 40.8e3;
+        assert_within(video_rate, 0.96 * left, 1.01 * left, "video");
+        assert_within(all, 0.97 * target.as_bps_f64(), 1.03 * target.as_bps_f64(), "all");
+    }
+    let mut first = video(0, kbps(2000));
+    first.priority = 2.0;
+    let (a, b, all) = rates(vec![first, video(1, kbps(2000))], kbps(1200));
+    // The minima are 40 kbps with headers; the rest is shared by priority: 40 + 2/3 and 40 + 1/3 of 1120.
+    assert_within(a / b, 1.75, 1.95, "two to one above the minima");
+    assert_within(all, 0.97 * 1.2e6, 1.03 * 1.2e6, "all");
+}
+
+/// A half that divides the target itself: the stream with the highest priority gets its maximum, the others their
+/// minimum.
+struct DividingHalf(Vec<StreamState>);
+
+impl SendHalf for DividingHalf {
+    fn handle_stream(&mut self, _: Time, stream: &StreamState) {
+        self.0.retain(|known| known.stream != stream.stream);
+        self.0.push(*stream);
+    }
+    fn decision(&self) -> Decision {
+        Decision { target: kbps(3000), pacing: kbps(3000), window: None, padding: Rate::ZERO }
+    }
+    fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
+        let heaviest = self.0.iter().map(|known| known.priority).fold(0.0, f64::max);
+        let known = self.0.iter().find(|known| known.stream == stream);
+        Some(known.map_or(kbps(100), |known| if known.priority == heaviest { known.max } else { known.min }))
+    }
+}
+
+#[test]
+fn a_send_half_can_divide_the_target() {
+    let send: Box<dyn SendHalf> = Box::new(DividingHalf(Vec::new()));
+    let divides = Controller { send: Some(send), receive: None, feedback: FeedbackKind::None, ecn: Ecn::NotEct };
+    let mut config = CallConfig::new(divides, kbps(300));
+    config.streams = vec![video(0, kbps(2000)), video(1, kbps(600))];
+    config.streams[1].priority = 1.5;
+    let call = TestCall::run(config, 20);
+    let of = |id| {
+        let of_stream =
+            move |s: &DatagramKind| matches!(s, DatagramKind::Rtp { stream, .. } if *stream == StreamId(id));
+        call.sent_bps(of_stream, Time::from_secs(5), Time::from_secs(20))
+    };
+    // 30 and 600 kbit/s of media, with headers: about a third and 5 %.
+    assert_within(of(0), 40e3, 50e3, "minimum");
+    assert_within(of(1), 615e3, 645e3, "maximum");
+}

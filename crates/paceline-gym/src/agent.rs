@@ -1,0 +1,241 @@
+//! The agent as a controller: a send half whose target is set from outside, and which records what a sender observes.
+//!
+//! It uses transport-wide feedback like `gcc-tfb`, the pacing factor of the GCC paper, and no padding. Everything that it
+//! records comes from its own packets and their feedback.
+
+use paceline::{Config, Controller, Decision, Entry, Feedback, FeedbackKind, SendHalf, SentPacket, Setup};
+use paceline::{PacketReport, Signals};
+use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Shortest and longest interval of feedback (libwebrtc's kMinSendIntervalMs and kMaxSendIntervalMs).
+const FEEDBACK: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(50), TimeDelta::from_millis(250));
+/// Pacing over target (mmsys16, section 3.5).
+const PACING_FACTOR: f64 = 1.5;
+/// Largest value of the feature `silence`.
+const SILENCE_MAX: TimeDelta = TimeDelta::from_secs(10);
+
+/// A number that the gym returns, with its unit and meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// Its name.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What it means, in one line.
+    pub meaning: &'static str,
+}
+
+const fn feature(name: &'static str, unit: &'static str, meaning: &'static str) -> Quantity {
+    Quantity { name, unit, meaning }
+}
+
+/// What an agent observes of a step, in order: what a sender knows. All values are finite and at least 0.
+pub const FEATURES: [Quantity; 8] = [
+    feature("target", "Mbit/s", "the target in force at the end of the step, after the guard"),
+    feature("sent", "Mbit/s", "what left the pacer in the step"),
+    feature("received", "Mbit/s", "what arrived according to feedback in the step, over the length of the step"),
+    feature(
+        "queuing",
+        "s",
+        "mean one-way delay in the feedback of the step, over the smallest so far; the last known without feedback",
+    ),
+    feature(
+        "rtt",
+        "s",
+        "from sending the newest acknowledged packet to its feedback; the last known; 0 before the first",
+    ),
+    feature("rtt_min", "s", "the smallest of those so far"),
+    feature("loss", "fraction", "packets lost according to feedback in the step, of those reported"),
+    feature("silence", "s", "since the last feedback, or since the flow began; at most 10"),
+];
+
+/// The meaning of an action: from -1 to 1, evenly in the logarithm of the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActionSpace {
+    /// The rate of -1: the flow's lowest target.
+    pub min: Rate,
+    /// The rate of 1: the maximum of the flow's sources, headers included.
+    pub max: Rate,
+}
+
+impl ActionSpace {
+    /// Returns the rate of an action, which is clamped to -1 and 1.
+    pub fn rate(&self, action: f32) -> Rate {
+        let part = (f64::from(action).clamp(-1.0, 1.0) + 1.0) / 2.0;
+        let (min, max) = (self.min.as_bps_f64().max(1.0), self.max.as_bps_f64().max(1.0));
+        Rate::from_bps_f64(min * libm::pow(max / min, part)).max(self.min).min(self.max)
+    }
+
+    /// Returns the action of a rate.
+    pub fn action(&self, rate: Rate) -> f32 {
+        let (min, max) = (self.min.as_bps_f64().max(1.0), self.max.as_bps_f64().max(1.0));
+        if max <= min {
+            return 1.0;
+        }
+        let part = libm::log(rate.as_bps_f64().clamp(min, max) / min) / libm::log(max / min);
+        (part * 2.0 - 1.0) as f32
+    }
+}
+
+/// What the agent and its send half share. One thread at a time uses it.
+#[derive(Debug)]
+pub(super) struct AgentState {
+    /// The target that the agent set, bit/s.
+    target: AtomicU64,
+    /// Whether the target is newer than the last timeout.
+    is_new: AtomicBool,
+    observed: Mutex<Observed>,
+}
+
+/// What the sender has observed. Sums are of the current step.
+#[derive(Clone, Copy, Debug, Default)]
+struct Observed {
+    target: Rate,
+    sent: DataSize,
+    received: DataSize,
+    arrived: u32,
+    lost: u32,
+    /// One-way delays between unsynchronised clocks, ns: the sum in this step, and the smallest so far.
+    delays: i128,
+    smallest: Option<i64>,
+    /// The last known value.
+    queuing: TimeDelta,
+    rtt: Option<TimeDelta>,
+    rtt_min: Option<TimeDelta>,
+    last_feedback: Time,
+}
+
+impl AgentState {
+    /// Creates the state of a flow that starts at `begin` with this target.
+    pub fn new(begin: Time, start: Rate) -> Arc<Self> {
+        let observed = Mutex::new(Observed { target: start, last_feedback: begin, ..Observed::default() });
+        Arc::new(Self { target: AtomicU64::new(start.as_bps()), is_new: AtomicBool::new(false), observed })
+    }
+
+    /// Sets the target. It takes effect when the sender is called next.
+    pub fn set_target(&self, target: Rate) {
+        self.target.store(target.as_bps(), Ordering::Relaxed);
+        self.is_new.store(true, Ordering::Relaxed);
+    }
+
+    /// Records the decision that the guard made of the target.
+    pub fn on_decision(&self, target: Rate) {
+        self.observed().target = target;
+    }
+
+    /// Writes the step that ends at `now` into `out`, in the order of [`FEATURES`], and begins the next.
+    pub fn observe(&self, now: Time, step: TimeDelta, out: &mut [f32]) {
+        let mut observed = self.observed();
+        if observed.arrived > 0 {
+            let mean = (observed.delays / i128::from(observed.arrived)) as i64;
+            let smallest = observed.smallest.unwrap_or(mean);
+            observed.queuing = TimeDelta::from_nanos(mean - smallest);
+        }
+        let reported = observed.arrived + observed.lost;
+        let loss = if reported == 0 { 0.0 } else { f64::from(observed.lost) / f64::from(reported) };
+        let mbps = |rate: Rate| rate.as_bps_f64() / 1e6;
+        let seconds = |time: Option<TimeDelta>| time.map_or(0.0, TimeDelta::as_secs_f64);
+        let features = [
+            mbps(observed.target),
+            mbps(Rate::of(observed.sent, step)),
+            mbps(Rate::of(observed.received, step)),
+            observed.queuing.as_secs_f64(),
+            seconds(observed.rtt),
+            seconds(observed.rtt_min),
+            loss,
+            (now - observed.last_feedback).min(SILENCE_MAX).as_secs_f64(),
+        ];
+        out.iter_mut().zip(features).for_each(|(out, feature)| *out = feature as f32);
+        (observed.sent, observed.received) = (DataSize::ZERO, DataSize::ZERO);
+        (observed.arrived, observed.lost, observed.delays) = (0, 0, 0);
+    }
+
+    fn observed(&self) -> MutexGuard<'_, Observed> {
+        self.observed.lock().expect("nothing panics while it holds this")
+    }
+}
+
+/// Returns the registry entry of an agent with this state, for one flow of one run.
+pub(super) fn entry(state: &Arc<AgentState>) -> Entry {
+    Entry::new("agent", "a target that is set from outside, step by step", "no paper", Agent(Arc::clone(state)))
+}
+
+/// Config and send half of an agent.
+#[derive(Clone)]
+struct Agent(Arc<AgentState>);
+
+impl Config for Agent {
+    fn build(&self, _: &Setup) -> Controller {
+        Controller {
+            send: Some(Box::new(self.clone())),
+            receive: None,
+            feedback: FeedbackKind::TransportWide { interval: FEEDBACK.0, longest: FEEDBACK.1 },
+            ecn: Ecn::NotEct,
+        }
+    }
+}
+
+impl SendHalf for Agent {
+    fn handle_sent(&mut self, _: Time, packet: &SentPacket) {
+        self.0.observed().sent += packet.size;
+    }
+
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut Signals) {
+        let observed = &mut *self.0.observed();
+        let mut newest = None;
+        for PacketReport { sent, size, arrival, .. } in feedback.packets {
+            let Some(arrival) = arrival else {
+                observed.lost += 1;
+                continue;
+            };
+            let delay = arrival.as_nanos() - sent.as_nanos();
+            observed.smallest = Some(observed.smallest.map_or(delay, |smallest| smallest.min(delay)));
+            observed.delays += i128::from(delay);
+            observed.arrived += 1;
+            observed.received += *size;
+            newest = newest.max(Some(*sent));
+        }
+        if let Some(sent) = newest {
+            let rtt = now - sent;
+            observed.rtt = Some(rtt);
+            observed.rtt_min = Some(observed.rtt_min.map_or(rtt, |min| min.min(rtt)));
+        }
+        if !feedback.packets.is_empty() {
+            observed.last_feedback = now;
+        }
+    }
+
+    fn handle_timeout(&mut self, _: Time, _: &mut Signals) {
+        self.0.is_new.store(false, Ordering::Relaxed);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        // A new action is due immediately; the episode calls the sender at that time.
+        self.0.is_new.load(Ordering::Relaxed).then_some(Time::ZERO)
+    }
+
+    fn decision(&self) -> Decision {
+        let target = Rate::from_bps(self.0.target.load(Ordering::Relaxed));
+        Decision { target, pacing: target.scale(PACING_FACTOR), window: None, padding: Rate::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_map_to_rates_and_back() {
+        let space = ActionSpace { min: Rate::from_kbps(50), max: Rate::from_kbps(5000) };
+        assert_eq!((space.rate(-1.0), space.rate(1.0)), (space.min, space.max));
+        assert_eq!(space.rate(0.0), Rate::from_kbps(500), "the middle of a factor of 100 is a factor of 10");
+        assert_eq!((space.rate(-7.0), space.rate(7.0)), (space.min, space.max));
+        for action in [-1.0, -0.6, 0.0, 0.3, 1.0] {
+            assert!((space.action(space.rate(action)) - action).abs() < 1e-4, "{action}");
+        }
+        let point = ActionSpace { min: Rate::from_kbps(50), max: Rate::from_kbps(50) };
+        assert_eq!(point.rate(point.action(Rate::from_kbps(900))), Rate::from_kbps(50));
+    }
+}

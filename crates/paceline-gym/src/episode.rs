@@ -1,0 +1,174 @@
+//! One run, in steps.
+
+use super::agent::{self, ActionSpace, AgentState, FEATURES};
+use super::ground_truth::{GroundTruth, Truth};
+use super::{GymError, Reward};
+use paceline::Registry;
+use paceline_netsim::backend::Outcome;
+use paceline_netsim::plan::{ControllerPlan, Plan};
+use paceline_netsim::sim::{Simulation, start_time};
+use paceline_records::EventObserver;
+use paceline_units::{RandomStreams, Rate, Time, TimeDelta};
+use std::sync::Arc;
+
+/// The default length of a step: two intervals of feedback.
+pub const STEP: TimeDelta = TimeDelta::from_millis(100);
+
+/// What steers the flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// An agent from outside.
+    #[default]
+    Agent,
+    /// The controller that the scenario gives the flow.
+    Scenario,
+    /// A registered controller: the flow's own as the scenario configures it, any other with its defaults.
+    Controller(String),
+}
+
+/// A run in which one media flow is steered and observed step by step. The steps begin when that flow starts. The episode
+/// ends with the last whole step before the flow or the run ends. `O` also receives the events.
+pub struct Episode<O = ()> {
+    run: Simulation<(GroundTruth, O)>,
+    /// None: a controller steers.
+    agent: Option<Arc<AgentState>>,
+    space: ActionSpace,
+    flow: usize,
+    step: TimeDelta,
+    now: Time,
+    end: Time,
+    truth: Truth,
+}
+
+impl Episode {
+    /// Creates an episode of the flow with this index.
+    ///
+    /// # Errors
+    /// It is not a media flow, it lives for less than a step, or something cannot be built.
+    pub fn new(
+        plan: &Plan,
+        registry: &Registry,
+        policy: &Policy,
+        flow: usize,
+        seed: u64,
+        step: TimeDelta,
+    ) -> Result<Self, GymError> {
+        Self::with_observer(plan, registry, policy, flow, seed, step, ())
+    }
+}
+
+impl<O: EventObserver> Episode<O> {
+    /// Creates an episode with an observer of its events.
+    ///
+    /// # Errors
+    /// As for [`new`](Episode::new).
+    pub fn with_observer(
+        plan: &Plan,
+        registry: &Registry,
+        policy: &Policy,
+        flow: usize,
+        seed: u64,
+        step: TimeDelta,
+        observer: O,
+    ) -> Result<Self, GymError> {
+        let mut plan = plan.clone();
+        let scenario = plan.id.clone();
+        let Some(media) = plan.flows.get_mut(flow).and_then(|flow| flow.media_mut()) else {
+            return Err(GymError::NoFlow { scenario, flow: None, known: Vec::new() });
+        };
+        let controller = |name: &str| ControllerPlan { name: name.to_owned(), config: Vec::new(), overuse: None };
+        match policy {
+            Policy::Agent => media.controller = controller("agent"),
+            Policy::Scenario => {}
+            // The flow's own controller keeps its config, as with `--controller`.
+            Policy::Controller(name) if *name == media.controller.name => {}
+            Policy::Controller(name) => media.controller = controller(name),
+        }
+        let (start, space) = (media.start_rate, ActionSpace { min: media.min_rate, max: media.max_rate() });
+        let streams = RandomStreams::new(seed);
+        let starts: Vec<Time> = plan.flows.iter().map(|flow| start_time(flow, &streams)).collect();
+        let now = starts[flow];
+        let end = plan.flows[flow].stop.min(Time::ZERO + plan.duration);
+        if !step.is_positive() || now + step > end {
+            return Err(GymError::TooShort { scenario });
+        }
+        let plan = Arc::new(plan);
+        let observers = (GroundTruth::new(Arc::clone(&plan), flow, starts, seed), observer);
+        let agent = matches!(policy, Policy::Agent).then(|| AgentState::new(now, start));
+        let entry = agent.as_ref().map(agent::entry);
+        let mut run =
+            Simulation::with_controller(&plan, registry, entry.as_ref().map(|entry| (flow, entry)), seed, observers)?;
+        // Events at the start of the flow belong to its first step.
+        run.advance(now - TimeDelta::from_nanos(1));
+        let truth = Truth { time_s: now.as_secs_f64(), seed: seed as f64, ..Truth::default() };
+        Ok(Self { run, agent, space, flow, step, now, end, truth })
+    }
+
+    /// Returns the action space.
+    pub fn space(&self) -> ActionSpace {
+        self.space
+    }
+
+    /// Whether the last step is done.
+    pub fn is_over(&self) -> bool {
+        self.now + self.step > self.end
+    }
+
+    /// Makes one step with an action (see [`ActionSpace`]) from its beginning on, and returns its reward. A controller
+    /// ignores the action.
+    ///
+    /// # Panics
+    /// The episode is over.
+    pub fn step(&mut self, action: f32, reward: &Reward) -> f64 {
+        self.step_at(self.space.rate(action), reward)
+    }
+
+    /// Makes one step with a target in place of an action.
+    ///
+    /// # Panics
+    /// The episode is over.
+    pub fn step_at(&mut self, target: Rate, reward: &Reward) -> f64 {
+        assert!(!self.is_over(), "the episode is over");
+        let (from, to) = (self.now, self.now + self.step);
+        if let Some(agent) = &self.agent {
+            agent.set_target(target.max(self.space.min).min(self.space.max));
+            self.run.wake_sender(self.flow, from);
+        }
+        // Events at the end of the step belong to the next.
+        self.run.advance(to - TimeDelta::from_nanos(1));
+        self.now = to;
+        let truth = &mut self.run.observer().0;
+        let decided = truth.take_target();
+        self.truth = truth.take(from, to);
+        if let Some((agent, target)) = self.agent.as_ref().zip(decided) {
+            agent.on_decision(target);
+        }
+        reward.of(&self.truth)
+    }
+
+    /// Runs to the end of the run, beyond the last step.
+    pub fn finish(&mut self) -> Outcome {
+        self.run.advance(Time::MAX);
+        self.run.outcome()
+    }
+
+    /// Writes what the agent observes of the last step, and begins the next: call it once per step. All values are zero if
+    /// a controller steers.
+    pub fn observe(&self, out: &mut [f32]) {
+        debug_assert_eq!(out.len(), FEATURES.len());
+        match &self.agent {
+            Some(agent) => agent.observe(self.now, self.step, out),
+            None => out.fill(0.0),
+        }
+    }
+
+    /// Returns the truth of the last step.
+    pub fn truth(&self) -> &Truth {
+        &self.truth
+    }
+
+    /// Returns the observer.
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.run.observer().1
+    }
+}

@@ -1,0 +1,305 @@
+//! What a program offers: controllers, scenarios, metrics and the rest. `serde_json::to_value` turns the documents into
+//! what `list --json` prints and what `paceline.catalogue()` returns in Python.
+
+use crate::metrics::{METRICS, Tolerance};
+use crate::registries;
+use crate::reproduce::FormulaTable;
+use crate::sweep::Sweep;
+use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
+use paceline_flow::tcp::{CONGESTION, Profile, Workload};
+use paceline_netsim::link::LossModel;
+use paceline_netsim::link::queue::DISCIPLINES;
+use paceline_netsim::plan::{FlowKind, SourcePlan};
+use paceline_records::Label;
+use paceline_results::Axis;
+use paceline_scenario::trace::Format;
+use paceline_scenario::{Catalogue, Changes, load};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A kind of entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Congestion controllers.
+    Controllers,
+    /// Scenarios of the catalogue.
+    Scenarios,
+    /// Sweeps of the catalogue.
+    Sweeps,
+    /// Tables that a formula gives.
+    Tables,
+    /// Queue disciplines.
+    Queues,
+    /// Metrics.
+    Metrics,
+    /// Kinds of flows.
+    Flows,
+    /// Values of keys of TCP flows.
+    Tcp,
+    /// Media sources.
+    Sources,
+    /// Loss models.
+    Losses,
+    /// Formats of trace files.
+    Traces,
+}
+
+impl Kind {
+    /// Every kind with its name.
+    pub const NAMES: [(&'static str, Self); 11] = [
+        ("controllers", Self::Controllers),
+        ("scenarios", Self::Scenarios),
+        ("sweeps", Self::Sweeps),
+        ("tables", Self::Tables),
+        ("queues", Self::Queues),
+        ("metrics", Self::Metrics),
+        ("flows", Self::Flows),
+        ("tcp", Self::Tcp),
+        ("sources", Self::Sources),
+        ("losses", Self::Losses),
+        ("traces", Self::Traces),
+    ];
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, kind)| *kind == self).expect("all are listed").0
+    }
+}
+
+/// One of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// One line that describes it.
+    pub summary: String,
+    /// What else is known of it.
+    #[serde(flatten)]
+    pub details: Details,
+}
+
+/// What is known of an entry besides its name and summary.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[allow(missing_docs)]
+pub enum Details {
+    None {},
+    Controller(ControllerDetails),
+    Scenario { source: String, duration_s: f64, flows: usize, cases: Vec<Label> },
+    Sweep { source: String, axes: Vec<Axis> },
+    Table { source: String, values: usize },
+    Metric { unit: &'static str, kind: &'static str, tolerance: Tolerance },
+    MetricInPython { unit: &'static str, kind: &'static str },
+    Tcp { key: &'static str },
+}
+
+/// What is known of a controller; `list controllers NAME --json` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ControllerDetails {
+    /// The paper or draft.
+    pub source: String,
+    /// What `--set` may change.
+    pub parameters: Vec<Parameter>,
+    /// What its halves emit.
+    pub signals: Signals,
+    /// The only backend that has it; none: all have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<&'static str>,
+}
+
+/// A parameter of a controller.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub default: f64,
+    pub range: [f64; 2],
+    pub source: String,
+}
+
+/// The signals of a controller.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Signals {
+    pub send: Vec<Signal>,
+    pub receive: Vec<Signal>,
+}
+
+/// A signal: a number over time or, with `states`, the index of a state.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Signal {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub states: Option<&'static [&'static str]>,
+}
+
+/// Entries by the name of their kind.
+pub type Listing = BTreeMap<&'static str, Vec<Entry>>;
+
+/// Lists these kinds. `of_worlds` has the registry of each backend, for controllers that only one has.
+pub fn list(kinds: &[Kind], of_worlds: &[(&'static str, Registry)]) -> Listing {
+    kinds.iter().map(|kind| (kind.name(), entries(*kind, of_worlds))).collect()
+}
+
+/// Returns the entries of a kind, in order. `of_worlds` has the registry of each backend, for controllers that only one
+/// has.
+pub fn entries(kind: Kind, of_worlds: &[(&'static str, Registry)]) -> Vec<Entry> {
+    let registry = Registry::standard();
+    match kind {
+        Kind::Controllers => registry.iter().map(controller_entry).chain(only_in(&registry, of_worlds)).collect(),
+        Kind::Scenarios => Catalogue.ids().map(|id| scenario(id, &registry)).collect(),
+        Kind::Sweeps => Catalogue.sweeps().map(|id| sweep(id, &registry)).collect(),
+        Kind::Tables => Catalogue.formula_tables().map(table).collect(),
+        Kind::Queues => named(DISCIPLINES.iter().copied()),
+        Kind::Metrics => METRICS.iter().map(metric).collect(),
+        Kind::Flows => named(FlowKind::NAMES.iter().copied()),
+        Kind::Tcp => tcp(),
+        Kind::Sources => named(SourcePlan::NAMES.iter().copied()),
+        Kind::Losses => named(LossModel::NAMES.iter().copied()),
+        Kind::Traces => named(Format::ALL.iter().map(|f| (f.name(), f.description()))),
+    }
+}
+
+/// What the Python package lists: details of controllers and metrics, and names of the rest.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Overview {
+    pub controllers: Vec<Entry>,
+    pub scenarios: Vec<&'static str>,
+    pub sweeps: Vec<&'static str>,
+    pub tables: Vec<&'static str>,
+    pub metrics: Vec<Entry>,
+}
+
+/// Lists what a program with these controllers offers.
+pub fn overview(registry: &Registry) -> Overview {
+    let metric = |m: &crate::metrics::MetricSpec| {
+        entry(m.id, m.summary, Details::MetricInPython { unit: m.kind.unit(), kind: m.kind.name() })
+    };
+    Overview {
+        controllers: registry.iter().map(controller_entry).collect(),
+        scenarios: Catalogue.ids().collect(),
+        sweeps: Catalogue.sweeps().collect(),
+        tables: Catalogue.formula_tables().collect(),
+        metrics: METRICS.iter().map(metric).collect(),
+    }
+}
+
+/// Returns what is known of a controller.
+pub fn controller(entry: &paceline::Entry) -> ControllerDetails {
+    let parameter = |f: &FieldInfo| Parameter {
+        name: f.name,
+        unit: f.unit,
+        default: f.default,
+        range: [f.range.0, f.range.1],
+        source: f.source.clone(),
+    };
+    let signal = |s: &SignalSpec| Signal {
+        name: s.name,
+        unit: s.unit,
+        states: match s.shape {
+            SignalShape::Series => None,
+            SignalShape::State(names) => Some(names),
+        },
+    };
+    let (send, receive) = entry.signals();
+    ControllerDetails {
+        source: entry.source().to_owned(),
+        parameters: entry.fields().iter().map(parameter).collect(),
+        signals: Signals { send: send.iter().map(signal).collect(), receive: receive.iter().map(signal).collect() },
+        world: None,
+    }
+}
+
+fn entry(name: impl Into<String>, summary: impl Into<String>, details: Details) -> Entry {
+    Entry { name: name.into(), summary: summary.into(), details }
+}
+
+fn named<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Entry> {
+    entries.map(|(name, summary)| entry(name, summary, Details::None {})).collect()
+}
+
+fn controller_entry(of: &paceline::Entry) -> Entry {
+    entry(of.name(), of.summary(), Details::Controller(controller(of)))
+}
+
+/// Controllers that one backend alone has, and not the standard registry.
+fn only_in(standard: &Registry, of_worlds: &[(&'static str, Registry)]) -> Vec<Entry> {
+    let own = |(world, registry): &(&'static str, Registry)| {
+        let own = registry.iter().filter(|entry| standard.get(entry.name()).is_none());
+        let marked = own.map(|of| {
+            let summary = format!("{} [only in --world {world}]", of.summary());
+            entry(of.name(), summary, Details::Controller(ControllerDetails { world: Some(*world), ..controller(of) }))
+        });
+        marked.collect::<Vec<_>>()
+    };
+    of_worlds.iter().flat_map(own).collect()
+}
+
+fn metric(metric: &crate::metrics::MetricSpec) -> Entry {
+    let unit = metric.kind.unit();
+    let range = match unit {
+        "" if metric.kind.is_fraction() => " [0 to 1]".to_owned(),
+        "" => String::new(),
+        unit => format!(" [{unit}]"),
+    };
+    let details = Details::Metric { unit, kind: metric.kind.name(), tolerance: metric.tolerance };
+    entry(metric.id, format!("{}{range}", metric.summary), details)
+}
+
+/// The values of keys of TCP flows, each with its key.
+fn tcp() -> Vec<Entry> {
+    let of = |key: &'static str, names: Vec<(&str, &str)>| {
+        let of_key = move |(name, line): (&str, &str)| {
+            let text = match key {
+                "workload" => format!("workload = {{ kind = \"{name}\" }}"),
+                _ => format!("{key} = \"{name}\""),
+            };
+            entry(name, format!("{line} [{text}]"), Details::Tcp { key })
+        };
+        names.into_iter().map(of_key).collect::<Vec<_>>()
+    };
+    let congestion = CONGESTION.iter().map(|(name, line, _)| (*name, *line)).collect();
+    [of("congestion", congestion), of("profile", Profile::NAMES.to_vec()), of("workload", Workload::NAMES.to_vec())]
+        .concat()
+}
+
+fn scenario(id: &str, registry: &Registry) -> Entry {
+    match Catalogue.find(id).and_then(|origin| load(&origin, &Changes::default(), registries(registry))) {
+        Ok(scenario) => {
+            let cases: Vec<String> = scenario.cases.iter().map(Label::to_string).collect();
+            let plan = scenario.plan;
+            let summary = if cases.is_empty() { plan.title } else { format!("{} [{}]", plan.title, cases.join(", ")) };
+            let details = Details::Scenario {
+                source: plan.source,
+                duration_s: plan.duration.as_secs_f64(),
+                flows: plan.flows.len(),
+                cases: scenario.cases,
+            };
+            entry(id, summary, details)
+        }
+        Err(problem) => broken(id, &problem),
+    }
+}
+
+fn sweep(id: &str, registry: &Registry) -> Entry {
+    match Catalogue.find_sweep(id).and_then(|origin| Sweep::load(&origin, registry)) {
+        Ok(sweep) => entry(id, sweep.title, Details::Sweep { source: sweep.source, axes: sweep.axes }),
+        Err(problem) => broken(id, &problem),
+    }
+}
+
+fn table(id: &str) -> Entry {
+    match Catalogue.find_formula_table(id).and_then(|origin| FormulaTable::load(&origin)) {
+        Ok(FormulaTable { report, .. }) => {
+            entry(id, report.title, Details::Table { source: report.source, values: report.cells.len() })
+        }
+        Err(problem) => broken(id, &problem),
+    }
+}
+
+fn broken(id: &str, problem: &dyn core::fmt::Display) -> Entry {
+    entry(id, format!("broken: {problem}"), Details::None {})
+}

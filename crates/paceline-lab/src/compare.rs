@@ -1,0 +1,107 @@
+//! Runs of one scenario under several controllers, side by side. `serde_json::to_value` turns the documents into what
+//! `compare --json` and `run --controller A,B --json` print.
+
+use crate::group::run_metrics;
+use crate::run::{Expectation, RunResult, RunsResult};
+use paceline_records::Summary;
+use paceline_results::{Assertion, Differences, RunMetrics};
+use paceline_scenario::Scenario;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The runs of a scenario under several controllers, and how each controller differs from the first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Scenario id.
+    pub scenario: String,
+    /// The runs under each controller.
+    pub controllers: Vec<ControllerRuns>,
+    /// The differences of each controller but the first.
+    pub differences: Vec<ControllerDifferences>,
+}
+
+/// The runs under one controller.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ControllerRuns {
+    /// The controller.
+    pub controller: String,
+    /// Its runs.
+    pub result: RunsResult,
+}
+
+/// How the runs under one controller differ from those under the baseline, seed by seed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ControllerDifferences {
+    /// The controller.
+    pub controller: String,
+    /// The controller that it is compared with.
+    pub baseline: String,
+    /// The differences.
+    #[serde(flatten)]
+    pub found: Differences,
+}
+
+/// Compares the runs of each scenario, which differ only in their controller, with those of the first. `names`, `scenarios`
+/// and `results` have one element for each controller.
+///
+/// # Panics
+/// There is no controller.
+pub fn compare(names: &[String], scenarios: &[Scenario], results: Vec<RunsResult>) -> Comparison {
+    let metrics = |(scenario, result): (&Scenario, &RunsResult)| -> Vec<RunMetrics> {
+        result.runs.iter().map(|run| run_metrics(scenario, run)).collect()
+    };
+    let metrics: Vec<_> = scenarios.iter().zip(&results).map(metrics).collect();
+    let difference = |(name, runs): (&String, &Vec<RunMetrics>)| ControllerDifferences {
+        controller: name.clone(),
+        baseline: names[0].clone(),
+        found: Differences::between(&metrics[0], runs),
+    };
+    Comparison {
+        scenario: scenarios[0].plan.id.clone(),
+        differences: names.iter().zip(&metrics).skip(1).map(difference).collect(),
+        controllers: names
+            .iter()
+            .zip(results)
+            .map(|(name, result)| ControllerRuns { controller: name.clone(), result })
+            .collect(),
+    }
+}
+
+/// The runs under several controllers in the shape of runs under one: every run (its flows name their controller), the
+/// summary of the first controller, and the summary of each by name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CombinedRuns<'a> {
+    scenario: &'a str,
+    runs: Vec<&'a RunResult>,
+    summary: &'a BTreeMap<String, Summary>,
+    controllers: BTreeMap<&'a str, &'a BTreeMap<String, Summary>>,
+    assertions: Vec<OfController<'a, Assertion>>,
+    expectations: Vec<OfController<'a, Expectation>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct OfController<'a, T> {
+    controller: &'a str,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+/// Combines the results under each of these controllers, in order.
+///
+/// # Panics
+/// There is no result.
+pub fn combine<'a>(names: &'a [String], results: &'a [RunsResult]) -> CombinedRuns<'a> {
+    let named = || names.iter().map(String::as_str).zip(results);
+    CombinedRuns {
+        scenario: &results[0].scenario,
+        runs: results.iter().flat_map(|r| &r.runs).collect(),
+        summary: &results[0].summary,
+        controllers: named().map(|(controller, r)| (controller, &r.summary)).collect(),
+        assertions: named()
+            .flat_map(|(controller, r)| r.assertions.iter().map(move |value| OfController { controller, value }))
+            .collect(),
+        expectations: named()
+            .flat_map(|(controller, r)| r.expectations.iter().map(move |value| OfController { controller, value }))
+            .collect(),
+    }
+}

@@ -1,0 +1,92 @@
+//! Freezes: gaps between rendered frames of more than `max(3 x mean, mean + 150 ms)`, with the mean of the last 30 gaps
+//! (W3C webrtc-stats, `freezeCount`). The gap that is open at the end counts too. A stream that renders nothing is frozen
+//! all the time.
+
+use paceline_units::{Time, TimeDelta};
+
+const MEMORY: usize = 30;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Freezes {
+    last: Option<Time>,
+    /// Ring of the last gaps, zero where unused, and their sum.
+    gaps: [TimeDelta; MEMORY],
+    sum: TimeDelta,
+    seen: usize,
+    pub count: u64,
+    pub total: TimeDelta,
+}
+
+impl Freezes {
+    pub fn rendered(&mut self, at: Time) {
+        let Some(last) = self.last.replace(at) else { return };
+        let gap = at - last;
+        self.judge(gap);
+        self.sum += gap - core::mem::replace(&mut self.gaps[self.seen % MEMORY], gap);
+        self.seen += 1;
+    }
+
+    /// Counts the open gap at the end of a stream that lived from `from` to `to`.
+    pub fn finish(&mut self, from: Time, to: Time) {
+        match self.last {
+            Some(last) => self.judge(to - last),
+            None if from < to => self.add(to - from),
+            None => (),
+        }
+    }
+
+    fn judge(&mut self, gap: TimeDelta) {
+        let known = self.seen.min(MEMORY) as i64;
+        if known >= 2 {
+            let mean = self.sum / known;
+            if gap > (mean * 3).max(mean + TimeDelta::from_millis(150)) {
+                self.add(gap);
+            }
+        }
+    }
+
+    fn add(&mut self, gap: TimeDelta) {
+        self.count += 1;
+        self.total += gap;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_over_both_bounds_is_a_freeze() {
+        let mut freezes = Freezes::default();
+        let mut at = Time::ZERO;
+        let mut show = |freezes: &mut Freezes, gap_ms: i64| {
+            at += TimeDelta::from_millis(gap_ms);
+            freezes.rendered(at);
+        };
+        for _ in 0..40 {
+            show(&mut freezes, 33);
+        }
+        show(&mut freezes, 182); // 33 + 150 = 183 is more than 3 * 33
+        assert_eq!(freezes.count, 0);
+        for _ in 0..40 {
+            show(&mut freezes, 33);
+        }
+        show(&mut freezes, 184);
+        assert_eq!((freezes.count, freezes.total), (1, TimeDelta::from_millis(184)));
+    }
+
+    #[test]
+    fn counts_the_open_gap_and_a_stream_without_frames() {
+        let ended = |frames_ms: &[i64], end_ms: i64| {
+            let mut freezes = Freezes::default();
+            frames_ms.iter().for_each(|ms| freezes.rendered(Time::from_millis(*ms)));
+            freezes.finish(Time::from_millis(10), Time::from_millis(end_ms));
+            (freezes.count, freezes.total.as_nanos() / 1_000_000)
+        };
+        assert_eq!(ended(&[20, 60, 100], 290), (0, 0), "190 = 40 + 150 is not over the bound");
+        assert_eq!(ended(&[20, 60, 100], 291), (1, 191));
+        assert_eq!(ended(&[20, 60], 9000), (0, 0), "one gap is known, two are needed");
+        assert_eq!(ended(&[], 9000), (1, 8990));
+        assert_eq!(ended(&[], 10), (0, 0), "it did not live");
+    }
+}

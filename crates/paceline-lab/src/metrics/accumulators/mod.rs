@@ -1,0 +1,12 @@
+//! Accumulators that several metrics read. Each is fed with events and knows nothing of metrics.
+
+mod delays;
+mod freezes;
+mod rate_bins;
+mod totals;
+
+pub(super) use delays::Delays;
+pub use delays::Distribution;
+pub(super) use freezes::Freezes;
+pub(super) use rate_bins::{RateBins, seconds_between, whole_seconds};
+pub(super) use totals::{FlowTotals, HopTotals, TargetInForce, WindowTotals, holds};

@@ -1,0 +1,117 @@
+//! Rates of one flow in bins of 1 s: what arrived, and what was sent beside the target.
+
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+
+/// Bytes received, and bits sent and requested by the target, in each second of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct RateBins {
+    /// Bytes received while the flow lived.
+    pub received: Vec<u64>,
+    /// Of a media flow alone.
+    sent: Option<SentBins>,
+}
+
+#[derive(Clone, Debug)]
+struct SentBins {
+    sent: Vec<f64>,
+    fec: Vec<f64>,
+    target: Vec<f64>,
+}
+
+/// Length of the means that [`RateBins::sent_over_target`] compares, in bins.
+const MEAN_OVER: usize = 5;
+
+impl RateBins {
+    pub fn new(seconds: usize, is_media: bool) -> Self {
+        let zero = || vec![0.0; seconds];
+        let sent = is_media.then(|| SentBins { sent: zero(), fec: zero(), target: zero() });
+        Self { received: vec![0; seconds], sent }
+    }
+
+    #[inline]
+    pub fn add_sent(&mut self, at: Time, size: DataSize, is_fec: bool) {
+        let Some(bins) = &mut self.sent else { return };
+        bins.sent[second(at)] += size.as_bits() as f64;
+        if is_fec {
+            bins.fec[second(at)] += size.as_bits() as f64;
+        }
+    }
+
+    /// Adds a target that was in force from `from` to `to`.
+    pub fn add_target(&mut self, target: Rate, from: Time, to: Time) {
+        let Some(bins) = &mut self.sent else { return };
+        for (a, b) in seconds_between(from, to) {
+            bins.target[second(a)] += target.as_bps_f64() * (b - a).as_secs_f64();
+        }
+    }
+
+    /// Returns the bytes received in each whole second from `from` to `to`.
+    pub fn received_in(&self, from: Time, to: Time) -> impl Iterator<Item = u64> + '_ {
+        whole_seconds(from, to).map(|(a, _)| self.received[second(a)])
+    }
+
+    /// Returns the least and the largest mean, over 5 s, of what was sent over the target, in the whole 5 s from `from` to
+    /// `to`; `None` if there are none, or if there was no target in one of them.
+    pub fn sent_over_target(&self, from: Time, to: Time) -> Option<(f64, f64)> {
+        let bins = self.sent.as_ref()?;
+        bins.over_target(&bins.sent, from, to)
+    }
+
+    /// Returns the same for forward error correction.
+    pub fn fec_over_target(&self, from: Time, to: Time) -> Option<(f64, f64)> {
+        let bins = self.sent.as_ref()?;
+        bins.over_target(&bins.fec, from, to)
+    }
+}
+
+impl SentBins {
+    fn over_target(&self, bits: &[f64], from: Time, to: Time) -> Option<(f64, f64)> {
+        let seconds: Vec<usize> = whole_seconds(from, to).map(|(a, _)| second(a)).collect();
+        let mean = |span: &[usize]| {
+            let sum = |of: &[f64]| span.iter().map(|s| of[*s]).sum::<f64>();
+            Some(sum(bits) / sum(&self.target)).filter(|mean| mean.is_finite())
+        };
+        let means = seconds.chunks_exact(MEAN_OVER).map(mean).collect::<Option<Vec<f64>>>()?;
+        let least = means.iter().copied().reduce(f64::min)?;
+        let most = means.iter().copied().reduce(f64::max)?;
+        Some((least, most))
+    }
+}
+
+fn second(at: Time) -> usize {
+    (at.as_nanos() / 1_000_000_000) as usize
+}
+
+/// Returns the parts of a span that is cut at whole seconds.
+pub(crate) fn seconds_between(from: Time, to: Time) -> impl Iterator<Item = (Time, Time)> {
+    let next = |t: Time| Time::from_secs(t.as_nanos() / 1_000_000_000 + 1);
+    core::iter::successors((from < to).then_some(from), move |t| Some(next(*t)).filter(|n| *n < to))
+        .map(move |t| (t, next(t).min(to)))
+}
+
+/// Returns those parts that are 1 s long.
+pub(crate) fn whole_seconds(from: Time, to: Time) -> impl Iterator<Item = (Time, Time)> {
+    seconds_between(from, to).filter(|(a, b)| *b - *a == TimeDelta::from_secs(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_over_five_seconds_match_arithmetic() {
+        let mut bins = RateBins::new(11, true);
+        let at = Time::from_millis;
+        // A target of 1 Mbit/s until 2.5 s, then 3: 2.5 + 7.5 = 10 Mbit in the first five seconds, 15 in the next.
+        bins.add_target(Rate::from_kbps(1000), at(0), at(2500));
+        bins.add_target(Rate::from_kbps(3000), at(2500), at(10_000));
+        bins.add_sent(at(1), DataSize::from_bytes(1_000_000), false);
+        bins.add_sent(at(4999), DataSize::from_bytes(500_000), true);
+        bins.add_sent(at(5000), DataSize::from_bytes(1_500_000), false);
+        let (least, most) = bins.fec_over_target(at(0), at(10_000)).unwrap();
+        assert!(least == 0.0 && (most - 0.4).abs() < 1e-9, "{least} {most}: 0/15 and 4/10");
+        let (least, most) = bins.sent_over_target(at(0), at(10_000)).unwrap();
+        assert!((least - 0.8).abs() < 1e-9 && (most - 1.2).abs() < 1e-9, "{least} {most}: 12/15 and 12/10");
+        assert_eq!(bins.sent_over_target(at(0), at(4000)), None, "no whole 5 s");
+    }
+}

@@ -1,0 +1,165 @@
+//! The results of a run as documents: what `run --json` prints, and what metrics take their values from.
+
+use super::Distribution;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The results of one window of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WindowResult {
+    /// The window, s.
+    pub window_s: (f64, f64),
+    /// Every hop.
+    pub links: Vec<LinkResult>,
+    /// The forward bottleneck again.
+    pub link: LinkResult,
+    /// Every flow.
+    pub flows: Vec<FlowResult>,
+    /// Jain's index of the flows whose data crosses `link`.
+    pub jain: Option<f64>,
+    /// The same for the media flows among them.
+    pub media_jain: Option<f64>,
+    /// Delays of all media flows together; of all flows, where none is media.
+    #[serde(skip)]
+    pub pooled: Pooled,
+    /// Values of metrics with an accumulator of their own: by metric id, of each flow.
+    #[serde(skip)]
+    pub(crate) own: BTreeMap<&'static str, Vec<Option<f64>>>,
+}
+
+/// Distributions over several flows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pooled {
+    /// Round-trip time over its minimum, of each RTCP sample.
+    pub rtcp: Option<Distribution>,
+    /// One-way delay over propagation, of each packet. Propagation is taken when the packet is sent.
+    pub one_way: Option<Distribution>,
+    /// Round-trip time, of each RTCP sample.
+    pub rtt: Option<Distribution>,
+    /// One-way delay, of each packet.
+    pub owd: Option<Distribution>,
+}
+
+/// The results of a hop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkResult {
+    /// Its name.
+    pub id: String,
+    /// Bits served, including those then lost on the wire, over the capacity; none for an unlimited hop.
+    pub utilization: Option<f64>,
+    /// Bytes dropped over bytes that arrived at the hop.
+    pub loss_ratio: f64,
+    /// Packets dropped.
+    pub dropped_packets: u64,
+    /// Packets that it marked (congestion experienced) and that crossed it.
+    pub marked_packets: u64,
+    /// Waiting time of each packet that crossed, without its own serialisation time.
+    pub queue_ms: Option<Distribution>,
+    /// Mean capacity over the window, bit/s; none for an unlimited hop.
+    pub capacity_bps: Option<f64>,
+}
+
+/// The results of a flow. It lives in a part of the window only if it starts later or stops earlier.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowResult {
+    /// Its name.
+    pub id: String,
+    /// `media` or `tcp`.
+    pub kind: &'static str,
+    /// Its controller, or TCP's congestion control.
+    pub controller: Option<String>,
+    /// When it starts, s.
+    pub start_s: f64,
+    /// When it stops, s.
+    pub stop_s: f64,
+    /// Bytes that arrived, all headers included, while it lived; bit/s.
+    pub throughput_bps: f64,
+    /// Bytes of rendered frames, or bytes that TCP's application read, over the same time; bit/s.
+    pub goodput_bps: f64,
+    /// Mean target, bit/s.
+    pub target_bps: Option<f64>,
+    /// Bytes that arrived, all headers included.
+    pub received_bytes: u64,
+    /// Packets that arrived ECN-capable, marked ones included.
+    pub ecn_packets: u64,
+    /// Packets that arrived marked (congestion experienced).
+    pub marked_packets: u64,
+    /// Bytes of rendered frames, or bytes that TCP's application read.
+    pub useful_bytes: u64,
+    /// Bytes of media packets that arrived at their first transmission, headers included, or bytes that TCP's application
+    /// read.
+    pub good_bytes: u64,
+    /// Bytes of forward error correction that arrived; none for a flow without it.
+    pub fec_bytes: Option<u64>,
+    /// Bytes of retransmissions that arrived; of a media flow only.
+    pub rtx_bytes: Option<u64>,
+    /// Bytes of forward error correction over bytes sent; none for a flow without it.
+    pub fec_share: Option<f64>,
+    /// Bytes of retransmissions over bytes sent; of a media flow only.
+    pub rtx_share: Option<f64>,
+    /// Largest mean over 5 s of forward error correction sent over the target; none for a flow without it, or where no
+    /// whole 5 s has a target.
+    pub fec_over_target_max: Option<f64>,
+    /// Integral of the target over time, bit.
+    pub target_bits: f64,
+    /// Bytes that the slowest hop of its route could carry while it lived; none if no hop has a capacity.
+    pub capacity_bytes: Option<u64>,
+    /// Whether its data crosses `link`.
+    pub crosses_link: bool,
+    /// Throughput over what its sources and its route allow, second by second.
+    pub link_share: Option<f64>,
+    /// Throughput over the sum of all flows.
+    pub share: Option<f64>,
+    /// Coefficient of variation of what arrives in each second; none if nothing arrives.
+    pub rate_cv: Option<f64>,
+    /// Time until it receives 90 % of its fair share, s; none: never.
+    pub convergence_time_s: Option<f64>,
+    /// Least and largest mean over 5 s of what was sent over the target; none if no whole 5 s has a target.
+    pub sent_over_target: Option<(f64, f64)>,
+    /// Bytes lost over bytes sent or received, as `measure.loss` says.
+    pub loss_ratio: f64,
+    /// Bytes that hops dropped.
+    pub lost_bytes: u64,
+    /// Bytes sent to the receiver.
+    pub sent_bytes: u64,
+    /// One-way delay of each packet.
+    pub owd_ms: Option<Distribution>,
+    /// Round-trip time, sampled by RTCP.
+    pub rtt_ms: Option<Distribution>,
+    /// Round-trip time over its minimum, sampled by RTCP.
+    pub rtt_sampled_queue_ms: Option<Distribution>,
+    /// REMB messages that its receiver sent.
+    pub remb_count: u64,
+    /// How often the over-use detector of its controller entered over-use; none if it has no detector, or if the scenario
+    /// does not use the metric.
+    pub overuse_count: Option<u64>,
+    /// Mean fraction lost in receiver reports; none if no report had one.
+    pub reported_loss: Option<f64>,
+    /// Its streams.
+    pub streams: Vec<StreamResult>,
+}
+
+/// The results of a stream.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StreamResult {
+    /// Its name.
+    pub id: String,
+    /// `video` or `audio`.
+    pub kind: &'static str,
+    /// Bytes of rendered frames; bit/s.
+    pub throughput_bps: f64,
+    /// Mean target of its flow, bit/s.
+    pub target_bps_mean: Option<f64>,
+    /// From capture to rendering.
+    pub frame_delay_ms: Option<Distribution>,
+    /// Gaps between rendered frames over max(3 x mean, mean + 150 ms), including the one open at the end; one if nothing
+    /// was rendered.
+    pub freezes: u64,
+    /// Their total, s.
+    pub freeze_s: f64,
+    /// Frames rendered.
+    pub frames: u64,
+    /// Frames not rendered between rendered ones: the receiver gave them up, or the pacer refused them, which leaves a
+    /// hole in the picture numbers.
+    pub frames_dropped: u64,
+}

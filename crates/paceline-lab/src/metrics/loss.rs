@@ -1,0 +1,39 @@
+//! Losses and marks, counted where they happen.
+
+use super::MetricSpec;
+use paceline_records::MetricKind;
+use paceline_scenario::LossMeasure;
+
+pub(super) const LOSS_RATIO: MetricSpec = MetricSpec::new(
+    "loss_ratio",
+    MetricKind::Loss,
+    "bytes lost over bytes sent (or received, if `measure.loss` says so); of the run: of its media flows together",
+    |r, flow, measure| {
+        let lost = r.sum_of_media(flow, |f| f.lost_bytes as f64);
+        let sent = r.sum_of_media(flow, |f| f.sent_bytes as f64);
+        let whole = match (measure.loss, flow) {
+            (_, Some(f)) => return Some(r.flows[f].loss_ratio),
+            (LossMeasure::Sent, None) => sent,
+            (LossMeasure::Received, None) => sent - lost,
+        };
+        (whole > 0.0).then(|| lost / whole)
+    },
+);
+
+pub(super) const BOTTLENECK_DROPS: MetricSpec = MetricSpec::new(
+    "bottleneck_drops",
+    MetricKind::Count,
+    "packets that the forward bottleneck dropped, at its queue or on its wire; of the run, even if a flow is named",
+    |r, _, _| Some(r.link.dropped_packets as f64),
+);
+
+pub(super) const CE_RATIO: MetricSpec = MetricSpec::new(
+    "ce_ratio",
+    MetricKind::Share,
+    "packets that arrived with an ECN mark (congestion experienced) over those that arrived ECN-capable; of the run: of \
+     its media flows together",
+    |r, flow, _| {
+        let packets = r.sum_of_media(flow, |f| f.ecn_packets as f64);
+        (packets > 0.0).then(|| r.sum_of_media(flow, |f| f.marked_packets as f64) / packets)
+    },
+);

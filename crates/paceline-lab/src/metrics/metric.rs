@@ -1,0 +1,136 @@
+//! What a metric consists of.
+
+use super::{WindowResult, documents::FlowResult};
+use paceline_records::{EventRecord, MetricInfo, MetricKind};
+use paceline_scenario::{Measure, Scenario, Window};
+use serde::Serialize;
+
+/// A metric. Each file of this folder defines one or a family of them.
+pub struct MetricSpec {
+    /// Its id in scenarios and results.
+    pub id: &'static str,
+    /// What kind of number it is: its unit, and how people read it.
+    pub kind: MetricKind,
+    /// One line that describes it.
+    pub summary: &'static str,
+    /// How far a measured value may lie from a published one.
+    pub tolerance: Tolerance,
+    /// Returns the value for one flow (by index) or, with none, for the run as a whole; `None` where it has none.
+    pub value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
+    /// Creates what the metric alone gathers of a window; `None` where the scenario does not need it.
+    pub(super) accumulator: Option<NewAccumulator>,
+}
+
+pub(super) type NewAccumulator = fn(&Scenario, Window) -> Option<Box<dyn Accumulator>>;
+
+/// What one metric alone gathers of one window. It receives every event of the run that is not of a packet.
+pub(super) trait Accumulator {
+    /// Adds an event, whether or not it lies in the window.
+    fn on_event(&mut self, event: &EventRecord);
+    /// Whether it needs [`EventRecord::Signal`].
+    fn wants_signals(&self) -> bool {
+        false
+    }
+    /// Returns the value of each flow.
+    fn values(&self) -> Vec<Option<f64>>;
+}
+
+impl MetricSpec {
+    /// Creates a metric with the tolerance of its kind.
+    pub(super) const fn new(
+        id: &'static str,
+        kind: MetricKind,
+        summary: &'static str,
+        value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
+    ) -> Self {
+        Self { id, kind, summary, tolerance: Tolerance::of(kind), value, accumulator: None }
+    }
+
+    /// Sets an accumulator of its own; `value` finds its values in [`WindowResult::own`].
+    pub(super) const fn with_accumulator(mut self, accumulator: NewAccumulator) -> Self {
+        self.accumulator = Some(accumulator);
+        self
+    }
+
+    /// Returns what scenarios and reports need to know of it.
+    pub const fn info(&self) -> MetricInfo {
+        MetricInfo { id: self.id, kind: self.kind, summary: self.summary }
+    }
+}
+
+/// How far a measured value may lie from a published one: a part of the published value, or `least`, whichever is larger.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tolerance {
+    /// Part of the published value.
+    pub part: f64,
+    /// Least tolerance, in the metric's unit.
+    pub least: f64,
+}
+
+impl Tolerance {
+    /// Returns the default for a kind of metric.
+    pub const fn of(kind: MetricKind) -> Self {
+        let (part, least) = match kind {
+            MetricKind::Utilization => (0.0, 0.05),
+            MetricKind::Rate => (0.15, 0.0),
+            MetricKind::Share | MetricKind::Number | MetricKind::Count => (0.15, 0.05),
+            MetricKind::Loss => (0.25, 0.005),
+            MetricKind::Delay => (0.25, 15.0),
+            MetricKind::Jain => (0.0, 0.07),
+            MetricKind::Time => (0.30, 0.0),
+        };
+        Self { part, least }
+    }
+
+    /// Returns the tolerance for this published value, in its unit.
+    pub fn around(self, published: f64) -> f64 {
+        (self.part * published.abs()).max(self.least)
+    }
+}
+
+impl WindowResult {
+    /// Returns this flow; the first, if none is named.
+    pub(super) fn flow(&self, flow: Option<usize>) -> &FlowResult {
+        &self.flows[flow.unwrap_or(0)]
+    }
+
+    /// Returns the value of a metric that has an accumulator of its own.
+    pub(super) fn own(&self, metric: &str, flow: usize) -> Option<f64> {
+        self.own.get(metric)?[flow]
+    }
+
+    /// Returns the length of the window, s.
+    pub(super) fn span(&self) -> f64 {
+        self.window_s.1 - self.window_s.0
+    }
+
+    /// Returns the media flows.
+    pub(super) fn media(&self) -> impl Iterator<Item = &FlowResult> {
+        self.flows.iter().filter(|f| f.kind == "media")
+    }
+
+    /// Returns the sum over the media flows, or over all flows where none is media; or the value of the named flow.
+    pub(super) fn sum_of_media(&self, flow: Option<usize>, of: impl Fn(&FlowResult) -> f64) -> f64 {
+        match flow {
+            Some(f) => of(&self.flows[f]),
+            None if self.media().next().is_some() => self.media().map(of).sum(),
+            None => self.flows.iter().map(of).sum(),
+        }
+    }
+
+    /// Returns bytes over capacity: for a flow the capacity of the slowest hop of its route while it lived; for the run
+    /// that of the forward bottleneck, with the bytes of the flows that cross it. `None` where no flow has a value.
+    pub(super) fn over_capacity(&self, flow: Option<usize>, bytes: fn(&FlowResult) -> Option<u64>) -> Option<f64> {
+        match flow {
+            Some(f) => {
+                let flow = &self.flows[f];
+                let capacity = flow.capacity_bytes.filter(|c| *c > 0)?;
+                Some(bytes(flow)? as f64 / capacity as f64)
+            }
+            None => {
+                let bytes = self.flows.iter().filter(|f| f.crosses_link).filter_map(bytes).reduce(|a, b| a + b)?;
+                Some(bytes as f64 * 8.0 / self.span() / self.link.capacity_bps.filter(|c| *c > 0.0)?)
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
+
+use super::experiment::Experiment;
+use super::runs::{ExperimentRuns, RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
+use super::verdict::too_wide;
+use crate::run::Runner;
+use core::ops::RangeInclusive;
+use paceline_netsim::backend::BackendError;
+use paceline_results::{ExperimentReport, Report};
+
+/// Reproduces experiments and returns every verdict. `announce` receives the simulated seconds before they are run.
+///
+/// # Errors
+/// Those of the backend.
+pub fn reproduce(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    seeds: Seeds,
+    announce: &dyn Fn(f64),
+) -> Result<Report, BackendError> {
+    let mut reports = verdicts(runner, experiments, seeds, announce)?;
+    try_changes(runner, experiments, &mut reports, announce)?;
+    Ok(Report::of(reports))
+}
+
+/// Runs every experiment on as many seeds as its verdicts need.
+pub(super) fn verdicts(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    seeds: Seeds,
+    announce: &dyn Fn(f64),
+) -> Result<Vec<ExperimentReport>, BackendError> {
+    let mut runs = first_runs(runner, experiments, seeds, announce)?;
+    loop {
+        let reports = report_all(runner, experiments, &runs);
+        let wanting = match seeds {
+            Seeds::Exactly(_) => Vec::new(),
+            Seeds::AsNeeded => more_seeds(&reports),
+        };
+        if wanting.is_empty() {
+            return Ok(reports);
+        }
+        let more = wanting.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();
+        run_jobs(runner, experiments, more, &mut runs, announce)?;
+    }
+}
+
+/// Runs each experiment on seeds from 1 to its number in `seeds`.
+pub(super) fn reports_on_seeds(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    seeds: &[u64],
+    announce: &dyn Fn(f64),
+) -> Result<Vec<ExperimentReport>, BackendError> {
+    let all: Vec<RunJob> =
+        (0..experiments.len()).flat_map(|index| jobs(experiments, index, 1..=seeds[index])).collect();
+    let mut runs: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
+    run_jobs(runner, experiments, all, &mut runs, announce)?;
+    Ok(report_all(runner, experiments, &runs))
+}
+
+fn report_all(runner: &Runner<'_>, experiments: &[Experiment], runs: &[ExperimentRuns]) -> Vec<ExperimentReport> {
+    experiments.iter().zip(runs).map(|(experiment, runs)| experiment.report(runs, runner.world.name())).collect()
+}
+
+/// Repeats cells that are not reproduced with the changes that should reproduce them, on the same seeds.
+fn try_changes(
+    runner: &Runner<'_>,
+    experiments: &[Experiment],
+    reports: &mut [ExperimentReport],
+    announce: &dyn Fn(f64),
+) -> Result<(), BackendError> {
+    let wanted = |report: &ExperimentReport, by: &Vec<String>| {
+        report.cells.iter().any(|cell| cell.moved.as_ref().is_some_and(|moved| moved.by == *by))
+    };
+    let (mut tried, mut changed) = (Vec::new(), Vec::new());
+    for (index, experiment) in experiments.iter().enumerate() {
+        for (by, cases) in experiment.changed.iter().filter(|(by, _)| wanted(&reports[index], by)) {
+            tried.push((index, by));
+            changed.push(Experiment::of(cases.clone()));
+        }
+    }
+    let seeds: Vec<u64> = tried.iter().map(|(index, _)| reports[*index].runs_per_case()).collect();
+    let results = reports_on_seeds(runner, &changed, &seeds, announce)?;
+    for ((index, by), result) in tried.into_iter().zip(results) {
+        reports[index].wall_s += result.wall_s;
+        for cell in &mut reports[index].cells {
+            let same = result.cells.iter().find(|other| other.is_same_quantity(cell));
+            if let (Some(moved), Some(same)) = (cell.moved.as_mut().filter(|m| m.by == *by), same) {
+                (moved.measured, moved.ci95, moved.verdict) = (same.measured, same.ci95, Some(same.verdict));
+            }
+        }
+    }
+    for report in reports {
+        let repeats = report.runs_per_case();
+        report.cells.iter_mut().for_each(|cell| cell.note_change(&report.id, repeats));
+    }
+    Ok(())
+}
+
+/// Returns the experiments with an interval that is too wide for a verdict, and their additional seeds. It is assumed that an
+/// equal part of these runs is included.
+pub(super) fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, RangeInclusive<u64>)> {
+    let wanted = |report: &ExperimentReport| {
+        let n = report.runs_per_case();
+        let counts = report.cells.iter().filter_map(|cell| {
+            let (tolerance, measured) = (cell.tolerance?, cell.summary()?);
+            too_wide(tolerance, Some(&measured)).then(|| {
+                // Half-widths shrink with the square root of the number of runs.
+                let shrink = measured.ci95 / tolerance;
+                (n as f64 * shrink * shrink).min(SEEDS_MAX as f64).ceil() as u64
+            })
+        });
+        let target = counts.max()?.clamp(n + 1, 2 * n + 3).min(SEEDS_MAX);
+        (target > n).then_some(n + 1..=target)
+    };
+    reports.iter().enumerate().filter_map(|(index, report)| Some((index, wanted(report)?))).collect()
+}

@@ -1,0 +1,82 @@
+//! Loads the experiments and formula tables of a reproduction, and makes its document.
+
+use super::{Experiment, FormulaTable, Seeds, reproduce};
+use crate::run::Runner;
+use paceline::Registry;
+use paceline_netsim::backend::BackendError;
+use paceline_results::{ExperimentReport, PaperCounts, Report, papers};
+use paceline_scenario::{Changes, Origin, ScenarioError, is_formula_table};
+use serde::Serialize;
+
+/// The experiments and formula tables of a reproduction.
+#[derive(Default)]
+pub struct Targets {
+    /// Where each experiment was read from.
+    pub origins: Vec<Origin>,
+    /// Experiments with a published value or a bound, each with its null sender.
+    pub experiments: Vec<Experiment>,
+    /// Reports of formula tables, which need no run.
+    pub tables: Vec<ExperimentReport>,
+}
+
+/// The verdicts, and their counts for each paper, as `reproduce --json` prints them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdicts {
+    /// The verdicts.
+    #[serde(flatten)]
+    pub report: Report,
+    /// Counts for each paper and experiment.
+    pub papers: Vec<PaperCounts>,
+}
+
+impl Targets {
+    /// Loads scenarios under their changes, and formula tables. A scenario without changes is also prepared to try the
+    /// settings that its remarks name.
+    ///
+    /// # Errors
+    /// A scenario or a table is invalid.
+    pub fn load(
+        origins: impl IntoIterator<Item = (Origin, Changes)>,
+        registry: &Registry,
+    ) -> Result<Self, ScenarioError> {
+        let mut targets = Self::default();
+        for (origin, changes) in origins {
+            if is_formula_table(&origin.name) {
+                targets.tables.push(FormulaTable::load(&origin)?.report);
+                continue;
+            }
+            let experiment = Experiment::load_changed(&origin, &changes, registry)?;
+            if experiment.has_expectations() {
+                let experiment = experiment.with_null_sender();
+                targets.experiments.push(match changes == Changes::default() {
+                    true => experiment.with_changes(&origin, registry)?,
+                    false => experiment,
+                });
+                targets.origins.push(origin);
+            }
+        }
+        Ok(targets)
+    }
+
+    /// Returns whether there is nothing to judge.
+    pub fn is_empty(&self) -> bool {
+        self.experiments.is_empty() && self.tables.is_empty()
+    }
+
+    /// Makes the runs and returns every verdict. `announce` receives simulated seconds before they are run.
+    ///
+    /// # Errors
+    /// The backend cannot make a run.
+    pub fn verdicts(self, runner: &Runner<'_>, seeds: Seeds, announce: &dyn Fn(f64)) -> Result<Verdicts, BackendError> {
+        let run = reproduce(runner, &self.experiments, seeds, announce)?;
+        Ok(Verdicts::of(run.experiments.into_iter().chain(self.tables).collect()))
+    }
+}
+
+impl Verdicts {
+    /// Counts the verdicts of these reports.
+    pub fn of(experiments: Vec<ExperimentReport>) -> Self {
+        let report = Report::of(experiments);
+        Self { papers: papers(&report.experiments), report }
+    }
+}

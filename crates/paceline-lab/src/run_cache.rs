@@ -1,0 +1,80 @@
+//! The cache of runs in real time: a run that a folder of results already contains is not repeated.
+//!
+//! A use case stores its own findings in the run's document (`run.json`) under one name, and reads a stored run back from
+//! that document. So a stored run serves as well as a fresh one.
+
+use crate::run::{RunResult, Runner};
+use paceline::Registry;
+use paceline_netsim::backend::BackendError;
+use paceline_records::EventObserver;
+use paceline_results::{RunInputs, Store, StoreError};
+use paceline_scenario::Scenario;
+use serde_json::Value;
+
+/// An error of making or storing a run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunCacheError {
+    /// The backend could not run it.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// It could not be stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The findings of a use case on one run.
+pub trait CachedRun: Sized {
+    /// Name of the findings in the run's document.
+    const NAME: &'static str;
+    /// Observes the run.
+    type Observer: EventObserver;
+
+    /// Returns an observer of a run of this scenario.
+    fn observer(scenario: &Scenario) -> Self::Observer;
+    /// Returns the findings as they are stored.
+    fn findings(scenario: &Scenario, result: &RunResult, observer: Self::Observer) -> Value;
+    /// Reads a run of this scenario from its document; `None` if the document lacks findings that are needed now.
+    fn from_document(scenario: &Scenario, document: &Value) -> Option<Self>;
+}
+
+/// Returns the stored run with these inputs, if there is one.
+///
+/// # Errors
+/// The store's manifest cannot be read.
+pub fn find<R: CachedRun>(
+    (store, inputs): (&Store, &RunInputs),
+    registry: &Registry,
+    world: &str,
+    scenario: &Scenario,
+    seed: u64,
+) -> Result<Option<R>, StoreError> {
+    let document = store.result(&scenario.plan.header(registry, world, seed), inputs)?;
+    Ok(document.and_then(|document| R::from_document(scenario, &document)))
+}
+
+/// Makes a run, repeats it while other load of the host disturbs it, and stores events and document, if there is a store.
+///
+/// # Errors
+/// The backend cannot run it, or the store cannot write it.
+pub fn make<R: CachedRun>(
+    runner: &Runner<'_>,
+    scenario: &Scenario,
+    seed: u64,
+    into: Option<(&Store, &RunInputs)>,
+) -> Result<R, RunCacheError> {
+    let header = scenario.plan.header(runner.registry, runner.world.name(), seed);
+    let (result, (stored, observer)) = runner.retry_if_disturbed(|| -> Result<_, RunCacheError> {
+        let stored = into.map(|(store, inputs)| store.run(&header, inputs.clone())).transpose()?;
+        let mut stored = stored.map(|stored| stored.in_parts(runner.world.real_time()));
+        let mut observer = R::observer(scenario);
+        let result = runner.run(scenario, seed, Some(&mut (&mut stored, &mut observer)))?;
+        Ok((result, (stored, observer)))
+    })?;
+    let mut document = serde_json::to_value(&result).expect("names and numbers become JSON");
+    document[R::NAME] = R::findings(scenario, &result, observer);
+    if let Some(stored) = stored {
+        stored.finish(&document)?;
+    }
+    Ok(R::from_document(scenario, &document).expect("the document contains the findings"))
+}

@@ -1,0 +1,79 @@
+//! Storing a set of runs: the events and the result of each, and the group that comparisons and reports read.
+
+use crate::group::{Making, group_of};
+use crate::run::{Runner, RunsResult, summarise};
+use paceline::Registry;
+use paceline_netsim::backend::BackendError;
+use paceline_records::{EventObserver, RunHeader};
+use paceline_results::{RunInputs, Store, StoreError};
+use paceline_scenario::Scenario;
+use serde_json::{Map, Value, json};
+
+/// What a set of runs is made from, besides the scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// Text of the scenario file.
+    pub scenario_text: String,
+    /// What `--set` changed, as it was typed.
+    pub changes: Vec<String>,
+    /// The command that makes the same numbers again.
+    pub command: String,
+}
+
+impl Inputs {
+    /// Returns the manifest of runs of this scenario.
+    pub fn manifest(&self, scenario: &Scenario, registry: &Registry) -> RunInputs {
+        // The case is a change like any other. Assumed constants are kept apart, because the user did not write them.
+        let case = scenario.plan.case.pairs().map(|(key, value)| format!("case.{key}={value}"));
+        let assumed: Map<String, Value> =
+            scenario.constants.iter().filter(|c| c.applied).map(|c| (c.key.clone(), json!(c.value))).collect();
+        RunInputs {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario_text: self.scenario_text.clone(),
+            changes: case.chain(self.changes.iter().cloned()).collect(),
+            setting: Some(scenario.plan.describe(registry)),
+            more: [("assumed".to_owned(), Value::Object(assumed))].into(),
+            ..RunInputs::default()
+        }
+    }
+}
+
+/// Makes runs one after the other, each with an observer from `attach`, such as a packet capture, which `detach` closes.
+/// Into the store, if there is one, go the events and the result of each run and the group of all.
+///
+/// # Errors
+/// The backend cannot run one of them, the store cannot keep it, or an observer fails.
+pub fn run_and_store<O: EventObserver, E: From<BackendError> + From<StoreError>>(
+    runner: &Runner<'_>,
+    scenario: &Scenario,
+    seeds: &[u64],
+    (store, inputs): (Option<&Store>, Inputs),
+    mut attach: impl FnMut(&RunHeader) -> Result<O, E>,
+    mut detach: impl FnMut(O) -> Result<(), E>,
+) -> Result<RunsResult, E> {
+    let (mut runs, mut folders) = (Vec::new(), Vec::new());
+    let manifest = inputs.manifest(scenario, runner.registry);
+    for seed in seeds {
+        let header = scenario.plan.header(runner.registry, runner.world.name(), *seed);
+        let (result, (stored, attached)) = runner.retry_if_disturbed(|| -> Result<_, E> {
+            let stored = store.map(|store| store.run(&header, manifest.clone())).transpose()?;
+            let mut stored = stored.map(|stored| stored.in_parts(runner.world.real_time()));
+            let mut attached = attach(&header)?;
+            let result = runner.run(scenario, *seed, Some(&mut (&mut stored, &mut attached)))?;
+            Ok((result, (stored, attached)))
+        })?;
+        if let Some(stored) = stored {
+            let folder = stored.finish(&serde_json::to_value(&result).expect("names and numbers become JSON"))?;
+            folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+        detach(attached)?;
+        runs.push(result);
+    }
+    let result = summarise(scenario, runs);
+    let Inputs { changes, command, .. } = inputs;
+    let making = Making { version: manifest.version, command, changes, runs: folders };
+    if let Some((store, group)) = store.zip(group_of(scenario, &result, making)) {
+        store.group(&group)?;
+    }
+    Ok(result)
+}

@@ -1,0 +1,471 @@
+//! Errors of bad input: the line, the underlined text, the message, and the hint.
+
+use paceline::Registry;
+use paceline_netsim::link::queue::DropTailLimit;
+use paceline_netsim::plan::QueuePlan;
+use paceline_scenario::{Catalogue, Changes, Origin, Override, Scenario, ScenarioError, load};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A valid scenario; every case below breaks one of its lines.
+const GOOD: &str = r#"id = "test/good"
+title = "Good"
+duration = "60s"
+
+[path]
+rtt = "50ms"
+
+[path.forward]
+capacity = "1Mbps"
+queue = { discipline = "drop-tail", limit = "300ms" }
+delay = "10ms"
+loss = "1 %"
+
+[[flow]]
+id = "video"
+controller = "gcc-2016"
+start = "0s"
+stop = "60s"
+encoder = { max = "2Mbps" }
+
+[flow.config]
+k_u = 0.01
+
+[[assert]]
+id = "used"
+metric = "utilization"
+bounds = [0.2, 1.0]
+window = ["10s", "60s"]
+"#;
+
+// Each line of a table is a case: its name, the line of `GOOD` that is replaced, the text in its place (`⏎` starts a new
+// line), the line of the error or `none`, the underlined text, a part of the message, and a part of the hint.
+
+/// Malformed files, unknown keys and missing keys.
+const SYNTAX: &str = r#"
+no value | 3 | duration = | 3 | ⏎ | value | TOML
+text without a closing quote | 2 | title = "Good | 2 | ⏎ | string | TOML
+duplicate key | 3 | duration = "60s"⏎duration = "50s" | 4 | duration | duplicate key | once
+unknown key at the top | 2 | title = "Good"⏎repeat = 3 | 3 | repeat | unknown | `repeats`
+unknown key in the path | 6 | rrt = "50ms" | 6 | rrt | unknown | `rtt`
+unknown key in a way | 9 | capcity = "1Mbps" | 9 | capcity | unknown | `capacity`
+unknown key in a queue | 10 | queue = { limits = "300ms" } | 10 | limits | unknown | `limit`
+unknown key in a flow | 17 | begin = "0s" | 17 | begin | unknown | `start`
+unknown key in a source | 19 | encoder = { maximum = "2Mbps" } | 19 | maximum | unknown | `max`
+unknown key in an assert | 27 | bound = [0.2, 1.0] | 27 | bound | unknown | `bounds`
+no id | 1 |  | none |  | missing key `id` | add `id =
+no duration | 3 |  | none |  | missing key `duration` | add `duration =
+flow without a controller | 16 |  | 15 | "video" | needs a `controller` | list controllers
+queue without a limit | 10 | queue = {} | 10 | {} | missing key `limit` | 300 ms
+"#;
+
+/// Values of a wrong type, in a wrong unit, or out of range.
+const VALUES: &str = r#"
+wrong unit of a time | 3 | duration = "60 sec" | 3 | "60 sec" | `60 sec` is not a time | `s`
+rate in place of a time | 3 | duration = "60 Mbps" | 3 | "60 Mbps" | is not a time | `ms`
+number in place of a time | 3 | duration = 60 | 3 | 60 | a time with its unit | "60 s"
+number in place of a rate | 9 | capacity = 1000000 | 9 | 1000000 | a rate | "1000000 bps"
+number in place of a fraction | 12 | loss = 0.01 | 12 | 0.01 | a fraction | "1 %"
+wrong case of a unit | 9 | capacity = "1 mbps" | 9 | "1 mbps" | `1 mbps` is not a rate | `Mbps`
+bytes for bits | 9 | capacity = "1 MB/s" | 9 | "1 MB/s" | `1 MB/s` is not a rate | `Mbps`
+negative rate | 9 | capacity = "-1Mbps" | 9 | "-1Mbps" | `-1Mbps` is not a rate from 0 |
+negative rate in a schedule | 9 | capacity = [["0s", "1Mbps"], ["5s", "-2Mbps"]] | 9 | "-2Mbps" | `-2Mbps` is not a rate from 0 |
+capacity of zero | 9 | capacity = "0 bps" | 9 | "0 bps" | capacity must be > 0 | unlimited
+negative delay | 11 | delay = "-10ms" | 11 | "-10ms" | negative | 0 ms
+negative delay in a schedule | 11 | delay = [["0s", "10ms"], ["5s", "-10ms"]] | 11 | [["0s", "10ms"], ["5s", "-10ms"]] | negative | 0 ms
+negative round trip | 6 | rtt = "-50ms" | 6 | "-50ms" | negative | 0 ms
+negative access delay | 18 | access_delay = "-1ms" | 18 | "-1ms" | negative | 0 ms
+negative jitter of a host | 18 | host = { jitter = "-1ms" } | 18 | "-1ms" | negative | 0 ms
+stalls without a length | 18 | host = { stall_every = "9s" } | 18 | { stall_every = "9s" } | need a length | or neither
+loss over 100 % | 12 | loss = "101 %" | 12 | "101 %" | from 0 % to 100 % |
+negative loss | 12 | loss = "-1 %" | 12 | "-1 %" | from 0 % to 100 % |
+unknown loss model | 12 | loss = { model = "gilbert" } | 12 | "gilbert" | `gilbert` | `gilbert-elliott`
+loss without model | 12 | loss = { to_bad = "1 %" } | 12 | { to_bad = "1 %" } | `model` | gilbert-elliott
+loss model without its numbers | 12 | loss = { model = "gilbert-elliott", to_bad = "1 %" } | 12 | "gilbert-elliott" | `to_good` | `to_good =
+loss model with a number of another | 12 | loss = { model = "bernoulli", probability = "1 %", bad = "1 %" } | 12 | bad | `bad` | `probability`
+queue of zero | 10 | queue = { limit = "0ms" } | 10 | "0ms" | at least one packet | 1 packet
+queue of zero packets | 10 | queue = { limit = "0 packets" } | 10 | "0 packets" | at least one | 1 packet
+queue of few bytes | 10 | queue = { limit = "100 B" } | 10 | "100 B" | at least one packet | 1 packet
+mark at the limit | 10 | queue = { limit = "60 KB", mark = "60 KB" } | 10 | "60 KB" | before it can mark them | below the limit
+mark above the limit | 10 | queue = { limit = "50 ms", mark = "51 ms" } | 10 | "51 ms" | before it can mark them | below the limit
+mark in a wrong unit | 10 | queue = { limit = "50 ms", mark = "5 pkt" } | 10 | "5 pkt" | `5 pkt` | 50 packets
+queue limit without unit | 10 | queue = { limit = 50 } | 10 | 50 | a queue limit | "50 packets"
+queue limit in a wrong unit | 10 | queue = { limit = "50 pkt" } | 10 | "50 pkt" | `50 pkt` | 50 packets
+unknown queue discipline | 10 | queue = { discipline = "droptail", limit = "300ms" } | 10 | "droptail" | no queue discipline `droptail` | `drop-tail`
+schedule that does not start at 0 s | 9 | capacity = [["1s", "1Mbps"]] | 9 | [["1s", "1Mbps"]] | start at 0s | [["0s"
+schedule that goes back | 9 | capacity = [["0s", "1Mbps"], ["9s", "2Mbps"], ["5s", "3Mbps"]] | 9 | [["0s", "1Mbps"], ["9s", "2Mbps"], ["5s", "3Mbps"]] | 5 s comes after 9 s |
+empty schedule | 9 | capacity = [] | 9 | [] | start at 0s | [["0s"
+schedule without times | 9 | capacity = ["1Mbps", "2Mbps"] | 9 | "1Mbps" | a pair | [["0s"
+jitter of zero | 11 | jitter = { std = "0ms" } | 11 | "0ms" | std must be > 0 | leave
+duration of zero | 3 | duration = "0s" | 3 | "0s" | duration must be > 0 | 60 s
+duration of a year | 3 | duration = "31536000 s" | 3 | "31536000 s" | at most a week |
+repeats of zero | 2 | title = ""⏎repeats = 0 | 3 | 0 | 1 to 10000 | --repeats
+negative repeats | 2 | title = ""⏎repeats = -1 | 3 | -1 | not negative | like 10
+id with a space | 1 | id = "my test" | 1 | "my test" | must not be empty or contain spaces | my-test
+"#;
+
+/// Flows with wrong keys, sources and streams.
+const FLOWS: &str = r#"
+unknown controller | 16 | controller = "gcc2016" | 16 | "gcc2016" | no controller `gcc2016` | `gcc-2016`?
+controller like no other | 16 | controller = "xyz" | 16 | "xyz" | no controller `xyz` | known:
+unknown parameter | 22 | k_v = 0.01 | 22 | k_v | no parameter `k_v` | `k_u`
+parameter out of range | 22 | k_u = -1 | 22 | -1 | k_u = -1 is outside | 0.01
+parameter not a number | 22 | k_u = nan | 22 | nan | k_u = NaN is outside | 0.01
+parameter as text | 22 | k_u = "0.01" | 22 | "0.01" | a number | without quotes
+flow that stops before it starts | 17 | start = "60s" | 18 | "60s" | `video` stops before it starts | stop
+flow that starts after the end | 18 | stop = "80s"⏎[[flow]]⏎id = "late"⏎controller = "gcc-2016"⏎start = "70s" | 22 | "70s" | starts after the run has ended | 60 s
+two flows with one id | 20 | [[flow]]⏎id = "video"⏎controller = "gcc-2016" | 21 | "video" | two flows have the id `video` |
+unknown kind of flow | 17 | kind = "udp" | 17 | "udp" | no kind of flow `udp` | `media`
+keys of media on a TCP flow | 17 | kind = "tcp" | 16 | controller | has no `controller` | "media"
+keys of TCP on a media flow | 17 | profile = "rfc" | 17 | profile | has no `profile` | "tcp"
+count of zero | 17 | count = 0 | 17 | 0 | count must be 1 to | one
+start spread longer than the flow | 17 | start_spread = "61 s" | 17 | "61 s" | after it stops | 60 s
+unknown congestion control | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎congestion = "cubik"⏎[[flow]] | 17 | "cubik" | no congestion control `cubik` | did you mean `cubic`
+unknown profile | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎profile = "bsd"⏎[[flow]] | 17 | "bsd" | no TCP profile `bsd` | `linux`
+segment of zero | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎segment = "0 B"⏎[[flow]] | 17 | "0 B" | 100 to 1460 bytes | 1448
+window of one segment | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎receive_window = "1448 B"⏎[[flow]] | 17 | "1448 B" | two segments | unlimited
+unknown workload | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "onoff" }⏎[[flow]] | 17 | "onoff" | no workload `onoff` | did you mean `on-off`
+workload without its times | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "on-off", on = "3s" }⏎[[flow]] | 17 | "on-off" | needs `off` | add `off =
+workload with keys of another | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "bulk", on = "3s" }⏎[[flow]] | 17 | on | has no `on` | leave it out
+unknown FEC | 19 | encoder = { max = "2Mbps" }⏎protection = { fec = "ulpfecc" } | 20 | "ulpfecc" | no forward error correction `ulpfecc` | did you mean `ulpfec`
+unknown budget | 19 | encoder = { max = "2Mbps" }⏎protection = { resend_budget = "third" } | 20 | "third" | no budget for retransmissions `third` | rtt
+protection of TCP | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎protection = {}⏎[[flow]] | 17 | protection | has no `protection` | media
+sizes in the wrong order | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "short", size = ["2 MB", "1 MB"], pause = "1s" }⏎[[flow]] | 17 | ["2 MB", "1 MB"] | smallest, largest | 100 KB
+unknown source | 19 | encoder = { source = "encodr" } | 19 | "encodr" | no source `encodr` | `encoder`
+lowest rate above the highest | 19 | encoder = { min = "3Mbps", max = "2Mbps" } | 19 | "2Mbps" | `max` is 2 Mbps | `min`
+frame rate of zero | 19 | encoder = { fps = 0 } | 19 | 0 | `fps` is 0 | 30
+key that the source does not read | 19 | encoder = { source = "ideal", key_ratio = 3.0 } | 19 | key_ratio | `key_ratio` | `encoder`
+missing folder of frames | 19 | encoder = { frames = "no/dir" } | 19 | "no/dir" | cannot read no/dir | beside
+frames without a folder | 19 | encoder = { source = "frames" } | 19 | "frames" | the folder | frames =
+lowest rate above the start rate | 18 | min_rate = "500kbps" | 18 | "500kbps" | min 500 kbps | `start_rate`
+route over an unknown hop | 18 | route = ["forwards"] | 18 | "forwards" | no hop `forwards` | `forward`
+route over a hop of the reverse way | 18 | route = ["reverse"] | 18 | "reverse" | no hop `reverse` | `forward`
+route over a hop twice | 18 | route = [⏎"forward",⏎"forward"] | 20 | "forward" | contains the hop `forward` twice | a route crosses each hop once
+encoder beside streams | 20 | [[flow.stream]]⏎id = "a"⏎encoder = {}⏎ | 19 | { max = "2Mbps" } | not both | [[flow.stream]]
+priority of zero | 19 | [[flow.stream]]⏎id = "a"⏎priority = 0⏎encoder = {}⏎ | 21 | 0 | above 0 | 1
+clock drift out of range | 18 | clock = { drift_ppm = 1e9 } | 18 | 1e9 | at most 100000 ppm | ppm
+RTCP interval of zero | 18 | rtcp_interval = "0s" | 18 | "0s" | must be > 0 | leave
+"#;
+
+/// Paths with wrong hops and traces.
+const PATHS: &str = r#"
+keys beside hops | 9 | capacity = "1Mbps"⏎hops = [{ id = "a" }] | 9 | capacity | `hops` | move
+empty list of hops | 9 | hops = []⏎[path.reverse] | 9 | [] | no hop | leave
+two hops with one id | 8 | [path.reverse]⏎hops = [{ id = "a" }, { id = "a" }]⏎[path.forward] | 9 | "a" | two hops have the id `a` | its own
+missing trace | 9 | capacity = { trace = "no.trace" } | 9 | "no.trace" | cannot read | beside
+unknown end of a trace | 9 | capacity = { trace = "x", end = "stop" } | 9 | "stop" | `stop` | `loop`
+"#;
+
+/// Wrong published values and bounds.
+const MEASURES: &str = r#"
+unknown metric | 26 | metric = "utilisation" | 26 | "utilisation" | no metric | did you mean `utilization`?
+bounds in the wrong order | 27 | bounds = [1.0, 0.2] | 27 | [1.0, 0.2] | [lowest, highest] | [0.2, 1.0]
+bounds of NaN | 27 | bounds = [nan, 0.2] | 27 | [nan, 0.2] | [lowest, highest] | inf
+one bound | 27 | bounds = [0.2] | 27 | [0.2] | a pair of values, found a list of 1 | inf
+window outside the run | 28 | window = ["10s", "70s"] | 28 | ["10s", "70s"] | within the run | 60 s
+window in the wrong order | 28 | window = ["9s", "3s"] | 28 | ["9s", "3s"] | within the run | 60 s
+metric of an unknown flow | 28 | flow = "vidio" | 28 | "vidio" | no flow `vidio` | `video`
+condition with an unknown metric | 23 | [measure]⏎include_if = { metric = "overuse", at_least = 1 }⏎ | 24 | "overuse" | no metric | `overuse_count`
+condition with an unknown flow | 23 | [measure]⏎include_if = { metric = "overuse_count", flow = "someone", at_least = 1 }⏎ | 24 | "someone" | no flow | video
+condition with an infinite number | 23 | [measure]⏎include_if = { metric = "overuse_count", at_least = inf }⏎ | 24 | inf | a finite number | like 1
+unknown queue measure | 23 | [measure]⏎queue = "rtp"⏎ | 24 | "rtp" | no queue measure `rtp` | `rtcp`
+renamed key of conditions | 23 | [measure]⏎keep = { metric = "jain", at_least = 1 }⏎ | 24 | keep | unknown key `keep` | `keep` is called `include_if` now
+renamed metric | 26 | metric = "link_share" | 26 | "link_share" | no metric `attained` | `attained` is called `link_share` now
+bound of an unknown case | 28 | case = { rtt = "1" } | 28 | { rtt = "1" } | no case matches `rtt=1` | [[case]]
+ratio to itself | 28 | relative_to = {} | 28 | {} | the value itself | `metric`
+ratio to an unknown metric | 28 | relative_to = { metric = "rtt_ms" } | 28 | "rtt_ms" | no metric `rtt_ms` | `rtt_p50_ms`
+unknown claim | 23 | [[expect]]⏎metric = "jain"⏎published = 1⏎claim = "use"⏎ | 26 | "use" | no [[assert]] has the id `use` | `used`
+tolerance without a reason | 23 | [[expect]]⏎metric = "jain"⏎published = 1⏎tolerance = 0.1⏎ | 26 | 0.1 | needs a reason | add why
+negative tolerance | 23 | [[expect]]⏎metric = "jain"⏎published = 1⏎tolerance = -0.1⏎why = "so" | 26 | -0.1 | above 0 | unit
+malformed change | 28 | reproduced_with = ["duration"] | 28 | "duration" | is not KEY=VALUE | --set
+missing file of constants | 2 | title = ""⏎constants = "no.toml" | 3 | "no.toml" | cannot read | beside
+published value of NaN | 23 | [[expect]]⏎metric = "jain"⏎published = nan⏎ | 25 | nan | published | unit
+"#;
+
+/// [`GOOD`] with line `line` replaced by `text`.
+fn broken(line: usize, text: &str) -> String {
+    let lines = GOOD.lines().enumerate().map(|(i, good)| if i + 1 == line { text } else { good });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn read(text: &str, settings: &[&str]) -> Result<Scenario, ScenarioError> {
+    let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
+    let changes = Changes { settings, ..Changes::default() };
+    load(&Origin::from_text("broken.toml", text), &changes, paceline_lab::registries(&Registry::standard()))
+}
+
+fn check(table: &str) {
+    let mut wrong = String::new();
+    for case in table.trim().lines() {
+        let columns: Vec<String> = case.split('|').map(|column| column.trim().replace('⏎', "\n")).collect();
+        let [name, line, text, at, underlined, message, hint] = columns.as_slice() else { panic!("{case}") };
+        let Err(error) = read(&broken(line.parse().unwrap(), text), &[]) else {
+            wrong += &format!("{name}: was accepted\n");
+            continue;
+        };
+        let (got, help) = (error.to_string(), error.hint().unwrap_or_default());
+        let place =
+            error.line() == at.parse().ok() && error.offending().unwrap_or_default().trim() == underlined.trim();
+        if !place || !got.contains(message) || !help.contains(hint) || help.is_empty() || got.contains('\n') {
+            let (line, offending) = (error.line(), error.offending());
+            wrong +=
+                &format!("{case}\n  line {line:?}, underlined {offending:?}\n  message {got:?}\n  hint {help:?}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn accepts_the_scenario_that_all_cases_break() {
+    if let Err(error) = read(GOOD, &[]) {
+        panic!("{error}: {:?}", error.offending());
+    }
+}
+
+#[test]
+fn rejects_malformed_files() {
+    check(SYNTAX);
+}
+
+#[test]
+fn rejects_wrong_values() {
+    check(VALUES);
+}
+
+#[test]
+fn rejects_wrong_flows() {
+    check(FLOWS);
+}
+
+#[test]
+fn rejects_wrong_paths() {
+    check(PATHS);
+}
+
+#[test]
+fn rejects_wrong_measures() {
+    check(MEASURES);
+}
+
+/// An empty folder for one test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("broken-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Checks the error about [`GOOD`] in a file of `folder`, with line `line` replaced by `text`.
+#[track_caller]
+fn check_beside(folder: &Path, line: usize, text: &str, underlined: &str, message: &str, hint: &str) {
+    let path = folder.join("scenario.toml");
+    fs::write(&path, broken(line, text)).unwrap();
+    let origin = Catalogue.find(path.to_str().unwrap()).unwrap();
+    let scenario = load(&origin, &Changes::default(), paceline_lab::registries(&Registry::standard()));
+    let error = scenario.expect_err("the file is broken");
+    assert_eq!((error.line(), error.offending()), (Some(line), Some(format!("{underlined:?}").as_str())));
+    let (got, help) = (error.to_string(), error.hint().unwrap_or_default());
+    assert!(got.contains(message) && help.contains(hint) && !help.is_empty(), "{got} / {help}");
+}
+
+#[test]
+fn names_the_broken_line_of_a_trace() {
+    let folder = folder("trace");
+    for (name, text, message, hint) in [
+        ("back.csv", "0,1\n2,1\n1,3\n", "back.csv, line 3: time goes back, from 2 s to 1 s (`1,3`)", "sort"),
+        ("letters.mahimahi", "1\n2\nx\n", "letters.mahimahi, line 3:", "whole number"),
+        ("negative.csv", "time_s,rate_mbps\n0,-1\n", "negative.csv, line 2:", "not negative"),
+        ("empty.trace", "# nothing\n", "empty.trace, line 1:", ""),
+    ] {
+        fs::write(folder.join(name), text).unwrap();
+        check_beside(&folder, 9, &format!("capacity = {{ trace = \"{name}\" }}"), name, message, hint);
+    }
+}
+
+#[test]
+fn names_the_broken_file_of_frame_sizes() {
+    let folder = folder("frames");
+    let frames = folder.join("sizes");
+    fs::create_dir(&frames).unwrap();
+    let check = |message: &str, hint: &str| {
+        check_beside(&folder, 19, "encoder = { frames = \"sizes\" }", "sizes", message, hint);
+    };
+    check("sizes holds no frame sizes", "<content>_<resolution>_<kbps>.txt");
+    fs::write(frames.join("talk_360p_500.txt"), "0 1 0 0.0 100\n1 1 0 0.1 many\n").unwrap();
+    check("sizes/talk_360p_500.txt, line 2: `many`", "bytes");
+    let recording = |frames: usize| (0..frames).map(|i| format!("{i} 1 0 0.0 100\n")).collect::<String>();
+    fs::write(frames.join("talk_360p_500.txt"), recording(30)).unwrap();
+    fs::write(frames.join("talk_360p_900.txt"), recording(25)).unwrap();
+    check("same number of frames", "resolution");
+}
+
+#[test]
+fn names_what_a_scenario_without_flows_lacks() {
+    let text: String = GOOD.lines().take(12).map(|l| format!("{l}\n")).collect();
+    let error = read(&text, &[]).unwrap_err();
+    assert_eq!(error.line(), None, "there is nothing to underline");
+    assert!(error.to_string().contains("at least one [[flow]]"));
+    assert!(error.hint().unwrap().contains("add [[flow]] with id = "));
+}
+
+#[test]
+fn suggests_the_nearest_scenario() {
+    let error = Catalogue.find("mmsys16/tabel1").unwrap_err();
+    assert!(error.to_string().contains("no scenario `mmsys16/tabel1`"));
+    assert!(error.hint().unwrap().contains("did you mean `mmsys16/table1`?"));
+    let error = Catalogue.find("no/such/file.toml").unwrap_err();
+    assert!(error.to_string().contains("cannot read no/such/file.toml"), "{error}");
+    assert!(error.hint().unwrap().contains("list scenarios"));
+}
+
+#[test]
+fn underlines_the_wrong_part_of_an_override() {
+    for (setting, underlined, message, hint) in [
+        ("path.foward.capacity=2Mbps", "foward", "unknown key `foward`", "`forward`"),
+        ("path.forward.capacity=fast", "fast", "`fast` is not a rate", "2.5 Mbps"),
+        ("path.forward.capacity=2", "2", "expected a rate", "\"2 bps\""),
+        ("path.forward.capacity=[[\"0s\", 2]]", "2", "expected a rate", "\"2 bps\""),
+        ("duration=0s", "0s", "duration must be > 0", ""),
+        ("duration.of=1s", "duration", "expected a time", ""),
+        ("flow.video.config.k_u=7", "7", "k_u = 7 is outside", "default"),
+        ("flow.video.config.gain=7", "gain", "no parameter `gain`", "known"),
+        ("flow.video.controller=quux", "quux", "no controller `quux`", "known"),
+        ("flow.vidio.start=1s", "vidio", "`flow` has no element `vidio`", "`video`"),
+        ("flow.1.start=1s", "1", "`flow` has no element `1`", "`video`"),
+        ("flow.video=1", "video", "`flow.video` names a whole element", "flow.video.key"),
+        ("flow=1", "1", "expected a list", ""),
+        ("path..capacity=1Mbps", "path..capacity", "part of the key is empty", "path.forward.capacity"),
+        ("media.encode=1", "media.encode", "no flow reads", ""),
+        ("assert.used.bounds=[1,0]", "[1,0]", "[lowest, highest]", "[0.0, 1.0]"),
+        ("measure.include_if={}", "keep", "unknown key `keep`", "`keep` is called `include_if` now"),
+    ] {
+        let error = read(GOOD, &[setting]).expect_err(setting);
+        let (got, help) = (error.to_string(), error.hint().unwrap_or_default());
+        assert_eq!((error.source_name(), error.offending()), ("--set", Some(underlined)), "{setting}: {got}");
+        assert!(help.contains(&format!("--set {setting}")), "{setting} is not named: {help}");
+        assert!(got.contains(message) && help.contains(hint), "{setting}: {got} / {help}");
+    }
+    for text in ["duration", "=5s", "duration=", ""] {
+        assert!(text.parse::<Override>().unwrap_err().contains("KEY=VALUE"), "{text}");
+    }
+}
+
+#[test]
+fn names_overrides_only_for_errors_that_they_can_cause() {
+    let error = read(&GOOD.replace("60s", "60 sec"), &["path.forward.capacity=2Mbps"]).unwrap_err();
+    assert_eq!(error.offending(), Some("\"60 sec\""));
+    assert!(!error.hint().unwrap().contains("--set"), "{:?}", error.hint());
+    // The stop in the file is wrong only with this start.
+    let error = read(GOOD, &["flow.video.start=60s"]).unwrap_err();
+    assert_eq!((error.line(), error.offending()), (Some(18), Some("\"60s\"")));
+    assert!(error.hint().unwrap().contains("changed by --set flow.video.start=60s"), "{:?}", error.hint());
+}
+
+/// Returns the notes of a valid scenario.
+fn notes(text: &str) -> Vec<String> {
+    read(text, &[]).unwrap_or_else(|error| panic!("{error}: {:?}", error.offending())).notes
+}
+
+#[test]
+fn converts_a_drain_time_once_if_it_does_not_follow_capacity() {
+    let folder = folder("queue");
+    fs::write(folder.join("steps.csv"), "time_s,rate_mbps\n0,4\n10,0\n20,2\n").unwrap();
+    fs::write(folder.join("one.mahimahi"), "1\n").unwrap();
+    let queue = "queue = { limit = \"100 ms\", follows_capacity = false }";
+    let steps = format!("{{ trace = {:?} }}", folder.join("steps.csv").to_str().unwrap());
+    let one = format!("{{ trace = {:?} }}", folder.join("one.mahimahi").to_str().unwrap());
+    for (capacity, bytes, rate) in [
+        ("\"1Mbps\"", 12_500, "1 Mbps"),
+        // The first rate counts, 1 Mbps.
+        ("[[\"0s\", \"1Mbps\"], [\"5s\", \"8Mbps\"]]", 12_500, "1 Mbps"),
+        // One round: 4, 0 and 2 Mbps for 10 s each.
+        (&steps, 25_000, "2 Mbps"),
+        // 1504 bytes a millisecond.
+        (&one, 150_400, "12.032 Mbps"),
+    ] {
+        let text = GOOD.replace("capacity = \"1Mbps\"", &format!("capacity = {capacity}"));
+        let text = text.replace("queue = { discipline = \"drop-tail\", limit = \"300ms\" }", queue);
+        let QueuePlan::DropTail { limit, .. } = read(&text, &[]).unwrap().plan.hops[0].queue;
+        assert_eq!(limit, DropTailLimit::Bytes(DataSize::from_bytes(bytes)), "{capacity}");
+        let note = format!("forward: the queue's limit of 100 ms is {bytes} bytes, at {rate}, and stays so");
+        assert!(notes(&text).contains(&note), "{note}: {:?}", notes(&text));
+    }
+}
+
+#[test]
+fn notes_describe_the_end_of_a_trace() {
+    let folder = folder("end");
+    fs::write(folder.join("steps.csv"), "time_s,rate_mbps\n0,4\n10,2\n15,1\n").unwrap();
+    fs::write(folder.join("four.mahimahi"), "1\n2\n2\n40\n").unwrap();
+    for (file, end, then, at_90_s) in [
+        ("steps.csv", "", "holds its last rate", 1_000_000),
+        ("steps.csv", ", end = \"hold\"", "holds its last rate", 1_000_000),
+        // The last step is as long as the one before it: rounds of 20 s, and 90 s is in the middle of the fifth.
+        ("steps.csv", ", end = \"loop\"", "loops after 20 s", 2_000_000),
+        ("four.mahimahi", "", "loops after 40 ms", 4 * 1504 * 8 * 25),
+        ("four.mahimahi", ", end = \"hold\"", "nothing passes after its end", 0),
+    ] {
+        let trace = folder.join(file);
+        let capacity = format!("capacity = {{ trace = {:?}{end} }}", trace.to_str().unwrap());
+        let text = GOOD.replace("capacity = \"1Mbps\"", &capacity);
+        let notes = notes(&text);
+        let note = notes.iter().find(|note| note.contains(" trace, ")).unwrap();
+        assert!(note.starts_with("forward: ") && note.ends_with(&format!("; {then}")), "{note}");
+        assert!(!note.trim_end_matches(then).contains("loop") && !note.contains("at its end"), "{note}");
+        let capacity = read(&text, &[]).unwrap().plan.hops[0].capacity.clone().unwrap();
+        assert_eq!(capacity.rate_at(Time::from_secs(90)).as_bps(), at_90_s, "{file}{end}");
+    }
+}
+
+#[test]
+fn loops_a_trace_of_steps() {
+    let steps = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/real/traces/steps.csv");
+    let looped = GOOD.replace("\"1Mbps\"", &format!("{{ trace = {steps:?}, end = \"loop\" }}"));
+    let capacity = read(&looped, &[]).unwrap().plan.hops[0].capacity.clone().unwrap();
+    // Thirty steps of 2 s; the first is 250 kbps, the last 500 kbps.
+    for (ms, kbps) in [(0, 250), (59_999, 500), (60_000, 250), (119_999, 500), (120_000, 250)] {
+        assert_eq!(capacity.rate_at(Time::from_millis(ms)), Rate::from_kbps(kbps), "at {ms} ms");
+    }
+    let folder = folder("loop");
+    fs::write(folder.join("one.csv"), "0,1000000\n").unwrap();
+    let one = folder.join("one.csv");
+    let text = GOOD.replace("\"1Mbps\"", &format!("{{ trace = {:?}, end = \"loop\" }}", one.to_str().unwrap()));
+    assert!(read(&text, &[]).unwrap_err().to_string().contains("one entry has no length"));
+}
+
+#[test]
+fn notes_name_replaced_delays_and_doubtful_units() {
+    let own = "forward: its own delay replaces half of path.rtt";
+    let count = |text: &str, note: &str| notes(text).iter().filter(|n| n.contains(note)).count();
+    assert_eq!((count(GOOD, own), count(GOOD, "reverse: its own")), (1, 0));
+    assert_eq!(count(&GOOD.replace("delay = \"10ms\"\n", ""), own), 0);
+    assert_eq!(count(&GOOD.replace("rtt = \"50ms\"\n", ""), own), 0);
+    let hops = "[path.reverse]\nhops = [{ id = \"a\" }, { id = \"b\", delay = \"5ms\" }]\n[path.forward]";
+    assert_eq!(count(&GOOD.replace("[path.forward]", hops), "reverse: its own delay"), 1);
+
+    let folder = folder("units");
+    let units = "every rate is below 1 kbit/s, read as bit/s";
+    for (text, times) in [
+        ("0,2.5\n10,999\n", 1),
+        ("time,rate\n0,2.5\n10,0\n", 1),
+        ("0,2.5\n10,1000\n", 0),
+        ("time_s,rate_bps\n0,2.5\n10,4\n", 0),
+        ("time_s,rate_kbps\n0,0.5\n10,0.9\n", 0),
+    ] {
+        let file = folder.join("rates.csv");
+        fs::write(&file, text).unwrap();
+        let text = GOOD.replace("\"1Mbps\"", &format!("{{ trace = {:?} }}", file.to_str().unwrap()));
+        assert_eq!(count(&text, units), times, "{text}");
+        assert_eq!(count(&text, "time_s,rate_mbps"), times, "{text}");
+    }
+}
+
+#[test]
+fn overrides_address_elements_of_inline_lists() {
+    let text = GOOD.replace("capacity = \"1Mbps\"", "hops = [{ id = \"a\", capacity = \"1Mbps\" }, { id = \"b\" }]");
+    let text = text.replace("queue = {", "#").replace("delay = ", "#").replace("loss = ", "#");
+    let plan = read(&text, &["path.forward.hops.a.capacity=2Mbps", "path.forward.hops.1.delay=3ms"]).unwrap();
+    assert_eq!(plan.plan.hops[0].capacity.as_ref().unwrap().rate_at(Time::ZERO), Rate::from_kbps(2000));
+    assert_eq!(*plan.plan.hops[1].delay.at(Time::ZERO), TimeDelta::from_millis(3));
+}

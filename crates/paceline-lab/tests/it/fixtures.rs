@@ -1,0 +1,57 @@
+//! What tests of whole runs share.
+
+use paceline::Registry;
+use paceline_lab::metrics::{WindowResult, find};
+use paceline_lab::run::{RunResult, Runner};
+use paceline_records::{EventObserver, EventRecord};
+use paceline_scenario::{Changes, Origin, Scenario, load};
+
+/// Loads a scenario under these controllers, with `--controller` and `--set`.
+pub fn load_from(origin: &Origin, controller: Option<&str>, settings: &[&str], registry: &Registry) -> Scenario {
+    let settings = settings.iter().map(|s| s.parse().expect("KEY=VALUE")).collect();
+    let changes = Changes { controller: controller.map(str::to_owned), settings, ..Changes::default() };
+    load(origin, &changes, paceline_lab::registries(registry))
+        .unwrap_or_else(|problem| panic!("{problem} {:?} {:?}", problem.offending(), problem.hint()))
+}
+
+/// Loads a scenario from its text, with `--set`.
+pub fn scenario(text: &str, settings: &[&str]) -> Scenario {
+    load_from(&Origin::from_text("test.toml", text), None, settings, &Registry::standard())
+}
+
+/// Calls a function with each event of a run.
+pub struct Listener<F> {
+    pub signals: bool,
+    pub on_event: F,
+}
+
+impl<F: FnMut(&EventRecord)> EventObserver for Listener<F> {
+    fn on_event(&mut self, event: &EventRecord) {
+        (self.on_event)(event);
+    }
+    fn wants_signals(&self) -> bool {
+        self.signals
+    }
+}
+
+/// Runs a scenario and observes its events, except signals.
+pub fn observe(scenario: &Scenario, seed: u64, on_event: impl FnMut(&EventRecord)) -> RunResult {
+    let registry = Registry::standard();
+    let mut listener = Listener { signals: false, on_event };
+    Runner::simulator(&registry).run(scenario, seed, Some(&mut listener)).unwrap()
+}
+
+/// Runs a scenario text with `--set` on seed 1.
+pub fn run(text: &str, settings: &[&str]) -> RunResult {
+    observe(&scenario(text, settings), 1, |_| ())
+}
+
+/// Returns a metric of a flow, or of the run as a whole.
+pub fn metric(result: &WindowResult, id: &str, flow: Option<usize>) -> Option<f64> {
+    (find(id).expect("a metric").value)(result, flow, &Default::default())
+}
+
+#[track_caller]
+pub fn within(what: &str, got: f64, low: f64, high: f64) {
+    assert!((low..=high).contains(&got), "{what} is {got}, expected {low} to {high}");
+}

@@ -1,0 +1,18 @@
+//! Integration tests of the lab, in one binary.
+
+mod broken_scenarios;
+mod cases;
+mod clocks;
+mod defaults;
+mod dependencies;
+mod determinism;
+mod ecn;
+mod fixtures;
+mod generations;
+mod nada;
+mod physics;
+mod protection;
+mod streams;
+mod sweep;
+mod tcp;
+mod validation;

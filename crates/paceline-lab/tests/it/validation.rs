@@ -1,0 +1,243 @@
+//! Validation of the simulator against itself, and against worlds that differ from it in one respect.
+
+use paceline::Registry;
+use paceline_lab::run::Runner;
+use paceline_lab::run_cache;
+use paceline_lab::validate::{ValidationRun, validation_of};
+use paceline_netsim::backend::{Backend, BackendError, Outcome};
+use paceline_netsim::plan::Plan;
+use paceline_netsim::sim::Simulator;
+use paceline_records::{EventObserver, EventRecord, HostStats, TappedPacket};
+use paceline_results::{RunInputs, Store, Validation};
+use paceline_scenario::{Changes, Origin, Scenario, load};
+use paceline_units::TimeDelta;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+const SCENARIO: &str = r#"
+id = "test/validation"
+title = "A call beside a download"
+duration = "10s"
+[path]
+rtt = "40ms"
+[path.forward]
+capacity = "1Mbps"
+queue = { limit = "200ms" }
+[[flow]]
+id = "video"
+controller = "gcc-2016"
+[[flow]]
+id = "download"
+kind = "tcp"
+"#;
+
+/// The simulator with another name, a longer queuing delay, and a load of the host.
+#[derive(Default)]
+struct Other {
+    longer: TimeDelta,
+    machine: Option<HostStats>,
+    /// Seed at the begin and at the end of each run.
+    seeds: Mutex<Vec<u64>>,
+}
+
+struct Longer<'a>(&'a mut dyn EventObserver, TimeDelta);
+
+impl EventObserver for Longer<'_> {
+    fn on_event(&mut self, event: &EventRecord) {
+        let mut event = *event;
+        if let EventRecord::Crossed { hop: 0, waited, .. } = &mut event {
+            *waited += self.1;
+        }
+        self.0.on_event(&event);
+    }
+    fn wants_signals(&self) -> bool {
+        self.0.wants_signals()
+    }
+    fn wants_taps(&self) -> bool {
+        self.0.wants_taps()
+    }
+    fn on_tap(&mut self, packet: &TappedPacket<'_>) {
+        self.0.on_tap(packet);
+    }
+}
+
+impl Backend for Other {
+    fn name(&self) -> &'static str {
+        "other"
+    }
+    fn real_time(&self) -> bool {
+        true
+    }
+    fn run(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        rows: &mut dyn EventObserver,
+    ) -> Result<Outcome, BackendError> {
+        self.seeds.lock().unwrap().push(seed);
+        let outcome = Simulator.run(plan, registry, seed, &mut Longer(rows, self.longer))?;
+        self.seeds.lock().unwrap().push(seed);
+        Ok(Outcome { machine: self.machine.clone(), ..outcome })
+    }
+}
+
+fn scenario(text: &str) -> Scenario {
+    load(
+        &Origin::from_text("validation.toml", text),
+        &Changes::default(),
+        paceline_lab::registries(&Registry::standard()),
+    )
+    .unwrap()
+}
+
+fn made(
+    world: &dyn Backend,
+    scenario: &Scenario,
+    seeds: &[u64],
+    into: Option<(&Store, &RunInputs)>,
+) -> Vec<ValidationRun> {
+    let registry = Registry::standard();
+    let runner = Runner::new(world, &registry);
+    seeds.iter().map(|seed| run_cache::make(&runner, scenario, *seed, into).unwrap()).collect()
+}
+
+fn validation(scenario: &Scenario, other: &Other, seeds: &[u64]) -> Validation {
+    let (sim, other) = (made(&Simulator, scenario, seeds, None), made(other, scenario, seeds, None));
+    validation_of(scenario, Vec::new(), String::new(), ["sim", "other"], [&sim, &other])
+}
+
+fn inputs(text: &str) -> RunInputs {
+    RunInputs { version: "1".to_owned(), scenario_text: text.to_owned(), ..RunInputs::default() }
+}
+
+/// A folder for one test, emptied.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("validation-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}
+
+#[test]
+fn a_world_does_not_differ_from_itself() {
+    let scenario = scenario(SCENARIO);
+    let found = validation(&scenario, &Other::default(), &[1, 2, 3]);
+    let names: Vec<_> =
+        found.measured.iter().map(|m| (m.hop.is_some(), m.flow.as_deref(), m.metric.as_str())).collect();
+    assert!(names.contains(&(true, None, "utilization")) && names.contains(&(false, None, "jain")), "{names:?}");
+    assert!(
+        names.contains(&(false, Some("download"), "share")) && names.contains(&(false, Some("video"), "rtt_ms.p99"))
+    );
+    for m in &found.measured {
+        let (Some(sim), Some(difference)) = (m.worlds[0], m.difference) else { panic!("{m:?}") };
+        assert_eq!(m.worlds, [Some(sim); 2]);
+        assert_eq!((difference.mean, difference.std, difference.n), (0.0, 0.0, 3), "{m:?}");
+    }
+    let value = |hop: bool, metric: &str| {
+        found.measured.iter().find(|m| m.hop.is_some() == hop && m.metric == metric).unwrap().worlds[0].unwrap()
+    };
+    let (used, p95) = (value(true, "utilization"), value(true, "queue_ms.p95"));
+    assert!((0.8..=1.0).contains(&used.mean) && (50.0..200.0).contains(&p95.mean), "{used:?} {p95:?}");
+
+    let queue = found.queue_delay.as_ref().unwrap();
+    assert_eq!((queue.ks, queue.at_ms, queue.by_seed.as_slice()), (0.0, None, &[Some(0.0); 3][..]));
+    // The distance between seeds is not 0 and not 1.
+    let between = queue.between_seeds.map(Option::unwrap);
+    assert!(between[0] == between[1] && (0.01..0.9).contains(&between[0]), "{between:?}");
+    assert!(found.is_within() && found.verdicts.len() == 2);
+    assert!(found.verdicts.iter().all(|v| v.difference == Some(0.0) && v.sure == Some(true)), "{:?}", found.verdicts);
+    let text = serde_json::to_string(&found).unwrap();
+    assert_eq!(serde_json::from_str::<Validation>(&text).unwrap(), found);
+}
+
+#[test]
+fn a_longer_queuing_delay_changes_only_its_own_metrics() {
+    let scenario = scenario(SCENARIO);
+    let of =
+        |ms: i64| validation(&scenario, &Other { longer: TimeDelta::from_millis(ms), ..Other::default() }, &[1, 2]);
+    // The 95th percentile is 190 ms without; with 80 ms more, a quarter of it is 67 ms.
+    for (ms, within) in [(29, true), (45, true), (80, false)] {
+        let found = of(ms);
+        for m in &found.measured {
+            let wanted = if m.metric.starts_with("queue_ms") { ms as f64 } else { 0.0 };
+            let mean = m.difference.unwrap().mean;
+            // Percentiles have three digits.
+            assert!((mean - wanted).abs() <= 0.003 * (wanted + 200.0) * f64::from(u8::from(wanted > 0.0)), "{m:?}");
+        }
+        let [used, p95] = &found.verdicts[..] else { panic!("{:?}", found.verdicts) };
+        assert_eq!((used.metric.as_str(), used.within), ("utilization", true));
+        assert_eq!((p95.metric.as_str(), p95.within, found.is_within()), ("queue_ms.p95", within, within), "{p95:?}");
+        let queue = found.queue_delay.unwrap();
+        assert!(queue.ks > 0.1 && queue.ks <= 1.0 && queue.packets[0] == queue.packets[1], "{queue:?}");
+        assert!(queue.at_ms.is_some_and(|at| (0.1..=280.0).contains(&at)), "{queue:?}");
+    }
+}
+
+/// The distance covers the same packets as the percentiles of the hop.
+#[test]
+fn the_distribution_counts_every_packet() {
+    let scenario = scenario(SCENARIO);
+    let registry = Registry::standard();
+    let runner = Runner::simulator(&registry);
+    let samples = runner.run(&scenario, 1, None).unwrap().whole.link.queue_ms.unwrap().samples;
+    let queue = validation(&scenario, &Other::default(), &[1]).queue_delay.unwrap();
+    assert_eq!(queue.packets, [samples; 2]);
+    assert!(samples > 500 && queue.between_seeds == [None, None], "{samples}");
+}
+
+#[test]
+fn a_stored_run_is_reused_if_its_inputs_are_equal_and_it_is_complete() {
+    let (scenario, registry) = (scenario(SCENARIO), Registry::standard());
+    let disturbed = HostStats {
+        idle: 0.25,
+        others: 0.125,
+        late_us: Default::default(),
+        wake_us: Default::default(),
+        disturbed: Some("another process took a processor for 40 ms".to_owned()),
+        attempts: 3,
+    };
+    let other = Other { machine: Some(disturbed), ..Other::default() };
+    let dir = folder("stored");
+    let store = Store::create(&dir).unwrap();
+    let (inputs, fresh) = (inputs(SCENARIO), made(&other, &scenario, &[1, 2], None));
+    let stored = |store: &Store, inputs: &RunInputs, world: &str, seed| {
+        run_cache::find::<ValidationRun>((store, inputs), &registry, world, &scenario, seed).unwrap()
+    };
+    assert_eq!(stored(&store, &inputs, "other", 1), None);
+    assert_eq!(made(&other, &scenario, &[1, 2], Some((&store, &inputs))), fresh);
+    for (seed, run) in [1, 2].into_iter().zip(&fresh) {
+        assert_eq!(stored(&store, &inputs, "other", seed).as_ref(), Some(run));
+    }
+    let line = &validation_of(&scenario, Vec::new(), String::new(), ["other", "other"], [&fresh, &fresh]).runs[0][1];
+    assert_eq!((line.seed, line.machine.as_ref()), (2, other.machine.as_ref()));
+
+    // Another world, seed, text, version or change is another run.
+    assert_eq!((stored(&store, &inputs, "sim", 1), stored(&store, &inputs, "other", 3)), (None, None));
+    let later = RunInputs { version: "2".to_owned(), ..inputs.clone() };
+    let changed = RunInputs { changes: vec!["path.rtt=50ms".to_owned()], ..inputs.clone() };
+    let dated = RunInputs { created: Some("today".to_owned()), ..inputs.clone() };
+    for unlike in [&later, &changed, &self::inputs("id = 'x'")] {
+        assert_eq!(stored(&store, unlike, "other", 1), None);
+    }
+    assert_eq!(stored(&store, &dated, "other", 1).as_ref(), Some(&fresh[0]));
+    // A run without a table, and one without the distribution.
+    let of = |seed: u64| dir.join(format!("runs/test_validation-gcc-2016+cubic-other-seed{seed}"));
+    fs::remove_file(of(1).join("flows.parquet")).unwrap();
+    let text = fs::read_to_string(of(2).join("run.json")).unwrap();
+    fs::write(of(2).join("run.json"), text.replace("\"waiting\"", "\"wading\"")).unwrap();
+    assert_eq!((stored(&store, &inputs, "other", 1), stored(&store, &inputs, "other", 2)), (None, None));
+}
+
+#[test]
+fn runs_in_real_time_are_sequential() {
+    let (scenario, registry) = (scenario(&SCENARIO.replace("10s", "2s")), Registry::standard());
+    let other = Other::default();
+    let runner = Runner::new(&other, &registry);
+    let seeds: Vec<u64> = (1..=8).collect();
+    let runs = runner.run_all(&scenario, &seeds).unwrap().runs;
+    assert_eq!(runs.iter().map(|run| run.seed).collect::<Vec<_>>(), seeds);
+    let seeds_run = other.seeds.lock().unwrap();
+    assert_eq!(seeds_run.len(), 16);
+    assert!(seeds_run.chunks(2).all(|pair| pair[0] == pair[1]), "{seeds_run:?}");
+}

@@ -1,0 +1,103 @@
+//! Ensures that a command behind the link, and all its child processes, end with the link.
+//!
+//! The link starts its own program twice more as guards: the outer guard ends with the link, the inner guard with the outer.
+//! The inner guard is process 1 of a PID namespace, so the kernel ends all processes of the namespace with it, whichever
+//! process was killed. Each guard first registers for the death of its parent, then checks that the parent still exists.
+
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// First argument with which the program runs as a guard: pass the others to [`run`].
+pub const GUARD: &str = "hold-command";
+
+/// Exit status of a shell for a command that cannot be started.
+const NOT_RUN: u8 = 127;
+
+/// Returns a guard for `words`, a program and its arguments. Start it in the network namespace of the command, from a thread
+/// that outlives it.
+///
+/// # Errors
+/// The path of the current program is unknown.
+pub fn command(words: &[OsString]) -> io::Result<Command> {
+    guard("outer", words)
+}
+
+fn guard(which: &str, words: &[OsString]) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(GUARD).arg(which).arg(std::process::id().to_string()).args(words);
+    Ok(command)
+}
+
+/// Runs a guard. The arguments after [`GUARD`] are `outer` or `inner`, the id of the parent process, and the words of the
+/// command. Returns the exit status of the command, as a shell does.
+pub fn run(arguments: &[OsString]) -> u8 {
+    try_run(arguments).unwrap_or_else(|error| {
+        eprintln!("cannot run the command: {error}");
+        NOT_RUN
+    })
+}
+
+fn try_run(arguments: &[OsString]) -> io::Result<u8> {
+    let [which, parent, words @ ..] = arguments else { return Err(io::Error::other("only the link starts guards")) };
+    let Some((program, rest)) = words.split_first() else { return Err(io::Error::other("the command is empty")) };
+    set_pdeathsig(Signal::SIGKILL)?;
+    if parent_by_proc()?.as_str() != parent {
+        return Err(io::Error::other("the link has ended"));
+    }
+    // The command handles interrupts from the terminal.
+    flag::register(SIGINT, Arc::new(AtomicBool::new(false)))?;
+    let mut command = match which == "outer" {
+        true => {
+            unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)?;
+            guard("inner", words)?
+        }
+        false => {
+            // Process 1 receives only signals with a handler.
+            for signal in [SIGTERM, SIGHUP] {
+                flag::register_conditional_shutdown(signal, 128 + signal, Arc::new(AtomicBool::new(true)))?;
+            }
+            // Programs must find the process ids of their namespace in /proc.
+            mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
+            mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>)?;
+            let mut command = Command::new(program);
+            command.args(rest);
+            command
+        }
+    };
+    let child = command.spawn();
+    let child = child.map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", program.display())))?;
+    status_of(Pid::from_raw(child.id() as i32))
+}
+
+/// Waits for a child, and reaps orphaned processes.
+fn status_of(child: Pid) -> io::Result<u8> {
+    loop {
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid == child => return Ok(code as u8),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == child => return Ok(128 + signal as u8),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Returns the id of the parent process in the `/proc` that both share. Across PID namespaces `getppid` returns 0.
+fn parent_by_proc() -> io::Result<String> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    // pid (name) state ppid …; the name may contain blanks and parentheses.
+    let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
+    parent.map(str::to_owned).ok_or_else(|| io::Error::other("/proc/self/stat has no parent"))
+}

@@ -1,0 +1,216 @@
+//! A link without endpoints, for `paceline link`: a command behind a network device, or a relay between sockets.
+
+use crate::classify::AllOne;
+use crate::clock::Monotonic;
+use crate::device::Device;
+use crate::event_merge::{EventSender, merge};
+use crate::host_monitor::HostMonitor;
+use crate::link::{Link, LinkFlow, LinkStats, Side};
+use crate::link_port::LinkPort;
+use crate::namespace::Namespace;
+use crate::relay::Relay;
+use crate::timing::Timing;
+use crate::{Unavailable, broken, child_guard};
+use nix::ifaddrs::getifaddrs;
+use paceline_netsim::backend::{BackendError, Outcome};
+use paceline_netsim::network::Network;
+use paceline_netsim::plan::Plan;
+use paceline_records::EventObserver;
+use paceline_units::{RandomStreams, Time, TimeDelta};
+use std::ffi::OsString;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Addresses of a link are 100.127.N.1 at the far side and 100.127.N.2 at the near side, with the first free N. The range is
+/// reserved for carrier-grade NAT (RFC 6598).
+const RANGE: [u8; 2] = [100, 127];
+
+/// Name of the near device, and prefix of the far device's name, which N follows.
+const NAME: &str = "paceline";
+
+/// Interval of checks for the end of the command and of the run.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The result of an emulated link, besides its events.
+#[derive(Debug)]
+pub struct EmulationResult {
+    /// How long the link existed.
+    pub lasted: TimeDelta,
+    /// The outcome of the network model.
+    pub outcome: Outcome,
+    /// Statistics of the link.
+    pub stats: LinkStats,
+    /// Processor time of this process, relative to one processor.
+    pub busy: f64,
+    /// Exit status of the command; `None` if there was none or the link ended first.
+    pub status: Option<ExitStatus>,
+}
+
+/// Emulates the hops of a plan, whose single flow is all traffic.
+pub struct LinkEmulator<'a> {
+    /// The hops, and the maximum duration.
+    pub plan: &'a Plan,
+    /// Seed of loss and jitter.
+    pub seed: u64,
+    /// How exactly packets are sent.
+    pub timing: Timing,
+    /// Ends the link when set.
+    pub stop: &'a AtomicBool,
+    /// Whether to redirect the command's stdout to stderr.
+    pub to_stderr: bool,
+}
+
+impl LinkEmulator<'_> {
+    /// Runs a command in a new network namespace that the link connects with the caller's. The environment variables
+    /// `PACELINE_FAR` and `PACELINE_NEAR` contain the address of the caller's side and of the command's side; the link is the
+    /// default route of the command. The link ends with the command. Calls `ready` with both addresses, near first.
+    ///
+    /// # Errors
+    /// The process lacks the privilege, or a device failed.
+    pub fn behind_device(
+        &self,
+        words: &[OsString],
+        observer: &mut dyn EventObserver,
+        ready: impl FnOnce(Ipv4Addr, Ipv4Addr),
+    ) -> Result<EmulationResult, BackendError> {
+        let (far, number) = far_device()?;
+        let [near_address, far_address] = addresses(number);
+        let namespace = Namespace::new()?;
+        let near = Device::open(&namespace, NAME, near_address)?;
+        namespace.add_default_route(NAME).map_err(Unavailable::Device)?;
+        ready(near_address, far_address);
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let command = scope.spawn(|| {
+                let ended = self.command(&namespace, words, [near_address, far_address], &over);
+                over.store(true, Ordering::Relaxed);
+                ended
+            });
+            let carried = self.carry([near, far], AllOne::IPV4, observer, &over);
+            over.store(true, Ordering::Relaxed);
+            let status = command.join().expect("does not panic").map_err(broken)?;
+            Ok(EmulationResult { status, ..carried? })
+        })
+    }
+
+    /// Relays between sockets until the emulator is stopped or the plan's duration is over.
+    ///
+    /// # Errors
+    /// A socket failed.
+    pub fn relay(
+        &self,
+        near: Relay,
+        far: Relay,
+        observer: &mut dyn EventObserver,
+    ) -> Result<EmulationResult, BackendError> {
+        self.carry([near, far], AllOne::ANYTHING, observer, &AtomicBool::new(false))
+    }
+
+    /// Runs the command to its end, or kills it when the link ends.
+    fn command(
+        &self,
+        namespace: &Namespace,
+        words: &[OsString],
+        [near, far]: [Ipv4Addr; 2],
+        over: &AtomicBool,
+    ) -> io::Result<Option<ExitStatus>> {
+        namespace.enter()?;
+        let mut guard = child_guard::command(words)?;
+        guard.env("PACELINE_NEAR", near.to_string()).env("PACELINE_FAR", far.to_string());
+        if self.to_stderr {
+            guard.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+        }
+        let mut child = guard.spawn()?;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if self.stop.load(Ordering::Relaxed) || over.load(Ordering::Relaxed) {
+                child.kill()?;
+                child.wait()?;
+                return Ok(None);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn carry<P: LinkPort + Send>(
+        &self,
+        ports: [P; 2],
+        mut all: AllOne,
+        observer: &mut dyn EventObserver,
+        over: &AtomicBool,
+    ) -> Result<EmulationResult, BackendError> {
+        let clock = Monotonic::starting_in(TimeDelta::ZERO);
+        let end = Time::ZERO + self.plan.duration;
+        let monitor = HostMonitor::start();
+        let (sender, events) = mpsc::channel();
+        let done = AtomicBool::new(false);
+        let gone = AtomicBool::new(false);
+        let ended = || [over, self.stop, &gone].iter().any(|flag| flag.load(Ordering::Relaxed));
+        let (outcome, stats, at) = thread::scope(|scope| {
+            let link = scope.spawn(|| {
+                let mut sender = EventSender(sender);
+                let streams = RandomStreams::new(self.seed);
+                let network = Network::new(self.plan, &streams, &mut sender);
+                let flows = vec![LinkFlow { sender: Side::Near, stop: end }];
+                let link = Link::new(network, ports, &mut all, flows, clock, self.timing);
+                let carried = link.run(end, &done).map(|(network, stats)| (network.outcome(), stats));
+                gone.store(true, Ordering::Relaxed);
+                carried.map(|(outcome, stats)| (outcome, stats, clock.now().min(end)))
+            });
+            scope.spawn(|| {
+                while !ended() && clock.now() < end {
+                    thread::sleep(POLL_INTERVAL);
+                }
+                done.store(true, Ordering::Relaxed);
+            });
+            merge(&events, observer, || clock.now(), end);
+            link.join().expect("does not panic")
+        })
+        .map_err(broken)?;
+        let lasted = at - Time::ZERO;
+        Ok(EmulationResult { lasted, outcome, stats, busy: monitor.own_share(), status: None })
+    }
+}
+
+fn addresses(number: u8) -> [Ipv4Addr; 2] {
+    [2, 1].map(|host| Ipv4Addr::new(RANGE[0], RANGE[1], number, host))
+}
+
+/// Creates the far device, in the caller's namespace, and returns its number.
+fn far_device() -> Result<(Device, u8), Unavailable> {
+    let here = Namespace::current().map_err(Unavailable::Namespace)?;
+    let taken = || -> io::Result<Vec<Ipv4Addr>> {
+        let addresses = getifaddrs()?.filter_map(|i| Some(i.address?.as_sockaddr_in()?.ip()));
+        Ok(addresses.collect())
+    };
+    let taken = taken().map_err(Unavailable::Device)?;
+    let is_free = |number: &u8| !taken.iter().any(|t| t.octets()[..3] == [RANGE[0], RANGE[1], *number]);
+    let mut last = io::Error::other("every address is in use");
+    for number in (0..=u8::MAX).filter(is_free) {
+        match Device::open(&here, &format!("{NAME}{number}"), addresses(number)[1]) {
+            Ok(device) => return Ok((device, number)),
+            // Another link took the name in the meantime.
+            Err(Unavailable::Device(error)) if error.raw_os_error() == Some(nix::libc::EBUSY) => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Unavailable::Device(last))
+}
+
+/// Parses the addresses of `--relay LISTEN=TARGET`.
+///
+/// # Errors
+/// A description of the syntax error.
+pub fn parse_relay(text: &str) -> Result<(SocketAddr, SocketAddr), String> {
+    let (listen, target) = text.split_once('=').ok_or("expected two addresses, LISTEN=TARGET")?;
+    let address = |text: &str| text.parse().map_err(|_| format!("`{text}` is not an address and port"));
+    Ok((address(listen)?, address(target)?))
+}

@@ -1,0 +1,201 @@
+//! Endpoints of media flows over UDP sockets: the objects of the simulator, driven by the monotonic clock.
+
+use crate::classify::port_of;
+use crate::clock::Monotonic;
+use crate::lateness::{self, Lateness};
+use crate::socket::{ReceiveBuffers, Socket};
+use crate::timing::{Role, enter_realtime};
+use crate::track_run::TrackRun;
+use paceline_flow::{Datagram, IP_UDP_HEADERS};
+use paceline_netsim::media_flow::MediaFlow;
+use paceline_netsim::network::FlowEnd;
+use paceline_records::EventRecord;
+use paceline_units::{DataSize, Time, TimeDelta};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+/// Maximum size of a datagram; below the MTU of the link.
+const MAX_DATAGRAM: usize = 1500;
+
+/// One end of a media flow and its socket.
+pub struct UdpEndpoint {
+    end: EndState,
+    peer: Peer,
+    stop: Time,
+}
+
+/// The state without the socket.
+struct EndState {
+    flow: MediaFlow,
+    end: FlowEnd,
+    /// The time of the last call. Calls never go back in time, although timestamps of packets may.
+    last: Time,
+}
+
+/// The socket, and the address of the other end.
+struct Peer {
+    socket: Socket,
+    address: SocketAddr,
+}
+
+impl UdpEndpoint {
+    /// Creates an end of flow number `id` at `address`, whose other end is at `peer`. Call this in the namespace of the
+    /// address.
+    ///
+    /// # Errors
+    /// The socket cannot be created.
+    pub fn new(
+        id: usize,
+        flow: MediaFlow,
+        end: FlowEnd,
+        address: Ipv4Addr,
+        peer: Ipv4Addr,
+        stop: Time,
+    ) -> io::Result<Self> {
+        let socket = Socket::bind(SocketAddrV4::new(address, port_of(id)))?;
+        let peer = Peer { socket, address: (peer, port_of(id)).into() };
+        Ok(Self { end: EndState { flow, end, last: Time::ZERO }, peer, stop })
+    }
+}
+
+impl EndState {
+    /// Returns `at`, or the time of the last call if that is later.
+    fn advance(&mut self, at: Time) -> Time {
+        self.last = self.last.max(at);
+        self.last
+    }
+
+    fn drain(&mut self, now: Time, peer: &Peer, events: &Sender<EventRecord>) {
+        let mut datagram = Datagram::new();
+        // After a failed run the receiver of events is gone.
+        let emit = |event| {
+            let _ = events.send(event);
+        };
+        match self.end {
+            FlowEnd::Sender => {
+                while self.flow.sender.poll_transmit(now, &mut datagram).is_some() {
+                    peer.send(&datagram);
+                }
+                while let Some(event) = self.flow.sender.poll_event() {
+                    emit(self.flow.sender_event(now, event));
+                }
+            }
+            FlowEnd::Receiver => {
+                let reading = self.flow.clock.at(now);
+                if self.flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
+                    while self.flow.receiver.poll_transmit(reading, &mut datagram) {
+                        peer.send(&datagram);
+                    }
+                }
+                while let Some(event) = self.flow.receiver.poll_event() {
+                    emit(self.flow.receiver_event(now, event));
+                }
+            }
+        }
+    }
+}
+
+impl Peer {
+    /// Sends a datagram; payload without bytes is sent as zeros.
+    fn send(&self, datagram: &Datagram) {
+        let mut bytes = [0; MAX_DATAGRAM];
+        let len = (datagram.size() - IP_UDP_HEADERS).as_bytes() as usize;
+        bytes[..datagram.bytes().len()].copy_from_slice(datagram.bytes());
+        self.socket.send(self.address, &bytes[..len], datagram.ecn);
+    }
+}
+
+impl MediaEndpoint for UdpEndpoint {
+    type Buffers = ReceiveBuffers;
+
+    fn timeout(&self) -> Option<Time> {
+        self.end.flow.poll_timeout(self.end.last, self.end.end)
+    }
+
+    fn stop(&self) -> Time {
+        self.stop
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.peer.socket.fd()
+    }
+
+    fn serve(
+        &mut self,
+        now: Time,
+        clock: &Monotonic,
+        buffers: &mut ReceiveBuffers,
+        events: &Sender<EventRecord>,
+    ) -> io::Result<()> {
+        let Self { end, peer, .. } = self;
+        peer.socket.receive(clock, buffers, |at, _, bytes, ecn| {
+            let at = end.advance(at);
+            let size = DataSize::from_bytes(bytes.len() as u64) + IP_UDP_HEADERS;
+            end.flow.handle_packet(at, end.end, bytes, size, ecn);
+            end.drain(at, peer, events);
+        })?;
+        let now = end.advance(now);
+        if end.flow.poll_timeout(now, end.end).is_some_and(|due| due <= now) {
+            end.flow.handle_timeout(now, end.end);
+            end.drain(now, peer, events);
+        }
+        Ok(())
+    }
+}
+
+/// An end of a media flow in this process.
+pub trait MediaEndpoint {
+    /// Receive buffers, shared by the endpoints of one side.
+    type Buffers: Default;
+    /// Returns when to call [`serve`](Self::serve) at the latest; `None` for never.
+    fn timeout(&self) -> Option<Time>;
+    /// Returns when the endpoint stops sending.
+    fn stop(&self) -> Time;
+    /// Returns a descriptor that is readable when a packet waits.
+    fn socket(&self) -> BorrowedFd<'_>;
+    /// Handles received packets and a due timeout, and sends what follows.
+    ///
+    /// # Errors
+    /// The socket failed.
+    fn serve(
+        &mut self,
+        now: Time,
+        clock: &Monotonic,
+        buffers: &mut Self::Buffers,
+        events: &Sender<EventRecord>,
+    ) -> io::Result<()>;
+}
+
+/// Maximum interval between calls of an endpoint, and between checks for the end of the run.
+const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
+
+/// Runs the endpoints of one side until the last has stopped or the run is over. Returns how late timers were handled.
+///
+/// # Errors
+/// A socket failed.
+pub fn run<E: MediaEndpoint>(mut endpoints: Vec<E>, run: &TrackRun<'_>) -> io::Result<Lateness> {
+    enter_realtime(Role::Endpoint);
+    let clock = run.clock;
+    let mut late = lateness::empty();
+    let mut buffers = E::Buffers::default();
+    let until_start = TimeDelta::ZERO - (clock.now() - Time::ZERO);
+    run.timing.wait(&[], until_start);
+    loop {
+        for endpoint in &mut endpoints {
+            let now = clock.now();
+            if let Some(due) = endpoint.timeout().filter(|due| *due <= now) {
+                late.saturating_record((now - due).as_nanos() as u64);
+            }
+            endpoint.serve(now, &clock, &mut buffers, &run.events)?;
+        }
+        let now = clock.now();
+        endpoints.retain(|end| now < end.stop().min(run.end) && !run.stop.load(Ordering::Relaxed));
+        let next = endpoints.iter().map(|end| end.timeout().unwrap_or(run.end).min(end.stop()).min(run.end)).min();
+        let Some(next) = next else { return Ok(late) };
+        let sockets: Vec<BorrowedFd<'_>> = endpoints.iter().map(MediaEndpoint::socket).collect();
+        run.timing.wait(&sockets, next.min(now + POLL_INTERVAL) - clock.now());
+    }
+}

@@ -1,0 +1,43 @@
+//! A run on the test track, as its threads share it.
+
+use crate::clock::Monotonic;
+use crate::link::Side;
+use crate::timing::Timing;
+use paceline::Registry;
+use paceline_netsim::plan::Plan;
+use paceline_records::EventRecord;
+use paceline_units::{RandomStreams, Time};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+/// The common state of the threads of a run.
+#[derive(Clone)]
+pub struct TrackRun<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The available controllers.
+    pub registry: &'a Registry,
+    /// The random streams of the run.
+    pub streams: &'a RandomStreams,
+    /// The side of each flow's sender.
+    pub senders: &'a [Side],
+    /// Whether controllers emit signals.
+    pub signals: bool,
+    /// The clock of the run; negative until every thread is ready.
+    pub clock: Monotonic,
+    /// How exactly threads wait.
+    pub timing: Timing,
+    /// The end of the run.
+    pub end: Time,
+    /// Ends the run early when set, after a failure.
+    pub stop: &'a AtomicBool,
+    /// Receives events, each within one second of its time.
+    pub events: Sender<EventRecord>,
+}
+
+impl TrackRun<'_> {
+    /// Whether the run is over.
+    pub fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.clock.now() >= self.end
+    }
+}

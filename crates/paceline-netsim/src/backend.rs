@@ -1,0 +1,100 @@
+//! The interface of a backend: it runs a plan with a seed and emits events. The simulator is one backend; others use real
+//! networks.
+
+use crate::plan::Plan;
+use paceline::{ConfigError, Registry};
+use paceline_flow::source::SourceError;
+use paceline_records::{EventObserver, HostStats};
+use std::time::Duration;
+
+/// Wall-clock time at [`Time::ZERO`](paceline_units::Time::ZERO) of the simulator, since 1970: 2000-01-01 00:00:00 UTC.
+pub const EPOCH: Duration = Duration::from_secs(946_684_800);
+
+/// The result of a run, besides its events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The trace hash over every decision of links and endpoints; equal runs have equal hashes.
+    pub trace_hash: u64,
+    /// Number of events handled.
+    pub events: u64,
+    /// Maximum length of the event queue.
+    pub pending_max: usize,
+    /// Number of packets that reached their endpoint.
+    pub delivered: u64,
+    /// Statistics of the host; `None` in virtual time.
+    pub machine: Option<HostStats>,
+}
+
+/// Why a backend could not run a plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// A controller cannot be built.
+    #[error("flow `{flow}`: {error}")]
+    Controller {
+        /// The flow.
+        flow: String,
+        /// The reason.
+        error: ConfigError,
+    },
+    /// A source cannot be built.
+    #[error("flow `{flow}`: {error}")]
+    Source {
+        /// The flow.
+        flow: String,
+        /// The reason.
+        error: SourceError,
+    },
+    /// The registry does not know the controller.
+    #[error("flow `{flow}`: no controller `{name}`")]
+    UnknownController {
+        /// The flow.
+        flow: String,
+        /// The requested name.
+        name: String,
+    },
+    /// The backend is not available on this host.
+    #[error("{cause}")]
+    Unavailable {
+        /// What is missing.
+        cause: String,
+        /// How to make it available.
+        hint: String,
+    },
+    /// The run was aborted.
+    #[error("the run broke off: {cause}")]
+    Broken {
+        /// The reason.
+        cause: String,
+    },
+}
+
+/// Runs plans.
+pub trait Backend: Sync {
+    /// Returns the name in results.
+    fn name(&self) -> &'static str;
+    /// Whether a run takes its duration in real time. Such runs are made one after the other, because they share the host.
+    fn real_time(&self) -> bool {
+        false
+    }
+    /// Returns additional controllers of this backend, which a reproduction compares with those of a scenario.
+    fn baselines(&self) -> &'static [&'static str] {
+        &[]
+    }
+    /// Describes a media flow under this controller: in some backends a remote implementation replaces one half.
+    fn describe_controller(&self, controller: &str, registry: &Registry) -> String {
+        let _ = registry;
+        controller.to_owned()
+    }
+    /// Runs the plan to its end, and emits its events to `observer`.
+    ///
+    /// # Errors
+    /// See [`BackendError`].
+    fn run(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        observer: &mut dyn EventObserver,
+    ) -> Result<Outcome, BackendError>;
+}

@@ -1,0 +1,59 @@
+//! The packet simulator, and the interfaces that it shares with every other backend.
+//!
+//! A [`plan::Plan`] and a seed go in; events and an [`backend::Outcome`] come out.
+//!
+//! ```text
+//!  Plan + seed ──> Backend::run ──> EventObserver::on_event(EventRecord), Outcome { trace_hash, … }
+//!                   │
+//!                   ├─ sim::Simulator: endpoints from `paceline-flow`, virtual time
+//!                   └─ other crates: real sockets and devices, the monotonic clock
+//!                   both drive the same network::Network ──> link::Link ──> link::queue::Discipline
+//! ```
+//!
+//! # Example
+//!
+//! A [`network::Network`] carries packets between the endpoints of a plan. The driver, here a loop, sends packets and
+//! polls for arrivals:
+//!
+//! ```
+//! use paceline_netsim::network::{FlowEnd, Network, Wake};
+//! use paceline_netsim::plan::Plan;
+//! use paceline_records::PacketClass;
+//! use paceline_units::{DataSize, RandomStreams, Time};
+//!
+//! fn one_packet(plan: &Plan) -> Option<Time> {
+//!     let mut network = Network::new(plan, &RandomStreams::new(1), ());
+//!     let handle = network.alloc();
+//!     let size = DataSize::from_bytes(1200);
+//!     network.send(Time::ZERO, 0, FlowEnd::Sender, PacketClass::Media, size, handle);
+//!     while let Some((now, wake)) = network.poll(Time::ZERO + plan.duration) {
+//!         if let Wake::Arrived { handle, .. } = wake {
+//!             network.free(handle);
+//!             return Some(now);
+//!         }
+//!     }
+//!     None
+//! }
+//! ```
+//!
+//! [`sim::Simulation`] does this with the endpoints of a plan; [`sim::Simulator`] runs a plan to its end.
+//!
+//! # How to extend
+//!
+//! * **A backend** implements [`backend::Backend`]: it runs a plan and emits events. It uses [`media_flow`] to build media
+//!   endpoints, so that every backend draws the same random values for the same seed.
+//! * **A queue discipline** implements [`link::queue::Discipline`]: a file in `link/queue/`, a line in
+//!   [`link::queue::DISCIPLINES`], a variant of [`plan::QueuePlan`].
+//! * **A link** is a [`link::Link`]: capacity, queue, delay, jitter and loss of one hop, without a clock. Its decisions
+//!   depend on arrival times and the seed alone, so it serves in virtual and in real time.
+
+pub mod backend;
+mod describe;
+pub mod link;
+pub mod link_control;
+pub mod media_flow;
+pub mod network;
+pub mod plan;
+pub mod preview;
+mod receiver_clock;
+pub mod sim;

@@ -1,0 +1,642 @@
+//! The link of one hop: queue, server, wire.
+
+use super::capacity::Capacity;
+use super::delay::{Jitter, JitterOrder};
+use super::loss::LossModel;
+use super::packet::Descriptor;
+use super::queue::{Discipline, DropTailLimit, QueuedPacket};
+use super::schedule::Schedule;
+use paceline_records::DropReason;
+use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
+use std::collections::VecDeque;
+
+/// The outcome for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The packet reaches the far end.
+    Delivered {
+        /// The packet, with the ECN field that it leaves with.
+        packet: Descriptor,
+        /// Queuing delay: from arrival to start of service.
+        waited: TimeDelta,
+        /// When the last bit left the server.
+        left: Time,
+        /// Arrival time at the far end.
+        due: Time,
+    },
+    /// The link dropped the packet.
+    Dropped {
+        /// The packet.
+        packet: Descriptor,
+        /// The reason.
+        reason: DropReason,
+        /// Time of the drop: on arrival for an overflow, at the far end for a loss.
+        due: Time,
+        /// When the last bit left the server; `None` if the packet was not served. Only losses on the wire are served.
+        left: Option<Time>,
+    },
+}
+
+/// The configuration of a link.
+pub struct LinkConfig {
+    /// Rate of service over time; `None` means unlimited, and packets never wait.
+    pub capacity: Option<Capacity>,
+    /// Size of a token bucket that replaces serial transmission: after an idle period this much passes at once, as through
+    /// a shaper between fast interfaces. `None`: each packet takes its serialisation time. Requires a capacity of rates.
+    pub burst: Option<DataSize>,
+    /// The queue discipline.
+    pub queue: Box<dyn Discipline>,
+    /// Propagation delay; the value in force when a packet leaves the server applies.
+    pub delay: Schedule<TimeDelta>,
+    /// Jitter, added to the propagation delay.
+    pub jitter: Option<Jitter>,
+    /// Loss on the wire; the model in force when a packet leaves the server applies.
+    pub loss: Schedule<LossModel>,
+}
+
+/// A change of one parameter of a link. Schedules use absolute times, as in [`LinkConfig`].
+#[derive(Clone, Debug)]
+pub enum LinkChange {
+    /// Sets the capacity.
+    Capacity(Option<Capacity>),
+    /// Sets the propagation delay.
+    Delay(Schedule<TimeDelta>),
+    /// Sets the loss on the wire.
+    Loss(Schedule<LossModel>),
+    /// Sets the queue limit.
+    Limit(DropTailLimit),
+}
+
+/// The link of one hop. Call [`handle_packet`](Self::handle_packet) with times that never decrease, and
+/// [`poll_output`](Self::poll_output) until `None` at the time that [`poll_timeout`](Self::poll_timeout) returns.
+pub struct Link {
+    capacity: Option<Capacity>,
+    burst: Option<DataSize>,
+    /// With a token bucket: the tokens that the capacity provides until this time are spent.
+    credit_start: Time,
+    queue: Box<dyn Discipline>,
+    delay: Schedule<TimeDelta>,
+    jitter: Option<Jitter>,
+    loss: Schedule<LossModel>,
+    jitter_random: RandomStream,
+    loss_random: RandomStream,
+    /// State of a two-state loss model; a scheduled change of model keeps it.
+    loss_is_bad: bool,
+    /// The server is busy until this time; [`Time::MAX`] if the packet in service never leaves.
+    free: Time,
+    /// Outputs that are not due yet, in order of due time.
+    wire: VecDeque<Output>,
+    /// Due time of the last packet on a wire that keeps the order.
+    last_due: Time,
+    reorders: bool,
+    dropped: Vec<QueuedPacket>,
+}
+
+impl Link {
+    /// Creates a link that draws jitter and loss from the streams `<path>/jitter` and `<path>/loss`.
+    pub fn new(config: LinkConfig, streams: &RandomStreams, path: &str) -> Self {
+        let LinkConfig { capacity, burst, queue, delay, jitter, loss } = config;
+        Self {
+            capacity,
+            burst,
+            credit_start: Time::ZERO,
+            queue,
+            delay,
+            jitter,
+            loss,
+            jitter_random: streams.stream(&format!("{path}/jitter")),
+            loss_random: streams.stream(&format!("{path}/loss")),
+            loss_is_bad: false,
+            free: Time::ZERO,
+            wire: VecDeque::new(),
+            last_due: Time::ZERO,
+            reorders: jitter.is_some_and(|j| j.order == JitterOrder::Reorder),
+            dropped: Vec::new(),
+        }
+    }
+
+    /// Handles a packet that arrives at `now`.
+    pub fn handle_packet(&mut self, now: Time, packet: Descriptor) {
+        let Some(capacity) = &self.capacity else {
+            return self.put_on_wire(now, packet, TimeDelta::ZERO);
+        };
+        let rate = capacity.rate_at(now);
+        self.serve_until(now);
+        if self.queue.is_empty() {
+            self.free = self.free.max(now); // an idle server begins no earlier than the arrival
+        }
+        match self.queue.enqueue(now, packet, rate) {
+            Ok(()) => self.serve_until(now),
+            Err(reason) => self.insert(Output::Dropped { packet, reason, due: now, left: None }),
+        }
+    }
+
+    /// Changes the link from `now` on. Decisions already made stay: the packet in service keeps its departure time and
+    /// delay, and packets on the wire keep their arrival times. Only a packet that would never leave, because the link
+    /// had no capacity, is served again. Waiting packets stay in the queue, whatever the new limit is.
+    pub fn change(&mut self, now: Time, change: LinkChange) {
+        self.serve_until(now);
+        match change {
+            LinkChange::Delay(delay) => self.delay = delay,
+            LinkChange::Loss(loss) => self.loss = loss,
+            LinkChange::Limit(limit) => self.queue.set_limit(limit),
+            LinkChange::Capacity(capacity) => self.change_capacity(now, capacity),
+        }
+    }
+
+    fn change_capacity(&mut self, now: Time, capacity: Option<Capacity>) {
+        // A packet that never leaves is the last on the wire: nothing is served after it.
+        let stuck = self.wire.pop_back_if(|last| due(last) == Time::MAX);
+        if stuck.is_some() {
+            self.free = now;
+        }
+        if let (Some(burst), Some(old), Some(new)) = (self.burst, &self.capacity, &capacity) {
+            // Keep the number of tokens: move the start to when the new rate would have provided them.
+            let from =
+                if self.credit_start == Time::MAX { now } else { credit_start(old, burst, self.credit_start, now) };
+            if from <= now {
+                self.credit_start = credit_start(new, old.volume(from, now), Time::ZERO, now);
+            }
+        }
+        self.capacity = capacity;
+        if let Some(Output::Delivered { packet, waited, .. }) = stuck {
+            let left = if self.capacity.is_some() { self.serve(now, packet.size) } else { now };
+            self.free = left;
+            self.put_on_wire(left, packet, waited);
+        }
+        // At an unlimited link packets wait only for the packet in service.
+        let until = if self.capacity.is_some() { now } else { self.free.max(now) };
+        self.serve_until(until);
+    }
+
+    /// Returns the next output that is due by `now`. Call until `None`.
+    #[inline]
+    pub fn poll_output(&mut self, now: Time) -> Option<Output> {
+        if self.wire.is_empty() || self.reorders {
+            self.serve_until(now);
+        }
+        if due(self.wire.front()?) > now {
+            return None;
+        }
+        let output = self.wire.pop_front();
+        self.serve_until(now);
+        output
+    }
+
+    /// Returns when the next output may be due; `None` for never.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        // While the order is kept, no waiting packet can arrive before the first on the wire.
+        let next = match self.wire.front() {
+            Some(first) if !self.reorders || self.queue.is_empty() => due(first),
+            Some(first) => due(first).min(self.free),
+            None if self.queue.is_empty() => Time::MAX,
+            None => self.free,
+        };
+        (next != Time::MAX).then_some(next)
+    }
+
+    /// Returns the bytes in the queue, as of the last call.
+    pub fn backlog(&self) -> DataSize {
+        self.queue.backlog()
+    }
+
+    /// Begins every service that is due by `now`.
+    #[inline]
+    fn serve_until(&mut self, now: Time) {
+        while self.free <= now && !self.queue.is_empty() {
+            let start = self.free;
+            let next = self.queue.dequeue(start, &mut self.dropped);
+            while let Some(QueuedPacket { packet, .. }) = self.dropped.pop() {
+                self.insert(Output::Dropped { packet, reason: DropReason::Aqm, due: start, left: None });
+            }
+            let Some(QueuedPacket { packet, arrived }) = next else { break };
+            let left = self.serve(start, packet.size);
+            self.free = left;
+            self.put_on_wire(left, packet, start - arrived);
+        }
+    }
+
+    /// Returns when a packet whose service begins at `start` has left the server.
+    #[inline]
+    fn serve(&mut self, start: Time, size: DataSize) -> Time {
+        // Without a capacity, only packets that waited when it was removed are served: see `change`.
+        let Some(capacity) = &mut self.capacity else { return start };
+        let Some(burst) = self.burst else { return capacity.finish(start, size) };
+        // Tokens arrive at the rate of the link; a full bucket is a credit of `burst` bytes.
+        let credit = credit_start(capacity, burst, self.credit_start, start);
+        self.credit_start = capacity.finish(self.credit_start.max(credit), size);
+        self.credit_start.max(start)
+    }
+
+    fn put_on_wire(&mut self, left: Time, packet: Descriptor, waited: TimeDelta) {
+        if left == Time::MAX {
+            return self.insert(Output::Delivered { packet, waited, left, due: Time::MAX });
+        }
+        let mut due = left + *self.delay.at(left);
+        if let Some(jitter) = &self.jitter {
+            due += jitter.draw(&mut self.jitter_random);
+        }
+        if !self.reorders {
+            // A packet waits for the arrival of the previous packet, and no longer: see `JitterOrder::Keep`.
+            due = due.max(self.last_due);
+            self.last_due = due;
+        }
+        let output = match self.loss.at(left).draw(&mut self.loss_is_bad, &mut self.loss_random) {
+            true => Output::Dropped { packet, reason: DropReason::Loss, due, left: Some(left) },
+            false => Output::Delivered { packet, waited, left, due },
+        };
+        self.insert(output);
+    }
+
+    /// Inserts an output in order of due time; equal times keep the order of insertion.
+    fn insert(&mut self, output: Output) {
+        let at = due(&output);
+        if self.wire.back().is_none_or(|last| due(last) <= at) {
+            self.wire.push_back(output);
+        } else {
+            let index = self.wire.partition_point(|o| due(o) <= at);
+            self.wire.insert(index, output);
+        }
+    }
+}
+
+/// Returns the latest time, not before `from`, from which the capacity provides `burst` by `start`.
+fn credit_start(capacity: &Capacity, burst: DataSize, from: Time, start: Time) -> Time {
+    if from >= start || capacity.volume(from, start) <= burst {
+        return from;
+    }
+    let rate = capacity.rate_at(start);
+    if !rate.is_zero() {
+        // Exact for a constant rate, except for one byte of rounding.
+        let since = start - burst / rate;
+        if since > from && capacity.volume(since, start).as_bytes().abs_diff(burst.as_bytes()) <= 1 {
+            return since;
+        }
+    }
+    // The rate changed in between: bisect to the nanosecond.
+    let (mut early, mut late) = (from, start);
+    while early < late {
+        let middle = early + (late - early) / 2;
+        match capacity.volume(middle, start) > burst {
+            true => early = middle + TimeDelta::from_nanos(1),
+            false => late = middle,
+        }
+    }
+    early
+}
+
+#[inline]
+fn due(output: &Output) -> Time {
+    match output {
+        Output::Delivered { due, .. } | Output::Dropped { due, .. } => *due,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::queue::DropTail;
+    use crate::link::{CapacityEnd, LossModel};
+    use paceline_units::{Ecn, FlowId, Fraction, Rate};
+
+    fn ms(t: i64) -> TimeDelta {
+        TimeDelta::from_millis(t)
+    }
+
+    fn kbps(steps: &[(i64, u64)]) -> Capacity {
+        let points = steps.iter().map(|(at, kbps)| (Time::from_millis(*at), Rate::from_kbps(*kbps))).collect();
+        Capacity::rates(Schedule::new(points).unwrap(), CapacityEnd::Hold).unwrap()
+    }
+
+    /// A line of 1 Mbit/s (a packet of 1250 bytes takes 10 ms) with 40 ms delay and a queue of 100 ms.
+    fn config() -> LinkConfig {
+        LinkConfig {
+            capacity: Some(kbps(&[(0, 1000)])),
+            burst: None,
+            queue: Box::new(DropTail::new(DropTailLimit::DrainTime(ms(100)))),
+            delay: Schedule::constant(ms(40)),
+            jitter: None,
+            loss: Schedule::constant(LossModel::NONE),
+        }
+    }
+
+    /// The same line without delay, behind a token bucket of 5000 bytes and with a queue of 50 packets.
+    fn bucket() -> LinkConfig {
+        let queue = Box::new(DropTail::new(DropTailLimit::Packets(50)));
+        LinkConfig { burst: Some(DataSize::from_bytes(5000)), queue, delay: Schedule::constant(ms(0)), ..config() }
+    }
+
+    fn build(config: LinkConfig) -> Link {
+        Link::new(config, &RandomStreams::new(1), "test/0")
+    }
+
+    fn link(jitter: Option<Jitter>, loss: f64) -> Link {
+        build(LinkConfig {
+            capacity: Some(kbps(&[(0, 1000), (500, 300)])),
+            delay: Schedule::new(vec![(Time::ZERO, ms(40)), (Time::from_millis(300), ms(5))]).unwrap(),
+            jitter,
+            loss: Schedule::constant(LossModel::Bernoulli { probability: Fraction::new(loss).unwrap() }),
+            ..config()
+        })
+    }
+
+    fn packet(id: u32) -> Descriptor {
+        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct }
+    }
+
+    /// Passes packets to the link at one time, ms.
+    fn arrive(link: &mut Link, at: i64, ids: std::ops::Range<u32>) {
+        ids.for_each(|id| link.handle_packet(Time::from_millis(at), packet(id)));
+    }
+
+    /// Returns every output that is due by `until`.
+    fn outputs(link: &mut Link, until: Time) -> Vec<Output> {
+        core::iter::from_fn(|| link.poll_output(until)).collect()
+    }
+
+    /// Sends 200 packets, one each 6 ms (1.67 Mbps into 1 then 0.3), and polls before each id for which `poll` is true.
+    fn run(mut link: Link, poll: impl Fn(u32) -> bool) -> Vec<Output> {
+        let mut out = Vec::new();
+        for id in 0..200 {
+            let now = Time::from_millis(6 * id as i64);
+            if poll(id) {
+                out.extend(outputs(&mut link, now));
+            }
+            link.handle_packet(now, packet(id));
+        }
+        loop {
+            let Some(next) = link.poll_timeout() else { return out };
+            out.extend(outputs(&mut link, next));
+        }
+    }
+
+    fn sorted(mut outputs: Vec<Output>) -> Vec<Output> {
+        outputs.sort_by_key(|o| match o {
+            Output::Delivered { packet, .. } | Output::Dropped { packet, .. } => packet.id,
+        });
+        outputs
+    }
+
+    #[test]
+    fn empty_link_adds_serialisation_and_delay_only() {
+        let mut link = link(None, 0.0);
+        link.handle_packet(Time::from_millis(7), packet(1));
+        assert_eq!(link.poll_timeout(), Some(Time::from_millis(7 + 10 + 40)));
+        assert_eq!(link.poll_output(Time::from_millis(56)), None);
+        let Some(Output::Delivered { waited, left, due, .. }) = link.poll_output(Time::from_millis(57)) else {
+            panic!("delivered when due")
+        };
+        assert_eq!((waited, left, due), (TimeDelta::ZERO, Time::from_millis(17), Time::from_millis(57)));
+        assert_eq!(link.poll_timeout(), None);
+    }
+
+    #[test]
+    fn decisions_do_not_depend_on_when_the_link_is_polled() {
+        for order in [None, Some(JitterOrder::Keep), Some(JitterOrder::Reorder)] {
+            let jitter = order.map(|order| Jitter { std: ms(5), limit: ms(15), order });
+            let often = run(link(jitter, 0.1), |_| true);
+            let seldom = run(link(jitter, 0.1), |id| id % 37 == 0);
+            assert_eq!(often.len(), 200, "every packet has exactly one outcome");
+            assert!(often.windows(2).all(|w| due(&w[0]) <= due(&w[1])), "outputs come in order of due time");
+            assert_eq!(sorted(often), sorted(seldom));
+        }
+    }
+
+    fn rate(kbps: u64) -> LinkChange {
+        LinkChange::Capacity(Some(Capacity::constant(Rate::from_kbps(kbps))))
+    }
+
+    /// Departure from the server and arrival at the far end of each packet that is due by `until`, ms.
+    fn times(link: &mut Link, until: i64) -> Vec<(i64, i64)> {
+        let whole = |t: Time| (t - Time::ZERO).as_nanos() / 1_000_000;
+        let delivered = |o| match o {
+            Output::Delivered { left, due, .. } => Some((whole(left), whole(due))),
+            Output::Dropped { .. } => None,
+        };
+        outputs(link, Time::from_millis(until)).into_iter().filter_map(delivered).collect()
+    }
+
+    #[test]
+    fn capacity_change_keeps_the_packet_in_service() {
+        for seldom in [false, true] {
+            let mut link = build(config());
+            arrive(&mut link, 0, 0..4);
+            let mut delivered = Vec::new();
+            if !seldom {
+                delivered.extend(times(&mut link, 15));
+            }
+            // The second is in service from 10 to 20 ms; the others take 5 ms each at 2 Mbit/s.
+            link.change(Time::from_millis(15), rate(2000));
+            delivered.extend(times(&mut link, 1000));
+            assert_eq!(delivered, [(10, 50), (20, 60), (25, 65), (30, 70)], "polled seldom: {seldom}");
+        }
+    }
+
+    #[test]
+    fn endless_outage_ends_with_the_next_change() {
+        let mut link = build(config());
+        arrive(&mut link, 0, 0..2);
+        link.change(Time::from_millis(5), rate(0));
+        link.handle_packet(Time::from_millis(6), packet(2));
+        assert_eq!(times(&mut link, 100_000), [(10, 50)], "only the packet in service leaves");
+        assert_eq!(link.backlog(), DataSize::from_bytes(1250), "one never leaves the server, one waits");
+        link.change(Time::from_secs(200), rate(500));
+        assert_eq!(times(&mut link, 300_000), [(200_020, 200_060), (200_040, 200_080)]);
+        link.change(Time::from_secs(400), rate(0));
+        link.handle_packet(Time::from_secs(400), packet(3));
+        link.change(Time::from_secs(401), LinkChange::Capacity(None));
+        link.handle_packet(Time::from_secs(402), packet(4));
+        assert_eq!(times(&mut link, 500_000), [(401_000, 401_040), (402_000, 402_040)], "unlimited: no packet waits");
+    }
+
+    #[test]
+    fn unlimited_capacity_empties_the_queue_in_order() {
+        let mut link = build(config());
+        arrive(&mut link, 0, 0..4);
+        link.change(Time::from_millis(5), LinkChange::Capacity(None));
+        link.handle_packet(Time::from_millis(6), packet(4));
+        assert_eq!(times(&mut link, 1000), [(10, 50), (10, 50), (10, 50), (10, 50), (6, 50)]);
+        // Limited again: one packet after the other.
+        link.change(Time::from_millis(1000), rate(1000));
+        arrive(&mut link, 1000, 0..2);
+        assert_eq!(times(&mut link, 2000), [(1010, 1050), (1020, 1060)]);
+    }
+
+    #[test]
+    fn delay_change_applies_to_later_departures_in_order() {
+        let mut link = build(config());
+        arrive(&mut link, 0, 0..3);
+        // The first is on the wire, the second in service: both keep the 40 ms.
+        link.change(Time::from_millis(12), LinkChange::Delay(Schedule::constant(ms(1))));
+        link.handle_packet(Time::from_millis(100), packet(3));
+        assert_eq!(times(&mut link, 1000), [(10, 50), (20, 60), (30, 60), (110, 111)]);
+    }
+
+    #[test]
+    fn loss_change_applies_to_later_departures() {
+        let mut link = build(config());
+        arrive(&mut link, 0, 0..3);
+        let all = LossModel::Bernoulli { probability: Fraction::ONE };
+        link.change(Time::from_millis(15), LinkChange::Loss(Schedule::constant(all)));
+        assert_eq!(times(&mut link, 500), [(10, 50), (20, 60)]);
+        link.change(Time::from_millis(500), LinkChange::Loss(Schedule::constant(LossModel::NONE)));
+        link.handle_packet(Time::from_millis(500), packet(3));
+        assert_eq!(times(&mut link, 1000), [(510, 550)]);
+    }
+
+    #[test]
+    fn limit_change_applies_to_later_arrivals_and_follows_capacity() {
+        // Packets in the queue before and after 30 arrivals, without the one in service.
+        let room = |link: &mut Link, at: i64| {
+            let before = link.backlog().as_bytes() / 1250;
+            arrive(link, at, 0..30);
+            (before, link.backlog().as_bytes() / 1250)
+        };
+        let mut link = build(config());
+        assert_eq!(room(&mut link, 0), (0, 10), "100 ms at 1 Mbit/s");
+        link.change(Time::from_millis(1), LinkChange::Limit(DropTailLimit::DrainTime(ms(50))));
+        assert_eq!(room(&mut link, 1), (10, 10), "waiting packets stay, and none is added");
+        times(&mut link, 1000);
+        assert_eq!(room(&mut link, 1000), (0, 5));
+        link.change(Time::from_millis(1000), rate(2000));
+        assert_eq!(room(&mut link, 1000), (5, 10), "50 ms at 2 Mbit/s");
+        times(&mut link, 2000);
+        // In an outage the rate before it applies.
+        link.change(Time::from_millis(2000), rate(0));
+        link.change(Time::from_millis(2000), LinkChange::Limit(DropTailLimit::DrainTime(ms(20))));
+        assert_eq!(room(&mut link, 2000), (0, 4));
+    }
+
+    #[test]
+    fn token_bucket_keeps_its_tokens_when_the_rate_changes() {
+        let mut link = build(LinkConfig { burst: Some(DataSize::from_bytes(5000)), ..config() });
+        // Full at 1 s: four packets at once empty it; 10 ms provide the tokens of one packet.
+        arrive(&mut link, 1000, 0..4);
+        link.change(Time::from_millis(1020), rate(100));
+        // 1 Mbit/s provided the tokens of two packets; the third waits for 1250 bytes at 0.1 Mbit/s: 100 ms.
+        arrive(&mut link, 1020, 0..3);
+        let left: Vec<i64> = times(&mut link, 3000).into_iter().map(|(left, _)| left).collect();
+        assert_eq!(left, [1000, 1000, 1000, 1000, 1020, 1020, 1120]);
+    }
+
+    #[test]
+    fn token_bucket_passes_one_burst_then_the_rate() {
+        let run = |seldom: bool| {
+            let mut link = build(bucket());
+            let mut left = Vec::new();
+            // Seven packets of 10 ms each at 1 s and at 2 s, one each 11 ms from 3 s on.
+            let bursts = (0..14).map(|id| (1000 + 1000 * (id / 7), id));
+            for (at, id) in bursts.chain((0..100).map(|n| (3000 + 11 * n, 14 + n))) {
+                arrive(&mut link, at, id as u32..id as u32 + 1);
+                left.extend(times(&mut link, if seldom { 0 } else { at }));
+            }
+            left.extend(times(&mut link, 10_000));
+            left.into_iter().map(|(left, _)| left).collect::<Vec<_>>()
+        };
+        let left = run(false);
+        assert_eq!(left.len(), 114, "no packet is dropped");
+        assert_eq!(&left[..7], [1000, 1000, 1000, 1000, 1010, 1020, 1030], "5000 bytes at once, then the rate");
+        assert_eq!(&left[7..14], [2000, 2000, 2000, 2000, 2010, 2020, 2030]);
+        assert!((0..100).all(|n| left[14 + n] == 3000 + 11 * n as i64), "below the rate no packet waits");
+        assert_eq!(left, run(true), "independent of polling");
+    }
+
+    #[test]
+    fn token_bucket_size_does_not_depend_on_the_earlier_rate() {
+        // Idle at 5 Mbit/s or in an outage, then 0.5 Mbit/s from 10 s on: 5000 bytes at once, then one packet each 20 ms.
+        for before in [5000, 0] {
+            let capacity = Some(kbps(&[(0, 500), (5000, before), (10_000, 500)]));
+            let mut link = build(LinkConfig { capacity, ..bucket() });
+            let at = Time::from_millis(10_001);
+            arrive(&mut link, 10_001, 0..7);
+            let left = |o| match o {
+                Output::Delivered { left, .. } => ((left - at).as_nanos() + 500_000) / 1_000_000,
+                Output::Dropped { .. } => panic!("no packet is dropped"),
+            };
+            let left: Vec<i64> = outputs(&mut link, Time::from_secs(20)).into_iter().map(left).collect();
+            assert_eq!(left, [0, 0, 0, 0, 20, 40, 60], "before: {before} kbit/s");
+        }
+    }
+
+    #[test]
+    fn jitter_order_determines_overtaking() {
+        let overtakes = |order| {
+            let jitter = Some(Jitter { std: ms(5), limit: ms(15), order });
+            let ids: Vec<u32> = run(link(jitter, 0.0), |_| true)
+                .into_iter()
+                .filter_map(|o| match o {
+                    Output::Delivered { packet, .. } => Some(packet.id),
+                    Output::Dropped { .. } => None,
+                })
+                .collect();
+            ids.windows(2).filter(|w| w[1] < w[0]).count()
+        };
+        assert_eq!(overtakes(JitterOrder::Keep), 0, "not even when the delay falls from 40 to 5 ms");
+        let n = overtakes(JitterOrder::Reorder);
+        assert!((1..40).contains(&n), "{n}");
+    }
+
+    /// Departure time of each packet of a saturated 1 Mbit/s link, and its delay from there: 1250 bytes every 10 ms keep
+    /// the server busy.
+    fn lateness(delay: Schedule<TimeDelta>, jitter: Option<Jitter>, packets: i64) -> Vec<(Time, TimeDelta)> {
+        let mut link = build(LinkConfig { burst: None, delay, jitter, ..bucket() });
+        arrive(&mut link, 0, 0..20); // a queue that never empties
+        let mut out = Vec::new();
+        for n in 1..=packets {
+            let now = Time::from_millis(10 * n);
+            link.handle_packet(now, packet(n as u32 + 20));
+            out.extend(outputs(&mut link, now));
+        }
+        out.iter()
+            .map(|o| match o {
+                Output::Delivered { left, due, .. } => (*left, *due - *left),
+                Output::Dropped { .. } => panic!("nothing is lost here"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn delay_decrease_takes_effect_on_a_saturated_link() {
+        let delay = Schedule::new(vec![(Time::ZERO, ms(200)), (Time::from_millis(1005), ms(20))]).unwrap();
+        for (left, late) in lateness(delay, None, 300) {
+            // The last packet before the fall leaves at 1000 ms and is due at 1200 ms. Those that leave from 1010 to
+            // 1180 ms would arrive before it, so they wait for it.
+            let left_ms = (left - Time::ZERO).as_nanos() / 1_000_000;
+            let expected = match left_ms {
+                ..=1000 => 200,
+                1001..=1180 => 1200 - left_ms,
+                _ => 20,
+            };
+            assert_eq!(late, ms(expected), "left at {left}");
+        }
+    }
+
+    #[test]
+    fn keeping_order_adds_little_jitter_on_a_saturated_link() {
+        let jitter = Some(Jitter { std: ms(5), limit: ms(15), order: JitterOrder::Keep });
+        let late = lateness(Schedule::constant(ms(40)), jitter, 20_000);
+        let late: Vec<f64> = late.iter().map(|(_, d)| d.as_millis_f64() - 40.0).collect();
+        assert!(late.len() > 19_000);
+        let mean = late.iter().sum::<f64>() / late.len() as f64;
+        // The draw's own mean is 3.98 ms. Only a draw above 10 ms (4.6 % of them) can hold back the next packet, 10 ms
+        // behind, and by at most 5 ms: it adds less than 0.046 * 5 = 0.23 ms.
+        assert!((3.88..4.21).contains(&mean), "{mean}");
+        assert!(late.iter().all(|d| (0.0..=15.0).contains(d)));
+    }
+
+    #[test]
+    fn queue_limit_bounds_waiting_and_follows_capacity() {
+        let outputs = run(link(None, 0.0), |_| true);
+        let waited = |o: &Output| match o {
+            Output::Delivered { waited, .. } => *waited,
+            Output::Dropped { .. } => TimeDelta::ZERO,
+        };
+        let longest = outputs.iter().map(waited).max().unwrap();
+        // 100 ms at 1 Mbps are 10 packets; after the fall to 0.3 Mbps those 10 take up to 333 ms to drain.
+        assert!((ms(250)..=ms(345)).contains(&longest), "{longest}");
+        let drops =
+            outputs.iter().filter(|o| matches!(o, Output::Dropped { reason: DropReason::Overflow, .. })).count();
+        assert!((80..140).contains(&drops), "{drops}");
+    }
+}

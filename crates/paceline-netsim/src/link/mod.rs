@@ -1,0 +1,29 @@
+//! One hop of a path, without a clock: capacity, queue, propagation delay, jitter and loss.
+//!
+//! A [`Link`] handles [`Descriptor`]s; the driver keeps the bytes. Every drop and every departure time follows
+//! from arrival times, capacity and seed, never from when the link was polled: a late poll returns the overdue
+//! outputs with the times at which they were due. The same object therefore runs under the simulator's event loop
+//! and behind a network device.
+//!
+//! ```text
+//!  handle_packet          at service start         finish          finish + delay + jitter
+//!  ------------> [queue] -----------------> [server] -------> [wire] ------------------> poll_output
+//!       \ overflow: dropped at once            capacity          loss: dropped at the far end
+//! ```
+//!
+//! The packet in service is not in the queue: a queue limit bounds waiting packets only, as on a line card.
+
+mod capacity;
+mod delay;
+mod link;
+mod loss;
+mod packet;
+pub mod queue;
+mod schedule;
+
+pub use capacity::{Capacity, CapacityEnd, CapacityError};
+pub use delay::{Jitter, JitterOrder};
+pub use link::{Link, LinkChange, LinkConfig, Output};
+pub use loss::LossModel;
+pub use packet::Descriptor;
+pub use schedule::Schedule;

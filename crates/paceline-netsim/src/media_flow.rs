@@ -1,0 +1,293 @@
+//! A media flow as every backend runs it: both endpoints, built from the plan, and the conversion of their events.
+
+use crate::backend::{BackendError, EPOCH};
+use crate::network::FlowEnd;
+use crate::plan::{FlowPlan, MediaPlan, SourcePlan};
+pub use crate::receiver_clock::ReceiverClock;
+use paceline::{Controller, Entry, PacketKind, Registry, Setup, Signals};
+use paceline_flow::source::{Audio, Encoder, FrameTrace, Ideal, Source, SourceError};
+use paceline_flow::{
+    DatagramKind, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig, SenderEvent,
+    StreamConfig, StreamInfo,
+};
+use paceline_records::{EventRecord, HalfName, PacketClass};
+use paceline_units::{DataSize, Ecn, FlowId, RandomStream, RandomStreams, StreamId, Time, TimeDelta};
+use paceline_wire::ExtensionIds;
+use std::time::Duration;
+
+/// Time from the NTP epoch, 1900, to 1970.
+const NTP_TO_1970: Duration = Duration::from_secs(2_208_988_800);
+
+/// A media sender, a media receiver, and the clock of the receiver.
+pub struct MediaFlow {
+    /// The sender.
+    pub sender: MediaSender,
+    /// The receiver; its times are readings of `clock`.
+    pub receiver: MediaReceiver,
+    /// The receiver's clock.
+    pub clock: ReceiverClock,
+    id: FlowId,
+    /// RTP timestamp at time zero, and clock rate, of each stream.
+    timing: Vec<(u32, u32)>,
+}
+
+impl MediaFlow {
+    /// Sets the RTP timestamp of a stream at time zero, for a remote sender that chooses its own.
+    pub fn set_timestamp_of_zero(&mut self, stream: StreamId, timestamp: u32) {
+        if let Some((offset, _)) = self.timing.get_mut(stream.0 as usize) {
+            *offset = timestamp;
+        }
+    }
+
+    /// Returns when `end` has to handle its next timeout; `None` for never.
+    pub fn poll_timeout(&self, now: Time, end: FlowEnd) -> Option<Time> {
+        match end {
+            FlowEnd::Sender => self.sender.poll_timeout(),
+            FlowEnd::Receiver => self.receiver.poll_timeout().map(|due| self.clock.when(due, now)),
+        }
+    }
+
+    /// Handles a timeout of `end`.
+    pub fn handle_timeout(&mut self, now: Time, end: FlowEnd) {
+        match end {
+            FlowEnd::Sender => self.sender.handle_timeout(now),
+            FlowEnd::Receiver => self.receiver.handle_timeout(self.clock.at(now)),
+        }
+    }
+
+    /// Handles a datagram that reached `end`: its bytes, its size on the network and its ECN field.
+    pub fn handle_packet(&mut self, now: Time, end: FlowEnd, bytes: &[u8], size: DataSize, ecn: Ecn) {
+        match end {
+            FlowEnd::Sender => self.sender.handle_packet(now, bytes),
+            FlowEnd::Receiver => self.receiver.handle_packet(self.clock.at(now), bytes, size, ecn),
+        }
+    }
+
+    /// Converts an event of the sender.
+    pub fn sender_event(&self, at: Time, event: SenderEvent) -> EventRecord {
+        let flow = self.id;
+        match event {
+            SenderEvent::Decision(d) => EventRecord::Decision { at, flow, target: d.target, pacing: d.pacing },
+            SenderEvent::RoundTrip(rtt) => EventRecord::RoundTrip { at, flow, rtt },
+            SenderEvent::FractionLost(f) => EventRecord::FractionLost { at, flow, fraction: f.get() },
+            SenderEvent::FrameDropped(stream) => EventRecord::FrameDropped { at, flow, stream },
+            SenderEvent::Signal(signal, value) => EventRecord::Signal { at, flow, half: HalfName::Send, signal, value },
+        }
+    }
+
+    /// Converts an event of the receiver.
+    pub fn receiver_event(&self, at: Time, event: ReceiverEvent) -> EventRecord {
+        let flow = self.id;
+        match event {
+            ReceiverEvent::Frame { stream, timestamp, size, dropped } => {
+                let (offset, clock_rate) = self.timing[stream.0 as usize];
+                let captured = capture_time(at, timestamp.wrapping_sub(offset), clock_rate);
+                EventRecord::Frame { at, flow, stream, captured, size, dropped }
+            }
+            ReceiverEvent::Remb(rate) => EventRecord::Remb { at, flow, rate },
+            ReceiverEvent::Signal(signal, value) => {
+                EventRecord::Signal { at, flow, half: HalfName::Receive, signal, value }
+            }
+        }
+    }
+}
+
+/// Returns the class of a datagram of the sender.
+pub fn packet_class(sent: &DatagramKind) -> PacketClass {
+    match sent {
+        DatagramKind::Rtcp => PacketClass::SenderControl,
+        DatagramKind::Rtp { kind: PacketKind::Media, .. } => PacketClass::Media,
+        DatagramKind::Rtp { kind: PacketKind::Retransmission, .. } => PacketClass::Retransmission,
+        DatagramKind::Rtp { kind: PacketKind::Fec, .. } => PacketClass::Fec,
+        DatagramKind::Rtp { kind: PacketKind::Padding, .. } => PacketClass::Padding,
+    }
+}
+
+/// Returns the capture time of an RTP timestamp: the nearest one that is not after `now`.
+fn capture_time(now: Time, timestamp: u32, clock_rate: u32) -> Time {
+    let rate = clock_rate as i128;
+    let now_units = now.as_nanos() as i128 * rate / 1_000_000_000;
+    // A timestamp in the future is an error of the clocks.
+    let age = ((now_units as u32).wrapping_sub(timestamp) as i32).max(0);
+    Time::from_nanos(((now_units - age as i128) * 1_000_000_000 / rate) as i64)
+}
+
+/// Returns the registry entry of a flow's controller.
+///
+/// # Errors
+/// The registry has no controller of that name.
+pub fn controller<'a>(plan: &FlowPlan, media: &MediaPlan, registry: &'a Registry) -> Result<&'a Entry, BackendError> {
+    let name = &media.controller.name;
+    registry.get(name).ok_or_else(|| BackendError::UnknownController { flow: plan.id.clone(), name: name.clone() })
+}
+
+/// Builds flow number `id`, which starts at `start`. Its controller emits signals only if `signals` is set.
+///
+/// # Errors
+/// The controller or a source cannot be built.
+pub fn build(
+    id: usize,
+    plan: &FlowPlan,
+    media: &MediaPlan,
+    start: Time,
+    entry: &Entry,
+    streams: &RandomStreams,
+    signals: bool,
+) -> Result<MediaFlow, BackendError> {
+    let prepared = PreparedFlow::new(id, plan, media, entry, streams, signals)?;
+    let streams = prepared.names.clone();
+    let terms = Terms { extensions: Default::default(), streams, source: None, wall_clock: EPOCH };
+    prepared.begin(start, terms)
+}
+
+/// A media flow before it starts: stream identifiers are drawn and the controller is built. The endpoints of a call
+/// negotiate [`Terms`] before the flow starts.
+pub struct PreparedFlow {
+    id: usize,
+    plan: FlowPlan,
+    media: MediaPlan,
+    streams: RandomStreams,
+    signals: bool,
+    controller: Controller,
+    names: Vec<StreamInfo>,
+    /// First sequence number and first RTP timestamp of each stream.
+    firsts: Vec<(u16, u32)>,
+    clock: ReceiverClock,
+}
+
+/// Session parameters that both endpoints share before the first packet.
+pub struct Terms {
+    /// Header extension ids.
+    pub extensions: ExtensionIds,
+    /// SSRCs, kind and clock rate of each stream.
+    pub streams: Vec<StreamInfo>,
+    /// A source that replaces the plan's source of the first stream.
+    pub source: Option<Box<dyn Source>>,
+    /// Wall-clock time at time zero, since 1970; sender reports carry it.
+    pub wall_clock: Duration,
+}
+
+impl PreparedFlow {
+    /// Draws the values that depend on the seed, and builds the controller.
+    ///
+    /// # Errors
+    /// The controller cannot be built.
+    pub fn new(
+        id: usize,
+        plan: &FlowPlan,
+        media: &MediaPlan,
+        entry: &Entry,
+        streams: &RandomStreams,
+        signals: bool,
+    ) -> Result<Self, BackendError> {
+        let setup = Setup { start: media.start_rate, min: media.min_rate, max: media.max_rate() };
+        let controller = entry
+            .build(&setup, &media.controller.config)
+            .map_err(|error| BackendError::Controller { flow: plan.id.clone(), error })?;
+
+        let mut identity = streams.stream(&format!("flow/{}/identity", plan.id));
+        let (mut names, mut firsts) = (Vec::new(), Vec::new());
+        for (index, stream) in media.streams.iter().enumerate() {
+            names.push(StreamInfo {
+                id: StreamId(index as u8),
+                kind: stream.kind,
+                // The top bits make the SSRCs of a flow distinct; the rest is random, as RFC 3550 requires.
+                ssrc: (index as u32 * 2) << 24 | identity.bits() as u32 & 0x00FF_FFFF,
+                rtx_ssrc: (index as u32 * 2 + 1) << 24 | identity.bits() as u32 & 0x00FF_FFFF,
+                clock_rate: stream.source.clock_rate(),
+            });
+            firsts.push((identity.bits() as u16, identity.bits() as u32));
+        }
+        let offset = media.clock.offset.unwrap_or_else(|| identity.time_below(TimeDelta::from_secs(3600)));
+        let clock = ReceiverClock { offset, drift_ppb: media.clock.drift_ppb };
+        let (plan, media, streams) = (plan.clone(), media.clone(), *streams);
+        Ok(Self { id, plan, media, streams, signals, controller, names, firsts, clock })
+    }
+
+    /// Returns the identifiers of each stream.
+    pub fn names(&self) -> &[StreamInfo] {
+        &self.names
+    }
+
+    /// Returns the first RTP timestamp of each stream.
+    pub fn first_timestamps(&self) -> impl Iterator<Item = u32> {
+        self.firsts.iter().map(|(_, timestamp)| *timestamp)
+    }
+
+    /// Returns the controller.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Builds both endpoints with these session parameters; the flow starts at `start`.
+    ///
+    /// # Errors
+    /// A source cannot be built.
+    pub fn begin(self, start: Time, terms: Terms) -> Result<MediaFlow, BackendError> {
+        let Self { id, plan, media, streams, signals, mut controller, firsts, clock, .. } = self;
+        let path = |what: &str| format!("flow/{}/{what}", plan.id);
+        let Terms { extensions, streams: names, mut source, wall_clock } = terms;
+        let mut configs = Vec::new();
+        for ((stream, names), first) in media.streams.iter().zip(&names).zip(&firsts) {
+            let random = streams.stream(&path(&format!("stream/{}", stream.id)));
+            let planned = || build_source(&stream.source, start, random);
+            let source = source
+                .take()
+                .map_or_else(planned, Ok)
+                .map_err(|error| BackendError::Source { flow: plan.id.clone(), error })?;
+            let (first_sequence, timestamp_offset) = *first;
+            let (names, priority) = (*names, stream.priority);
+            configs.push(StreamConfig { info: names, source, priority, first_sequence, timestamp_offset });
+        }
+        let timing = configs.iter().map(|c| (c.timestamp_offset, c.info.clock_rate)).collect();
+        let rtcp = RtcpTiming { min_interval: media.rtcp_interval, session: media.max_rate() };
+        let emitted = || if signals { Signals::enabled() } else { Signals::disabled() };
+
+        let sender = SenderConfig {
+            extensions,
+            streams: configs,
+            start,
+            rtcp,
+            pacer_limit: media.pacer_limit,
+            retransmit: media.retransmit,
+            protection: media.protection,
+            ntp_origin: (wall_clock + NTP_TO_1970).as_nanos() as u64,
+        };
+        let receiver = ReceiverConfig {
+            extensions,
+            streams: names,
+            start: clock.at(start),
+            ssrc: 1,
+            rtcp,
+            nack: media.retransmit,
+        };
+        let receiver = MediaReceiver::new(receiver, &mut controller, streams.stream(&path("receiver/rtcp")), emitted());
+        let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), emitted());
+        Ok(MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing })
+    }
+}
+
+fn build_source(plan: &SourcePlan, start: Time, random: RandomStream) -> Result<Box<dyn Source>, SourceError> {
+    Ok(match plan {
+        SourcePlan::Ideal(config) => Box::new(Ideal::new(config.clone(), start)?),
+        SourcePlan::Encoder(config) => Box::new(Encoder::new(config.clone(), start, random)?),
+        SourcePlan::Frames(config, ladder) => Box::new(FrameTrace::new(config.clone(), ladder.clone(), start)?),
+        SourcePlan::Audio(config) => Box::new(Audio::new(config.clone(), start)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capture_time_is_never_after_arrival() {
+        let at = |now: Time, timestamp| capture_time(now, timestamp, 90_000);
+        let now = Time::from_secs(100_000); // the timestamp wrapped twice
+        let units = (100_000u64 * 90_000) as u32;
+        assert_eq!(at(now, units.wrapping_sub(9_000)), now - TimeDelta::from_millis(100));
+        assert_eq!(at(now, units.wrapping_sub(90_000 * 3600)), now - TimeDelta::from_secs(3600));
+        assert_eq!(at(now, units), now);
+        assert_eq!(at(now, units.wrapping_add(45)), now, "half a millisecond ahead");
+    }
+}

@@ -1,0 +1,456 @@
+//! The network between the endpoints of all flows: access lines, hops, packets in transit, and the event queue.
+//!
+//! Hops, and the ends, access lines and inboxes of flows, are numbered components; each has at most one pending event.
+//! [`Network::poll`] serves due components and returns when an endpoint's timeout is due or a packet has reached an
+//! endpoint. The network does not know where endpoints are: in the simulator they are objects of the same process, on the
+//! test track they are behind network devices.
+
+mod end_host_model;
+mod events;
+mod packets;
+mod trace_hash;
+
+use crate::backend::Outcome;
+use crate::link::queue::DropTail;
+use crate::link::{Descriptor, Link, LinkChange, LinkConfig, Output};
+use crate::plan::{FlowPlan, HopPlan, Plan, QueuePlan};
+use end_host_model::{EndHost, Transfer};
+use events::Events;
+use paceline_flow::Datagram;
+use paceline_flow::tcp::Segment;
+use paceline_records::{DropReason, EventObserver, EventRecord, PacketClass, PacketRecord, TapPoint};
+use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Time, TimeDelta};
+pub use packets::Packet;
+use packets::Packets;
+use std::collections::VecDeque;
+pub use trace_hash::TraceEvent;
+use trace_hash::TraceHash;
+
+/// An end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowEnd {
+    /// The source of the data.
+    Sender = 0,
+    /// The destination of the data.
+    Receiver = 1,
+}
+
+impl FlowEnd {
+    /// Returns the opposite end.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+
+    fn tap_point(self) -> TapPoint {
+        match self {
+            Self::Sender => TapPoint::Sender,
+            Self::Receiver => TapPoint::Receiver,
+        }
+    }
+}
+
+/// What an endpoint has to handle; returned by [`Network::poll`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The timeout that was set by [`Network::wake`] is due.
+    Due {
+        /// The flow.
+        flow: usize,
+        /// The end.
+        end: FlowEnd,
+    },
+    /// A packet reached the endpoint. The driver calls [`Network::free`] for it.
+    Arrived {
+        /// The flow.
+        flow: usize,
+        /// The end.
+        end: FlowEnd,
+        /// The packet.
+        handle: u32,
+    },
+}
+
+/// A component that can be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Component {
+    Hop(usize),
+    End(usize, FlowEnd),
+    /// The access line that leaves this end.
+    Access(usize, FlowEnd),
+    /// Packets that the host of this end has received and not yet delivered.
+    Inbox(usize, FlowEnd),
+}
+
+/// Components of a flow, in this order: sender, receiver, the access line of each. Numbers of hops come before those of
+/// all flows; the inboxes, two per flow, come last.
+const PER_FLOW: usize = 4;
+const ACCESS: usize = 2;
+const INBOXES: usize = 2;
+
+struct Line {
+    /// Hops of the packets that leave each end.
+    routes: [Vec<usize>; 2],
+    access_delay: TimeDelta,
+    /// The host of each end.
+    hosts: Option<[EndHost; 2]>,
+    /// Packets on the access line and in the inbox of each end, with the time at which they leave it.
+    access: [VecDeque<(Time, u32)>; 2],
+    inbox: [VecDeque<(Time, u32)>; 2],
+}
+
+/// Everything between the endpoints.
+pub struct Network<R> {
+    events: Events,
+    /// The component that was woken last, until it has no more packets.
+    serving: Option<(Time, Component)>,
+    delivered: u64,
+    packets: Packets,
+    hops: Vec<Link>,
+    lines: Vec<Line>,
+    hash: TraceHash,
+    observer: R,
+    /// Whether the observer wants taps.
+    tapped: bool,
+    sent: u64,
+}
+
+impl<R: EventObserver> Network<R> {
+    /// Creates the empty network of a plan. `streams` are the random streams of the run; `observer` receives its events.
+    pub fn new(plan: &Plan, streams: &RandomStreams, observer: R) -> Self {
+        let line = |f: &FlowPlan| Line {
+            routes: [f.route.clone(), f.return_route.clone()],
+            access_delay: f.access_delay,
+            hosts: f.host.map(|host| {
+                ["sender", "receiver"]
+                    .map(|end| EndHost::new(host, streams.stream(&format!("flow/{}/host/{end}", f.id))))
+            }),
+            access: [VecDeque::new(), VecDeque::new()],
+            inbox: [VecDeque::new(), VecDeque::new()],
+        };
+        Self {
+            events: Events::new(plan.hops.len() + plan.flows.len() * (PER_FLOW + INBOXES)),
+            serving: None,
+            delivered: 0,
+            packets: Packets::default(),
+            hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
+            lines: plan.flows.iter().map(line).collect(),
+            hash: TraceHash::new(),
+            tapped: observer.wants_taps(),
+            observer,
+            sent: 0,
+        }
+    }
+
+    /// Returns the observer of the run.
+    pub fn observer(&mut self) -> &mut R {
+        &mut self.observer
+    }
+
+    /// Returns the outcome so far.
+    pub fn outcome(&self) -> Outcome {
+        Outcome {
+            trace_hash: self.hash.finish(),
+            events: self.events.handled(),
+            pending_max: self.events.pending_max(),
+            delivered: self.delivered,
+            machine: None,
+        }
+    }
+
+    /// Serves the components that are due by `until`, and returns the next timeout or arrival at an endpoint with its time;
+    /// `None` if there is no more. Handle each before the next call.
+    #[inline]
+    pub fn poll(&mut self, until: Time) -> Option<(Time, Wake)> {
+        loop {
+            let (now, component) = match self.serving.take() {
+                Some(serving) => serving,
+                None => {
+                    let (now, number) = self.events.pop(until)?;
+                    (now, self.component(number))
+                }
+            };
+            let released = match component {
+                Component::End(flow, end) => return Some((now, Wake::Due { flow, end })),
+                Component::Hop(hop) => self.leave_hop(now, hop),
+                Component::Access(..) | Component::Inbox(..) => self.release(now, component),
+            };
+            let Some(handle) = released else { continue };
+            self.serving = Some((now, component));
+            match component {
+                Component::Inbox(flow, end) => return Some((now, self.arrived(now, flow, end, handle))),
+                _ => {
+                    if let Some(wake) = self.forward(now, handle) {
+                        return Some((now, wake));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns when to call [`poll`](Self::poll) next, which may then return `None`; `None` for never.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.events.next()
+    }
+
+    /// Changes a hop. Call [`poll`](Self::poll) until `None` for `now` first.
+    pub fn change(&mut self, now: Time, hop: usize, change: LinkChange) {
+        self.hops[hop].change(now, change);
+        self.wake_hop(hop);
+    }
+
+    /// Schedules the next output of a hop.
+    #[inline]
+    fn wake_hop(&mut self, hop: usize) {
+        if let Some(at) = self.hops[hop].poll_timeout() {
+            self.events.wake(hop, at);
+        }
+    }
+
+    /// Forwards a packet to the next hop of its route, or to its endpoint.
+    #[inline]
+    fn forward(&mut self, now: Time, handle: u32) -> Option<Wake> {
+        let record = self.packets.get(handle).record;
+        let flow = record.flow.0 as usize;
+        let from = if record.class.goes_back() { FlowEnd::Receiver } else { FlowEnd::Sender };
+        if self.enter_next_hop(now, flow, from, handle) || self.enter_inbox(now, flow, from.other(), handle) {
+            return None;
+        }
+        Some(self.arrived(now, flow, from.other(), handle))
+    }
+
+    /// Returns the component with this number.
+    #[inline]
+    fn component(&self, number: usize) -> Component {
+        let Some(within) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
+        let flow = within / PER_FLOW;
+        if let Some(inbox) = within.checked_sub(self.lines.len() * PER_FLOW) {
+            let end = if inbox % INBOXES == 0 { FlowEnd::Sender } else { FlowEnd::Receiver };
+            return Component::Inbox(inbox / INBOXES, end);
+        }
+        match within % PER_FLOW {
+            0 => Component::End(flow, FlowEnd::Sender),
+            1 => Component::End(flow, FlowEnd::Receiver),
+            2 => Component::Access(flow, FlowEnd::Sender),
+            _ => Component::Access(flow, FlowEnd::Receiver),
+        }
+    }
+
+    #[inline]
+    fn number(&self, flow: usize, part: usize) -> usize {
+        self.hops.len() + flow * PER_FLOW + part
+    }
+
+    #[inline]
+    fn inbox_number(&self, flow: usize, end: FlowEnd) -> usize {
+        self.hops.len() + self.lines.len() * PER_FLOW + flow * INBOXES + end as usize
+    }
+
+    /// Wakes an endpoint at `at`; with `None`, or if an earlier wake-up is pending, this has no effect.
+    #[inline]
+    pub fn wake(&mut self, flow: usize, end: FlowEnd, at: Option<Time>) {
+        if let Some(at) = at {
+            self.events.wake(self.number(flow, end as usize), at);
+        }
+    }
+
+    /// Passes an event to the observer.
+    #[inline]
+    pub fn emit(&mut self, event: &EventRecord) {
+        self.observer.on_event(event);
+    }
+
+    /// Passes a packet to the observer's tap.
+    #[inline]
+    fn tap(&mut self, at: Time, point: TapPoint, handle: u32) {
+        if self.tapped {
+            self.observer.on_tap(&self.packets.tapped(handle, at, point));
+        }
+    }
+
+    /// Adds a decision of an endpoint to the trace hash.
+    pub fn hash_decision(
+        &mut self,
+        now: Time,
+        flow: usize,
+        end: FlowEnd,
+        event: TraceEvent,
+        value: u64,
+        size: DataSize,
+    ) {
+        self.hash.add(now, self.number(flow, end as usize), event, value, size, Ecn::NotEct);
+    }
+
+    /// Allocates a slot for a packet; pass it to [`send`](Self::send) or [`free`](Self::free).
+    #[inline]
+    pub fn alloc(&mut self) -> u32 {
+        let (flow, class) = (FlowId(0), PacketClass::Media);
+        self.packets.alloc(PacketRecord { packet: 0, flow, class, size: DataSize::ZERO })
+    }
+
+    /// Returns the packet in a slot.
+    #[inline]
+    pub fn packet(&self, handle: u32) -> &Packet {
+        self.packets.get(handle)
+    }
+
+    /// Returns the packet in a slot, to set its ECN field.
+    #[inline]
+    pub fn packet_mut(&mut self, handle: u32) -> &mut Packet {
+        self.packets.get_mut(handle)
+    }
+
+    /// Returns the content of a TCP packet.
+    #[inline]
+    pub fn segment_mut(&mut self, handle: u32) -> &mut Segment {
+        self.packets.segment_mut(handle)
+    }
+
+    /// Returns the content of a packet that is not TCP.
+    #[inline]
+    pub fn datagram_mut(&mut self, handle: u32) -> &mut Datagram {
+        self.packets.datagram_mut(handle)
+    }
+
+    /// Frees a slot.
+    #[inline]
+    pub fn free(&mut self, handle: u32) {
+        self.packets.free(handle);
+    }
+
+    /// Sends the datagram in `handle`, with its size and ECN field.
+    #[inline]
+    pub fn send_datagram(&mut self, now: Time, flow: usize, from: FlowEnd, class: PacketClass, handle: u32) {
+        let datagram = self.packets.datagram_mut(handle);
+        let (size, ecn) = (datagram.size(), datagram.ecn);
+        self.packets.get_mut(handle).ecn = ecn;
+        self.send(now, flow, from, class, size, handle);
+    }
+
+    /// Numbers the packet of `size` in `handle` and sends it from an end of a flow.
+    #[inline]
+    pub fn send(&mut self, now: Time, flow: usize, from: FlowEnd, class: PacketClass, size: DataSize, handle: u32) {
+        let packet = self.packets.get_mut(handle);
+        packet.record = PacketRecord { packet: self.sent, flow: FlowId(flow as u16), class, size };
+        packet.sent = now;
+        packet.hop = 0;
+        let (record, ecn) = (packet.record, packet.ecn);
+        self.sent += 1;
+        self.hash.add(now, self.number(flow, from as usize), TraceEvent::Sent, record.packet, size, ecn);
+        self.tap(now, from.tap_point(), handle);
+        self.emit(&EventRecord::Sent { at: now, packet: record });
+
+        let line = &mut self.lines[flow];
+        // A flow without hops always uses the access line.
+        if line.hosts.is_none() && line.access_delay == TimeDelta::ZERO && !line.routes[from as usize].is_empty() {
+            self.enter_next_hop(now, flow, from, handle);
+            return;
+        }
+        let left = line.hosts.as_mut().map_or(now, |hosts| hosts[from as usize].pass(now, Transfer::Out));
+        let due = left + line.access_delay;
+        line.access[from as usize].push_back((due, handle));
+        self.events.wake(self.number(flow, ACCESS + from as usize), due);
+    }
+
+    /// Returns the next packet that an access line or an inbox releases by `now`.
+    fn release(&mut self, now: Time, component: Component) -> Option<u32> {
+        let (number, queue) = match component {
+            Component::Access(flow, from) => {
+                (self.number(flow, ACCESS + from as usize), &mut self.lines[flow].access[from as usize])
+            }
+            Component::Inbox(flow, end) => (self.inbox_number(flow, end), &mut self.lines[flow].inbox[end as usize]),
+            Component::Hop(_) | Component::End(..) => unreachable!("these have no delay queue"),
+        };
+        let &(due, handle) = queue.front()?;
+        if due > now {
+            self.events.wake(number, due);
+            return None;
+        }
+        queue.pop_front();
+        Some(handle)
+    }
+
+    /// Queues a packet at the host of `end`; returns false if there is no host model.
+    #[inline]
+    fn enter_inbox(&mut self, now: Time, flow: usize, end: FlowEnd, handle: u32) -> bool {
+        let line = &mut self.lines[flow];
+        let Some(hosts) = &mut line.hosts else { return false };
+        let due = hosts[end as usize].pass(now, Transfer::In);
+        line.inbox[end as usize].push_back((due, handle));
+        self.events.wake(self.inbox_number(flow, end), due);
+        true
+    }
+
+    /// Passes a packet from `from` to the next hop of its route; returns false after the last hop.
+    #[inline]
+    fn enter_next_hop(&mut self, now: Time, flow: usize, from: FlowEnd, handle: u32) -> bool {
+        let packet = self.packets.get(handle);
+        let Some(&hop) = self.lines[flow].routes[from as usize].get(packet.hop as usize) else { return false };
+        let descriptor = Descriptor { id: handle, flow: packet.record.flow, size: packet.record.size, ecn: packet.ecn };
+        self.tap(now, TapPoint::Entry { hop: hop as u16 }, handle);
+        self.hops[hop].handle_packet(now, descriptor);
+        self.wake_hop(hop);
+        true
+    }
+
+    /// Returns the next packet that has crossed `hop` by `now`. Reports and frees dropped packets.
+    #[inline]
+    fn leave_hop(&mut self, now: Time, hop: usize) -> Option<u32> {
+        while let Some(output) = self.hops[hop].poll_output(now) {
+            match output {
+                Output::Delivered { packet: descriptor, waited, left, due } => {
+                    let packet = self.packets.get_mut(descriptor.id);
+                    packet.hop += 1;
+                    let marked = descriptor.ecn != packet.ecn;
+                    packet.ecn = descriptor.ecn;
+                    let record = packet.record;
+                    self.hash.add(due, hop, TraceEvent::Crossed, record.packet, record.size, descriptor.ecn);
+                    self.tap(due, TapPoint::Exit { hop: hop as u16, waited }, descriptor.id);
+                    let hop = hop as u16;
+                    self.emit(&EventRecord::Crossed { at: due, hop, packet: record, waited, left, marked });
+                    return Some(descriptor.id);
+                }
+                Output::Dropped { packet: descriptor, reason, due, left } => {
+                    let event = match reason {
+                        DropReason::Overflow => TraceEvent::Overflow,
+                        DropReason::Loss => TraceEvent::Loss,
+                        DropReason::Aqm => TraceEvent::Aqm,
+                    };
+                    let record = self.packets.get(descriptor.id).record;
+                    self.hash.add(due, hop, event, record.packet, record.size, descriptor.ecn);
+                    self.emit(&EventRecord::Dropped { at: due, hop: hop as u16, packet: record, reason, left });
+                    self.packets.free(descriptor.id);
+                }
+            }
+        }
+        self.wake_hop(hop);
+        None
+    }
+
+    /// Reports the arrival of a packet at its endpoint.
+    #[inline]
+    fn arrived(&mut self, now: Time, flow: usize, end: FlowEnd, handle: u32) -> Wake {
+        let packet = self.packets.get(handle);
+        let (record, delay, ecn) = (packet.record, now - packet.sent, packet.ecn);
+        self.delivered += 1;
+        self.hash.add(now, self.number(flow, end as usize), TraceEvent::Arrived, record.packet, record.size, ecn);
+        self.tap(now, end.tap_point(), handle);
+        self.emit(&EventRecord::Arrived { at: now, packet: record, delay, ecn });
+        Wake::Arrived { flow, end, handle }
+    }
+}
+
+fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
+    let QueuePlan::DropTail { limit, mark } = hop.queue;
+    let config = LinkConfig {
+        capacity: hop.capacity.clone(),
+        burst: hop.burst,
+        queue: Box::new(DropTail::new(limit).marking(mark)),
+        delay: hop.delay.clone(),
+        jitter: hop.jitter,
+        loss: hop.loss.clone(),
+    };
+    Link::new(config, streams, &format!("hop/{}", hop.id))
+}

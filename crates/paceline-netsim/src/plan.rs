@@ -1,0 +1,300 @@
+//! The plan: a scenario with every value resolved. `paceline-scenario` builds it; every backend runs it.
+
+use crate::link::queue::DropTailLimit;
+use crate::link::{Capacity, Jitter, LossModel, Schedule};
+use paceline::Protection;
+use paceline_flow::source::{self, AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
+use paceline_flow::tcp::{TcpConfig, Workload};
+use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
+use paceline_records::{HalfName, Label};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use std::sync::Arc;
+
+/// A scenario, resolved.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Scenario id, such as `mmsys16/table1`.
+    pub id: String,
+    /// Title, in one line.
+    pub title: String,
+    /// Source of the scenario, such as a paper and a table.
+    pub source: String,
+    /// The case of the scenario; empty for the scenario itself.
+    pub case: Label,
+    /// Duration of a run.
+    pub duration: TimeDelta,
+    /// Every hop, forward path first.
+    pub hops: Vec<HopPlan>,
+    /// Number of hops of the forward path.
+    pub forward_hops: usize,
+    /// Index of the bottleneck, the hop that results call `link`: the slowest hop of the forward flows, or of all flows if
+    /// there is no forward flow.
+    pub bottleneck: usize,
+    /// The flows.
+    pub flows: Vec<FlowPlan>,
+}
+
+/// One hop.
+#[derive(Clone, Debug)]
+pub struct HopPlan {
+    /// Name in results.
+    pub id: String,
+    /// Capacity; `None` means unlimited.
+    pub capacity: Option<Capacity>,
+    /// Size of a token bucket that replaces serial transmission.
+    pub burst: Option<DataSize>,
+    /// Queue discipline.
+    pub queue: QueuePlan,
+    /// Propagation delay.
+    pub delay: Schedule<TimeDelta>,
+    /// Jitter.
+    pub jitter: Option<Jitter>,
+    /// Loss on the wire.
+    pub loss: Schedule<LossModel>,
+}
+
+/// A queue discipline with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuePlan {
+    /// `drop-tail`.
+    DropTail {
+        /// Queue limit.
+        limit: DropTailLimit,
+        /// Threshold above which ECN-capable packets are marked.
+        mark: Option<DropTailLimit>,
+    },
+}
+
+/// The direction of a flow's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Along the forward path.
+    Forward,
+    /// Along the reverse path.
+    Reverse,
+}
+
+/// One flow: common parameters, and those of its kind.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// Name in results.
+    pub id: String,
+    /// Name of the scenario table that defines several equal flows (`count`).
+    pub group: Option<String>,
+    /// Direction of its data.
+    pub direction: Direction,
+    /// Earliest start.
+    pub start: Time,
+    /// The seed draws the start uniformly from this span after `start`.
+    pub start_spread: TimeDelta,
+    /// End of the flow: neither end sends from then on.
+    pub stop: Time,
+    /// Indices of the hops of its data, in order.
+    pub route: Vec<usize>,
+    /// Indices of the hops of its return path (reports, acknowledgements), in order.
+    pub return_route: Vec<usize>,
+    /// Additional one-way delay before the first hop, in each direction.
+    pub access_delay: TimeDelta,
+    /// Model of the hosts of its ends; `None` adds no delay.
+    pub host: Option<HostPlan>,
+    /// Kind of the flow.
+    pub kind: FlowKind,
+}
+
+/// The delay that a host adds to departing and arriving packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostPlan {
+    /// Mean delay of a packet.
+    pub jitter: TimeDelta,
+    /// Mean pause between stalls; `None` means no stalls.
+    pub stall_every: Option<TimeDelta>,
+    /// Mean length of a stall.
+    pub stall: TimeDelta,
+}
+
+/// The kind of a flow, with its parameters.
+#[derive(Clone, Debug)]
+pub enum FlowKind {
+    /// `media`: real-time media under a controller.
+    Media(MediaPlan),
+    /// `tcp`: one TCP sender and receiver.
+    Tcp(TcpPlan),
+}
+
+impl FlowKind {
+    /// Names of the kinds in scenarios, each with a description.
+    pub const NAMES: [(&'static str, &'static str); 2] =
+        [("media", "real-time media under a controller"), ("tcp", "TCP: bulk, on-off or short transfers")];
+
+    /// Returns the name of the kind.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Media(_) => "media",
+            Self::Tcp(_) => "tcp",
+        }
+    }
+}
+
+/// The parameters of a media flow.
+#[derive(Clone, Debug)]
+pub struct MediaPlan {
+    /// Controller.
+    pub controller: ControllerPlan,
+    /// First target rate.
+    pub start_rate: Rate,
+    /// Minimum target rate.
+    pub min_rate: Rate,
+    /// The receiver's clock.
+    pub clock: ClockPlan,
+    /// Streams.
+    pub streams: Vec<StreamPlan>,
+    /// Minimum deterministic interval of RTCP reports.
+    pub rtcp_interval: TimeDelta,
+    /// Maximum drain time of the pacer's queue.
+    pub pacer_limit: TimeDelta,
+    /// Whether the receiver requests lost packets and the sender retransmits them.
+    pub retransmit: bool,
+    /// Forward error correction, and limits of retransmission.
+    pub protection: Protection,
+}
+
+impl MediaPlan {
+    /// Returns the maximum rate of its sources on the network, headers included.
+    pub fn max_rate(&self) -> Rate {
+        self.streams.iter().map(|s| with_headers(s.source.range().1)).sum()
+    }
+}
+
+/// The parameters of a TCP flow.
+#[derive(Clone, Debug)]
+pub struct TcpPlan {
+    /// Congestion control, profile and parameters.
+    pub config: TcpConfig,
+    /// The data to send over time.
+    pub workload: Workload,
+}
+
+impl FlowPlan {
+    /// Returns the parameters of a media flow; `None` for another kind.
+    pub fn media(&self) -> Option<&MediaPlan> {
+        match &self.kind {
+            FlowKind::Media(media) => Some(media),
+            FlowKind::Tcp(_) => None,
+        }
+    }
+
+    /// Returns the parameters of a media flow for modification; `None` for another kind.
+    pub fn media_mut(&mut self) -> Option<&mut MediaPlan> {
+        match &mut self.kind {
+            FlowKind::Media(media) => Some(media),
+            FlowKind::Tcp(_) => None,
+        }
+    }
+
+    /// Returns the name of the controller or of TCP's congestion control.
+    pub fn control(&self) -> &str {
+        match &self.kind {
+            FlowKind::Media(media) => &media.controller.name,
+            FlowKind::Tcp(tcp) => tcp.config.congestion,
+        }
+    }
+
+    /// Returns the maximum rate on the network, headers included; `None` means unlimited.
+    pub fn max_rate(&self) -> Option<Rate> {
+        self.media().map(MediaPlan::max_rate)
+    }
+
+    /// Returns the propagation delay of the data path in force at `at`, access line included.
+    pub fn base_owd(&self, plan: &Plan, at: Time) -> TimeDelta {
+        self.propagation(&self.route, plan, at)
+    }
+
+    /// Returns the minimum round-trip time in force at `at`: propagation delay of both paths, access lines included.
+    pub fn base_rtt_at(&self, plan: &Plan, at: Time) -> TimeDelta {
+        self.propagation(&self.route, plan, at) + self.propagation(&self.return_route, plan, at)
+    }
+
+    fn propagation(&self, route: &[usize], plan: &Plan, at: Time) -> TimeDelta {
+        route.iter().fold(self.access_delay, |sum, hop| sum + *plan.hops[*hop].delay.at(at))
+    }
+}
+
+/// Returns the rate on the network of media with this encoded rate, in packets of maximum size.
+pub fn with_headers(payload: Rate) -> Rate {
+    let packet = MAX_RTP_PACKET as f64;
+    payload.scale((packet + IP_UDP_HEADERS.as_bytes() as f64) / (packet - MEDIA_HEADERS.as_bytes() as f64))
+}
+
+/// A controller with the parameters that differ from its defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControllerPlan {
+    /// Name.
+    pub name: String,
+    /// Name and value of each parameter.
+    pub config: Vec<(String, f64)>,
+    /// The signal of its over-use detector, if any: half, index, and the value that means over-use.
+    pub overuse: Option<(HalfName, u8, f64)>,
+}
+
+/// The clock of a receiver, relative to the clock of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClockPlan {
+    /// Reading at time zero; `None` draws up to one hour from the seed.
+    pub offset: Option<TimeDelta>,
+    /// Drift, parts per billion; positive is faster.
+    pub drift_ppb: i64,
+}
+
+/// One stream of a flow.
+#[derive(Clone, Debug)]
+pub struct StreamPlan {
+    /// Name in results.
+    pub id: String,
+    /// Kind of media.
+    pub kind: MediaKind,
+    /// Weight for the division of the target among streams.
+    pub priority: f64,
+    /// Source of its media.
+    pub source: SourcePlan,
+}
+
+/// A source with its parameters.
+#[derive(Clone, Debug)]
+pub enum SourcePlan {
+    /// `ideal`.
+    Ideal(IdealConfig),
+    /// `encoder`.
+    Encoder(EncoderConfig),
+    /// `frames`.
+    Frames(FrameTraceConfig, Arc<Ladder>),
+    /// `audio`.
+    Audio(AudioConfig),
+}
+
+impl SourcePlan {
+    /// Names of the sources in scenarios, each with a description.
+    pub const NAMES: [(&'static str, &'static str); 4] = [
+        ("encoder", "statistical video encoder of RFC 8593, section 5"),
+        ("ideal", "frames of exactly the target rate"),
+        ("frames", "recorded frame sizes on a ladder of bitrates, RFC 8593, section 6"),
+        ("audio", "constant-bitrate audio"),
+    ];
+
+    /// Returns the minimum and maximum rate, without headers.
+    pub fn range(&self) -> (Rate, Rate) {
+        match self {
+            Self::Ideal(c) => (c.min, c.max),
+            Self::Encoder(c) => (c.min, c.max),
+            Self::Frames(c, _) => (c.min, c.max),
+            Self::Audio(c) => (c.rate, c.rate),
+        }
+    }
+
+    /// Returns the RTP clock rate, Hz.
+    pub fn clock_rate(&self) -> u32 {
+        match self {
+            Self::Ideal(_) | Self::Encoder(_) | Self::Frames(..) => source::VIDEO_CLOCK,
+            Self::Audio(_) => source::AUDIO_CLOCK,
+        }
+    }
+}

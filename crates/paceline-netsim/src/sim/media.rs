@@ -1,0 +1,81 @@
+//! The endpoints of a media flow in the simulator.
+
+use super::FlowEndpoints;
+use crate::media_flow::{MediaFlow, packet_class};
+use crate::network::{FlowEnd, Network, TraceEvent};
+use paceline_flow::{ReceiverEvent, SenderEvent};
+use paceline_records::{EventObserver, PacketClass};
+use paceline_units::{DataSize, Time};
+
+/// A media flow and its number.
+pub(super) struct MediaEndpoints {
+    pub id: usize,
+    pub flow: MediaFlow,
+}
+
+impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
+    fn id(&self) -> usize {
+        self.id
+    }
+
+    fn poll_timeout(&self, now: Time, end: FlowEnd) -> Option<Time> {
+        self.flow.poll_timeout(now, end)
+    }
+
+    fn handle_timeout(&mut self, now: Time, end: FlowEnd) {
+        self.flow.handle_timeout(now, end);
+    }
+
+    fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
+        let (size, ecn) = (net.packet(handle).record.size, net.packet(handle).ecn);
+        self.flow.handle_packet(now, end, net.datagram_mut(handle).bytes(), size, ecn);
+        net.free(handle);
+    }
+
+    fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {
+        match end {
+            FlowEnd::Sender => self.drain_sender(now, net),
+            FlowEnd::Receiver => self.drain_receiver(now, net),
+        }
+    }
+}
+
+impl MediaEndpoints {
+    fn drain_sender<R: EventObserver>(&mut self, now: Time, net: &mut Network<R>) {
+        loop {
+            let handle = net.alloc();
+            let Some(sent) = self.flow.sender.poll_transmit(now, net.datagram_mut(handle)) else {
+                net.free(handle);
+                break;
+            };
+            net.send_datagram(now, self.id, FlowEnd::Sender, packet_class(&sent), handle);
+        }
+        while let Some(event) = self.flow.sender.poll_event() {
+            if let SenderEvent::Decision(d) = &event {
+                let target = DataSize::from_bytes(d.target.as_bps());
+                net.hash_decision(now, self.id, FlowEnd::Sender, TraceEvent::Decision, d.pacing.as_bps(), target);
+            }
+            net.emit(&self.flow.sender_event(now, event));
+        }
+    }
+
+    fn drain_receiver<R: EventObserver>(&mut self, now: Time, net: &mut Network<R>) {
+        let reading = self.flow.clock.at(now);
+        if self.flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
+            loop {
+                let handle = net.alloc();
+                if !self.flow.receiver.poll_transmit(reading, net.datagram_mut(handle)) {
+                    net.free(handle);
+                    break;
+                }
+                net.send_datagram(now, self.id, FlowEnd::Receiver, PacketClass::ReceiverControl, handle);
+            }
+        }
+        while let Some(event) = self.flow.receiver.poll_event() {
+            if let ReceiverEvent::Frame { timestamp, size, .. } = &event {
+                net.hash_decision(now, self.id, FlowEnd::Receiver, TraceEvent::Frame, *timestamp as u64, *size);
+            }
+            net.emit(&self.flow.receiver_event(now, event));
+        }
+    }
+}

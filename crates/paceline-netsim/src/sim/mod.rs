@@ -1,0 +1,170 @@
+//! The simulator: the backend in virtual time.
+//!
+//! Time advances from event to event of the [`Network`]. An endpoint that is due handles its timeout; the packets that it
+//! sends enter the network at the same instant.
+
+mod media;
+mod tcp;
+
+use crate::backend::{Backend, BackendError, Outcome};
+use crate::media_flow;
+use crate::network::{FlowEnd, Network, Wake};
+use crate::plan::{FlowKind, FlowPlan, Plan};
+use paceline::{Entry, Registry};
+use paceline_records::EventObserver;
+use paceline_units::{RandomStreams, Time, TimeDelta};
+
+/// The simulator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simulator;
+
+impl Backend for Simulator {
+    fn name(&self) -> &'static str {
+        paceline_records::SIMULATOR
+    }
+
+    fn run(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        observer: &mut dyn EventObserver,
+    ) -> Result<Outcome, BackendError> {
+        let mut run = Simulation::new(plan, registry, seed, observer)?;
+        run.advance(run.end);
+        Ok(run.outcome())
+    }
+}
+
+/// Both endpoints of a flow of any kind. To add a kind: a file that implements this trait, and a variant of [`FlowKind`].
+trait FlowEndpoints<R: EventObserver> {
+    /// Returns the number of the flow.
+    fn id(&self) -> usize;
+    /// Returns when `end` has to handle its next timeout; `None` for never.
+    fn poll_timeout(&self, now: Time, end: FlowEnd) -> Option<Time>;
+    /// Handles a timeout of `end`.
+    fn handle_timeout(&mut self, now: Time, end: FlowEnd);
+    /// Handles a packet that reached `end`, and frees its slot.
+    fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>);
+    /// Moves the packets and events that `end` has produced into the network.
+    fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>);
+
+    /// Schedules the next timeout of `end`.
+    fn schedule(&self, now: Time, end: FlowEnd, net: &mut Network<R>) {
+        net.wake(self.id(), end, self.poll_timeout(now, end).map(|due| due.max(now)));
+    }
+    /// Handles a timeout of `end`, and everything that follows from it.
+    fn on_timeout(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {
+        self.handle_timeout(now, end);
+        self.drain(now, end, net);
+        self.schedule(now, end, net);
+    }
+    /// Handles a packet that reached `end`, and everything that follows from it.
+    fn on_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
+        self.handle_packet(now, end, handle, net);
+        self.drain(now, end, net);
+        self.schedule(now, end, net);
+    }
+}
+
+struct Flow<R> {
+    endpoints: Box<dyn FlowEndpoints<R> + Send>,
+    stop: Time,
+}
+
+/// A run that advances step by step and can be inspected between steps. The number of steps does not change the result.
+pub struct Simulation<R> {
+    flows: Vec<Flow<R>>,
+    net: Network<R>,
+    end: Time,
+}
+
+impl<R: EventObserver> Simulation<R> {
+    /// Creates a run of the plan, before its first event.
+    ///
+    /// # Errors
+    /// A flow's controller or source cannot be built.
+    pub fn new(plan: &Plan, registry: &Registry, seed: u64, observer: R) -> Result<Self, BackendError> {
+        Self::with_controller(plan, registry, None, seed, observer)
+    }
+
+    /// Creates a run in which `controller`, a flow number and a registry entry, replaces the controller of one media flow.
+    ///
+    /// # Errors
+    /// A flow's controller or source cannot be built.
+    pub fn with_controller(
+        plan: &Plan,
+        registry: &Registry,
+        controller: Option<(usize, &Entry)>,
+        seed: u64,
+        observer: R,
+    ) -> Result<Self, BackendError> {
+        let streams = RandomStreams::new(seed);
+        let signals = observer.wants_signals();
+        let mut net = Network::new(plan, &streams, observer);
+        let mut flows = Vec::new();
+        for (id, flow) in plan.flows.iter().enumerate() {
+            let start = start_time(flow, &streams);
+            let endpoints: Box<dyn FlowEndpoints<R> + Send> = match &flow.kind {
+                FlowKind::Media(media) => {
+                    let replaced = controller.filter(|(replaced, _)| *replaced == id).map(|(_, entry)| entry);
+                    let entry = replaced.map_or_else(|| media_flow::controller(flow, media, registry), Ok)?;
+                    let flow = media_flow::build(id, flow, media, start, entry, &streams, signals)?;
+                    Box::new(media::MediaEndpoints { id, flow })
+                }
+                FlowKind::Tcp(tcp) => Box::new(tcp::TcpEndpoints::new(id, flow, tcp, start, &streams, signals)),
+            };
+            endpoints.schedule(start, FlowEnd::Sender, &mut net);
+            endpoints.schedule(start, FlowEnd::Receiver, &mut net);
+            flows.push(Flow { endpoints, stop: flow.stop });
+        }
+        Ok(Self { flows, net, end: Time::ZERO + plan.duration })
+    }
+
+    /// Advances to `until`, events at that time included, or to the end of the plan if that is earlier.
+    pub fn advance(&mut self, until: Time) {
+        while let Some((now, wake)) = self.net.poll(until.min(self.end)) {
+            match wake {
+                Wake::Due { flow, end } => {
+                    let flow = &mut self.flows[flow];
+                    if now < flow.stop {
+                        flow.endpoints.on_timeout(now, end, &mut self.net);
+                    }
+                }
+                // After its stop a flow discards arriving packets.
+                Wake::Arrived { flow, end, handle } => {
+                    let flow = &mut self.flows[flow];
+                    if now < flow.stop {
+                        flow.endpoints.on_packet(now, end, handle, &mut self.net);
+                    } else {
+                        self.net.free(handle);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Wakes the sender of a flow at `at`, which is not before the current time of the run. Call this after an outside
+    /// agent has changed the state of the flow's controller.
+    pub fn wake_sender(&mut self, flow: usize, at: Time) {
+        self.net.wake(flow, FlowEnd::Sender, Some(at));
+    }
+
+    /// Returns the observer of the run.
+    pub fn observer(&mut self) -> &mut R {
+        self.net.observer()
+    }
+
+    /// Returns the outcome so far.
+    pub fn outcome(&self) -> Outcome {
+        self.net.outcome()
+    }
+}
+
+/// Returns when a flow starts. The seed draws it uniformly from `start_spread`.
+pub fn start_time(flow: &FlowPlan, streams: &RandomStreams) -> Time {
+    match flow.start_spread {
+        TimeDelta::ZERO => flow.start,
+        spread => flow.start + streams.stream(&format!("flow/{}/start", flow.id)).time_below(spread),
+    }
+}

@@ -1,0 +1,101 @@
+//! The endpoints of a TCP flow in the simulator.
+
+use super::FlowEndpoints;
+use crate::network::{FlowEnd, Network};
+use crate::plan::{FlowPlan, TcpPlan};
+use paceline::Signals;
+use paceline_flow::tcp::{Segment, SegmentKind, TcpReceiver, TcpReceiverEvent, TcpSender, TcpSenderEvent};
+use paceline_records::{EventObserver, EventRecord, HalfName, PacketClass};
+use paceline_units::{Ecn, FlowId, RandomStreams, Time};
+
+/// A TCP sender and receiver.
+pub(super) struct TcpEndpoints {
+    id: usize,
+    sender: TcpSender,
+    receiver: TcpReceiver,
+}
+
+impl TcpEndpoints {
+    /// Builds the endpoints of TCP flow number `id`, which starts at `start`.
+    pub fn new(id: usize, plan: &FlowPlan, tcp: &TcpPlan, start: Time, streams: &RandomStreams, signals: bool) -> Self {
+        let random = streams.stream(&format!("flow/{}/workload", plan.id));
+        let signals = if signals { Signals::enabled() } else { Signals::disabled() };
+        Self {
+            id,
+            sender: TcpSender::new(tcp.config, tcp.workload, start, random, signals),
+            receiver: TcpReceiver::new(tcp.config),
+        }
+    }
+
+    #[inline]
+    fn send<R: EventObserver>(
+        &self,
+        now: Time,
+        from: FlowEnd,
+        class: PacketClass,
+        segment: Segment,
+        net: &mut Network<R>,
+    ) {
+        let handle = net.alloc();
+        *net.segment_mut(handle) = segment;
+        net.packet_mut(handle).ecn = Ecn::NotEct;
+        net.send(now, self.id, from, class, segment.size(), handle);
+    }
+}
+
+impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
+    fn id(&self) -> usize {
+        self.id
+    }
+
+    fn poll_timeout(&self, _: Time, end: FlowEnd) -> Option<Time> {
+        match end {
+            FlowEnd::Sender => self.sender.poll_timeout(),
+            FlowEnd::Receiver => self.receiver.poll_timeout(),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time, end: FlowEnd) {
+        match end {
+            FlowEnd::Sender => self.sender.handle_timeout(now),
+            FlowEnd::Receiver => self.receiver.handle_timeout(now),
+        }
+    }
+
+    fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
+        let segment = *net.segment_mut(handle);
+        net.free(handle);
+        match end {
+            FlowEnd::Sender => self.sender.handle_segment(now, &segment),
+            FlowEnd::Receiver => self.receiver.handle_segment(now, &segment),
+        }
+    }
+
+    fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {
+        let flow = FlowId(self.id as u16);
+        match end {
+            FlowEnd::Sender => {
+                while let Some((segment, sent)) = self.sender.poll_transmit(now) {
+                    let class = match sent {
+                        SegmentKind::Data | SegmentKind::Control => PacketClass::TcpData,
+                        SegmentKind::Retransmission => PacketClass::TcpRetransmission,
+                    };
+                    self.send(now, end, class, segment, net);
+                }
+                while let Some(event) = self.sender.poll_event() {
+                    if let TcpSenderEvent::Signal(signal, value) = event {
+                        net.emit(&EventRecord::Signal { at: now, flow, half: HalfName::Send, signal, value });
+                    }
+                }
+            }
+            FlowEnd::Receiver => {
+                while let Some(segment) = self.receiver.poll_transmit(now) {
+                    self.send(now, end, PacketClass::TcpAck, segment, net);
+                }
+                while let Some(TcpReceiverEvent::Read(size)) = self.receiver.poll_event() {
+                    net.emit(&EventRecord::Read { at: now, flow, size });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Requests of Python: a scenario by name or as text, its changes, and controllers.
+
+use crate::controller::Registered;
+use crate::errors::Failure;
+use crate::half::take_raised;
+use crate::world::Repeat;
+use paceline::Registry;
+use paceline_lab::registries;
+use paceline_lab::storage::Inputs;
+use paceline_scenario::{self, Catalogue, Changes, Label, Origin, Override, Scenario};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// A scenario and its changes: `paceline.scenario._Request`.
+#[derive(FromPyObject)]
+pub struct Request {
+    /// Id or file; for a text, its name in error messages.
+    pub name: String,
+    text: Option<String>,
+    settings: Vec<String>,
+    case: Option<String>,
+    /// The call that repeats a run, without its last arguments and without the closing parenthesis.
+    call: Option<String>,
+}
+
+impl Request {
+    /// Returns the text and its name.
+    pub fn origin(&self) -> Result<Origin, Failure> {
+        Ok(match &self.text {
+            Some(text) => Origin::from_text(self.name.clone(), text.clone()),
+            None => Catalogue.find(&self.name)?,
+        })
+    }
+
+    /// Returns how a run is repeated.
+    pub fn repeat<'a>(&'a self, controller: Option<&'a str>) -> Repeat<'a> {
+        Repeat { call: self.call.as_deref(), controller }
+    }
+
+    /// Returns what runs are made from.
+    pub fn inputs(&self) -> Result<Inputs, Failure> {
+        let command = self.call.as_ref().map_or_else(String::new, |call| format!("{call})"));
+        Ok(Inputs { scenario_text: self.origin()?.text, changes: self.settings.clone(), command })
+    }
+
+    /// Returns whether the scenario is given as text.
+    pub fn is_text(&self) -> bool {
+        self.text.is_some()
+    }
+
+    /// Parses the changes.
+    pub fn settings(&self) -> Result<Vec<Override>, Failure> {
+        let parsed = self.settings.iter().map(|text| text.parse());
+        parsed.collect::<Result<_, String>>().map_err(|message| PyValueError::new_err(message).into())
+    }
+
+    /// Returns all changes, with a controller or the scenario's own.
+    pub fn changes(&self, controller: Option<&str>) -> Result<Changes, Failure> {
+        let case = match &self.case {
+            None => Label::default(),
+            Some(text) => text.parse().map_err(PyValueError::new_err)?,
+        };
+        let controller = controller.map(str::to_owned);
+        Ok(Changes { case, settings: self.settings()?, controller, ..Changes::default() })
+    }
+
+    /// Loads the scenario.
+    pub fn scenario(&self, controller: Option<&str>, registry: &Registry) -> Result<Scenario, Failure> {
+        if let Some(name) = controller {
+            check_controller(name, registry)?;
+        }
+        let (origin, changes) = (self.origin()?, self.changes(controller)?);
+        raised_or(|| paceline_scenario::load(&origin, &changes, registries(registry)))
+    }
+}
+
+/// Returns the result of `work`, or the exception that a controller in Python raised meanwhile on this thread.
+pub fn raised_or<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    // Discards the exception of earlier work.
+    take_raised();
+    let result = work();
+    match take_raised() {
+        Some(raised) => Err(Failure::Raised(raised.error)),
+        None => Ok(result?),
+    }
+}
+
+/// Checks that a controller is registered.
+pub fn check_controller(name: &str, registry: &Registry) -> Result<(), Failure> {
+    if registry.get(name).is_some() {
+        return Ok(());
+    }
+    let known: Vec<&str> = registry.iter().map(paceline::Entry::name).collect();
+    let message = format!("no controller `{name}`; {}", paceline_scenario::suggestion(name, &known));
+    Err(PyValueError::new_err(message).into())
+}
+
+/// Returns the controllers of the library and these.
+pub fn registry(controllers: Vec<Registered>) -> PyResult<Registry> {
+    let mut registry = Registry::standard();
+    for controller in controllers {
+        if registry.get(&controller.name).is_some() {
+            return Err(PyValueError::new_err(format!("the name `{}` is taken: choose another", controller.name)));
+        }
+        registry.add(controller.entry()?);
+    }
+    Ok(registry)
+}

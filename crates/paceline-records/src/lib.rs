@@ -1,0 +1,35 @@
+//! The vocabulary that the simulator, stored results and reports share: what a run records.
+//!
+//! * [`EventRecord`] is one event of a run; an [`EventObserver`] receives all of them. Metrics, files and plots are made
+//!   from events and from nothing else.
+//! * [`TappedPacket`] is a packet at one point of the network, as a capture needs it.
+//! * [`RunHeader`] names what events refer to by index; [`RunDescription`] adds what plots need.
+//! * [`Label`] names one case of an experiment; [`Summary`] and [`Paired`] are statistics over its runs.
+//!
+//! Nothing here runs a simulation or opens a file.
+
+mod description;
+mod event;
+mod host_stats;
+pub mod json;
+mod label;
+mod link_update;
+mod metric;
+mod observer;
+mod packet;
+mod stats;
+mod tap;
+
+pub use description::{FlowDescription, HopDescription, RunDescription, RunHeader, SignalDescription};
+pub use event::{EventRecord, HalfName};
+pub use host_stats::{HostStats, Percentiles};
+pub use label::Label;
+pub use link_update::LinkUpdate;
+pub use metric::{MetricCatalogue, MetricInfo, MetricKind};
+pub use observer::EventObserver;
+pub use packet::{DropReason, PacketClass, PacketRecord};
+pub use stats::{Paired, Statistic, Summary, jain};
+pub use tap::{Content, TapPoint, TappedPacket};
+
+/// Name of the packet simulator in results.
+pub const SIMULATOR: &str = "sim";

@@ -1,0 +1,123 @@
+//! Description of metrics: id, unit, and how values are printed. The computation lives elsewhere.
+
+/// The description of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricInfo {
+    /// Id in scenarios and results.
+    pub id: &'static str,
+    /// Kind of number.
+    pub kind: MetricKind,
+    /// What the metric measures, in one line.
+    pub summary: &'static str,
+}
+
+/// Every metric of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricCatalogue(&'static [MetricInfo]);
+
+impl MetricCatalogue {
+    /// Creates a catalogue of `metrics`.
+    pub const fn new(metrics: &'static [MetricInfo]) -> Self {
+        Self(metrics)
+    }
+
+    /// Returns the metric with this id.
+    pub fn get(self, id: &str) -> Option<&'static MetricInfo> {
+        self.0.iter().find(|metric| metric.id == id)
+    }
+
+    /// Returns every metric, in the order of the registry.
+    pub fn iter(self) -> impl Iterator<Item = &'static MetricInfo> {
+        self.0.iter()
+    }
+}
+
+/// The kind of a metric: it determines the unit, the format, and the tolerance against published values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Used share of the capacity.
+    Utilization,
+    /// Another ratio between 0 and 1.
+    Share,
+    /// Loss ratio.
+    Loss,
+    /// Jain's fairness index.
+    Jain,
+    /// A number without unit.
+    Number,
+    /// A count.
+    Count,
+    /// A delay: queuing, one-way, round-trip or frame delay.
+    Delay,
+    /// A duration.
+    Time,
+    /// A rate.
+    Rate,
+}
+
+impl MetricKind {
+    /// Returns the unit of the values; empty for plain numbers and ratios.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Utilization | Self::Share | Self::Loss | Self::Jain | Self::Number | Self::Count => "",
+            Self::Delay => "ms",
+            Self::Time => "s",
+            Self::Rate => "bit/s",
+        }
+    }
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utilization => "utilisation",
+            Self::Share => "share",
+            Self::Loss => "loss",
+            Self::Jain => "Jain's index",
+            Self::Number => "number",
+            Self::Count => "count",
+            Self::Delay => "delay",
+            Self::Time => "time",
+            Self::Rate => "rate",
+        }
+    }
+
+    /// Formats a value: fractions in per cent, rates in Mbit/s, with the digits that are significant.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Utilization | Self::Share => format!("{:.1} %", value * 100.0),
+            Self::Loss => format!("{:.3} %", value * 100.0),
+            Self::Jain => format!("{value:.3}"),
+            Self::Number => format!("{value:.2}"),
+            Self::Count => format!("{value:.1}"),
+            Self::Delay => format!("{value:.1} ms"),
+            Self::Time => format!("{value:.1} s"),
+            Self::Rate => format!("{:.3} Mbit/s", value / 1e6),
+        }
+    }
+
+    /// Formats the size of a difference; fractions are in percentage points.
+    pub fn show_size(self, value: f64) -> String {
+        match self {
+            Self::Utilization | Self::Share => format!("{:.1} points", value * 100.0),
+            Self::Loss => format!("{:.3} points", value * 100.0),
+            _ => self.show(value),
+        }
+    }
+
+    /// Formats a difference with its sign.
+    pub fn show_difference(self, value: f64) -> String {
+        let size = self.show_size(value.abs());
+        // A difference that rounds to zero has no sign.
+        let sign = match size.bytes().any(|b| (b'1'..=b'9').contains(&b)) {
+            false => "",
+            true if value < 0.0 => "-",
+            true => "+",
+        };
+        format!("{sign}{size}")
+    }
+
+    /// Whether values lie between 0 and 1.
+    pub fn is_fraction(self) -> bool {
+        matches!(self, Self::Utilization | Self::Share | Self::Loss | Self::Jain)
+    }
+}

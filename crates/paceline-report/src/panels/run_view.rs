@@ -1,0 +1,144 @@
+//! The flows of a run that are plotted, with their names and descriptions.
+
+use super::FLOWS_SHOWN;
+use crate::figure::{Series, Subject};
+use crate::read::{Run, SignalRow};
+use paceline_records::{FlowDescription, HopDescription};
+
+/// A run as the panels need it.
+pub(super) struct RunView<'a> {
+    pub(super) run: &'a Run,
+    pub(super) duration_s: f64,
+    /// Subject of the first plotted flow.
+    first: usize,
+    /// Flows with their own series.
+    shown: Vec<usize>,
+}
+
+/// Returns the flows that have their own series and table rows, in the order of the run. Media flows take precedence.
+pub(crate) fn shown(run: &Run) -> Vec<usize> {
+    let is_media = |flow: &usize| run.description().and_then(|s| s.flows.get(*flow)).is_some_and(|f| f.kind == "media");
+    let (mut shown, others): (Vec<usize>, Vec<usize>) = (0..run.about.flows.len()).partition(is_media);
+    shown.extend(others);
+    shown.truncate(FLOWS_SHOWN);
+    shown.sort_unstable();
+    shown
+}
+
+impl<'a> RunView<'a> {
+    pub(super) fn new(run: &'a Run, first: usize) -> Self {
+        Self { run, duration_s: run.duration_s(), first, shown: shown(run) }
+    }
+
+    /// Returns the subject of a flow with its own series.
+    pub(super) fn subject(&self, flow: u16) -> Option<usize> {
+        Some(self.first + self.shown.binary_search(&usize::from(flow)).ok()?)
+    }
+
+    /// Returns the subject of any flow; the other flows share one subject.
+    pub(super) fn any_subject(&self, flow: u16) -> usize {
+        self.subject(flow).unwrap_or(self.first + self.shown.len())
+    }
+
+    /// Returns the description of a flow.
+    pub(super) fn flow(&self, flow: u16) -> Option<&'a FlowDescription> {
+        self.run.description()?.flows.get(usize::from(flow))
+    }
+
+    /// Returns the description of the flow of a series.
+    pub(super) fn shown_flow(&self, series: &Series) -> Option<&'a FlowDescription> {
+        self.run.description()?.flows.get(*self.shown.get(series.subject?.checked_sub(self.first)?)?)
+    }
+
+    /// Returns the name of a stream.
+    pub(super) fn stream(&self, flow: u16, stream: usize) -> String {
+        let name = self.flow(flow).and_then(|flow| flow.streams.get(stream));
+        name.cloned().unwrap_or_else(|| format!("stream {stream}"))
+    }
+
+    /// Returns the number of a state signal among the signals of its flow, and the names of its values.
+    pub(super) fn states(&self, row: &SignalRow<'_>) -> Option<(usize, &'a [String])> {
+        let [send, receive] = &self.flow(row.flow)?.signals;
+        let (signals, before) = if row.receive { (receive, send.len()) } else { (send, 0) };
+        let at = signals.iter().position(|signal| signal.name == row.name)?;
+        Some((before + at, signals[at].states.as_slice())).filter(|(_, states)| !states.is_empty())
+    }
+
+    /// Returns whether a hop has a capacity. Folders of older versions do not store it; all hops then count.
+    pub(super) fn is_limited(&self, hop: u16) -> bool {
+        self.run.description().is_none_or(|s| s.hops.get(usize::from(hop)).is_some_and(|h| h.capacity.is_some()))
+    }
+
+    /// Returns the forward hops with a capacity.
+    pub(super) fn limits(&self) -> impl Iterator<Item = (&'a HopDescription, &'a [(f64, f64)])> + use<'a> {
+        let hops = self.run.description().map_or(&[][..], |setting| &setting.hops);
+        hops.iter().filter(|hop| hop.forward).filter_map(|hop| Some((hop, hop.capacity.as_deref()?)))
+    }
+
+    /// Returns the subjects in order, without labels.
+    pub(super) fn subjects(&self) -> Vec<Subject> {
+        let flows = &self.run.about.flows;
+        let subject = |flow: String, controller: &str| Subject {
+            run: self.run.stored.directory.clone(),
+            seed: self.run.stored.seed,
+            flow,
+            controller: controller.to_owned(),
+            label: String::new(),
+            kind: String::new(),
+        };
+        let shown = self.shown.iter();
+        let mut subjects: Vec<Subject> =
+            shown.map(|flow| subject(flows[*flow].clone(), self.run.controller(*flow))).collect();
+        let others = (0..flows.len()).filter(|flow| !self.shown.contains(flow));
+        let mut controllers: Vec<&str> = others.map(|flow| self.run.controller(flow)).collect();
+        if !controllers.is_empty() {
+            let more = format!("{} more flows", controllers.len());
+            controllers.sort_unstable();
+            controllers.dedup();
+            subjects.push(subject(more, &controllers.join(", ")));
+        }
+        subjects
+    }
+}
+
+/// Labels each subject by the properties that differ: flow, controller, changes, world, cut and seed. The kind is the label
+/// without the seed.
+pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
+    let differ = |of: fn(&Subject) -> String| subjects.iter().any(|s| of(s) != of(&subjects[0]));
+    let (flows, controllers) = (differ(|s| s.flow.clone()), differ(|s| s.controller.clone()));
+    let seeds = differ(|s| s.seed.to_string());
+    let run = |name: &str| runs.iter().find(|run| run.stored.directory == name);
+    let changes = |name: &str| match run(name) {
+        Some(run) if !run.stored.changes.is_empty() => {
+            let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
+            changes.collect::<Vec<_>>().join(", ")
+        }
+        _ => "as written".to_owned(),
+    };
+    let worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
+    let changed = runs.iter().any(|run| run.stored.changes != runs[0].stored.changes);
+    let kinds: Vec<String> = subjects
+        .iter()
+        .map(|s| {
+            let mut parts = Vec::new();
+            if flows || !controllers {
+                parts.push(s.flow.clone());
+            }
+            if controllers || runs.len() == 1 {
+                parts.push(s.controller.clone());
+            }
+            if changed {
+                parts.push(changes(&s.run));
+            }
+            if worlds {
+                parts.extend(run(&s.run).map(|run| run.stored.world.clone()));
+            }
+            parts.extend(run(&s.run).and_then(|run| run.cut()));
+            parts.join(" · ")
+        })
+        .collect();
+    for (subject, kind) in subjects.iter_mut().zip(kinds) {
+        subject.label = if seeds { format!("{kind} · seed {}", subject.seed) } else { kind.clone() };
+        subject.kind = kind;
+    }
+}

@@ -1,0 +1,345 @@
+//! The documents of a reproduction: cells, experiments, counts.
+
+use crate::Verdict;
+use paceline_records::{Label, Statistic, Summary};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The verdicts of an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentReport {
+    /// Scenario id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// The paper and the place in it; empty if the scenario has no source.
+    #[serde(default)]
+    pub source: String,
+    /// Its assumed constants, which no source gives.
+    pub assumed: Vec<Assumed>,
+    /// The runs of each case.
+    pub runs: Vec<CaseRuns>,
+    /// A cell for each published value and bound of each case.
+    pub cells: Vec<Cell>,
+    /// Controllers of its media flows, in a world with its own controllers; `None` for those of the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<String>,
+    /// Number of runs that other load of the host disturbed in every attempt.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disturbed: usize,
+    /// Sum of the wall times of its runs, s. Not stored.
+    #[serde(skip)]
+    pub wall_s: f64,
+}
+
+/// The runs of one case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaseRuns {
+    /// The case.
+    pub case: Label,
+    /// Number of runs, on seeds from 1.
+    pub n: usize,
+    /// Hash over all trace hashes, 16 hexadecimal digits.
+    pub trace_hash: String,
+}
+
+/// An assumed constant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assumed {
+    /// Its name.
+    pub id: String,
+    /// The scenario key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// The reason for this value.
+    pub why: String,
+}
+
+/// The verdict on a published value or a bound.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Metric id.
+    pub metric: String,
+    /// Controllers of the media flows.
+    pub controller: String,
+    /// World.
+    pub world: String,
+    /// Case of the experiment.
+    pub case: Label,
+    /// Flow, for a metric of a flow.
+    pub flow: Option<String>,
+    /// Time window, s.
+    pub window_s: (f64, f64),
+    /// The statistic over the runs.
+    #[serde(default)]
+    pub runs: Statistic,
+    /// The denominator of a ratio.
+    pub over: Option<Denominator>,
+    /// The published value; `None` for a bound.
+    pub published: Option<f64>,
+    /// Lowest and highest allowed mean, for a bound.
+    #[serde(deserialize_with = "paceline_records::json::some_bounds")]
+    pub bounds: Option<(f64, f64)>,
+    /// Largest allowed distance of the measured mean to the published value.
+    pub tolerance: Option<f64>,
+    /// The mean over runs; `None` if a run has no value.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval; `None` for one run.
+    pub ci95: Option<f64>,
+    /// Number of runs; for a ratio between cases, of pairs.
+    pub n: usize,
+    /// Number of runs that the scenario excludes; `None` if it includes all.
+    #[serde(default)]
+    pub left_out: Option<usize>,
+    /// The mean with the null sender.
+    pub null_sender: Option<f64>,
+    /// Whether the null sender's mean is within the tolerance or bounds, too. Such a cell is no evidence.
+    pub null_reproduces: bool,
+    /// The claim that it supports; for a bound, its id.
+    pub claim: Option<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Explanation, where it is not reproduced.
+    pub note: Option<String>,
+    /// The cell in another world, where the two are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<OtherWorldCell>,
+    /// The cell with the changes that should move it into tolerance, where it is not reproduced.
+    pub moved: Option<ChangeResult>,
+    /// Its index among the values and bounds of the scenario file, which identifies it if a change moves its window.
+    #[serde(skip)]
+    pub place: usize,
+}
+
+/// A cell in another world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OtherWorldCell {
+    /// World.
+    pub world: String,
+    /// Controllers of the media flows.
+    pub controller: String,
+    /// The mean over runs; `None` if a run has no value.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval; `None` for one run.
+    pub ci95: Option<f64>,
+    /// Number of runs.
+    pub n: usize,
+    /// The verdict in that world.
+    pub verdict: Verdict,
+}
+
+/// A cell with changes to the scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChangeResult {
+    /// The `--set` changes.
+    pub by: Vec<String>,
+    /// The mean over the same seeds.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval.
+    pub ci95: Option<f64>,
+    /// The verdict; `None` if it was not run.
+    pub verdict: Option<Verdict>,
+}
+
+/// The denominator of a ratio.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Denominator {
+    /// Metric id.
+    pub metric: String,
+    /// Case of the experiment.
+    pub case: Label,
+    /// Flow, for a metric of a flow.
+    pub flow: Option<String>,
+    /// Time window, s.
+    pub window_s: (f64, f64),
+}
+
+/// The verdicts of all experiments, and their counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The experiments.
+    pub experiments: Vec<ExperimentReport>,
+    /// Counts of the verdicts.
+    pub summary: VerdictSummary,
+}
+
+/// Numbers of cells by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictCounts {
+    /// All cells that were run.
+    pub cells: usize,
+    /// Reproduced.
+    pub reproduced: usize,
+    /// Not reproduced, but the claim passes.
+    pub direction: usize,
+    /// Neither.
+    pub not: usize,
+    /// Not run yet; not included in `cells`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_run: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Numbers of cells by verdict, with and without those that the null sender reproduces too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictSummary {
+    /// Every cell, bounds included.
+    #[serde(flatten)]
+    pub all: VerdictCounts,
+    /// Those of them that the null sender does not reproduce.
+    pub without_null: VerdictCounts,
+    /// Published values.
+    pub published: VerdictCounts,
+    /// Those of them that the null sender does not reproduce.
+    pub published_without_null: VerdictCounts,
+    /// Claims. A claim passes if all bounds with its id pass.
+    pub claims: usize,
+    /// Claims that pass.
+    pub claims_held: usize,
+    /// Claims that do not pass with the null sender.
+    pub claims_without_null: usize,
+    /// Those of them that pass.
+    pub claims_held_without_null: usize,
+}
+
+impl Report {
+    /// Creates the report of these experiments, in this order.
+    pub fn of(experiments: Vec<ExperimentReport>) -> Self {
+        let summary = count_verdicts(&experiments);
+        Self { experiments, summary }
+    }
+}
+
+impl ExperimentReport {
+    /// Returns its paper: the id up to the slash.
+    pub fn paper(&self) -> &str {
+        self.id.split_once('/').map_or(&self.id, |(paper, _)| paper)
+    }
+
+    /// Returns the number of runs of each case, on seeds from 1, with those that the scenario excludes.
+    pub fn runs_per_case(&self) -> u64 {
+        self.runs.first().map_or(0, |runs| runs.n as u64)
+    }
+}
+
+impl CaseRuns {
+    /// Returns the summary of a value that needs no run.
+    pub fn of_value(case: &Label, value: Option<f64>) -> Self {
+        let bits = value.map_or(0, f64::to_bits).to_le_bytes();
+        Self { case: case.clone(), n: 0, trace_hash: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bits)) }
+    }
+
+    /// Returns the summary of runs, given as seed and trace hash in the order of the seeds.
+    pub fn of<'a>(case: &Label, runs: impl ExactSizeIterator<Item = (u64, &'a str)>) -> Self {
+        let n = runs.len();
+        let hashes: String = runs.map(|(seed, hash)| format!("{seed} {hash}\n")).collect();
+        let trace_hash = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(hashes.as_bytes()));
+        Self { case: case.clone(), n, trace_hash }
+    }
+}
+
+impl Cell {
+    /// Describes the measured quantity: metric, statistic and denominator.
+    pub fn quantity(&self) -> String {
+        let metric = match self.runs {
+            Statistic::Mean => self.metric.clone(),
+            extreme => format!("{} {}", extreme.name(), self.metric),
+        };
+        let Some(over) = &self.over else { return metric };
+        let mut other = Vec::new();
+        if over.metric != self.metric {
+            other.push(over.metric.clone());
+        }
+        if over.case != self.case {
+            other.push(over.case.to_string());
+        }
+        if over.flow != self.flow {
+            other.extend(over.flow.clone());
+        }
+        if over.window_s != self.window_s {
+            other.push(format!("{} to {} s", over.window_s.0, over.window_s.1));
+        }
+        format!("{metric} over {}", other.join(" "))
+    }
+
+    /// Returns whether both cells have the same value or bound of the same case.
+    pub fn is_same_quantity(&self, other: &Self) -> bool {
+        (&self.case, self.place) == (&other.case, other.place)
+    }
+
+    /// Adds the command with the tried changes to the note, and whether it moves the cell into tolerance.
+    pub fn note_change(&mut self, experiment: &str, repeats: u64) {
+        let Some(moved) = &self.moved else { return };
+        let case: String = self.case.pairs().map(|(name, value)| format!(" --case '{name}={value}'")).collect();
+        let sets: String = moved.by.iter().map(|change| format!(" --set '{change}'")).collect();
+        let does = match moved.verdict {
+            Some(Verdict::Reproduced) => "moved",
+            Some(_) => "not moved",
+            None => "has no value any more, so it is not moved",
+        };
+        let command = format!("`paceline run {experiment}{case} --repeats {repeats}{sets}`");
+        let note = self.note.as_ref().map_or(String::new(), |note| format!("{note}; "));
+        self.note = Some(format!("{note}{does} into tolerance by {command}"));
+    }
+
+    /// Returns the measured mean and interval.
+    pub fn summary(&self) -> Option<Summary> {
+        let ci95 = self.ci95.unwrap_or(f64::INFINITY);
+        Some(Summary { mean: self.measured?, std: 0.0, ci95, n: self.n })
+    }
+}
+
+/// Counts the verdicts and claims of reports.
+pub fn count_verdicts<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport>) -> VerdictSummary {
+    let mut counts = VerdictSummary::default();
+    for report in reports {
+        // By claim: whether it passes, and whether it passes with the null sender.
+        let mut claims: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
+        let not_run: BTreeSet<&str> =
+            report.cells.iter().filter(|c| c.verdict == Verdict::NotRun).filter_map(|c| c.claim.as_deref()).collect();
+        for cell in &report.cells {
+            counts.all.count(cell.verdict);
+            if !cell.null_reproduces {
+                counts.without_null.count(cell.verdict);
+            }
+            match (&cell.published, &cell.claim) {
+                (Some(_), _) => {
+                    counts.published.count(cell.verdict);
+                    if !cell.null_reproduces {
+                        counts.published_without_null.count(cell.verdict);
+                    }
+                }
+                (None, Some(id)) => {
+                    let claim = claims.entry(id).or_insert((true, true));
+                    claim.0 &= cell.verdict == Verdict::Reproduced;
+                    claim.1 &= cell.null_reproduces;
+                }
+                (None, None) => {}
+            }
+        }
+        claims.retain(|id, _| !not_run.contains(id));
+        for (held, null) in claims.into_values() {
+            counts.claims += 1;
+            counts.claims_held += usize::from(held);
+            counts.claims_without_null += usize::from(!null);
+            counts.claims_held_without_null += usize::from(held && !null);
+        }
+    }
+    counts
+}
+
+impl VerdictCounts {
+    fn count(&mut self, verdict: Verdict) {
+        self.cells += usize::from(verdict != Verdict::NotRun);
+        *match verdict {
+            Verdict::Reproduced => &mut self.reproduced,
+            Verdict::Direction => &mut self.direction,
+            Verdict::Not => &mut self.not,
+            Verdict::NotRun => &mut self.not_run,
+        } += 1;
+    }
+}

@@ -1,0 +1,13 @@
+//! The Parquet tables of a run: one schema, a writer and a reader.
+
+mod join;
+mod parquet_reader;
+mod parquet_writer;
+mod reader;
+mod schema;
+mod writer;
+
+pub use parquet_writer::{Column, ColumnType, ColumnValue, ROW_GROUP, TableWriter};
+pub use reader::{Event, FlowRow, FrameRow, PacketRow, RunTables, SignalRow};
+pub use schema::FlowKind;
+pub(crate) use writer::EventTables;

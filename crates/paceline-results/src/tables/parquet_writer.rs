@@ -1,0 +1,250 @@
+//! Writes one Parquet file by rows, with buffers of one row group.
+
+use crate::StoreError;
+use crate::files::io;
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{ColumnPath, Type};
+use std::borrow::Cow;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Rows of a table that are buffered before they are written: about 4 MB of packets.
+pub const ROW_GROUP: usize = 65_536;
+
+/// Higher levels take much more time and save little space.
+const ZSTD_LEVEL: i32 = 1;
+
+/// The type of a column.
+#[derive(Clone, Debug)]
+pub enum ColumnType {
+    /// Times and numbers that differ little from row to row.
+    Int64,
+    /// Small numbers, of which many are equal.
+    Int32,
+    /// Measured values.
+    Float64,
+    /// Truth values.
+    Bool,
+    /// One of these names, as UTF-8.
+    Name(Vec<ByteArray>),
+    /// Hashes, as 16 hexadecimal digits in UTF-8.
+    Hash,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name, which ends in the unit.
+    pub name: Cow<'static, str>,
+    /// Its type.
+    pub kind: ColumnType,
+    /// Whether it may contain nulls.
+    pub optional: bool,
+}
+
+/// A value of a row.
+#[derive(Clone, Copy, Debug)]
+pub enum ColumnValue {
+    /// A 64-bit integer.
+    Int64(i64),
+    /// A 32-bit integer.
+    Int32(i32),
+    /// A floating-point number.
+    Float64(f64),
+    /// A truth value.
+    Bool(bool),
+    /// Index among the column's names.
+    Name(u32),
+    /// A 64-bit hash, written as hexadecimal text.
+    Hash(u64),
+    /// No value.
+    Null,
+}
+
+/// The buffered values of a column. A null has a level and no value.
+#[derive(Debug)]
+struct Buffer {
+    values: Values,
+    /// 1 for a value, 0 for a null; `None` for a column without nulls.
+    levels: Option<Vec<i16>>,
+}
+
+#[derive(Debug)]
+enum Values {
+    Int64(Vec<i64>),
+    Int32(Vec<i32>),
+    Float64(Vec<f64>),
+    Bool(Vec<bool>),
+    Name { values: Vec<u32>, names: Vec<ByteArray> },
+    Hash(Vec<ByteArray>),
+}
+
+/// A file being written.
+pub struct TableWriter {
+    path: PathBuf,
+    writer: SerializedFileWriter<File>,
+    buffers: Vec<Buffer>,
+    buffered: usize,
+    rows: u64,
+}
+
+impl std::fmt::Debug for TableWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableWriter").field("path", &self.path).field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl TableWriter {
+    /// Creates the file.
+    pub fn create(path: PathBuf, columns: Vec<Column>, metadata: Vec<KeyValue>) -> Result<Self, StoreError> {
+        let file = File::create(&path).map_err(io("create", &path))?;
+        let writer = open(file, &columns, metadata).map_err(write_error(&path))?;
+        let buffers = columns.into_iter().map(Buffer::new).collect();
+        Ok(Self { path, writer, buffers, buffered: 0, rows: 0 })
+    }
+
+    /// Adds a row: a value of the right type for each column.
+    pub fn push(&mut self, row: &[ColumnValue]) -> Result<(), StoreError> {
+        assert_eq!(row.len(), self.buffers.len(), "one value for each column");
+        for (buffer, value) in self.buffers.iter_mut().zip(row) {
+            buffer.push(*value);
+        }
+        self.buffered += 1;
+        self.rows += 1;
+        if self.buffered == ROW_GROUP { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes the remaining rows, flushes the file to the disk, and returns the number of rows.
+    pub fn finish(mut self) -> Result<u64, StoreError> {
+        self.flush()?;
+        self.writer.finish().map_err(write_error(&self.path))?;
+        self.writer.inner().sync_all().map_err(io("flush", &self.path))?;
+        Ok(self.rows)
+    }
+
+    /// Writes the buffered rows as a row group.
+    fn flush(&mut self) -> Result<(), StoreError> {
+        if self.buffered == 0 {
+            return Ok(());
+        }
+        self.buffered = 0;
+        write_group(&mut self.writer, &mut self.buffers).map_err(write_error(&self.path))
+    }
+}
+
+impl Buffer {
+    fn new(column: Column) -> Self {
+        let values = match column.kind {
+            ColumnType::Int64 => Values::Int64(Vec::new()),
+            ColumnType::Int32 => Values::Int32(Vec::new()),
+            ColumnType::Float64 => Values::Float64(Vec::new()),
+            ColumnType::Bool => Values::Bool(Vec::new()),
+            ColumnType::Name(names) => Values::Name { values: Vec::new(), names },
+            ColumnType::Hash => Values::Hash(Vec::new()),
+        };
+        Self { values, levels: column.optional.then(Vec::new) }
+    }
+
+    fn push(&mut self, value: ColumnValue) {
+        match (&mut self.values, value) {
+            (Values::Int64(values), ColumnValue::Int64(x)) => values.push(x),
+            (Values::Int32(values), ColumnValue::Int32(x)) => values.push(x),
+            (Values::Float64(values), ColumnValue::Float64(x)) => values.push(x),
+            (Values::Bool(values), ColumnValue::Bool(x)) => values.push(x),
+            (Values::Name { values, .. }, ColumnValue::Name(x)) => values.push(x),
+            (Values::Hash(values), ColumnValue::Hash(x)) => {
+                values.push(ByteArray::from(format!("{x:016x}").into_bytes()))
+            }
+            (_, ColumnValue::Null) if self.levels.is_some() => {}
+            (values, value) => unreachable!("{value:?} in a column of {values:?}"),
+        }
+        if let Some(levels) = &mut self.levels {
+            levels.push(i16::from(!matches!(value, ColumnValue::Null)));
+        }
+    }
+}
+
+fn open(file: File, columns: &[Column], metadata: Vec<KeyValue>) -> ParquetResult<SerializedFileWriter<File>> {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_key_value_metadata(Some(metadata));
+    let mut fields = Vec::new();
+    for column in columns {
+        let physical = match column.kind {
+            ColumnType::Int64 => Physical::INT64,
+            ColumnType::Int32 => Physical::INT32,
+            ColumnType::Float64 => Physical::DOUBLE,
+            ColumnType::Bool => Physical::BOOLEAN,
+            ColumnType::Name(_) | ColumnType::Hash => Physical::BYTE_ARRAY,
+        };
+        let logical = (physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
+        let repetition = if column.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let field = Type::primitive_type_builder(&column.name, physical)
+            .with_repetition(repetition)
+            .with_logical_type(logical)
+            .build()?;
+        fields.push(Arc::new(field));
+        let path = ColumnPath::from(&*column.name);
+        properties = match column.kind {
+            // Differences of times and packet numbers are short; a dictionary of them would be long.
+            ColumnType::Int64 => properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+            // The smallest encoding: a dictionary stores each value twice, and byte splitting hides repetition.
+            ColumnType::Float64 | ColumnType::Hash => properties.set_column_dictionary_enabled(path, false),
+            ColumnType::Int32 | ColumnType::Bool | ColumnType::Name(_) => properties,
+        };
+    }
+    let schema = Type::group_type_builder("paceline").with_fields(fields).build()?;
+    SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
+}
+
+/// Writes the buffers as one row group and empties them.
+fn write_group(writer: &mut SerializedFileWriter<File>, buffers: &mut [Buffer]) -> ParquetResult<()> {
+    let mut group = writer.next_row_group()?;
+    for buffer in buffers {
+        let mut column =
+            group.next_column()?.ok_or_else(|| ParquetError::General("fewer columns than buffers".to_owned()))?;
+        let levels = buffer.levels.as_deref();
+        match &mut buffer.values {
+            Values::Int64(values) => write_column::<Int64Type>(&mut column, values, levels)?,
+            Values::Int32(values) => write_column::<Int32Type>(&mut column, values, levels)?,
+            Values::Float64(values) => write_column::<DoubleType>(&mut column, values, levels)?,
+            Values::Bool(values) => write_column::<BoolType>(&mut column, values, levels)?,
+            Values::Hash(values) => write_column::<ByteArrayType>(&mut column, values, levels)?,
+            Values::Name { values, names } => {
+                let mut texts = values.drain(..).map(|index| names[index as usize].clone()).collect();
+                write_column::<ByteArrayType>(&mut column, &mut texts, levels)?;
+            }
+        }
+        if let Some(levels) = &mut buffer.levels {
+            levels.clear();
+        }
+        column.close()?;
+    }
+    group.close()?;
+    Ok(())
+}
+
+fn write_column<T: DataType>(
+    column: &mut SerializedColumnWriter<'_>,
+    values: &mut Vec<T::T>,
+    levels: Option<&[i16]>,
+) -> ParquetResult<()> {
+    column.typed::<T>().write_batch(values, levels, None)?;
+    values.clear();
+    Ok(())
+}
+
+/// Returns a function for `map_err` that makes the error of the table at `path`.
+pub(super) fn write_error(path: &Path) -> impl FnOnce(ParquetError) -> StoreError {
+    let path = path.to_path_buf();
+    |source| StoreError::WriteTable { path, source }
+}

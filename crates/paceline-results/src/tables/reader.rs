@@ -1,0 +1,218 @@
+//! Reads the rows of the four tables, in the columns that figures need.
+
+use super::parquet_reader::{RowGroup, TableReader};
+use super::schema::{
+    CAPTURED, CLASS, DELAY, EVENT, EVENTS, FLOW, FLOW_KINDS, FLOWS, FRAMES, FlowKind, HALF, HALVES, HOP, KIND, LEFT,
+    PACKET_SIZE, PACKETS, PacketEvent, REFUSED, SIGNAL, SIGNAL_UNIT, SIGNALS, STREAM, TIME, TableSchema, VALUE, WAITED,
+};
+use crate::StoreError;
+use crate::manifest::About;
+use paceline_records::PacketClass;
+use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
+use std::path::Path;
+
+/// An event of a packet. Hops are indices among the run's hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An endpoint sent the packet.
+    Sent,
+    /// The packet crossed a hop.
+    Crossed {
+        /// The hop.
+        hop: u16,
+        /// Queuing delay, ns.
+        waited_ns: i64,
+        /// Time at which its last bit left the server, ns since the run's start.
+        left_ns: i64,
+    },
+    /// A hop dropped the packet.
+    Dropped {
+        /// The hop.
+        hop: u16,
+    },
+    /// The packet reached its endpoint.
+    Arrived {
+        /// One-way delay, ns.
+        delay_ns: i64,
+    },
+}
+
+/// A row of `packets`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketRow {
+    /// Time, ns since the run's start.
+    pub time_ns: i64,
+    /// The event.
+    pub event: Event,
+    /// Index among the run's flows.
+    pub flow: u16,
+    /// Whether it travels in the direction of the flow's data.
+    pub forth: bool,
+    /// Size on the network.
+    pub size_bytes: i32,
+}
+
+/// A row of `flows`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowRow {
+    /// Time, ns since the run's start.
+    pub time_ns: i64,
+    /// Index among the run's flows.
+    pub flow: u16,
+    /// The quantity.
+    pub kind: FlowKind,
+    /// Value in the unit of the quantity.
+    pub value: f64,
+}
+
+/// A row of `frames`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameRow {
+    /// Time, ns since the run's start.
+    pub time_ns: i64,
+    /// Index among the run's flows.
+    pub flow: u16,
+    /// Index among the flow's streams.
+    pub stream: usize,
+    /// Capture time, ns since the run's start; `None` if the sender refused the frame.
+    pub captured_ns: Option<i64>,
+}
+
+/// A row of `signals`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SignalRow<'a> {
+    /// Time, ns since the run's start.
+    pub time_ns: i64,
+    /// Index among the run's flows.
+    pub flow: u16,
+    /// Whether the receive half emitted it, and not the send half.
+    pub receive: bool,
+    /// Name of the signal.
+    pub name: &'a str,
+    /// Unit of the value.
+    pub unit: &'a str,
+    /// Its value.
+    pub value: f64,
+}
+
+/// The tables of a stored run. They are read by row group and only in some columns, so memory is bounded for any length of
+/// run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunTables<'a> {
+    dir: &'a Path,
+    about: &'a About,
+}
+
+impl<'a> RunTables<'a> {
+    /// Returns the tables in the folder of a run.
+    pub fn new(dir: &'a Path, about: &'a About) -> Self {
+        Self { dir, about }
+    }
+
+    /// Calls `each` with every row of `packets`, in order.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has other columns.
+    pub fn packets(&self, mut each: impl FnMut(&PacketRow)) -> Result<(), StoreError> {
+        self.row_groups(PACKETS, |group| {
+            let time = group.required::<Int64Type>(TIME)?;
+            let event = group.names(EVENT, &EVENTS)?;
+            let flow = group.names(FLOW, &self.about.flows)?;
+            let class = group.names(CLASS, &PacketClass::NAMES)?;
+            let size = group.required::<Int32Type>(PACKET_SIZE)?;
+            let hop = group.optional_names(HOP, &self.about.hops)?;
+            let waited = group.optional::<Int64Type>(WAITED)?;
+            let left = group.optional::<Int64Type>(LEFT)?;
+            let delay = group.optional::<Int64Type>(DELAY)?;
+            for row in 0..time.len() {
+                let hop = hop[row].unwrap_or(0);
+                let or_zero = |value: Option<i64>| value.unwrap_or(0);
+                let event = match PacketEvent::ALL[usize::from(event[row])] {
+                    PacketEvent::Sent => Event::Sent,
+                    PacketEvent::Crossed => {
+                        Event::Crossed { hop, waited_ns: or_zero(waited[row]), left_ns: or_zero(left[row]) }
+                    }
+                    PacketEvent::Dropped => Event::Dropped { hop },
+                    PacketEvent::Arrived => Event::Arrived { delay_ns: or_zero(delay[row]) },
+                };
+                let forth = !PacketClass::ALL[usize::from(class[row])].goes_back();
+                each(&PacketRow { time_ns: time[row], event, flow: flow[row], forth, size_bytes: size[row] });
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `each` with every row of `flows`, in order.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has other columns.
+    pub fn flows(&self, mut each: impl FnMut(&FlowRow)) -> Result<(), StoreError> {
+        self.row_groups(FLOWS, |group| {
+            let time = group.required::<Int64Type>(TIME)?;
+            let flow = group.names(FLOW, &self.about.flows)?;
+            let kind = group.names(KIND, &FLOW_KINDS)?;
+            let value = group.required::<DoubleType>(VALUE)?;
+            for row in 0..time.len() {
+                let kind = FlowKind::ALL[usize::from(kind[row])];
+                each(&FlowRow { time_ns: time[row], flow: flow[row], kind, value: value[row] });
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `each` with every row of `frames`, in order.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has other columns.
+    pub fn frames(&self, mut each: impl FnMut(&FrameRow)) -> Result<(), StoreError> {
+        self.row_groups(FRAMES, |group| {
+            let time = group.required::<Int64Type>(TIME)?;
+            let flow = group.names(FLOW, &self.about.flows)?;
+            let stream = group.required::<Int32Type>(STREAM)?;
+            let captured = group.optional::<Int64Type>(CAPTURED)?;
+            let refused = group.required::<BoolType>(REFUSED)?;
+            for row in 0..time.len() {
+                let stream = usize::try_from(stream[row]).unwrap_or(0);
+                let captured_ns = captured[row].filter(|_| !refused[row]);
+                each(&FrameRow { time_ns: time[row], flow: flow[row], stream, captured_ns });
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `each` with every row of `signals`, in order.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has other columns.
+    pub fn signals(&self, mut each: impl FnMut(&SignalRow<'_>)) -> Result<(), StoreError> {
+        // In a folder of an older version only the table itself has the names and units of signals.
+        let (mut signals, mut units) = (Vec::new(), Vec::new());
+        self.row_groups(SIGNALS, |group| {
+            let time = group.required::<Int64Type>(TIME)?;
+            let flow = group.names(FLOW, &self.about.flows)?;
+            let half = group.names(HALF, &HALVES)?;
+            let name = group.any_names(SIGNAL, &mut signals)?;
+            let unit = group.any_names(SIGNAL_UNIT, &mut units)?;
+            let value = group.required::<DoubleType>(VALUE)?;
+            for row in 0..time.len() {
+                each(&SignalRow {
+                    time_ns: time[row],
+                    flow: flow[row],
+                    receive: half[row] == 1,
+                    name: &signals[usize::from(name[row])],
+                    unit: &units[usize::from(unit[row])],
+                    value: value[row],
+                });
+            }
+            Ok(())
+        })
+    }
+
+    fn row_groups(
+        &self,
+        table: TableSchema,
+        each: impl FnMut(&RowGroup<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        TableReader::open(self.dir.join(table.file_name()))?.row_groups(each)
+    }
+}

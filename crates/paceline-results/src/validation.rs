@@ -1,0 +1,183 @@
+//! Differences between two worlds on one scenario, as `validate --json` prints them.
+
+use crate::{StoreError, files};
+use paceline_records::{HostStats, Label, MetricKind, Paired, Summary};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Name of the document in a folder of results.
+const VALIDATION_FILE: &str = "validation.json";
+/// Its name in folders of earlier versions.
+const EARLIER_FILE: &str = "gap.json";
+
+/// Compared metrics of the bottleneck.
+pub const OF_HOP: [(&str, MetricKind); 7] = [
+    ("utilization", MetricKind::Utilization),
+    ("loss_ratio", MetricKind::Loss),
+    ("queue_ms.p5", MetricKind::Delay),
+    ("queue_ms.p50", MetricKind::Delay),
+    ("queue_ms.p95", MetricKind::Delay),
+    ("queue_ms.p99", MetricKind::Delay),
+    ("queue_ms.mean", MetricKind::Delay),
+];
+/// Compared metrics of a run with several flows.
+pub const OF_RUN: [(&str, MetricKind); 1] = [("jain", MetricKind::Jain)];
+/// Compared metrics of each flow; the share only where there are several flows.
+pub const OF_FLOW: [(&str, MetricKind); 6] = [
+    ("throughput_bps", MetricKind::Rate),
+    ("share", MetricKind::Share),
+    ("loss_ratio", MetricKind::Loss),
+    ("rtt_ms.p50", MetricKind::Delay),
+    ("rtt_ms.p95", MetricKind::Delay),
+    ("rtt_ms.p99", MetricKind::Delay),
+];
+
+/// The validations of several scenarios, as `validate --json` prints them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Validations {
+    /// One for each scenario and controller, in the order of the arguments.
+    #[serde(rename = "gaps")]
+    pub validations: Vec<Validation>,
+}
+
+/// The differences between two worlds on one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Validation {
+    /// Scenario id.
+    pub scenario: String,
+    /// A line on it.
+    pub title: String,
+    /// Case of the scenario; empty for the scenario as written.
+    pub case: Label,
+    /// Changes by `--set`, as typed.
+    pub changes: Vec<String>,
+    /// Controller of each flow, or TCP's congestion control; `None` for a flow without one.
+    pub controllers: Vec<Option<String>>,
+    /// The command that reproduces it.
+    pub command: String,
+    /// Duration of a run, s.
+    pub duration_s: f64,
+    /// The two worlds. Differences are the second minus the first.
+    pub worlds: [String; 2],
+    /// Seeds of the runs in both worlds, in order.
+    pub seeds: Vec<u64>,
+    /// The compared metrics of the bottleneck, the run, and each flow.
+    pub measured: Vec<ComparedMetric>,
+    /// The distributions of queuing delay; `None` if no packet crossed the bottleneck in one of the worlds.
+    pub queue_delay: Option<QueueDelay>,
+    /// Whether the differences are within their tolerances.
+    pub verdicts: Vec<ValidationVerdict>,
+    /// The runs of each world, in the order of the seeds.
+    pub runs: [Vec<ComparedRun>; 2],
+}
+
+/// A metric in two worlds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparedMetric {
+    /// Hop, for a metric of a hop.
+    pub hop: Option<String>,
+    /// Flow, for a metric of a flow; without hop and flow it is a metric of the run.
+    pub flow: Option<String>,
+    /// Its path within the hop, flow or run in `run.json`, such as `queue_ms.p95`.
+    pub metric: String,
+    /// Summary over the runs of each world; `None` if a run has no value.
+    pub worlds: [Option<Summary>; 2],
+    /// Second world minus first, seed by seed.
+    pub difference: Option<Paired>,
+}
+
+/// The distributions of queuing delay of all packets that crossed the bottleneck.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueDelay {
+    /// The bottleneck.
+    pub hop: String,
+    /// The Kolmogorov-Smirnov distance between the worlds, over all runs: the largest difference of the two cumulative
+    /// distributions.
+    pub ks: f64,
+    /// The least delay with this difference, ms; `None` if the distributions are equal.
+    pub at_ms: Option<f64>,
+    /// Width of the counted intervals, ms.
+    pub step_ms: f64,
+    /// Packets in each world.
+    pub packets: [u64; 2],
+    /// The distance between the two runs of each seed, in order.
+    pub by_seed: Vec<Option<f64>>,
+    /// In each world, the mean distance between runs of different seeds, which is the distance without a change of world;
+    /// `None` for one seed.
+    pub between_seeds: [Option<f64>; 2],
+}
+
+/// A run of a validation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparedRun {
+    /// Its seed.
+    pub seed: u64,
+    /// Hash over every decision of links and endpoints.
+    pub trace_hash: String,
+    /// Load of the host; `None` in virtual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<HostStats>,
+}
+
+/// Whether a difference is within its tolerance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValidationVerdict {
+    /// The hop.
+    pub hop: String,
+    /// The metric.
+    pub metric: String,
+    /// Mean of the differences, second world minus first, in the metric's unit; `None` if a run has no value, which is never
+    /// within the tolerance.
+    pub difference: Option<f64>,
+    /// The tolerance, in the metric's unit.
+    pub tolerance: f64,
+    /// Whether the difference is within the tolerance.
+    pub within: bool,
+    /// Whether the whole 95 % interval is on the same side of the tolerance; `None` without an interval.
+    pub sure: Option<bool>,
+}
+
+impl Validation {
+    /// Returns whether every difference is within its tolerance.
+    pub fn is_within(&self) -> bool {
+        self.verdicts.iter().all(|verdict| verdict.within)
+    }
+}
+
+impl Validations {
+    /// Reads the document of a folder of results; `None` if there is none.
+    ///
+    /// # Errors
+    /// The file is damaged or cannot be read.
+    pub fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
+        let mut paths = [VALIDATION_FILE, EARLIER_FILE].into_iter().map(|name| dir.join(name));
+        paths.find(|path| path.is_file()).map(|path| files::read_json(&path)).transpose()
+    }
+
+    /// Writes the document to a folder of results.
+    ///
+    /// # Errors
+    /// An operation of the file system fails.
+    pub fn write(&self, dir: &Path) -> Result<(), StoreError> {
+        files::write_whole(dir, VALIDATION_FILE, &files::json(self))
+    }
+}
+
+impl ComparedMetric {
+    /// Returns its kind.
+    pub fn kind(&self) -> MetricKind {
+        kind(&self.metric)
+    }
+}
+
+impl ValidationVerdict {
+    /// Returns the kind of its metric.
+    pub fn kind(&self) -> MetricKind {
+        kind(&self.metric)
+    }
+}
+
+fn kind(metric: &str) -> MetricKind {
+    let all = OF_HOP.iter().chain(&OF_RUN).chain(&OF_FLOW);
+    all.into_iter().find(|(name, _)| *name == metric).map_or(MetricKind::Number, |(_, kind)| *kind)
+}

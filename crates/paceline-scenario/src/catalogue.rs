@@ -1,0 +1,221 @@
+//! The scenarios that Paceline ships, and the search for the text of a name.
+
+use super::error::{ScenarioError, nearest};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
+
+/// A scenario's text, and the place of its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its file, for errors.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// The folder to which file names in it are relative; none for a scenario of the catalogue.
+    folder: Option<PathBuf>,
+    /// Whether published values and bounds are read.
+    has_expectations: bool,
+}
+
+/// The scenarios that Paceline ships.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Catalogue;
+
+impl Catalogue {
+    /// Returns the ids of all scenarios, in order.
+    pub fn ids(self) -> impl Iterator<Item = &'static str> {
+        FILES.iter().filter(|(name, _)| is_scenario(name)).filter_map(|(name, _)| name.strip_suffix(".toml"))
+    }
+
+    /// Returns the ids of all sweeps, in order.
+    pub fn sweeps(self) -> impl Iterator<Item = &'static str> {
+        FILES.iter().filter_map(|(name, _)| name.strip_suffix(SWEEP))
+    }
+
+    /// Returns the ids of all tables of formulas, in order.
+    pub fn formula_tables(self) -> impl Iterator<Item = &'static str> {
+        FILES.iter().filter_map(|(name, _)| name.strip_suffix(FORMULA))
+    }
+
+    /// Returns the scenario with this id, or in this file.
+    pub fn find(self, name: &str) -> Result<Origin, ScenarioError> {
+        let path = Path::new(name);
+        if name.ends_with(".toml") || path.is_file() {
+            let text = fs::read_to_string(path).map_err(|error| {
+                let error = ScenarioError::of(name, "", format!("cannot read {name}: {error}"));
+                error.help("`paceline list scenarios` shows the ids of the scenarios that Paceline ships")
+            })?;
+            let folder = path.parent().map(Path::to_path_buf);
+            return Ok(Origin { name: name.to_owned(), text, folder, has_expectations: true });
+        }
+        if self.formula_tables().any(|id| id == name) {
+            let error = ScenarioError::of(name, "", format!("there is no scenario `{name}`"));
+            return Err(error.help(without_a_run(name)));
+        }
+        self.shipped(name, ".toml", "scenario", self.ids())
+    }
+
+    /// Returns the sweep with this id, or in this file.
+    pub fn find_sweep(self, name: &str) -> Result<Origin, ScenarioError> {
+        self.shipped(name, SWEEP, "sweep", self.sweeps())
+    }
+
+    /// Returns the table of a formula with this id, or in this file.
+    pub fn find_formula_table(self, name: &str) -> Result<Origin, ScenarioError> {
+        self.shipped(name, FORMULA, "table", self.formula_tables())
+    }
+
+    /// Returns the shipped file of this id; `ids` are the ids of its kind. Any other name that ends in .toml is a file.
+    fn shipped(
+        self,
+        name: &str,
+        ending: &str,
+        kind: &str,
+        ids: impl Iterator<Item = &'static str>,
+    ) -> Result<Origin, ScenarioError> {
+        let ids: Vec<&str> = ids.collect();
+        let file = format!("{name}{ending}");
+        if let Some((file, text)) = FILES.iter().find(|(known, _)| ids.contains(&name) && *known == file) {
+            let (name, text) = (format!("scenarios/{file}"), (*text).to_owned());
+            return Ok(Origin { name, text, folder: None, has_expectations: true });
+        }
+        if name.ends_with(".toml") {
+            return self.find(name);
+        }
+        let last = ids.iter().copied().find(|id| id.rsplit('/').next() == Some(name));
+        let near = last.or_else(|| nearest(name, ids)).map(|near| format!("did you mean `{near}`? "));
+        let list = format!("`paceline list {kind}s` shows all; a file's name must end in .toml");
+        let error = ScenarioError::of(name, "", format!("there is no {kind} `{name}`"));
+        Err(error.help(format!("{}{list}", near.unwrap_or_default())))
+    }
+}
+
+/// The ending of sweep files.
+const SWEEP: &str = ".sweep.toml";
+
+/// The ending of files whose values a formula gives.
+const FORMULA: &str = ".formula.toml";
+
+/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, and tables of
+/// formulas.
+pub fn is_scenario(file: &str) -> bool {
+    let other = file.ends_with(SWEEP) || is_formula_table(file) || file.rsplit('/').next() == Some("constants.toml");
+    file.ends_with(".toml") && !other
+}
+
+/// Returns the hint for a table of a formula in place of a scenario.
+fn without_a_run(name: &str) -> String {
+    format!("a formula gives this table, without a run: `paceline reproduce {name}`")
+}
+
+/// Returns whether a file is the table of a formula.
+pub fn is_formula_table(file: &str) -> bool {
+    file.ends_with(FORMULA)
+}
+
+impl Origin {
+    /// Returns whether it is in the catalogue.
+    pub fn is_shipped(&self) -> bool {
+        self.folder.is_none()
+    }
+
+    /// Returns a scenario from text, whose file names are relative to the working directory.
+    pub fn from_text(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into(), folder: Some(PathBuf::new()), has_expectations: true }
+    }
+
+    /// Returns the scenario without its published values and bounds, for programs that load it many times.
+    pub fn without_expectations(&self) -> Self {
+        Self { has_expectations: false, ..self.clone() }
+    }
+
+    pub(super) fn has_expectations(&self) -> bool {
+        self.has_expectations
+    }
+
+    /// Returns the same origin with another text.
+    pub fn with_text(&self, text: String) -> Self {
+        Self { text, ..self.clone() }
+    }
+
+    /// Returns an error if this is the table of a formula.
+    pub(super) fn must_be_run(&self) -> Result<(), ScenarioError> {
+        match is_formula_table(&self.name) {
+            false => Ok(()),
+            true => {
+                let error = ScenarioError::of(&self.name, "", format!("{} is no scenario", self.name));
+                Err(error.help(without_a_run(&self.name)))
+            }
+        }
+    }
+
+    /// Returns the name in errors of a file that the scenario names.
+    pub fn beside(&self, file: &str) -> String {
+        match self.shipped(file) {
+            Some(_) => format!("scenarios/{}", self.shipped_name(file)),
+            None => self.locate(file).display().to_string(),
+        }
+    }
+
+    /// Reads a file that the scenario names: beside it, in the catalogue, or from the working directory.
+    pub fn read(&self, file: &str) -> Result<String, String> {
+        if let Some(text) = self.shipped(file) {
+            return Ok(text.to_owned());
+        }
+        let path = self.locate(file);
+        fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    }
+
+    /// Reads the files of a folder that the scenario names, as (name, text), sorted by name.
+    pub fn read_folder(&self, folder: &str) -> Result<Vec<(String, String)>, String> {
+        if self.folder.is_none() {
+            let prefix = format!("{}/", self.shipped_name(folder));
+            let files: Vec<_> = FILES
+                .iter()
+                .filter_map(|(name, text)| Some((name.strip_prefix(&prefix)?.to_owned(), (*text).to_owned())))
+                .collect();
+            if !files.is_empty() {
+                return Ok(files);
+            }
+        }
+        let path = self.locate(folder);
+        let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&path).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".txt") {
+                files.push((name, fs::read_to_string(entry.path()).map_err(unreadable)?));
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    fn shipped(&self, file: &str) -> Option<&'static str> {
+        if self.folder.is_some() {
+            return None;
+        }
+        let name = self.shipped_name(file);
+        FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    }
+
+    /// Returns the path of `file` in the catalogue, relative to the scenario's own folder.
+    fn shipped_name(&self, file: &str) -> String {
+        let own = self.name.strip_prefix("scenarios/").unwrap_or(&self.name);
+        match own.rsplit_once('/') {
+            Some((folder, _)) => format!("{folder}/{file}"),
+            None => file.to_owned(),
+        }
+    }
+
+    /// Returns the path of a file: beside the scenario if it exists there, else from the working directory, as in `--set`.
+    fn locate(&self, file: &str) -> PathBuf {
+        match &self.folder {
+            Some(folder) if folder.join(file).exists() => folder.join(file),
+            _ => PathBuf::from(file),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Constants: what a paper leaves open. One file per paper gives each assumed value with its reason and its plausible range.
+//!
+//! A constant applies to a key that neither the scenario, its case nor `--set` writes. A key that begins with `media.` or
+//! `tcp.` stands for all flows of that kind.
+
+use super::catalogue::Origin;
+use super::error::ScenarioError;
+use super::evaluation::Constant;
+use super::file::AnyValue;
+use super::overrides::{KeyPath, Override, key_path, set};
+use super::place::{Place, Placed, Sources, Spanned};
+use super::reader::read;
+use super::resolve::source_reads;
+use super::tree::{Entries, Node, Value};
+use paceline::Registry;
+use serde::Deserialize;
+use toml::Value as Toml;
+
+/// A file of constants.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConstantsFile {
+    /// The paper that leaves the values open.
+    paper: String,
+    /// What a seed randomises, a line each.
+    #[serde(default)]
+    seed: Vec<String>,
+    #[serde(default)]
+    constant: Vec<ConstantTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConstantTable {
+    id: Spanned<String>,
+    /// The key of scenarios that it sets.
+    key: Spanned<String>,
+    /// Its value, as in a scenario.
+    value: Spanned<AnyValue>,
+    /// The lowest and the highest plausible value.
+    range: Spanned<(AnyValue, AnyValue)>,
+    /// One sentence with the source.
+    why: Spanned<String>,
+}
+
+/// Puts the constants that apply into the tree. Returns all of them, and a note on those that apply. `instead` holds other
+/// values for some, by id.
+pub(crate) fn apply(
+    root: &mut Node,
+    origin: &Origin,
+    controller: Option<&str>,
+    instead: &[(String, String)],
+    registry: &Registry,
+    sources: &mut Sources<'_>,
+) -> Result<(Vec<Constant>, Option<String>), ScenarioError> {
+    let Some(node) = root.get("constants") else { return Ok(Default::default()) };
+    let Value::Text(name) = &node.value else { return Ok(Default::default()) };
+    let text = origin.read(name).map_err(|error| {
+        let help = "constants are looked up beside the scenario file, then from the working directory";
+        sources.error(node, error).help(help)
+    })?;
+    let layer = format!("{} names this file under `constants`", origin.name);
+    let source = sources.add(origin.beside(name), text, layer);
+    let document = Node::document(sources, source)?;
+    let file: ConstantsFile = read(sources, &document)?;
+    check(&file, &document, sources)?;
+
+    let mut constants = Vec::new();
+    let mut settings: Vec<(KeyPath, Node)> = Vec::new();
+    let mut claimed: Vec<(Vec<String>, &str)> = Vec::new();
+    for (c, node) in file.constant.iter().zip(document.tables_of("constant")) {
+        let id = c.id.get();
+        let keys = keys(c.key.get(), root, controller, registry);
+        if let Some((_, first)) = claimed.iter().find(|(key, _)| keys.contains(key)) {
+            let message = format!("`{}` sets the same key as `{first}`", c.key.get());
+            return Err(sources.error(&c.key, message).help("write one constant for a key of the scenario"));
+        }
+        claimed.extend(keys.iter().map(|key| (key.clone(), id.as_str())));
+        let (value, node) = match instead.iter().find(|(other, _)| other == id) {
+            None => (c.value.get().0.to_string(), node.get("value").expect("it was read").clone()),
+            Some((_, value)) => {
+                let source = sources.add(format!("constant {id}"), value.clone(), format!("constant {id} = {value}"));
+                let node = Node::value(sources, source, 0);
+                (read::<AnyValue>(sources, &node)?.0.to_string(), node)
+            }
+        };
+        let before = settings.len();
+        for key in keys.iter().filter(|key| root.entries().is_some_and(|root| is_free(root, key))) {
+            settings.push((key.iter().map(|part| (part.clone(), c.key.place())).collect(), node.clone()));
+        }
+        let (low, high) = c.range.get();
+        constants.push(Constant {
+            id: id.clone(),
+            key: c.key.get().clone(),
+            value,
+            range: (low.0.to_string(), high.0.to_string()),
+            why: c.why.get().clone(),
+            applied: settings.len() > before,
+        });
+    }
+    for (path, value) in settings {
+        set(root, &path, value, sources)?;
+    }
+    let applied = constants.iter().filter(|c| c.applied).map(|c| format!("{} = {}", c.key, c.value));
+    let applied = applied.collect::<Vec<_>>().join(", ");
+    let note = format!("assumed, as {} does not give them: {applied}", file.paper);
+    Ok((constants, (!applied.is_empty()).then_some(note)))
+}
+
+fn check(file: &ConstantsFile, document: &Node, sources: &Sources<'_>) -> Result<(), ScenarioError> {
+    if file.seed.is_empty() {
+        let error = sources.error(document, "the file needs a list of what a seed randomises");
+        return Err(error.help("add seed = [\"…\"], a line for each thing that differs between seeds"));
+    }
+    for (index, c) in file.constant.iter().enumerate() {
+        let before = &file.constant[..index];
+        let (value, (low, high)) = (&c.value.get().0, c.range.get());
+        let number = |v: &Toml| v.as_float().or(v.as_integer().map(|i| i as f64));
+        let in_range = match (number(&low.0), number(value), number(&high.0)) {
+            (Some(low), Some(value), Some(high)) => low <= value && value <= high,
+            _ => low.0.same_type(value) && high.0.same_type(value),
+        };
+        let same_key = before.iter().find(|other| other.key.get() == c.key.get());
+        let (place, message, help) = if before.iter().any(|other| other.id.get() == c.id.get()) {
+            let message = format!("two constants have the id `{}`", c.id.get());
+            (c.id.place(), message, "results name constants by `id`; give each its own".to_owned())
+        } else if let Some(first) = same_key {
+            let message = format!("the constant `{}` already sets `{}`", first.id.get(), c.key.get());
+            (c.key.place(), message, "write one constant for a key".to_owned())
+        } else if c.key.get().split('.').any(|part| part.trim().is_empty()) {
+            let help = "write it like media.encoder.size_noise or path.forward.jitter".to_owned();
+            (c.key.place(), "a part of the key is empty".to_owned(), help)
+        } else if c.why.get().trim().is_empty() {
+            let help = "write one sentence with the source".to_owned();
+            (c.why.place(), "an assumed value needs a reason".to_owned(), help)
+        } else if !in_range {
+            let message = "a range is [lowest, highest] around the value".to_owned();
+            (c.range.place(), message, format!("the value is {value}"))
+        } else {
+            continue;
+        };
+        return Err(sources.error(&place, message).help(help));
+    }
+    Ok(())
+}
+
+/// Returns the keys that an override sets: for `media.` or `tcp.` that of each flow which reads it, otherwise its own. The
+/// key is written at `place`.
+pub(crate) fn of_each_flow(
+    change: &Override,
+    place: Place,
+    root: &Node,
+    controller: Option<&str>,
+    registry: &Registry,
+    sources: &Sources<'_>,
+) -> Result<Vec<KeyPath>, ScenarioError> {
+    if !["media.", "tcp."].iter().any(|kind| change.key().starts_with(kind)) {
+        return Ok(vec![key_path(change.key(), place)]);
+    }
+    let keys = keys(change.key(), root, controller, registry);
+    if keys.is_empty() {
+        let error = sources.error(&place, format!("no flow reads `{}`", change.key()));
+        return Err(error.help(
+            "media. and tcp. are all flows of that kind; `paceline list controllers NAME` prints the keys of `config`",
+        ));
+    }
+    Ok(keys.into_iter().map(|key| key.into_iter().map(|part| (part, place)).collect()).collect())
+}
+
+/// Returns the keys that a constant or an override stands for, split at the dots.
+fn keys(key: &str, root: &Node, controller: Option<&str>, registry: &Registry) -> Vec<Vec<String>> {
+    let mut parts: Vec<String> = key.split('.').map(|p| p.trim().to_owned()).collect();
+    let flows = root.tables_of("flow");
+    match parts[0].as_str() {
+        kind @ ("media" | "tcp") => {
+            let of_kind = flows.iter().enumerate().filter(|(_, f)| f.text_of("kind").unwrap_or("media") == kind);
+            of_kind.flat_map(|(index, flow)| keys_of_flow(index, flow, &parts[1..], controller, registry)).collect()
+        }
+        "flow" => {
+            // The number of a flow stands for its id, so that both spellings are one key.
+            if let Some(number) = parts.get(1).and_then(|id| flows.iter().position(|f| f.text_of("id") == Some(id))) {
+                parts[1] = number.to_string();
+            }
+            vec![parts]
+        }
+        _ => vec![parts],
+    }
+}
+
+fn keys_of_flow(
+    index: usize,
+    flow: &Node,
+    rest: &[String],
+    controller: Option<&str>,
+    registry: &Registry,
+) -> Vec<Vec<String>> {
+    let under = |way: &[String]| [&["flow".to_owned(), index.to_string()], way].concat();
+    let reads = match rest {
+        [table, field] if table == "config" => {
+            let entry = controller.or(flow.text_of("controller")).and_then(|name| registry.get(name));
+            entry.is_some_and(|e| e.fields().iter().any(|f| f.name == field))
+        }
+        [table, field] if table == "audio" => flow.get("audio").is_some_and(|audio| reads(Some(audio), "audio", field)),
+        [table, field] if table == "encoder" => {
+            let streams = flow.tables_of("stream");
+            if !streams.is_empty() {
+                let reading = streams.iter().enumerate().filter(|(_, s)| reads(s.get("encoder"), "encoder", field));
+                let way = |number: usize| ["stream".to_owned(), number.to_string(), table.clone(), field.clone()];
+                return reading.map(|(number, _)| under(&way(number))).collect();
+            }
+            reads(flow.get("encoder"), "encoder", field)
+        }
+        _ => true,
+    };
+    if reads { vec![under(rest)] } else { Vec::new() }
+}
+
+/// Returns whether the source that is written in `table` reads `field`.
+fn reads(table: Option<&Node>, default: &str, field: &str) -> bool {
+    let implied = if table.is_some_and(|t| t.get("frames").is_some()) { "frames" } else { default };
+    source_reads(table.and_then(|t| t.text_of("source")).unwrap_or(implied), field)
+}
+
+/// Returns whether a key may be set: neither it nor another spelling of it is written, and its elements of lists exist.
+fn is_free(table: &Entries, key: &[String]) -> bool {
+    let [part, rest @ ..] = key else { return false };
+    if part != "hops" && table.contains_key("hops") {
+        return false; // the hops hold the keys of the way
+    }
+    match (table.get(part).map(|(_, node)| node), rest) {
+        // Only a hop with a capacity has a token bucket.
+        (None, []) if part == "burst" => table.contains_key("capacity"),
+        (None, [.., last]) if last == "burst" => false,
+        (None, _) => true,
+        (Some(_), []) => false,
+        (Some(node), rest) => match (&node.value, rest) {
+            (Value::Table(table), rest) => is_free(table, rest),
+            (Value::List(elements), [which, rest @ ..]) => {
+                let element = Node::find_element(elements, which).and_then(|index| elements[index].entries());
+                element.is_some_and(|table| is_free(table, rest))
+            }
+            _ => false,
+        },
+    }
+}

@@ -1,0 +1,104 @@
+//! Overrides written into a TOML text, with its comments kept: for sweeps and the Python package, which store the text.
+
+use super::error::{ScenarioError, suggestion};
+use super::overrides::Override;
+use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, Value};
+
+/// Returns the text of the file `name` with every override written into it.
+///
+/// # Errors
+/// The text is not TOML, or a key leads to an element of a list that is not there.
+pub fn edit_text(name: &str, text: &str, overrides: &[Override]) -> Result<String, ScenarioError> {
+    let mut document: DocumentMut = text.parse().map_err(|error: TomlError| {
+        ScenarioError::at(name, text, error.span().unwrap_or(0..0), error.message().to_owned())
+    })?;
+    for change in overrides {
+        set(document.as_table_mut(), change).map_err(|(message, help)| {
+            ScenarioError::of(name, text, format!("--set {change}: {message}")).help(help)
+        })?;
+    }
+    Ok(document.to_string())
+}
+
+/// Sets a key as [`overrides::set`](super::overrides::set) does; an error is a message and a hint.
+fn set(root: &mut Table, change: &Override) -> Result<(), (String, String)> {
+    let parts: Vec<&str> = change.key().split('.').map(str::trim).collect();
+    let (last, way) = parts.split_last().expect("split yields at least one part");
+    let mut table: &mut dyn TableLike = root;
+    let mut way = way.iter();
+    while let Some(part) = way.next() {
+        let next = table.entry(part).or_insert_with(|| Item::Value(Value::InlineTable(Default::default())));
+        if elements(next).is_none() {
+            if next.as_table_like().is_none() {
+                *next = Item::Value(Value::InlineTable(Default::default()));
+            }
+            table = next.as_table_like_mut().expect("it was made one");
+            continue;
+        }
+        let mut elements = elements(next).expect("it is a list");
+        let id = |(n, e): (usize, &&mut dyn TableLike)| {
+            e.get("id").and_then(Item::as_str).map_or(n.to_string(), str::to_owned)
+        };
+        let ids: Vec<String> = elements.iter().enumerate().map(id).collect();
+        let names: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let Some(which) = way.next() else {
+            return Err((format!("`{part}.{last}` names a whole element"), format!("elements: {}", ids.join(", "))));
+        };
+        let found = ids.iter().position(|id| id == which).or_else(|| which.parse().ok());
+        table = match found.filter(|n| *n < ids.len()) {
+            Some(n) => elements.swap_remove(n),
+            None => return Err((format!("`{part}` has no element `{which}`"), suggestion(which, &names))),
+        };
+    }
+    let value = change.value().parse::<Value>().unwrap_or_else(|_| Value::from(change.value()));
+    table.insert(last, Item::Value(value));
+    Ok(())
+}
+
+/// Returns the elements of a list of tables, written as [[...]] or in line.
+fn elements(item: &mut Item) -> Option<Vec<&mut dyn TableLike>> {
+    match item {
+        Item::ArrayOfTables(tables) => Some(tables.iter_mut().map(|t| t as &mut dyn TableLike).collect()),
+        Item::Value(Value::Array(array)) if !array.is_empty() => {
+            array.iter_mut().map(|e| e.as_inline_table_mut().map(|t| t as &mut dyn TableLike)).collect()
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "duration = \"10s\"\n[path.forward]\ncapacity = \"1Mbps\" # note\n\n[[flow]]\nid = \"video\"\n\n[[flow]]\nid = \"two\"\n";
+
+    fn edited(overrides: &[&str]) -> Result<String, String> {
+        let overrides: Vec<Override> = overrides.iter().map(|s| s.parse().unwrap()).collect();
+        edit_text("x.toml", TEXT, &overrides).map_err(|e| format!("{e} / {}", e.hint().unwrap_or_default()))
+    }
+
+    #[test]
+    fn writes_each_value_under_its_key() {
+        let text = edited(&[
+            "duration=20s",
+            "path.forward.capacity=[[\"0s\",\"1Mbps\"]]",
+            "flow.two.config.k_u=0.02",
+            "flow.0.controller=fixed",
+        ])
+        .unwrap();
+        assert!(text.contains("duration = \"20s\""), "{text}");
+        assert!(text.contains("capacity = [[\"0s\",\"1Mbps\"]]"), "{text}");
+        let read: toml::Table = toml::from_str(&text).unwrap();
+        assert_eq!(read["flow"][1]["config"]["k_u"].as_float(), Some(0.02));
+        assert_eq!(read["flow"][0]["controller"].as_str(), Some("fixed"));
+        let read: toml::Table = toml::from_str(&edited(&["path.forward.capacity.trace=a/b.down"]).unwrap()).unwrap();
+        assert_eq!(read["path"]["forward"]["capacity"]["trace"].as_str(), Some("a/b.down"));
+        assert!(edited(&["flow.two.start=1s"]).unwrap().contains("# note"), "comments stay");
+    }
+
+    #[test]
+    fn names_the_elements_of_a_list() {
+        let error = edited(&["flow.vido.start=1s"]).unwrap_err();
+        assert!(error.contains("no element `vido`") && error.contains("`video`"), "{error}");
+    }
+}

@@ -1,0 +1,110 @@
+//! The error type of scenario files, and the search for names that resemble an unknown one.
+
+use miette::{Diagnostic, NamedSource, SourceSpan};
+use std::ops::Range;
+
+/// An error in a scenario file or in a change to it.
+#[derive(Clone, Debug, thiserror::Error, Diagnostic)]
+#[error("{message}")]
+pub struct ScenarioError {
+    message: String,
+    #[source_code]
+    source_text: NamedSource<String>,
+    #[label("here")]
+    span: Option<SourceSpan>,
+    #[help]
+    help: Option<String>,
+    /// The layer that set the value; the last line of the help.
+    layer: Option<String>,
+}
+
+impl ScenarioError {
+    /// Returns an error about the text at `span` of the file `name`.
+    pub fn at(name: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        // An empty span is widened to one character so that something is underlined.
+        let end = span.end.max(span.start + 1).min(text.len().max(span.start));
+        Self { span: Some((span.start..end).into()), ..Self::of(name, text, message) }
+    }
+
+    /// Returns an error about something that is missing from the file `name`.
+    pub fn of(name: &str, text: &str, message: impl Into<String>) -> Self {
+        let source_text = NamedSource::new(name, text.to_owned()).with_language("toml");
+        Self { message: message.into(), source_text, span: None, help: None, layer: None }
+    }
+
+    /// Returns the error with a hint.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        let help = help.into();
+        self.help = Some(match &self.layer {
+            Some(layer) if !help.is_empty() => format!("{help}\n{layer}"),
+            Some(layer) => layer.clone(),
+            None => help,
+        });
+        self
+    }
+
+    /// Returns the error with a line on the layer that set the value, unless it already has one.
+    pub(crate) fn with_layer(mut self, layer: impl FnOnce() -> Option<String>) -> Self {
+        if self.layer.is_some() {
+            return self;
+        }
+        self.layer = layer();
+        let help = self.help.take().unwrap_or_default();
+        if self.layer.is_none() && help.is_empty() { self } else { self.help(help) }
+    }
+
+    /// Returns the line of the error, from 1.
+    pub fn line(&self) -> Option<usize> {
+        let offset = self.span.as_ref()?.offset();
+        Some(self.source_text.inner()[..offset].matches('\n').count() + 1)
+    }
+
+    /// Returns the column at which the error begins, in characters from 1.
+    pub fn column(&self) -> Option<usize> {
+        let before = &self.source_text.inner()[..self.span.as_ref()?.offset()];
+        Some(before.rsplit('\n').next().unwrap_or(before).chars().count() + 1)
+    }
+
+    /// Returns the hint: what to write instead.
+    pub fn hint(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// Returns the underlined text.
+    pub fn offending(&self) -> Option<&str> {
+        let span = self.span.as_ref()?;
+        self.source_text.inner().get(span.offset()..span.offset() + span.len())
+    }
+
+    /// Returns the name of the file, or `--set`, that holds the underlined text.
+    pub fn source_name(&self) -> &str {
+        self.source_text.name()
+    }
+}
+
+/// Returns the name in `known` that resembles `name` most, if any does.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&name.to_lowercase(), &k.to_lowercase()), k));
+    scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
+}
+
+/// Returns the hint for an unknown controller.
+pub fn no_controller(name: &str, known: &[&str]) -> String {
+    let near = suggestion(name, known);
+    // A browser's own controllers exist only in the browser.
+    let of_browsers = name.starts_with("chromium") && !known.iter().any(|known| known.starts_with("chromium"));
+    if of_browsers {
+        format!("a browser's own controllers are in the world `browser`: --world browser. Else: {near}")
+    } else {
+        near
+    }
+}
+
+/// Returns the hint for any unknown name: the most similar known name, and the list of known names.
+pub fn suggestion(name: &str, known: &[&str]) -> String {
+    let list = || known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? Known: {}", list()),
+        None => format!("known: {}", list()),
+    }
+}

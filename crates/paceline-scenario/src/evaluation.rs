@@ -1,0 +1,248 @@
+//! How the runs of a scenario are measured and evaluated: published values, bounds, windows and assumed constants.
+
+use paceline_netsim::plan::Plan;
+use paceline_records::{Label, Statistic};
+use paceline_units::Time;
+use std::collections::BTreeMap;
+
+/// One case of a scenario with every default filled in: the plan that a backend runs, and how its runs are evaluated.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The plan that a backend runs.
+    pub plan: Plan,
+    /// The number of runs that a reproduction makes at first.
+    pub repeats: u32,
+    /// How metrics are taken.
+    pub measure: Measure,
+    /// The condition under which a run counts; without one all runs count.
+    pub include_if: Option<IncludeIf>,
+    /// Every case of the experiment.
+    pub cases: Vec<Label>,
+    /// The constants of its paper, whether they apply or not.
+    pub constants: Vec<Constant>,
+    /// Published values of this case, to compare with measured ones.
+    pub expects: Vec<Expect>,
+    /// Bounds on the runs of this case.
+    pub asserts: Vec<Assert>,
+    /// The references of ratios of other cases, by key.
+    pub references: BTreeMap<usize, Quantity>,
+    /// Remarks for the reader: the traces used, the headers counted, the limits that follow the capacity.
+    pub notes: Vec<String>,
+}
+
+impl Scenario {
+    /// Returns every quantity that is measured in a run of this case, with repetitions.
+    pub fn quantities(&self) -> impl Iterator<Item = &Quantity> {
+        let expects = self.expects.iter().map(|e| (&e.of, e.relative_to.as_ref()));
+        let asserts = self.asserts.iter().map(|a| (&a.of, a.relative_to.as_ref()));
+        let own = expects.chain(asserts).flat_map(|(of, relative_to)| {
+            let here = match relative_to {
+                Some(Reference::Here(quantity)) => Some(quantity),
+                _ => None,
+            };
+            core::iter::once(of).chain(here)
+        });
+        own.chain(self.references.values()).chain(self.include_if.iter().map(|condition| &condition.of))
+    }
+
+    /// Returns whether any quantity is measured, for the values and bounds of this case or of another.
+    pub fn is_evaluated(&self) -> bool {
+        !(self.expects.is_empty() && self.asserts.is_empty() && self.references.is_empty())
+    }
+
+    /// Returns whether a run counts; `value` returns the value of a quantity in that run.
+    pub fn counts(&self, value: impl FnOnce(&Quantity) -> Option<f64>) -> bool {
+        self.include_if.as_ref().is_none_or(|condition| condition.includes(value(&condition.of)))
+    }
+}
+
+/// The delay that `queue_*` metrics measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueMeasure {
+    /// Waiting time of each packet at the bottleneck.
+    #[default]
+    Packet,
+    /// Round-trip time over its minimum, sampled when RTCP gives a sample (mmsys16, fhmn13).
+    Rtcp,
+    /// One-way delay over propagation, jitter included (med16).
+    OneWay,
+}
+
+/// The bytes by which losses are divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossMeasure {
+    /// Bytes sent (mmsys16, med16).
+    #[default]
+    Sent,
+    /// Bytes received (fhmn13).
+    Received,
+}
+
+impl QueueMeasure {
+    /// Every measure, by the name that scenarios use.
+    pub const NAMES: [(&'static str, Self); 3] =
+        [("packet", Self::Packet), ("rtcp", Self::Rtcp), ("one-way", Self::OneWay)];
+}
+
+impl LossMeasure {
+    /// Every measure, by the name that scenarios use.
+    pub const NAMES: [(&'static str, Self); 2] = [("sent", Self::Sent), ("received", Self::Received)];
+}
+
+/// How metrics are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measure {
+    /// The delay that `queue_*` metrics measure.
+    pub queue: QueueMeasure,
+    /// The bytes by which losses are divided.
+    pub loss: LossMeasure,
+}
+
+/// A span of a run, from its first time to before its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Window {
+    /// The first instant of the window.
+    pub from: Time,
+    /// The instant after the window.
+    pub to: Time,
+}
+
+impl Window {
+    /// Returns both ends, s.
+    pub fn seconds(&self) -> (f64, f64) {
+        (self.from.as_secs_f64(), self.to.as_secs_f64())
+    }
+}
+
+/// A number that is measured in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    /// Metric id.
+    pub metric: String,
+    /// The flow that is measured; none: the run as a whole.
+    pub flow: Option<usize>,
+    /// The span of time that is measured.
+    pub window: Window,
+}
+
+/// The condition under which a run counts, where a paper leaves the others out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IncludeIf {
+    /// The quantity that is compared with `at_least`.
+    pub of: Quantity,
+    /// The lowest value with which a run counts.
+    pub at_least: f64,
+    /// A remark on a case in which fewer than half of the runs count.
+    pub note: Option<String>,
+}
+
+impl IncludeIf {
+    /// Returns whether a run with this value counts; without a value it does not.
+    pub fn includes(&self, value: Option<f64>) -> bool {
+        value.is_some_and(|value| value >= self.at_least)
+    }
+
+    /// Returns whether fewer than half of the runs count: too few to represent the case.
+    pub fn too_few(counting: usize, made: usize) -> bool {
+        2 * counting < made
+    }
+
+    /// Describes how many runs count, and which.
+    pub fn describe(&self, counting: usize, made: usize) -> String {
+        format!("kept {counting} of {made}, those with {} of {} or more", self.of.metric, self.at_least)
+    }
+}
+
+/// The quantity by which another is divided, run by run of the same seed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reference {
+    /// A quantity of the same run.
+    Here(Quantity),
+    /// A quantity of the run of another case, which has it among its [`Scenario::references`].
+    Elsewhere {
+        /// The label of that case.
+        case: Label,
+        /// Key of the quantity there.
+        key: usize,
+    },
+}
+
+/// A published value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expect {
+    /// The measured quantity.
+    pub of: Quantity,
+    /// The reference by which the quantity is divided, if it is a ratio.
+    pub relative_to: Option<Reference>,
+    /// The published value, in the metric's unit.
+    pub published: f64,
+    /// The largest distance of the measured mean; none: the tolerance of every metric of its kind.
+    pub tolerance: Option<f64>,
+    /// The id of the bounds that the value supports.
+    pub claim: Option<String>,
+    /// A remark for when it is not reproduced.
+    pub remark: Remark,
+    /// Its place among the values and bounds of the scenario file.
+    pub place: usize,
+}
+
+/// A bound on the runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assert {
+    /// Its name.
+    pub id: String,
+    /// The bounded quantity.
+    pub of: Quantity,
+    /// The reference by which the quantity is divided, if it is a ratio.
+    pub relative_to: Option<Reference>,
+    /// The statistic of several runs that is bounded.
+    pub runs: Statistic,
+    /// The lowest and the highest allowed value.
+    pub bounds: (f64, f64),
+    /// A remark for when it does not hold.
+    pub remark: Remark,
+    /// Its place among the values and bounds of the scenario file.
+    pub place: usize,
+}
+
+/// A remark on a value that is not reproduced.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Remark {
+    /// The cause, as far as it is known.
+    pub note: Option<String>,
+    /// The `--set` changes with which it is reproduced.
+    pub reproduced_with: Vec<String>,
+}
+
+/// A number that a paper does not give.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// Its name.
+    pub id: String,
+    /// The key of scenarios that it sets; `media.` and `tcp.` are all flows of that kind.
+    pub key: String,
+    /// Its value, as a scenario would write it.
+    pub value: String,
+    /// The lowest and the highest that are plausible, likewise.
+    pub range: (String, String),
+    /// Why this value.
+    pub why: String,
+    /// Whether it set a value of this scenario.
+    pub applied: bool,
+}
+
+/// Metrics that have another id now: the old id, and the new one.
+const RENAMED_METRICS: [(&str, &str); 7] = [
+    ("attained", "link_share"),
+    ("converge_s", "convergence_time_s"),
+    ("spread", "max_min_ratio"),
+    ("drops", "bottleneck_drops"),
+    ("overuses", "overuse_count"),
+    ("freeze_s", "freeze_duration_s"),
+    ("rembs", "remb_count"),
+];
+
+/// Returns the new id of a metric that has been renamed.
+pub fn renamed_metric(old: &str) -> Option<&'static str> {
+    RENAMED_METRICS.iter().find(|(id, _)| *id == old).map(|(_, new)| *new)
+}

@@ -1,0 +1,451 @@
+//! The tables and keys of a scenario file. An absent key stays absent here; [`resolve`](super::resolve) knows every default.
+
+use super::place::{Spanned, Table};
+use super::values::{CapacityValue, Limit, Loss, Timed};
+use paceline_records::Label;
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A scenario.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// Its id, such as `mmsys16/table1`.
+    pub id: Spanned<String>,
+    /// One line that describes it.
+    pub title: String,
+    /// The document, section, table or figure that it follows; none if absent.
+    #[serde(default)]
+    pub source: String,
+    /// How long a run lasts.
+    pub duration: Spanned<TimeDelta>,
+    /// The number of runs of a reproduction; 1 if absent.
+    pub repeats: Option<Spanned<u32>>,
+    /// The file of constants that are assumed for all experiments of a paper; none if absent.
+    pub constants: Option<Spanned<String>>,
+    /// The network.
+    pub path: Path,
+    /// The flows, at least one; an error if absent.
+    #[serde(default)]
+    pub flow: Vec<Flow>,
+    /// How metrics are taken; the defaults of its keys if absent.
+    #[serde(default)]
+    pub measure: MeasureTable,
+    /// Variants of the experiment; none if absent.
+    #[serde(default)]
+    pub case: Vec<CaseTable>,
+    /// Published values to compare with measured ones; none if absent.
+    #[serde(default)]
+    pub expect: Vec<ExpectTable>,
+    /// Bounds on the mean over the runs; none if absent.
+    #[serde(default)]
+    pub assert: Vec<AssertTable>,
+}
+
+/// The network: a chain of hops each way.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// Propagation delay of both ways, half of it for each way without a delay of its own; 0 ms if absent.
+    pub rtt: Option<Spanned<TimeDelta>>,
+    /// Hops of the forward way; one unlimited hop if absent.
+    pub forward: Option<Way>,
+    /// Hops of the reverse way; one unlimited hop if absent.
+    pub reverse: Option<Way>,
+}
+
+/// One way of the path: the keys of one hop, or `hops`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Way {
+    /// The hops, in order, with no other key beside them; one hop of the other keys if absent.
+    pub hops: Option<Spanned<Vec<Hop>>>,
+    #[serde(rename = "$hop")]
+    #[schemars(flatten)]
+    pub hop: Table<HopKeys>,
+}
+
+/// One hop.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    /// Its name; `forward/0`, `forward/1`, … or `reverse/0`, … if absent.
+    pub id: Option<Spanned<String>>,
+    #[serde(rename = "$hop")]
+    #[schemars(flatten)]
+    pub keys: Table<HopKeys>,
+}
+
+/// The keys of a hop besides its name.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct HopKeys {
+    /// The rate at which it sends packets on; unlimited if absent.
+    pub capacity: Option<Spanned<CapacityValue>>,
+    /// Size of a token bucket: as many bytes may pass at once after a pause, as through a shaper. On a line every packet
+    /// takes its own time; a line if absent.
+    pub burst: Option<Spanned<DataSize>>,
+    /// Its queue; drop-tail of 300 ms if absent.
+    pub queue: Option<Spanned<Queue>>,
+    /// Propagation delay; 0 ms if absent, but half of `path.rtt` for the first hop of a way without any.
+    pub delay: Option<Spanned<Timed<TimeDelta>>>,
+    /// Random addition to the delay of each packet; none if absent.
+    pub jitter: Option<Spanned<JitterTable>>,
+    /// Random loss on the wire; none if absent.
+    pub loss: Option<Spanned<Timed<Loss>>>,
+}
+
+/// A queue.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// Its discipline; `drop-tail` if absent.
+    pub discipline: Option<Spanned<String>>,
+    /// Its limit: a drain time, a size or a number of packets.
+    pub limit: Spanned<Limit>,
+    /// The queue level above which ECN-capable packets are marked (congestion experienced) as they are queued: a drain
+    /// time, a size or a number of packets; no packet is marked if absent.
+    pub mark: Option<Spanned<Limit>>,
+    /// Whether a limit or mark given as drain time follows each change of capacity. If not, it is converted to bytes once,
+    /// at the first rate or a trace's mean; true if absent.
+    pub follows_capacity: Option<bool>,
+}
+
+/// Truncated Gaussian jitter (RFC 8868, section 4.5.3).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JitterTable {
+    /// Standard deviation.
+    pub std: Spanned<TimeDelta>,
+    /// The largest jitter; three standard deviations if absent.
+    pub limit: Option<Spanned<TimeDelta>>,
+    /// Whether a packet may overtake another; `keep` if absent.
+    pub order: Option<Order>,
+}
+
+/// Whether jitter may reorder packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// No.
+    Keep,
+    /// Yes.
+    Reorder,
+}
+
+/// A flow.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Its name.
+    pub id: Spanned<String>,
+    /// Its kind, `media` or `tcp`; `media` if absent. Which of the other keys make sense depends on it.
+    pub kind: Option<Spanned<String>>,
+    /// The number of flows like this; 1 if absent. Several have the ids `<id>-1`, `<id>-2`, …
+    pub count: Option<Spanned<u32>>,
+    /// The way that its data takes; `forward` if absent.
+    pub direction: Option<FlowDirection>,
+    /// The time at which it starts; at 0 if absent.
+    pub start: Option<Spanned<Time>>,
+    /// The seed draws its start uniformly from this span after `start`; exactly at `start` if absent.
+    pub start_spread: Option<Spanned<TimeDelta>>,
+    /// The time at which it stops; with the run if absent.
+    pub stop: Option<Spanned<Time>>,
+    /// Hops of its data, by name; the whole way if absent.
+    pub route: Option<Vec<Spanned<String>>>,
+    /// Hops of its reports or acknowledgements, by name; the whole way back if absent.
+    pub report_route: Option<Vec<Spanned<String>>>,
+    /// An extra one-way delay of its own, each way; none if absent.
+    pub access_delay: Option<Spanned<TimeDelta>>,
+    /// The hosts at its ends; hosts that delay no packet if absent.
+    pub host: Option<Spanned<HostTable>>,
+    #[serde(rename = "$media")]
+    #[schemars(flatten)]
+    pub media: Table<MediaKeys>,
+    #[serde(rename = "$tcp")]
+    #[schemars(flatten)]
+    pub tcp: Table<TcpKeys>,
+}
+
+/// The keys of media flows.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct MediaKeys {
+    /// Media: its controller; an error if absent.
+    pub controller: Option<Spanned<String>>,
+    /// Media: numbers of the controller that differ from its defaults; none if absent.
+    #[serde(default)]
+    pub config: Table<BTreeMap<String, Spanned<f64>>>,
+    /// Media: first target; 300 kbps if absent.
+    pub start_rate: Option<Spanned<Rate>>,
+    /// Media: lowest target; 30 kbps if absent.
+    pub min_rate: Option<Spanned<Rate>>,
+    /// Media: the source of its one video stream; `{}` if absent.
+    pub encoder: Option<Table<SourceTable>>,
+    /// Media: the source of an audio stream beside it; none if absent.
+    pub audio: Option<Table<SourceTable>>,
+    /// Media: its streams, in place of `encoder` and `audio`; the streams of those if absent.
+    #[serde(default)]
+    pub stream: Vec<Stream>,
+    /// Media: the receiver's clock; the defaults of its keys if absent.
+    pub clock: Option<Spanned<ClockTable>>,
+    /// Media: smallest deterministic interval of RTCP reports; 1 s if absent.
+    pub rtcp_interval: Option<Spanned<TimeDelta>>,
+    /// Media: longest time that the pacer's queue may take to drain; 2 s if absent.
+    pub pacer_limit: Option<Spanned<TimeDelta>>,
+    /// Media: request lost packets again and retransmit them; true if absent.
+    pub retransmit: Option<Spanned<bool>>,
+    /// Media: forward error correction and the budget for retransmissions; the defaults of its keys if absent.
+    pub protection: Option<Spanned<ProtectionTable>>,
+}
+
+/// The keys of TCP flows.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct TcpKeys {
+    /// TCP: its congestion control; `cubic` if absent.
+    pub congestion: Option<Spanned<String>>,
+    /// TCP: `rfc`, which follows the RFCs exactly, or `linux`, which follows the kernel; `linux` if absent.
+    pub profile: Option<Spanned<String>>,
+    /// TCP: payload of a full segment; 1448 B if absent.
+    pub segment: Option<Spanned<DataSize>>,
+    /// TCP: the receiver's window; unlimited if absent.
+    pub receive_window: Option<Spanned<DataSize>>,
+    /// TCP: the data to send, and when; endless if absent.
+    pub workload: Option<Table<WorkloadTable>>,
+}
+
+/// The host at each end of a flow: how long it delays packets that leave and packets that arrive, in order.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostTable {
+    /// Mean delay of each packet, exponentially distributed; none if absent.
+    pub jitter: Option<Spanned<TimeDelta>>,
+    /// Mean time between stalls, exponentially distributed; none if absent.
+    pub stall_every: Option<Spanned<TimeDelta>>,
+    /// Mean length of a stall, in which no packet passes; each lasts between half and one and a half times as long; with
+    /// `stall_every` an error if absent.
+    pub stall: Option<Spanned<TimeDelta>>,
+}
+
+/// How a media flow protects its video.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProtectionTable {
+    /// Forward error correction: `none`, or `ulpfec` (RFC 5109), switched by the reported losses, at most half of the
+    /// target; `none` if absent.
+    pub fec: Option<Spanned<String>>,
+    /// Budget of retransmissions: `half` of the target, or for each NACK the bytes that the target sends in one `rtt`;
+    /// `half` if absent.
+    pub resend_budget: Option<Spanned<String>>,
+}
+
+/// The data that a TCP flow sends, and when. Which keys make sense depends on `kind`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadTable {
+    /// `bulk`, `on-off` or `short`.
+    pub kind: Spanned<String>,
+    /// `on-off`: how long it sends, each time on a new connection; for `on-off` an error if absent.
+    pub on: Option<Spanned<TimeDelta>>,
+    /// `on-off`: how long it pauses; for `on-off` an error if absent.
+    pub off: Option<Spanned<TimeDelta>>,
+    /// `short`: smallest and largest transfer, each on a new connection; the seed draws uniformly between them; for `short`
+    /// an error if absent.
+    pub size: Option<Spanned<(DataSize, DataSize)>>,
+    /// `short`: mean pause between transfers; the seed draws from an exponential distribution; for `short` an error if
+    /// absent.
+    pub pause: Option<Spanned<TimeDelta>>,
+}
+
+/// The way that a flow's data takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowDirection {
+    /// Along `path.forward`.
+    Forward,
+    /// Along `path.reverse`.
+    Reverse,
+}
+
+/// A stream of a flow.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// Its name.
+    pub id: Spanned<String>,
+    /// Its weight when streams share the target; 1 if absent.
+    pub priority: Option<Spanned<f64>>,
+    /// Its source.
+    pub encoder: Table<SourceTable>,
+}
+
+/// A source. Which keys make sense depends on `source`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceTable {
+    /// `encoder`, `ideal`, `frames` or `audio`; `audio` in `audio`, else `frames` where that is given, else `encoder`
+    /// if absent.
+    pub source: Option<Spanned<String>>,
+    /// Frames per second; 30 if absent.
+    pub fps: Option<Spanned<f64>>,
+    /// Lowest rate of encoded media; 50 kbps if absent.
+    pub min: Option<Spanned<Rate>>,
+    /// Highest rate of encoded media; 2 Mbps if absent.
+    pub max: Option<Spanned<Rate>>,
+    /// Rate of audio; 20 kbps if absent.
+    pub rate: Option<Spanned<Rate>>,
+    /// Time in which a source that has reacted to a target ignores others (RFC 8593, tau_v); 200 ms if absent.
+    pub reaction_delay: Option<Spanned<TimeDelta>>,
+    /// Scale of the Laplace noise on frame sizes (RFC 8593, SCALE_B); 0.15 if absent.
+    pub size_noise: Option<Spanned<f64>>,
+    /// Scale of the Laplace noise on frame intervals (RFC 8593, SCALE_t); 0.15 if absent.
+    pub interval_noise: Option<Spanned<f64>>,
+    /// Size of a key frame over a mean frame (RFC 8593, K_B / B_0); 3.24 if absent.
+    pub key_ratio: Option<Spanned<f64>>,
+    /// Frames over which a key frame's excess is compensated (RFC 8593, K_d); 8 if absent.
+    pub key_frames: Option<Spanned<u32>>,
+    /// Time between key frames; only on request if absent.
+    pub key_period: Option<Spanned<TimeDelta>>,
+    /// Folder of recorded frame sizes, `<content>_<resolution>_<kbps>.txt` each; none if absent.
+    pub frames: Option<Spanned<String>>,
+    /// The resolution of the recording; the highest if absent.
+    pub resolution: Option<Spanned<String>>,
+}
+
+/// The receiver's clock, relative to that of the run.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClockTable {
+    /// Its reading at time zero; drawn from the seed if absent.
+    pub offset: Option<TimeDelta>,
+    /// How much faster it runs, in parts per million; 0 if absent.
+    pub drift_ppm: Option<Spanned<f64>>,
+}
+
+/// How metrics are taken.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeasureTable {
+    /// The delay that `queue_*` metrics measure: `packet`, waiting at the bottleneck, `rtcp`, round-trip time over its
+    /// minimum as RTCP samples it, or `one-way`, one-way delay over propagation; `packet` if absent.
+    pub queue: Option<Spanned<String>>,
+    /// The bytes by which losses are divided, `sent` or `received`; `sent` if absent.
+    pub loss: Option<Spanned<String>>,
+    /// The runs that count; all if absent.
+    pub include_if: Option<Spanned<IncludeIfTable>>,
+}
+
+/// The condition under which a run counts, where a paper leaves the others out: a metric is large enough. Of a ratio between
+/// cases both runs of a seed must count.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IncludeIfTable {
+    /// Metric id.
+    pub metric: Spanned<String>,
+    /// The flow that is measured; the run as a whole if absent.
+    pub flow: Option<Spanned<String>>,
+    /// The lowest value of the metric with which a run counts.
+    pub at_least: Spanned<f64>,
+    /// A remark on a case in which fewer than half of the runs count; none if absent.
+    pub note: Option<String>,
+}
+
+/// A variant of the experiment.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CaseTable {
+    /// Its label in results, such as { threshold = "static" }.
+    pub label: Spanned<Label>,
+    /// The values that it changes, with keys as in `--set`; none if absent.
+    #[serde(default)]
+    pub set: BTreeMap<String, Spanned<AnyValue>>,
+}
+
+/// Any value.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct AnyValue(pub toml::Value);
+
+impl JsonSchema for AnyValue {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "AnyValue".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        true.into()
+    }
+}
+
+/// A published value.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectTable {
+    /// The published value, in the metric's unit.
+    pub published: Spanned<f64>,
+    /// The largest distance of the measured mean, in the metric's unit; the tolerance of every metric of its kind if absent.
+    pub tolerance: Option<Spanned<f64>>,
+    /// The reason for a tolerance; for a tolerance an error if absent.
+    pub why: Option<Spanned<String>>,
+    /// The id of an `[[assert]]` that the value supports; none if absent.
+    pub claim: Option<Spanned<String>>,
+    #[serde(rename = "$quantity")]
+    #[schemars(flatten)]
+    pub quantity: Table<QuantityKeys>,
+}
+
+/// A bound.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AssertTable {
+    /// Its name; several bounds with one name pass or fail together.
+    pub id: String,
+    /// The statistic of several runs that is bounded: their `mean`, the `lowest` or the `highest`; `mean` if absent.
+    pub runs: Option<Spanned<String>>,
+    /// The lowest and the highest allowed value, in the metric's unit.
+    pub bounds: Spanned<(f64, f64)>,
+    #[serde(rename = "$quantity")]
+    #[schemars(flatten)]
+    pub quantity: Table<QuantityKeys>,
+}
+
+/// The measured quantity of a published value or a bound.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct QuantityKeys {
+    /// Metric id.
+    pub metric: Spanned<String>,
+    /// The cases to which it belongs: those whose label contains all of these pairs; all if absent.
+    pub case: Option<Spanned<Label>>,
+    /// The flow that is measured; the run as a whole if absent.
+    pub flow: Option<Spanned<String>>,
+    /// The span of time that is measured, [from, to]; the whole run if absent.
+    pub window: Option<Spanned<(Time, Time)>>,
+    /// The reference by which it is divided, seed by seed, so that it is a ratio; none if absent.
+    pub relative_to: Option<Spanned<ReferenceTable>>,
+    /// A remark for when it is not reproduced; none if absent.
+    pub note: Option<String>,
+    /// The `--set` changes with which it is reproduced; none if absent.
+    #[serde(default)]
+    pub reproduced_with: Vec<Spanned<String>>,
+}
+
+/// The reference of a ratio: the same quantity, except for these keys.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceTable {
+    /// The pairs in which the label of its case differs; the same case if absent.
+    pub case: Option<Spanned<Label>>,
+    /// Metric id; that of the value if absent.
+    pub metric: Option<Spanned<String>>,
+    /// The flow that is measured; that of the value if absent.
+    pub flow: Option<Spanned<String>>,
+    /// The span of time that is measured, [from, to]; that of the value if absent.
+    pub window: Option<Spanned<(Time, Time)>>,
+}
+
+/// Returns the JSON schema of scenario files.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(ScenarioFile).to_value()
+}

@@ -1,0 +1,131 @@
+//! Scenario text to [`Scenario`]: the file is parsed once, and layers are merged as values. Of two layers that set the same
+//! key the later one holds: constants, the file, its case, `--set`, `--controller`.
+
+use super::catalogue::Origin;
+use super::error::ScenarioError;
+use super::evaluation::Scenario;
+use super::file::ScenarioFile;
+use super::overrides::{Override, set};
+use super::place::{Place, Placed, Sources};
+use super::reader::{parse, read};
+use super::resolve::{Background, resolve};
+use super::tree::{Node, Value};
+use super::{Registries, case, constants, edit};
+use paceline::Registry;
+use paceline_records::Label;
+
+/// The changes of a scenario.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// The case whose label matches; if empty, the scenario as it is written.
+    pub case: Label,
+    /// Values to set, in order.
+    pub settings: Vec<Override>,
+    /// The controller of every media flow, with its own defaults.
+    pub controller: Option<String>,
+    /// Other values of assumed constants: id, and value as a scenario would write it.
+    pub constants: Vec<(String, String)>,
+}
+
+/// Loads a scenario: parses the text, merges the layers, fills in every default, and checks the result.
+///
+/// # Errors
+/// The first error of the scenario or of a change, with its place and a hint.
+pub fn load<'a>(
+    origin: &Origin,
+    changes: &Changes,
+    registries: impl Into<Registries<'a>>,
+) -> Result<Scenario, ScenarioError> {
+    let registries = registries.into();
+    origin.must_be_run()?;
+    let mut sources = Sources::of_file(&origin.name, &origin.text);
+    let mut root = Node::document(&sources, 0)?;
+    if !origin.has_expectations() {
+        let table = root.make_table(Place::default());
+        table.retain(|key, _| !["expect", "assert"].contains(&key.as_str()));
+    }
+    let mut made = Vec::new();
+    let mut background = Background::default();
+    let cases = case::cases(&root, &sources)?;
+    let id = root.text_of("id").unwrap_or(&origin.name).to_owned();
+    if let Some(n) = case::choose(&cases, &changes.case, &id, &sources)? {
+        background.case = cases[n].label.get().clone();
+        made.extend(case::apply(&mut root, n, &cases[n], &mut sources)?);
+    }
+    let controller = changes.controller.as_deref();
+    let first_override = sources.next();
+    for change in &changes.settings {
+        background.shortened |= change.key() == "duration";
+        made.push(format!("--set {change}"));
+        let source = sources.add("--set", change.to_string(), format!("set by --set {change}"));
+        let place = Place::new(source, 0..change.key().len());
+        let value = Node::value(&sources, source, change.key().len() + 1);
+        for path in constants::of_each_flow(change, place, &root, controller, registries.controllers, &sources)? {
+            set(&mut root, &path, value.clone(), &sources)?;
+        }
+    }
+    (background.constants, background.constants_note) =
+        constants::apply(&mut root, origin, controller, &changes.constants, registries.controllers, &mut sources)?;
+    if let Some(controller) = controller {
+        let source = sources.add("--controller", controller, format!("set by --controller {controller}"));
+        let place = Place::new(source, 0..controller.len());
+        control_media_flows(&mut root, controller, place, first_override);
+    }
+    let file: ScenarioFile = read(&sources, &root)?;
+    resolve(file, &sources, origin, background, registries)
+        .map_err(|error| error.with_layer(|| (!made.is_empty()).then(|| format!("changed by {}", made.join(" ")))))
+}
+
+/// Loads every case of a scenario, or the scenario as it is written if it has none.
+///
+/// # Errors
+/// Those of [`load`].
+pub fn load_cases<'a>(
+    origin: &Origin,
+    changes: &Changes,
+    registries: impl Into<Registries<'a>>,
+) -> Result<Vec<Scenario>, ScenarioError> {
+    let registries = registries.into();
+    let scenario = load(origin, changes, registries)?;
+    if scenario.cases.is_empty() {
+        return Ok(vec![scenario]);
+    }
+    let of = |case: &Label| load(origin, &Changes { case: case.clone(), ..changes.clone() }, registries);
+    scenario.cases.iter().map(of).collect()
+}
+
+/// Returns the scenario's text with these overrides written into it, comments kept.
+///
+/// # Errors
+/// A key leads nowhere, or the resulting file has an error of its own. Values are not checked against each other.
+pub fn edited(origin: &Origin, settings: &[Override], registry: &Registry) -> Result<String, ScenarioError> {
+    let mut text = origin.text.clone();
+    for change in settings {
+        // One after the other: which flows read a key of `media.` may depend on earlier overrides.
+        let mut sources = Sources::of_file(&origin.name, &text);
+        let root = Node::document(&sources, 0)?;
+        let source = sources.add("--set", change.to_string(), format!("set by --set {change}"));
+        let place = Place::new(source, 0..change.key().len());
+        let paths = constants::of_each_flow(change, place, &root, None, registry, &sources)?;
+        let each: Vec<Override> = paths.iter().map(|path| change.with_path(path)).collect();
+        text = edit::edit_text(&origin.name, &text, &each)?;
+    }
+    parse::<ScenarioFile>(&origin.name, &text)?;
+    Ok(text)
+}
+
+/// Puts every media flow under `controller`. A flow that was under another keeps only the numbers of `config` that an
+/// override or a constant set: those of sources from `first_override` on.
+fn control_media_flows(root: &mut Node, controller: &str, place: Place, first_override: u32) {
+    let Some((_, Node { value: Value::List(flows), .. })) = root.make_table(place).get_mut("flow") else { return };
+    for flow in flows {
+        if flow.text_of("controller").is_none_or(|own| own == controller) {
+            continue;
+        }
+        let table = flow.make_table(place);
+        table.insert("controller".to_owned(), (place, Node { value: Value::Text(controller.to_owned()), place }));
+        if let Some((_, Node { value: Value::Table(config), .. })) = table.get_mut("config") {
+            config.retain(|_, (_, value)| value.place().source() >= first_override);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Scenario text to [`Scenario`].
+//!
+//! `tree` parses the text into values with places, `layers` merges the file with constants, a case, `--set` and
+//! `--controller`, `reader` turns the result into the typed [`file`](ScenarioFile), and `resolve` fills in every default and
+//! checks what depends on several keys. Each error is a [`ScenarioError`] with its place and a hint.
+
+mod case;
+mod catalogue;
+mod constants;
+mod edit;
+mod error;
+mod evaluation;
+mod file;
+mod layers;
+mod overrides;
+mod place;
+mod reader;
+mod resolve;
+pub mod trace;
+mod tree;
+mod values;
+
+pub use catalogue::{Catalogue, Origin, is_formula_table, is_scenario};
+pub use edit::edit_text;
+pub use error::{ScenarioError, no_controller, suggestion};
+pub use evaluation::{
+    Assert, Constant, Expect, IncludeIf, LossMeasure, Measure, Quantity, QueueMeasure, Reference, Remark, Scenario,
+    Window, renamed_metric,
+};
+pub use file::{AnyValue, ScenarioFile, schema};
+pub use layers::{Changes, edited, load, load_cases};
+pub use overrides::Override;
+pub use paceline_records::Label;
+pub use place::Spanned;
+pub use reader::parse;
+
+use paceline::Registry;
+use paceline_records::MetricCatalogue;
+
+/// The names that scenario files may use.
+#[derive(Clone, Copy)]
+pub struct Registries<'a> {
+    /// Controllers of media flows.
+    pub controllers: &'a Registry,
+    /// Metrics of published values and bounds; `None` accepts any name, for programs that evaluate nothing.
+    pub metrics: Option<MetricCatalogue>,
+}
+
+impl<'a> From<&'a Registry> for Registries<'a> {
+    fn from(controllers: &'a Registry) -> Self {
+        Self { controllers, metrics: None }
+    }
+}

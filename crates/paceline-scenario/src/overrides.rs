@@ -1,0 +1,114 @@
+//! Overrides, `--set dotted.key=value`, and how a value is put into the tree by its key.
+
+use super::error::suggestion;
+use super::place::{Place, Sources};
+use super::tree::{Entries, Node, Value};
+use crate::ScenarioError;
+use std::fmt;
+use std::str::FromStr;
+
+/// One change of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    key: String,
+    value: String,
+}
+
+impl Override {
+    /// Returns the override that sets `key` to `value`.
+    pub fn new(key: impl Into<String>, value: &toml::Value) -> Self {
+        Self { key: key.into(), value: value.to_string() }
+    }
+
+    /// Returns the dotted key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Returns the override that sets the same value under another key.
+    pub(crate) fn with_path(&self, path: &KeyPath) -> Self {
+        let key: Vec<&str> = path.iter().map(|(part, _)| part.as_str()).collect();
+        Self { key: key.join("."), value: self.value.clone() }
+    }
+
+    /// Returns the value as text.
+    pub(crate) fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+impl FromStr for Override {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
+                Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
+            }
+            _ => Err(format!("`{text}` is not KEY=VALUE, such as path.forward.capacity=2Mbps")),
+        }
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.value)
+    }
+}
+
+/// The parts of a dotted key, each with its place.
+pub(crate) type KeyPath = Vec<(String, Place)>;
+
+/// Splits a dotted key at `place`, where it may stand in quotes.
+pub(crate) fn key_path(key: &str, place: Place) -> KeyPath {
+    let span = place.span();
+    let quote = match span.len().checked_sub(key.len()) {
+        Some(0) => Some(0),
+        Some(2) => Some(1),
+        // The key is written with escapes.
+        _ => None,
+    };
+    let mut start = 0;
+    let mut parts = KeyPath::new();
+    for part in key.split('.') {
+        let from = span.start + quote.unwrap_or_default() + start + part.len() - part.trim_start().len();
+        let at = Place::new(place.source(), from..from + part.trim().len());
+        parts.push((part.trim().to_owned(), if quote.is_some() && !at.span().is_empty() { at } else { place }));
+        start += part.len() + 1;
+    }
+    parts
+}
+
+/// Puts a value into the tree. Elements of lists of tables are named by their `id` or their number from 0. A table that is
+/// not there is made; a value that stands in the way, such as a rate before `capacity.trace`, is replaced by one.
+pub(crate) fn set(root: &mut Node, path: &KeyPath, value: Node, sources: &Sources<'_>) -> Result<(), ScenarioError> {
+    if let Some((_, place)) = path.iter().find(|(part, _)| part.is_empty()) {
+        return Err(sources.error(place, "a part of the key is empty").help("write it like path.forward.capacity"));
+    }
+    let ((last, last_place), way) = path.split_last().expect("split yields at least one part");
+    let mut node = root;
+    let (mut way, mut at_node) = (way.iter(), Place::default());
+    while let Some((part, place)) = way.next() {
+        let table = node.make_table(at_node);
+        at_node = *place;
+        let empty = || (*place, Node { value: Value::Table(Entries::new()), place: *place });
+        node = &mut table.entry(part.clone()).or_insert_with(empty).1;
+        let Some(elements) = node.tables() else { continue };
+        let name = |(number, e): (usize, &Node)| e.text_of("id").map_or_else(|| number.to_string(), str::to_owned);
+        let names: Vec<String> = elements.iter().enumerate().map(name).collect();
+        let Some((which, at)) = way.next() else {
+            let message = format!("`{part}.{last}` names a whole element of a list, not a key in it");
+            let help = format!("write it like {part}.{}.key; elements: {}", names[0], names.join(", "));
+            return Err(sources.error(last_place, message).help(help));
+        };
+        let Some(index) = Node::find_element(elements, which) else {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            return Err(sources
+                .error(at, format!("`{part}` has no element `{which}`"))
+                .help(suggestion(which, &names)));
+        };
+        let Value::List(elements) = &mut node.value else { unreachable!("it has elements") };
+        node = &mut elements[index];
+    }
+    node.make_table(at_node).insert(last.clone(), (*last_place, value));
+    Ok(())
+}

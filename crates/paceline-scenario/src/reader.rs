@@ -1,0 +1,412 @@
+//! Typed values from the tree: a serde deserializer whose errors carry the place, what was expected, and a hint.
+//!
+//! A field called `$part` of a struct is a struct that reads its keys from the same table.
+
+use super::error::{ScenarioError, suggestion};
+use super::place::{Place, Sources};
+use super::tree::{Node, Value};
+use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, Visitor,
+};
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+
+/// Keys that have another name now: the old name, and the new one.
+const RENAMED_KEYS: [(&str, &str); 3] =
+    [("keep", "include_if"), ("over", "relative_to"), ("moved_by", "reproduced_with")];
+
+/// A value for each required key, and where to find others.
+const EXAMPLES: &[(&str, &str, &str)] = &[
+    ("id", "\"a-name\"", ""),
+    ("title", "\"One line about it\"", ""),
+    ("duration", "\"60 s\"", ""),
+    ("limit", "\"300 ms\"", ""),
+    ("metric", "\"utilization\"", "; `paceline list metrics` shows all"),
+    ("at_least", "1", ""),
+    ("bounds", "[0.8, 1.0]", ""),
+    ("controller", "\"gcc-2016\"", "; `paceline list controllers` shows all"),
+    ("model", "\"gilbert-elliott\"", "; `paceline list losses` shows all"),
+    ("std", "\"5 ms\"", ""),
+    ("label", "{ threshold = \"static\" }", ""),
+    ("published", "0.84", ""),
+    ("range", "[0.05, 0.2]", ""),
+    ("why", "\"one sentence with the source\"", ""),
+];
+
+const NUMBER: &str = "a number";
+const WHOLE: &str = "a whole number";
+const NOT_NEGATIVE: &str = "a whole number that is not negative";
+const TRUTH: &str = "true or false";
+const TEXT: &str = "text in quotes";
+const PAIR: &str = "a pair of values";
+
+/// Reads a value of the tree.
+pub(crate) fn read<T: DeserializeOwned>(sources: &Sources<'_>, node: &Node) -> Result<T, ScenarioError> {
+    T::deserialize(Reader { node, part: None }).map_err(|error| {
+        let hint = error.hint.unwrap_or_else(|| "`paceline schema` prints every key of a scenario".to_owned());
+        sources.error(&error.place.unwrap_or_default(), error.message).help(hint)
+    })
+}
+
+/// Parses the text of a scenario, a sweep or another file of tables.
+pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, ScenarioError> {
+    let sources = Sources::of_file(name, text);
+    read(&sources, &Node::document(&sources, 0)?)
+}
+
+#[derive(Debug)]
+struct Error {
+    place: Option<Place>,
+    message: String,
+    hint: Option<String>,
+    /// What should stand in place of the value, if that is what is wrong.
+    expected: Option<String>,
+    /// A key is missing.
+    is_missing: bool,
+}
+
+impl Error {
+    fn new(message: impl Into<String>, hint: impl Into<Option<String>>) -> Self {
+        Self { place: None, message: message.into(), hint: hint.into(), expected: None, is_missing: false }
+    }
+
+    fn expected(expected: &dyn fmt::Display) -> Self {
+        Self { expected: Some(expected.to_string()), ..Self::new("", None) }
+    }
+
+    fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
+        let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == name && known.contains(new));
+        let hint = match renamed {
+            Some((old, new)) => format!("`{old}` is called `{new}` now"),
+            None if known.is_empty() => "no key is allowed here".to_owned(),
+            None => suggestion(name, known),
+        };
+        Self::new(format!("unknown {what} `{name}`"), hint)
+    }
+
+    /// The error about this value, unless it is about one within it.
+    fn about(mut self, node: &Node) -> Self {
+        if let Some(expected) = self.expected.take() {
+            self.message = format!("expected {expected}, found {}", found(node));
+            self.hint = hint(&expected, node);
+        }
+        self.place = self.place.or(Some(node.place));
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl de::Error for Error {
+    /// Takes the messages of this workspace's types, which end with how to write the value: `…; write …`.
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        let message = message.to_string();
+        match message.split_once("; write ") {
+            Some((what, how)) => Self::new(what, format!("write {how}")),
+            None => Self::new(message, None),
+        }
+    }
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::expected(&expected)
+    }
+    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::expected(&expected)
+    }
+    fn unknown_variant(name: &str, known: &'static [&'static str]) -> Self {
+        Self::unknown("value", name, known)
+    }
+    fn unknown_field(name: &str, known: &'static [&'static str]) -> Self {
+        Self::unknown("key", name, known)
+    }
+    fn missing_field(key: &'static str) -> Self {
+        let example = EXAMPLES.iter().find(|(of, ..)| *of == key);
+        let (_, value, more) = example.unwrap_or(&("", "…", ""));
+        let hint = format!("add `{key} = {value}`{more}");
+        Self { is_missing: true, ..Self::new(format!("missing key `{key}`"), hint) }
+    }
+}
+
+/// Names what stands in the file.
+fn found(node: &Node) -> String {
+    match &node.value {
+        Value::Text(text) => format!("the text \"{text}\""),
+        Value::Integer(n) => n.to_string(),
+        Value::Float(x) => x.to_string(),
+        Value::Boolean(truth) => truth.to_string(),
+        Value::Date(date) => format!("the date {date}"),
+        Value::List(list) => format!("a list of {}", list.len()),
+        Value::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// Returns how to write a value of the expected type in place of this one.
+fn hint(expected: &str, node: &Node) -> Option<String> {
+    match expected {
+        PAIR => {
+            let hint = "a schedule is written [[\"0s\", …], [\"50s\", …]], a window [\"10s\", \"60s\"], bounds [0.2, 1.0] \
+                        or [0.2, inf]";
+            return Some(hint.to_owned());
+        }
+        NUMBER if matches!(node.value, Value::Text(_)) => return Some("write the number without quotes".to_owned()),
+        WHOLE | NOT_NEGATIVE => return Some("write it like 10, without quotes".to_owned()),
+        TRUTH => return Some("write true or false, without quotes".to_owned()),
+        _ => {}
+    }
+    let number = match node.value {
+        Value::Integer(n) => n as f64,
+        Value::Float(x) => x,
+        _ => return None,
+    };
+    // Quantities begin their expectation with their name (`paceline_units`, `Limit`).
+    let units = [
+        ("a time", ["s", "ms"]),
+        ("a queue limit", ["ms", "packets"]),
+        ("a rate", ["bps", "kbps"]),
+        ("a size", ["B", "KB"]),
+    ];
+    match units.iter().find(|(quantity, _)| expected.starts_with(quantity)) {
+        Some((_, [first, second])) => Some(format!("write \"{number} {first}\" or \"{number} {second}\"")),
+        None if expected.starts_with("a fraction") => Some(format!("write \"{} %\"", number * 100.0)),
+        None if expected == TEXT => Some(format!("write \"{number}\"")),
+        None => None,
+    }
+}
+
+/// Reads one value.
+#[derive(Clone)]
+struct Reader<'de> {
+    node: &'de Node,
+    /// Reading a part of the table: where it announces its keys.
+    part: Option<Rc<RefCell<Vec<&'static str>>>>,
+}
+
+impl<'de> Reader<'de> {
+    fn of(node: &'de Node) -> Self {
+        Self { node, part: None }
+    }
+
+    fn error<T>(&self, expected: &dyn fmt::Display) -> Result<T, Error> {
+        Err(Error::expected(expected).about(self.node))
+    }
+
+    fn integer<V: Visitor<'de>>(&self, visitor: V, least: i64, most: i64) -> Result<V::Value, Error> {
+        match self.node.value {
+            Value::Integer(n) if (least..=most).contains(&n) => visitor.visit_i64(n),
+            Value::Integer(n) if n > most => self.error(&format_args!("{WHOLE} up to {most}")),
+            _ => self.error(if least < 0 { &WHOLE } else { &NOT_NEGATIVE }),
+        }
+    }
+}
+
+/// Methods that read a value of one type.
+macro_rules! of_type {
+    ($($method:ident $expected:tt $pattern:pat,)*) => { $(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match self.node.value {
+                $pattern => self.deserialize_any(visitor),
+                _ => self.error(&$expected),
+            }
+        }
+    )* };
+}
+
+/// Methods that read a whole number in the range of its type.
+macro_rules! integers {
+    ($($method:ident $type:ident)*) => { $(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.integer(visitor, $type::MIN as i64, i64::try_from($type::MAX).unwrap_or(i64::MAX))
+        }
+    )* };
+}
+
+impl<'de> Deserializer<'de> for Reader<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let value = match &self.node.value {
+            Value::Text(text) | Value::Date(text) => visitor.visit_str(text),
+            Value::Integer(n) => visitor.visit_i64(*n),
+            Value::Float(x) => visitor.visit_f64(*x),
+            Value::Boolean(truth) => visitor.visit_bool(*truth),
+            Value::List(list) => visitor.visit_seq(SeqDeserializer::new(list.iter())),
+            Value::Table(entries) => {
+                let entries = entries.iter().map(|(key, (at, node))| (key.as_str(), *at, Reader::of(node)));
+                visitor.visit_map(Fields { left: entries.collect::<Vec<_>>().into_iter(), value: None })
+            }
+        };
+        value.map_err(|error: Error| error.about(self.node))
+    }
+
+    of_type! {
+        deserialize_bool TRUTH Value::Boolean(_),
+        deserialize_f64 NUMBER Value::Float(_) | Value::Integer(_),
+        deserialize_string TEXT Value::Text(_),
+        deserialize_seq "a list" Value::List(_),
+        deserialize_map "a table" Value::Table(_),
+    }
+
+    integers! {
+        deserialize_i8 i8 deserialize_i16 i16 deserialize_i32 i32 deserialize_i64 i64
+        deserialize_u8 u8 deserialize_u16 u16 deserialize_u32 u32 deserialize_u64 u64
+    }
+
+    /// Quantities read text, and name themselves where something else stands.
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match &self.node.value {
+            Value::Text(text) => visitor.visit_str(text).map_err(|error: Error| error.about(self.node)),
+            _ => self.error(&(&visitor as &dyn Expected).to_string()),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    /// Reads a value with several forms (`$forms`), or a newtype.
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
+        match self.node.value {
+            Value::Table(_) => visitor.visit_newtype_struct(self.clone()).map_err(|error| error.about(self.node)),
+            _ if name == "$forms" => self.deserialize_any(visitor),
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
+        match &self.node.value {
+            Value::List(list) if list.len() == len => visitor.visit_seq(SeqDeserializer::new(list.iter())),
+            _ if len == 2 => self.error(&PAIR),
+            _ => self.error(&format_args!("a list of {len}")),
+        }
+    }
+
+    /// Reads a value with its places ([`Spanned`](super::place::Spanned), [`Table`](super::place::Table)), or a tuple.
+    fn deserialize_tuple_struct<V: Visitor<'de>>(self, name: &str, len: usize, visitor: V) -> Result<V::Value, Error> {
+        match name {
+            "$spanned" | "$table" => visitor.visit_seq(WithPlaces { reader: self, read: 0, keys: None }),
+            _ => self.deserialize_tuple(len, visitor),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let Some(entries) = self.node.entries() else { return self.error(&"a table") };
+        let own = entries.iter().filter(|(key, _)| fields.contains(&key.as_str()));
+        let own = own.map(|(key, (at, node))| (key.as_str(), *at, Reader::of(node)));
+        let keys_of_parts = Rc::default();
+        let parts = fields.iter().filter(|field| field.starts_with('$'));
+        let parts = parts
+            .map(|part| (*part, self.node.place, Reader { node: self.node, part: Some(Rc::clone(&keys_of_parts)) }));
+        let left = own.chain(parts).collect::<Vec<_>>().into_iter();
+        let value = visitor.visit_map(Fields { left, value: None }).map_err(|error| error.about(self.node));
+        if let Some(part) = self.part {
+            part.borrow_mut().extend(fields);
+            return value;
+        }
+        // A key that is missing may stand there under a wrong name, so that name is reported first.
+        if value.as_ref().is_err_and(|error| !error.is_missing) {
+            return value;
+        }
+        let of_parts = keys_of_parts.borrow();
+        let known: Vec<&str> =
+            fields.iter().chain(of_parts.iter()).copied().filter(|key| !key.starts_with('$')).collect();
+        match entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+            Some((key, (at, _))) => Err(Error { place: Some(*at), ..Error::unknown("key", key, &known) }),
+            None => value,
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        known: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match &self.node.value {
+            Value::Text(text) if known.contains(&text.as_str()) => {
+                visitor.visit_enum(text.as_str().into_deserializer())
+            }
+            Value::Text(text) => Err(Error::unknown("value", text, known).about(self.node)),
+            _ => self.error(&TEXT),
+        }
+    }
+
+    serde::forward_to_deserialize_any! { f32 i128 u128 char bytes byte_buf unit unit_struct identifier ignored_any }
+}
+
+impl<'de> IntoDeserializer<'de, Error> for &'de Node {
+    type Deserializer = Reader<'de>;
+    fn into_deserializer(self) -> Reader<'de> {
+        Reader::of(self)
+    }
+}
+
+/// The entries of a table.
+struct Fields<'de> {
+    left: std::vec::IntoIter<(&'de str, Place, Reader<'de>)>,
+    value: Option<Reader<'de>>,
+}
+
+impl<'de> MapAccess<'de> for Fields<'de> {
+    type Error = Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+        let Some((key, at, reader)) = self.left.next() else { return Ok(None) };
+        self.value = Some(reader);
+        let at_key = |error: Error| Error { place: error.place.or(Some(at)), ..error };
+        seed.deserialize(key.into_deserializer()).map(Some).map_err(at_key)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        seed.deserialize(self.value.take().expect("serde reads a key before its value"))
+    }
+}
+
+/// A value, its place, and the places of the keys in it.
+struct WithPlaces<'de> {
+    reader: Reader<'de>,
+    read: u32,
+    /// The keys of the part, if the value is a part of a table.
+    keys: Option<Rc<RefCell<Vec<&'static str>>>>,
+}
+
+impl<'de> SeqAccess<'de> for WithPlaces<'de> {
+    type Error = Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
+        self.read += 1;
+        let node = self.reader.node;
+        let element = match self.read {
+            1 => {
+                self.keys = self.reader.part.as_ref().map(|_| Rc::default());
+                let value = seed.deserialize(Reader { node, part: self.keys.clone() });
+                if let (Some(part), Some(own)) = (&self.reader.part, &self.keys) {
+                    part.borrow_mut().extend(own.borrow().iter());
+                }
+                value
+            }
+            2 => seed.deserialize(SeqDeserializer::new(node.place.numbers().into_iter())),
+            _ => {
+                let entries = node.entries().into_iter().flatten();
+                let own = |key: &str| self.keys.as_ref().is_none_or(|keys| keys.borrow().contains(&key));
+                let written = entries.filter(|(key, _)| own(key));
+                seed.deserialize(MapDeserializer::new(
+                    written.map(|(key, (at, value))| (key.as_str(), vec![at.numbers(), value.place.numbers()])),
+                ))
+            }
+        };
+        element.map(Some)
+    }
+}

@@ -1,0 +1,253 @@
+//! Published values and bounds: those of this case, their quantities, and the references of ratios.
+
+use super::{Checked, Resolver};
+use crate::case::known;
+use crate::error::suggestion;
+use crate::evaluation::{Assert, Expect, IncludeIf, Quantity, Reference, Remark, Window, renamed_metric};
+use crate::file::{IncludeIfTable, QuantityKeys, ScenarioFile};
+use crate::overrides::Override;
+use crate::place::Spanned;
+use paceline_netsim::plan::FlowPlan;
+use paceline_records::{Label, Statistic};
+use paceline_units::Time;
+use std::collections::BTreeMap;
+
+/// The published values and bounds of one case.
+#[derive(Default)]
+pub(super) struct Expectations {
+    pub expects: Vec<Expect>,
+    pub asserts: Vec<Assert>,
+    pub references: BTreeMap<usize, Quantity>,
+    /// How many of the file's values and bounds need another case.
+    pub elsewhere: usize,
+    /// How many end after a run that `--set` made shorter.
+    pub beyond: usize,
+}
+
+/// The keys of a table that select a quantity.
+#[derive(Clone, Copy)]
+struct Selection<'a> {
+    metric: &'a Spanned<String>,
+    flow: &'a Option<Spanned<String>>,
+    window: &'a Option<Spanned<(Time, Time)>>,
+}
+
+impl<'a> Selection<'a> {
+    fn of(keys: &'a QuantityKeys) -> Self {
+        Self { metric: &keys.metric, flow: &keys.flow, window: &keys.window }
+    }
+}
+
+/// The case whose quantities are resolved.
+pub(super) struct Scope<'a> {
+    pub file: &'a ScenarioFile,
+    pub case: &'a Label,
+    pub flows: &'a [FlowPlan],
+    pub end: Time,
+    /// Whether `--set` changes the duration: then values beyond the end are left out.
+    pub shortened: bool,
+}
+
+impl Scope<'_> {
+    fn is_beyond(&self, window: &Option<Spanned<(Time, Time)>>) -> bool {
+        self.shortened && window.as_ref().is_some_and(|w| w.get().1 > self.end)
+    }
+}
+
+const IN_UNIT: &str = "write it in the metric's unit; `paceline list metrics` shows units";
+
+impl Resolver<'_> {
+    pub(super) fn expectations(&self, scope: &Scope<'_>) -> Checked<Expectations> {
+        let mut found = Expectations::default();
+        let ids: Vec<&str> = scope.file.assert.iter().map(|a| a.id.as_str()).collect();
+        for (key, e) in scope.file.expect.iter().enumerate() {
+            let keys = e.quantity.get();
+            if !e.published.get().is_finite() {
+                return self.fail(&e.published, "a published value must be a finite number", IN_UNIT);
+            }
+            let tolerance = match (&e.tolerance, &e.why) {
+                (Some(place), _) if !(place.get().is_finite() && *place.get() > 0.0) => {
+                    return self.fail(place, "tolerance must be above 0", IN_UNIT);
+                }
+                (Some(place), why) if why.as_ref().is_none_or(|w| w.get().trim().is_empty()) => {
+                    let help = "add why = \"…\", or leave the tolerance out for the usual one";
+                    return self.fail(place, "a tolerance other than the usual one needs a reason", help);
+                }
+                (None, Some(why)) => {
+                    let help = "add tolerance = …; other remarks belong into `note`";
+                    return self.fail(why, "`why` is the reason for a tolerance, and there is none", help);
+                }
+                (tolerance, _) => tolerance.as_ref().map(|t| *t.get()),
+            };
+            if let Some(claim) = e.claim.as_ref().filter(|c| !ids.contains(&c.get().as_str())) {
+                let message = format!("no [[assert]] has the id `{}`", claim.get());
+                return self.fail(claim, message, suggestion(claim.get(), &ids));
+            }
+            let remark = self.remark(keys)?;
+            let Some(relative_to) = self.relative_to(scope, keys, key, &mut found)? else { continue };
+            found.expects.push(Expect {
+                of: self.quantity(scope, Selection::of(keys))?,
+                relative_to,
+                published: *e.published.get(),
+                tolerance,
+                claim: e.claim.as_ref().map(|c| c.get().clone()),
+                remark,
+                place: key,
+            });
+        }
+        for (index, a) in scope.file.assert.iter().enumerate() {
+            let keys = a.quantity.get();
+            let bounds = *a.bounds.get();
+            if bounds.0.is_nan() || bounds.1.is_nan() || bounds.0 > bounds.1 {
+                let help = match bounds.0 > bounds.1 {
+                    true => format!("write [{:?}, {:?}]", bounds.1, bounds.0),
+                    false => "-inf and inf are no bound".to_owned(),
+                };
+                return self.fail(&a.bounds, "bounds must be [lowest, highest]", help);
+            }
+            let remark = self.remark(keys)?;
+            let key = scope.file.expect.len() + index;
+            let Some(relative_to) = self.relative_to(scope, keys, key, &mut found)? else { continue };
+            let of = self.quantity(scope, Selection::of(keys))?;
+            let runs = self.named(&a.runs, "statistic of several runs", &Statistic::NAMES)?;
+            found.asserts.push(Assert { id: a.id.clone(), of, relative_to, runs, bounds, remark, place: key });
+        }
+        Ok(found)
+    }
+
+    /// Returns the reference of a quantity in this case, if it has one; none if the quantity does not belong to this case.
+    /// The references that quantities of other cases take from this case are put into `found`.
+    fn relative_to(
+        &self,
+        scope: &Scope<'_>,
+        keys: &QuantityKeys,
+        key: usize,
+        found: &mut Expectations,
+    ) -> Checked<Option<Option<Reference>>> {
+        let of = Selection::of(keys);
+        self.metric(of.metric)?;
+        if let Some(place) = &keys.case {
+            self.some_case(scope.file, place)?;
+        }
+        let all = Label::default();
+        let pattern = keys.case.as_ref().map_or(&all, Spanned::get);
+        let belongs = scope.case.matches(pattern);
+        let table = keys.relative_to.as_ref();
+        if !belongs {
+            found.elsewhere += 1;
+        } else if scope.is_beyond(of.window) || table.is_some_and(|table| scope.is_beyond(&table.get().window)) {
+            found.beyond += 1;
+            return Ok(None);
+        }
+        let Some(place) = table else { return Ok(belongs.then_some(None)) };
+        let table = place.get();
+        let of = Selection {
+            metric: table.metric.as_ref().unwrap_or(of.metric),
+            flow: if table.flow.is_some() { &table.flow } else { of.flow },
+            window: if table.window.is_some() { &table.window } else { of.window },
+        };
+        self.metric(of.metric)?;
+        let Some(case) = &table.case else {
+            if table.metric.is_none() && table.flow.is_none() && table.window.is_none() {
+                let help = "write in what it differs: `case`, `metric`, `flow` or `window`";
+                return self.fail(place, "the reference is the value itself", help);
+            }
+            let here = belongs.then(|| self.quantity(scope, of)).transpose()?;
+            return Ok(here.map(Reference::Here).map(Some));
+        };
+        self.some_case(scope.file, case)?;
+        let labels = scope.file.case.iter().map(|c| c.label.get());
+        for own in labels.filter(|l| l.matches(pattern)) {
+            let reference = self.reference(scope.file, own, case)?;
+            if reference == scope.case && !scope.is_beyond(of.window) {
+                found.references.insert(key, self.quantity(scope, of)?);
+            }
+        }
+        if !belongs {
+            return Ok(None);
+        }
+        found.elsewhere += 1;
+        if scope.case.is_empty() {
+            return Ok(None); // the scenario as it is written is no case
+        }
+        let case = self.reference(scope.file, scope.case, case)?.clone();
+        Ok(Some(Some(Reference::Elsewhere { case, key })))
+    }
+
+    /// Returns the case by which a value of the case `own` is divided.
+    fn reference<'a>(&self, file: &'a ScenarioFile, own: &Label, other: &Spanned<Label>) -> Checked<&'a Label> {
+        let wanted = own.with(other.get());
+        let message = match file.case.iter().map(|c| c.label.get()).find(|l| **l == wanted) {
+            Some(label) if label != own => return Ok(label),
+            Some(_) => format!("`{own}` would be divided by itself"),
+            None => format!("for `{own}` this is `{wanted}`, and there is no such case"),
+        };
+        self.fail(other, message, known(&file.case))
+    }
+
+    fn some_case(&self, file: &ScenarioFile, place: &Spanned<Label>) -> Checked<()> {
+        match file.case.iter().any(|c| c.label.get().matches(place.get())) {
+            true => Ok(()),
+            false => self.fail(place, format!("no case matches `{}`", place.get()), known(&file.case)),
+        }
+    }
+
+    fn remark(&self, keys: &QuantityKeys) -> Checked<Remark> {
+        for place in &keys.reproduced_with {
+            if let Err(message) = place.get().parse::<Override>() {
+                return self.fail(place, message, "write it as after --set: \"flow.video.encoder.max=1Mbps\"");
+            }
+        }
+        let reproduced_with = keys.reproduced_with.iter().map(|change| change.get().clone()).collect();
+        Ok(Remark { note: keys.note.clone(), reproduced_with })
+    }
+
+    /// Returns the condition under which a run counts.
+    pub(super) fn include_if(
+        &self,
+        place: &Spanned<IncludeIfTable>,
+        flows: &[FlowPlan],
+        end: Time,
+    ) -> Checked<IncludeIf> {
+        let IncludeIfTable { metric, flow, at_least, note } = place.get();
+        if !at_least.get().is_finite() {
+            return self.fail(at_least, "at_least must be a finite number", "write it like 1");
+        }
+        let of = self.quantity_of(Selection { metric, flow, window: &None }, flows, end)?;
+        Ok(IncludeIf { of, at_least: *at_least.get(), note: note.clone() })
+    }
+
+    fn quantity(&self, scope: &Scope<'_>, of: Selection<'_>) -> Checked<Quantity> {
+        self.quantity_of(of, scope.flows, scope.end)
+    }
+
+    fn quantity_of(&self, of: Selection<'_>, flows: &[FlowPlan], end: Time) -> Checked<Quantity> {
+        let metric = self.metric(of.metric)?;
+        let window = self.window(of.window, end)?;
+        let Some(place) = of.flow else { return Ok(Quantity { metric, flow: None, window }) };
+        let names: Vec<&str> = flows.iter().map(|f| f.id.as_str()).collect();
+        match names.iter().position(|n| n == place.get()) {
+            Some(index) => Ok(Quantity { metric, flow: Some(index), window }),
+            None => self.unknown(place, "flow", &names),
+        }
+    }
+
+    fn metric(&self, place: &Spanned<String>) -> Checked<String> {
+        let id = place.get();
+        let Some(metrics) = self.metrics.filter(|metrics| metrics.get(id).is_none()) else { return Ok(id.clone()) };
+        match renamed_metric(id) {
+            Some(new) => self.fail(place, format!("no metric `{id}`"), format!("`{id}` is called `{new}` now")),
+            None => self.unknown(place, "metric", &metrics.iter().map(|m| m.id).collect::<Vec<_>>()),
+        }
+    }
+
+    fn window(&self, place: &Option<Spanned<(Time, Time)>>, end: Time) -> Checked<Window> {
+        let Some(place) = place else { return Ok(Window { from: Time::ZERO, to: end }) };
+        let (from, to) = *place.get();
+        if from >= to || to > end {
+            let help = format!("the run lasts {}", end - Time::ZERO);
+            return self.fail(place, "a window must be [from, to] within the run", help);
+        }
+        Ok(Window { from, to })
+    }
+}

@@ -1,0 +1,245 @@
+//! Flows: times, routes and kind; media flows with their controller.
+
+use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get, names};
+use crate::error::{no_controller, suggestion};
+use crate::file::{Flow, FlowDirection, HostTable, ProtectionTable};
+use crate::place::{Place, Placed, Spanned};
+use paceline::{ConfigError, Entry, FecScheme, Protection, ResendRule, Setup, SignalShape};
+use paceline_netsim::plan::{
+    ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
+};
+use paceline_records::HalfName;
+use paceline_units::{Rate, Time, TimeDelta};
+
+/// The longest interval of which no drawn one, at most 1.5 / 1.218 of it, exceeds the 3 s without a report after which a
+/// sender slows down.
+const RTCP_INTERVAL_CALM: TimeDelta = TimeDelta::from_millis(2400);
+/// Longest name of a flow, a hop or a stream, in bytes.
+const NAME_MAX: usize = 100;
+/// Largest `count` of a flow.
+const COUNT_MAX: u32 = 10_000;
+
+impl Resolver<'_> {
+    /// Returns the flows of a table: one, or `count` of them.
+    pub(super) fn flows(
+        &mut self,
+        table: &Flow,
+        hops: &[HopPlan],
+        forward_hops: usize,
+        end: Time,
+    ) -> Checked<Vec<FlowPlan>> {
+        if let Some(place) = table.count.as_ref().filter(|c| !(1..=COUNT_MAX).contains(c.get())) {
+            return self.fail(place, format!("count must be 1 to {COUNT_MAX}"), "leave the key out for one flow");
+        }
+        let flow = self.flow(table, hops, forward_hops, end)?;
+        Ok(match &table.count {
+            None => vec![flow],
+            Some(count) => {
+                let nth = |n| FlowPlan { id: format!("{}-{n}", flow.id), group: Some(flow.id.clone()), ..flow.clone() };
+                (1..=*count.get()).map(nth).collect()
+            }
+        })
+    }
+
+    fn flow(&mut self, flow: &Flow, hops: &[HopPlan], forward_hops: usize, end: Time) -> Checked<FlowPlan> {
+        self.name(&flow.id)?;
+        let kind = flow.kind.as_ref().map_or("media", |k| k.get());
+        if let Some(place) = flow.kind.as_ref().filter(|k| FlowKind::NAMES.iter().all(|(n, _)| n != k.get())) {
+            return self.unknown(place, "kind of flow", &names(&FlowKind::NAMES));
+        }
+        let (other, foreign) = match kind {
+            "tcp" => ("media", flow.media.first_key(|_| true)),
+            _ => ("tcp", flow.tcp.first_key(|_| true)),
+        };
+        if let Some((key, place)) = foreign {
+            let help = format!("`{key}` belongs to flows of kind \"{other}\"");
+            return self.fail(&place, format!("a flow of kind `{kind}` has no `{key}`"), help);
+        }
+        let start = get(&flow.start, Time::ZERO);
+        let stop = get(&flow.stop, end);
+        if let Some(place) = flow.stop.as_ref().filter(|_| stop <= start) {
+            let message = format!("flow `{}` stops before it starts", flow.id.get());
+            let help = format!("it starts at {start}; `stop` must be later, or absent for the end");
+            return self.fail(place, message, help);
+        }
+        if let Some(place) = flow.start.as_ref().filter(|_| start >= end) {
+            let message = format!("flow `{}` starts after the run has ended", flow.id.get());
+            return self.fail(place, message, format!("the run lasts {}", end - Time::ZERO));
+        }
+        let start_spread = self.not_negative(&flow.start_spread)?;
+        // A run that `--set` made shorter is the first part of the longer one, and may end before a flow begins.
+        let latest = if self.shortened { flow.stop.as_ref().map(|s| *s.get()) } else { Some(stop.min(end)) };
+        if let Some((place, latest)) =
+            flow.start_spread.as_ref().zip(latest).filter(|(_, l)| start + start_spread >= *l)
+        {
+            let help = format!("it lasts {}; the spread must be shorter", latest - start);
+            return self.fail(place, format!("flow `{}` might start after it stops", flow.id.get()), help);
+        }
+        let (direction, forward) = match flow.direction {
+            Some(FlowDirection::Reverse) => (Direction::Reverse, false),
+            Some(FlowDirection::Forward) | None => (Direction::Forward, true),
+        };
+        let ways = [0..forward_hops, forward_hops..hops.len()];
+        let kind = match kind {
+            "tcp" => FlowKind::Tcp(self.tcp(flow.tcp.get())?),
+            _ => FlowKind::Media(self.media(flow)?),
+        };
+        Ok(FlowPlan {
+            id: flow.id.get().clone(),
+            group: None,
+            direction,
+            start,
+            start_spread,
+            stop: stop.min(end),
+            route: self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?,
+            return_route: self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?,
+            access_delay: self.not_negative(&flow.access_delay)?,
+            host: flow.host.as_ref().map(|place| self.host(place)).transpose()?,
+            kind,
+        })
+    }
+
+    /// Checks a name, which tables, files and captures contain.
+    pub(super) fn name(&self, place: &Spanned<String>) -> Checked<()> {
+        let name = place.get();
+        if !name.trim().is_empty() && name.len() <= NAME_MAX && !name.contains(char::is_control) {
+            return Ok(());
+        }
+        let help = format!("write 1 to {NAME_MAX} bytes, such as \"video\"");
+        self.fail(place, "a name must be one line of text", help)
+    }
+
+    fn host(&self, place: &Spanned<HostTable>) -> Checked<HostPlan> {
+        let host = place.get();
+        if host.stall_every.is_some() != host.stall.is_some() {
+            let help = "write both, like { stall_every = \"10 s\", stall = \"80 ms\" }, or neither";
+            return self.fail(place, "stalls need a length and a time between them", help);
+        }
+        let stall_every = host.stall_every.as_ref().map(|_| self.positive(&host.stall_every, TimeDelta::ZERO));
+        Ok(HostPlan {
+            jitter: self.not_negative(&host.jitter)?,
+            stall_every: stall_every.transpose()?,
+            stall: self.not_negative(&host.stall)?,
+        })
+    }
+
+    fn media(&mut self, flow: &Flow) -> Checked<MediaPlan> {
+        let id = flow.id.get();
+        let streams = self.streams(flow)?;
+        let controller = self.controller(flow, &streams)?;
+        let flow = flow.media.get();
+        let least: Rate = streams.iter().map(|s| with_headers(s.source.range().0)).sum();
+        let floor = get(&flow.min_rate, MIN_RATE);
+        if floor < least && flow.min_rate.is_some() {
+            self.notes.push(format!("{id}: below {least} its sources send more than its controller allows ({floor})"));
+        }
+        let rtcp_interval = self.positive(&flow.rtcp_interval, RTCP_INTERVAL)?;
+        if rtcp_interval > RTCP_INTERVAL_CALM {
+            self.notes.push(format!(
+                "{id}: RFC 3550 draws intervals around {rtcp_interval}, so that more than 3 s may pass without a report; a \
+                 controller without feedback of its own then slows down as in an outage"
+            ));
+        }
+        let clock = flow.clock.as_ref().map(Spanned::get);
+        let drift = clock.and_then(|c| c.drift_ppm.as_ref());
+        if let Some(place) = drift.filter(|d| !(-100_000.0..=100_000.0).contains(d.get())) {
+            let help = "crystals are within 100 ppm of each other";
+            return self.fail(place, "a clock drifts by at most 100000 ppm", help);
+        }
+        Ok(MediaPlan {
+            controller,
+            start_rate: get(&flow.start_rate, START_RATE),
+            min_rate: floor,
+            clock: ClockPlan {
+                offset: clock.and_then(|c| c.offset),
+                drift_ppb: drift.map_or(0, |d| (d.get() * 1000.0) as i64),
+            },
+            streams,
+            rtcp_interval,
+            pacer_limit: self.positive(&flow.pacer_limit, PACER_LIMIT)?,
+            retransmit: get(&flow.retransmit, true),
+            protection: flow.protection.as_ref().map_or(Ok(Protection::default()), |p| self.protection(p.get()))?,
+        })
+    }
+
+    fn protection(&self, table: &ProtectionTable) -> Checked<Protection> {
+        Ok(Protection {
+            fec: self.named(&table.fec, "forward error correction", &FecScheme::NAMES)?,
+            resend: self.named(&table.resend_budget, "budget for retransmissions", &ResendRule::NAMES)?,
+        })
+    }
+
+    fn route(
+        &self,
+        names: &Option<Vec<Spanned<String>>>,
+        hops: &[HopPlan],
+        way: std::ops::Range<usize>,
+    ) -> Checked<Vec<usize>> {
+        let Some(names) = names else { return Ok(way.collect()) };
+        let known: Vec<&str> = hops[way.clone()].iter().map(|h| h.id.as_str()).collect();
+        let mut route = Vec::new();
+        for place in names {
+            let Some(index) = known.iter().position(|k| k == place.get()) else {
+                let message = format!("no hop `{}` on this way", place.get());
+                return self.fail(place, message, suggestion(place.get(), &known));
+            };
+            if route.contains(&(way.start + index)) {
+                let message = format!("the route contains the hop `{}` twice", place.get());
+                return self.fail(place, message, "a route crosses each hop once");
+            }
+            route.push(way.start + index);
+        }
+        Ok(route)
+    }
+
+    fn controller(&self, flow: &Flow, streams: &[StreamPlan]) -> Checked<ControllerPlan> {
+        let media = flow.media.get();
+        let Some(place) = &media.controller else {
+            let help = "add `controller = \"gcc-2016\"`; `paceline list controllers` shows all";
+            return self.fail(&flow.id, format!("the media flow `{}` needs a `controller`", flow.id.get()), help);
+        };
+        let name = place.get();
+        let Some(entry) = self.registry.get(name) else {
+            let known: Vec<&str> = self.registry.iter().map(|e| e.name()).collect();
+            return self.fail(place, format!("no controller `{name}`"), no_controller(name, &known));
+        };
+        let numbers = media.config.get();
+        let config: Vec<(String, f64)> = numbers.iter().map(|(k, v)| (k.clone(), *v.get())).collect();
+        let setup = Setup {
+            start: get(&media.start_rate, START_RATE),
+            min: get(&media.min_rate, MIN_RATE),
+            max: streams.iter().map(|s| with_headers(s.source.range().1)).sum(),
+        };
+        entry.build(&setup, &config).map_err(|error| {
+            let (place, help): (Place, String) = match &error {
+                ConfigError::UnknownField { name, known, .. } => {
+                    (media.config.key(name).unwrap_or(media.config.place()), suggestion(name, known))
+                }
+                ConfigError::OutOfRange { name, unit, .. } => {
+                    let default = entry.fields().iter().find(|f| f.name == *name).map_or(0.0, |f| f.default);
+                    (numbers[*name].place(), format!("its default is {}", format!("{default} {unit}").trim_end()))
+                }
+                ConfigError::Setup { .. } => {
+                    let rate = media.min_rate.as_ref().or(media.start_rate.as_ref()).map(Placed::place);
+                    let place = rate.or(media.encoder.as_ref().map(Placed::place)).unwrap_or(place.place());
+                    (place, "change `min_rate` or `start_rate` of the flow, or the `max` of its sources".to_owned())
+                }
+                _ => (place.place(), "`paceline list controllers --json` shows all".to_owned()),
+            };
+            self.error(&place, error.to_string()).help(help)
+        })?;
+        Ok(ControllerPlan { name: name.clone(), config, overuse: overuse(entry) })
+    }
+}
+
+/// Returns the signal by which a controller reports over-use, the state called `usage` in either half: the half, the index
+/// of the signal, and the value of the state.
+fn overuse(entry: &Entry) -> Option<(HalfName, u8, f64)> {
+    let (send, receive) = entry.signals();
+    [(HalfName::Send, send), (HalfName::Receive, receive)].into_iter().find_map(|(half, signals)| {
+        let index = signals.iter().position(|s| s.name == "usage")?;
+        let SignalShape::State(states) = signals[index].shape else { return None };
+        let over = states.iter().position(|state| *state == "overuse")?;
+        Some((half, index as u8, over as f64))
+    })
+}

@@ -1,0 +1,252 @@
+//! From the typed file to the scenario: fills in every default, and checks what depends on several keys.
+
+mod expect;
+mod flow;
+mod path;
+mod source;
+mod tcp;
+
+pub(crate) use source::reads as source_reads;
+
+use super::catalogue::Origin;
+use super::error::{ScenarioError, suggestion};
+use super::evaluation::{Constant, LossMeasure, Measure, QueueMeasure, Scenario};
+use super::file::ScenarioFile;
+use super::place::{Place, Placed, Sources, Spanned, Table};
+use crate::Registries;
+use paceline::Registry;
+use paceline_flow::IP_UDP_HEADERS;
+use paceline_netsim::plan::{Direction, FlowPlan, HopPlan, Plan};
+use paceline_records::{Label, MetricCatalogue};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+
+const QUEUE_LIMIT: TimeDelta = TimeDelta::from_millis(300);
+const START_RATE: Rate = Rate::from_kbps(300);
+const MIN_RATE: Rate = Rate::from_kbps(30);
+const RTCP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+const PACER_LIMIT: TimeDelta = TimeDelta::from_secs(2);
+const FPS: f64 = 30.0;
+const SOURCE_MIN: Rate = Rate::from_kbps(50);
+const SOURCE_MAX: Rate = Rate::from_kbps(2000);
+const FILES: &str = "files are looked up beside the scenario file, then from the working directory";
+const FORMATS: &str = "`paceline list traces` shows the formats";
+const OWN_ID: &str = "results identify it by its `id`; give each its own";
+const DURATION_MAX: TimeDelta = TimeDelta::from_secs(7 * 86_400);
+
+/// The properties of a scenario that its file does not hold.
+#[derive(Clone, Default)]
+pub(crate) struct Background {
+    /// The label of its case.
+    pub case: Label,
+    /// The constants of its paper.
+    pub constants: Vec<Constant>,
+    /// A note on those that apply.
+    pub constants_note: Option<String>,
+    /// Whether `--set` changes the duration of a run.
+    pub shortened: bool,
+}
+
+/// Fills in every default, or returns the first error.
+pub(crate) fn resolve(
+    file: ScenarioFile,
+    sources: &Sources<'_>,
+    origin: &Origin,
+    background: Background,
+    registries: Registries<'_>,
+) -> Result<Scenario, ScenarioError> {
+    let Registries { controllers: registry, metrics } = registries;
+    Resolver { sources, origin, registry, metrics, shortened: background.shortened, notes: Vec::new() }
+        .scenario(file, background)
+}
+
+struct Resolver<'a> {
+    sources: &'a Sources<'a>,
+    origin: &'a Origin,
+    registry: &'a Registry,
+    metrics: Option<MetricCatalogue>,
+    /// Whether `--set` changes the duration of a run.
+    shortened: bool,
+    notes: Vec<String>,
+}
+
+type Checked<T> = Result<T, ScenarioError>;
+
+impl Resolver<'_> {
+    fn error(&self, at: &impl Placed, message: impl Into<String>) -> ScenarioError {
+        self.sources.error(at, message)
+    }
+
+    /// Returns an error with a hint.
+    fn fail<T>(&self, at: &impl Placed, message: impl Into<String>, help: impl Into<String>) -> Checked<T> {
+        Err(self.error(at, message).help(help))
+    }
+
+    /// Returns an error about something that is missing from the file.
+    fn fail_without_place<T>(&self, message: impl Into<String>, help: impl Into<String>) -> Checked<T> {
+        self.fail(&Place::default(), message, help)
+    }
+
+    /// Returns an error about a name that is not in `known`.
+    fn unknown<T>(&self, place: &Spanned<String>, what: &str, known: &[&str]) -> Checked<T> {
+        self.fail(place, format!("no {what} `{}`", place.get()), suggestion(place.get(), known))
+    }
+
+    /// Returns the value of a name in `known`, or the default.
+    fn named<T: Copy + Default>(
+        &self,
+        place: &Option<Spanned<String>>,
+        what: &str,
+        known: &[(&'static str, T)],
+    ) -> Checked<T> {
+        let Some(place) = place else { return Ok(T::default()) };
+        match known.iter().find(|(name, _)| name == place.get()) {
+            Some((_, value)) => Ok(*value),
+            None => self.unknown(place, what, &names(known)),
+        }
+    }
+
+    /// Refuses keys that a table of this kind does not have; `kind` is the key of the kind.
+    fn takes_only<T>(&self, table: &Table<T>, kind: &Spanned<String>, what: &str, takes: &[&str]) -> Checked<()> {
+        let own = |key: &str| takes.contains(&key) || table.value(key) == Some(kind.place());
+        let Some((key, place)) = table.first_key(|key| !own(key)) else { return Ok(()) };
+        let help = if takes.is_empty() { "leave it out".to_owned() } else { suggestion(key, takes) };
+        self.fail(&place, format!("the {what} `{}` has no `{key}`", kind.get()), help)
+    }
+
+    /// Returns the error about a key that a table of this kind needs.
+    fn needs<T>(&self, kind: &Spanned<String>, what: &str, key: &str, example: &str) -> Checked<T> {
+        let message = format!("the {what} `{}` needs `{key}`", kind.get());
+        self.fail(kind, message, format!("add `{key} = {example}`"))
+    }
+
+    /// Returns a delay that is not negative; absent is 0.
+    fn not_negative(&self, place: &Option<Spanned<TimeDelta>>) -> Checked<TimeDelta> {
+        match place.as_ref().filter(|delay| *delay.get() < TimeDelta::ZERO) {
+            Some(place) => self.fail(place, "a delay must not be negative", "0 ms is the least"),
+            None => Ok(get(place, TimeDelta::ZERO)),
+        }
+    }
+
+    /// Returns a time above 0, or its default.
+    fn positive(&self, place: &Option<Spanned<TimeDelta>>, default: TimeDelta) -> Checked<TimeDelta> {
+        match place.as_ref().filter(|time| !time.get().is_positive()) {
+            Some(place) => self.fail(place, "this time must be > 0", format!("leave the key out for {default}")),
+            None => Ok(get(place, default)),
+        }
+    }
+
+    fn scenario(mut self, file: ScenarioFile, background: Background) -> Checked<Scenario> {
+        let Background { case, constants, constants_note, shortened } = background;
+        let duration = *file.duration.get();
+        if !duration.is_positive() || duration > DURATION_MAX {
+            return self.fail(&file.duration, "duration must be > 0 and at most a week", "write it like \"60 s\"");
+        }
+        let repeats = get(&file.repeats, 1);
+        if let Some(place) = file.repeats.as_ref().filter(|r| !(1..=10_000).contains(r.get())) {
+            let help = "leave the key out for one; `run --repeats` takes a number too";
+            return self.fail(place, "repeats must be 1 to 10000", help);
+        }
+        if file.id.get().is_empty() || file.id.get().contains(char::is_whitespace) {
+            let word = file.id.get().split_whitespace().collect::<Vec<_>>().join("-");
+            let word = if word.is_empty() { "my-scenario" } else { &word };
+            return self.fail(
+                &file.id,
+                "an id must not be empty or contain spaces",
+                format!("write it like \"{word}\""),
+            );
+        }
+
+        let rtt = self.not_negative(&file.path.rtt)?;
+        let half = file.path.rtt.as_ref().map(|_| rtt / 2);
+        let mut hops = self.way(file.path.forward.as_ref(), "forward", half)?;
+        let forward_hops = hops.len();
+        hops.extend(self.way(file.path.reverse.as_ref(), "reverse", half)?);
+        let twice = |(index, hop): &(usize, &HopPlan)| hops[..*index].iter().any(|other| other.id == hop.id);
+        if let Some((_, hop)) = hops.iter().enumerate().find(twice) {
+            let ways = [&file.path.forward, &file.path.reverse].into_iter().flatten();
+            let written = ways.filter_map(|way| way.hops.as_ref()).flat_map(|hops| hops.get());
+            let named = written.filter_map(|h| h.id.as_ref()).rfind(|id| *id.get() == hop.id);
+            let place = named.map_or(Place::default(), Placed::place);
+            return self.fail(&place, format!("two hops have the id `{}`", hop.id), OWN_ID);
+        }
+        let end = Time::ZERO + duration;
+
+        if file.flow.is_empty() {
+            let help = "add [[flow]] with id = \"video\" and controller = \"gcc-2016\"";
+            return self.fail_without_place("a scenario needs at least one [[flow]]", help);
+        }
+        let mut flows: Vec<FlowPlan> = Vec::new();
+        for flow in &file.flow {
+            for plan in self.flows(flow, &hops, forward_hops, end)? {
+                if flows.iter().any(|other| other.id == plan.id) {
+                    return self.fail(&flow.id, format!("two flows have the id `{}`", plan.id), OWN_ID);
+                }
+                flows.push(plan);
+            }
+        }
+        if flows.len() > usize::from(u16::MAX) {
+            return self.fail_without_place(format!("{} flows are too many", flows.len()), "a run has at most 65535");
+        }
+
+        let bottleneck = bottleneck(&hops, &flows, end);
+        let measure = Measure {
+            queue: self.named(&file.measure.queue, "queue measure", &QueueMeasure::NAMES)?,
+            loss: self.named(&file.measure.loss, "loss measure", &LossMeasure::NAMES)?,
+        };
+        let include_if =
+            file.measure.include_if.as_ref().map(|place| self.include_if(place, &flows, end)).transpose()?;
+        let scope = expect::Scope { file: &file, case: &case, flows: &flows, end, shortened };
+        let expect::Expectations { expects, asserts, references, elsewhere, beyond } = self.expectations(&scope)?;
+        if elsewhere > 0 {
+            let name = if self.origin.is_shipped() { file.id.get() } else { &self.origin.name };
+            let what = "of its published values and bounds compare cases or belong to other cases";
+            self.notes.push(format!("{elsewhere} {what}: run `paceline reproduce {name}` for them"));
+        }
+        if beyond > 0 {
+            let what = "of its published values and bounds lie beyond the end of this shorter run";
+            self.notes.push(format!("{beyond} {what}"));
+        }
+        self.notes.extend(constants_note);
+        self.notes.push(format!(
+            "rates and sizes count whole IP packets: {IP_UDP_HEADERS} of IP and UDP headers on each, and RTP with its \
+             extensions"
+        ));
+        let (id, title, source) = (file.id.get().clone(), file.title, file.source);
+        Ok(Scenario {
+            plan: Plan { id, title, source, case, duration, hops, forward_hops, bottleneck, flows },
+            repeats,
+            measure,
+            include_if,
+            cases: file.case.iter().map(|c| c.label.get().clone()).collect(),
+            constants,
+            expects,
+            asserts,
+            references,
+            notes: self.notes,
+        })
+    }
+}
+
+/// Returns the hop with the least capacity over the run among those that forward flows cross; without a forward flow, among
+/// those that any flow crosses.
+fn bottleneck(hops: &[HopPlan], flows: &[FlowPlan], end: Time) -> usize {
+    let crossed = |hop: usize, forward: bool| {
+        flows.iter().any(|f| (!forward || f.direction == Direction::Forward) && f.route.contains(&hop))
+    };
+    let volume = |hop: &usize| {
+        let capacity = hops[*hop].capacity.as_ref();
+        capacity.map_or(DataSize::from_bytes(u64::MAX), |c| c.volume(Time::ZERO, end))
+    };
+    let slowest = |forward| (0..hops.len()).filter(|h| crossed(*h, forward)).min_by_key(volume);
+    slowest(true).or_else(|| slowest(false)).unwrap_or(0)
+}
+
+/// Returns the written value, or its default.
+fn get<T: Copy>(place: &Option<Spanned<T>>, default: T) -> T {
+    place.as_ref().map_or(default, |p| *p.get())
+}
+
+/// Returns the names of a registry.
+fn names<T>(known: &[(&'static str, T)]) -> Vec<&'static str> {
+    known.iter().map(|(name, _)| *name).collect()
+}

@@ -1,0 +1,267 @@
+//! The network: hops with their capacity, queue, delay, jitter and loss.
+
+use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get, names};
+use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
+use crate::place::{Placed, Spanned};
+use crate::trace::{self, Shape, Trace};
+use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
+use paceline_netsim::link::queue::{DISCIPLINES, DropTailLimit};
+use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, Schedule};
+use paceline_netsim::plan::{HopPlan, QueuePlan};
+use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
+
+impl Resolver<'_> {
+    pub(super) fn way(&mut self, way: Option<&Way>, name: &str, half_rtt: Option<TimeDelta>) -> Checked<Vec<HopPlan>> {
+        let Some(way) = way else { return Ok(vec![self.hop(&HopKeys::default(), name.to_owned(), half_rtt)?]) };
+        let keys = way.hop.get();
+        let has_delay = way.hops.iter().flat_map(Spanned::get).any(|h| h.keys.get().delay.is_some());
+        if half_rtt.is_some() && (keys.delay.is_some() || has_delay) {
+            self.notes.push(format!("{name}: its own delay replaces half of path.rtt"));
+        }
+        let Some(hops) = &way.hops else { return Ok(vec![self.hop(keys, name.to_owned(), half_rtt)?]) };
+        if let Some((key, place)) = way.hop.first_key(|_| true) {
+            return self.fail(&place, format!("`{key}` is not allowed beside `hops`"), "move it into a hop");
+        }
+        if hops.get().is_empty() {
+            let help = "leave the key out for one unlimited hop";
+            return self.fail(hops, format!("path.{name}.hops has no hop"), help);
+        }
+        let mut plans = Vec::new();
+        for (index, hop) in hops.get().iter().enumerate() {
+            hop.id.iter().try_for_each(|id| self.name(id))?;
+            let id = hop.id.as_ref().map_or_else(|| format!("{name}/{index}"), |id| id.get().clone());
+            // Where no hop has a delay of its own, the first one has half of the round trip.
+            let delay = half_rtt.filter(|_| index == 0 && !has_delay);
+            plans.push(self.hop(hop.keys.get(), id, delay)?);
+        }
+        Ok(plans)
+    }
+
+    fn hop(&mut self, hop: &HopKeys, id: String, delay: Option<TimeDelta>) -> Checked<HopPlan> {
+        let (capacity, nominal) = hop.capacity.as_ref().map(|c| self.capacity(c, &id)).transpose()?.unzip();
+        let queue = self.queue(hop.queue.as_ref().map(Spanned::get), nominal, &id)?;
+        let delay = match &hop.delay {
+            Some(place) => {
+                let schedule = self.schedule(place, place.get(), |d| Ok(*d))?;
+                if schedule.points().iter().any(|(_, d)| *d < TimeDelta::ZERO) {
+                    return self.fail(place, "a delay must not be negative", "0 ms is the least");
+                }
+                schedule
+            }
+            None => Schedule::constant(delay.unwrap_or(TimeDelta::ZERO)),
+        };
+        let jitter = hop.jitter.as_ref().map(|j| self.jitter(j.get())).transpose()?;
+        let loss = match &hop.loss {
+            Some(place) => self.schedule(place, place.get(), |l| self.loss(l))?,
+            None => Schedule::constant(LossModel::NONE),
+        };
+        let burst = hop.burst.as_ref().map(|b| self.burst(b, hop.capacity.as_ref())).transpose()?;
+        Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss })
+    }
+
+    fn burst(&self, place: &Spanned<DataSize>, capacity: Option<&Spanned<CapacityValue>>) -> Checked<DataSize> {
+        if *place.get() < DataSize::from_bytes(1500) {
+            let help = "leave the key out for a line, on which every packet takes its own time";
+            return self.fail(place, "a token bucket must hold at least one packet of 1500 bytes", help);
+        }
+        match capacity.map(Spanned::get) {
+            Some(CapacityValue::Rates(_)) => Ok(*place.get()),
+            Some(CapacityValue::Trace(_)) | None => {
+                let help = "give the hop a `capacity` like \"1 Mbps\", or leave `burst` out";
+                self.fail(place, "a token bucket needs a capacity that is a rate", help)
+            }
+        }
+    }
+
+    /// Returns a capacity and its nominal rate: of rates the first, of a trace the mean of one round.
+    fn capacity(&mut self, place: &Spanned<CapacityValue>, id: &str) -> Checked<(Capacity, Rate)> {
+        match place.get() {
+            CapacityValue::Rates(rates) => {
+                let schedule = self.schedule(place, rates, |r| Ok(*r))?;
+                if schedule.points().iter().all(|(_, r)| r.is_zero()) {
+                    return self.fail(place, "capacity must be > 0", "leave the key out for an unlimited hop");
+                }
+                let first = schedule.points()[0].1;
+                Capacity::rates(schedule, CapacityEnd::Hold)
+                    .map(|capacity| (capacity, first))
+                    .map_err(|e| self.error(place, e.to_string()).help("write it like \"1 Mbps\""))
+            }
+            CapacityValue::Trace(table) => self.trace(table, id),
+        }
+    }
+
+    fn trace(&mut self, table: &TraceTable, id: &str) -> Checked<(Capacity, Rate)> {
+        let file = table.trace.get();
+        let text = self.origin.read(file).map_err(|e| self.error(&table.trace, e).help(FILES))?;
+        let trace = Trace::read(&text, table.direction.unwrap_or_default()).map_err(|e| {
+            let message = format!("{file}, line {}: {} (`{}`)", e.line, e.cause, e.text);
+            self.error(&table.trace, message).help(e.hint)
+        })?;
+        let end = match (table.end, trace.end) {
+            (Some(TraceEnd::Hold), _) => CapacityEnd::Hold,
+            (Some(TraceEnd::Loop), trace::End::Loop { period }) => CapacityEnd::Loop(period),
+            (Some(TraceEnd::Loop), trace::End::Hold) if trace.duration().is_positive() => {
+                CapacityEnd::Loop(trace.duration())
+            }
+            (Some(TraceEnd::Loop), trace::End::Hold) => {
+                let message = "a trace of one entry has no length to loop over";
+                return self.fail(&table.trace, message, "write end = \"hold\"");
+            }
+            (None, trace::End::Loop { period }) => CapacityEnd::Loop(period),
+            (None, trace::End::Hold) => CapacityEnd::Hold,
+        };
+        let then = match (end, &trace.shape) {
+            (CapacityEnd::Loop(period), _) => format!("loops after {period}"),
+            (CapacityEnd::Hold, Shape::Rates(_)) => "holds its last rate".to_owned(),
+            (CapacityEnd::Hold, Shape::Opportunities { .. }) => "nothing passes after its end".to_owned(),
+        };
+        self.notes.push(format!("{id}: {}; {then}", trace.describe()));
+        let mean = trace.mean_rate();
+        let capacity = match trace.shape {
+            Shape::Rates(points) => {
+                let points = points.into_iter().map(|(t, r)| (Time::ZERO + t, r)).collect();
+                let schedule = Schedule::new(points).expect("a trace's times start at 0 and increase");
+                Capacity::rates(schedule, end)
+            }
+            Shape::Opportunities { at, bytes_each } => Capacity::opportunities(at, bytes_each, end),
+        };
+        capacity
+            .map(|capacity| (capacity, mean))
+            .map_err(|e| self.error(&table.trace, format!("{file}: {e}")).help(FORMATS))
+    }
+
+    fn queue(&mut self, queue: Option<&Queue>, nominal: Option<Rate>, id: &str) -> Checked<QueuePlan> {
+        let Some(queue) = queue else {
+            return Ok(QueuePlan::DropTail { limit: DropTailLimit::DrainTime(QUEUE_LIMIT), mark: None });
+        };
+        let limit = self.level(&queue.limit, queue, nominal, id, "limit")?;
+        let nothing = match limit {
+            DropTailLimit::Bytes(bytes) => bytes < DataSize::from_bytes(1500),
+            DropTailLimit::Packets(packets) => packets == 0,
+            DropTailLimit::DrainTime(time) => !time.is_positive(),
+        };
+        if nothing {
+            let help = "for the shortest queue write \"1 packet\"";
+            return self.fail(&queue.limit, "a queue must hold at least one packet of 1500 bytes", help);
+        }
+        if let DropTailLimit::DrainTime(time) = limit
+            && nominal.is_some()
+        {
+            self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
+        }
+        let mark = queue.mark.as_ref().map(|place| self.level(place, queue, nominal, id, "mark")).transpose()?;
+        if let (Some(place), Some(mark)) = (&queue.mark, mark) {
+            let never = match (mark, limit) {
+                (DropTailLimit::Bytes(mark), DropTailLimit::Bytes(limit)) => mark >= limit,
+                (DropTailLimit::Packets(mark), DropTailLimit::Packets(limit)) => mark >= limit,
+                (DropTailLimit::DrainTime(mark), DropTailLimit::DrainTime(limit)) => mark >= limit,
+                _ => false,
+            };
+            if never {
+                let message = "the queue drops packets before it can mark them";
+                return self.fail(place, message, "write a mark below the limit, or leave it out");
+            }
+        }
+        match &queue.discipline {
+            Some(place) if place.get() != "drop-tail" => self.unknown(place, "queue discipline", &names(DISCIPLINES)),
+            _ => Ok(QueuePlan::DropTail { limit, mark }),
+        }
+    }
+
+    /// Returns a queue's `limit` or `mark`; `what` is its key.
+    fn level(
+        &mut self,
+        place: &Spanned<Limit>,
+        queue: &Queue,
+        nominal: Option<Rate>,
+        id: &str,
+        what: &str,
+    ) -> Checked<DropTailLimit> {
+        Ok(match *place.get() {
+            Limit::Bytes(bytes) => DropTailLimit::Bytes(bytes),
+            Limit::Packets(packets) => DropTailLimit::Packets(packets),
+            Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => DropTailLimit::DrainTime(time),
+            Limit::Time(time) => {
+                let Some(rate) = nominal else {
+                    let help = format!("give the hop a `capacity`, or write the {what} like \"60 KB\"");
+                    return self.fail(place, "a drain time needs a capacity", help);
+                };
+                let level = rate * time;
+                let bytes = level.as_bytes();
+                self.notes
+                    .push(format!("{id}: the queue's {what} of {time} is {bytes} bytes, at {rate}, and stays so"));
+                DropTailLimit::Bytes(level)
+            }
+        })
+    }
+
+    fn jitter(&self, table: &JitterTable) -> Checked<Jitter> {
+        let std = *table.std.get();
+        if !std.is_positive() {
+            return self.fail(&table.std, "std must be > 0", "leave `jitter` out for no jitter");
+        }
+        if let Some(place) = table.limit.as_ref().filter(|l| !l.get().is_positive()) {
+            let help = "leave `limit` out for three standard deviations";
+            return self.fail(place, "the largest jitter must be > 0", help);
+        }
+        let order = match table.order {
+            Some(Order::Reorder) => JitterOrder::Reorder,
+            Some(Order::Keep) | None => JitterOrder::Keep,
+        };
+        Ok(Jitter { std, limit: get(&table.limit, std * 3), order })
+    }
+
+    fn loss(&self, loss: &Loss) -> Checked<LossModel> {
+        let place = match loss {
+            Loss::Fraction(probability) => return Ok(LossModel::Bernoulli { probability: *probability }),
+            Loss::Model(table) => table,
+        };
+        let table = place.get();
+        let takes: &[&str] = match table.model.get().as_str() {
+            "bernoulli" => &["probability"],
+            "gilbert-elliott" => &["to_bad", "to_good", "good", "bad"],
+            _ => return self.unknown(&table.model, "loss model", &names(&LossModel::NAMES)),
+        };
+        let needed = |key: &str, value: &Option<Spanned<Fraction>>| match value {
+            Some(place) => Ok(*place.get()),
+            None => self.needs(&table.model, "loss model", key, "\"1 %\""),
+        };
+        self.takes_only(place, &table.model, "loss model", takes)?;
+        match table.model.get().as_str() {
+            "bernoulli" => Ok(LossModel::Bernoulli { probability: needed("probability", &table.probability)? }),
+            _ => Ok(LossModel::GilbertElliott {
+                to_bad: needed("to_bad", &table.to_bad)?,
+                to_good: needed("to_good", &table.to_good)?,
+                good: get(&table.good, Fraction::ZERO),
+                bad: get(&table.bad, Fraction::ONE),
+            }),
+        }
+    }
+
+    fn schedule<P: Placed, T, U>(
+        &self,
+        place: &P,
+        timed: &Timed<T>,
+        convert: impl Fn(&T) -> Checked<U>,
+    ) -> Checked<Schedule<U>> {
+        match timed {
+            Timed::Constant(value) => convert(value).map(Schedule::constant),
+            Timed::Schedule(points) => {
+                let first = points.first().map(|(t, _)| *t);
+                let points = points.iter().map(|(t, v)| Ok((*t, convert(v)?))).collect::<Checked<Vec<_>>>()?;
+                let back = points.windows(2).find(|pair| pair[1].0 <= pair[0].0).map(|pair| (pair[0].0, pair[1].0));
+                let out_of_order = || {
+                    let message = match back {
+                        Some((before, after)) => format!("times must increase, and {after} comes after {before}"),
+                        None => "times must start at 0s".to_owned(),
+                    };
+                    self.error(place, message).help("write it like [[\"0s\", …], [\"50s\", …]]")
+                };
+                if first != Some(Time::ZERO) {
+                    return Err(out_of_order());
+                }
+                Schedule::new(points).ok_or_else(out_of_order)
+            }
+        }
+    }
+}

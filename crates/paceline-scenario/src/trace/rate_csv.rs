@@ -1,0 +1,175 @@
+//! Steps of time and rate as comma-separated values, Paceline's own format:
+//!
+//! ```csv
+//! # a comment
+//! time_s,rate_mbps
+//! 0,2.5
+//! 10,0
+//! 12.5,1
+//! ```
+//!
+//! The header line is optional; `time` and `rate` may each carry a unit (`time_ms`, `rate_kbps`), and count in
+//! seconds and bits per second without one. Times strictly increase and count from the first, so that recordings
+//! with a wall clock can be used as they are. Zero is an outage.
+//!
+//! Rates are of whole IP packets. The last one holds, as in a scenario's own list of capacities. If such a trace is looped,
+//! and for its mean, the last step is as long as the one before it.
+
+use super::lines::{Line, lines};
+use super::{End, FASTEST, Format, Headers, Info, Shape, Trace, TraceError};
+use paceline_units::{Rate, TimeDelta, round_to_i64};
+
+pub(super) const INFO: Info = Info {
+    name: "rate-csv",
+    description: "CSV of time and rate, in seconds and bit/s unless the header names units (time_ms,rate_kbps); looped, its last step lasts as long as the one before",
+    example: "0,2500000",
+    headers: Headers::Ip,
+};
+
+/// Nanoseconds in each unit of time.
+const TIME_UNITS: [(&str, f64); 4] = [("", 1e9), ("s", 1e9), ("ms", 1e6), ("us", 1e3)];
+/// Bits per second in each unit of rate.
+const RATE_UNITS: [(&str, f64); 5] = [("", 1.0), ("bps", 1.0), ("kbps", 1e3), ("mbps", 1e6), ("gbps", 1e9)];
+
+/// Returns whether a line that starts with this cell is a header.
+pub(super) fn is_header(cell: &str) -> bool {
+    cell.trim_start().get(..4).is_some_and(|start| start.eq_ignore_ascii_case("time"))
+}
+
+pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
+    let (mut to_ns, mut to_bps) = (1e9, 1.0);
+    let mut has_unit = false;
+    let mut origin = None;
+    let mut steps: Vec<(TimeDelta, Rate)> = Vec::new();
+    let mut last = Line { number: 1, text: "" };
+    for (line, nth) in lines(text).zip(0..) {
+        last = line;
+        let (time, rate) = cells(&line)?;
+        if nth == 0 && is_header(time) {
+            to_ns = unit(&line, time, "time", &TIME_UNITS)?;
+            to_bps = unit(&line, rate, "rate", &RATE_UNITS)?;
+            has_unit = !rate.eq_ignore_ascii_case("rate");
+            continue;
+        }
+        let ns = line.number(time, "a time, not negative")? * to_ns;
+        let bps = line.number(rate, "a rate, not negative")? * to_bps;
+        if ns > 9e18 {
+            return Err(line.error("the time is beyond 285 years", "name the unit in the header: `time_ms,rate_bps`"));
+        }
+        let time = TimeDelta::from_nanos(round_to_i64(ns));
+        let at = line.plausible_span(time - *origin.get_or_insert(time))?;
+        let rate =
+            line.plausible_rate(if bps <= FASTEST.as_bps_f64() { Rate::from_bps_f64(bps) } else { Rate::MAX })?;
+        if let Some((before, _)) = steps.last().filter(|(before, _)| at <= *before) {
+            let start = origin.unwrap_or_default();
+            return Err(line.back_in_time(*before + start, at + start));
+        }
+        steps.push((at, rate));
+    }
+    let Some(&(end, _)) = steps.last() else {
+        return Err(last.error("the trace has a header and nothing else", "add lines such as `0,2.5`"));
+    };
+    let duration = steps.iter().nth_back(1).map_or(end, |(before, _)| end + (end - *before));
+    let origin = origin.unwrap_or_default();
+    let mut notes = Vec::new();
+    if origin.is_positive() {
+        notes.push(format!("the first line, at {origin}, is taken as the start"));
+    }
+    let highest = steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default();
+    if !has_unit && !highest.is_zero() && highest < Rate::from_kbps(1) {
+        notes.push(
+            "every rate is below 1 kbit/s, read as bit/s; a header such as `time_s,rate_mbps` names other units"
+                .to_owned(),
+        );
+    }
+    let note = (!notes.is_empty()).then(|| notes.join("; "));
+    Ok(Trace::new(Format::RateCsv, Shape::Rates(steps), End::Hold, duration, note))
+}
+
+/// Returns the two cells of a line.
+fn cells<'a>(line: &Line<'a>) -> Result<(&'a str, &'a str), TraceError> {
+    match line.text.split_once(',') {
+        Some((time, rate)) if !rate.contains(',') => Ok((time.trim(), rate.trim())),
+        _ => {
+            let count = line.text.split(',').count();
+            Err(line.error(format!("{count} columns instead of 2"), "a line is a time, a comma and a rate: `10,2.5`"))
+        }
+    }
+}
+
+/// Returns the factor of the unit in a header's cell, such as `time_ms`.
+fn unit(line: &Line<'_>, cell: &str, name: &str, units: &[(&str, f64)]) -> Result<f64, TraceError> {
+    let cell = cell.to_ascii_lowercase();
+    let found = cell.strip_prefix(name).and_then(|rest| {
+        let unit = if rest.is_empty() { rest } else { rest.strip_prefix('_')? };
+        units.iter().find(|(known, _)| *known == unit)
+    });
+    found.map(|(_, factor)| *factor).ok_or_else(|| {
+        let known: Vec<String> = units.iter().skip(1).map(|(unit, _)| format!("`{name}_{unit}`")).collect();
+        line.error(format!("the header's `{cell}` is not a {name}"), format!("write `{name}` or {}", known.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Direction;
+    use crate::trace::tests::{assert_errors, steps};
+
+    #[test]
+    fn units_come_from_the_header() {
+        for text in [
+            "0,2500000\n10,0\n12.5,1000000\n",
+            "time,rate\n0,2500000\n10,0\n12.5,1000000\n",
+            "# steps\nTime_s , Rate_Mbps\n0, 2.5\n# outage\n10, 0\n12.5, 1\n",
+            "time_ms,rate_kbps\n0,2500\n10000,0\n12500,1e3\n",
+            "time_us,rate_gbps\n0,0.0025\n10000000,0\n12500000,0.001\n",
+            "time_s,rate\n0,2500000\n10,0\n12.5,1000000\n",
+        ] {
+            let trace = Trace::read(text, Direction::Downlink).unwrap();
+            assert_eq!(trace.shape, steps(&[(0, 2_500_000), (10_000, 0), (12_500, 1_000_000)]), "{text}");
+            assert_eq!((trace.end, trace.headers, &trace.note), (End::Hold, Headers::Ip, &None));
+            // 2.5 Mbps for 10 s, nothing for 2.5 s, and 1 Mbps for 2.5 s too: 27.5 Mbit in 15 s.
+            assert_eq!((trace.duration(), trace.mean_rate().as_bps()), (TimeDelta::from_secs(15), 1_833_333));
+        }
+    }
+
+    #[test]
+    fn a_single_line_is_a_constant_rate() {
+        let trace = Trace::read("0,1000\n", Direction::Downlink).unwrap();
+        assert_eq!((trace.duration(), trace.mean_rate()), (TimeDelta::ZERO, Rate::from_kbps(1)));
+    }
+
+    #[test]
+    fn times_count_from_the_first_line() {
+        let trace = Trace::read("time_s,rate_kbps\n5,1\n6.5,2\n", Direction::Downlink).unwrap();
+        assert_eq!(trace.shape, steps(&[(0, 1000), (1500, 2000)]));
+        assert_eq!(trace.note.as_deref(), Some("the first line, at 5 s, is taken as the start"));
+    }
+
+    #[test]
+    fn names_the_wrong_line() {
+        assert_errors(&[
+            ("0,1\n5,1\n4,1\n", 3, "time goes back, from 5 s to 4 s"),
+            ("3,1\n2,1\n", 2, "time goes back, from 3 s to 2 s"),
+            ("0,1\n\n5,1\n5,1\n", 4, "time stands still at 5 s"),
+            ("0,1\n5,-1\n", 2, "`-1` is not a rate, not negative"),
+            ("0,1\n5,NaN\n", 2, "`NaN` is not a rate, not negative"),
+            ("0,1\n5,inf\n", 2, "`inf` is not a rate, not negative"),
+            ("-1,1\n", 1, "`-1` is not a time, not negative"),
+            ("0,1\n5\n", 2, "1 columns instead of 2"),
+            ("0,1\n5,1,1\n", 2, "3 columns instead of 2"),
+            ("0,1\ntime,rate\n", 2, "`time` is not a time, not negative"),
+            ("0,1\n5,1 Mbps\n", 2, "`1 Mbps` is not a rate, not negative"),
+            ("0,1\n5,1000000000001\n", 2, "the rate is above 1000 Gbps"),
+            ("time_s,rate_gbps\n5,1e300\n", 2, "the rate is above 1000 Gbps"),
+            ("0,1\n31622401,1\n", 2, "the recording is longer than a year"),
+            ("0,1\n1e12,1\n", 2, "the time is beyond 285 years"),
+            ("time_h,rate\n", 1, "the header's `time_h` is not a time"),
+            ("time,speed\n", 1, "the header's `speed` is not a rate"),
+            ("times,rate\n", 1, "the header's `times` is not a time"),
+            ("# x\ntime,rate\n", 2, "the trace has a header and nothing else"),
+        ]);
+        assert!(Trace::read("0,1000000000000\n31622400,1\n", Direction::Downlink).is_ok(), "both limits are allowed");
+    }
+}

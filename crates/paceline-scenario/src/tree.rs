@@ -1,0 +1,163 @@
+//! A TOML document as a tree of values that know their places. Layers are merged in it; nothing is written back as text.
+
+use super::error::ScenarioError;
+use super::place::{Place, Placed, Sources};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue, Error};
+
+/// A value, and where it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) place: Place,
+}
+
+/// The value of a [`Node`].
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    Date(String),
+    List(Vec<Node>),
+    Table(Entries),
+}
+
+/// The entries of a table: each key with its place and its value.
+pub(crate) type Entries = BTreeMap<String, (Place, Node)>;
+
+impl Placed for Node {
+    fn place(&self) -> Place {
+        self.place
+    }
+}
+
+impl Node {
+    /// Parses the text of a source.
+    pub(crate) fn document(sources: &Sources<'_>, source: u32) -> Result<Self, ScenarioError> {
+        let error = |span: Range<usize>, message: &str| {
+            let place = Place::new(source, span.start..span.end.max(span.start + 1));
+            sources.error(&place, message.lines().next().unwrap_or_default()).help(
+                "a line of TOML is key = value, with each key once in its table; text stands in double quotes, a list in \
+                 [ ], a table in { }",
+            )
+        };
+        let toml_error = |e: Error| error(e.span().unwrap_or(0..0), e.message());
+        let document = DeTable::parse(sources.text(source)).map_err(toml_error)?;
+        let table = DeValue::Table(document.into_inner());
+        Self::of(table, source, 0, 0..0).map_err(|span| error(span, "a whole number of more than 64 bits"))
+    }
+
+    /// Parses the value that begins at byte `start` of a source: TOML, or else text without quotes.
+    pub(crate) fn value(sources: &Sources<'_>, source: u32, start: usize) -> Self {
+        let text = &sources.text(source)[start..];
+        let toml = DeValue::parse(text).ok().and_then(|value| {
+            let span = value.span();
+            Self::of(value.into_inner(), source, start, span).ok()
+        });
+        let place = Place::new(source, start..start + text.len());
+        toml.unwrap_or_else(|| Self { value: Value::Text(text.to_owned()), place })
+    }
+
+    /// Converts a value at `span` of the text that begins at byte `start` of the source, or returns the span of a number
+    /// that is too large.
+    fn of(value: DeValue<'_>, source: u32, start: usize, span: Range<usize>) -> Result<Self, Range<usize>> {
+        let place = |span: Range<usize>| Place::new(source, start + span.start..start + span.end);
+        let value = match value {
+            DeValue::String(text) => Value::Text(text.into_owned()),
+            DeValue::Integer(n) => {
+                Value::Integer(i64::from_str_radix(n.as_str(), n.radix()).map_err(|_| span.clone())?)
+            }
+            DeValue::Float(x) => Value::Float(x.as_str().parse().map_err(|_| span.clone())?),
+            DeValue::Boolean(truth) => Value::Boolean(truth),
+            DeValue::Datetime(date) => Value::Date(date.to_string()),
+            DeValue::Array(list) => {
+                let of = |value: toml::Spanned<DeValue<'_>>| {
+                    let span = value.span();
+                    Self::of(value.into_inner(), source, start, span)
+                };
+                Value::List(list.into_iter().map(of).collect::<Result<_, _>>()?)
+            }
+            DeValue::Table(table) => {
+                let entry = |(key, value): (toml::Spanned<_>, toml::Spanned<DeValue<'_>>)| {
+                    let (at, span) = (place(key.span()), value.span());
+                    let key: std::borrow::Cow<'_, str> = key.into_inner();
+                    Ok::<_, Range<usize>>((key.into_owned(), (at, Self::of(value.into_inner(), source, start, span)?)))
+                };
+                Value::Table(table.into_iter().map(entry).collect::<Result<_, _>>()?)
+            }
+        };
+        Ok(Self { value, place: place(span) })
+    }
+
+    /// Returns the entries, if it is a table.
+    pub(crate) fn entries(&self) -> Option<&Entries> {
+        match &self.value {
+            Value::Table(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// Returns the entries, after making it an empty table at `place` if it is something else.
+    pub(crate) fn make_table(&mut self, place: Place) -> &mut Entries {
+        if !matches!(self.value, Value::Table(_)) {
+            *self = Self { value: Value::Table(Entries::new()), place };
+        }
+        match &mut self.value {
+            Value::Table(entries) => entries,
+            _ => unreachable!("it was made a table"),
+        }
+    }
+
+    /// Returns the value of a key, if it is a table with that key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+        Some(&self.entries()?.get(key)?.1)
+    }
+
+    /// Returns the elements, if it is a list of tables that is not empty.
+    pub(crate) fn tables(&self) -> Option<&[Self]> {
+        match &self.value {
+            Value::List(list) if !list.is_empty() && list.iter().all(|e| e.entries().is_some()) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// Returns the elements under a key; none if there is no list of tables.
+    pub(crate) fn tables_of(&self, key: &str) -> &[Self] {
+        self.get(key).and_then(Self::tables).unwrap_or_default()
+    }
+
+    /// Returns the text under a key.
+    pub(crate) fn text_of(&self, key: &str) -> Option<&str> {
+        match &self.get(key)?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the index of the element with this `id`, or with this number from 0.
+    pub(crate) fn find_element(elements: &[Self], name: &str) -> Option<usize> {
+        let named = elements.iter().position(|e| e.text_of("id") == Some(name));
+        named.or_else(|| name.parse().ok()).filter(|index| *index < elements.len())
+    }
+
+    /// Moves the value and all in it to a source with the same text.
+    pub(crate) fn into_source(mut self, source: u32) -> Self {
+        self.move_to(source);
+        self
+    }
+
+    fn move_to(&mut self, source: u32) {
+        self.place = self.place.of_source(source);
+        match &mut self.value {
+            Value::List(list) => list.iter_mut().for_each(|e| e.move_to(source)),
+            Value::Table(entries) => entries.values_mut().for_each(|(place, node)| {
+                *place = place.of_source(source);
+                node.move_to(source);
+            }),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Integration tests of scenarios and plans, in one binary.
+
+mod describe;
+mod link_control;

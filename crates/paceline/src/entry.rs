@@ -1,0 +1,218 @@
+//! A registered controller: its name, description and configuration. The configuration is the factory of its halves.
+
+use crate::guard::Guard;
+use crate::{Controller, FieldInfo, FieldVisitor, SendHalf, SignalSpec};
+use paceline_units::Rate;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Rate limits of a flow, given to a controller when it is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// The first target.
+    pub start: Rate,
+    /// The lowest target.
+    pub min: Rate,
+    /// The highest rate that the flow's sources can use, headers included. Padding and probing stop there.
+    pub max: Rate,
+}
+
+/// The signals of the send half, and those of the receive half.
+pub type SignalTables = (&'static [SignalSpec], &'static [SignalSpec]);
+
+/// The configuration of a controller, which also builds it.
+pub trait Config: Clone + Send + Sync + 'static {
+    /// The signals that the controller emits.
+    const SIGNALS: SignalTables = (&[], &[]);
+    /// Whether feedback controls the rate. A controller without congestion control sets this to `false`; its send half
+    /// then runs without the guard against missing feedback.
+    const CONTROLS: bool = true;
+    /// Passes every number that can be set to the visitor. A config without numbers keeps the default.
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        let _ = fields;
+    }
+    /// Returns the signals of this config. Override it if they are known only at run time; they must not change while
+    /// the config lives.
+    fn signals(&self) -> SignalTables {
+        Self::SIGNALS
+    }
+    /// Builds the controller.
+    fn build(&self, setup: &Setup) -> Controller;
+}
+
+/// Why a controller cannot be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The config has no such parameter.
+    #[error("{controller} has no parameter `{name}`")]
+    UnknownField {
+        /// The controller.
+        controller: String,
+        /// The requested name.
+        name: String,
+        /// The parameters that exist.
+        known: Vec<&'static str>,
+    },
+    /// The value is outside the parameter's range.
+    #[error("{controller}: {name} = {value} is outside {} to {} {unit}", range.0, range.1)]
+    OutOfRange {
+        /// The controller.
+        controller: String,
+        /// The parameter.
+        name: &'static str,
+        /// The requested value.
+        value: f64,
+        /// The lowest and the highest valid value.
+        range: (f64, f64),
+        /// The unit of value and range.
+        unit: &'static str,
+    },
+    /// The start rate is below the minimum, or the maximum is.
+    #[error("{controller}: need min <= start and min <= max, got min {}, start {}, max {}", setup.min, setup.start, setup.max)]
+    Setup {
+        /// The controller.
+        controller: String,
+        /// The rejected limits.
+        setup: Setup,
+    },
+}
+
+/// A named set of parameter values for a controller that is already registered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preset {
+    /// The name of the preset. It is valid wherever a controller name is.
+    pub name: &'static str,
+    /// The name of the controller that it configures.
+    pub base: &'static str,
+    /// The parameters that differ from the base controller's defaults.
+    pub values: &'static [(&'static str, f64)],
+    /// One line of description.
+    pub summary: &'static str,
+}
+
+/// A registered controller.
+pub struct Entry {
+    name: &'static str,
+    summary: Cow<'static, str>,
+    source: &'static str,
+    factory: Arc<dyn Factory>,
+    /// Replaces the signals of the factory.
+    signals: Option<SignalTables>,
+}
+
+impl Entry {
+    /// Creates an entry from a config with its default values. `source` names the document that the controller follows.
+    pub fn new<C: Config>(name: &'static str, summary: &'static str, source: &'static str, config: C) -> Self {
+        Self { name, summary: summary.into(), source, factory: Arc::new(config), signals: None }
+    }
+    /// Returns the preset of this controller: the same source and signals, with other default values.
+    ///
+    /// # Errors
+    /// Returns an error if a value of the preset has no parameter or is out of range.
+    pub fn preset(&self, preset: &Preset) -> Result<Self, ConfigError> {
+        let values: Vec<_> = preset.values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        Ok(Self {
+            name: preset.name,
+            summary: preset.summary.into(),
+            source: self.source,
+            factory: self.factory.configured(preset.name, &values)?,
+            signals: self.signals,
+        })
+    }
+    /// Returns the same controller for a world in which another implementation runs one of its halves; `signals` are
+    /// those that are available there.
+    pub fn with_remote_half(self, summary: String, signals: SignalTables) -> Self {
+        Self { summary: summary.into(), signals: Some(signals), ..self }
+    }
+    /// Returns the name that scenarios use.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+    /// Returns one line of description.
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+    /// Returns the document that the controller follows.
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+    /// Returns the parameters, with the default values of this entry.
+    pub fn fields(&self) -> Vec<FieldInfo> {
+        self.factory.fields()
+    }
+    /// Returns the signals of the send half and of the receive half.
+    pub fn signals(&self) -> SignalTables {
+        self.signals.unwrap_or_else(|| self.factory.signals())
+    }
+    /// Returns whether feedback controls the rate ([`Config::CONTROLS`]).
+    pub fn controls(&self) -> bool {
+        self.factory.controls()
+    }
+    /// Builds the controller with some parameters changed. The send half of a controller that controls its rate runs
+    /// under the guard, which lowers the rate when feedback stops.
+    ///
+    /// # Errors
+    /// Returns an error if a change names no parameter, a value is out of range, or `setup` contradicts itself.
+    pub fn build(&self, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
+        if setup.min > setup.start || setup.min > setup.max {
+            return Err(ConfigError::Setup { controller: self.name.to_owned(), setup: *setup });
+        }
+        let mut controller = self.factory.build(self.name, setup, changes)?;
+        if self.controls() {
+            let guarded = |half| -> Box<dyn SendHalf> { Box::new(Guard::new(half, setup.min)) };
+            controller.send = controller.send.map(guarded);
+        }
+        Ok(controller)
+    }
+}
+
+/// [`Config`] without its type.
+trait Factory: Send + Sync {
+    fn fields(&self) -> Vec<FieldInfo>;
+    fn signals(&self) -> SignalTables;
+    fn controls(&self) -> bool;
+    fn configured(&self, name: &str, changes: &[(String, f64)]) -> Result<Arc<dyn Factory>, ConfigError>;
+    fn build(&self, name: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError>;
+}
+
+impl<C: Config> Factory for C {
+    fn fields(&self) -> Vec<FieldInfo> {
+        visit(&mut self.clone(), None)
+    }
+    fn signals(&self) -> SignalTables {
+        Config::signals(self)
+    }
+    fn controls(&self) -> bool {
+        C::CONTROLS
+    }
+    fn configured(&self, name: &str, changes: &[(String, f64)]) -> Result<Arc<dyn Factory>, ConfigError> {
+        Ok(Arc::new(changed(self, name, changes)?))
+    }
+    fn build(&self, name: &str, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
+        Ok(Config::build(&changed(self, name, changes)?, setup))
+    }
+}
+
+fn changed<C: Config>(config: &C, controller: &str, changes: &[(String, f64)]) -> Result<C, ConfigError> {
+    let mut config = config.clone();
+    for (name, value) in changes {
+        let fields = visit(&mut config, None);
+        let field = fields.iter().find(|f| f.name == name).ok_or_else(|| ConfigError::UnknownField {
+            controller: controller.to_owned(),
+            name: name.clone(),
+            known: fields.iter().map(|f| f.name).collect(),
+        })?;
+        let (name, range, unit, value) = (field.name, field.range, field.unit, *value);
+        if !(range.0..=range.1).contains(&value) {
+            return Err(ConfigError::OutOfRange { controller: controller.to_owned(), name, value, range, unit });
+        }
+        visit(&mut config, Some((name, value)));
+    }
+    Ok(config)
+}
+
+/// Returns the numbers of the config as they were before `change`.
+fn visit<C: Config>(config: &mut C, change: Option<(&str, f64)>) -> Vec<FieldInfo> {
+    FieldVisitor::collect(change, |fields| Config::fields(config, fields))
+}

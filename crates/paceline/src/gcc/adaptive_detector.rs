@@ -1,0 +1,59 @@
+//! The over-use detector with an adaptive threshold: what every generation since 2016 does with the gradient of a
+//! group.
+
+use super::RateState;
+use crate::blocks::{AdaptiveThreshold, OveruseDetector, ThresholdConfig, Usage};
+use crate::{SignalSpec, Signals};
+use paceline_units::RemoteTime;
+
+/// The signals of an estimator with this detector.
+pub(super) const ESTIMATOR_SIGNALS: &[SignalSpec] = &[
+    SignalSpec::series("d_m", "ms"),
+    SignalSpec::series("m scaled", "ms"),
+    SignalSpec::series("gamma", "ms"),
+    SignalSpec::state("usage", Usage::NAMES),
+    SignalSpec::state("sigma", RateState::NAMES),
+    SignalSpec::series("R", "bit/s"),
+    SignalSpec::series("A_r", "bit/s"),
+];
+
+/// Detector and threshold.
+#[derive(Clone, Debug)]
+pub(super) struct AdaptiveDetector {
+    detector: OveruseDetector,
+    threshold: AdaptiveThreshold,
+    adapts_from_first: bool,
+}
+
+impl AdaptiveDetector {
+    /// Creates a detector that signals over-use once it has lasted `overuse_ms`. `adapts_from_first`: the threshold
+    /// takes the first gradient into account (the paper); otherwise it starts with the second, as in libwebrtc.
+    pub fn new(overuse_ms: f64, threshold: ThresholdConfig, adapts_from_first: bool) -> Self {
+        let (detector, threshold) = (OveruseDetector::new(overuse_ms), AdaptiveThreshold::new(threshold));
+        Self { detector, threshold, adapts_from_first }
+    }
+
+    /// Returns the last state.
+    pub fn usage(&self) -> Usage {
+        self.detector.usage()
+    }
+
+    /// Counts the gradients from zero again, because the filter was restarted.
+    pub fn restart(&mut self) {
+        self.detector.restart();
+    }
+
+    /// Handles the gradient `m` (ms) of a group that was sent `departure_ms` after the previous one. Emits `m scaled`,
+    /// `gamma` and `usage` as the signals from index `first` on.
+    #[inline]
+    pub fn update(&mut self, now: RemoteTime, m: f64, departure_ms: f64, signals: &mut Signals, first: u8) {
+        let scaled = self.detector.scale(m);
+        let usage = self.detector.update(m, scaled, self.threshold.gamma_ms(), departure_ms);
+        if self.adapts_from_first || self.detector.is_ready() {
+            self.threshold.update(now, scaled);
+        }
+        signals.emit(first, scaled);
+        signals.emit(first + 1, self.threshold.gamma_ms());
+        signals.emit(first + 2, usage.index());
+    }
+}

@@ -1,0 +1,133 @@
+//! The send half of the generations until 2016: a loss-based rate `A_s`, bounded by the REMBs `A_r` of the receiver.
+//!
+//! ```text
+//! REMB A_r, receiver reports f_l -> LossController A_s -> A = min(A_s, A_r)
+//! ```
+
+use crate::blocks::{LossConfig, LossController};
+use crate::{Decision, Message, ReceiverReport, SendHalf, Setup, SignalSpec, Signals};
+use paceline_units::{Rate, Time};
+
+/// Numbers of the send half.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RembSenderConfig {
+    pub loss: LossConfig,
+    /// Whether a REMB bounds `A_s` until the next one, or only at the moment when it arrives.
+    pub remb_lasts: bool,
+    /// The highest rate.
+    pub max: Rate,
+    /// Pacing rate over target; `None`: packets leave without pacing.
+    pub pacing_factor: Option<f64>,
+    /// Whether padding fills the target.
+    pub pads: bool,
+}
+
+/// The send half.
+pub(super) struct RembSender {
+    config: RembSenderConfig,
+    loss: LossController,
+    /// The last REMB.
+    remb: Option<Rate>,
+    min: Rate,
+}
+
+impl RembSender {
+    pub const SIGNALS: &'static [SignalSpec] = &[
+        SignalSpec::series("A_s", "bit/s"),
+        SignalSpec::series("A_r received", "bit/s"),
+        SignalSpec::series("f_l", ""),
+    ];
+
+    pub fn new(config: RembSenderConfig, setup: &Setup) -> Self {
+        Self { config, loss: LossController::new(config.loss, setup.start), remb: None, min: setup.min }
+    }
+}
+
+impl SendHalf for RembSender {
+    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
+        self.loss.handle_report(report.fraction_lost, report.rtt);
+        let remb = self.remb.filter(|_| self.config.remb_lasts).unwrap_or(Rate::MAX);
+        self.loss.bound(self.min, self.config.max.min(remb));
+        signals.emit(0, self.loss.rate().as_bps_f64());
+        signals.emit(2, report.fraction_lost.get());
+    }
+
+    fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
+        let &Message::Remb(rate) = message else { return };
+        self.remb = Some(rate);
+        self.loss.bound(self.min, rate);
+        signals.emit(0, self.loss.rate().as_bps_f64());
+        signals.emit(1, rate.as_bps_f64());
+    }
+
+    fn decision(&self) -> Decision {
+        let target = self.loss.rate();
+        // The scaling of rates beyond 2^53 bit/s rounds: the pacing rate must not fall below the target.
+        let pacing = self.config.pacing_factor.map_or(Rate::MAX, |factor| target.scale(factor).max(target));
+        let padding = if self.config.pads { target } else { Rate::ZERO };
+        Decision { target, pacing, window: None, padding }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{SETUP, report};
+
+    fn sender(remb_lasts: bool, loss: LossConfig, pacing_factor: Option<f64>) -> RembSender {
+        let max = if remb_lasts { Rate::MAX } else { SETUP.max };
+        RembSender::new(RembSenderConfig { loss, remb_lasts, max, pacing_factor, pads: false }, &SETUP)
+    }
+
+    /// Eq. 2 of fhmn13 lowers `A_s` when the REMB arrives, and the next report may increase it again; in libwebrtc it
+    /// may not.
+    #[test]
+    fn remb_bounds_the_rate_on_arrival_or_until_the_next() {
+        for (remb_lasts, after) in [(false, 211_050), (true, 200_000)] {
+            let mut half = sender(remb_lasts, LossConfig::Y2013, None);
+            let mut signals = Signals::disabled();
+            half.handle_message(Time::from_secs(1), &Message::Remb(Rate::from_kbps(400)), &mut signals);
+            assert_eq!(half.decision().target, SETUP.start, "a REMB does not increase the rate");
+            half.handle_message(Time::from_secs(2), &Message::Remb(Rate::from_kbps(200)), &mut signals);
+            assert_eq!(half.decision().target, Rate::from_kbps(200));
+            half.handle_report(Time::from_secs(3), &report(0.0, Some(50)), &mut signals);
+            assert_eq!(half.decision().target.as_bps(), after, "1.05 · (200 + 1)");
+            half.handle_message(Time::from_secs(4), &Message::Remb(Rate::ZERO), &mut signals);
+            assert_eq!(half.decision().target, SETUP.min);
+        }
+    }
+
+    /// fhmn13, eq. 1, between the flow's bounds: up to the maximum, and with heavy loss not below the TCP throughput.
+    #[test]
+    fn loss_moves_the_rate_between_its_bounds() {
+        let mut half = sender(false, LossConfig::Y2013, None);
+        let mut signals = Signals::disabled();
+        for second in 0..60 {
+            half.handle_report(Time::from_secs(second), &report(0.01, Some(50)), &mut signals);
+        }
+        assert_eq!(half.decision().target, SETUP.max);
+        assert_eq!(half.decision().pacing, Rate::MAX);
+        half.handle_report(Time::from_secs(60), &report(0.05, Some(50)), &mut signals);
+        assert_eq!(half.decision().target, SETUP.max, "no change between 2 and 10 %");
+        half.handle_report(Time::from_secs(61), &report(0.2, Some(50)), &mut signals);
+        assert_eq!(half.decision().target, Rate::from_kbps(1800));
+        for second in 62..120 {
+            half.handle_report(Time::from_secs(second), &report(0.2, Some(50)), &mut signals);
+        }
+        // As in the test of `tfrc`: 1000 B, 50 ms, 0.2.
+        assert_eq!(half.decision().target.as_bps(), 85_850);
+    }
+
+    #[test]
+    fn pacing_is_never_slower_than_the_target() {
+        let mut half = sender(true, LossConfig { increase: 10.0, ..LossConfig::Y2016 }, Some(1.0));
+        let mut signals = Signals::disabled();
+        for second in 0..20 {
+            half.handle_report(Time::from_secs(second), &report(0.0, None), &mut signals);
+        }
+        let odd = Rate::from_bps((1 << 60) + 1);
+        half.handle_message(Time::from_secs(20), &Message::Remb(odd), &mut signals);
+        let decision = half.decision();
+        assert!(decision.target == odd && decision.pacing >= odd, "{decision:?}");
+    }
+}

@@ -1,0 +1,167 @@
+//! The send half of both generations: accelerated ramp-up or gradual update, and the rate-shaping buffer.
+
+use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
+use crate::{Decision, Feedback, Message, NadaMode, NadaReport, ReceiverReport, SendHalf, Setup, Signals, StreamState};
+use paceline_units::{Rate, Time, TimeDelta};
+
+/// Numbers of the send half, with what differs between the generations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct SenderConfig {
+    pub generation: Generation,
+    /// The time between two reports.
+    pub interval: TimeDelta,
+    /// The part of the time until a ramp-up becomes visible that is not the round-trip time.
+    pub response: TimeDelta,
+    pub ramp_up: RampUpConfig,
+    pub gradual: GradualConfig,
+    pub shaping: ShapingConfig,
+    /// The round-trip time before the first measurement.
+    pub rtt: TimeDelta,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Generation {
+    /// A step stands for one interval; a ramp-up follows the received rate also downwards.
+    Y2015 {
+        /// Pacing over `R_send`.
+        pacing_factor: f64,
+    },
+    /// A step stands for the time since the last report; a ramp-up never lowers the rate (eq. 4); the pacing rate is at
+    /// most the maximum of the flow.
+    Rfc8698,
+}
+
+/// The number of signals that the send half emits.
+pub(super) const SENDER_SIGNALS: usize = 6;
+
+/// The send half.
+pub(super) struct Sender {
+    config: SenderConfig,
+    min: Rate,
+    max: Rate,
+    /// `R_n`, `r_ref`.
+    rate: Rate,
+    /// The signal of the previous report, `x_prev`, ms.
+    x_before: f64,
+    rtt: TimeDelta,
+    /// When the last report arrived, `t_last`.
+    updated: Option<Time>,
+    shaping: Shaping,
+    /// Observes packets in per-packet feedback, if no receiver reports.
+    observer: Option<Observer>,
+    /// Packets that were reported lost and are not yet followed by an observed one.
+    missing: u32,
+    /// The highest reported packet plus one.
+    next: u64,
+    decision: Decision,
+}
+
+impl Sender {
+    pub fn new(config: SenderConfig, setup: &Setup, observer: Option<Observer>) -> Self {
+        let rate = setup.start.min(setup.max);
+        let mut sender = Self {
+            config,
+            min: setup.min,
+            max: setup.max,
+            rate,
+            x_before: 0.0,
+            rtt: config.rtt,
+            updated: None,
+            shaping: Shaping::new(config.shaping),
+            observer,
+            missing: 0,
+            next: 0,
+            decision: Decision { target: rate, pacing: rate, window: None, padding: Rate::ZERO },
+        };
+        sender.decide();
+        sender
+    }
+
+    /// The encoders follow `r_vin`, the pacer follows `r_send`.
+    fn decide(&mut self) {
+        let (encoder, pacer) = self.shaping.rates(self.rate);
+        let target = encoder.max(self.min);
+        let pacing = match self.config.generation {
+            Generation::Y2015 { pacing_factor } => pacer.max(target).scale(pacing_factor),
+            Generation::Rfc8698 => pacer.min(self.max).max(target),
+        };
+        self.decision = Decision { target, pacing, ..self.decision };
+    }
+
+    /// Handles a report (RFC 8698, section 4.3).
+    fn update(&mut self, now: Time, report: &NadaReport, signals: &mut Signals) {
+        let (c, x) = (&self.config, report.signal.as_millis_f64());
+        let rate = match report.mode {
+            NadaMode::RampUp => {
+                let rate = ramp_up(report.incoming, self.rtt + c.response, &c.ramp_up);
+                if c.generation == Generation::Rfc8698 { self.rate.max(rate) } else { rate }
+            }
+            NadaMode::Gradual => gradual(self.rate, x, self.x_before, self.step(now), self.max, &c.gradual),
+        };
+        // Eq. 8 and 9.
+        self.rate = rate.min(self.max).max(self.min);
+        self.x_before = x;
+        self.updated = Some(now);
+        self.decide();
+        signals.emit(0, self.rate.as_bps_f64());
+        signals.emit(1, report.mode.index());
+        signals.emit(2, x);
+        signals.emit(3, report.incoming.as_bps_f64());
+        signals.emit(4, self.shaping.queued().as_bytes() as f64);
+    }
+
+    /// Returns the time that a gradual update stands for. By the RFC it is one interval for the first report, and at
+    /// most TAU, beyond which the loop is not stable.
+    fn step(&self, now: Time) -> TimeDelta {
+        match self.config.generation {
+            Generation::Y2015 { .. } => self.config.interval,
+            Generation::Rfc8698 => {
+                let since = self.updated.map_or(self.config.interval, |at| now - at);
+                since.min(TimeDelta::from_millis_f64(self.config.gradual.tau))
+            }
+        }
+    }
+}
+
+impl SendHalf for Sender {
+    /// Only the round-trip time is used: loss is part of the congestion signal.
+    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
+        self.rtt = report.rtt.unwrap_or(self.rtt);
+        signals.emit(5, self.rtt.as_millis_f64());
+    }
+
+    fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
+        match message {
+            Message::Nada(report) if self.observer.is_none() => self.update(now, report, signals),
+            _ => {}
+        }
+    }
+
+    fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
+        let Some(observer) = &mut self.observer else { return };
+        for packet in feedback.packets {
+            let above = packet.sequence >= self.next;
+            self.next = self.next.max(packet.sequence + 1);
+            let Some(arrival) = packet.arrival else {
+                self.missing += 1;
+                continue;
+            };
+            // A packet that was counted as lost before does not count again.
+            let missing = above.then(|| core::mem::take(&mut self.missing));
+            let (sent, size, ecn) = (Some(packet.sent), packet.size, packet.ecn);
+            observer.handle_packet(&ReceivedPacket { arrival, sent, size, ecn, missing });
+        }
+        let report = observer.report(observer.now(), signals, SENDER_SIGNALS as u8);
+        self.update(now, &report, signals);
+    }
+
+    fn handle_stream(&mut self, _: Time, stream: &StreamState) {
+        self.shaping.handle_queued(stream.stream, stream.queued);
+        self.decide();
+    }
+
+    #[inline]
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+}

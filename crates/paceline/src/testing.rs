@@ -1,0 +1,34 @@
+//! Inputs that the unit tests share.
+
+use crate::{Arrival, MediaKind, PacketKind, ReceiverReport, SentPacket, Setup};
+use paceline_units::{DataSize, Ecn, Fraction, Rate, StreamId, Time, TimeDelta};
+
+/// 300 kbit/s within 30 kbit/s and 2 Mbit/s.
+pub const SETUP: Setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+
+/// An arriving video packet of stream 0 with its send time; RTP timestamp and sequence number are 0.
+pub fn arrival(sent_ms: i64, bytes: u64) -> Arrival {
+    Arrival {
+        sent: Some(Time::from_millis(sent_ms)),
+        timestamp: 0,
+        sequence: 0,
+        stream: StreamId(0),
+        media: MediaKind::Video,
+        kind: PacketKind::Media,
+        size: DataSize::from_bytes(bytes),
+        ecn: Ecn::NotEct,
+    }
+}
+
+/// A sent packet of stream 0.
+pub fn sent(sequence: u64, kind: PacketKind, bytes: u64) -> SentPacket {
+    SentPacket { sequence, size: DataSize::from_bytes(bytes), stream: StreamId(0), kind }
+}
+
+/// A receiver report.
+pub fn report(fraction_lost: f64, rtt_ms: Option<i64>) -> ReceiverReport {
+    ReceiverReport {
+        fraction_lost: Fraction::new(fraction_lost).expect("a fraction"),
+        rtt: rtt_ms.map(TimeDelta::from_millis),
+    }
+}

@@ -1,0 +1,173 @@
+//! In steady state a controller does not allocate, and its state is small.
+
+use crate::video_packet;
+use paceline::{
+    Arrival, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind, PacketReport, ReceiverReport,
+    Registry, SendHalf, SentPacket, Setup, Signals, StreamState, blocks::GroupDelta,
+};
+use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The system allocator with counters. An allocator cannot be written in safe Rust.
+struct CountingAllocator;
+
+// SAFETY: every call goes to the system allocator unchanged.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|n| n.set(n.get() + 1));
+        BYTES.with(|n| n.set(n.get() + layout.size()));
+        // SAFETY: the caller fulfils the same contract.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller fulfils the same contract.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+const SETUP: Setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+const WARM_UP: u64 = 1000;
+const PACKETS: u64 = 100_000;
+
+#[test]
+fn counter_counts_allocations() {
+    let before = (ALLOCATIONS.get(), BYTES.get());
+    drop(std::hint::black_box(vec![1u8; 77]));
+    assert!(ALLOCATIONS.get() > before.0 && BYTES.get() >= before.1 + 77);
+}
+
+#[test]
+fn receive_halves_do_not_allocate_and_are_small() {
+    for entry in Registry::standard().iter() {
+        let Some(mut half) = entry.build(&SETUP, &[]).unwrap().receive else { continue };
+        assert!(size_of_val(&*half) < 4096, "{}: {} bytes", entry.name(), size_of_val(&*half));
+        let mut signals = Signals::disabled();
+        let (mut before, mut messages) = (0, 0);
+        for n in 0..WARM_UP + PACKETS {
+            if n == WARM_UP {
+                before = ALLOCATIONS.get();
+            }
+            // Frames of four packets each 33 ms. The queuing delay is a sawtooth, so that every state is reached.
+            let (frame, part) = ((n / 4) as i64, (n % 4) as i64);
+            let sent = Time::from_millis(frame * 33 + part * 2);
+            let queue = TimeDelta::from_micros(500 * (frame % 120 - 60).abs());
+            let now = RemoteTime::from_millis(70_000 + frame * 33 + part * 2) + queue;
+            let (timestamp, sequence) = ((frame * 2970) as u32, n as u16);
+            let arrival = Arrival { timestamp, sequence, ..video_packet(sent, DataSize::from_bytes(1200)) };
+            half.handle_arrival(now, &arrival, &mut signals);
+            if half.poll_timeout().is_some_and(|due| due <= now) {
+                half.handle_timeout(now, &mut signals);
+            }
+            messages += u64::from(half.poll_message(now).is_some());
+        }
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{}", entry.name());
+        // 101,000 packets are 833 s and 25,250 frames of two groups each: from one message per second to one per group.
+        // GCC of 2013 sends REMBs for decreases alone.
+        let least = if entry.name() == "gcc-2013" { 20 } else { 700 };
+        assert!((least..50_600).contains(&messages), "{}: {messages} messages", entry.name());
+    }
+}
+
+/// Includes the guard.
+#[test]
+fn controllers_are_small() {
+    let registry = Registry::standard();
+    for entry in registry.iter() {
+        let before = BYTES.get();
+        let pair = entry.build(&SETUP, &[]).unwrap();
+        let (bytes, halves) =
+            (BYTES.get() - before, usize::from(pair.send.is_some()) + usize::from(pair.receive.is_some()));
+        assert!((1..4096 * halves).contains(&bytes), "{}: {bytes} bytes", entry.name());
+    }
+}
+
+#[test]
+fn send_halves_do_not_allocate() {
+    for entry in Registry::standard().iter() {
+        let Some(mut half) = entry.build(&SETUP, &[]).unwrap().send else { continue };
+        let mut signals = Signals::disabled();
+        let mut before = 0;
+        for n in 0..WARM_UP + PACKETS {
+            if n == WARM_UP {
+                before = ALLOCATIONS.get();
+            }
+            let now = Time::from_millis(n as i64 * 500);
+            let fraction_lost = Fraction::from_q8((n % 64) as u8);
+            let report = ReceiverReport { fraction_lost, rtt: Some(TimeDelta::from_millis(50)) };
+            half.handle_report(now, &report, &mut signals);
+            for message in messages(n) {
+                half.handle_message(now, &message, &mut signals);
+            }
+            assert!(half.decision().target >= SETUP.min);
+        }
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{}", entry.name());
+        send_feedback(entry.name(), &mut *half, &mut signals);
+    }
+}
+
+/// One message of each kind, with values that form a sawtooth.
+fn messages(n: u64) -> [Message; 3] {
+    let incoming = Rate::from_kbps(200 + n % 1000);
+    let saw = TimeDelta::from_micros(100 * (n as i64 % 80 - 40).abs());
+    let step =
+        GroupDelta { arrival: TimeDelta::from_millis(31) + saw, departure: TimeDelta::from_millis(33), size: 300 };
+    let mode = if n.is_multiple_of(7) { NadaMode::RampUp } else { NadaMode::Gradual };
+    [
+        Message::Remb(incoming),
+        Message::Gradient(GradientReport { step, incoming }),
+        Message::Nada(NadaReport { mode, signal: saw * 10, incoming }),
+    ]
+}
+
+/// A packet each 4 ms and feedback on twelve of them each 48 ms, with a loss of 0.1 %, a few reordered packets, and a
+/// queuing delay that forms a sawtooth, so that every state is reached.
+fn send_feedback(name: &str, half: &mut dyn SendHalf, signals: &mut Signals) {
+    const PER_MESSAGE: u64 = 12;
+    let mut reports = Vec::new();
+    let mut before = 0;
+    for n in 0..WARM_UP + PACKETS {
+        if n == WARM_UP {
+            before = ALLOCATIONS.get();
+        }
+        let now = Time::from_millis(60_000_000 + n as i64 * 4);
+        let size = DataSize::from_bytes(1200);
+        if n.is_multiple_of(8) {
+            half.handle_stream(
+                now,
+                &StreamState::new(StreamId(n.is_multiple_of(16) as u8), DataSize::from_bytes(1200 * (n % 3))),
+            );
+        }
+        half.handle_sent(now, &SentPacket { sequence: n, size, stream: StreamId(0), kind: PacketKind::Media });
+        while half.poll_timeout().is_some_and(|due| due <= now) {
+            half.handle_timeout(now, signals);
+        }
+        let queue = TimeDelta::from_micros(100 * (n as i64 / 12 % 400 - 200).abs());
+        let reordered = TimeDelta::from_millis(if n % 1200 == 5 { 9 } else { 0 });
+        let arrival = RemoteTime::from_nanos(now.as_nanos()) + TimeDelta::from_secs(777) + queue + reordered;
+        reports.push(PacketReport {
+            sequence: n,
+            sent: now,
+            size,
+            arrival: Some(arrival).filter(|_| n % 1000 != 7),
+            ecn: Ecn::NotEct,
+        });
+        if reports.len() as u64 == PER_MESSAGE {
+            let flight = DataSize::from_bytes(5000);
+            let feedback = Feedback { packets: &reports, outstanding: flight, after_highest: flight };
+            half.handle_feedback(now + TimeDelta::from_millis(3), &feedback, signals);
+            assert!(half.decision().target >= SETUP.min, "{name}");
+            reports.clear();
+        }
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0, "{name}");
+}

@@ -1,0 +1,116 @@
+//! The default values of the controllers against the numbers printed in papers, RFCs and code. The vectors test
+//! equations; only this file tests the values that they use by default.
+
+use paceline::Registry;
+
+/// Asserts that the parameters of a controller have the defaults `printed`: names and values, separated by commas.
+fn assert_defaults(controller: &str, printed: &str) {
+    let registry = Registry::standard();
+    let fields = registry.get(controller).expect("registered").fields();
+    for (name, value) in printed.split(", ").map(|item| item.split_once(' ').expect("name and value")) {
+        let field = fields.iter().find(|field| field.name == name).unwrap_or_else(|| panic!("{controller}: {name}"));
+        assert_eq!(field.default, value.parse::<f64>().expect("a number"), "{controller}: {name}");
+    }
+}
+
+/// Carlucci et al., MMSys 2016: sections 3.2 to 3.5, 4.1.2 and 4.2.
+#[test]
+fn gcc2016() {
+    assert_defaults(
+        "gcc-2016",
+        "q 1e-3, beta 0.95, p_0 0.1, k_u 0.01, k_d 0.00018, overuse_ms 100, eta 1.05, alpha 0.85, \
+        headroom 1.5, window_ms 500, remb_ms 1000, loss_low 0.02, loss_high 0.1, loss_increase 1.05, \
+        loss_decrease 0.5, pacing_factor 1.5",
+    );
+}
+
+/// Atwah, 2015: chapters 3 and 4.
+#[test]
+fn gcc2015() {
+    let printed = "threshold_ms 25, alpha_near 0.95, alpha_far 0.9, headroom 1.5, loss_low 0.02, loss_high 0.1, \
+        loss_increase 1.05, loss_step 1000, loss_decrease 0.5";
+    assert_defaults("gcc-2015", printed);
+    assert_defaults("gcc-dynamic-alpha", printed);
+}
+
+/// RFC 8698, table 2, and the bound of eq. 11 and 12.
+#[test]
+fn nada() {
+    for controller in ["nada", "nada-sender"] {
+        assert_defaults(
+            controller,
+            "prio 1, xref_ms 10, kappa 0.5, eta 2, tau_ms 500, delta_ms 100, logwin_ms 500, qeps_ms 10, \
+        dfilt_ms 120, gamma_max 0.5, qbound_ms 50, multiloss 7, qth_ms 50, lambda 0.5, plrref 0.01, \
+        pmrref 0.01, dloss_ms 10, dmark_ms 2, fps 30, beta_s 0.1, beta_v 0.1, alpha 0.1, beta_most 0.05",
+        );
+    }
+}
+
+/// libwebrtc of 2018: the numbers that its receiver and its sender share.
+const Y2018: &str = "group_ms 5, burst_ms 5, gamma_0 12.5, k_u 0.0087, k_d 0.039, guard_ms 15, overuse_ms 10, eta 1.08, \
+    alpha 0.85, headroom 1.5, loss_low 0.02, loss_high 0.1, loss_increase 1.08, pacing_factor 2.5";
+
+#[test]
+fn gcc_remb_2018() {
+    assert_defaults("gcc-remb-2018", Y2018);
+    assert_defaults("gcc-remb-2018", "q_slope 1e-13, q_offset 1e-3, variance_min 1, window_ms 1000, remb_ms 200");
+}
+
+#[test]
+fn gcc_tfb() {
+    assert_defaults("gcc-tfb", Y2018);
+    assert_defaults("gcc-tfb", "window 20, smoothing 0.9, gain 4, acked_ms 150");
+}
+
+/// De Cicco et al., FhMN 2013, section 2.2; libwebrtc of March 2013.
+#[test]
+fn gcc2013() {
+    assert_defaults(
+        "gcc-2013",
+        "q_slope 1e-10, q_offset 1e-2, threshold_ms 25, overuse_ms 100, alpha_near 0.95, alpha_far 0.9, \
+        headroom 1.5, window_ms 500, remb_ms 1000, loss_low 0.02, loss_high 0.1, loss_increase 1.05, \
+        loss_step 1000, loss_decrease 0.5",
+    );
+}
+
+/// Carlucci et al., MED 2016, section II-B, and the draft that it cites.
+#[test]
+fn gcc_med16() {
+    assert_defaults(
+        "gcc-med16",
+        "gamma_0 12.5, k_u 0.01, k_d 0.00018, guard_ms 15, alpha 0.85, headroom 1.5, window_ms 500, \
+        loss_low 0.02, loss_high 0.1, loss_increase 1.05, loss_decrease 0.5",
+    );
+}
+
+/// Carlucci et al., MED 2016, section II-A; draft-ietf-rmcat-nada-00.
+#[test]
+fn nada2015() {
+    assert_defaults(
+        "nada-2015",
+        "delta_ms 100, window_ms 500, alpha 0.9, knee_ms 50, d_max_ms 400, d_loss_ms 1000, ramp_up_ms 10, \
+        gamma_max 0.2, q_bound_ms 50, x_ref_ms 20, kappa 0.5, eta 2, tau_ms 500, beta 0.1",
+    );
+}
+
+/// RFC 8298, section 4.1.1.1.
+#[test]
+fn scream() {
+    let both = "qdelay_weight 0.1, qdelay_target_lo_ms 100, gain 1, head_room 1.1, beta_loss 0.8, beta_ecn 0.9, \
+        trend_th 0.2, trend_lo 0.2, resume_ms 5000, ramp_up_bps 200e3, guard 0.1, queue_delay_ms 20, \
+        beta_rate 0.9";
+    assert_defaults("scream", both);
+    assert_defaults("scream-cpp", both);
+    assert_defaults(
+        "scream",
+        "qdelay_target_hi_ms 400, min_cwnd 3000, mss 1000, pace_min_bps 50e3, queue_factor 1, \
+        queue_scale 0.95, trend_memory 0.99",
+    );
+    // The authors' C++ of 2018, as published with rmcat-ns3.
+    assert_defaults(
+        "scream-cpp",
+        "base_history 50, base_span_ms 10e3, trend_memory 0.98, reorder_ms 20, gain_down 2, fall_max 0.25, \
+        used 1.2, window_ms 10, pacing_factor 1.5, acked_max 1.25, queue_factor 0.2, queue_scale 1, \
+        beta_rate_ecn 0.95, growth_limit 1.5",
+    );
+}

@@ -1,0 +1,167 @@
+//! The parts of `deny.toml` that need no network and no cargo-deny: licences, banned crates and sources of all dependencies.
+//! It takes a second, where installing cargo-deny takes minutes. Known vulnerabilities: `cargo xtask deny`.
+
+use crate::steps::{Problem, command, output, root};
+use serde_json::{Value as Json, from_str};
+use std::fs;
+use toml::{Table, Value};
+
+/// Checks every package of the lock file that some feature or system uses.
+pub fn check(_features: &str) -> Result<(), Problem> {
+    let path = root().join("deny.toml");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let rules = Rules::parse(&text)?;
+    let (json, _) = output(command("cargo metadata --format-version 1 --locked --all-features"))?;
+    let metadata: Json = from_str(&json).map_err(|error| format!("`cargo metadata`: {error}"))?;
+    let packages = metadata["packages"].as_array().ok_or_else(|| "`cargo metadata` lists no packages".to_owned())?;
+    let wrong: Vec<String> = packages.iter().filter_map(|package| rules.violation(package)).collect();
+    if wrong.is_empty() {
+        eprintln!("licences and sources of {} packages are allowed", packages.len());
+        return Ok(());
+    }
+    Err(Problem::Failed(format!("not allowed by deny.toml:\n{}", wrong.join("\n"))))
+}
+
+struct Rules {
+    licences: Vec<String>,
+    /// A crate and the licences that it may have besides.
+    exceptions: Vec<(String, Vec<String>)>,
+    banned: Vec<String>,
+}
+
+impl Rules {
+    fn parse(text: &str) -> Result<Self, String> {
+        let file: Table = text.parse().map_err(|error| format!("deny.toml: {error}"))?;
+        let tables = |value: &Value| {
+            value.as_array().into_iter().flatten().filter_map(Value::as_table).cloned().collect::<Vec<_>>()
+        };
+        let name = |table: &Table| table.get("crate").map(word).unwrap_or_default();
+        let exceptions = tables(&file["licenses"]["exceptions"]);
+        Ok(Self {
+            licences: words(&file["licenses"]["allow"]),
+            exceptions: exceptions.iter().map(|table| (name(table), words(&table["allow"]))).collect(),
+            banned: tables(&file["bans"]["deny"]).iter().map(name).collect(),
+        })
+    }
+
+    /// Why a package is not allowed.
+    fn violation(&self, package: &Json) -> Option<String> {
+        let (name, version) = (package["name"].as_str()?, package["version"].as_str()?);
+        let source = package["source"].as_str()?; // crates of the workspace have none
+        let licence = package["license"].as_str().unwrap_or_default();
+        let why = if self.banned.iter().any(|banned| banned == name) {
+            "is banned".to_owned()
+        } else if source != "registry+https://github.com/rust-lang/crates.io-index" {
+            format!("comes from {source}")
+        } else if !self.allows(name, licence) {
+            format!("has the licence `{licence}`")
+        } else {
+            return None;
+        };
+        Some(format!("{name} {version} {why}"))
+    }
+
+    /// Whether a licence expression (SPDX; `/` in old manifests means `OR`) can be met.
+    fn allows(&self, name: &str, expression: &str) -> bool {
+        let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+        let words: Vec<&str> = spaced.split_whitespace().collect();
+        let licence = |licence: &str| {
+            let exceptions = self.exceptions.iter().filter(|(of, _)| of == name).flat_map(|(_, licences)| licences);
+            self.licences.iter().chain(exceptions).any(|allowed| allowed == licence)
+        };
+        let mut rest = &words[..];
+        any_of(&mut rest, &licence) && rest.is_empty()
+    }
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn words(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(word).collect()
+}
+
+type Allowed<'a> = &'a dyn Fn(&str) -> bool;
+
+fn any_of(words: &mut &[&str], allowed: Allowed<'_>) -> bool {
+    let mut any = all_of(words, allowed);
+    while let Some(rest) = words.strip_prefix(&["OR"]) {
+        *words = rest;
+        any |= all_of(words, allowed);
+    }
+    any
+}
+
+fn all_of(words: &mut &[&str], allowed: Allowed<'_>) -> bool {
+    let mut all = one(words, allowed);
+    while let Some(rest) = words.strip_prefix(&["AND"]) {
+        *words = rest;
+        all &= one(words, allowed);
+    }
+    all
+}
+
+fn one(words: &mut &[&str], allowed: Allowed<'_>) -> bool {
+    let Some((&first, rest)) = words.split_first() else { return false };
+    *words = rest;
+    if first == "(" {
+        let inner = any_of(words, allowed);
+        let Some(rest) = words.strip_prefix(&[")"]) else { return false };
+        *words = rest;
+        return inner;
+    }
+    let ["WITH", exception, rest @ ..] = *words else { return allowed(first) };
+    *words = rest;
+    allowed(&format!("{first} WITH {exception}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const DENY: &str = r#"
+        [licenses]
+        allow = ["MIT", "Zlib"]
+        exceptions = [{ crate = "special", allow = ["CC0-1.0", "Apache-2.0 WITH LLVM-exception"] }]
+        [bans]
+        deny = [{ crate = "openssl-sys" }]
+    "#;
+
+    #[test]
+    fn licence_expressions_are_evaluated() {
+        let rules = Rules::parse(DENY).unwrap();
+        for good in ["MIT", "GPL-3.0 OR MIT", "Apache-2.0/MIT", "(GPL-3.0 OR MIT) AND Zlib", "Zlib AND MIT OR GPL-3.0"]
+        {
+            assert!(rules.allows("any", good), "{good}");
+        }
+        for bad in [
+            "",
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "(MIT OR Zlib) AND GPL-3.0",
+            "MIT WITH Some-exception",
+            "MIT MIT",
+            "(MIT",
+        ] {
+            assert!(!rules.allows("any", bad), "{bad}");
+        }
+        for special in ["CC0-1.0", "Apache-2.0 WITH LLVM-exception", "MIT AND CC0-1.0"] {
+            assert!(rules.allows("special", special) && !rules.allows("any", special), "{special}");
+        }
+    }
+
+    #[test]
+    fn bans_and_sources_are_enforced() {
+        let rules = Rules::parse(DENY).unwrap();
+        let crates_io = "registry+https://github.com/rust-lang/crates.io-index";
+        let package =
+            |name: &str, source: Json| json!({"name": name, "version": "1.0.0", "license": "MIT", "source": source});
+        assert_eq!(rules.violation(&package("any", json!(crates_io))), None);
+        assert_eq!(rules.violation(&package("paceline", Json::Null)), None);
+        let violation = |name, source: &str| rules.violation(&package(name, json!(source)));
+        assert_eq!(violation("openssl-sys", crates_io).as_deref(), Some("openssl-sys 1.0.0 is banned"));
+        assert!(violation("any", "git+https://example.org/any").is_some_and(|why| why.contains("comes from git+")));
+    }
+}
