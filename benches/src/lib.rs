@@ -10,7 +10,6 @@ use paceline::{Arrival, PacketKind, ReceiveHalf, Registry, Setup, Signals};
 use paceline_lab::metrics::Collector;
 use paceline_lab::run::windows;
 use paceline_netsim::backend::{Backend, Outcome};
-use paceline_netsim::plan::Plan;
 use paceline_netsim::sim::Simulator;
 use paceline_scenario::Scenario;
 use paceline_scenario::{self, Catalogue, Changes, Origin};

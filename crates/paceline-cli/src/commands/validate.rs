@@ -16,7 +16,7 @@ use paceline_netsim::sim::Simulator;
 use paceline_report::gaps;
 use paceline_results::{RunInputs, Store, Validation, Validations};
 use paceline_scenario::Scenario;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Arguments of `validate`.

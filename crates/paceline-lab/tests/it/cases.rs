@@ -139,7 +139,7 @@ fn a_case_has_its_own_values_and_expectations() {
     let [fixed, adaptive] = plans.as_slice() else { panic!("two cases") };
     assert_eq!(fixed.plan.case, label(&["threshold=static", "rtt=50ms"]));
     assert_eq!(fixed.plan.flows[0].control(), "gcc-2016-static");
-    assert!(config(&fixed).contains(&("gamma_0".to_owned(), 30.0)));
+    assert!(config(fixed).contains(&("gamma_0".to_owned(), 30.0)));
     assert_eq!(adaptive.plan.flows[0].control(), "gcc-2016");
     // The first value belongs to the static case alone, the second to both; the bound is a ratio of the other to this.
     assert_eq!((fixed.expects.len(), fixed.asserts.len(), fixed.references.len()), (2, 0, 1));

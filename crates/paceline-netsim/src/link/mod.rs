@@ -15,7 +15,7 @@
 
 mod capacity;
 mod delay;
-mod link;
+mod hop;
 mod loss;
 mod packet;
 pub mod queue;
@@ -23,7 +23,7 @@ mod schedule;
 
 pub use capacity::{Capacity, CapacityEnd, CapacityError};
 pub use delay::{Jitter, JitterOrder};
-pub use link::{Link, LinkChange, LinkConfig, Output};
+pub use hop::{Link, LinkChange, LinkConfig, Output};
 pub use loss::LossModel;
 pub use packet::Descriptor;
 pub use schedule::Schedule;

@@ -67,7 +67,8 @@ impl Call {
             if now % 33 % 4 == 0 && now % 33 < 12 {
                 self.send(now);
             }
-            while let Some((_, sequence)) = self.on_path.pop_front_if(|(at, _)| *at == now) {
+            while self.on_path.front().is_some_and(|(at, _)| *at == now) {
+                let (_, sequence) = self.on_path.pop_front().expect("it has a front");
                 self.arrive(now, sequence);
             }
             if now % 50 == 0 {
