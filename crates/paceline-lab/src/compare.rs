@@ -2,7 +2,7 @@
 //! `compare --json` and `run --controller A,B --json` print.
 
 use crate::group::run_metrics;
-use crate::run::{Expectation, RunResult, RunsResult};
+use crate::run_result::{Expectation, RunResult, RunsResult};
 use paceline_records::Summary;
 use paceline_results::{Assertion, Differences, RunMetrics};
 use paceline_scenario::Scenario;

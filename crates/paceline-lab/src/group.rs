@@ -1,7 +1,7 @@
 //! The runs of one scenario as the document that comparisons and reports read.
 
-use crate::reproduce::{assumed, cells_of};
-use crate::run::{RunResult, RunsResult};
+use crate::judge::{assumed, cells_of};
+use crate::run_result::{RunResult, RunsResult};
 use paceline_results::{Group, RunMetrics};
 use paceline_scenario::Scenario;
 

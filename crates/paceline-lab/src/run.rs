@@ -1,85 +1,16 @@
 //! Runs: one or several of a scenario, on all threads, and their summary.
 
-use crate::metrics::{Collector, METRICS, WindowResult, find};
-use crate::reproduce::judge;
+use crate::judge::judge;
+use crate::metrics::{Collector, METRICS};
 use paceline::Registry;
-use paceline_netsim::backend::{Backend, BackendError, Outcome};
+use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::sim::Simulator;
-use paceline_records::{EventObserver, HostStats, Label, Summary};
-use paceline_results::Assertion;
-use paceline_scenario::{IncludeIf, Quantity, Scenario, Window};
+use paceline_records::{EventObserver, Summary};
+use paceline_scenario::{IncludeIf, Scenario};
 use paceline_units::{Time, TimeDelta};
 use rayon::prelude::*;
-use serde::Serialize;
-use std::collections::BTreeMap;
 
-/// One run, as `run --json` prints it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RunResult {
-    /// Backend that it ran in.
-    pub world: String,
-    /// Its seed.
-    pub seed: u64,
-    /// How long it lasted, in time of the run, s.
-    pub duration_s: f64,
-    /// Hash over every decision of links and endpoints, 16 hexadecimal digits.
-    pub trace_hash: String,
-    /// How long it took, in real time, s.
-    pub wall_s: f64,
-    /// Events handled.
-    pub events: u64,
-    /// State of the host during the run; none in virtual time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub machine: Option<HostStats>,
-    /// Results of the whole run.
-    #[serde(flatten)]
-    pub whole: WindowResult,
-    /// Results of each window of the scenario, in the order of [`windows`].
-    #[serde(skip)]
-    pub windows: Vec<WindowResult>,
-    /// Bytes that each flow received in each second.
-    #[serde(skip)]
-    pub seconds: Vec<Vec<u64>>,
-    /// What the backend returned.
-    #[serde(skip)]
-    pub outcome: Outcome,
-}
-
-/// Runs of one scenario, as `run --json` prints them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RunsResult {
-    /// Scenario id.
-    pub scenario: String,
-    /// The case of the scenario; empty if it has none or runs as written.
-    pub case: Label,
-    /// Every run, by seed.
-    pub runs: Vec<RunResult>,
-    /// Every metric of the whole run: mean, deviation and interval over the runs.
-    pub summary: BTreeMap<String, Summary>,
-    /// Every bound of the scenario, and whether the runs that count keep it.
-    pub assertions: Vec<Assertion>,
-    /// Every published value beside the measured one.
-    pub expectations: Vec<Expectation>,
-    /// Notes for the reader: traces taken, what headers count, how limits behave, how many runs count.
-    pub notes: Vec<String>,
-}
-
-/// A published value and the measured one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Expectation {
-    /// Metric.
-    pub metric: String,
-    /// The flow it is taken of; none: the run as a whole.
-    pub flow: Option<String>,
-    /// The window it is taken over, s.
-    pub window_s: (f64, f64),
-    /// Whether it is a ratio to a reference.
-    pub ratio: bool,
-    /// The published value.
-    pub published: f64,
-    /// The measured value.
-    pub measured: Option<Summary>,
-}
+pub use crate::run_result::{Expectation, RunResult, RunsResult, windows};
 
 /// Everything that runs need besides their scenario.
 pub struct Runner<'a> {
@@ -95,14 +26,6 @@ pub struct Runner<'a> {
 
 /// How often a run is made at most, if load on the host disturbs it.
 pub const ATTEMPTS: u32 = 3;
-
-/// Returns the windows that the published values and bounds of a scenario refer to, each once.
-pub fn windows(scenario: &Scenario) -> Vec<Window> {
-    let mut windows: Vec<Window> = scenario.quantities().map(|q| q.window).collect();
-    windows.sort_unstable();
-    windows.dedup();
-    windows
-}
 
 impl<'a> Runner<'a> {
     /// Creates a runner of the packet simulator that measures no time and shows no progress.
@@ -252,25 +175,11 @@ pub fn summarise(scenario: &Scenario, runs: Vec<RunResult>) -> RunsResult {
     }
 }
 
-impl RunResult {
-    /// Returns every metric of the whole run that has a value, by id.
-    pub fn metrics(&self, scenario: &Scenario) -> BTreeMap<String, f64> {
-        let value = |m: &crate::metrics::MetricSpec| (m.value)(&self.whole, None, &scenario.measure);
-        METRICS.iter().filter_map(|m| Some((m.id.to_owned(), value(m)?))).collect()
-    }
-
-    /// Returns the value of a quantity in this run of `scenario`, whose [`windows`] these are.
-    pub(crate) fn value(&self, scenario: &Scenario, windows: &[Window], quantity: &Quantity) -> Option<f64> {
-        let index = windows.iter().position(|w| *w == quantity.window)?;
-        (find(&quantity.metric)?.value)(&self.windows[index], quantity.flow, &scenario.measure)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_records::Percentiles;
-    use paceline_scenario::{Changes, Origin, load};
+    use paceline_records::{HostStats, Percentiles};
+    use paceline_scenario::{Changes, Origin, Quantity, Window, load};
 
     const KEEPING: &str = r#"
 id = "test/keep"

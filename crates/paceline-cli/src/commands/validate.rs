@@ -208,6 +208,7 @@ mod tests {
     use paceline_results::Manifest;
     use paceline_units::TimeDelta;
     use std::fs;
+    use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// The simulator with 40 ms more queuing delay, on a machine that disturbs seed 2. Counts its runs.

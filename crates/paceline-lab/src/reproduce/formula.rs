@@ -4,7 +4,7 @@
 //! A formula may have several lines; each value names its line. If that line contradicts the value, the note names the
 //! nearest line.
 
-use super::tolerance::within;
+use crate::judge::within;
 use paceline::gcc::{AlphaBranch, dynamic_alpha};
 use paceline_records::Label;
 use paceline_results::{CaseRuns, Cell, ExperimentReport, Verdict};

@@ -8,8 +8,7 @@
 //!
 //! The null sender and the changes of `reproduced_with` are only run in the simulator.
 
-use super::Experiment;
-use super::runs::{ExperimentRuns, RunValues};
+use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::run::{RunResult, Runner, windows};
 use crate::run_cache::{self, CachedRun, RunCacheError};
 use paceline::Registry;

@@ -1,8 +1,7 @@
 //! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
 
-use super::experiment::Experiment;
-use super::runs::{ExperimentRuns, RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
-use super::verdict::too_wide;
+use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
+use crate::judge::{Experiment, ExperimentRuns, too_wide};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::backend::BackendError;

@@ -1,13 +1,12 @@
 //! The runs of a reproduction: one list, longest first, so that all cores are busy until the end.
 
-use super::Experiment;
+use crate::judge::{Experiment, ExperimentRuns, RunValues};
 use crate::run::{Runner, windows};
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::plan::FlowPlan;
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 
 /// No experiment gets more runs than this of each case.
 pub const SEEDS_MAX: u64 = 40;
@@ -27,36 +26,6 @@ pub(super) struct RunJob {
     pub(super) null: bool,
     pub(super) case: usize,
     pub(super) seed: u64,
-}
-
-/// The measured quantities of a run, in the order of [`Scenario::quantities`].
-pub(super) type Values = Vec<Option<f64>>;
-
-/// The values of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct RunValues {
-    pub(super) trace_hash: String,
-    pub(super) values: Values,
-}
-
-/// The values of all runs of an experiment.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ExperimentRuns {
-    /// As written and with the null sender, for each case: runs by seed.
-    pub(super) runs: [Vec<BTreeMap<u64, RunValues>>; 2],
-    /// Sum of their wall times, s.
-    pub(super) wall_s: f64,
-}
-
-impl ExperimentRuns {
-    pub(super) fn none(experiment: &Experiment) -> Self {
-        let runs = [false, true].map(|null| vec![BTreeMap::new(); experiment.scenarios(null).len()]);
-        Self { runs, wall_s: 0.0 }
-    }
-
-    pub(super) fn of(&self, null: bool) -> &[BTreeMap<u64, RunValues>] {
-        &self.runs[usize::from(null)]
-    }
 }
 
 /// Makes the first runs of every experiment.

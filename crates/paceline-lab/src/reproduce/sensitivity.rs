@@ -1,9 +1,9 @@
 //! Sensitivity: how many verdicts depend on assumed constants. Each constant is set to both ends of its range, one at a time,
 //! on the same seeds.
 
-use super::experiment::Experiment;
 use super::reproduction::{reports_on_seeds, verdicts};
 use super::runs::Seeds;
+use crate::judge::Experiment;
 use crate::run::Runner;
 use paceline_netsim::backend::BackendError;
 use paceline_records::Label;

@@ -1,6 +1,7 @@
 //! Loads the experiments and formula tables of a reproduction, and makes its document.
 
-use super::{Experiment, FormulaTable, Seeds, reproduce};
+use super::{FormulaTable, Seeds, reproduce};
+use crate::judge::Experiment;
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;

@@ -1,8 +1,8 @@
 //! Tests of verdicts on given values and on short simulations.
 
 use super::reproduction::more_seeds;
-use super::runs::{ExperimentRuns, RunValues};
 use super::*;
+use crate::judge::{Experiment, ExperimentRuns, RunValues, cells_of};
 use crate::run::Runner;
 use paceline::Registry;
 use paceline_netsim::sim::Simulator;

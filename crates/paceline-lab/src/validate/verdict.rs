@@ -4,7 +4,7 @@ use super::fields::{P95, UTILIZATION};
 use paceline_results::{ComparedMetric, ValidationVerdict};
 
 /// Largest allowed difference of the mean utilisation: that between a measured and a published one
-/// (`reproduce::tolerance`). A simulator with a larger difference could not judge measurements on real paths.
+/// (`judge::tolerance`). A simulator with a larger difference could not judge measurements on real paths.
 pub const UTILIZATION_TOLERANCE: f64 = 0.05;
 
 /// Largest allowed difference of the mean 95th percentile of queuing delay, ms, or [`QUEUE_PART`] if that is larger. It is

@@ -1,7 +1,7 @@
 //! Cases of an experiment and assumed constants: which layer holds, and the errors of wrong ones.
 
 use paceline::Registry;
-use paceline_lab::reproduce::Experiment;
+use paceline_lab::judge::Experiment;
 use paceline_netsim::plan::SourcePlan;
 use paceline_records::Statistic;
 use paceline_scenario::{

@@ -15,7 +15,7 @@ pub fn tolerance(metric: &MetricSpec, ratio: bool, published: f64) -> f64 {
 }
 
 /// Returns whether `value` is at most `tolerance`, allowing for rounding.
-pub(super) fn within(value: f64, tolerance: f64) -> bool {
+pub(crate) fn within(value: f64, tolerance: f64) -> bool {
     value <= tolerance + ROUNDING * tolerance.abs().max(1.0)
 }
 

@@ -1,11 +1,11 @@
 //! The judge: makes a cell with a verdict for every published value and bound from the values of runs.
 
 use super::experiment::Experiment;
-use super::runs::{ExperimentRuns, RunValues, Values};
 use super::tolerance::tolerance;
+use super::values::{ExperimentRuns, RunValues, Values};
 use super::verdict::{comes_close, keeps, of_value};
 use crate::metrics;
-use crate::run::{Expectation, RunResult, windows};
+use crate::run_result::{Expectation, RunResult, windows};
 use paceline_records::{Label, MetricKind, Statistic, Summary};
 use paceline_results::{Assertion, Assumed, CaseRuns, Cell, ChangeResult, Denominator, ExperimentReport, Verdict};
 use paceline_scenario::{Assert, Constant, Expect, IncludeIf, Quantity, Reference, Remark, Scenario};
@@ -99,7 +99,7 @@ fn is_of_one_case(over: Option<&Reference>) -> bool {
 
 impl Experiment {
     /// Returns a cell for every published value and bound.
-    pub(super) fn report(&self, runs: &ExperimentRuns, world: &str) -> ExperimentReport {
+    pub(crate) fn report(&self, runs: &ExperimentRuns, world: &str) -> ExperimentReport {
         let mut cells = Vec::new();
         let bounds: Vec<(usize, &Assert)> = self
             .cases

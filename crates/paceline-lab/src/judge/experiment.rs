@@ -1,7 +1,7 @@
 //! An experiment: every case of a scenario as written, with the null sender, and with changes that should reproduce its
 //! values.
 
-use super::null_sender;
+use super::null_sender::null_sender;
 use crate::registries;
 use paceline::Registry;
 use paceline_scenario::{Changes, Constant, Origin, Scenario, ScenarioError, load_cases};
@@ -13,11 +13,11 @@ pub struct Experiment {
     /// Its cases; a single one without a label if the scenario has none.
     pub cases: Vec<Scenario>,
     /// The scenarios with the null sender, if it is wanted. Cases that differ only in the controller share one.
-    pub(super) nulls: Vec<Scenario>,
+    pub(crate) nulls: Vec<Scenario>,
     /// For each case, its index in `nulls`.
-    pub(super) null_of: Vec<usize>,
+    pub(crate) null_of: Vec<usize>,
     /// The cases with the changes that should move a value into tolerance, by these changes.
-    pub(super) changed: BTreeMap<Vec<String>, Vec<Scenario>>,
+    pub(crate) changed: BTreeMap<Vec<String>, Vec<Scenario>>,
 }
 
 impl Experiment {
@@ -49,7 +49,7 @@ impl Experiment {
         Self::load_changed(origin, &changes, registry).map(Some)
     }
 
-    pub(super) fn of(cases: Vec<Scenario>) -> Self {
+    pub(crate) fn of(cases: Vec<Scenario>) -> Self {
         Self { cases, nulls: Vec::new(), null_of: Vec::new(), changed: BTreeMap::new() }
     }
 
@@ -105,12 +105,12 @@ impl Experiment {
     }
 
     /// Returns the constants that any case assumes.
-    pub(super) fn assumed(&self) -> impl Iterator<Item = &Constant> {
+    pub(crate) fn assumed(&self) -> impl Iterator<Item = &Constant> {
         let applied = |id: &str| self.cases.iter().flat_map(|c| &c.constants).any(|c| c.id == id && c.applied);
         self.cases[0].constants.iter().filter(move |c| applied(&c.id))
     }
 
-    pub(super) fn scenarios(&self, null: bool) -> &[Scenario] {
+    pub(crate) fn scenarios(&self, null: bool) -> &[Scenario] {
         if null { &self.nulls } else { &self.cases }
     }
 }

@@ -1,0 +1,21 @@
+//! The judge: values of runs in, verdicts on published values and bounds out.
+//!
+//! `experiment.rs` has the cases of a scenario, `values.rs` the measured values of their runs, and `cells.rs` makes a cell with a
+//! verdict of each published value and each bound.
+
+mod cells;
+mod experiment;
+mod null_sender;
+mod tolerance;
+mod values;
+mod verdict;
+
+pub use cells::{assumed, cells_of};
+pub use experiment::Experiment;
+pub use null_sender::null_sender;
+pub use tolerance::{Tolerance, tolerance};
+
+pub(crate) use cells::judge;
+pub(crate) use tolerance::within;
+pub(crate) use values::{ExperimentRuns, RunValues};
+pub(crate) use verdict::too_wide;

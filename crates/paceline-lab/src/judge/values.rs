@@ -1,0 +1,34 @@
+//! The values that the judge needs of the runs of an experiment.
+
+use super::Experiment;
+use std::collections::BTreeMap;
+
+/// The measured quantities of a run, in the order of [`Scenario::quantities`].
+pub(crate) type Values = Vec<Option<f64>>;
+
+/// The values of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RunValues {
+    pub(crate) trace_hash: String,
+    pub(crate) values: Values,
+}
+
+/// The values of all runs of an experiment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExperimentRuns {
+    /// As written and with the null sender, for each case: runs by seed.
+    pub(crate) runs: [Vec<BTreeMap<u64, RunValues>>; 2],
+    /// Sum of their wall times, s.
+    pub(crate) wall_s: f64,
+}
+
+impl ExperimentRuns {
+    pub(crate) fn none(experiment: &Experiment) -> Self {
+        let runs = [false, true].map(|null| vec![BTreeMap::new(); experiment.scenarios(null).len()]);
+        Self { runs, wall_s: 0.0 }
+    }
+
+    pub(crate) fn of(&self, null: bool) -> &[BTreeMap<u64, RunValues>] {
+        &self.runs[usize::from(null)]
+    }
+}
