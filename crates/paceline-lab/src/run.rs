@@ -191,7 +191,7 @@ capacity = "1Mbps"
 id = "video"
 controller = "gcc-2016"
 [measure]
-keep = { metric = "utilization", at_least = 0 }
+include_if = { metric = "utilization", at_least = 0 }
 [[assert]]
 id = "some"
 metric = "utilization"
@@ -286,7 +286,7 @@ published = 0.5
     #[test]
     fn a_scenario_that_keeps_all_runs_has_no_note_on_it() {
         let registry = Registry::standard();
-        let scenario = scenario(&KEEPING.replace("keep = {", "# {"));
+        let scenario = scenario(&KEEPING.replace("include_if = {", "# {"));
         let result = Runner::simulator(&registry).run_all(&scenario, &[1, 2]).unwrap();
         assert_eq!((&result.notes, result.assertions[0].holds), (&scenario.notes, true));
     }

@@ -26,7 +26,7 @@
 //! the nearest value in range.
 
 use crate::bytes::{be16, be32, put};
-use crate::rtcp::{APPLICATION, CompoundWriter, Rtcp};
+use crate::compound_writer::{APPLICATION, CompoundWriter};
 use crate::{WireError, WriteError};
 use paceline_units::{Rate, TimeDelta};
 
@@ -63,17 +63,22 @@ pub struct GroupStep {
     pub rate: Rate,
 }
 
-/// Reads the body of an APP packet. `subtype` is the five-bit field that other packet types use as a count.
-pub(crate) fn read(subtype: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
-    let (fixed, data) = body.split_first_chunk::<8>().ok_or(WireError::AppTruncated)?;
-    let (ssrc, name) = (be32(fixed, 0), [fixed[4], fixed[5], fixed[6], fixed[7]]);
+/// The data of an APP packet whose name this crate reads.
+pub(crate) enum AppMessage {
+    Nada(NadaFeedback),
+    GroupStep(GroupStep),
+}
+
+/// Reads the data of an APP packet; `None` for another name. `subtype` is the five-bit field that other packet types use as a
+/// count.
+pub(crate) fn read(subtype: u8, name: [u8; 4], data: &[u8]) -> Result<Option<AppMessage>, WireError> {
     match (subtype, name) {
         (0, NADA) => {
             let b: &[u8; NADA_LEN] = data.try_into().map_err(|_| WireError::AppLength)?;
             let first = be16(b, 0);
             let signal = SIGNAL_UNIT * i64::from(first & !GRADUAL);
             let feedback = NadaFeedback { gradual: first & GRADUAL != 0, signal, rate: rate(be32(b, 4)) };
-            Ok(Rtcp::Nada { ssrc, feedback })
+            Ok(Some(AppMessage::Nada(feedback)))
         }
         (0, STEP) => {
             let b: &[u8; STEP_LEN] = data.try_into().map_err(|_| WireError::AppLength)?;
@@ -83,9 +88,9 @@ pub(crate) fn read(subtype: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
                 size: be32(b, 8) as i32,
                 rate: rate(be32(b, 12)),
             };
-            Ok(Rtcp::GroupStep { ssrc, step })
+            Ok(Some(AppMessage::GroupStep(step)))
         }
-        _ => Ok(Rtcp::App { ssrc, subtype, name, data }),
+        _ => Ok(None),
     }
 }
 

@@ -11,7 +11,7 @@
 //! If the R bit is zero, the other bits of the packet are ignored (section 3.1).
 
 use crate::bytes::{be16, be32, put};
-use crate::rtcp::{CompoundWriter, TRANSPORT_FEEDBACK};
+use crate::compound_writer::{CompoundWriter, TRANSPORT_FEEDBACK};
 use crate::{WireError, WriteError};
 use paceline_units::Ecn;
 

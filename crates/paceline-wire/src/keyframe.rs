@@ -2,7 +2,7 @@
 //! section 4.3.1). The first is sent after loss, the second for new participants.
 
 use crate::bytes::{be32, put, records};
-use crate::rtcp::{CompoundWriter, PAYLOAD_FEEDBACK, Rtcp};
+use crate::compound_writer::{CompoundWriter, PAYLOAD_FEEDBACK};
 use crate::{WireError, WriteError};
 
 pub(crate) const PLI_FORMAT: u8 = 1;
@@ -14,15 +14,11 @@ records! {
     FirEntries, (u32, u8), 8, |b| (be32(b, 0), b[4])
 }
 
-pub(crate) fn read_pli(sender_ssrc: u32, media_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireError> {
-    if fci.is_empty() { Ok(Rtcp::Pli { sender_ssrc, media_ssrc }) } else { Err(WireError::PliLength) }
-}
-
-pub(crate) fn read_fir(sender_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireError> {
+pub(crate) fn read_fir(fci: &[u8]) -> Result<FirEntries<'_>, WireError> {
     if fci.is_empty() || !fci.len().is_multiple_of(8) {
         return Err(WireError::FirLength);
     }
-    Ok(Rtcp::Fir { sender_ssrc, entries: FirEntries(fci) })
+    Ok(FirEntries(fci))
 }
 
 impl CompoundWriter<'_> {

@@ -24,6 +24,7 @@
 mod app;
 mod bytes;
 mod ccfb;
+mod compound_writer;
 mod error;
 mod keyframe;
 mod nack;
@@ -43,12 +44,13 @@ mod xr;
 
 pub use app::{GroupStep, NadaFeedback};
 pub use ccfb::{ArrivalOffset, CongestionBlock, CongestionBlocks, CongestionFeedback, Reception, Receptions};
+pub use compound_writer::CompoundWriter;
 pub use error::{WireError, WriteError};
 pub use keyframe::FirEntries;
 pub use nack::LostPackets;
 pub use reception::ReceptionStats;
 pub use report::{ReportBlock, ReportBlocks};
-pub use rtcp::{Compound, CompoundWriter, Rtcp, RtcpPackets, Ssrcs, parse_compound};
+pub use rtcp::{Compound, Rtcp, RtcpPackets, Ssrcs, parse_compound};
 pub use rtp::{AbsSendTime, ExtensionIds, RtpHeader, clear_stamps, is_rtcp, padding_len};
 pub use sdes::{SdesChunk, SdesChunks};
 pub use twcc::{PacketStatuses, TWCC_TICK, TransportFeedback, unwrap_ticks};

@@ -1,7 +1,7 @@
 //! Generic NACK (RFC 4585, section 6.2.1). Each 32-bit entry has a lost packet and a mask of the 16 packets after it.
 
 use crate::bytes::{be16, put};
-use crate::rtcp::{CompoundWriter, Rtcp, TRANSPORT_FEEDBACK};
+use crate::compound_writer::{CompoundWriter, TRANSPORT_FEEDBACK};
 use crate::{WireError, WriteError};
 
 pub(crate) const FORMAT: u8 = 1;
@@ -15,11 +15,11 @@ pub struct LostPackets<'a> {
     pending: u32,
 }
 
-pub(crate) fn read(sender_ssrc: u32, media_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireError> {
+pub(crate) fn read(fci: &[u8]) -> Result<LostPackets<'_>, WireError> {
     if fci.is_empty() {
         return Err(WireError::NackEmpty);
     }
-    Ok(Rtcp::Nack { sender_ssrc, media_ssrc, lost: LostPackets { entries: fci, packet_id: 0, pending: 0 } })
+    Ok(LostPackets { entries: fci, packet_id: 0, pending: 0 })
 }
 
 impl Iterator for LostPackets<'_> {

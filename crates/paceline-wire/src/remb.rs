@@ -4,7 +4,7 @@
 //! Writing truncates the rate to 18 significant bits, an error of less than 2^-17.
 
 use crate::bytes::{be32, put};
-use crate::rtcp::{CompoundWriter, PAYLOAD_FEEDBACK, Rtcp, Ssrcs};
+use crate::compound_writer::{CompoundWriter, PAYLOAD_FEEDBACK};
 use crate::{WireError, WriteError};
 use paceline_units::Rate;
 
@@ -17,7 +17,8 @@ pub(crate) fn is_remb(fci: &[u8]) -> bool {
     fci.starts_with(&IDENTIFIER)
 }
 
-pub(crate) fn read(sender_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireError> {
+/// Reads the rate and the bytes of the SSRCs.
+pub(crate) fn read(fci: &[u8]) -> Result<(Rate, &[u8]), WireError> {
     let (fixed, ssrcs) = fci.split_first_chunk::<8>().ok_or(WireError::RembLength)?;
     if ssrcs.len() != 4 * usize::from(fixed[4]) {
         return Err(WireError::RembLength);
@@ -27,7 +28,7 @@ pub(crate) fn read(sender_ssrc: u32, fci: &[u8]) -> Result<Rtcp<'_>, WireError> 
     if bps >> exponent != mantissa {
         return Err(WireError::RembOverflow);
     }
-    Ok(Rtcp::Remb { sender_ssrc, rate: Rate::from_bps(bps), ssrcs: Ssrcs(ssrcs) })
+    Ok((Rate::from_bps(bps), ssrcs))
 }
 
 impl CompoundWriter<'_> {

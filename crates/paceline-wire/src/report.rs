@@ -1,7 +1,7 @@
 //! Sender and receiver reports and their blocks (RFC 3550, sections 6.4.1 and 6.4.2).
 
-use crate::bytes::{be32, be64, put, records};
-use crate::rtcp::{CompoundWriter, RECEIVER_REPORT, Rtcp, SENDER_REPORT};
+use crate::bytes::{be32, put, records};
+use crate::compound_writer::{CompoundWriter, RECEIVER_REPORT, SENDER_REPORT};
 use crate::{WireError, WriteError};
 
 /// The reception statistics of one source.
@@ -40,25 +40,8 @@ const BLOCK_LEN: usize = 24;
 const SENDER_INFO_LEN: usize = 20;
 const MAX_BLOCKS: usize = 31;
 
-pub(crate) fn read_sender(count: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
-    let (fixed, rest) = body.split_first_chunk::<{ 4 + SENDER_INFO_LEN }>().ok_or(WireError::ReportTruncated)?;
-    Ok(Rtcp::SenderReport {
-        ssrc: be32(fixed, 0),
-        ntp: be64(fixed, 4),
-        rtp_timestamp: be32(fixed, 12),
-        packets: be32(fixed, 16),
-        octets: be32(fixed, 20),
-        blocks: read_blocks(count, rest)?,
-    })
-}
-
-pub(crate) fn read_receiver(count: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
-    let (ssrc, rest) = body.split_first_chunk().ok_or(WireError::ReportTruncated)?;
-    Ok(Rtcp::ReceiverReport { ssrc: u32::from_be_bytes(*ssrc), blocks: read_blocks(count, rest)? })
-}
-
 /// Reads the blocks. Profile-specific extensions after them are ignored.
-fn read_blocks(count: u8, rest: &[u8]) -> Result<ReportBlocks<'_>, WireError> {
+pub(crate) fn read(count: u8, rest: &[u8]) -> Result<ReportBlocks<'_>, WireError> {
     rest.get(..BLOCK_LEN * usize::from(count)).map(ReportBlocks).ok_or(WireError::ReportTruncated)
 }
 

@@ -6,28 +6,21 @@
 //! The crate `rtcp-types` is used only in tests, with `rtc-rtcp`. It reads padding as content, finds a malformed transport
 //! feedback only while iterating, and allocates to read an SDES and to write reports.
 
-use crate::app::{GroupStep, NadaFeedback};
-use crate::bytes::{be16, be32, put, records};
+use crate::app::{AppMessage, GroupStep, NadaFeedback};
+use crate::bytes::{be16, be32, be64, records};
 use crate::ccfb::CongestionFeedback;
+use crate::compound_writer::{
+    APPLICATION, EXTENDED_REPORT, GOODBYE, PADDED, PAYLOAD_FEEDBACK, RECEIVER_REPORT, SENDER_REPORT, SOURCE_DESCRIPTION,
+    TRANSPORT_FEEDBACK,
+};
 use crate::keyframe::FirEntries;
 use crate::nack::LostPackets;
 use crate::report::ReportBlocks;
 use crate::sdes::SdesChunks;
 use crate::twcc::TransportFeedback;
 use crate::xr::XrBlocks;
-use crate::{WireError, WriteError, app, keyframe, nack, remb, report, sdes, xr};
+use crate::{WireError, app, keyframe, nack, remb, report, sdes, xr};
 use paceline_units::Rate;
-
-pub(crate) const SENDER_REPORT: u8 = 200;
-pub(crate) const RECEIVER_REPORT: u8 = 201;
-pub(crate) const SOURCE_DESCRIPTION: u8 = 202;
-/// The P bit, next to the format in the first byte.
-pub(crate) const PADDED: u8 = 0x20;
-const GOODBYE: u8 = 203;
-pub(crate) const APPLICATION: u8 = 204;
-pub(crate) const TRANSPORT_FEEDBACK: u8 = 205;
-pub(crate) const PAYLOAD_FEEDBACK: u8 = 206;
-pub(crate) const EXTENDED_REPORT: u8 = 207;
 
 /// One packet of a compound. The iterators in it borrow the bytes of the packet and are cheap to copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -235,12 +228,36 @@ impl<'a> RawPacket<'a> {
     fn read(&self) -> Result<Rtcp<'a>, WireError> {
         let body = self.body;
         match self.packet_type {
-            SENDER_REPORT => report::read_sender(self.format, body),
-            RECEIVER_REPORT => report::read_receiver(self.format, body),
-            SOURCE_DESCRIPTION => sdes::read(self.format, body),
+            SENDER_REPORT => {
+                let (fixed, rest) = body.split_first_chunk::<24>().ok_or(WireError::ReportTruncated)?;
+                Ok(Rtcp::SenderReport {
+                    ssrc: be32(fixed, 0),
+                    ntp: be64(fixed, 4),
+                    rtp_timestamp: be32(fixed, 12),
+                    packets: be32(fixed, 16),
+                    octets: be32(fixed, 20),
+                    blocks: report::read(self.format, rest)?,
+                })
+            }
+            RECEIVER_REPORT => {
+                let (fixed, rest) = body.split_first_chunk::<4>().ok_or(WireError::ReportTruncated)?;
+                Ok(Rtcp::ReceiverReport { ssrc: be32(fixed, 0), blocks: report::read(self.format, rest)? })
+            }
+            SOURCE_DESCRIPTION => Ok(Rtcp::Sdes { chunks: sdes::read(self.format, body)? }),
             GOODBYE => read_bye(self.format, body),
-            APPLICATION => app::read(self.format, body),
-            EXTENDED_REPORT => xr::read(body),
+            APPLICATION => {
+                let (fixed, data) = body.split_first_chunk::<8>().ok_or(WireError::AppTruncated)?;
+                let (ssrc, subtype, name) = (be32(fixed, 0), self.format, [fixed[4], fixed[5], fixed[6], fixed[7]]);
+                Ok(match app::read(subtype, name, data)? {
+                    Some(AppMessage::Nada(feedback)) => Rtcp::Nada { ssrc, feedback },
+                    Some(AppMessage::GroupStep(step)) => Rtcp::GroupStep { ssrc, step },
+                    None => Rtcp::App { ssrc, subtype, name, data },
+                })
+            }
+            EXTENDED_REPORT => {
+                let (fixed, rest) = body.split_first_chunk::<4>().ok_or(WireError::XrMalformed)?;
+                Ok(Rtcp::Xr { ssrc: be32(fixed, 0), blocks: xr::read(rest)? })
+            }
             TRANSPORT_FEEDBACK | PAYLOAD_FEEDBACK => self.read_feedback(),
             _ => Ok(self.other()),
         }
@@ -251,15 +268,19 @@ impl<'a> RawPacket<'a> {
             return CongestionFeedback::read(self.body).map(Rtcp::CongestionFeedback);
         }
         let (ssrcs, fci) = self.body.split_first_chunk::<8>().ok_or(WireError::FeedbackTruncated)?;
-        let (sender, media) = (be32(ssrcs, 0), be32(ssrcs, 4));
+        let (sender_ssrc, media_ssrc) = (be32(ssrcs, 0), be32(ssrcs, 4));
         match (self.packet_type, self.format) {
-            (TRANSPORT_FEEDBACK, nack::FORMAT) => nack::read(sender, media, fci),
+            (TRANSPORT_FEEDBACK, nack::FORMAT) => Ok(Rtcp::Nack { sender_ssrc, media_ssrc, lost: nack::read(fci)? }),
             (TRANSPORT_FEEDBACK, TransportFeedback::FORMAT) => {
-                TransportFeedback::read(sender, media, fci).map(Rtcp::TransportFeedback)
+                TransportFeedback::read(sender_ssrc, media_ssrc, fci).map(Rtcp::TransportFeedback)
             }
-            (PAYLOAD_FEEDBACK, keyframe::PLI_FORMAT) => keyframe::read_pli(sender, media, fci),
-            (PAYLOAD_FEEDBACK, keyframe::FIR_FORMAT) => keyframe::read_fir(sender, fci),
-            (PAYLOAD_FEEDBACK, remb::FORMAT) if remb::is_remb(fci) => remb::read(sender, fci),
+            (PAYLOAD_FEEDBACK, keyframe::PLI_FORMAT) if fci.is_empty() => Ok(Rtcp::Pli { sender_ssrc, media_ssrc }),
+            (PAYLOAD_FEEDBACK, keyframe::PLI_FORMAT) => Err(WireError::PliLength),
+            (PAYLOAD_FEEDBACK, keyframe::FIR_FORMAT) => Ok(Rtcp::Fir { sender_ssrc, entries: keyframe::read_fir(fci)? }),
+            (PAYLOAD_FEEDBACK, remb::FORMAT) if remb::is_remb(fci) => {
+                let (rate, ssrcs) = remb::read(fci)?;
+                Ok(Rtcp::Remb { sender_ssrc, rate, ssrcs: Ssrcs(ssrcs) })
+            }
             _ => Ok(self.other()),
         }
     }
@@ -276,69 +297,4 @@ fn read_bye(count: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
         None => None,
     };
     Ok(Rtcp::Bye { ssrcs: Ssrcs(ssrcs), reason })
-}
-
-/// Writes a compound into a buffer.
-///
-/// If a packet does not fit, the writer is unchanged, so that the caller can send the compound and write the packet to the
-/// next one.
-#[derive(Debug)]
-pub struct CompoundWriter<'a> {
-    out: &'a mut [u8],
-    len: usize,
-}
-
-impl<'a> CompoundWriter<'a> {
-    /// Returns a writer of an empty compound at the start of `out`.
-    pub fn new(out: &'a mut [u8]) -> Self {
-        Self { out, len: 0 }
-    }
-
-    /// Returns the length of the compound in bytes.
-    pub fn finish(self) -> usize {
-        self.len
-    }
-
-    /// Returns the bytes written so far.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns whether no packet has been written.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Returns the bytes left in the buffer.
-    pub(crate) fn free(&self) -> usize {
-        self.out.len() - self.len
-    }
-
-    /// Writes a common header. Returns the body, whose length is a multiple of 4 and whose old content the caller overwrites.
-    /// `format` may include [`PADDED`].
-    pub(crate) fn packet(&mut self, packet_type: u8, format: u8, body_len: usize) -> Result<&mut [u8], WriteError> {
-        debug_assert!(body_len.is_multiple_of(4) && format < 64);
-        let words = u16::try_from(body_len / 4).map_err(|_| WriteError::TooMany)?;
-        let packet = self.out[self.len..].get_mut(..4 + body_len).ok_or(WriteError::BufferFull)?;
-        self.len += packet.len();
-        let (header, body) = packet.split_at_mut(4);
-        header[0] = 0x80 | format;
-        header[1] = packet_type;
-        put(header, 2, words.to_be_bytes());
-        Ok(body)
-    }
-
-    /// Writes the header of a feedback packet and its two SSRCs. Returns the feedback control information (FCI).
-    pub(crate) fn feedback(
-        &mut self,
-        packet_type: u8,
-        format: u8,
-        ssrcs: (u32, u32),
-        fci_len: usize,
-    ) -> Result<&mut [u8], WriteError> {
-        let (head, fci) = self.packet(packet_type, format, 8 + fci_len)?.split_at_mut(8);
-        put(head, 0, ssrcs.0.to_be_bytes());
-        put(head, 4, ssrcs.1.to_be_bytes());
-        Ok(fci)
-    }
 }

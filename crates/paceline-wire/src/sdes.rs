@@ -1,7 +1,7 @@
 //! Source descriptions, SDES (RFC 3550, section 6.5). Only the canonical name is read.
 
 use crate::bytes::put;
-use crate::rtcp::{CompoundWriter, Rtcp, SOURCE_DESCRIPTION};
+use crate::compound_writer::{CompoundWriter, SOURCE_DESCRIPTION};
 use crate::{WireError, WriteError};
 
 /// The description of one source.
@@ -22,12 +22,12 @@ pub struct SdesChunks<'a> {
 
 const CNAME: u8 = 1;
 
-pub(crate) fn read(count: u8, body: &[u8]) -> Result<Rtcp<'_>, WireError> {
+pub(crate) fn read(count: u8, body: &[u8]) -> Result<SdesChunks<'_>, WireError> {
     let chunks = SdesChunks { rest: body, left: count };
     if chunks.count() != usize::from(count) {
         return Err(WireError::SdesMalformed);
     }
-    Ok(Rtcp::Sdes { chunks })
+    Ok(chunks)
 }
 
 impl<'a> Iterator for SdesChunks<'a> {

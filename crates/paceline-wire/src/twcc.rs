@@ -16,7 +16,7 @@
 //! point: missing deltas are an error, because version 1 of the extension has no reports without times.
 
 use crate::bytes::{be16, be24, put};
-use crate::rtcp::{CompoundWriter, PADDED, TRANSPORT_FEEDBACK};
+use crate::compound_writer::{CompoundWriter, PADDED, TRANSPORT_FEEDBACK};
 use crate::{WireError, WriteError};
 use paceline_units::TimeDelta;
 

@@ -2,7 +2,7 @@
 //! reference time (section 4.4) and delay since the last receiver report (DLRR, section 4.5).
 
 use crate::bytes::{be16, be32, be64, put, records};
-use crate::rtcp::{CompoundWriter, EXTENDED_REPORT, Rtcp};
+use crate::compound_writer::{CompoundWriter, EXTENDED_REPORT};
 use crate::{WireError, WriteError};
 
 /// One block of an extended report.
@@ -50,13 +50,12 @@ pub struct XrBlocks<'a>(&'a [u8]);
 const REFERENCE_TIME: u8 = 4;
 const DELAY_SINCE_LAST: u8 = 5;
 
-pub(crate) fn read(body: &[u8]) -> Result<Rtcp<'_>, WireError> {
-    let (ssrc, blocks) = body.split_first_chunk().ok_or(WireError::XrMalformed)?;
+pub(crate) fn read(blocks: &[u8]) -> Result<XrBlocks<'_>, WireError> {
     let mut rest = blocks;
     while !rest.is_empty() {
         (_, rest) = split_block(rest).ok_or(WireError::XrMalformed)?;
     }
-    Ok(Rtcp::Xr { ssrc: u32::from_be_bytes(*ssrc), blocks: XrBlocks(blocks) })
+    Ok(XrBlocks(blocks))
 }
 
 impl<'a> Iterator for XrBlocks<'a> {

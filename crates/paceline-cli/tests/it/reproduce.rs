@@ -483,7 +483,7 @@ fn run_compare_and_reproduce_filter_runs_alike() {
     let (cases, _) = SCENARIO.split_once("[[expect]]").unwrap();
     let bound = "[[assert]]\nid = \"some\"\nmetric = \"utilization\"\nbounds = [0, 1]\n";
     let keep = |rate: u32| {
-        format!("[measure]\nkeep = {{ metric = \"throughput_bps\", flow = \"call\", at_least = {rate} }}\n")
+        format!("[measure]\ninclude_if = {{ metric = \"throughput_bps\", flow = \"call\", at_least = {rate} }}\n")
     };
     for (rate, kept, code) in [(1, 3, 0), (900_000, 0, 1)] {
         fs::write(folder.join("rates.toml"), format!("{cases}{}{bound}", keep(rate))).unwrap();

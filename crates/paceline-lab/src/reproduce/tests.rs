@@ -263,7 +263,7 @@ fn a_change_of_duration_is_applied_to_its_cell() {
 /// The same experiment, which only includes runs with over-use.
 fn keeping() -> Experiment {
     let keep =
-        "[measure]\nkeep = { metric = \"overuse_count\", flow = \"video\", at_least = 1, note = \"alpha rested\" }\n";
+        "[measure]\ninclude_if = { metric = \"overuse_count\", flow = \"video\", at_least = 1, note = \"alpha rested\" }\n";
     experiment(&TWO_CASES.replace("[[flow]]", &format!("{keep}[[flow]]")))
 }
 

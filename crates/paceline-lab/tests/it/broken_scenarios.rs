@@ -171,7 +171,7 @@ condition with an unknown flow | 23 | [measure]⏎include_if = { metric = "overu
 condition with an infinite number | 23 | [measure]⏎include_if = { metric = "overuse_count", at_least = inf }⏎ | 24 | inf | a finite number | like 1
 unknown queue measure | 23 | [measure]⏎queue = "rtp"⏎ | 24 | "rtp" | no queue measure `rtp` | `rtcp`
 renamed key of conditions | 23 | [measure]⏎keep = { metric = "jain", at_least = 1 }⏎ | 24 | keep | unknown key `keep` | `keep` is called `include_if` now
-renamed metric | 26 | metric = "link_share" | 26 | "link_share" | no metric `attained` | `attained` is called `link_share` now
+renamed metric | 26 | metric = "attained" | 26 | "attained" | no metric `attained` | `attained` is called `link_share` now
 bound of an unknown case | 28 | case = { rtt = "1" } | 28 | { rtt = "1" } | no case matches `rtt=1` | [[case]]
 ratio to itself | 28 | relative_to = {} | 28 | {} | the value itself | `metric`
 ratio to an unknown metric | 28 | relative_to = { metric = "rtt_ms" } | 28 | "rtt_ms" | no metric `rtt_ms` | `rtt_p50_ms`
@@ -336,9 +336,9 @@ fn underlines_the_wrong_part_of_an_override() {
         ("flow.video=1", "video", "`flow.video` names a whole element", "flow.video.key"),
         ("flow=1", "1", "expected a list", ""),
         ("path..capacity=1Mbps", "path..capacity", "part of the key is empty", "path.forward.capacity"),
-        ("media.encode=1", "media.encode", "no flow reads", ""),
+        ("media.encode=1", "encode", "unknown key `encode`", "`encoder`"),
         ("assert.used.bounds=[1,0]", "[1,0]", "[lowest, highest]", "[0.0, 1.0]"),
-        ("measure.include_if={}", "keep", "unknown key `keep`", "`keep` is called `include_if` now"),
+        ("measure.keep={}", "keep", "unknown key `keep`", "`keep` is called `include_if` now"),
     ] {
         let error = read(GOOD, &[setting]).expect_err(setting);
         let (got, help) = (error.to_string(), error.hint().unwrap_or_default());

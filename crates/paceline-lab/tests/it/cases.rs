@@ -292,9 +292,9 @@ tolerance without why | why = "read off a figure"⏎ | | 10 | needs a reason | a
 why without tolerance | tolerance = 10⏎ | | "read off a figure" | there is none | `note`
 tolerance of zero | tolerance = 10 | tolerance = 0 | 0 | above 0 | unit
 malformed change | reproduced_with = ["flow.video.encoder.size_noise=0"] | reproduced_with = ["less noise"] | "less noise" | not KEY=VALUE | --set
-renamed key for changes | reproduced_with = | reproduced_with = | reproduced_with | unknown key `reproduced_with` | `reproduced_with` is called `reproduced_with` now
+renamed key for changes | reproduced_with = | moved_by = | moved_by | unknown key `moved_by` | `moved_by` is called `reproduced_with` now
 renamed key for references | relative_to = | over = | over | unknown key `over` | `over` is called `relative_to` now
-renamed metric | metric = "utilization" | metric = "convergence_time_s" | "convergence_time_s" | no metric `converge_s` | `converge_s` is called `convergence_time_s` now
+renamed metric | metric = "utilization" | metric = "converge_s" | "converge_s" | no metric `converge_s` | `converge_s` is called `convergence_time_s` now
 two cases with one label | label = { threshold = "adaptive", rtt | label = { threshold = "static", rtt | { threshold = "static", rtt = "50ms" } | two cases have the label | its own
 empty label | label = { threshold = "adaptive", rtt = "50ms" } | label = {} | {} | differs from those of the other cases | threshold
 label with numbers | rtt = "50ms" }⏎set | rtt = 50 }⏎set | 50 | text in quotes | "50"

@@ -8,8 +8,9 @@ use crate::errors::{backend_error, cached_run_error};
 use crate::table::Table;
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
+use paceline_lab::judge::Experiment;
 use paceline_lab::reproduce::{
-    Experiment, Limits, RealtimeExperiment, RealtimeReproduction, Seeds, Verdicts, reproduce as reproduce_all,
+    Limits, RealtimeExperiment, RealtimeReproduction, Seeds, Verdicts, reproduce as reproduce_all,
 };
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
