@@ -1,7 +1,7 @@
 //! The `paceline` command: arguments in, text or JSON out.
 //!
 //! Results go to stdout, messages and progress to stderr. Exit codes: 0: done, and every assertion passed; 1: done, and an
-//! assertion failed, `diff` found a difference, or `validate` found the worlds too far apart; 2: bad input or usage; 3: the
+//! assertion failed, `diff` found a difference, or `validate` found differences outside the tolerance; 2: bad input or usage; 3: the
 //! world is not available.
 
 mod commands;

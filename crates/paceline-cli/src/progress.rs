@@ -42,7 +42,7 @@ impl Progress {
     /// Counts `count` jobs of a sweep of which `before` more are already done.
     pub fn of_jobs(count: u64, before: u64) -> Self {
         if before > 0 {
-            eprintln!("{before} jobs were done before, {count} are to do");
+            eprintln!("{before} jobs are already stored, {count} remain");
         }
         let template = "{bar:40} {human_pos} of {human_len} jobs, {per_sec}, {eta} left";
         Self::new(count, template, Some(JobLog { before, printed: AtomicU64::new(0) }))

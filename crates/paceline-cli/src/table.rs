@@ -64,7 +64,7 @@ pub fn kind_of(metric: &str) -> MetricKind {
 
 /// Returns `pass` or `FAIL`.
 pub fn pass_text(passed: bool) -> &'static str {
-    if passed { "pass" } else { "FAIL" }
+    if passed { "pass" } else { "fail" }
 }
 
 /// Returns one block character for each value, scaled from 0 to `top`.

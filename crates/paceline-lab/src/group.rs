@@ -5,9 +5,9 @@ use crate::run_result::{RunResult, RunsResult};
 use paceline_results::{Group, RunMetrics};
 use paceline_scenario::Scenario;
 
-/// How a group of runs was made.
+/// The provenance of a group of runs: version, command, changes and folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Making {
+pub struct Provenance {
     /// Version of the program.
     pub version: String,
     /// The command that makes the same numbers again.
@@ -19,7 +19,7 @@ pub struct Making {
 }
 
 /// Returns the group of the runs of a scenario; `None` where there are none.
-pub fn group_of(scenario: &Scenario, result: &RunsResult, making: Making) -> Option<Group> {
+pub fn group_of(scenario: &Scenario, result: &RunsResult, making: Provenance) -> Option<Group> {
     let plan = &scenario.plan;
     let first = result.runs.first()?;
     Some(Group {

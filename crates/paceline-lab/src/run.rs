@@ -156,12 +156,12 @@ pub fn summarise(scenario: &Scenario, runs: Vec<RunResult>) -> RunsResult {
     let summary = summary.collect();
     let (assertions, expectations) = judge(scenario, &runs);
     let windows = windows(scenario);
-    let counting = runs.iter().filter(|run| scenario.counts(|of| run.value(scenario, &windows, of))).count();
-    let counts = scenario.include_if.as_ref().map(|keep| {
-        let counts = keep.describe(counting, runs.len());
-        match IncludeIf::too_few(counting, runs.len()) {
+    let included = runs.iter().filter(|run| scenario.counts(|of| run.value(scenario, &windows, of))).count();
+    let counts = scenario.include_if.as_ref().map(|condition| {
+        let counts = condition.describe(included, runs.len());
+        match IncludeIf::too_few(included, runs.len()) {
             false => format!("runs: {counts}; bounds and published values are of these, all else is of every run"),
-            true => format!("runs: {counts}; these are fewer than half and show nothing, so no bound holds"),
+            true => format!("runs: {counts}; fewer than half of the runs, so no bound passes"),
         }
     });
     RunsResult {
@@ -181,7 +181,7 @@ mod tests {
     use paceline_records::{HostStats, Percentiles};
     use paceline_scenario::{Changes, Origin, Quantity, Window, load};
 
-    const KEEPING: &str = r#"
+    const WITH_CONDITION: &str = r#"
 id = "test/keep"
 title = "A rate that frames of random size move"
 duration = "5s"
@@ -209,7 +209,7 @@ published = 0.5
     #[test]
     fn only_runs_that_count_are_judged() {
         let registry = Registry::standard();
-        let scenario = scenario(KEEPING);
+        let scenario = scenario(WITH_CONDITION);
         let mut by_value = Runner::simulator(&registry).run_all(&scenario, &[1, 2, 3, 4]).unwrap().runs;
         let value = |run: &RunResult| run.metrics(&scenario)["utilization"];
         by_value.sort_by(|a, b| value(b).total_cmp(&value(a)));
@@ -225,7 +225,7 @@ published = 0.5
             assert_eq!(result.summary["utilization"].n, 4, "the summary is of every run");
             let note = result.notes.last().unwrap();
             assert!(note.starts_with(&format!("runs: kept {kept} of 4, those with utilization of ")), "{note}");
-            assert_eq!(note.contains("show nothing"), kept < 2, "{note}");
+            assert_eq!(note.contains("fewer than half"), kept < 2, "{note}");
         }
     }
 
@@ -233,7 +233,7 @@ published = 0.5
     fn requested_values_equal_those_of_a_whole_run() {
         let registry = Registry::standard();
         let runner = Runner::simulator(&registry);
-        let scenario = scenario(KEEPING);
+        let scenario = scenario(WITH_CONDITION);
         let mut with_values = 0;
         for metric in METRICS {
             let mut scenario = scenario.clone();
@@ -258,7 +258,7 @@ published = 0.5
     fn a_disturbed_run_is_retried_and_the_last_attempt_is_kept() {
         let registry = Registry::standard();
         let runner = Runner::simulator(&registry);
-        let once = runner.run(&scenario(KEEPING), 1, None).unwrap();
+        let once = runner.run(&scenario(WITH_CONDITION), 1, None).unwrap();
         // How many runs are disturbed, how many are made, and whether the last is marked as disturbed.
         for (disturbed, made, is_marked) in [(0, 1, false), (1, 2, false), (2, 3, false), (3, 3, true), (9, 3, true)] {
             let mut count = 0;
@@ -284,9 +284,9 @@ published = 0.5
     }
 
     #[test]
-    fn a_scenario_that_keeps_all_runs_has_no_note_on_it() {
+    fn a_scenario_without_condition_has_no_note() {
         let registry = Registry::standard();
-        let scenario = scenario(&KEEPING.replace("include_if = {", "# {"));
+        let scenario = scenario(&WITH_CONDITION.replace("include_if = {", "# {"));
         let result = Runner::simulator(&registry).run_all(&scenario, &[1, 2]).unwrap();
         assert_eq!((&result.notes, result.assertions[0].holds), (&scenario.notes, true));
     }

@@ -1,6 +1,6 @@
 //! Storing a set of runs: the events and the result of each, and the group that comparisons and reports read.
 
-use crate::group::{Making, group_of};
+use crate::group::{Provenance, group_of};
 use crate::run::{Runner, RunsResult, summarise};
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
@@ -39,7 +39,7 @@ impl Inputs {
 }
 
 /// Makes runs one after the other, each with an observer from `attach`, such as a packet capture, which `detach` closes.
-/// Into the store, if there is one, go the events and the result of each run and the group of all.
+/// If there is a store, it receives the events and the result of each run and the group of all.
 ///
 /// # Errors
 /// The backend cannot run one of them, the store cannot keep it, or an observer fails.
@@ -71,7 +71,7 @@ pub fn run_and_store<O: EventObserver, E: From<BackendError> + From<StoreError>>
     }
     let result = summarise(scenario, runs);
     let Inputs { changes, command, .. } = inputs;
-    let making = Making { version: manifest.version, command, changes, runs: folders };
+    let making = Provenance { version: manifest.version, command, changes, runs: folders };
     if let Some((store, group)) = store.zip(group_of(scenario, &result, making)) {
         store.group(&group)?;
     }

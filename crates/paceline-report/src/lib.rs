@@ -3,7 +3,7 @@
 //! ```text
 //! DIR --read--> events ---------------panels-----> Figure --page-----------------> report.html
 //!                                                     '-----figure_groups, svg---> figures/*.svg
-//! DIR/validation.json -------------------------gaps---------------'
+//! DIR/validation.json -------------------------validations---------------'
 //! SweepResult ----------------------sweeps--------------svg----------------------> figures/*.svg
 //! DIR/scoreboard.json ------------------cells--------------scoreboard------------> scoreboard.html
 //! ```
@@ -15,13 +15,13 @@ pub mod cells;
 pub mod error;
 pub mod figure;
 pub mod figure_groups;
-pub mod gaps;
 pub mod page;
 pub mod panels;
 pub mod read;
 pub mod scoreboard;
 pub mod svg;
 pub mod sweeps;
+pub mod validation_text;
 
 pub use error::ReportError;
 pub use figure::Figure;

@@ -61,9 +61,10 @@ pub fn figures(results: &Results) -> Result<Vec<Figure>, ReportError> {
     let mut figures = Vec::new();
     for scenario in results.scenarios() {
         let mut of_scenario = of_scenario(scenario, &drawn(results, scenario))?;
-        let gaps: Vec<&Validation> = results.gaps.iter().filter(|gap| gap.scenario == scenario).collect();
+        let validations: Vec<&Validation> =
+            results.validations.iter().filter(|validation| validation.scenario == scenario).collect();
         let panels = of_scenario.iter_mut().flat_map(|figure| &mut figure.panels);
-        distributions::append_distance(panels, &gaps);
+        distributions::append_distance(panels, &validations);
         figures.extend(of_scenario);
     }
     Ok(figures)

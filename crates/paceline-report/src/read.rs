@@ -20,7 +20,7 @@ pub struct Results {
     /// Summaries of groups of runs; empty in a folder of an older version.
     pub groups: Vec<Group>,
     /// Comparisons of two worlds, if the folder has any.
-    pub gaps: Vec<Validation>,
+    pub validations: Vec<Validation>,
 }
 
 /// A stored run.
@@ -47,8 +47,8 @@ impl Results {
             return Err(ReportError::Empty { path: dir.to_path_buf() });
         }
         let runs = manifest.runs.into_iter().map(|stored| Run::open(dir, stored)).collect::<Result<_, _>>()?;
-        let gaps = Validations::read(dir)?.map_or_else(Vec::new, |all| all.validations);
-        Ok(Self { dir: dir.to_path_buf(), runs, groups: Store::groups(dir)?, gaps })
+        let validations = Validations::read(dir)?.map_or_else(Vec::new, |all| all.validations);
+        Ok(Self { dir: dir.to_path_buf(), runs, groups: Store::groups(dir)?, validations })
     }
 
     /// Returns the scenarios of its runs in order, without repetitions.

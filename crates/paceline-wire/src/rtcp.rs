@@ -10,8 +10,8 @@ use crate::app::{AppMessage, GroupStep, NadaFeedback};
 use crate::bytes::{be16, be32, be64, records};
 use crate::ccfb::CongestionFeedback;
 use crate::compound_writer::{
-    APPLICATION, EXTENDED_REPORT, GOODBYE, PADDED, PAYLOAD_FEEDBACK, RECEIVER_REPORT, SENDER_REPORT, SOURCE_DESCRIPTION,
-    TRANSPORT_FEEDBACK,
+    APPLICATION, EXTENDED_REPORT, GOODBYE, PADDED, PAYLOAD_FEEDBACK, RECEIVER_REPORT, SENDER_REPORT,
+    SOURCE_DESCRIPTION, TRANSPORT_FEEDBACK,
 };
 use crate::keyframe::FirEntries;
 use crate::nack::LostPackets;
@@ -276,7 +276,9 @@ impl<'a> RawPacket<'a> {
             }
             (PAYLOAD_FEEDBACK, keyframe::PLI_FORMAT) if fci.is_empty() => Ok(Rtcp::Pli { sender_ssrc, media_ssrc }),
             (PAYLOAD_FEEDBACK, keyframe::PLI_FORMAT) => Err(WireError::PliLength),
-            (PAYLOAD_FEEDBACK, keyframe::FIR_FORMAT) => Ok(Rtcp::Fir { sender_ssrc, entries: keyframe::read_fir(fci)? }),
+            (PAYLOAD_FEEDBACK, keyframe::FIR_FORMAT) => {
+                Ok(Rtcp::Fir { sender_ssrc, entries: keyframe::read_fir(fci)? })
+            }
             (PAYLOAD_FEEDBACK, remb::FORMAT) if remb::is_remb(fci) => {
                 let (rate, ssrcs) = remb::read(fci)?;
                 Ok(Rtcp::Remb { sender_ssrc, rate, ssrcs: Ssrcs(ssrcs) })

@@ -8,7 +8,7 @@ use crate::output;
 use crate::worlds::{self, WatchHandles};
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
-use paceline_lab::group::{Making, group_of};
+use paceline_lab::group::{Provenance, group_of};
 use paceline_lab::run::{RunResult, Runner, summarise};
 use paceline_netsim::link_control;
 use paceline_records::{EventObserver, EventRecord, LinkUpdate};
@@ -136,7 +136,7 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
         folders.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
     }
     let result = summarise(&current, vec![result]);
-    let making = Making { version, command: inputs.command, changes: inputs.changes, runs: folders };
+    let making = Provenance { version, command: inputs.command, changes: inputs.changes, runs: folders };
     if let Some((store, group)) = store.as_ref().zip(group_of(&current, &result, making)) {
         store.group(&group).into_diagnostic()?;
     }

@@ -124,7 +124,7 @@ fn describe_difference(
     }
     let significant = shown.iter().filter(|(_, d)| d.apart == Some(true)).count();
     let counted = match n {
-        1 => "one seed gives no confidence interval: --repeats 10".to_owned(),
+        1 => "one seed gives no confidence interval; use --repeats 10".to_owned(),
         _ => format!(
             "{significant} of {} differences are significant (95 %, not corrected for multiple comparisons)",
             shown.len()

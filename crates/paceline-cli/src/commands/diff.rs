@@ -54,7 +54,7 @@ fn describe(found: &Diff, arguments: &Arguments) -> String {
     }
     let cells = || found.groups.iter().flat_map(|g| &g.cells);
     let verdicts = cells().filter(|cell| cell.verdict_moved()).count();
-    format!("{text}different: {hashes}; {} of {} changed values change verdict", verdicts, cells().count())
+    format!("{text}different: {hashes}; the verdict changed in {} of {} changed cells", verdicts, cells().count())
 }
 
 fn runs(n: usize) -> String {
@@ -70,8 +70,8 @@ fn title(name: &GroupName) -> String {
 
 fn describe_group(group: &GroupDiff) -> String {
     let mut text = format!("{}\n", title(&group.name));
-    for asked in &group.asked {
-        text += &format!("  {}\n", describe_asked(asked));
+    for input in &group.asked {
+        text += &format!("  {}\n", describe_input_difference(input));
     }
     if !group.moved {
         return text + "  no difference\n\n";
@@ -81,7 +81,7 @@ fn describe_group(group: &GroupDiff) -> String {
     let seeds = if seeds.is_empty() { String::new() } else { format!("; changed: seed {}", seeds.join(", ")) };
     text += &match group.hashes_equal {
         Some(equal) => format!("  {equal} of {both} hashes equal{seeds}\n"),
-        None => format!("  the hash over {both} runs differs, or the number of runs does\n"),
+        None => format!("  the combined hash of {both} runs or the number of runs differs\n"),
     };
     for (more, which) in [(group.runs_only_before, "first"), (group.runs_only_after, "second")] {
         if more > 0 {
@@ -98,7 +98,7 @@ fn describe_group(group: &GroupDiff) -> String {
 }
 
 /// Describes a change of the inputs, such as `change path.rtt: 50ms → 80ms`.
-fn describe_asked(asked: &InputDifference) -> String {
+fn describe_input_difference(asked: &InputDifference) -> String {
     let key = asked.key.as_ref().map_or(String::new(), |key| format!(" {key}"));
     let side = |side: &Option<String>| side.clone().unwrap_or_else(|| MISSING.to_owned());
     format!("{}{key}: {} → {}", asked.what, side(&asked.before), side(&asked.after))
@@ -165,7 +165,7 @@ fn with_its_changes(cell: &CellDiff) -> String {
     }
     let effect =
         |m: &ChangeResult| format!("{}, {}", value(m.measured, cell), m.verdict.map_or("not run", |v| v.name()));
-    format!("; with its changes {}", from_to(&effect(&before), &effect(&after)))
+    format!("; with the changes of reproduced_with: {}", from_to(&effect(&before), &effect(&after)))
 }
 
 fn measured(side: &Option<CellResult>, cell: &CellDiff) -> String {

@@ -66,7 +66,7 @@ pub struct Arguments {
     /// Connects two UDP sockets instead of a command; needs no privilege. Clients send to LISTEN.
     #[arg(long, value_name = "LISTEN=TARGET", value_parser = parse_relay, conflicts_with = "command")]
     relay: Option<(SocketAddr, SocketAddr)>,
-    /// Writes the fate of every packet into this folder.
+    /// Writes an event record of every packet (arrival, departure or drop) into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Prints one JSON document; stdout of the command goes to stderr.
@@ -312,7 +312,10 @@ fn describe(document: &Document<'_>) -> String {
         document.busy * 100.0
     );
     if document.refused > 0 {
-        text += &format!("  · {} due packets were not accepted by a device or socket\n", document.refused);
+        text += &format!(
+            "  · {} packets could not be sent: the device or socket rejected them; reduce the rate or the load of the machine\n",
+            document.refused
+        );
     }
     text
 }

@@ -16,7 +16,7 @@ pub struct Arguments {
     /// What to list; everything if absent.
     #[arg(value_parser = kind_parser())]
     kind: Option<Kind>,
-    /// One of them. For a controller, lists its parameters.
+    /// Name of a controller; lists its parameters. Only with `controllers`.
     name: Option<String>,
     /// Prints one JSON document.
     #[arg(long)]

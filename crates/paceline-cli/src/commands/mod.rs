@@ -69,7 +69,7 @@ pub struct Selection {
 pub struct RunOptions {
     #[command(flatten)]
     variation: Variation,
-    /// World to run in.
+    /// Backend: sim, testbed or browser.
     #[arg(long, default_value = "sim")]
     pub world: String,
     /// First seed.

@@ -128,7 +128,8 @@ pub(super) fn describe(scenario: &Scenario, result: &RunsResult, changes: &[Stri
         text += &format!("  · published values are for the scenario as written, not with {}\n", changes.join(", "));
     }
     if result.runs.len() < scenario.repeats as usize && !result.expectations.is_empty() {
-        text += &format!("  · published values are means of {0} runs: --repeats {0}\n", scenario.repeats);
+        text +=
+            &format!("  · published values are means of {0} runs; use --repeats {0} to compare\n", scenario.repeats);
     }
     for run in &result.runs {
         if let Some(machine) = &run.machine {
@@ -171,7 +172,7 @@ pub fn describe_assertion(assertion: &Assertion) -> String {
         }
         false => (format!("is {}", value_text(assertion.measured, kind)), kind.show(from), kind.show(to)),
     };
-    format!("{}  {}: {metric}{flow} {is}, wanted {from} to {to}\n", pass_text(assertion.holds), assertion.id)
+    format!("{}  {}: {metric}{flow} {is}, allowed {from} to {to}\n", pass_text(assertion.holds), assertion.id)
 }
 
 /// Maximum number of lines in tables and plots of flows.

@@ -23,7 +23,7 @@ pub struct Arguments {
     /// Sets a value of the sweep file: dotted key, elements of lists by number, such as axis.0.log.steps=8. Can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<Override>,
-    /// World to run in.
+    /// Backend: sim, testbed or browser.
     #[arg(long, default_value = "sim")]
     world: String,
     /// Seeds per point; the number in the sweep file if absent.
@@ -72,7 +72,9 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     })?;
     let claimed = sweep.sum.as_ref().is_some_and(|sum| sum.larger_where.is_some());
     if claimed && result.sides.is_none() {
-        eprintln!("the claim `larger_where` cannot be judged: no point on one of its sides has a sum");
+        eprintln!(
+            "the claim `larger_where` has no result: no point on one side has a sum; extend the axes so that both keys cross"
+        );
     }
     output::exit_code(!claimed || result.sides.as_ref().is_some_and(|sides| sides.holds))
 }

@@ -13,7 +13,7 @@ use paceline_lab::storage::Inputs;
 use paceline_lab::validate::{ValidationRun, validation_of};
 use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
-use paceline_report::gaps;
+use paceline_report::validation_text;
 use paceline_results::{RunInputs, Store, Validation, Validations};
 use paceline_scenario::Scenario;
 use std::path::PathBuf;
@@ -117,12 +117,12 @@ fn compare_worlds(
     for (world, stored) in worlds.iter().zip(stored) {
         made.push(complete(*world, registry, jobs, seeds, store, stored)?);
     }
-    let gap = |(index, job): (usize, &Job)| {
+    let validation = |(index, job): (usize, &Job)| {
         let runs = [0, 1].map(|world| made[world][index].as_slice());
         let Inputs { changes, command, .. } = job.inputs.clone();
         validation_of(&job.scenario, changes, command, worlds.map(Backend::name), runs)
     };
-    Ok(Validations { validations: jobs.iter().enumerate().map(gap).collect() })
+    Ok(Validations { validations: jobs.iter().enumerate().map(validation).collect() })
 }
 
 fn missing_seconds(jobs: &[Job], stored: &[Vec<Option<ValidationRun>>]) -> f64 {
@@ -162,32 +162,40 @@ fn complete(
 }
 
 /// Describes the difference between the worlds in one scenario.
-fn describe(gap: &Validation) -> String {
-    let [first, second] = &gap.worlds;
-    let case = if gap.case.is_empty() { String::new() } else { format!("  [{}]", gap.case) };
-    let mut text = format!("{}{case}  {}\n", gap.scenario, gap.title);
-    let under = [vec![gaps::controllers(gap)], gap.changes.clone()].concat();
+fn describe(validation: &Validation) -> String {
+    let [first, second] = &validation.worlds;
+    let case = if validation.case.is_empty() { String::new() } else { format!("  [{}]", validation.case) };
+    let mut text = format!("{}{case}  {}\n", validation.scenario, validation.title);
+    let under = [vec![validation_text::controllers(validation)], validation.changes.clone()].concat();
     text += &format!("  {}\n", under.join(", "));
-    text += &match gap.seeds[..] {
+    text += &match validation.seeds[..] {
         [seed] => format!("  one run in each world, seed {seed}; difference: {second} minus {first}\n\n"),
         _ => format!(
             "  {} runs in each world, the same seeds from {}; mean ± half the 95 % interval; difference: {second} minus \
              {first}, seed by seed\n\n",
-            gap.seeds.len(),
-            gap.seeds[0]
+            validation.seeds.len(),
+            validation.seeds[0]
         ),
     };
-    text += &table(gap);
+    text += &table(validation);
     let lines = |lines: Vec<String>| lines.iter().map(|line| format!("  {line}\n")).collect::<String>();
-    text += &format!("\n{}\n", lines(gaps::distance(gap).into_iter().chain(gaps::between_seeds(gap)).collect()));
-    text += &lines(gap.verdicts.iter().map(gaps::verdict).collect());
-    text + &lines(gaps::machines(gap))
+    text += &format!(
+        "\n{}\n",
+        lines(
+            validation_text::distance(validation)
+                .into_iter()
+                .chain(validation_text::between_seeds(validation))
+                .collect()
+        )
+    );
+    text += &lines(validation.verdicts.iter().map(validation_text::verdict).collect());
+    text + &lines(validation_text::machines(validation))
 }
 
-fn table(gap: &Validation) -> String {
-    let [first, second] = &gap.worlds;
+fn table(validation: &Validation) -> String {
+    let [first, second] = &validation.worlds;
     let mut table = Table::new(["", first, second, "difference", "± 95 %", ""], 1).with_text_last();
-    let (rows, hidden) = gaps::rows(gap);
+    let (rows, hidden) = validation_text::rows(validation);
     for (measured, row) in rows {
         let direction = measured.difference.as_ref().map_or("", direction);
         table.row([row.to_vec(), vec![direction.to_owned()]].concat());
@@ -279,8 +287,8 @@ mod tests {
         let arguments = parse(&[&SCENARIOS[..], &[repeats]].concat());
         let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds(arguments.repeats));
         let store = dir.map(|dir| Store::create(dir).unwrap());
-        let gaps = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
-        (gaps, path.runs.load(Ordering::SeqCst))
+        let validations = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
+        (validations, path.runs.load(Ordering::SeqCst))
     }
 
     fn folder(name: &str) -> PathBuf {
@@ -322,8 +330,8 @@ mod tests {
             paceline_lab::metrics::catalogue(),
         )
         .unwrap();
-        let distance = gaps::distance(&whole.validations[0]).unwrap();
-        for wanted in ["The gap between sim and path", "\"kind\":\"video · sim\"", "video · path", &distance] {
+        let distance = validation_text::distance(&whole.validations[0]).unwrap();
+        for wanted in ["Validation: sim and path", "\"kind\":\"video · sim\"", "video · path", &distance] {
             assert!(page.contains(wanted), "no `{wanted}`");
         }
         fs::remove_dir_all(&dir).unwrap();
@@ -331,16 +339,16 @@ mod tests {
 
     #[test]
     fn text_shows_both_worlds_their_difference_and_the_machine() {
-        let (gaps, _) = run("2", None);
-        let text = describe(&gaps.validations[0]);
+        let (validations, _) = run("2", None);
+        let text = describe(&validations.validations[0]);
         for wanted in [
             "2 runs in each world, the same seeds from 1",
             "difference: path minus sim, seed by seed",
             "utilization of forward",
             "queue_ms.p95 of forward",
             "rtt_ms.p99 of video",
-            "within  utilization of forward: 0.0 points, wanted ± 5.0 points\n",
-            "BEYOND  queue_ms.p95 of forward: +40.0 ms, wanted ± 30.0 ms\n",
+            "pass  utilization of forward: 0.0 points, tolerance ± 5.0 points\n",
+            "fail  queue_ms.p95 of forward: +40.0 ms, tolerance ± 30.0 ms\n",
             "Kolmogorov-Smirnov distance of queuing delays at forward, path from sim: 1.000, largest at ",
             "path: the machine was idle for 51.0 % to 52.0 %, other processes took up to 12.5 %; 99 % of packets left the \
              link within 90 µs of their time",
@@ -349,7 +357,7 @@ mod tests {
             assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
         }
         assert!(!text.contains("share of video") && !text.contains("seed 1 ") && !text.contains("sim: the machine"));
-        assert!(!gaps.validations[0].is_within());
+        assert!(!validations.validations[0].is_within());
     }
 
     #[test]

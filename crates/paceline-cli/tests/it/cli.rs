@@ -284,8 +284,8 @@ fn a_failed_assertion_is_exit_code_1() {
         fs::write(folder.join("own.toml"), text).unwrap();
         super::paceline(&folder, &["run", "own.toml"])
     };
-    contains_all(stdout(&with("[0.0, 1.01]"), 0), &["pass  used: utilization is ", "wanted 0.0 % to 101.0 %"]);
-    contains_all(stdout(&with("[0.99, 1.0]"), 1), &["FAIL  used: utilization is ", "wanted 99.0 % to 100.0 %"]);
+    contains_all(stdout(&with("[0.0, 1.01]"), 0), &["pass  used: utilization is ", "allowed 0.0 % to 101.0 %"]);
+    contains_all(stdout(&with("[0.99, 1.0]"), 1), &["fail  used: utilization is ", "allowed 99.0 % to 100.0 %"]);
     let json = document(&super::paceline(&folder, &["run", "own.toml", "--json"]), 1);
     assert_eq!(json["assertions"][0]["holds"], false);
     assert_eq!(super::paceline(&folder, &["compare", "own.toml", "--controllers", "gcc-2016"]).status.code(), Some(1));

@@ -197,7 +197,7 @@ fn a_failed_claim_is_exit_code_1() {
     let folder = folder("fails");
     fs::write(folder.join("rates.toml"), SCENARIO.replace("[1.9, 2.1]", "[2.5, 3.0]")).unwrap();
     let output = paceline(&folder, &["reproduce", "rates.toml"]);
-    contains_all(stdout(&output, 1), &["FAIL", "claims 2: 1 pass"]);
+    contains_all(stdout(&output, 1), &["fail", "claims 2: 1 pass"]);
     // The note states that a change does not move the value into tolerance.
     let other = SCENARIO.replace("rate_bps=850000", "rate_bps=700000");
     fs::write(folder.join("other.toml"), other).unwrap();

@@ -1,9 +1,9 @@
-//! The judge: makes a cell with a verdict for every published value and bound from the values of runs.
+//! Makes a cell with a verdict for every published value and bound, from the values of runs.
 
 use super::experiment::Experiment;
 use super::tolerance::tolerance;
 use super::values::{ExperimentRuns, RunValues, Values};
-use super::verdict::{comes_close, keeps, of_value};
+use super::verdict::{mean_is_within_bounds, mean_is_within_tolerance, verdict_on_value};
 use crate::metrics;
 use crate::run_result::{Expectation, RunResult, windows};
 use paceline_records::{Label, MetricKind, Statistic, Summary};
@@ -43,7 +43,7 @@ pub fn cells_of(scenario: &Scenario, runs: &[RunResult]) -> Vec<Cell> {
         let bounds = || scenario.asserts.iter().filter(|a| a.id == *claim);
         if bounds().next().is_none() || !bounds().all(|a| is_of_one_case(a.relative_to.as_ref())) {
             let id = &scenario.plan.id;
-            let note = format!("the claim `{claim}` rests on other cases: `paceline reproduce {id}` judges it");
+            let note = format!("the claim `{claim}` depends on other cases: run `paceline reproduce {id}`");
             cell.verdict = Verdict::Not;
             cell.note = Some(cell.note.iter().cloned().chain([note]).collect::<Vec<_>>().join("; "));
         }
@@ -150,7 +150,8 @@ impl Experiment {
     /// Returns whether a bound passes in a case, or with its null sender.
     fn passes(&self, runs: &ExperimentRuns, case: usize, bound: &Assert, null: bool) -> bool {
         let spec = CellSpec::bound(case, bound);
-        (null || !self.keeps_too_few(runs, &spec)) && keeps(bound.bounds, self.value(runs, &spec, null).as_ref())
+        (null || !self.includes_too_few(runs, &spec))
+            && mean_is_within_bounds(bound.bounds, self.value(runs, &spec, null).as_ref())
     }
 
     fn published(
@@ -169,18 +170,18 @@ impl Experiment {
         let tolerance = e.tolerance.unwrap_or_else(usual);
         let claim = e.claim.as_ref().is_some_and(|id| claim_passes(case, id));
         let value = |null| self.value(runs, &spec, null);
-        let too_few = self.keeps_too_few(runs, &spec);
+        let too_few = self.includes_too_few(runs, &spec);
         let verdict = match too_few {
             true => Verdict::Not,
-            false => of_value(e.published, tolerance, value(false).as_ref(), claim),
+            false => verdict_on_value(e.published, tolerance, value(false).as_ref(), claim),
         };
         let mut cell = self.cell(runs, world, &spec, verdict);
         cell.published = Some(e.published);
         cell.tolerance = Some(tolerance);
         cell.claim = e.claim.clone();
-        cell.null_reproduces = comes_close(e.published, tolerance, value(true).as_ref());
+        cell.null_reproduces = mean_is_within_tolerance(e.published, tolerance, value(true).as_ref());
         // The mean is within the tolerance: only more runs are missing, not a cause.
-        let close = comes_close(e.published, tolerance, value(false).as_ref());
+        let close = mean_is_within_tolerance(e.published, tolerance, value(false).as_ref());
         if verdict != Verdict::Reproduced && close && !too_few {
             cell.note = Some(too_few_runs(&cell));
             cell.moved = None;
@@ -219,8 +220,11 @@ impl Experiment {
             over,
             measured: value.map(|v| v.mean),
             ci95: value.map(|v| v.ci95).filter(|c| c.is_finite()),
-            n: self.counting(runs, spec),
-            left_out: self.rules(spec).next().map(|_| runs.of(false)[spec.case].len() - self.counting(runs, spec)),
+            n: self.included_count(runs, spec),
+            left_out: self
+                .rules(spec)
+                .next()
+                .map(|_| runs.of(false)[spec.case].len() - self.included_count(runs, spec)),
             null_sender: self.value(runs, spec, true).map(|v| v.mean),
             verdict,
             note: self.note(runs, spec).filter(|_| verdict != Verdict::Reproduced),
@@ -238,24 +242,24 @@ impl Experiment {
 
     /// Returns why a value is not reproduced, as far as it is known. The effect of changes is added later.
     fn note(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> Option<String> {
-        let (n, none) = (self.counting(runs, spec), self.without_value(runs, spec));
+        let (n, none) = (self.included_count(runs, spec), self.without_value(runs, spec));
         let missing = (none > 0).then(|| format!("no value in {none} of {n} runs"));
         let unknown = || spec.remark.reproduced_with.is_empty().then(|| "cause not found".to_owned());
-        let cause = self.too_few_kept(runs, spec).or_else(|| spec.remark.note.clone()).or_else(unknown);
+        let cause = self.too_few_included_note(runs, spec).or_else(|| spec.remark.note.clone()).or_else(unknown);
         let parts: Vec<String> = missing.into_iter().chain(cause).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// Returns the note that too few runs are included, with the rule of the case that excludes most.
-    fn too_few_kept(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> Option<String> {
-        if !self.keeps_too_few(runs, spec) {
+    fn too_few_included_note(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> Option<String> {
+        if !self.includes_too_few(runs, spec) {
             return None;
         }
         let of_case = |case: usize| &runs.of(false)[case];
-        let left_out = |case: usize| of_case(case).values().filter(|run| !self.counts(case, run, false)).count();
+        let left_out = |case: usize| of_case(case).values().filter(|run| !self.includes(case, run, false)).count();
         // For equal numbers `max_by_key` returns the last: the case of the value.
         let (case, keep) = self.rules(spec).max_by_key(|(case, _)| left_out(*case))?;
-        let mut text = keep.describe(self.counting(runs, spec), of_case(spec.case).len());
+        let mut text = keep.describe(self.included_count(runs, spec), of_case(spec.case).len());
         if self.cases[spec.case].include_if.as_ref() != Some(keep) {
             text += &format!(" in {}", self.cases[case].plan.case);
         }
@@ -273,21 +277,21 @@ impl Experiment {
     }
 
     fn index(&self, case: &Label) -> usize {
-        self.cases.iter().position(|p| p.plan.case == *case).expect("references are to cases that there are")
+        self.cases.iter().position(|p| p.plan.case == *case).expect("references name existing cases")
     }
 
     /// Returns the number of included runs, or pairs of runs.
-    fn counting(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> usize {
+    fn included_count(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> usize {
         self.values(runs, spec, false).map_or(0, |values| values.len())
     }
 
     /// Returns whether too few runs are included for a verdict.
-    fn keeps_too_few(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> bool {
-        IncludeIf::too_few(self.counting(runs, spec), runs.of(false)[spec.case].len())
+    fn includes_too_few(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> bool {
+        IncludeIf::too_few(self.included_count(runs, spec), runs.of(false)[spec.case].len())
     }
 
     /// Returns whether a run is included. All runs of the null sender are: it lacks the state that rules refer to.
-    fn counts(&self, case: usize, run: &RunValues, null: bool) -> bool {
+    fn includes(&self, case: usize, run: &RunValues, null: bool) -> bool {
         let scenario = &self.cases[case];
         null || scenario
             .counts(|of| run.values[scenario.quantities().position(|q| q == of).expect("the rule is a quantity")])
@@ -312,7 +316,7 @@ impl Experiment {
             let index = self.scenarios(null)[case].quantities().position(|q| q == quantity)?;
             Some((&runs.of(null)[case], index))
         };
-        let counts = |case: usize, run: &RunValues| self.counts(case, run, null);
+        let counts = |case: usize, run: &RunValues| self.includes(case, run, null);
         let (own, index) = of(spec.case, spec.of)?;
         let over = match spec.over {
             None => None,

@@ -1,4 +1,4 @@
-//! The judge: values of runs in, verdicts on published values and bounds out.
+//! Computes the verdict on each published value and each bound from the values of the runs.
 //!
 //! `experiment.rs` has the cases of a scenario, `values.rs` the measured values of their runs, and `cells.rs` makes a cell with a
 //! verdict of each published value and each bound.
@@ -18,4 +18,4 @@ pub use tolerance::{Tolerance, tolerance};
 pub(crate) use cells::judge;
 pub(crate) use tolerance::within;
 pub(crate) use values::{ExperimentRuns, RunValues};
-pub(crate) use verdict::too_wide;
+pub(crate) use verdict::interval_is_too_wide;

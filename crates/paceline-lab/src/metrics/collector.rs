@@ -1,26 +1,26 @@
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
-use super::accumulators::{FlowTotals, HopTotals, RateBins, TargetInForce, WindowTotals, holds};
-use super::documents::{FlowResult, LinkResult, Pooled, StreamResult, WindowResult};
-use super::{Accumulator, Delays, METRICS, convergence, fairness, find, link_share, rate};
-use paceline::FecScheme;
-use paceline_flow::MediaKind;
-use paceline_netsim::plan::{HopPlan, Plan};
+use super::accumulators::{FlowTotals, RateBins, TargetInForce, WindowTotals, contains};
+use super::documents::{LinkResult, Pooled, WindowResult};
+use super::results::{flow_result, link_result};
+use super::run_data::RunData;
+use super::{Accumulator, Delays, METRICS, fairness, find};
+use paceline_netsim::plan::Plan;
 use paceline_records::{EventObserver, EventRecord, MetricKind, PacketClass};
-use paceline_scenario::{LossMeasure, Quantity, Scenario, Window};
-use paceline_units::{DataSize, Time};
+use paceline_scenario::{Quantity, Scenario, Window};
+use paceline_units::Time;
 use std::borrow::Cow;
 
 /// Receives the events of a run.
 pub struct Collector<'a> {
     scenario: &'a Scenario,
-    /// The plan with its links as they are by now; they may be changed while a run goes on.
+    /// The plan with every link update so far.
     plan: Cow<'a, Plan>,
     /// The whole run first. Windows that are requested twice are gathered once.
     windows: Vec<WindowTotals>,
     /// Index of each requested window.
     requested: Vec<usize>,
-    /// What metrics gather on their own, of each window.
+    /// The accumulators that metrics have of their own, for each window.
     own: Vec<Vec<(&'static str, Box<dyn Accumulator>)>>,
     wants_signals: bool,
     /// Of each flow.
@@ -147,7 +147,7 @@ impl<'a> Collector<'a> {
         };
         let received: u64 = flows.iter().map(|f| f.received).sum();
         for (index, flow) in flows.iter().enumerate() {
-            let flow = run.flow_result(flow, index, window, received, &result);
+            let flow = flow_result(&run, flow, index, window, received, &result);
             result.flows.push(flow);
         }
         result
@@ -155,8 +155,8 @@ impl<'a> Collector<'a> {
 
     /// Returns the windows in which a time lies.
     #[inline]
-    fn holding(&mut self, at: Time) -> impl Iterator<Item = &mut WindowTotals> {
-        self.windows.iter_mut().filter(move |totals| holds(&totals.window, at))
+    fn windows_containing(&mut self, at: Time) -> impl Iterator<Item = &mut WindowTotals> {
+        self.windows.iter_mut().filter(move |totals| contains(&totals.window, at))
     }
 }
 
@@ -169,10 +169,10 @@ impl EventObserver for Collector<'_> {
                 }
                 let index = usize::from(packet.flow.0);
                 self.rates[index].add_sent(at, packet.size, packet.class == PacketClass::Fec);
-                self.holding(at).for_each(|totals| totals.flows[index].add_sent(&packet));
+                self.windows_containing(at).for_each(|totals| totals.flows[index].add_sent(&packet));
             }
             EventRecord::Crossed { hop, packet, waited, left, marked, .. } => {
-                for totals in self.holding(left) {
+                for totals in self.windows_containing(left) {
                     let hop = &mut totals.hops[usize::from(hop)];
                     hop.crossed += packet.size.as_bytes();
                     hop.waited.add(waited);
@@ -182,9 +182,9 @@ impl EventObserver for Collector<'_> {
             EventRecord::Dropped { at, hop, packet, left, .. } => {
                 let (hop, bytes) = (usize::from(hop), packet.size.as_bytes());
                 if let Some(left) = left {
-                    self.holding(left).for_each(|totals| totals.hops[hop].lost_on_wire += bytes);
+                    self.windows_containing(left).for_each(|totals| totals.hops[hop].lost_on_wire += bytes);
                 }
-                for totals in self.holding(at) {
+                for totals in self.windows_containing(at) {
                     totals.hops[hop].dropped += bytes;
                     totals.hops[hop].dropped_packets += 1;
                     if !packet.class.goes_back() {
@@ -202,14 +202,14 @@ impl EventObserver for Collector<'_> {
                     (self.on_second)();
                 }
                 let flow = &self.scenario.plan.flows[index];
-                // Packets still under way when the flow stops belong to no time in which it lived.
+                // Packets in transit when the flow stops do not count.
                 if at >= flow.stop {
                     return;
                 }
                 self.rates[index].received[second] += packet.size.as_bytes();
                 // Propagation is taken at the time of sending.
                 let queued = self.pooled[index].then(|| delay - flow.base_owd(&self.plan, at - delay));
-                for totals in self.holding(at) {
+                for totals in self.windows_containing(at) {
                     totals.flows[index].add_arrived(&packet, delay, ecn);
                     if let Some(queued) = queued {
                         totals.one_way.add(queued);
@@ -237,7 +237,7 @@ impl Collector<'_> {
             EventRecord::RoundTrip { at, flow, rtt } => {
                 let index = usize::from(flow.0);
                 let base = self.scenario.plan.flows[index].base_rtt_at(&self.plan, at);
-                for totals in self.holding(at) {
+                for totals in self.windows_containing(at) {
                     totals.flows[index].rtt.add(rtt);
                     totals.flows[index].rtt_queue.add(rtt - base);
                 }
@@ -247,10 +247,11 @@ impl Collector<'_> {
                 self.targets[usize::from(flow.0)] = Some((target, at));
             }
             EventRecord::Read { at, flow, size } => {
-                self.holding(at).for_each(|totals| totals.flows[usize::from(flow.0)].read += size.as_bytes());
+                self.windows_containing(at)
+                    .for_each(|totals| totals.flows[usize::from(flow.0)].read += size.as_bytes());
             }
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
-                for totals in self.holding(at) {
+                for totals in self.windows_containing(at) {
                     let stream = &mut totals.flows[usize::from(flow.0)].streams[usize::from(stream.0)];
                     stream.bytes += size.as_bytes();
                     stream.frames += 1;
@@ -261,123 +262,5 @@ impl Collector<'_> {
             }
             _ => {}
         }
-    }
-}
-
-/// What was gathered of a run, for metrics that compute their values from bins of 1 s.
-pub(crate) struct RunData<'a> {
-    pub scenario: &'a Scenario,
-    /// The plan with its links as they were at the end.
-    pub plan: &'a Plan,
-    /// Of each flow.
-    pub rates: &'a [RateBins],
-}
-
-impl RunData<'_> {
-    /// Returns the hop of a flow's route that can carry least from `from` to `to`, and how much that is; `None` if no hop
-    /// has a capacity.
-    pub fn slowest(&self, flow: usize, from: Time, to: Time) -> Option<(usize, DataSize)> {
-        let to = to.max(from);
-        let hops = self.plan.flows[flow].route.iter();
-        let volumes = hops.filter_map(|h| Some((*h, self.plan.hops[*h].capacity.as_ref()?.volume(from, to))));
-        volumes.min_by_key(|(_, volume)| *volume)
-    }
-
-    /// Returns the most that the sources of a flow make, bit/s; infinite for TCP.
-    pub fn most(&self, flow: usize) -> f64 {
-        self.plan.flows[flow].max_rate().map_or(f64::INFINITY, |most| most.as_bps_f64())
-    }
-
-    fn flow_result(
-        &self,
-        totals: &FlowTotals,
-        index: usize,
-        window: &Window,
-        all_received: u64,
-        result: &WindowResult,
-    ) -> FlowResult {
-        let plan = &self.scenario.plan.flows[index];
-        let (from, to) = (plan.start.max(window.from), plan.stop.min(window.to));
-        let seconds = (to - from).as_secs_f64().max(0.0);
-        let per_second = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
-        let denominator = match self.scenario.measure.loss {
-            LossMeasure::Sent => totals.sent,
-            LossMeasure::Received => totals.received,
-        };
-        let target_bps =
-            totals.target_time.is_positive().then(|| totals.target_bits / totals.target_time.as_secs_f64());
-        let stream_plans = plan.media().map_or(&[][..], |m| &m.streams);
-        let streams = totals.streams.iter().zip(stream_plans).map(|(s, p)| StreamResult {
-            id: p.id.clone(),
-            kind: match p.kind {
-                MediaKind::Video => "video",
-                MediaKind::Audio => "audio",
-            },
-            throughput_bps: per_second(s.bytes),
-            target_bps_mean: target_bps,
-            frame_delay_ms: s.delay.distribution(),
-            freezes: s.freezes.count,
-            freeze_s: s.freezes.total.as_secs_f64(),
-            frames: s.frames,
-            frames_dropped: s.dropped,
-        });
-        let useful_bytes = totals.read + totals.streams.iter().map(|s| s.bytes).sum::<u64>();
-        let rtx = plan.media().map(|_| totals.rtx);
-        let fec = plan.media().filter(|m| m.protection.fec != FecScheme::None).map(|_| totals.fec);
-        let of_sent = |bytes: u64| (totals.sent > 0).then(|| bytes as f64 / totals.sent as f64);
-        let rates = &self.rates[index];
-        FlowResult {
-            id: plan.id.clone(),
-            kind: plan.kind.name(),
-            controller: Some(plan.control().to_owned()),
-            start_s: plan.start.as_secs_f64(),
-            stop_s: plan.stop.as_secs_f64(),
-            throughput_bps: per_second(totals.received),
-            goodput_bps: per_second(useful_bytes),
-            target_bps,
-            received_bytes: totals.received,
-            ecn_packets: totals.ecn_packets,
-            marked_packets: totals.marked_packets,
-            useful_bytes,
-            good_bytes: totals.read + totals.media,
-            fec_bytes: fec.map(|fec| fec.received),
-            rtx_bytes: rtx.map(|rtx| rtx.received),
-            fec_share: fec.and_then(|fec| of_sent(fec.sent)),
-            rtx_share: rtx.and_then(|rtx| of_sent(rtx.sent)),
-            fec_over_target_max: fec.and_then(|_| rates.fec_over_target(from, to)).map(|(_, most)| most),
-            target_bits: totals.target_bits,
-            capacity_bytes: self.slowest(index, from, to).map(|(_, volume)| volume.as_bytes()),
-            crosses_link: plan.route.contains(&self.plan.bottleneck),
-            link_share: link_share::share(self, index, totals.received, from, to),
-            share: (all_received > 0).then(|| totals.received as f64 / all_received as f64),
-            rate_cv: rate::variation(self, index, from, to),
-            convergence_time_s: convergence::time(self, index, from, to),
-            sent_over_target: rates.sent_over_target(from, to),
-            loss_ratio: if denominator > 0 { totals.lost as f64 / denominator as f64 } else { 0.0 },
-            lost_bytes: totals.lost,
-            sent_bytes: totals.sent,
-            owd_ms: totals.owd.distribution(),
-            rtt_ms: totals.rtt.distribution(),
-            rtt_sampled_queue_ms: totals.rtt_queue.distribution(),
-            remb_count: result.own("remb_count", index).unwrap_or(0.0) as u64,
-            overuse_count: result.own("overuse_count", index).map(|n| n as u64),
-            reported_loss: result.own("reported_loss", index),
-            streams: streams.collect(),
-        }
-    }
-}
-
-fn link_result(totals: &HopTotals, plan: &HopPlan, window: &Window) -> LinkResult {
-    let span = (window.to - window.from).as_secs_f64();
-    let volume = plan.capacity.as_ref().map(|c| c.volume(window.from, window.to).as_bytes() as f64);
-    let came = (totals.crossed + totals.dropped) as f64;
-    LinkResult {
-        id: plan.id.clone(),
-        utilization: volume.filter(|v| *v > 0.0).map(|v| (totals.crossed + totals.lost_on_wire) as f64 / v),
-        loss_ratio: if came > 0.0 { totals.dropped as f64 / came } else { 0.0 },
-        dropped_packets: totals.dropped_packets,
-        marked_packets: totals.marked_packets,
-        queue_ms: totals.waited.distribution(),
-        capacity_bps: volume.map(|v| v * 8.0 / span),
     }
 }

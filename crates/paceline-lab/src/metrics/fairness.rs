@@ -1,4 +1,4 @@
-//! How flows share.
+//! Fairness metrics.
 
 use super::{MetricSpec, RunData};
 use paceline_netsim::plan::FlowPlan;
@@ -38,8 +38,8 @@ pub(super) const SHARE: MetricSpec = MetricSpec::new(
     |r, flow, _| r.flow(flow).share,
 );
 
-/// Returns Jain's index of the flows that `counts` selects and that cross the bottleneck: the mean over the whole seconds
-/// of the window in which all of them live that live in the window at all. A second without data has no index.
+/// Returns Jain's index, averaged over whole seconds, of the flows that `counts` selects and that cross the bottleneck. Only
+/// seconds in which all flows of the window are active and receive data count.
 pub(super) fn index(run: &RunData<'_>, window: &Window, counts: impl Fn(&FlowPlan) -> bool) -> Option<f64> {
     let plan = &run.scenario.plan;
     let crosses = |f: &FlowPlan| f.route.contains(&plan.bottleneck) && f.start < window.to && f.stop > window.from;

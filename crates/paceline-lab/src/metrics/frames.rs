@@ -1,4 +1,4 @@
-//! What the viewer of a video sees.
+//! Video metrics: frame delay and freezes.
 
 use super::MetricSpec;
 use paceline_records::MetricKind;

@@ -1,4 +1,4 @@
-//! What a metric consists of.
+//! The definition of a metric.
 
 use super::{WindowResult, documents::FlowResult};
 use paceline_records::{EventRecord, MetricInfo, MetricKind};
@@ -9,21 +9,21 @@ use serde::Serialize;
 pub struct MetricSpec {
     /// Its id in scenarios and results.
     pub id: &'static str,
-    /// What kind of number it is: its unit, and how people read it.
+    /// The kind of number: unit and format.
     pub kind: MetricKind,
     /// One line that describes it.
     pub summary: &'static str,
-    /// How far a measured value may lie from a published one.
+    /// The allowed difference between a measured and a published value.
     pub tolerance: Tolerance,
     /// Returns the value for one flow (by index) or, with none, for the run as a whole; `None` where it has none.
     pub value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
-    /// Creates what the metric alone gathers of a window; `None` where the scenario does not need it.
+    /// Creates the accumulator of the metric for a window; `None` if the scenario does not need it.
     pub(super) accumulator: Option<NewAccumulator>,
 }
 
 pub(super) type NewAccumulator = fn(&Scenario, Window) -> Option<Box<dyn Accumulator>>;
 
-/// What one metric alone gathers of one window. It receives every event of the run that is not of a packet.
+/// Collects the data of one metric in one window. Receives all events except packet events.
 pub(super) trait Accumulator {
     /// Adds an event, whether or not it lies in the window.
     fn on_event(&mut self, event: &EventRecord);
@@ -58,7 +58,8 @@ impl MetricSpec {
     }
 }
 
-/// How far a measured value may lie from a published one: a part of the published value, or `least`, whichever is larger.
+/// The allowed difference between a measured and a published value: a part of the published value, or `least`, whichever is
+/// larger.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tolerance {
     /// Part of the published value.

@@ -21,6 +21,8 @@ mod protection;
 mod rate;
 mod remb_count;
 mod reported_loss;
+mod results;
+mod run_data;
 mod utilization;
 
 pub use accumulators::Distribution;
@@ -29,9 +31,9 @@ pub use documents::{FlowResult, LinkResult, Pooled, StreamResult, WindowResult};
 pub use metric::{MetricSpec, Tolerance};
 
 use accumulators::Delays;
-use collector::RunData;
 use metric::Accumulator;
 use paceline_records::{MetricCatalogue, MetricInfo};
+use run_data::RunData;
 use std::sync::LazyLock;
 
 /// Every metric. To add one, add a line.

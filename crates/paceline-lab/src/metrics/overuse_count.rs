@@ -1,7 +1,7 @@
 //! How often over-use detectors enter over-use, from the signal that a controller declares for its state. Signals are
 //! expensive, so they are requested only where the scenario uses the metric.
 
-use super::{Accumulator, MetricSpec, accumulators::holds};
+use super::{Accumulator, MetricSpec, accumulators::contains};
 use paceline_records::{EventRecord, HalfName, MetricKind};
 use paceline_scenario::Window;
 
@@ -21,11 +21,11 @@ pub(super) const OVERUSE_COUNT: MetricSpec = MetricSpec::new(
     scenario.quantities().any(|q| q.metric == ID).then(|| {
         let detector = scenario.plan.flows.iter().map(|flow| flow.media()?.controller.overuse);
         let flows = detector.map(|detector| Detector { detector, is_over: false, count: 0 }).collect();
-        Box::new(Overuses { window, flows }) as Box<dyn Accumulator>
+        Box::new(OveruseCounter { window, flows }) as Box<dyn Accumulator>
     })
 });
 
-struct Overuses {
+struct OveruseCounter {
     window: Window,
     flows: Vec<Detector>,
 }
@@ -37,13 +37,13 @@ struct Detector {
     count: u64,
 }
 
-impl Accumulator for Overuses {
+impl Accumulator for OveruseCounter {
     fn on_event(&mut self, event: &EventRecord) {
         let EventRecord::Signal { at, flow, half, signal, value } = *event else { return };
         let flow = &mut self.flows[usize::from(flow.0)];
         if let Some((_, _, over)) = flow.detector.filter(|(h, s, _)| (*h, *s) == (half, signal)) {
             let is_over = value == over;
-            flow.count += u64::from(is_over && !flow.is_over && holds(&self.window, at));
+            flow.count += u64::from(is_over && !flow.is_over && contains(&self.window, at));
             flow.is_over = is_over;
         }
     }

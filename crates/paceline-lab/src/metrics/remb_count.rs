@@ -1,6 +1,6 @@
 //! How many REMB messages (draft-alvestrand-rmcat-remb) receivers send.
 
-use super::{Accumulator, MetricSpec, accumulators::holds};
+use super::{Accumulator, MetricSpec, accumulators::contains};
 use paceline_records::{EventRecord, MetricKind};
 use paceline_scenario::Window;
 
@@ -22,7 +22,7 @@ struct Rembs {
 impl Accumulator for Rembs {
     fn on_event(&mut self, event: &EventRecord) {
         if let EventRecord::Remb { at, flow, .. } = *event
-            && holds(&self.window, at)
+            && contains(&self.window, at)
         {
             self.sent[usize::from(flow.0)] += 1;
         }

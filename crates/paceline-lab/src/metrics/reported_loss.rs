@@ -1,6 +1,6 @@
 //! Loss as receiver reports state it.
 
-use super::{Accumulator, MetricSpec, accumulators::holds};
+use super::{Accumulator, MetricSpec, accumulators::contains};
 use paceline_records::{EventRecord, MetricKind};
 use paceline_scenario::Window;
 
@@ -25,7 +25,7 @@ struct Reports {
 impl Accumulator for Reports {
     fn on_event(&mut self, event: &EventRecord) {
         if let EventRecord::FractionLost { at, flow, fraction } = *event
-            && holds(&self.window, at)
+            && contains(&self.window, at)
         {
             let (sum, n) = &mut self.sums[usize::from(flow.0)];
             (*sum, *n) = (*sum + fraction, *n + 1);

@@ -1,7 +1,7 @@
 //! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
 
 use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
-use crate::judge::{Experiment, ExperimentRuns, too_wide};
+use crate::judge::{Experiment, ExperimentRuns, interval_is_too_wide};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::backend::BackendError;
@@ -32,14 +32,15 @@ pub(super) fn verdicts(
     let mut runs = first_runs(runner, experiments, seeds, announce)?;
     loop {
         let reports = report_all(runner, experiments, &runs);
-        let wanting = match seeds {
+        let additional_seeds = match seeds {
             Seeds::Exactly(_) => Vec::new(),
             Seeds::AsNeeded => more_seeds(&reports),
         };
-        if wanting.is_empty() {
+        if additional_seeds.is_empty() {
             return Ok(reports);
         }
-        let more = wanting.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();
+        let more =
+            additional_seeds.into_iter().flat_map(|(experiment, seeds)| jobs(experiments, experiment, seeds)).collect();
         run_jobs(runner, experiments, more, &mut runs, announce)?;
     }
 }
@@ -104,7 +105,7 @@ pub(super) fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, RangeInclu
         let n = report.runs_per_case();
         let counts = report.cells.iter().filter_map(|cell| {
             let (tolerance, measured) = (cell.tolerance?, cell.summary()?);
-            too_wide(tolerance, Some(&measured)).then(|| {
+            interval_is_too_wide(tolerance, Some(&measured)).then(|| {
                 // Half-widths shrink with the square root of the number of runs.
                 let shrink = measured.ci95 / tolerance;
                 (n as f64 * shrink * shrink).min(SEEDS_MAX as f64).ceil() as u64

@@ -168,7 +168,7 @@ fn a_claim_is_judged_by_its_bounds_in_the_case_of_the_value_if_there_are_any() {
     let of = |t: VerdictCounts| (t.cells, t.reproduced, t.direction, t.not);
     assert_eq!(of(counts.all), (6, 2, 2, 2));
     assert_eq!(of(counts.published), (3, 0, 2, 1));
-    // The null sender has the same run in both cases: it reproduces their utilisation and passes their bound.
+    // The null sender has the same run in both cases: it is_reproduced their utilisation and passes their bound.
     assert_eq!(of(counts.published_without_null), (1, 0, 1, 0));
     assert_eq!(of(counts.without_null), (2, 1, 1, 0));
     // `busy` passes in one of two cases, so it fails, and the null sender passes it; `cuts` passes.
@@ -261,15 +261,14 @@ fn a_change_of_duration_is_applied_to_its_cell() {
 }
 
 /// The same experiment, which only includes runs with over-use.
-fn keeping() -> Experiment {
-    let keep =
-        "[measure]\ninclude_if = { metric = \"overuse_count\", flow = \"video\", at_least = 1, note = \"alpha rested\" }\n";
+fn experiment_with_condition() -> Experiment {
+    let keep = "[measure]\ninclude_if = { metric = \"overuse_count\", flow = \"video\", at_least = 1, note = \"alpha rested\" }\n";
     experiment(&TWO_CASES.replace("[[flow]]", &format!("{keep}[[flow]]")))
 }
 
 #[test]
 fn excluded_runs_exclude_their_pair_of_a_ratio() {
-    let experiment = keeping();
+    let experiment = experiment_with_condition();
     // No over-use: the static case on seeds 1 and 3, the adaptive one on 2 and 3. Their values are outliers.
     let report = report(&experiment, 6, |metric, case, seed, null| match (metric, case, seed) {
         ("overuse_count", ..) if null => None,
@@ -298,7 +297,7 @@ fn excluded_runs_exclude_their_pair_of_a_ratio() {
 
 #[test]
 fn a_case_that_includes_fewer_than_half_of_its_runs_has_no_verdict() {
-    let experiment = keeping();
+    let experiment = experiment_with_condition();
     let with = |kept| report_with_overuse(&experiment, 6, |seed| seed <= kept, |seed| 0.9 + seed as f64 * 1e-4);
     let (half, fewer, none) = (with(3), with(2), with(0));
     let busy = |report: &ExperimentReport, published| cell(report, "static", "utilization", published).clone();
@@ -316,7 +315,7 @@ fn a_case_that_includes_fewer_than_half_of_its_runs_has_no_verdict() {
 
 #[test]
 fn more_seeds_continue_after_excluded_runs() {
-    let experiment = keeping();
+    let experiment = experiment_with_condition();
     let mut report = report_with_overuse(&experiment, 8, |seed| seed != 8, |_| 0.9);
     let cell = report.cells.iter_mut().find(|c| c.metric == "utilization" && c.published.is_some()).unwrap();
     assert_eq!(cell.n, 7);
@@ -326,7 +325,7 @@ fn more_seeds_continue_after_excluded_runs() {
 }
 
 /// The same experiment, of which one case only includes runs with over-use. The ratio is between the cases.
-fn keeping_in(case: &str) -> Experiment {
+fn experiment_with_condition_in(case: &str) -> Experiment {
     let keep = "\"measure.include_if\" = { metric = \"overuse_count\", flow = \"video\", at_least = 1 }";
     experiment(&match case {
         "static" => TWO_CASES.replace("\"gcc-2016-static\" }", &format!("\"gcc-2016-static\", {keep} }}")),
@@ -339,7 +338,7 @@ fn keeping_in(case: &str) -> Experiment {
 #[test]
 fn a_rule_of_one_case_applies_to_its_values_and_to_ratios() {
     for (case, other) in [("static", "adaptive"), ("adaptive", "static")] {
-        let experiment = keeping_in(case);
+        let experiment = experiment_with_condition_in(case);
         let kept: Vec<bool> = experiment.cases.iter().map(|scenario| scenario.include_if.is_some()).collect();
         assert_eq!(kept, [case == "static", case == "adaptive"]);
         let with = |kept| report_with_overuse(&experiment, 6, |seed| seed <= kept, |seed| 0.9 + seed as f64 * 1e-4);

@@ -336,7 +336,7 @@ fn underlines_the_wrong_part_of_an_override() {
         ("flow.video=1", "video", "`flow.video` names a whole element", "flow.video.key"),
         ("flow=1", "1", "expected a list", ""),
         ("path..capacity=1Mbps", "path..capacity", "part of the key is empty", "path.forward.capacity"),
-        ("media.encode=1", "encode", "unknown key `encode`", "`encoder`"),
+        ("media.encode=1", "media.encode", "unknown key `encode`", "`encoder`"),
         ("assert.used.bounds=[1,0]", "[1,0]", "[lowest, highest]", "[0.0, 1.0]"),
         ("measure.keep={}", "keep", "unknown key `keep`", "`keep` is called `include_if` now"),
     ] {

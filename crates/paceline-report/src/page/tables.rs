@@ -2,9 +2,9 @@
 
 use crate::cells::{self, CellText};
 use crate::figure::{Figure, Panel, Series, SeriesKind};
-use crate::gaps;
 use crate::panels;
 use crate::read::{Results, Run};
+use crate::validation_text;
 use paceline_records::MetricCatalogue;
 use paceline_records::MetricKind;
 use paceline_results::Cell;
@@ -22,7 +22,7 @@ pub(super) struct Section<'a> {
     pub(super) facts: Vec<(&'static str, String)>,
     /// Commands that recreate the page.
     pub(super) commands: Vec<String>,
-    pub(super) gaps: Vec<GapView>,
+    pub(super) validations: Vec<ValidationView>,
     pub(super) groups: Vec<GroupView>,
     pub(super) flows: Vec<FlowView>,
     /// Assumed constants: key, value, reason.
@@ -42,7 +42,7 @@ pub(super) struct GroupView {
 }
 
 /// A comparison of two worlds.
-pub(super) struct GapView {
+pub(super) struct ValidationView {
     pub(super) name: String,
     pub(super) worlds: [String; 2],
     /// Quantity, value in each world, difference, half of its interval.
@@ -94,7 +94,8 @@ impl<'a> Section<'a> {
     pub(super) fn of(results: &'a Results, scenario: &'a str, figures: &'a [Figure], metrics: MetricCatalogue) -> Self {
         let runs: Vec<&Run> = results.runs.iter().filter(|run| run.stored.scenario == scenario).collect();
         let groups: Vec<&Group> = results.groups.iter().filter(|group| group.scenario == scenario).collect();
-        let gaps: Vec<&Validation> = results.gaps.iter().filter(|gap| gap.scenario == scenario).collect();
+        let validations: Vec<&Validation> =
+            results.validations.iter().filter(|validation| validation.scenario == scenario).collect();
         let several_worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
         let drawn = panels::drawn(results, scenario).len();
         let description = runs.iter().find_map(|run| run.description());
@@ -106,8 +107,8 @@ impl<'a> Section<'a> {
             title: text(|g| &g.title, description.map(|d| &d.title)),
             source: text(|g| &g.source, description.map(|d| &d.source)),
             facts: facts(&runs),
-            commands: commands(&groups, &gaps, &runs, &folder(&results.dir)),
-            gaps: gaps.iter().map(|gap| GapView::of(gap)).collect(),
+            commands: commands(&groups, &validations, &runs, &folder(&results.dir)),
+            validations: validations.iter().map(|validation| ValidationView::of(validation)).collect(),
             groups: groups.iter().map(|group| GroupView::of(group, several_worlds, metrics)).collect(),
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
             assumed: assumed(&groups, &runs),
@@ -155,10 +156,10 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
         ("seeds", seeds),
         ("controllers", list(&|run| run.stored.controllers.iter().flatten().cloned().collect())),
         ("changes", list(&|run| run.stored.changes.clone())),
-        ("length", list(&|run| vec![format!("{} s", run.duration_s())])),
+        ("duration", list(&|run| vec![format!("{} s", run.duration_s())])),
         ("world", list(&|run| vec![run.stored.world.clone()])),
         ("version", list(&|run| vec![run.stored.version.clone()])),
-        ("made", list(&|run| run.stored.created.iter().cloned().collect())),
+        ("created", list(&|run| run.stored.created.iter().cloned().collect())),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
@@ -174,11 +175,11 @@ fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     unique
 }
 
-/// Returns the commands stored with the gaps and groups. In a folder without them, reconstructs one command per kind of run.
-fn commands(groups: &[&Group], gaps: &[&Validation], runs: &[&Run], dir: &str) -> Vec<String> {
+/// Returns the commands stored with the validations and groups. In a folder without them, reconstructs one command per kind of run.
+fn commands(groups: &[&Group], validations: &[&Validation], runs: &[&Run], dir: &str) -> Vec<String> {
     let out = |command: &String| format!("{command} --out {}", quoted(dir));
-    let mut commands: Vec<String> = gaps.iter().map(|gap| out(&gap.command)).collect();
-    if groups.is_empty() && gaps.is_empty() {
+    let mut commands: Vec<String> = validations.iter().map(|validation| out(&validation.command)).collect();
+    if groups.is_empty() && validations.is_empty() {
         let key = |run: &Run| (run.stored.controllers.clone(), run.stored.changes.clone());
         commands.extend(runs.iter().filter(|run| run.stored.world == "sim").map(|run| {
             let seeds: Vec<u64> = runs.iter().filter(|r| key(r) == key(run)).map(|r| r.stored.seed).collect();
@@ -258,17 +259,24 @@ fn or_dash(value: Option<f64>, kind: MetricKind) -> String {
     value.map_or_else(|| "–".to_owned(), |value| kind.show(value))
 }
 
-impl GapView {
-    fn of(gap: &Validation) -> Self {
-        let mut name = vec![gaps::controllers(gap), gap.case.to_string(), gap.changes.join(", ")];
+impl ValidationView {
+    fn of(validation: &Validation) -> Self {
+        let mut name =
+            vec![validation_text::controllers(validation), validation.case.to_string(), validation.changes.join(", ")];
         name.retain(|part| !part.is_empty());
-        let distances = gaps::distance(gap).into_iter().chain(gaps::between_seeds(gap));
-        let lines = gap.verdicts.iter().map(gaps::verdict).chain(distances).chain(gaps::machines(gap));
-        let (rows, hidden) = gaps::rows(gap);
+        let distances =
+            validation_text::distance(validation).into_iter().chain(validation_text::between_seeds(validation));
+        let lines = validation
+            .verdicts
+            .iter()
+            .map(validation_text::verdict)
+            .chain(distances)
+            .chain(validation_text::machines(validation));
+        let (rows, hidden) = validation_text::rows(validation);
         let more = (hidden > 0).then(|| format!("{hidden} more flows are in validation.json"));
         Self {
             name: name.join(" · "),
-            worlds: gap.worlds.clone(),
+            worlds: validation.worlds.clone(),
             rows: rows.into_iter().map(|(_, row)| row).collect(),
             lines: lines.chain(more).collect(),
         }

@@ -3,8 +3,8 @@
 use super::series_map::entry;
 use super::{PanelBuilder, RunView, millis};
 use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
-use crate::gaps;
 use crate::read::{Event, FlowKind, FlowRow, FrameRow, PacketRow};
+use crate::validation_text;
 use paceline_results::Validation;
 
 /// Largest number of steps of a distribution.
@@ -85,12 +85,16 @@ impl PanelBuilder for Distributions<'_> {
 }
 
 /// Adds the distance between two worlds to the caption of the queuing delay.
-pub(super) fn append_distance<'a>(panels: impl Iterator<Item = &'a mut Panel>, gaps: &[&Validation]) {
+pub(super) fn append_distance<'a>(panels: impl Iterator<Item = &'a mut Panel>, validations: &[&Validation]) {
     let (queue, ..) = KINDS[0];
     for panel in panels.filter(|panel| panel.id == queue) {
-        for gap in gaps {
-            if let Some(distance) = gaps::distance(gap) {
-                let of = if gaps.len() > 1 { format!(" under {}", gaps::controllers(gap)) } else { String::new() };
+        for validation in validations {
+            if let Some(distance) = validation_text::distance(validation) {
+                let of = if validations.len() > 1 {
+                    format!(" under {}", validation_text::controllers(validation))
+                } else {
+                    String::new()
+                };
                 panel.caption += &format!(" Of all flows together{of}: {distance}.");
             }
         }

@@ -26,7 +26,7 @@ impl PanelBuilder for Frames<'_> {
         };
         let at = seconds(row.time_ns);
         let Some(captured) = row.captured_ns else {
-            let make = || series("refused", "refused frames", Role::Second, SeriesKind::Points);
+            let make = || series("refused", "dropped frames", Role::Second, SeriesKind::Points);
             self.refused.of(subject, row.stream, make).push(at, 0.0);
             return;
         };
@@ -40,7 +40,7 @@ impl PanelBuilder for Frames<'_> {
         let caption =
             "Lines: time from capture to rendering of each frame, at its render time. Shaded: freezes, which \
                        are gaps between rendered frames above max(3 × mean, mean + 150 ms), with the mean of the \
-                       last 30 gaps. Points at zero: frames that the sender refused to queue."
+                       last 30 gaps. Points at zero: frames that the sender dropped because the pacer's queue was full."
                 .to_owned();
         let axis = Axis::new("frame delay", "ms");
         let mut panel = over_time("frames", "Frame delay and freezes", caption, axis, view);

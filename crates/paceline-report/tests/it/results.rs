@@ -1,7 +1,7 @@
 //! Folders of results, written as by the command.
 
 use paceline::Registry;
-use paceline_lab::group::Making;
+use paceline_lab::group::Provenance;
 use paceline_lab::run::{self, Runner};
 use paceline_results::{RunInputs, Store};
 use paceline_scenario::{self, Catalogue, Changes, Origin};
@@ -69,7 +69,7 @@ pub fn store(dir: &Path, origin: &Origin, changes: &Changes, seeds: &[u64], grou
         let command = format!("paceline run {}", scenario.plan.id);
         let name = |folder: &PathBuf| folder.file_name().unwrap().to_str().unwrap().to_owned();
         let runs = folders.iter().map(name).collect();
-        let making = Making { version: "0.0.0-test".to_owned(), command, changes: Vec::new(), runs };
+        let making = Provenance { version: "0.0.0-test".to_owned(), command, changes: Vec::new(), runs };
         store.group(&paceline_lab::group::group_of(&scenario, &result, making).unwrap()).unwrap();
     }
     folders

@@ -24,14 +24,14 @@ pub struct Arguments {
     /// Papers (`mmsys16`), experiments (`mmsys16/table1`), `all`, or TOML files or folders of them.
     #[arg(required = true, value_name = "TARGET")]
     targets: Vec<String>,
-    /// World to run in. For a world in real time, the verdicts are compared with those of the simulator.
+    /// Backend: sim, testbed or browser. In real time, the verdicts are compared with those of the simulator.
     #[arg(long, default_value = "sim")]
     world: String,
     /// Controllers for every media flow, one after the other; the scenario's own, and those of the world, if absent. In real
     /// time only.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
     controller: Vec<String>,
-    /// Exactly this many runs of each case. If absent: as many as the scenario says, and more (up to 40) where an interval is
+    /// Exactly this many runs of each case. If absent: the number in the scenario, and more (up to 40) where an interval is
     /// too wide for a verdict; in real time, 3.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,

@@ -24,8 +24,9 @@ pub fn write(folder: &Path, report: &Report) -> Result<()> {
 fn table(report: &Report) -> String {
     let s = &report.summary;
     let mut text = format!(
-        "# Scoreboard\n\nPublished values: {} of {} reproduced, {} in direction, {} not. Claims: {} of {} hold. Of the {} \
-         values and {} claims that the\nnull sender (\\*: reproduces or keeps it too) does not give away: {} and {}.\n\n",
+        "# Scoreboard\n\nPublished values: {} of {} reproduced, {} in direction, {} not. Claims: {} of {} pass. The null sender does \
+         not reproduce\n{} of the values and {} of the claims; of these, {} values are reproduced and {} claims pass. \\*: the \
+         null sender also reproduces the\ncell.\n\n",
         s.published.reproduced,
         s.published.cells,
         s.published.direction,

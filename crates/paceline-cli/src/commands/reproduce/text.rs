@@ -38,7 +38,7 @@ pub(super) fn describe(report: &Report) -> String {
     }
     text.extend(report.experiments.iter().map(describe_experiment));
     if report.experiments.iter().flat_map(|e| &e.cells).any(|c| c.null_reproduces) {
-        text += "  * the null sender (constant rate, no congestion control) reproduces it too: no evidence\n";
+        text += "  * the null sender (constant rate, no congestion control) also reproduces the cell, so it is no evidence\n";
     }
     text + &describe_assumed(&report.experiments) + &describe_summary(&report.summary)
 }
@@ -148,7 +148,7 @@ fn describe_summary(verdicts: &VerdictSummary) -> String {
     if verdicts.claims > 0 {
         text += &format!("  claims {}: {} pass", verdicts.claims, verdicts.claims_held);
         let (held, claims) = (verdicts.claims_held_without_null, verdicts.claims_without_null);
-        text += &format!("; of the {claims} that fail under the null sender, {held}\n");
+        text += &format!("; the null sender fails {claims} of them, and {held} of these pass\n");
     }
     let VerdictCounts { cells, reproduced, .. } = verdicts.published_without_null;
     let part = match cells {
@@ -163,7 +163,8 @@ fn describe_summary(verdicts: &VerdictSummary) -> String {
 /// Describes which verdicts depend on assumed constants.
 pub(super) fn describe_sensitivity(report: &SensitivityReport) -> String {
     if report.constants.is_empty() {
-        return "  no assumed constants: none of these scenarios uses a file of constants that applies".to_owned();
+        return "  no constants to vary: these scenarios have no constants.toml, or it sets none of their keys"
+            .to_owned();
     }
     let mut table = Table::new(["constant", "key", "assumed", "instead", "cells", "change verdict"], 2);
     let ends = || report.constants.iter().flat_map(|c| c.ends.iter().map(move |e| (c, e)));

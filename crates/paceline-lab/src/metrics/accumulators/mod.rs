@@ -9,4 +9,4 @@ pub(super) use delays::Delays;
 pub use delays::Distribution;
 pub(super) use freezes::Freezes;
 pub(super) use rate_bins::{RateBins, seconds_between, whole_seconds};
-pub(super) use totals::{FlowTotals, HopTotals, TargetInForce, WindowTotals, holds};
+pub(super) use totals::{FlowTotals, HopTotals, TargetInForce, WindowTotals, contains};

@@ -94,7 +94,7 @@ impl WindowTotals {
 
 /// Whether a time lies in a window.
 #[inline]
-pub(crate) fn holds(window: &Window, at: Time) -> bool {
+pub(crate) fn contains(window: &Window, at: Time) -> bool {
     window.from <= at && at < window.to
 }
 

@@ -7,20 +7,20 @@ use paceline_results::{ComparedMetric, Validation, ValidationVerdict};
 /// Largest number of flows in the table; the JSON document has all.
 const FLOWS_SHOWN: usize = 6;
 
-/// Returns the controllers of a gap, without repetitions.
-pub fn controllers(gap: &Validation) -> String {
-    let mut controllers: Vec<&str> = gap.controllers.iter().flatten().map(String::as_str).collect();
+/// Returns the controllers of a validation, without repetitions.
+pub fn controllers(validation: &Validation) -> String {
+    let mut controllers: Vec<&str> = validation.controllers.iter().flatten().map(String::as_str).collect();
     controllers.dedup();
     controllers.join(", ")
 }
 
 /// Returns the rows of the table, and the number of flows without rows.
-pub fn rows(gap: &Validation) -> (Vec<(&ComparedMetric, [String; 5])>, usize) {
-    let mut flows: Vec<&str> = gap.measured.iter().filter_map(|m| m.flow.as_deref()).collect();
+pub fn rows(validation: &Validation) -> (Vec<(&ComparedMetric, [String; 5])>, usize) {
+    let mut flows: Vec<&str> = validation.measured.iter().filter_map(|m| m.flow.as_deref()).collect();
     flows.dedup();
     let hidden = flows.get(FLOWS_SHOWN..).unwrap_or_default();
     let is_shown = |m: &&ComparedMetric| m.flow.as_deref().is_none_or(|flow| !hidden.contains(&flow));
-    (gap.measured.iter().filter(is_shown).map(|m| (m, row(m))).collect(), hidden.len())
+    (validation.measured.iter().filter(is_shown).map(|m| (m, row(m))).collect(), hidden.len())
 }
 
 /// Returns quantity, value in both worlds, difference, and half of its 95 % interval.
@@ -44,18 +44,18 @@ fn row(measured: &ComparedMetric) -> [String; 5] {
 }
 
 /// Describes the distance between the distributions of queuing delay, if measured.
-pub fn distance(gap: &Validation) -> Option<String> {
-    let queue = gap.queue_delay.as_ref()?;
+pub fn distance(validation: &Validation) -> Option<String> {
+    let queue = validation.queue_delay.as_ref()?;
     let at = queue.at_ms.map_or(String::new(), |ms| format!(", largest at {ms:.1} ms"));
-    let (from, to, hop) = (&gap.worlds[0], &gap.worlds[1], &queue.hop);
+    let (from, to, hop) = (&validation.worlds[0], &validation.worlds[1], &queue.hop);
     Some(format!("Kolmogorov-Smirnov distance of queuing delays at {hop}, {to} from {from}: {:.3}{at}", queue.ks))
 }
 
 /// Describes the distance between seeds of one world, if there are several seeds.
-pub fn between_seeds(gap: &Validation) -> Option<String> {
-    let [first, second] = gap.queue_delay.as_ref()?.between_seeds;
-    let [in_first, in_second] = &gap.worlds;
-    Some(format!("between two seeds of {in_first} it is {:.3} in the mean, of {in_second} {:.3}", first?, second?))
+pub fn between_seeds(validation: &Validation) -> Option<String> {
+    let [first, second] = validation.queue_delay.as_ref()?.between_seeds;
+    let [in_first, in_second] = &validation.worlds;
+    Some(format!("mean distance between two seeds: {:.3} in {in_first}, {:.3} in {in_second}", first?, second?))
 }
 
 /// Describes a verdict in one line.
@@ -63,22 +63,22 @@ pub fn verdict(verdict: &ValidationVerdict) -> String {
     let kind = verdict.kind();
     let what = format!("{} of {}", verdict.metric, verdict.hop);
     let Some(difference) = verdict.difference else {
-        return format!("BEYOND  {what}: a run of one world has no value");
+        return format!("fail  {what}: a run in one backend has no value");
     };
     let (mark, and) = match (verdict.within, verdict.sure) {
-        (true, Some(false)) => ("within", ", but its interval reaches beyond"),
-        (true, _) => ("within", ""),
-        (false, Some(false)) => ("BEYOND", ", but its interval reaches within"),
-        (false, _) => ("BEYOND", ""),
+        (true, Some(false)) => ("pass", ", but the 95 % interval extends outside the tolerance: use more --repeats"),
+        (true, _) => ("pass", ""),
+        (false, Some(false)) => ("fail", ", but the 95 % interval extends into the tolerance: use more --repeats"),
+        (false, _) => ("fail", ""),
     };
     let (difference, tolerance) = (kind.show_difference(difference), kind.show_size(verdict.tolerance));
-    format!("{mark}  {what}: {difference}, wanted ± {tolerance}{and}")
+    format!("{mark}  {what}: {difference}, tolerance ± {tolerance}{and}")
 }
 
 /// Describes the host statistics of each world in one line, with one more line per disturbed run.
-pub fn machines(gap: &Validation) -> Vec<String> {
+pub fn machines(validation: &Validation) -> Vec<String> {
     let mut lines = Vec::new();
-    for (world, runs) in gap.worlds.iter().zip(&gap.runs) {
+    for (world, runs) in validation.worlds.iter().zip(&validation.runs) {
         let machines: Vec<(u64, &HostStats)> =
             runs.iter().filter_map(|run| Some((run.seed, run.machine.as_ref()?))).collect();
         if machines.is_empty() {

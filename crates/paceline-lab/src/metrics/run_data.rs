@@ -1,0 +1,31 @@
+//! The data of a run that metrics of whole seconds read.
+
+use super::accumulators::RateBins;
+use paceline_netsim::plan::Plan;
+use paceline_scenario::Scenario;
+use paceline_units::{DataSize, Time};
+
+/// The data of a run for metrics that compute their values from bins of 1 s.
+pub(crate) struct RunData<'a> {
+    pub scenario: &'a Scenario,
+    /// The plan with its links as they were at the end.
+    pub plan: &'a Plan,
+    /// Of each flow.
+    pub rates: &'a [RateBins],
+}
+
+impl RunData<'_> {
+    /// Returns the hop of a flow's route that can carry least from `from` to `to`, and how much that is; `None` if no hop
+    /// has a capacity.
+    pub fn slowest(&self, flow: usize, from: Time, to: Time) -> Option<(usize, DataSize)> {
+        let to = to.max(from);
+        let hops = self.plan.flows[flow].route.iter();
+        let volumes = hops.filter_map(|h| Some((*h, self.plan.hops[*h].capacity.as_ref()?.volume(from, to))));
+        volumes.min_by_key(|(_, volume)| *volume)
+    }
+
+    /// Returns the most that the sources of a flow make, bit/s; infinite for TCP.
+    pub fn most(&self, flow: usize) -> f64 {
+        self.plan.flows[flow].max_rate().map_or(f64::INFINITY, |most| most.as_bps_f64())
+    }
+}
