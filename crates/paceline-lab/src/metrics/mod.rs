@@ -2,7 +2,7 @@
 //! the scenario requests; a metric takes its value from there.
 //!
 //! A metric is a file of this folder, or a constant in the file of its family, and a line in [`METRICS`]. It reads sums that
-//! several metrics share ([`accumulators`]), or brings an [`Accumulator`] of its own. `docs/explanation/metrics.md` describes how the
+//! several metrics share (`accumulators`), or has an accumulator of its own. `docs/explanation/metrics.md` describes how the
 //! papers measure; [`Measure`](paceline_scenario::Measure) selects among them.
 
 mod accumulators;
