@@ -57,7 +57,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "screenshots",
-        help: "write the screenshots of the docs, docs/images (needs chromium and the test track)",
+        help: "write the screenshots of the docs, docs/images (needs chromium and the testbed)",
         run: screenshots::screenshots,
     },
     Task {

@@ -72,7 +72,7 @@ fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
     ])
 }
 
-const MADE: &str = "<!-- Made by `cargo xtask reference`: change what the program says, not this page. -->\n\n";
+const MADE: &str = "<!-- Made by `cargo xtask reference`: edit the output of the program, not this page. -->\n\n";
 
 fn commands(stdout: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
     let all = stdout("--help")?;

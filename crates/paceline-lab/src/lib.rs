@@ -1,4 +1,4 @@
-//! The laboratory: a scenario file in, measured results out.
+//! The lab: a scenario file in, measured results out.
 //!
 //! Data flows one way, and no later stage reaches back:
 //!

@@ -36,7 +36,7 @@ use std::time::Instant;
 /// Prints what Paceline is and three commands to try.
 pub fn welcome() -> Result<ExitCode> {
     output::print(&format!(
-        "Paceline: congestion control for real-time media. A library of controllers, and a laboratory to test and compare them.\n\n{}\n\n`paceline list` shows what can be run, `paceline help` shows every command.",
+        "Paceline: congestion control for real-time media. A library of controllers, and a simulator and a testbed to test and compare them.\n\n{}\n\n`paceline list` shows what can be run, `paceline help` shows every command.",
         crate::FIRST_STEPS
     ))?;
     Ok(ExitCode::SUCCESS)

@@ -64,8 +64,8 @@
     const noVideo = run.world === "testbed";
     const blank = (end, text) => (document.querySelector(`#${end} .blank p`).textContent = text);
     const waiting = "The video appears when the call is connected, if this endpoint shows one.";
-    blank("sender", noVideo ? "No video: on the test track, frames contain zeros and have the sizes of an encoder's frames." : waiting);
-    blank("receiver", noVideo ? "No video, but real time: the caption shows the frame rate and freezes." : waiting);
+    blank("sender", noVideo ? "No video: on the testbed the payload of frames is zeros; their sizes come from the encoder model." : waiting);
+    blank("receiver", noVideo ? "No video on the testbed. The line below shows the frame rate; freezes are marked here." : waiting);
     sliders(run);
     panels();
     $("live").textContent = "live";
