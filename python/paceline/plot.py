@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .runs import Run
 
-
-def plot(run: Run) -> Figure:
-    """Draws rates and capacity, queuing delay of hops with a capacity, and losses."""
+def plot(run: Any) -> Figure:
+    """Draws rates and capacity of a `Run`, queuing delay of hops with a capacity, and losses."""
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:

@@ -17,17 +17,11 @@ use std::process::ExitCode;
 
 /// The command line.
 #[derive(Parser)]
-#[command(version, about = "Congestion control for real-time media: run and compare experiments", after_help = FIRST_STEPS)]
+#[command(version, about = "Congestion control for real-time media: run and compare experiments", after_help = commands::FIRST_STEPS)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
 }
-
-const FIRST_STEPS: &str = "\
-Three things to try first:
-  paceline run mmsys16/table1                                   one call over a changing link
-  paceline compare mmsys16/table1 --controllers gcc-2016,fixed  two controllers on the same link
-  paceline reproduce mmsys16/table2                             a table of a paper, published beside measured";
 
 #[derive(Subcommand)]
 enum Command {

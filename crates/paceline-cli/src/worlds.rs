@@ -61,8 +61,8 @@ fn browser(_: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (S
 /// States that this build lacks a Cargo feature, and how to get it.
 #[cfg(not(all(feature = "browser", target_os = "linux")))]
 pub fn needs_feature(feature: &str) -> (String, String) {
-    let hint = format!("build one that does, on Linux: `cargo build --release --features {feature}`");
-    ("this build does not include it".to_owned(), hint)
+    let hint = format!("on Linux, rebuild with `cargo build --release --features {feature}`");
+    ("this build lacks the Cargo feature".to_owned(), hint)
 }
 
 /// Returns the names of the worlds.
@@ -85,9 +85,9 @@ pub fn registry(name: &str) -> Registry {
 /// There is no such world (exit code 2), or this machine or this build does not have it (exit code 3).
 pub fn open(name: &str, watch: Option<&WatchHandles>) -> Result<Box<dyn Backend>> {
     let Some((_, open)) = WORLDS.iter().find(|(known, _)| *known == name) else {
-        return Err(miette!(help = suggestion(name, &names()), "no world `{name}`"));
+        return Err(miette!(help = suggestion(name, &names()), "no backend `{name}`"));
     };
-    open(watch).map_err(|missing| unavailable(&format!("the world `{name}`"), missing))
+    open(watch).map_err(|missing| unavailable(&format!("the backend `{name}`"), missing))
 }
 
 /// Returns the error, with exit code 3, for a world or a command that is not available.

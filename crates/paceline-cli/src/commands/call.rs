@@ -88,8 +88,12 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
         moves: handles.link.clone(),
         pictures: handles.preview.clone(),
     };
-    let page =
-        WatchServer::serve(watched, port).map_err(|error| miette!("cannot serve a page at port {port}: {error}"))?;
+    let page = WatchServer::serve(watched, port).map_err(|error| {
+        miette!(
+            help = "use another --port, or leave it out for any free port",
+            "cannot serve a page at port {port}: {error}"
+        )
+    })?;
     eprintln!("watch the call, and control its link: {}", page.url());
     eprintln!("the address is private to you; Ctrl-C ends the call");
     for signal in [SIGINT, SIGTERM, SIGHUP] {

@@ -165,8 +165,18 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     let observer = &mut (&mut collector, &mut events);
     let emulated = match arguments.relay {
         Some((listen, target)) => {
-            let near = Relay::near(listen).map_err(|e| miette!("cannot listen at {listen}: {e}"))?;
-            let far = Relay::far(target).map_err(|e| miette!("cannot reach {target}: {e}"))?;
+            let near = Relay::near(listen).map_err(|e| {
+                miette!(
+                    help = "LISTEN must be a free UDP address of this machine, such as 127.0.0.1:5004",
+                    "cannot listen at {listen}: {e}"
+                )
+            })?;
+            let far = Relay::far(target).map_err(|e| {
+                miette!(
+                    help = "TARGET must be an address that this machine can send to, such as 127.0.0.1:6004",
+                    "cannot reach {target}: {e}"
+                )
+            })?;
             eprintln!("from {} to {target} and back; Ctrl-C ends the link", near.address().into_diagnostic()?);
             emulation.relay(near, far, observer)
         }

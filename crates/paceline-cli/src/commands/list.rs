@@ -5,7 +5,7 @@ use crate::output;
 use crate::table::Table;
 use crate::worlds;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use miette::Result;
+use miette::{Result, miette};
 use paceline::Registry;
 use paceline_lab::catalogue::{self, Kind};
 use std::process::ExitCode;
@@ -31,6 +31,10 @@ fn kind_parser() -> impl TypedValueParser<Value = Kind> {
 /// Prints the lists.
 pub fn list(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(name) = &arguments.name {
+        if arguments.kind != Some(Kind::Controllers) {
+            let help = format!("`paceline list controllers {name}`");
+            return Err(miette!(help = help, "only a controller has details"));
+        }
         list_one(name, arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -52,7 +52,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     sweep.repeats = arguments.seeds.unwrap_or(sweep.repeats);
     if let Some(threads) = arguments.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
-        pool.map_err(|error| miette!("cannot start {threads} threads: {error}"))?;
+        pool.map_err(|error| miette!(help = "use a smaller --threads", "cannot start {threads} threads: {error}"))?;
     }
     let result = run(&sweep, &*world, &registry, arguments.out.as_deref(), arguments.resume)?;
     let refined = match sweep.refined(&result, &registry)? {
