@@ -156,7 +156,7 @@ pub fn summarise(scenario: &Scenario, runs: Vec<RunResult>) -> RunsResult {
     let summary = summary.collect();
     let (assertions, expectations) = judge(scenario, &runs);
     let windows = windows(scenario);
-    let included = runs.iter().filter(|run| scenario.counts(|of| run.value(scenario, &windows, of))).count();
+    let included = runs.iter().filter(|run| scenario.includes_run(|of| run.value(scenario, &windows, of))).count();
     let counts = scenario.include_if.as_ref().map(|condition| {
         let counts = condition.describe(included, runs.len());
         match IncludeIf::too_few(included, runs.len()) {

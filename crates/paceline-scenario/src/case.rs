@@ -3,8 +3,8 @@
 use super::error::ScenarioError;
 use super::file::CaseTable;
 use super::overrides::{Override, key_path, set};
-use super::place::Sources;
 use super::reader::read;
+use super::text_span::Sources;
 use super::tree::Node;
 use paceline_records::Label;
 
@@ -46,7 +46,7 @@ pub(crate) fn choose(
         [] => format!("{id} has no case `{wanted}`"),
         _ => format!("several cases of {id} match `{wanted}`"),
     };
-    Err(sources.error_without_place(message).help(known(cases)))
+    Err(sources.error_without_location(message).help(known(cases)))
 }
 
 /// Returns the hint that lists every case.
@@ -77,8 +77,8 @@ pub(crate) fn apply(
         .into_iter()
         .map(|(key, (at, value))| (key.clone(), at.of_source(source), value.clone().into_source(source)))
         .collect();
-    for (key, place, value) in written {
-        set(root, &key_path(&key, place), value, sources)?;
+    for (key, text_span, value) in written {
+        set(root, &key_path(&key, text_span), value, sources)?;
     }
     Ok(Some(described))
 }

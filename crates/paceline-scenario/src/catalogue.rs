@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
-/// A scenario's text, and the place of its file.
+/// A scenario's text, and the location of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Its file, for errors.
@@ -151,15 +151,15 @@ impl Origin {
         }
     }
 
-    /// Returns the name in errors of a file that the scenario names.
-    pub fn beside(&self, file: &str) -> String {
+    /// Returns the path of a referenced file, for error messages.
+    pub fn display_path(&self, file: &str) -> String {
         match self.shipped(file) {
             Some(_) => format!("scenarios/{}", self.shipped_name(file)),
             None => self.locate(file).display().to_string(),
         }
     }
 
-    /// Reads a file that the scenario names: beside it, in the catalogue, or from the working directory.
+    /// Reads a file that the scenario names: in the folder of the scenario, in the catalogue, or from the working directory.
     pub fn read(&self, file: &str) -> Result<String, String> {
         if let Some(text) = self.shipped(file) {
             return Ok(text.to_owned());
@@ -211,7 +211,7 @@ impl Origin {
         }
     }
 
-    /// Returns the path of a file: beside the scenario if it exists there, else from the working directory, as in `--set`.
+    /// Returns the path of a file: in the folder of the scenario if it exists there, else from the working directory, as in `--set`.
     fn locate(&self, file: &str) -> PathBuf {
         match &self.folder {
             Some(folder) if folder.join(file).exists() => folder.join(file),

@@ -8,9 +8,9 @@ use super::error::ScenarioError;
 use super::evaluation::Constant;
 use super::file::AnyValue;
 use super::overrides::{KeyPath, Override, key_path, set};
-use super::place::{Place, Placed, Sources, Spanned};
 use super::reader::read;
 use super::resolve::source_reads;
+use super::text_span::{HasTextSpan, Sources, Spanned, TextSpan};
 use super::tree::{Entries, Node, Value};
 use paceline::Registry;
 use serde::Deserialize;
@@ -60,7 +60,7 @@ pub(crate) fn apply(
         sources.error(node, error).help(help)
     })?;
     let layer = format!("{} names this file under `constants`", origin.name);
-    let source = sources.add(origin.beside(name), text, layer);
+    let source = sources.add(origin.display_path(name), text, layer);
     let document = Node::document(sources, source)?;
     let file: ConstantsFile = read(sources, &document)?;
     check(&file, &document, sources)?;
@@ -86,7 +86,7 @@ pub(crate) fn apply(
         };
         let before = settings.len();
         for key in keys.iter().filter(|key| root.entries().is_some_and(|root| is_free(root, key))) {
-            settings.push((key.iter().map(|part| (part.clone(), c.key.place())).collect(), node.clone()));
+            settings.push((key.iter().map(|part| (part.clone(), c.key.text_span())).collect(), node.clone()));
         }
         let (low, high) = c.range.get();
         constants.push(Constant {
@@ -121,50 +121,50 @@ fn check(file: &ConstantsFile, document: &Node, sources: &Sources<'_>) -> Result
             _ => low.0.same_type(value) && high.0.same_type(value),
         };
         let same_key = before.iter().find(|other| other.key.get() == c.key.get());
-        let (place, message, help) = if before.iter().any(|other| other.id.get() == c.id.get()) {
+        let (text_span, message, help) = if before.iter().any(|other| other.id.get() == c.id.get()) {
             let message = format!("two constants have the id `{}`", c.id.get());
-            (c.id.place(), message, "results name constants by `id`; give each its own".to_owned())
+            (c.id.text_span(), message, "results name constants by `id`; give each its own".to_owned())
         } else if let Some(first) = same_key {
             let message = format!("the constant `{}` already sets `{}`", first.id.get(), c.key.get());
-            (c.key.place(), message, "write one constant for a key".to_owned())
+            (c.key.text_span(), message, "write one constant for a key".to_owned())
         } else if c.key.get().split('.').any(|part| part.trim().is_empty()) {
             let help = "write it like media.encoder.size_noise or path.forward.jitter".to_owned();
-            (c.key.place(), "a part of the key is empty".to_owned(), help)
+            (c.key.text_span(), "a part of the key is empty".to_owned(), help)
         } else if c.why.get().trim().is_empty() {
             let help = "write one sentence with the source".to_owned();
-            (c.why.place(), "an assumed value needs a reason".to_owned(), help)
+            (c.why.text_span(), "an assumed value needs a reason".to_owned(), help)
         } else if !in_range {
             let message = "a range is [lowest, highest] around the value".to_owned();
-            (c.range.place(), message, format!("the value is {value}"))
+            (c.range.text_span(), message, format!("the value is {value}"))
         } else {
             continue;
         };
-        return Err(sources.error(&place, message).help(help));
+        return Err(sources.error(&text_span, message).help(help));
     }
     Ok(())
 }
 
 /// Returns the keys that an override sets: for `media.` or `tcp.` that of each flow which reads it, otherwise its own. The
-/// key is written at `place`.
+/// key is written at `text_span`.
 pub(crate) fn of_each_flow(
     change: &Override,
-    place: Place,
+    text_span: TextSpan,
     root: &Node,
     controller: Option<&str>,
     registry: &Registry,
     sources: &Sources<'_>,
 ) -> Result<Vec<KeyPath>, ScenarioError> {
     if !["media.", "tcp."].iter().any(|kind| change.key().starts_with(kind)) {
-        return Ok(vec![key_path(change.key(), place)]);
+        return Ok(vec![key_path(change.key(), text_span)]);
     }
     let keys = keys(change.key(), root, controller, registry);
     if keys.is_empty() {
-        let error = sources.error(&place, format!("no flow reads `{}`", change.key()));
+        let error = sources.error(&text_span, format!("no flow reads `{}`", change.key()));
         return Err(error.help(
             "media. and tcp. are all flows of that kind; `paceline list controllers NAME` prints the keys of `config`",
         ));
     }
-    Ok(keys.into_iter().map(|key| key.into_iter().map(|part| (part, place)).collect()).collect())
+    Ok(keys.into_iter().map(|key| key.into_iter().map(|part| (part, text_span)).collect()).collect())
 }
 
 /// Returns the keys that a constant or an override stands for, split at the dots.

@@ -14,7 +14,7 @@ pub struct Scenario {
     pub repeats: u32,
     /// How metrics are taken.
     pub measure: Measure,
-    /// The condition under which a run counts; without one all runs count.
+    /// The condition under which a run is included in the results; if `None`, all runs are.
     pub include_if: Option<IncludeIf>,
     /// Every case of the experiment.
     pub cases: Vec<Label>,
@@ -33,16 +33,16 @@ pub struct Scenario {
 impl Scenario {
     /// Returns every quantity that is measured in a run of this case, with repetitions.
     pub fn quantities(&self) -> impl Iterator<Item = &Quantity> {
-        let expects = self.expects.iter().map(|e| (&e.of, e.relative_to.as_ref()));
-        let asserts = self.asserts.iter().map(|a| (&a.of, a.relative_to.as_ref()));
-        let own = expects.chain(asserts).flat_map(|(of, relative_to)| {
-            let here = match relative_to {
-                Some(Reference::Here(quantity)) => Some(quantity),
+        let expects = self.expects.iter().map(|e| (&e.quantity, e.relative_to.as_ref()));
+        let asserts = self.asserts.iter().map(|a| (&a.quantity, a.relative_to.as_ref()));
+        let own = expects.chain(asserts).flat_map(|(quantity, relative_to)| {
+            let reference = match relative_to {
+                Some(Reference::SameRun(quantity)) => Some(quantity),
                 _ => None,
             };
-            core::iter::once(of).chain(here)
+            core::iter::once(quantity).chain(reference)
         });
-        own.chain(self.references.values()).chain(self.include_if.iter().map(|condition| &condition.of))
+        own.chain(self.references.values()).chain(self.include_if.iter().map(|condition| &condition.quantity))
     }
 
     /// Returns whether any quantity is measured, for the values and bounds of this case or of another.
@@ -50,9 +50,9 @@ impl Scenario {
         !(self.expects.is_empty() && self.asserts.is_empty() && self.references.is_empty())
     }
 
-    /// Returns whether a run counts; `value` returns the value of a quantity in that run.
-    pub fn counts(&self, value: impl FnOnce(&Quantity) -> Option<f64>) -> bool {
-        self.include_if.as_ref().is_none_or(|condition| condition.includes(value(&condition.of)))
+    /// Returns whether a run is included; `value` returns the value of a quantity in that run.
+    pub fn includes_run(&self, value: impl FnOnce(&Quantity) -> Option<f64>) -> bool {
+        self.include_if.as_ref().is_none_or(|condition| condition.includes(value(&condition.quantity)))
     }
 }
 
@@ -125,31 +125,31 @@ pub struct Quantity {
     pub window: Window,
 }
 
-/// The condition under which a run counts, where a paper leaves the others out.
+/// The condition under which a run is included, for papers that leave out the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IncludeIf {
     /// The quantity that is compared with `at_least`.
-    pub of: Quantity,
-    /// The lowest value with which a run counts.
+    pub quantity: Quantity,
+    /// The lowest value with which a run is included.
     pub at_least: f64,
-    /// A remark on a case in which fewer than half of the runs count.
+    /// A remark on a case in which fewer than half of the runs are included.
     pub note: Option<String>,
 }
 
 impl IncludeIf {
-    /// Returns whether a run with this value counts; without a value it does not.
+    /// Returns whether a run with this value is included. A run without a value is not.
     pub fn includes(&self, value: Option<f64>) -> bool {
         value.is_some_and(|value| value >= self.at_least)
     }
 
-    /// Returns whether fewer than half of the runs count: too few to represent the case.
-    pub fn too_few(counting: usize, made: usize) -> bool {
-        2 * counting < made
+    /// Returns whether fewer than half of the runs are included: too few to represent the case.
+    pub fn too_few(included: usize, total: usize) -> bool {
+        2 * included < total
     }
 
-    /// Describes how many runs count, and which.
-    pub fn describe(&self, counting: usize, made: usize) -> String {
-        format!("kept {counting} of {made}, those with {} of {} or more", self.of.metric, self.at_least)
+    /// Describes the number of included runs and the condition.
+    pub fn describe(&self, included: usize, total: usize) -> String {
+        format!("kept {included} of {total}, those with {} of {} or more", self.quantity.metric, self.at_least)
     }
 }
 
@@ -157,12 +157,12 @@ impl IncludeIf {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reference {
     /// A quantity of the same run.
-    Here(Quantity),
+    SameRun(Quantity),
     /// A quantity of the run of another case, which has it among its [`Scenario::references`].
-    Elsewhere {
+    OtherCase {
         /// The label of that case.
         case: Label,
-        /// Key of the quantity there.
+        /// The key of the quantity in that case.
         key: usize,
     },
 }
@@ -171,7 +171,7 @@ pub enum Reference {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
     /// The measured quantity.
-    pub of: Quantity,
+    pub quantity: Quantity,
     /// The reference by which the quantity is divided, if it is a ratio.
     pub relative_to: Option<Reference>,
     /// The published value, in the metric's unit.
@@ -182,8 +182,8 @@ pub struct Expect {
     pub claim: Option<String>,
     /// A remark for when it is not reproduced.
     pub remark: Remark,
-    /// Its place among the values and bounds of the scenario file.
-    pub place: usize,
+    /// The index among the values and bounds of the scenario file.
+    pub index: usize,
 }
 
 /// A bound on the runs.
@@ -192,7 +192,7 @@ pub struct Assert {
     /// Its name.
     pub id: String,
     /// The bounded quantity.
-    pub of: Quantity,
+    pub quantity: Quantity,
     /// The reference by which the quantity is divided, if it is a ratio.
     pub relative_to: Option<Reference>,
     /// The statistic of several runs that is bounded.
@@ -201,8 +201,8 @@ pub struct Assert {
     pub bounds: (f64, f64),
     /// A remark for when it does not hold.
     pub remark: Remark,
-    /// Its place among the values and bounds of the scenario file.
-    pub place: usize,
+    /// The index among the values and bounds of the scenario file.
+    pub index: usize,
 }
 
 /// A remark on a value that is not reproduced.

@@ -1,6 +1,6 @@
 //! The tables and keys of a scenario file. An absent key stays absent here; [`resolve`](super::resolve) knows every default.
 
-use super::place::{Spanned, Table};
+use super::text_span::{Spanned, Table};
 use super::values::{CapacityValue, Limit, Loss, Timed};
 use paceline_records::Label;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};

@@ -6,9 +6,9 @@ use super::error::ScenarioError;
 use super::evaluation::Scenario;
 use super::file::ScenarioFile;
 use super::overrides::{Override, set};
-use super::place::{Place, Placed, Sources};
 use super::reader::{parse, read};
 use super::resolve::{Background, resolve};
+use super::text_span::{HasTextSpan, Sources, TextSpan};
 use super::tree::{Node, Value};
 use super::{Registries, case, constants, edit};
 use paceline::Registry;
@@ -30,7 +30,7 @@ pub struct Changes {
 /// Loads a scenario: parses the text, merges the layers, fills in every default, and checks the result.
 ///
 /// # Errors
-/// The first error of the scenario or of a change, with its place and a hint.
+/// The first error of the scenario or of a change, with its location and a hint.
 pub fn load<'a>(
     origin: &Origin,
     changes: &Changes,
@@ -41,7 +41,7 @@ pub fn load<'a>(
     let mut sources = Sources::of_file(&origin.name, &origin.text);
     let mut root = Node::document(&sources, 0)?;
     if !origin.has_expectations() {
-        let table = root.make_table(Place::default());
+        let table = root.make_table(TextSpan::default());
         table.retain(|key, _| !["expect", "assert"].contains(&key.as_str()));
     }
     let mut made = Vec::new();
@@ -58,9 +58,9 @@ pub fn load<'a>(
         background.shortened |= change.key() == "duration";
         made.push(format!("--set {change}"));
         let source = sources.add("--set", change.to_string(), format!("set by --set {change}"));
-        let place = Place::new(source, 0..change.key().len());
+        let text_span = TextSpan::new(source, 0..change.key().len());
         let value = Node::value(&sources, source, change.key().len() + 1);
-        for path in constants::of_each_flow(change, place, &root, controller, registries.controllers, &sources)? {
+        for path in constants::of_each_flow(change, text_span, &root, controller, registries.controllers, &sources)? {
             set(&mut root, &path, value.clone(), &sources)?;
         }
     }
@@ -68,8 +68,8 @@ pub fn load<'a>(
         constants::apply(&mut root, origin, controller, &changes.constants, registries.controllers, &mut sources)?;
     if let Some(controller) = controller {
         let source = sources.add("--controller", controller, format!("set by --controller {controller}"));
-        let place = Place::new(source, 0..controller.len());
-        control_media_flows(&mut root, controller, place, first_override);
+        let text_span = TextSpan::new(source, 0..controller.len());
+        control_media_flows(&mut root, controller, text_span, first_override);
     }
     let file: ScenarioFile = read(&sources, &root)?;
     resolve(file, &sources, origin, background, registries)
@@ -105,8 +105,8 @@ pub fn edited(origin: &Origin, settings: &[Override], registry: &Registry) -> Re
         let mut sources = Sources::of_file(&origin.name, &text);
         let root = Node::document(&sources, 0)?;
         let source = sources.add("--set", change.to_string(), format!("set by --set {change}"));
-        let place = Place::new(source, 0..change.key().len());
-        let paths = constants::of_each_flow(change, place, &root, None, registry, &sources)?;
+        let text_span = TextSpan::new(source, 0..change.key().len());
+        let paths = constants::of_each_flow(change, text_span, &root, None, registry, &sources)?;
         let each: Vec<Override> = paths.iter().map(|path| change.with_path(path)).collect();
         text = edit::edit_text(&origin.name, &text, &each)?;
     }
@@ -116,16 +116,19 @@ pub fn edited(origin: &Origin, settings: &[Override], registry: &Registry) -> Re
 
 /// Puts every media flow under `controller`. A flow that was under another keeps only the numbers of `config` that an
 /// override or a constant set: those of sources from `first_override` on.
-fn control_media_flows(root: &mut Node, controller: &str, place: Place, first_override: u32) {
-    let Some((_, Node { value: Value::List(flows), .. })) = root.make_table(place).get_mut("flow") else { return };
+fn control_media_flows(root: &mut Node, controller: &str, text_span: TextSpan, first_override: u32) {
+    let Some((_, Node { value: Value::List(flows), .. })) = root.make_table(text_span).get_mut("flow") else { return };
     for flow in flows {
         if flow.text_of("controller").is_none_or(|own| own == controller) {
             continue;
         }
-        let table = flow.make_table(place);
-        table.insert("controller".to_owned(), (place, Node { value: Value::Text(controller.to_owned()), place }));
+        let table = flow.make_table(text_span);
+        table.insert(
+            "controller".to_owned(),
+            (text_span, Node { value: Value::Text(controller.to_owned()), text_span }),
+        );
         if let Some((_, Node { value: Value::Table(config), .. })) = table.get_mut("config") {
-            config.retain(|_, (_, value)| value.place().source() >= first_override);
+            config.retain(|_, (_, value)| value.text_span().source() >= first_override);
         }
     }
 }

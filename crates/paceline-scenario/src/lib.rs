@@ -2,7 +2,7 @@
 //!
 //! `tree` parses the text into values with places, `layers` merges the file with constants, a case, `--set` and
 //! `--controller`, `reader` turns the result into the typed [`file`](ScenarioFile), and `resolve` fills in every default and
-//! checks what depends on several keys. Each error is a [`ScenarioError`] with its place and a hint.
+//! checks what depends on several keys. Each error is a [`ScenarioError`] with its location and a hint.
 
 mod case;
 mod catalogue;
@@ -13,9 +13,9 @@ mod evaluation;
 mod file;
 mod layers;
 mod overrides;
-mod place;
 mod reader;
 mod resolve;
+mod text_span;
 pub mod trace;
 mod tree;
 mod values;
@@ -31,8 +31,8 @@ pub use file::{AnyValue, ScenarioFile, schema};
 pub use layers::{Changes, edited, load, load_cases};
 pub use overrides::Override;
 pub use paceline_records::Label;
-pub use place::Spanned;
 pub use reader::parse;
+pub use text_span::Spanned;
 
 use paceline::Registry;
 use paceline_records::MetricCatalogue;

@@ -1,7 +1,7 @@
 //! Overrides, `--set dotted.key=value`, and how a value is put into the tree by its key.
 
 use super::error::suggestion;
-use super::place::{Place, Sources};
+use super::text_span::{Sources, TextSpan};
 use super::tree::{Entries, Node, Value};
 use crate::ScenarioError;
 use std::fmt;
@@ -55,12 +55,12 @@ impl fmt::Display for Override {
     }
 }
 
-/// The parts of a dotted key, each with its place.
-pub(crate) type KeyPath = Vec<(String, Place)>;
+/// The parts of a dotted key, each with its location.
+pub(crate) type KeyPath = Vec<(String, TextSpan)>;
 
-/// Splits a dotted key at `place`, where it may stand in quotes.
-pub(crate) fn key_path(key: &str, place: Place) -> KeyPath {
-    let span = place.span();
+/// Splits a dotted key at `text_span`, where it may stand in quotes.
+pub(crate) fn key_path(key: &str, text_span: TextSpan) -> KeyPath {
+    let span = text_span.span();
     let quote = match span.len().checked_sub(key.len()) {
         Some(0) => Some(0),
         Some(2) => Some(1),
@@ -71,8 +71,8 @@ pub(crate) fn key_path(key: &str, place: Place) -> KeyPath {
     let mut parts = KeyPath::new();
     for part in key.split('.') {
         let from = span.start + quote.unwrap_or_default() + start + part.len() - part.trim_start().len();
-        let at = Place::new(place.source(), from..from + part.trim().len());
-        parts.push((part.trim().to_owned(), if quote.is_some() && !at.span().is_empty() { at } else { place }));
+        let at = TextSpan::new(text_span.source(), from..from + part.trim().len());
+        parts.push((part.trim().to_owned(), if quote.is_some() && !at.span().is_empty() { at } else { text_span }));
         start += part.len() + 1;
     }
     parts
@@ -81,16 +81,16 @@ pub(crate) fn key_path(key: &str, place: Place) -> KeyPath {
 /// Puts a value into the tree. Elements of lists of tables are named by their `id` or their number from 0. A table that is
 /// not there is made; a value that stands in the way, such as a rate before `capacity.trace`, is replaced by one.
 pub(crate) fn set(root: &mut Node, path: &KeyPath, value: Node, sources: &Sources<'_>) -> Result<(), ScenarioError> {
-    if let Some((_, place)) = path.iter().find(|(part, _)| part.is_empty()) {
-        return Err(sources.error(place, "a part of the key is empty").help("write it like path.forward.capacity"));
+    if let Some((_, text_span)) = path.iter().find(|(part, _)| part.is_empty()) {
+        return Err(sources.error(text_span, "a part of the key is empty").help("write it like path.forward.capacity"));
     }
     let ((last, last_place), way) = path.split_last().expect("split yields at least one part");
     let mut node = root;
-    let (mut way, mut at_node) = (way.iter(), Place::default());
-    while let Some((part, place)) = way.next() {
+    let (mut way, mut at_node) = (way.iter(), TextSpan::default());
+    while let Some((part, text_span)) = way.next() {
         let table = node.make_table(at_node);
-        at_node = *place;
-        let empty = || (*place, Node { value: Value::Table(Entries::new()), place: *place });
+        at_node = *text_span;
+        let empty = || (*text_span, Node { value: Value::Table(Entries::new()), text_span: *text_span });
         node = &mut table.entry(part.clone()).or_insert_with(empty).1;
         let Some(elements) = node.tables() else { continue };
         let name = |(number, e): (usize, &Node)| e.text_of("id").map_or_else(|| number.to_string(), str::to_owned);

@@ -1,9 +1,9 @@
-//! Typed values from the tree: a serde deserializer whose errors carry the place, what was expected, and a hint.
+//! Typed values from the tree: a serde deserializer whose errors carry the location, the expected type, and a hint.
 //!
 //! A field called `$part` of a struct is a struct that reads its keys from the same table.
 
 use super::error::{ScenarioError, suggestion};
-use super::place::{Place, Sources};
+use super::text_span::{Sources, TextSpan};
 use super::tree::{Node, Value};
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{
@@ -47,7 +47,7 @@ const PAIR: &str = "a pair of values";
 pub(crate) fn read<T: DeserializeOwned>(sources: &Sources<'_>, node: &Node) -> Result<T, ScenarioError> {
     T::deserialize(Reader { node, part: None }).map_err(|error| {
         let hint = error.hint.unwrap_or_else(|| "`paceline schema` prints every key of a scenario".to_owned());
-        sources.error(&error.place.unwrap_or_default(), error.message).help(hint)
+        sources.error(&error.text_span.unwrap_or_default(), error.message).help(hint)
     })
 }
 
@@ -59,10 +59,10 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, ScenarioE
 
 #[derive(Debug)]
 struct Error {
-    place: Option<Place>,
+    text_span: Option<TextSpan>,
     message: String,
     hint: Option<String>,
-    /// What should stand in place of the value, if that is what is wrong.
+    /// The expected type, if the value has another one.
     expected: Option<String>,
     /// A key is missing.
     is_missing: bool,
@@ -70,7 +70,7 @@ struct Error {
 
 impl Error {
     fn new(message: impl Into<String>, hint: impl Into<Option<String>>) -> Self {
-        Self { place: None, message: message.into(), hint: hint.into(), expected: None, is_missing: false }
+        Self { text_span: None, message: message.into(), hint: hint.into(), expected: None, is_missing: false }
     }
 
     fn expected(expected: &dyn fmt::Display) -> Self {
@@ -93,7 +93,7 @@ impl Error {
             self.message = format!("expected {expected}, found {}", found(node));
             self.hint = hint(&expected, node);
         }
-        self.place = self.place.or(Some(node.place));
+        self.text_span = self.text_span.or(Some(node.text_span));
         self
     }
 }
@@ -135,7 +135,7 @@ impl de::Error for Error {
     }
 }
 
-/// Names what stands in the file.
+/// Describes the value in the file.
 fn found(node: &Node) -> String {
     match &node.value {
         Value::Text(text) => format!("the text \"{text}\""),
@@ -288,10 +288,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         }
     }
 
-    /// Reads a value with its places ([`Spanned`](super::place::Spanned), [`Table`](super::place::Table)), or a tuple.
+    /// Reads a value with its locations ([`Spanned`](super::text_span::Spanned), [`Table`](super::text_span::Table)), or a tuple.
     fn deserialize_tuple_struct<V: Visitor<'de>>(self, name: &str, len: usize, visitor: V) -> Result<V::Value, Error> {
         match name {
-            "$spanned" | "$table" => visitor.visit_seq(WithPlaces { reader: self, read: 0, keys: None }),
+            "$spanned" | "$table" => visitor.visit_seq(SpannedAccess { reader: self, read: 0, keys: None }),
             _ => self.deserialize_tuple(len, visitor),
         }
     }
@@ -307,8 +307,9 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         let own = own.map(|(key, (at, node))| (key.as_str(), *at, Reader::of(node)));
         let keys_of_parts = Rc::default();
         let parts = fields.iter().filter(|field| field.starts_with('$'));
-        let parts = parts
-            .map(|part| (*part, self.node.place, Reader { node: self.node, part: Some(Rc::clone(&keys_of_parts)) }));
+        let parts = parts.map(|part| {
+            (*part, self.node.text_span, Reader { node: self.node, part: Some(Rc::clone(&keys_of_parts)) })
+        });
         let left = own.chain(parts).collect::<Vec<_>>().into_iter();
         let value = visitor.visit_map(Fields { left, value: None }).map_err(|error| error.about(self.node));
         if let Some(part) = self.part {
@@ -323,7 +324,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         let known: Vec<&str> =
             fields.iter().chain(of_parts.iter()).copied().filter(|key| !key.starts_with('$')).collect();
         match entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
-            Some((key, (at, _))) => Err(Error { place: Some(*at), ..Error::unknown("key", key, &known) }),
+            Some((key, (at, _))) => Err(Error { text_span: Some(*at), ..Error::unknown("key", key, &known) }),
             None => value,
         }
     }
@@ -355,7 +356,7 @@ impl<'de> IntoDeserializer<'de, Error> for &'de Node {
 
 /// The entries of a table.
 struct Fields<'de> {
-    left: std::vec::IntoIter<(&'de str, Place, Reader<'de>)>,
+    left: std::vec::IntoIter<(&'de str, TextSpan, Reader<'de>)>,
     value: Option<Reader<'de>>,
 }
 
@@ -365,7 +366,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         let Some((key, at, reader)) = self.left.next() else { return Ok(None) };
         self.value = Some(reader);
-        let at_key = |error: Error| Error { place: error.place.or(Some(at)), ..error };
+        let at_key = |error: Error| Error { text_span: error.text_span.or(Some(at)), ..error };
         seed.deserialize(key.into_deserializer()).map(Some).map_err(at_key)
     }
 
@@ -374,15 +375,15 @@ impl<'de> MapAccess<'de> for Fields<'de> {
     }
 }
 
-/// A value, its place, and the places of the keys in it.
-struct WithPlaces<'de> {
+/// A value, its location, and those of the keys in it.
+struct SpannedAccess<'de> {
     reader: Reader<'de>,
     read: u32,
     /// The keys of the part, if the value is a part of a table.
     keys: Option<Rc<RefCell<Vec<&'static str>>>>,
 }
 
-impl<'de> SeqAccess<'de> for WithPlaces<'de> {
+impl<'de> SeqAccess<'de> for SpannedAccess<'de> {
     type Error = Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
@@ -397,13 +398,13 @@ impl<'de> SeqAccess<'de> for WithPlaces<'de> {
                 }
                 value
             }
-            2 => seed.deserialize(SeqDeserializer::new(node.place.numbers().into_iter())),
+            2 => seed.deserialize(SeqDeserializer::new(node.text_span.numbers().into_iter())),
             _ => {
                 let entries = node.entries().into_iter().flatten();
                 let own = |key: &str| self.keys.as_ref().is_none_or(|keys| keys.borrow().contains(&key));
                 let written = entries.filter(|(key, _)| own(key));
                 seed.deserialize(MapDeserializer::new(
-                    written.map(|(key, (at, value))| (key.as_str(), vec![at.numbers(), value.place.numbers()])),
+                    written.map(|(key, (at, value))| (key.as_str(), vec![at.numbers(), value.text_span.numbers()])),
                 ))
             }
         };

@@ -1,7 +1,7 @@
 //! A TOML document as a tree of values that know their places. Layers are merged in it; nothing is written back as text.
 
 use super::error::ScenarioError;
-use super::place::{Place, Placed, Sources};
+use super::text_span::{HasTextSpan, Sources, TextSpan};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue, Error};
@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue, Error};
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
-    pub(crate) place: Place,
+    pub(crate) text_span: TextSpan,
 }
 
 /// The value of a [`Node`].
@@ -25,12 +25,12 @@ pub(crate) enum Value {
     Table(Entries),
 }
 
-/// The entries of a table: each key with its place and its value.
-pub(crate) type Entries = BTreeMap<String, (Place, Node)>;
+/// The entries of a table: each key with its location and its value.
+pub(crate) type Entries = BTreeMap<String, (TextSpan, Node)>;
 
-impl Placed for Node {
-    fn place(&self) -> Place {
-        self.place
+impl HasTextSpan for Node {
+    fn text_span(&self) -> TextSpan {
+        self.text_span
     }
 }
 
@@ -38,8 +38,8 @@ impl Node {
     /// Parses the text of a source.
     pub(crate) fn document(sources: &Sources<'_>, source: u32) -> Result<Self, ScenarioError> {
         let error = |span: Range<usize>, message: &str| {
-            let place = Place::new(source, span.start..span.end.max(span.start + 1));
-            sources.error(&place, message.lines().next().unwrap_or_default()).help(
+            let text_span = TextSpan::new(source, span.start..span.end.max(span.start + 1));
+            sources.error(&text_span, message.lines().next().unwrap_or_default()).help(
                 "a line of TOML is key = value, with each key once in its table; text stands in double quotes, a list in \
                  [ ], a table in { }",
             )
@@ -57,14 +57,14 @@ impl Node {
             let span = value.span();
             Self::of(value.into_inner(), source, start, span).ok()
         });
-        let place = Place::new(source, start..start + text.len());
-        toml.unwrap_or_else(|| Self { value: Value::Text(text.to_owned()), place })
+        let text_span = TextSpan::new(source, start..start + text.len());
+        toml.unwrap_or_else(|| Self { value: Value::Text(text.to_owned()), text_span })
     }
 
     /// Converts a value at `span` of the text that begins at byte `start` of the source, or returns the span of a number
     /// that is too large.
     fn of(value: DeValue<'_>, source: u32, start: usize, span: Range<usize>) -> Result<Self, Range<usize>> {
-        let place = |span: Range<usize>| Place::new(source, start + span.start..start + span.end);
+        let text_span = |span: Range<usize>| TextSpan::new(source, start + span.start..start + span.end);
         let value = match value {
             DeValue::String(text) => Value::Text(text.into_owned()),
             DeValue::Integer(n) => {
@@ -82,14 +82,14 @@ impl Node {
             }
             DeValue::Table(table) => {
                 let entry = |(key, value): (toml::Spanned<_>, toml::Spanned<DeValue<'_>>)| {
-                    let (at, span) = (place(key.span()), value.span());
+                    let (at, span) = (text_span(key.span()), value.span());
                     let key: std::borrow::Cow<'_, str> = key.into_inner();
                     Ok::<_, Range<usize>>((key.into_owned(), (at, Self::of(value.into_inner(), source, start, span)?)))
                 };
                 Value::Table(table.into_iter().map(entry).collect::<Result<_, _>>()?)
             }
         };
-        Ok(Self { value, place: place(span) })
+        Ok(Self { value, text_span: text_span(span) })
     }
 
     /// Returns the entries, if it is a table.
@@ -100,10 +100,10 @@ impl Node {
         }
     }
 
-    /// Returns the entries, after making it an empty table at `place` if it is something else.
-    pub(crate) fn make_table(&mut self, place: Place) -> &mut Entries {
+    /// Returns the entries, after making it an empty table at `text_span` if it is something else.
+    pub(crate) fn make_table(&mut self, text_span: TextSpan) -> &mut Entries {
         if !matches!(self.value, Value::Table(_)) {
-            *self = Self { value: Value::Table(Entries::new()), place };
+            *self = Self { value: Value::Table(Entries::new()), text_span };
         }
         match &mut self.value {
             Value::Table(entries) => entries,
@@ -150,11 +150,11 @@ impl Node {
     }
 
     fn move_to(&mut self, source: u32) {
-        self.place = self.place.of_source(source);
+        self.text_span = self.text_span.of_source(source);
         match &mut self.value {
             Value::List(list) => list.iter_mut().for_each(|e| e.move_to(source)),
-            Value::Table(entries) => entries.values_mut().for_each(|(place, node)| {
-                *place = place.of_source(source);
+            Value::Table(entries) => entries.values_mut().for_each(|(text_span, node)| {
+                *text_span = text_span.of_source(source);
                 node.move_to(source);
             }),
             _ => {}

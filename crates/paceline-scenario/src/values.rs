@@ -1,6 +1,6 @@
 //! Values with several forms: a constant or a schedule, a fraction or a table, a rate or a trace.
 
-use super::place::{Spanned, Table};
+use super::text_span::{Spanned, Table};
 use super::trace::Direction;
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
 use schemars::JsonSchema;

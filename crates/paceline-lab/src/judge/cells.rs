@@ -24,11 +24,18 @@ struct CellSpec<'a> {
 
 impl<'a> CellSpec<'a> {
     fn value(case: usize, e: &'a Expect) -> Self {
-        Self { case, of: &e.of, over: e.relative_to.as_ref(), runs: Statistic::Mean, remark: &e.remark, place: e.place }
+        Self {
+            case,
+            of: &e.quantity,
+            over: e.relative_to.as_ref(),
+            runs: Statistic::Mean,
+            remark: &e.remark,
+            place: e.index,
+        }
     }
 
     fn bound(case: usize, a: &'a Assert) -> Self {
-        Self { case, of: &a.of, over: a.relative_to.as_ref(), runs: a.runs, remark: &a.remark, place: a.place }
+        Self { case, of: &a.quantity, over: a.relative_to.as_ref(), runs: a.runs, remark: &a.remark, place: a.index }
     }
 }
 
@@ -58,9 +65,9 @@ pub(crate) fn judge(scenario: &Scenario, runs: &[RunResult]) -> (Vec<Assertion>,
     let flow_name = |flow: Option<usize>| flow.map(|f| scenario.plan.flows[f].id.clone());
     let assertion = |a: &Assert| Assertion {
         id: a.id.clone(),
-        metric: a.of.metric.clone(),
-        flow: flow_name(a.of.flow),
-        window_s: a.of.window.seconds(),
+        metric: a.quantity.metric.clone(),
+        flow: flow_name(a.quantity.flow),
+        window_s: a.quantity.window.seconds(),
         ratio: a.relative_to.is_some(),
         runs: a.runs,
         bounds: a.bounds,
@@ -68,9 +75,9 @@ pub(crate) fn judge(scenario: &Scenario, runs: &[RunResult]) -> (Vec<Assertion>,
         holds: experiment.passes(&runs, 0, a, false),
     };
     let expectation = |e: &Expect| Expectation {
-        metric: e.of.metric.clone(),
-        flow: flow_name(e.of.flow),
-        window_s: e.of.window.seconds(),
+        metric: e.quantity.metric.clone(),
+        flow: flow_name(e.quantity.flow),
+        window_s: e.quantity.window.seconds(),
         ratio: e.relative_to.is_some(),
         published: e.published,
         measured: experiment.value(&runs, &CellSpec::value(0, e), false),
@@ -94,7 +101,7 @@ fn one_case<'r>(scenario: &Scenario, runs: impl Iterator<Item = (u64, &'r RunRes
 }
 
 fn is_of_one_case(over: Option<&Reference>) -> bool {
-    !matches!(over, Some(Reference::Elsewhere { .. }))
+    !matches!(over, Some(Reference::OtherCase { .. }))
 }
 
 impl Experiment {
@@ -164,7 +171,7 @@ impl Experiment {
     ) -> Cell {
         let spec = CellSpec::value(case, e);
         let usual = || {
-            let metric = metrics::find(&e.of.metric).expect("it was resolved");
+            let metric = metrics::find(&e.quantity.metric).expect("it was resolved");
             tolerance(metric, e.relative_to.is_some(), e.published)
         };
         let tolerance = e.tolerance.unwrap_or_else(usual);
@@ -196,8 +203,8 @@ impl Experiment {
         let name = |scenario: &Scenario, flow: Option<usize>| flow.map(|f| scenario.plan.flows[f].id.clone());
         let over = spec.over.map(|over| {
             let (scenario, quantity) = match over {
-                Reference::Here(quantity) => (scenario, quantity),
-                Reference::Elsewhere { case, key } => {
+                Reference::SameRun(quantity) => (scenario, quantity),
+                Reference::OtherCase { case, key } => {
                     let scenario = &self.cases[self.index(case)];
                     (scenario, &scenario.references[key])
                 }
@@ -269,7 +276,7 @@ impl Experiment {
     /// Returns the rules of included runs: of the other case of a ratio, and of the case of the value.
     fn rules<'a>(&'a self, spec: &CellSpec<'_>) -> impl Iterator<Item = (usize, &'a IncludeIf)> {
         let other = match spec.over {
-            Some(Reference::Elsewhere { case, .. }) => Some(self.index(case)),
+            Some(Reference::OtherCase { case, .. }) => Some(self.index(case)),
             _ => None,
         };
         let keep = |case: usize| Some((case, self.cases[case].include_if.as_ref()?));
@@ -294,7 +301,7 @@ impl Experiment {
     fn includes(&self, case: usize, run: &RunValues, null: bool) -> bool {
         let scenario = &self.cases[case];
         null || scenario
-            .counts(|of| run.values[scenario.quantities().position(|q| q == of).expect("the rule is a quantity")])
+            .includes_run(|of| run.values[scenario.quantities().position(|q| q == of).expect("the rule is a quantity")])
     }
 
     /// Returns the statistic over seeds; for a ratio, of the ratio of each seed. `None` if an included run has no value.
@@ -320,8 +327,8 @@ impl Experiment {
         let (own, index) = of(spec.case, spec.of)?;
         let over = match spec.over {
             None => None,
-            Some(Reference::Here(quantity)) => Some((spec.case, of(spec.case, quantity)?)),
-            Some(Reference::Elsewhere { case, key }) => {
+            Some(Reference::SameRun(quantity)) => Some((spec.case, of(spec.case, quantity)?)),
+            Some(Reference::OtherCase { case, key }) => {
                 let case = self.index(case);
                 Some((case, of(case, &self.cases[case].references[key])?))
             }

@@ -148,7 +148,7 @@ fn a_case_has_its_own_values_and_expectations() {
     assert_eq!((expect.published, expect.tolerance), (187.0, Some(10.0)));
     assert_eq!(expect.claim.as_deref(), Some("adaptive-cuts-the-tail"));
     assert_eq!(expect.remark.reproduced_with, ["flow.video.encoder.size_noise=0"]);
-    let Some(Reference::Elsewhere { case, key }) = &adaptive.asserts[0].relative_to else {
+    let Some(Reference::OtherCase { case, key }) = &adaptive.asserts[0].relative_to else {
         panic!("relative to the other case")
     };
     assert_eq!((case, fixed.references[key].metric.as_str()), (&fixed.plan.case, "rtt_p95_ms"));

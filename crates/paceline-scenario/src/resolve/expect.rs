@@ -6,7 +6,7 @@ use crate::error::suggestion;
 use crate::evaluation::{Assert, Expect, IncludeIf, Quantity, Reference, Remark, Window, renamed_metric};
 use crate::file::{IncludeIfTable, QuantityKeys, ScenarioFile};
 use crate::overrides::Override;
-use crate::place::Spanned;
+use crate::text_span::Spanned;
 use paceline_netsim::plan::FlowPlan;
 use paceline_records::{Label, Statistic};
 use paceline_units::Time;
@@ -18,10 +18,10 @@ pub(super) struct Expectations {
     pub expects: Vec<Expect>,
     pub asserts: Vec<Assert>,
     pub references: BTreeMap<usize, Quantity>,
-    /// How many of the file's values and bounds need another case.
-    pub elsewhere: usize,
-    /// How many end after a run that `--set` made shorter.
-    pub beyond: usize,
+    /// The number of the values and bounds in the file that need another case.
+    pub other_case_count: usize,
+    /// The number of those that end after a run that `--set` made shorter.
+    pub after_end_count: usize,
 }
 
 /// The keys of a table that select a quantity.
@@ -44,12 +44,12 @@ pub(super) struct Scope<'a> {
     pub case: &'a Label,
     pub flows: &'a [FlowPlan],
     pub end: Time,
-    /// Whether `--set` changes the duration: then values beyond the end are left out.
+    /// Whether `--set` changes the duration; values after the end are then left out.
     pub shortened: bool,
 }
 
 impl Scope<'_> {
-    fn is_beyond(&self, window: &Option<Spanned<(Time, Time)>>) -> bool {
+    fn ends_after_run(&self, window: &Option<Spanned<(Time, Time)>>) -> bool {
         self.shortened && window.as_ref().is_some_and(|w| w.get().1 > self.end)
     }
 }
@@ -66,12 +66,12 @@ impl Resolver<'_> {
                 return self.fail(&e.published, "a published value must be a finite number", IN_UNIT);
             }
             let tolerance = match (&e.tolerance, &e.why) {
-                (Some(place), _) if !(place.get().is_finite() && *place.get() > 0.0) => {
-                    return self.fail(place, "tolerance must be above 0", IN_UNIT);
+                (Some(spanned), _) if !(spanned.get().is_finite() && *spanned.get() > 0.0) => {
+                    return self.fail(spanned, "tolerance must be above 0", IN_UNIT);
                 }
-                (Some(place), why) if why.as_ref().is_none_or(|w| w.get().trim().is_empty()) => {
+                (Some(spanned), why) if why.as_ref().is_none_or(|w| w.get().trim().is_empty()) => {
                     let help = "add why = \"…\", or leave the tolerance out for the usual one";
-                    return self.fail(place, "a tolerance other than the usual one needs a reason", help);
+                    return self.fail(spanned, "a tolerance other than the usual one needs a reason", help);
                 }
                 (None, Some(why)) => {
                     let help = "add tolerance = …; other remarks belong into `note`";
@@ -86,13 +86,13 @@ impl Resolver<'_> {
             let remark = self.remark(keys)?;
             let Some(relative_to) = self.relative_to(scope, keys, key, &mut found)? else { continue };
             found.expects.push(Expect {
-                of: self.quantity(scope, Selection::of(keys))?,
+                quantity: self.quantity(scope, Selection::of(keys))?,
                 relative_to,
                 published: *e.published.get(),
                 tolerance,
                 claim: e.claim.as_ref().map(|c| c.get().clone()),
                 remark,
-                place: key,
+                index: key,
             });
         }
         for (index, a) in scope.file.assert.iter().enumerate() {
@@ -108,9 +108,9 @@ impl Resolver<'_> {
             let remark = self.remark(keys)?;
             let key = scope.file.expect.len() + index;
             let Some(relative_to) = self.relative_to(scope, keys, key, &mut found)? else { continue };
-            let of = self.quantity(scope, Selection::of(keys))?;
+            let quantity = self.quantity(scope, Selection::of(keys))?;
             let runs = self.named(&a.runs, "statistic of several runs", &Statistic::NAMES)?;
-            found.asserts.push(Assert { id: a.id.clone(), of, relative_to, runs, bounds, remark, place: key });
+            found.asserts.push(Assert { id: a.id.clone(), quantity, relative_to, runs, bounds, remark, index: key });
         }
         Ok(found)
     }
@@ -126,21 +126,23 @@ impl Resolver<'_> {
     ) -> Checked<Option<Option<Reference>>> {
         let of = Selection::of(keys);
         self.metric(of.metric)?;
-        if let Some(place) = &keys.case {
-            self.some_case(scope.file, place)?;
+        if let Some(spanned) = &keys.case {
+            self.some_case(scope.file, spanned)?;
         }
         let all = Label::default();
         let pattern = keys.case.as_ref().map_or(&all, Spanned::get);
         let belongs = scope.case.matches(pattern);
         let table = keys.relative_to.as_ref();
         if !belongs {
-            found.elsewhere += 1;
-        } else if scope.is_beyond(of.window) || table.is_some_and(|table| scope.is_beyond(&table.get().window)) {
-            found.beyond += 1;
+            found.other_case_count += 1;
+        } else if scope.ends_after_run(of.window)
+            || table.is_some_and(|table| scope.ends_after_run(&table.get().window))
+        {
+            found.after_end_count += 1;
             return Ok(None);
         }
-        let Some(place) = table else { return Ok(belongs.then_some(None)) };
-        let table = place.get();
+        let Some(spanned) = table else { return Ok(belongs.then_some(None)) };
+        let table = spanned.get();
         let of = Selection {
             metric: table.metric.as_ref().unwrap_or(of.metric),
             flow: if table.flow.is_some() { &table.flow } else { of.flow },
@@ -150,28 +152,28 @@ impl Resolver<'_> {
         let Some(case) = &table.case else {
             if table.metric.is_none() && table.flow.is_none() && table.window.is_none() {
                 let help = "write in what it differs: `case`, `metric`, `flow` or `window`";
-                return self.fail(place, "the reference is the value itself", help);
+                return self.fail(spanned, "the reference is the value itself", help);
             }
-            let here = belongs.then(|| self.quantity(scope, of)).transpose()?;
-            return Ok(here.map(Reference::Here).map(Some));
+            let quantity = belongs.then(|| self.quantity(scope, of)).transpose()?;
+            return Ok(quantity.map(Reference::SameRun).map(Some));
         };
         self.some_case(scope.file, case)?;
         let labels = scope.file.case.iter().map(|c| c.label.get());
         for own in labels.filter(|l| l.matches(pattern)) {
             let reference = self.reference(scope.file, own, case)?;
-            if reference == scope.case && !scope.is_beyond(of.window) {
+            if reference == scope.case && !scope.ends_after_run(of.window) {
                 found.references.insert(key, self.quantity(scope, of)?);
             }
         }
         if !belongs {
             return Ok(None);
         }
-        found.elsewhere += 1;
+        found.other_case_count += 1;
         if scope.case.is_empty() {
             return Ok(None); // the scenario as it is written is no case
         }
         let case = self.reference(scope.file, scope.case, case)?.clone();
-        Ok(Some(Some(Reference::Elsewhere { case, key })))
+        Ok(Some(Some(Reference::OtherCase { case, key })))
     }
 
     /// Returns the case by which a value of the case `own` is divided.
@@ -185,17 +187,17 @@ impl Resolver<'_> {
         self.fail(other, message, known(&file.case))
     }
 
-    fn some_case(&self, file: &ScenarioFile, place: &Spanned<Label>) -> Checked<()> {
-        match file.case.iter().any(|c| c.label.get().matches(place.get())) {
+    fn some_case(&self, file: &ScenarioFile, spanned: &Spanned<Label>) -> Checked<()> {
+        match file.case.iter().any(|c| c.label.get().matches(spanned.get())) {
             true => Ok(()),
-            false => self.fail(place, format!("no case matches `{}`", place.get()), known(&file.case)),
+            false => self.fail(spanned, format!("no case matches `{}`", spanned.get()), known(&file.case)),
         }
     }
 
     fn remark(&self, keys: &QuantityKeys) -> Checked<Remark> {
-        for place in &keys.reproduced_with {
-            if let Err(message) = place.get().parse::<Override>() {
-                return self.fail(place, message, "write it as after --set: \"flow.video.encoder.max=1Mbps\"");
+        for spanned in &keys.reproduced_with {
+            if let Err(message) = spanned.get().parse::<Override>() {
+                return self.fail(spanned, message, "write it as after --set: \"flow.video.encoder.max=1Mbps\"");
             }
         }
         let reproduced_with = keys.reproduced_with.iter().map(|change| change.get().clone()).collect();
@@ -205,16 +207,16 @@ impl Resolver<'_> {
     /// Returns the condition under which a run counts.
     pub(super) fn include_if(
         &self,
-        place: &Spanned<IncludeIfTable>,
+        spanned: &Spanned<IncludeIfTable>,
         flows: &[FlowPlan],
         end: Time,
     ) -> Checked<IncludeIf> {
-        let IncludeIfTable { metric, flow, at_least, note } = place.get();
+        let IncludeIfTable { metric, flow, at_least, note } = spanned.get();
         if !at_least.get().is_finite() {
             return self.fail(at_least, "at_least must be a finite number", "write it like 1");
         }
-        let of = self.quantity_of(Selection { metric, flow, window: &None }, flows, end)?;
-        Ok(IncludeIf { of, at_least: *at_least.get(), note: note.clone() })
+        let quantity = self.quantity_of(Selection { metric, flow, window: &None }, flows, end)?;
+        Ok(IncludeIf { quantity, at_least: *at_least.get(), note: note.clone() })
     }
 
     fn quantity(&self, scope: &Scope<'_>, of: Selection<'_>) -> Checked<Quantity> {
@@ -224,29 +226,29 @@ impl Resolver<'_> {
     fn quantity_of(&self, of: Selection<'_>, flows: &[FlowPlan], end: Time) -> Checked<Quantity> {
         let metric = self.metric(of.metric)?;
         let window = self.window(of.window, end)?;
-        let Some(place) = of.flow else { return Ok(Quantity { metric, flow: None, window }) };
+        let Some(spanned) = of.flow else { return Ok(Quantity { metric, flow: None, window }) };
         let names: Vec<&str> = flows.iter().map(|f| f.id.as_str()).collect();
-        match names.iter().position(|n| n == place.get()) {
+        match names.iter().position(|n| n == spanned.get()) {
             Some(index) => Ok(Quantity { metric, flow: Some(index), window }),
-            None => self.unknown(place, "flow", &names),
+            None => self.unknown(spanned, "flow", &names),
         }
     }
 
-    fn metric(&self, place: &Spanned<String>) -> Checked<String> {
-        let id = place.get();
+    fn metric(&self, spanned: &Spanned<String>) -> Checked<String> {
+        let id = spanned.get();
         let Some(metrics) = self.metrics.filter(|metrics| metrics.get(id).is_none()) else { return Ok(id.clone()) };
         match renamed_metric(id) {
-            Some(new) => self.fail(place, format!("no metric `{id}`"), format!("`{id}` is called `{new}` now")),
-            None => self.unknown(place, "metric", &metrics.iter().map(|m| m.id).collect::<Vec<_>>()),
+            Some(new) => self.fail(spanned, format!("no metric `{id}`"), format!("`{id}` is called `{new}` now")),
+            None => self.unknown(spanned, "metric", &metrics.iter().map(|m| m.id).collect::<Vec<_>>()),
         }
     }
 
-    fn window(&self, place: &Option<Spanned<(Time, Time)>>, end: Time) -> Checked<Window> {
-        let Some(place) = place else { return Ok(Window { from: Time::ZERO, to: end }) };
-        let (from, to) = *place.get();
+    fn window(&self, spanned: &Option<Spanned<(Time, Time)>>, end: Time) -> Checked<Window> {
+        let Some(spanned) = spanned else { return Ok(Window { from: Time::ZERO, to: end }) };
+        let (from, to) = *spanned.get();
         if from >= to || to > end {
             let help = format!("the run lasts {}", end - Time::ZERO);
-            return self.fail(place, "a window must be [from, to] within the run", help);
+            return self.fail(spanned, "a window must be [from, to] within the run", help);
         }
         Ok(Window { from, to })
     }

@@ -3,7 +3,7 @@
 use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get, names};
 use crate::error::{no_controller, suggestion};
 use crate::file::{Flow, FlowDirection, HostTable, ProtectionTable};
-use crate::place::{Place, Placed, Spanned};
+use crate::text_span::{HasTextSpan, Spanned, TextSpan};
 use paceline::{ConfigError, Entry, FecScheme, Protection, ResendRule, Setup, SignalShape};
 use paceline_netsim::plan::{
     ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
@@ -28,8 +28,8 @@ impl Resolver<'_> {
         forward_hops: usize,
         end: Time,
     ) -> Checked<Vec<FlowPlan>> {
-        if let Some(place) = table.count.as_ref().filter(|c| !(1..=COUNT_MAX).contains(c.get())) {
-            return self.fail(place, format!("count must be 1 to {COUNT_MAX}"), "leave the key out for one flow");
+        if let Some(spanned) = table.count.as_ref().filter(|c| !(1..=COUNT_MAX).contains(c.get())) {
+            return self.fail(spanned, format!("count must be 1 to {COUNT_MAX}"), "leave the key out for one flow");
         }
         let flow = self.flow(table, hops, forward_hops, end)?;
         Ok(match &table.count {
@@ -44,36 +44,36 @@ impl Resolver<'_> {
     fn flow(&mut self, flow: &Flow, hops: &[HopPlan], forward_hops: usize, end: Time) -> Checked<FlowPlan> {
         self.name(&flow.id)?;
         let kind = flow.kind.as_ref().map_or("media", |k| k.get());
-        if let Some(place) = flow.kind.as_ref().filter(|k| FlowKind::NAMES.iter().all(|(n, _)| n != k.get())) {
-            return self.unknown(place, "kind of flow", &names(&FlowKind::NAMES));
+        if let Some(spanned) = flow.kind.as_ref().filter(|k| FlowKind::NAMES.iter().all(|(n, _)| n != k.get())) {
+            return self.unknown(spanned, "kind of flow", &names(&FlowKind::NAMES));
         }
         let (other, foreign) = match kind {
             "tcp" => ("media", flow.media.first_key(|_| true)),
             _ => ("tcp", flow.tcp.first_key(|_| true)),
         };
-        if let Some((key, place)) = foreign {
+        if let Some((key, spanned)) = foreign {
             let help = format!("`{key}` belongs to flows of kind \"{other}\"");
-            return self.fail(&place, format!("a flow of kind `{kind}` has no `{key}`"), help);
+            return self.fail(&spanned, format!("a flow of kind `{kind}` has no `{key}`"), help);
         }
         let start = get(&flow.start, Time::ZERO);
         let stop = get(&flow.stop, end);
-        if let Some(place) = flow.stop.as_ref().filter(|_| stop <= start) {
+        if let Some(spanned) = flow.stop.as_ref().filter(|_| stop <= start) {
             let message = format!("flow `{}` stops before it starts", flow.id.get());
             let help = format!("it starts at {start}; `stop` must be later, or absent for the end");
-            return self.fail(place, message, help);
+            return self.fail(spanned, message, help);
         }
-        if let Some(place) = flow.start.as_ref().filter(|_| start >= end) {
+        if let Some(spanned) = flow.start.as_ref().filter(|_| start >= end) {
             let message = format!("flow `{}` starts after the run has ended", flow.id.get());
-            return self.fail(place, message, format!("the run lasts {}", end - Time::ZERO));
+            return self.fail(spanned, message, format!("the run lasts {}", end - Time::ZERO));
         }
         let start_spread = self.not_negative(&flow.start_spread)?;
         // A run that `--set` made shorter is the first part of the longer one, and may end before a flow begins.
         let latest = if self.shortened { flow.stop.as_ref().map(|s| *s.get()) } else { Some(stop.min(end)) };
-        if let Some((place, latest)) =
+        if let Some((spanned, latest)) =
             flow.start_spread.as_ref().zip(latest).filter(|(_, l)| start + start_spread >= *l)
         {
             let help = format!("it lasts {}; the spread must be shorter", latest - start);
-            return self.fail(place, format!("flow `{}` might start after it stops", flow.id.get()), help);
+            return self.fail(spanned, format!("flow `{}` might start after it stops", flow.id.get()), help);
         }
         let (direction, forward) = match flow.direction {
             Some(FlowDirection::Reverse) => (Direction::Reverse, false),
@@ -94,26 +94,26 @@ impl Resolver<'_> {
             route: self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?,
             return_route: self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?,
             access_delay: self.not_negative(&flow.access_delay)?,
-            host: flow.host.as_ref().map(|place| self.host(place)).transpose()?,
+            host: flow.host.as_ref().map(|spanned| self.host(spanned)).transpose()?,
             kind,
         })
     }
 
     /// Checks a name, which tables, files and captures contain.
-    pub(super) fn name(&self, place: &Spanned<String>) -> Checked<()> {
-        let name = place.get();
+    pub(super) fn name(&self, spanned: &Spanned<String>) -> Checked<()> {
+        let name = spanned.get();
         if !name.trim().is_empty() && name.len() <= NAME_MAX && !name.contains(char::is_control) {
             return Ok(());
         }
         let help = format!("write 1 to {NAME_MAX} bytes, such as \"video\"");
-        self.fail(place, "a name must be one line of text", help)
+        self.fail(spanned, "a name must be one line of text", help)
     }
 
-    fn host(&self, place: &Spanned<HostTable>) -> Checked<HostPlan> {
-        let host = place.get();
+    fn host(&self, spanned: &Spanned<HostTable>) -> Checked<HostPlan> {
+        let host = spanned.get();
         if host.stall_every.is_some() != host.stall.is_some() {
             let help = "write both, like { stall_every = \"10 s\", stall = \"80 ms\" }, or neither";
-            return self.fail(place, "stalls need a length and a time between them", help);
+            return self.fail(spanned, "stalls need a length and a time between them", help);
         }
         let stall_every = host.stall_every.as_ref().map(|_| self.positive(&host.stall_every, TimeDelta::ZERO));
         Ok(HostPlan {
@@ -142,9 +142,9 @@ impl Resolver<'_> {
         }
         let clock = flow.clock.as_ref().map(Spanned::get);
         let drift = clock.and_then(|c| c.drift_ppm.as_ref());
-        if let Some(place) = drift.filter(|d| !(-100_000.0..=100_000.0).contains(d.get())) {
+        if let Some(spanned) = drift.filter(|d| !(-100_000.0..=100_000.0).contains(d.get())) {
             let help = "crystals are within 100 ppm of each other";
-            return self.fail(place, "a clock drifts by at most 100000 ppm", help);
+            return self.fail(spanned, "a clock drifts by at most 100000 ppm", help);
         }
         Ok(MediaPlan {
             controller,
@@ -178,14 +178,14 @@ impl Resolver<'_> {
         let Some(names) = names else { return Ok(way.collect()) };
         let known: Vec<&str> = hops[way.clone()].iter().map(|h| h.id.as_str()).collect();
         let mut route = Vec::new();
-        for place in names {
-            let Some(index) = known.iter().position(|k| k == place.get()) else {
-                let message = format!("no hop `{}` on this way", place.get());
-                return self.fail(place, message, suggestion(place.get(), &known));
+        for spanned in names {
+            let Some(index) = known.iter().position(|k| k == spanned.get()) else {
+                let message = format!("no hop `{}` on this way", spanned.get());
+                return self.fail(spanned, message, suggestion(spanned.get(), &known));
             };
             if route.contains(&(way.start + index)) {
-                let message = format!("the route contains the hop `{}` twice", place.get());
-                return self.fail(place, message, "a route crosses each hop once");
+                let message = format!("the route contains the hop `{}` twice", spanned.get());
+                return self.fail(spanned, message, "a route crosses each hop once");
             }
             route.push(way.start + index);
         }
@@ -194,14 +194,14 @@ impl Resolver<'_> {
 
     fn controller(&self, flow: &Flow, streams: &[StreamPlan]) -> Checked<ControllerPlan> {
         let media = flow.media.get();
-        let Some(place) = &media.controller else {
+        let Some(spanned) = &media.controller else {
             let help = "add `controller = \"gcc-2016\"`; `paceline list controllers` shows all";
             return self.fail(&flow.id, format!("the media flow `{}` needs a `controller`", flow.id.get()), help);
         };
-        let name = place.get();
+        let name = spanned.get();
         let Some(entry) = self.registry.get(name) else {
             let known: Vec<&str> = self.registry.iter().map(|e| e.name()).collect();
-            return self.fail(place, format!("no controller `{name}`"), no_controller(name, &known));
+            return self.fail(spanned, format!("no controller `{name}`"), no_controller(name, &known));
         };
         let numbers = media.config.get();
         let config: Vec<(String, f64)> = numbers.iter().map(|(k, v)| (k.clone(), *v.get())).collect();
@@ -211,22 +211,23 @@ impl Resolver<'_> {
             max: streams.iter().map(|s| with_headers(s.source.range().1)).sum(),
         };
         entry.build(&setup, &config).map_err(|error| {
-            let (place, help): (Place, String) = match &error {
+            let (text_span, help): (TextSpan, String) = match &error {
                 ConfigError::UnknownField { name, known, .. } => {
-                    (media.config.key(name).unwrap_or(media.config.place()), suggestion(name, known))
+                    (media.config.key(name).unwrap_or(media.config.text_span()), suggestion(name, known))
                 }
                 ConfigError::OutOfRange { name, unit, .. } => {
                     let default = entry.fields().iter().find(|f| f.name == *name).map_or(0.0, |f| f.default);
-                    (numbers[*name].place(), format!("its default is {}", format!("{default} {unit}").trim_end()))
+                    (numbers[*name].text_span(), format!("its default is {}", format!("{default} {unit}").trim_end()))
                 }
                 ConfigError::Setup { .. } => {
-                    let rate = media.min_rate.as_ref().or(media.start_rate.as_ref()).map(Placed::place);
-                    let place = rate.or(media.encoder.as_ref().map(Placed::place)).unwrap_or(place.place());
-                    (place, "change `min_rate` or `start_rate` of the flow, or the `max` of its sources".to_owned())
+                    let rate = media.min_rate.as_ref().or(media.start_rate.as_ref()).map(HasTextSpan::text_span);
+                    let text_span =
+                        rate.or(media.encoder.as_ref().map(HasTextSpan::text_span)).unwrap_or(spanned.text_span());
+                    (text_span, "change `min_rate` or `start_rate` of the flow, or the `max` of its sources".to_owned())
                 }
-                _ => (place.place(), "`paceline list controllers --json` shows all".to_owned()),
+                _ => (spanned.text_span(), "`paceline list controllers --json` shows all".to_owned()),
             };
-            self.error(&place, error.to_string()).help(help)
+            self.error(&text_span, error.to_string()).help(help)
         })?;
         Ok(ControllerPlan { name: name.clone(), config, overuse: overuse(entry) })
     }

@@ -12,7 +12,7 @@ use super::catalogue::Origin;
 use super::error::{ScenarioError, suggestion};
 use super::evaluation::{Constant, LossMeasure, Measure, QueueMeasure, Scenario};
 use super::file::ScenarioFile;
-use super::place::{Place, Placed, Sources, Spanned, Table};
+use super::text_span::{HasTextSpan, Sources, Spanned, Table, TextSpan};
 use crate::Registries;
 use paceline::Registry;
 use paceline_flow::IP_UDP_HEADERS;
@@ -72,45 +72,51 @@ struct Resolver<'a> {
 type Checked<T> = Result<T, ScenarioError>;
 
 impl Resolver<'_> {
-    fn error(&self, at: &impl Placed, message: impl Into<String>) -> ScenarioError {
+    fn error(&self, at: &impl HasTextSpan, message: impl Into<String>) -> ScenarioError {
         self.sources.error(at, message)
     }
 
     /// Returns an error with a hint.
-    fn fail<T>(&self, at: &impl Placed, message: impl Into<String>, help: impl Into<String>) -> Checked<T> {
+    fn fail<T>(&self, at: &impl HasTextSpan, message: impl Into<String>, help: impl Into<String>) -> Checked<T> {
         Err(self.error(at, message).help(help))
     }
 
     /// Returns an error about something that is missing from the file.
-    fn fail_without_place<T>(&self, message: impl Into<String>, help: impl Into<String>) -> Checked<T> {
-        self.fail(&Place::default(), message, help)
+    fn fail_without_location<T>(&self, message: impl Into<String>, help: impl Into<String>) -> Checked<T> {
+        self.fail(&TextSpan::default(), message, help)
     }
 
     /// Returns an error about a name that is not in `known`.
-    fn unknown<T>(&self, place: &Spanned<String>, what: &str, known: &[&str]) -> Checked<T> {
-        self.fail(place, format!("no {what} `{}`", place.get()), suggestion(place.get(), known))
+    fn unknown<T>(&self, spanned: &Spanned<String>, what: &str, known: &[&str]) -> Checked<T> {
+        self.fail(spanned, format!("no {what} `{}`", spanned.get()), suggestion(spanned.get(), known))
     }
 
     /// Returns the value of a name in `known`, or the default.
     fn named<T: Copy + Default>(
         &self,
-        place: &Option<Spanned<String>>,
+        spanned: &Option<Spanned<String>>,
         what: &str,
         known: &[(&'static str, T)],
     ) -> Checked<T> {
-        let Some(place) = place else { return Ok(T::default()) };
-        match known.iter().find(|(name, _)| name == place.get()) {
+        let Some(spanned) = spanned else { return Ok(T::default()) };
+        match known.iter().find(|(name, _)| name == spanned.get()) {
             Some((_, value)) => Ok(*value),
-            None => self.unknown(place, what, &names(known)),
+            None => self.unknown(spanned, what, &names(known)),
         }
     }
 
-    /// Refuses keys that a table of this kind does not have; `kind` is the key of the kind.
-    fn takes_only<T>(&self, table: &Table<T>, kind: &Spanned<String>, what: &str, takes: &[&str]) -> Checked<()> {
-        let own = |key: &str| takes.contains(&key) || table.value(key) == Some(kind.place());
-        let Some((key, place)) = table.first_key(|key| !own(key)) else { return Ok(()) };
-        let help = if takes.is_empty() { "leave it out".to_owned() } else { suggestion(key, takes) };
-        self.fail(&place, format!("the {what} `{}` has no `{key}`", kind.get()), help)
+    /// Returns an error if a table has a key that its kind does not allow; `kind` is the key of the kind.
+    fn reject_unknown_keys<T>(
+        &self,
+        table: &Table<T>,
+        kind: &Spanned<String>,
+        what: &str,
+        allowed_keys: &[&str],
+    ) -> Checked<()> {
+        let own = |key: &str| allowed_keys.contains(&key) || table.value(key) == Some(kind.text_span());
+        let Some((key, text_span)) = table.first_key(|key| !own(key)) else { return Ok(()) };
+        let help = if allowed_keys.is_empty() { "leave it out".to_owned() } else { suggestion(key, allowed_keys) };
+        self.fail(&text_span, format!("the {what} `{}` has no `{key}`", kind.get()), help)
     }
 
     /// Returns the error about a key that a table of this kind needs.
@@ -120,18 +126,18 @@ impl Resolver<'_> {
     }
 
     /// Returns a delay that is not negative; absent is 0.
-    fn not_negative(&self, place: &Option<Spanned<TimeDelta>>) -> Checked<TimeDelta> {
-        match place.as_ref().filter(|delay| *delay.get() < TimeDelta::ZERO) {
-            Some(place) => self.fail(place, "a delay must not be negative", "0 ms is the least"),
-            None => Ok(get(place, TimeDelta::ZERO)),
+    fn not_negative(&self, spanned: &Option<Spanned<TimeDelta>>) -> Checked<TimeDelta> {
+        match spanned.as_ref().filter(|delay| *delay.get() < TimeDelta::ZERO) {
+            Some(spanned) => self.fail(spanned, "a delay must not be negative", "0 ms is the least"),
+            None => Ok(get(spanned, TimeDelta::ZERO)),
         }
     }
 
     /// Returns a time above 0, or its default.
-    fn positive(&self, place: &Option<Spanned<TimeDelta>>, default: TimeDelta) -> Checked<TimeDelta> {
-        match place.as_ref().filter(|time| !time.get().is_positive()) {
-            Some(place) => self.fail(place, "this time must be > 0", format!("leave the key out for {default}")),
-            None => Ok(get(place, default)),
+    fn positive(&self, spanned: &Option<Spanned<TimeDelta>>, default: TimeDelta) -> Checked<TimeDelta> {
+        match spanned.as_ref().filter(|time| !time.get().is_positive()) {
+            Some(spanned) => self.fail(spanned, "this time must be > 0", format!("leave the key out for {default}")),
+            None => Ok(get(spanned, default)),
         }
     }
 
@@ -142,9 +148,9 @@ impl Resolver<'_> {
             return self.fail(&file.duration, "duration must be > 0 and at most a week", "write it like \"60 s\"");
         }
         let repeats = get(&file.repeats, 1);
-        if let Some(place) = file.repeats.as_ref().filter(|r| !(1..=10_000).contains(r.get())) {
+        if let Some(spanned) = file.repeats.as_ref().filter(|r| !(1..=10_000).contains(r.get())) {
             let help = "leave the key out for one; `run --repeats` takes a number too";
-            return self.fail(place, "repeats must be 1 to 10000", help);
+            return self.fail(spanned, "repeats must be 1 to 10000", help);
         }
         if file.id.get().is_empty() || file.id.get().contains(char::is_whitespace) {
             let word = file.id.get().split_whitespace().collect::<Vec<_>>().join("-");
@@ -166,14 +172,14 @@ impl Resolver<'_> {
             let ways = [&file.path.forward, &file.path.reverse].into_iter().flatten();
             let written = ways.filter_map(|way| way.hops.as_ref()).flat_map(|hops| hops.get());
             let named = written.filter_map(|h| h.id.as_ref()).rfind(|id| *id.get() == hop.id);
-            let place = named.map_or(Place::default(), Placed::place);
-            return self.fail(&place, format!("two hops have the id `{}`", hop.id), OWN_ID);
+            let text_span = named.map_or(TextSpan::default(), HasTextSpan::text_span);
+            return self.fail(&text_span, format!("two hops have the id `{}`", hop.id), OWN_ID);
         }
         let end = Time::ZERO + duration;
 
         if file.flow.is_empty() {
             let help = "add [[flow]] with id = \"video\" and controller = \"gcc-2016\"";
-            return self.fail_without_place("a scenario needs at least one [[flow]]", help);
+            return self.fail_without_location("a scenario needs at least one [[flow]]", help);
         }
         let mut flows: Vec<FlowPlan> = Vec::new();
         for flow in &file.flow {
@@ -185,7 +191,8 @@ impl Resolver<'_> {
             }
         }
         if flows.len() > usize::from(u16::MAX) {
-            return self.fail_without_place(format!("{} flows are too many", flows.len()), "a run has at most 65535");
+            return self
+                .fail_without_location(format!("{} flows are too many", flows.len()), "a run has at most 65535");
         }
 
         let bottleneck = bottleneck(&hops, &flows, end);
@@ -194,17 +201,18 @@ impl Resolver<'_> {
             loss: self.named(&file.measure.loss, "loss measure", &LossMeasure::NAMES)?,
         };
         let include_if =
-            file.measure.include_if.as_ref().map(|place| self.include_if(place, &flows, end)).transpose()?;
+            file.measure.include_if.as_ref().map(|spanned| self.include_if(spanned, &flows, end)).transpose()?;
         let scope = expect::Scope { file: &file, case: &case, flows: &flows, end, shortened };
-        let expect::Expectations { expects, asserts, references, elsewhere, beyond } = self.expectations(&scope)?;
-        if elsewhere > 0 {
+        let expect::Expectations { expects, asserts, references, other_case_count, after_end_count } =
+            self.expectations(&scope)?;
+        if other_case_count > 0 {
             let name = if self.origin.is_shipped() { file.id.get() } else { &self.origin.name };
             let what = "of its published values and bounds compare cases or belong to other cases";
-            self.notes.push(format!("{elsewhere} {what}: run `paceline reproduce {name}` for them"));
+            self.notes.push(format!("{other_case_count} {what}: run `paceline reproduce {name}` for them"));
         }
-        if beyond > 0 {
+        if after_end_count > 0 {
             let what = "of its published values and bounds lie beyond the end of this shorter run";
-            self.notes.push(format!("{beyond} {what}"));
+            self.notes.push(format!("{after_end_count} {what}"));
         }
         self.notes.extend(constants_note);
         self.notes.push(format!(
@@ -242,8 +250,8 @@ fn bottleneck(hops: &[HopPlan], flows: &[FlowPlan], end: Time) -> usize {
 }
 
 /// Returns the written value, or its default.
-fn get<T: Copy>(place: &Option<Spanned<T>>, default: T) -> T {
-    place.as_ref().map_or(default, |p| *p.get())
+fn get<T: Copy>(spanned: &Option<Spanned<T>>, default: T) -> T {
+    spanned.as_ref().map_or(default, |p| *p.get())
 }
 
 /// Returns the names of a registry.

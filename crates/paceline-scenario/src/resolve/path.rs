@@ -2,7 +2,7 @@
 
 use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get, names};
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
-use crate::place::{Placed, Spanned};
+use crate::text_span::{HasTextSpan, Spanned};
 use crate::trace::{self, Shape, Trace};
 use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
 use paceline_netsim::link::queue::{DISCIPLINES, DropTailLimit};
@@ -19,8 +19,8 @@ impl Resolver<'_> {
             self.notes.push(format!("{name}: its own delay replaces half of path.rtt"));
         }
         let Some(hops) = &way.hops else { return Ok(vec![self.hop(keys, name.to_owned(), half_rtt)?]) };
-        if let Some((key, place)) = way.hop.first_key(|_| true) {
-            return self.fail(&place, format!("`{key}` is not allowed beside `hops`"), "move it into a hop");
+        if let Some((key, text_span)) = way.hop.first_key(|_| true) {
+            return self.fail(&text_span, format!("`{key}` is not allowed beside `hops`"), "move it into a hop");
         }
         if hops.get().is_empty() {
             let help = "leave the key out for one unlimited hop";
@@ -41,10 +41,10 @@ impl Resolver<'_> {
         let (capacity, nominal) = hop.capacity.as_ref().map(|c| self.capacity(c, &id)).transpose()?.unzip();
         let queue = self.queue(hop.queue.as_ref().map(Spanned::get), nominal, &id)?;
         let delay = match &hop.delay {
-            Some(place) => {
-                let schedule = self.schedule(place, place.get(), |d| Ok(*d))?;
+            Some(spanned) => {
+                let schedule = self.schedule(spanned, spanned.get(), |d| Ok(*d))?;
                 if schedule.points().iter().any(|(_, d)| *d < TimeDelta::ZERO) {
-                    return self.fail(place, "a delay must not be negative", "0 ms is the least");
+                    return self.fail(spanned, "a delay must not be negative", "0 ms is the least");
                 }
                 schedule
             }
@@ -52,39 +52,39 @@ impl Resolver<'_> {
         };
         let jitter = hop.jitter.as_ref().map(|j| self.jitter(j.get())).transpose()?;
         let loss = match &hop.loss {
-            Some(place) => self.schedule(place, place.get(), |l| self.loss(l))?,
+            Some(spanned) => self.schedule(spanned, spanned.get(), |l| self.loss(l))?,
             None => Schedule::constant(LossModel::NONE),
         };
         let burst = hop.burst.as_ref().map(|b| self.burst(b, hop.capacity.as_ref())).transpose()?;
         Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss })
     }
 
-    fn burst(&self, place: &Spanned<DataSize>, capacity: Option<&Spanned<CapacityValue>>) -> Checked<DataSize> {
-        if *place.get() < DataSize::from_bytes(1500) {
+    fn burst(&self, spanned: &Spanned<DataSize>, capacity: Option<&Spanned<CapacityValue>>) -> Checked<DataSize> {
+        if *spanned.get() < DataSize::from_bytes(1500) {
             let help = "leave the key out for a line, on which every packet takes its own time";
-            return self.fail(place, "a token bucket must hold at least one packet of 1500 bytes", help);
+            return self.fail(spanned, "a token bucket must hold at least one packet of 1500 bytes", help);
         }
         match capacity.map(Spanned::get) {
-            Some(CapacityValue::Rates(_)) => Ok(*place.get()),
+            Some(CapacityValue::Rates(_)) => Ok(*spanned.get()),
             Some(CapacityValue::Trace(_)) | None => {
                 let help = "give the hop a `capacity` like \"1 Mbps\", or leave `burst` out";
-                self.fail(place, "a token bucket needs a capacity that is a rate", help)
+                self.fail(spanned, "a token bucket needs a capacity that is a rate", help)
             }
         }
     }
 
     /// Returns a capacity and its nominal rate: of rates the first, of a trace the mean of one round.
-    fn capacity(&mut self, place: &Spanned<CapacityValue>, id: &str) -> Checked<(Capacity, Rate)> {
-        match place.get() {
+    fn capacity(&mut self, spanned: &Spanned<CapacityValue>, id: &str) -> Checked<(Capacity, Rate)> {
+        match spanned.get() {
             CapacityValue::Rates(rates) => {
-                let schedule = self.schedule(place, rates, |r| Ok(*r))?;
+                let schedule = self.schedule(spanned, rates, |r| Ok(*r))?;
                 if schedule.points().iter().all(|(_, r)| r.is_zero()) {
-                    return self.fail(place, "capacity must be > 0", "leave the key out for an unlimited hop");
+                    return self.fail(spanned, "capacity must be > 0", "leave the key out for an unlimited hop");
                 }
                 let first = schedule.points()[0].1;
                 Capacity::rates(schedule, CapacityEnd::Hold)
                     .map(|capacity| (capacity, first))
-                    .map_err(|e| self.error(place, e.to_string()).help("write it like \"1 Mbps\""))
+                    .map_err(|e| self.error(spanned, e.to_string()).help("write it like \"1 Mbps\""))
             }
             CapacityValue::Trace(table) => self.trace(table, id),
         }
@@ -99,16 +99,16 @@ impl Resolver<'_> {
         })?;
         let end = match (table.end, trace.end) {
             (Some(TraceEnd::Hold), _) => CapacityEnd::Hold,
-            (Some(TraceEnd::Loop), trace::End::Loop { period }) => CapacityEnd::Loop(period),
-            (Some(TraceEnd::Loop), trace::End::Hold) if trace.duration().is_positive() => {
+            (Some(TraceEnd::Loop), trace::RecordingEnd::Loop { period }) => CapacityEnd::Loop(period),
+            (Some(TraceEnd::Loop), trace::RecordingEnd::Hold) if trace.duration().is_positive() => {
                 CapacityEnd::Loop(trace.duration())
             }
-            (Some(TraceEnd::Loop), trace::End::Hold) => {
+            (Some(TraceEnd::Loop), trace::RecordingEnd::Hold) => {
                 let message = "a trace of one entry has no length to loop over";
                 return self.fail(&table.trace, message, "write end = \"hold\"");
             }
-            (None, trace::End::Loop { period }) => CapacityEnd::Loop(period),
-            (None, trace::End::Hold) => CapacityEnd::Hold,
+            (None, trace::RecordingEnd::Loop { period }) => CapacityEnd::Loop(period),
+            (None, trace::RecordingEnd::Hold) => CapacityEnd::Hold,
         };
         let then = match (end, &trace.shape) {
             (CapacityEnd::Loop(period), _) => format!("loops after {period}"),
@@ -149,8 +149,8 @@ impl Resolver<'_> {
         {
             self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
         }
-        let mark = queue.mark.as_ref().map(|place| self.level(place, queue, nominal, id, "mark")).transpose()?;
-        if let (Some(place), Some(mark)) = (&queue.mark, mark) {
+        let mark = queue.mark.as_ref().map(|spanned| self.level(spanned, queue, nominal, id, "mark")).transpose()?;
+        if let (Some(spanned), Some(mark)) = (&queue.mark, mark) {
             let never = match (mark, limit) {
                 (DropTailLimit::Bytes(mark), DropTailLimit::Bytes(limit)) => mark >= limit,
                 (DropTailLimit::Packets(mark), DropTailLimit::Packets(limit)) => mark >= limit,
@@ -159,11 +159,13 @@ impl Resolver<'_> {
             };
             if never {
                 let message = "the queue drops packets before it can mark them";
-                return self.fail(place, message, "write a mark below the limit, or leave it out");
+                return self.fail(spanned, message, "write a mark below the limit, or leave it out");
             }
         }
         match &queue.discipline {
-            Some(place) if place.get() != "drop-tail" => self.unknown(place, "queue discipline", &names(DISCIPLINES)),
+            Some(spanned) if spanned.get() != "drop-tail" => {
+                self.unknown(spanned, "queue discipline", &names(DISCIPLINES))
+            }
             _ => Ok(QueuePlan::DropTail { limit, mark }),
         }
     }
@@ -171,20 +173,20 @@ impl Resolver<'_> {
     /// Returns a queue's `limit` or `mark`; `what` is its key.
     fn level(
         &mut self,
-        place: &Spanned<Limit>,
+        spanned: &Spanned<Limit>,
         queue: &Queue,
         nominal: Option<Rate>,
         id: &str,
         what: &str,
     ) -> Checked<DropTailLimit> {
-        Ok(match *place.get() {
+        Ok(match *spanned.get() {
             Limit::Bytes(bytes) => DropTailLimit::Bytes(bytes),
             Limit::Packets(packets) => DropTailLimit::Packets(packets),
             Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => DropTailLimit::DrainTime(time),
             Limit::Time(time) => {
                 let Some(rate) = nominal else {
                     let help = format!("give the hop a `capacity`, or write the {what} like \"60 KB\"");
-                    return self.fail(place, "a drain time needs a capacity", help);
+                    return self.fail(spanned, "a drain time needs a capacity", help);
                 };
                 let level = rate * time;
                 let bytes = level.as_bytes();
@@ -200,9 +202,9 @@ impl Resolver<'_> {
         if !std.is_positive() {
             return self.fail(&table.std, "std must be > 0", "leave `jitter` out for no jitter");
         }
-        if let Some(place) = table.limit.as_ref().filter(|l| !l.get().is_positive()) {
+        if let Some(spanned) = table.limit.as_ref().filter(|l| !l.get().is_positive()) {
             let help = "leave `limit` out for three standard deviations";
-            return self.fail(place, "the largest jitter must be > 0", help);
+            return self.fail(spanned, "the largest jitter must be > 0", help);
         }
         let order = match table.order {
             Some(Order::Reorder) => JitterOrder::Reorder,
@@ -212,21 +214,21 @@ impl Resolver<'_> {
     }
 
     fn loss(&self, loss: &Loss) -> Checked<LossModel> {
-        let place = match loss {
+        let spanned = match loss {
             Loss::Fraction(probability) => return Ok(LossModel::Bernoulli { probability: *probability }),
             Loss::Model(table) => table,
         };
-        let table = place.get();
-        let takes: &[&str] = match table.model.get().as_str() {
+        let table = spanned.get();
+        let allowed_keys: &[&str] = match table.model.get().as_str() {
             "bernoulli" => &["probability"],
             "gilbert-elliott" => &["to_bad", "to_good", "good", "bad"],
             _ => return self.unknown(&table.model, "loss model", &names(&LossModel::NAMES)),
         };
         let needed = |key: &str, value: &Option<Spanned<Fraction>>| match value {
-            Some(place) => Ok(*place.get()),
+            Some(spanned) => Ok(*spanned.get()),
             None => self.needs(&table.model, "loss model", key, "\"1 %\""),
         };
-        self.takes_only(place, &table.model, "loss model", takes)?;
+        self.reject_unknown_keys(spanned, &table.model, "loss model", allowed_keys)?;
         match table.model.get().as_str() {
             "bernoulli" => Ok(LossModel::Bernoulli { probability: needed("probability", &table.probability)? }),
             _ => Ok(LossModel::GilbertElliott {
@@ -238,9 +240,9 @@ impl Resolver<'_> {
         }
     }
 
-    fn schedule<P: Placed, T, U>(
+    fn schedule<P: HasTextSpan, T, U>(
         &self,
-        place: &P,
+        spanned: &P,
         timed: &Timed<T>,
         convert: impl Fn(&T) -> Checked<U>,
     ) -> Checked<Schedule<U>> {
@@ -255,7 +257,7 @@ impl Resolver<'_> {
                         Some((before, after)) => format!("times must increase, and {after} comes after {before}"),
                         None => "times must start at 0s".to_owned(),
                     };
-                    self.error(place, message).help("write it like [[\"0s\", …], [\"50s\", …]]")
+                    self.error(spanned, message).help("write it like [[\"0s\", …], [\"50s\", …]]")
                 };
                 if first != Some(Time::ZERO) {
                     return Err(out_of_order());

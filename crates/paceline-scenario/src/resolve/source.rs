@@ -3,7 +3,7 @@
 use super::{Checked, FILES, FPS, Resolver, SOURCE_MAX, SOURCE_MIN, START_RATE, get, names};
 use crate::error::suggestion;
 use crate::file::{Flow, SourceTable};
-use crate::place::{Place, Placed, Table};
+use crate::text_span::{HasTextSpan, Table, TextSpan};
 use paceline_flow::MediaKind;
 use paceline_flow::source::{
     Audio, AudioConfig, Encoder, EncoderConfig, FrameTrace, FrameTraceConfig, Ideal, IdealConfig, Ladder, SourceError,
@@ -30,8 +30,8 @@ impl Resolver<'_> {
         }
         for s in &media.stream {
             let priority = get(&s.priority, 1.0);
-            if let Some(place) = s.priority.as_ref().filter(|_| !(priority.is_finite() && priority > 0.0)) {
-                return self.fail(place, "priority must be above 0", "1 is the usual weight");
+            if let Some(spanned) = s.priority.as_ref().filter(|_| !(priority.is_finite() && priority > 0.0)) {
+                return self.fail(spanned, "priority must be above 0", "1 is the usual weight");
             }
             self.name(&s.id)?;
             if streams.iter().any(|other| other.id == *s.id.get()) {
@@ -46,25 +46,25 @@ impl Resolver<'_> {
         Ok(streams)
     }
 
-    fn stream(&mut self, id: &str, priority: f64, place: &Table<SourceTable>, default: &str) -> Checked<StreamPlan> {
-        let table = place.get();
+    fn stream(&mut self, id: &str, priority: f64, spanned: &Table<SourceTable>, default: &str) -> Checked<StreamPlan> {
+        let table = spanned.get();
         let implied = if table.frames.is_some() { "frames" } else { default };
         let name = table.source.as_ref().map_or(implied, |s| s.get().as_str());
         let source = match (name, &table.source) {
             ("ideal", _) => SourcePlan::Ideal(ideal(table)),
             ("encoder", _) => SourcePlan::Encoder(encoder(table)),
-            ("frames", _) => self.frames(place)?,
+            ("frames", _) => self.frames(spanned)?,
             ("audio", _) => SourcePlan::Audio(audio(table)),
-            (_, place) => {
-                let place = place.as_ref().expect("every default is known");
-                return self.unknown(place, "source", &names(&SourcePlan::NAMES));
+            (_, spanned) => {
+                let spanned = spanned.as_ref().expect("every default is known");
+                return self.unknown(spanned, "source", &names(&SourcePlan::NAMES));
             }
         };
-        if let Some((key, place)) = place.first_key(|key| !reads(name, key)) {
+        if let Some((key, text_span)) = spanned.first_key(|key| !reads(name, key)) {
             let readers = SourcePlan::NAMES.iter().filter(|(n, _)| reads(n, key));
             let list = readers.map(|(n, _)| format!("`{n}`")).collect::<Vec<_>>().join(", ");
             let help = format!("leave it out, or write source = one of {list}");
-            return self.fail(&place, format!("a source of `{name}` does not read `{key}`"), help);
+            return self.fail(&text_span, format!("a source of `{name}` does not read `{key}`"), help);
         }
         try_source(&source).map_err(|error| {
             let (key, message) = scenario_message(error);
@@ -73,18 +73,18 @@ impl Resolver<'_> {
                 "min" | "max" => "`min` and `max` bound the encoded media; if absent they are 50 kbps and 2 Mbps",
                 _ => "leave the key out for its default; `paceline schema` describes each key",
             };
-            self.error(&place.value(key).unwrap_or(place.place()), message).help(help)
+            self.error(&spanned.value(key).unwrap_or(spanned.text_span()), message).help(help)
         })?;
         let kind = if matches!(source, SourcePlan::Audio(_)) { MediaKind::Audio } else { MediaKind::Video };
         Ok(StreamPlan { id: id.to_owned(), kind, priority, source })
     }
 
-    fn frames(&mut self, place: &Table<SourceTable>) -> Checked<SourcePlan> {
-        let table = place.get();
+    fn frames(&mut self, spanned: &Table<SourceTable>) -> Checked<SourcePlan> {
+        let table = spanned.get();
         let Some(folder) = &table.frames else {
-            let place: Place = table.source.as_ref().map_or(place.place(), Placed::place);
+            let text_span: TextSpan = table.source.as_ref().map_or(spanned.text_span(), HasTextSpan::text_span);
             let message = "a source of `frames` needs the folder of recorded frame sizes";
-            return self.fail(&place, message, "add frames = \"folder\"");
+            return self.fail(&text_span, message, "add frames = \"folder\"");
         };
         let files = self.origin.read_folder(folder.get()).map_err(|e| self.error(folder, e).help(FILES))?;
         /// Recordings by rate, for each resolution (as a number first, to find the highest).
@@ -199,7 +199,7 @@ fn audio(table: &SourceTable) -> AudioConfig {
     AudioConfig { rate: get(&table.rate, standard.rate), ..standard }
 }
 
-/// Builds the source once, so that its error gets a place in the scenario.
+/// Builds the source once, so that its error gets a location in the scenario.
 fn try_source(source: &SourcePlan) -> Result<(), SourceError> {
     let random = RandomStreams::new(0).stream("trial");
     match source.clone() {

@@ -13,7 +13,7 @@
 //! present. A capacity of 0 is an outage.
 
 use super::lines::{Line, lines, too_fast, too_long};
-use super::{Direction, End, FASTEST, Format, Headers, Info, LONGEST, Shape, Trace, TraceError};
+use super::{Direction, FASTEST, Format, Headers, Info, LONGEST, RecordingEnd, Shape, Trace, TraceError};
 use core::fmt;
 use paceline_units::{DataSize, Rate, TimeDelta};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, Visitor};
@@ -56,7 +56,7 @@ pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError
         return Err(head.error("the file has no pattern that lasts for this direction", hint));
     }
     let note = note(&pattern, borrowed);
-    Ok(Trace::new(Format::AlphaRtc, Shape::Rates(steps), End::Loop { period: end }, end, note))
+    Ok(Trace::new(Format::AlphaRtc, Shape::Rates(steps), RecordingEnd::Loop { period: end }, end, note))
 }
 
 /// Returns the note: which pattern replaces a missing one, and which fields are ignored.
@@ -173,7 +173,7 @@ mod tests {
         let steps = [(0, 291_760), (200_000, 0), (500_000, 100_000)]
             .map(|(us, bps)| (TimeDelta::from_micros(us), Rate::from_bps(bps)));
         assert_eq!(trace.shape, Shape::Rates(steps.to_vec()));
-        assert_eq!(trace.end, End::Loop { period: TimeDelta::from_micros(500_500) });
+        assert_eq!(trace.end, RecordingEnd::Loop { period: TimeDelta::from_micros(500_500) });
         // (291760 * 0.2 + 100000 * 0.0005) bits / 0.5005 s = 116687.3.
         assert_eq!(trace.mean_rate(), Rate::from_bps(116_687));
         assert_eq!(trace.note.as_deref(), Some("time is ignored"));

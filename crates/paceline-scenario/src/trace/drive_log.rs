@@ -18,7 +18,7 @@
 //! rest of a run.
 
 use super::lines::{Line, lines};
-use super::{End, Format, Headers, Info, Shape, Trace, TraceError};
+use super::{Format, Headers, Info, RecordingEnd, Shape, Trace, TraceError};
 use paceline_units::{DataSize, Rate, TimeDelta};
 
 pub(super) const HSDPA: Info = Info {
@@ -121,7 +121,7 @@ impl Spans {
             let times = if self.gaps == 1 { "time" } else { "times" };
             format!("the log is silent {} {times}, {} in all, taken as outage", self.gaps, self.silent)
         });
-        Trace::new(format, Shape::Rates(self.steps), End::Loop { period }, period, note)
+        Trace::new(format, Shape::Rates(self.steps), RecordingEnd::Loop { period }, period, note)
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
         // 248971 * 8 / 1.12 = 1778364.3. Starts: 0, 1008, + 1080, + 1001.
         assert_eq!(trace.shape, steps(&[(0, 1_968_802), (1008, 1_419_985), (2088, 2_242_390), (3089, 1_778_364)]));
         assert_eq!(trace.duration(), TimeDelta::from_millis(4209));
-        assert_eq!(trace.end, End::Loop { period: TimeDelta::from_millis(4209) });
+        assert_eq!(trace.end, RecordingEnd::Loop { period: TimeDelta::from_millis(4209) });
         // All bytes over all time: 969317 * 8 / 4.209 s = 1842370.2.
         assert_eq!(trace.mean_rate(), Rate::from_bps(1_842_370));
         assert_eq!(trace.note, None);

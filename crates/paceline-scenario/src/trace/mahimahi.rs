@@ -6,7 +6,7 @@
 //! with the single line `1` is 12.032 Mbps, of which 12 are IP. The file loops with the last line as its period.
 
 use super::lines::lines;
-use super::{End, Format, Headers, Info, Shape, Trace, TraceError};
+use super::{Format, Headers, Info, RecordingEnd, Shape, Trace, TraceError};
 use paceline_units::{DataSize, TimeDelta};
 
 pub(super) const INFO: Info = Info {
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         }
         _ => {
             let shape = Shape::Opportunities { at, bytes_each: OPPORTUNITY };
-            Ok(Trace::new(Format::Mahimahi, shape, End::Loop { period }, period, None))
+            Ok(Trace::new(Format::Mahimahi, shape, RecordingEnd::Loop { period }, period, None))
         }
     }
 }
@@ -54,7 +54,7 @@ mod tests {
         let trace = Trace::read("0\n0\n3\n10\n", Direction::Downlink).unwrap();
         let at = [0, 0, 3, 10].map(TimeDelta::from_millis).to_vec();
         assert_eq!(trace.shape, Shape::Opportunities { at, bytes_each: DataSize::from_bytes(1504) });
-        assert_eq!(trace.end, End::Loop { period: TimeDelta::from_millis(10) });
+        assert_eq!(trace.end, RecordingEnd::Loop { period: TimeDelta::from_millis(10) });
         // 4 * 1504 * 8 bits in 10 ms.
         assert_eq!(trace.mean_rate(), Rate::from_bps(4_812_800));
         assert_eq!(

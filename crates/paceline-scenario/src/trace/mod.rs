@@ -2,7 +2,7 @@
 //!
 //! A trace is the capacity of a link over time, in one of two shapes: a rate that holds until the next one, or instants at
 //! each of which a fixed number of bytes may leave. [`Trace`] also holds three properties of the format that change results
-//! and that the files do not contain: which headers the bytes include ([`Headers`]), what follows the last line ([`End`]),
+//! and that the files do not contain: which headers the bytes include ([`Headers`]), what follows the last line ([`RecordingEnd`]),
 //! and what was left out (`note`).
 //!
 //! The format is recognised by content, never by file name, from the first line that is neither blank nor a `#`
@@ -64,7 +64,7 @@ pub struct Trace {
     /// Which headers the trace's bytes include.
     pub headers: Headers,
     /// What follows the end of the recording.
-    pub end: End,
+    pub end: RecordingEnd,
     /// Remark on what the reader left out or assumed; `None` if it used the file as it is.
     pub note: Option<String>,
     duration: TimeDelta,
@@ -101,7 +101,7 @@ pub enum Headers {
 
 /// What follows the end of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum RecordingEnd {
     /// It starts again.
     Loop {
         /// Time from one start to the next; positive. An opportunity at 0 of the next round coincides with one
@@ -127,7 +127,7 @@ pub struct TraceError {
 }
 
 impl Trace {
-    fn new(format: Format, shape: Shape, end: End, duration: TimeDelta, note: Option<String>) -> Self {
+    fn new(format: Format, shape: Shape, end: RecordingEnd, duration: TimeDelta, note: Option<String>) -> Self {
         Self { format, shape, headers: format.headers(), end, note, duration }
     }
 
@@ -396,7 +396,7 @@ mod tests {
         }
     }
 
-    /// Checks what [`Shape`] and [`End`] guarantee.
+    /// Checks what [`Shape`] and [`RecordingEnd`] guarantee.
     fn check(trace: &Trace) {
         let duration = trace.duration();
         match &trace.shape {
@@ -412,8 +412,8 @@ mod tests {
             }
         }
         match trace.end {
-            End::Loop { period } => assert!(period == duration && period.is_positive()),
-            End::Hold => {}
+            RecordingEnd::Loop { period } => assert!(period == duration && period.is_positive()),
+            RecordingEnd::Hold => {}
         }
         assert!(!trace.describe().contains('\n'));
     }

@@ -1,4 +1,4 @@
-//! Places of values: the texts that a scenario is made of, and ranges in them.
+//! Locations of values: the texts that a scenario is made of, and ranges in them.
 
 use super::error::ScenarioError;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -7,16 +7,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A range of bytes in one of the texts that a scenario is made of; an empty range is no place.
+/// A range of bytes in one of the texts that a scenario is made of. An empty range means that the location is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Place {
+pub struct TextSpan {
     source: u32,
     start: u32,
     end: u32,
 }
 
-impl Place {
-    /// Returns the place of the bytes `span` of the text `source`.
+impl TextSpan {
+    /// Returns the location of the bytes `span` of the text `source`.
     pub(crate) fn new(source: u32, span: Range<usize>) -> Self {
         Self { source, start: span.start as u32, end: span.end as u32 }
     }
@@ -34,27 +34,27 @@ impl Place {
         Self { source, ..self }
     }
 
-    /// Returns the numbers of the place, from which serde reads it.
+    /// Returns the numbers from which serde reads the location.
     pub(crate) fn numbers(self) -> Vec<u32> {
         vec![self.source, self.start, self.end]
     }
 }
 
-/// Something that stands at a place of a scenario.
-pub(crate) trait Placed {
-    fn place(&self) -> Place;
+/// A value with a location in the text of a scenario.
+pub(crate) trait HasTextSpan {
+    fn text_span(&self) -> TextSpan;
 }
 
-impl Placed for Place {
-    fn place(&self) -> Place {
+impl HasTextSpan for TextSpan {
+    fn text_span(&self) -> TextSpan {
         *self
     }
 }
 
-/// A value with the place at which it is written.
+/// A value with its location in the text.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename = "$spanned")]
-pub struct Spanned<T>(T, Place);
+pub struct Spanned<T>(T, TextSpan);
 
 impl<T> Spanned<T> {
     /// Returns the value.
@@ -67,44 +67,44 @@ impl<T> Spanned<T> {
     }
 }
 
-impl<T> Placed for Spanned<T> {
-    fn place(&self) -> Place {
+impl<T> HasTextSpan for Spanned<T> {
+    fn text_span(&self) -> TextSpan {
         self.1
     }
 }
 
-/// A table with its place and the places of the keys that are written in it.
+/// A table with its location and those of the keys that are written in it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename = "$table")]
-pub struct Table<T>(T, Place, BTreeMap<String, (Place, Place)>);
+pub struct Table<T>(T, TextSpan, BTreeMap<String, (TextSpan, TextSpan)>);
 
 impl<T> Table<T> {
     /// Returns the table's values.
     pub(crate) fn get(&self) -> &T {
         &self.0
     }
-    /// Returns the first key for which `wanted` holds, in the order of the text, with its place.
-    pub(crate) fn first_key(&self, wanted: impl Fn(&str) -> bool) -> Option<(&str, Place)> {
-        let keys = self.2.iter().map(|(key, (place, _))| (key.as_str(), *place));
-        keys.filter(|(key, _)| wanted(key)).min_by_key(|(_, place)| (place.source, place.start))
+    /// Returns the first key for which `wanted` holds, in the order of the text, with its location.
+    pub(crate) fn first_key(&self, wanted: impl Fn(&str) -> bool) -> Option<(&str, TextSpan)> {
+        let keys = self.2.iter().map(|(key, (text_span, _))| (key.as_str(), *text_span));
+        keys.filter(|(key, _)| wanted(key)).min_by_key(|(_, text_span)| (text_span.source, text_span.start))
     }
-    /// Returns the place of a key.
-    pub(crate) fn key(&self, key: &str) -> Option<Place> {
-        self.2.get(key).map(|(place, _)| *place)
+    /// Returns the location of a key.
+    pub(crate) fn key(&self, key: &str) -> Option<TextSpan> {
+        self.2.get(key).map(|(text_span, _)| *text_span)
     }
-    /// Returns the place of a key's value.
-    pub(crate) fn value(&self, key: &str) -> Option<Place> {
-        self.2.get(key).map(|(_, place)| *place)
+    /// Returns the location of a key's value.
+    pub(crate) fn value(&self, key: &str) -> Option<TextSpan> {
+        self.2.get(key).map(|(_, text_span)| *text_span)
     }
 }
 
-impl<T> Placed for Table<T> {
-    fn place(&self) -> Place {
+impl<T> HasTextSpan for Table<T> {
+    fn text_span(&self) -> TextSpan {
         self.1
     }
 }
 
-/// The schema of a value does not depend on its place.
+/// The schema of a value does not depend on its location.
 macro_rules! schema_of_value {
     ($($name:ident)*) => { $(
         impl<T: JsonSchema> JsonSchema for $name<T> {
@@ -167,11 +167,11 @@ impl<'a> Sources<'a> {
         &self.0[source as usize].text
     }
 
-    /// Returns an error about a place; one without a place of its own is about its whole text.
-    pub(crate) fn error(&self, at: &impl Placed, message: impl Into<String>) -> ScenarioError {
-        let place = at.place();
-        let Source { name, text, layer } = &self.0[place.source as usize];
-        let error = match place.span() {
+    /// Returns an error about a location. If the location is unknown, the error is about the whole text.
+    pub(crate) fn error(&self, at: &impl HasTextSpan, message: impl Into<String>) -> ScenarioError {
+        let text_span = at.text_span();
+        let Source { name, text, layer } = &self.0[text_span.source as usize];
+        let error = match text_span.span() {
             span if span.is_empty() => ScenarioError::of(name, text, message),
             span => ScenarioError::at(name, text, span, message),
         };
@@ -179,7 +179,7 @@ impl<'a> Sources<'a> {
     }
 
     /// Returns an error about something that is missing from the file.
-    pub(crate) fn error_without_place(&self, message: impl Into<String>) -> ScenarioError {
-        self.error(&Place::default(), message)
+    pub(crate) fn error_without_location(&self, message: impl Into<String>) -> ScenarioError {
+        self.error(&TextSpan::default(), message)
     }
 }
