@@ -211,7 +211,7 @@ class Sweep:
         """Runs every job on local threads, in memory."""
     def open(self, dir: Path, resume: bool) -> Folder:
         """Creates a folder for the sweep, or resumes one."""
-    def prove(self, folder: Folder) -> None:
+    def verify(self, folder: Folder) -> None:
         """Checks that the folder's rows were made with the same code."""
     def run_into(self, folder: Folder, threads: int | None) -> FinishedSweep:
         """Runs every job that is missing in the folder, on local threads."""
@@ -259,7 +259,7 @@ class Gym:
 
     rates: tuple[int, int]
     """Rates of the actions -1 and 1, bit/s."""
-    def __new__(cls, task: Any, seats: int, history: int, threads: int, controllers: list[Any]) -> Self: ...
+    def __new__(cls, task: Any, environments: int, history: int, threads: int, controllers: list[Any]) -> Self: ...
     def reset(self, seeds: list[int | None]) -> _Step: ...
     def step(self, actions: npt.NDArray[np.float32]) -> _Step: ...
 

@@ -144,7 +144,7 @@ class _Registered:
     receive_signals: list[tuple[str, str, list[str]]]
 
     @staticmethod
-    def of(c: Controller) -> _Registered:
+    def from_controller(c: Controller) -> _Registered:
         def signals(half: object) -> list[tuple[str, str, list[str]]]:
             declared: Mapping[str, str | Sequence[str]] = getattr(half, "signals", {})
             return [(n, u, []) if isinstance(u, str) else (n, "", list(u)) for n, u in declared.items()]
@@ -177,7 +177,7 @@ def register(controller: Controller | str, **fields: Any) -> Controller:
     """Registers a controller, so that scenarios can name it. Replaces an earlier one of the same name.
     `register("mine", send=Mine)` is short for `register(Controller("mine", send=Mine))`."""
     made = Controller(controller, **fields) if isinstance(controller, str) else controller
-    _paceline.catalogue([_Registered.of(made)])  # raises an exception if the controller is invalid
+    _paceline.catalogue([_Registered.from_controller(made)])  # raises an exception if the controller is invalid
     _registered[made.name] = made
     return made
 
@@ -190,7 +190,7 @@ def controllers() -> list[dict[str, Any]]:
 
 def with_registered(chosen: Iterable[Controller] = ()) -> list[_Registered]:
     """Returns the registered controllers and these, which replace any of the same name."""
-    return [_Registered.of(c) for c in {**_registered, **{c.name: c for c in chosen}}.values()]
+    return [_Registered.from_controller(c) for c in {**_registered, **{c.name: c for c in chosen}}.values()]
 
 
 def named(controller: Controller | str) -> tuple[str, list[Controller]]:

@@ -33,7 +33,7 @@ except ImportError as missing:
 
 from . import _paceline
 from .controllers import Controller, named, with_registered
-from .scenario import Scenario, _Request, of
+from .scenario import Scenario, _Request, as_scenario
 
 __all__ = ["CALL", "FEATURES", "TRUTHS", "Env", "Quantity", "Score", "Task", "VectorEnv", "evaluate"]
 
@@ -86,11 +86,11 @@ class _Task:
     loss: float
 
     @classmethod
-    def of(cls, task: Task) -> _Task:
+    def from_task(cls, task: Task) -> _Task:
         one = isinstance(task.scenario, str | Path | Scenario)
         scenarios: Any = [task.scenario] if one else task.scenario
         ranges = [(key, *given) for key, given in task.ranges.items()]
-        requests = [of(scenario)._request() for scenario in scenarios]
+        requests = [as_scenario(scenario)._request() for scenario in scenarios]
         return cls(requests, ranges, task.flow, task.step_s, task.delay_per_s, task.loss)
 
 
@@ -142,7 +142,7 @@ class Env(_Rates, gymnasium.Env[Floats, Floats]):
         """`history` is the number of steps in an observation, the newest last."""
         self.task = task
         self.observation_space, self.action_space = _spaces(history)
-        self._gym = _paceline.Gym(_Task.of(task), 1, history, 1, with_registered())
+        self._gym = _paceline.Gym(_Task.from_task(task), 1, history, 1, with_registered())
         self._started, self._over = False, True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
@@ -178,7 +178,7 @@ class VectorEnv(_Rates, gymnasium.vector.VectorEnv[Floats, Floats, npt.NDArray[A
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._gym = _paceline.Gym(
-            _Task.of(task), num_envs, history, min(_threads(threads), num_envs), with_registered()
+            _Task.from_task(task), num_envs, history, min(_threads(threads), num_envs), with_registered()
         )
         self._all = np.ones(num_envs, dtype=np.bool_)
         self._started = False
@@ -240,7 +240,7 @@ def evaluate(
     seeds = [int(seed) for seed in seeds]
     if controller is None or isinstance(controller, str | Controller):
         name, more = (None, []) if controller is None else named(controller)
-        scores = _paceline.evaluate(_Task.of(task), name, seeds, _threads(threads), with_registered(more))
+        scores = _paceline.evaluate(_Task.from_task(task), name, seeds, _threads(threads), with_registered(more))
         return [Score(*score) for score in scores]
     return _evaluate_policy(controller, VectorEnv(len(seeds), task, history=history, threads=threads), seeds)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from . import _paceline
 from .controllers import Controller, named, with_registered
 from .errors import WorldUnavailable
-from .scenario import Scenario, _Request, of
+from .scenario import Scenario, _Request, as_scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -227,7 +227,7 @@ def run(
     """
     _in_simulator(world)
     name, known = _chosen(controller)
-    request = of(scenario)._request(set, case)
+    request = as_scenario(scenario)._request(set, case)
     return Run(_paceline.run(request, name, seed, known, None if out is None else Path(out)))
 
 
@@ -244,7 +244,7 @@ def repeat(
     """Makes runs on several seeds, on all cores, and summarises them, as `paceline run --repeats`."""
     _in_simulator(world)
     name, known = _chosen(controller)
-    request = of(scenario)._request(set, case)
+    request = as_scenario(scenario)._request(set, case)
     return Runs(json.loads(_paceline.runs(request, name, _seeds(seeds), known, None if out is None else Path(out))))
 
 
@@ -270,7 +270,7 @@ def compare(
     each = None if seeds is None else _seeds(seeds)
     into = None if out is None else Path(out)
     return Comparison(
-        json.loads(_paceline.compare(of(scenario)._request(set, case), names, each, with_registered(own), into))
+        json.loads(_paceline.compare(as_scenario(scenario)._request(set, case), names, each, with_registered(own), into))
     )
 
 

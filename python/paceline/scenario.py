@@ -130,7 +130,7 @@ class Scenario:
         return hash(repr(self))
 
 
-def of(scenario: Scenario | str | Path) -> Scenario:
+def as_scenario(scenario: Scenario | str | Path) -> Scenario:
     """Returns the scenario with this id or file, or the scenario itself."""
     return scenario if isinstance(scenario, Scenario) else Scenario(scenario)
 

@@ -77,7 +77,7 @@ def sweep(
         try:
             if engine == "threads":
                 return loaded.run_into(folder, threads)
-            loaded.prove(folder)
+            loaded.verify(folder)
             job = Job(request, seeds, tuple(_registered.values()))
             for rows in _ENGINES[engine](job, loaded, folder, client, batch):
                 folder.write(rows)

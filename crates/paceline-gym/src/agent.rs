@@ -23,7 +23,7 @@ pub struct Quantity {
     pub name: &'static str,
     /// Its unit.
     pub unit: &'static str,
-    /// What it means, in one line.
+    /// The meaning, in one line.
     pub meaning: &'static str,
 }
 
@@ -31,7 +31,7 @@ const fn feature(name: &'static str, unit: &'static str, meaning: &'static str) 
     Quantity { name, unit, meaning }
 }
 
-/// What an agent observes of a step, in order: what a sender knows. All values are finite and at least 0.
+/// The observation of a step, in order. A real sender knows these values. All values are finite and at least 0.
 pub const FEATURES: [Quantity; 8] = [
     feature("target", "Mbit/s", "the target in force at the end of the step, after the guard"),
     feature("sent", "Mbit/s", "what left the pacer in the step"),
@@ -79,7 +79,7 @@ impl ActionSpace {
     }
 }
 
-/// What the agent and its send half share. One thread at a time uses it.
+/// The state that the agent and its send half share. One thread at a time uses it.
 #[derive(Debug)]
 pub(super) struct AgentState {
     /// The target that the agent set, bit/s.
@@ -89,7 +89,7 @@ pub(super) struct AgentState {
     observed: Mutex<Observed>,
 }
 
-/// What the sender has observed. Sums are of the current step.
+/// The observations of the sender. Sums are of the current step.
 #[derive(Clone, Copy, Debug, Default)]
 struct Observed {
     target: Rate,

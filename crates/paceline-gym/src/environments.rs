@@ -17,11 +17,11 @@ pub struct Gym {
     registry: Registry,
     environments: Vec<Environment>,
     history: usize,
-    /// None: the thread of the caller.
+    /// `None`: the caller's thread is used.
     pool: Option<ThreadPool>,
 }
 
-/// Where a step or a reset writes its results, environment after environment.
+/// Output buffers of a step or a reset, environment after environment.
 pub struct Outputs<'a> {
     /// For each environment the last steps, the newest last, each [`FEATURES`].
     pub observations: &'a mut [f32],
@@ -70,12 +70,12 @@ impl Gym {
         self.environments.len()
     }
 
-    /// Returns over how many steps each is observed.
+    /// Returns the number of steps over which each environment is observed.
     pub fn history(&self) -> usize {
         self.history
     }
 
-    /// Returns what their episodes are sampled from.
+    /// Returns the distribution from which episodes are sampled.
     pub fn tasks(&self) -> &TaskDistribution {
         &self.tasks
     }
@@ -176,7 +176,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Writes what is observed after a step, or before the first.
+    /// Writes the observation after a step, or before the first.
     fn observe(&mut self, out: Output<'_>) {
         let Some(episode) = &self.episode else { return };
         self.observed.copy_within(FEATURES.len().., 0);
@@ -215,7 +215,7 @@ pub struct Score {
     pub steps: u64,
     /// Reward.
     pub reward: f64,
-    /// Goodput over what the flow could have used, from 0 to 1.
+    /// Goodput over the rate that the flow could have used, from 0 to 1.
     pub used: f64,
     /// Delay over propagation, s.
     pub delay_s: f64,
@@ -248,7 +248,7 @@ fn score(mut episode: Episode, seed: u64, reward: &Reward) -> Result<Score, GymE
     while !episode.is_over() {
         score.reward += episode.step(0.0, reward);
         last = *episode.truth();
-        score.used += share.of(&last);
+        score.used += share.evaluate(&last);
         score.delay_s += last.delay_s;
         score.steps += 1;
     }

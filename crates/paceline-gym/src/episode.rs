@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The default length of a step: two intervals of feedback.
 pub const STEP: TimeDelta = TimeDelta::from_millis(100);
 
-/// What steers the flow.
+/// The policy that controls the flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// An agent from outside.
@@ -26,11 +26,11 @@ pub enum Policy {
     Controller(String),
 }
 
-/// A run in which one media flow is steered and observed step by step. The steps begin when that flow starts. The episode
+/// A run in which one media flow is controlled and observed step by step. The steps begin when that flow starts. The episode
 /// ends with the last whole step before the flow or the run ends. `O` also receives the events.
 pub struct Episode<O = ()> {
     run: Simulation<(GroundTruth, O)>,
-    /// None: a controller steers.
+    /// `None` if a controller controls the flow.
     agent: Option<Arc<AgentState>>,
     space: ActionSpace,
     flow: usize,
@@ -44,7 +44,7 @@ impl Episode {
     /// Creates an episode of the flow with this index.
     ///
     /// # Errors
-    /// It is not a media flow, it lives for less than a step, or something cannot be built.
+    /// It is not a media flow, it lasts less than a step, or a controller or source cannot be built.
     pub fn new(
         plan: &Plan,
         registry: &Registry,
@@ -109,7 +109,7 @@ impl<O: EventObserver> Episode<O> {
         self.space
     }
 
-    /// Whether the last step is done.
+    /// Returns whether the last step is done.
     pub fn is_over(&self) -> bool {
         self.now + self.step > self.end
     }
@@ -143,7 +143,7 @@ impl<O: EventObserver> Episode<O> {
         if let Some((agent, target)) = self.agent.as_ref().zip(decided) {
             agent.on_decision(target);
         }
-        reward.of(&self.truth)
+        reward.evaluate(&self.truth)
     }
 
     /// Runs to the end of the run, beyond the last step.
@@ -152,8 +152,8 @@ impl<O: EventObserver> Episode<O> {
         self.run.outcome()
     }
 
-    /// Writes what the agent observes of the last step, and begins the next: call it once per step. All values are zero if
-    /// a controller steers.
+    /// Writes the agent's observation of the last step, and begins the next: call it once per step. All values are zero if
+    /// a controller controls the flow.
     pub fn observe(&self, out: &mut [f32]) {
         debug_assert_eq!(out.len(), FEATURES.len());
         match &self.agent {

@@ -1,4 +1,4 @@
-//! The truth of a step: what happened to the packets of the steered flow, and what the path could carry. No sender sees it.
+//! The truth of a step: what happened to the packets of the controlled flow, and the rate that the path could carry. No sender sees it.
 
 use super::agent::Quantity;
 use paceline_netsim::plan::{FlowPlan, Plan};
@@ -14,9 +14,9 @@ pub struct Truth {
     pub time_s: f64,
     /// Capacity of the narrowest hop of the flow's route; 0 where nothing limits it, or during an outage.
     pub capacity_bps: f64,
-    /// What the flow could have used, see [`Reward`](super::Reward).
+    /// The rate that the flow could have used, see [`Reward`](super::Reward).
     pub share_bps: f64,
-    /// What the flow sent.
+    /// The rate that the flow sent.
     pub sent_bps: f64,
     /// Media that arrived at its first transmission.
     pub goodput_bps: f64,

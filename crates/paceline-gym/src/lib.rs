@@ -1,13 +1,13 @@
-//! The gym: runs that an agent steers step by step, for reinforcement learning.
+//! The gym: runs that an agent controls step by step, for reinforcement learning.
 //!
 //! An [`Episode`] is one run of the simulator in steps of equal length. In each step the agent sets the rate of its flow.
 //! It observes what a sender knows at the end of the step ([`FEATURES`], from per-packet feedback) and gets a [`Reward`] for
-//! what happened to its packets; beside it stands the ground truth ([`TRUTHS`]). A [`TaskDistribution`] is what episodes are
-//! sampled from, and a [`Gym`] runs many of them side by side, on threads.
+//! what happened to its packets. The ground truth ([`TRUTHS`]) is returned separately. Episodes are sampled from a
+//! [`TaskDistribution`], and a [`Gym`] runs many of them in parallel, on threads.
 //!
 //! The agent takes the place of a controller's send half (`agent.rs`), under the same guard. Encoder, pacer, packets,
-//! feedback and path are those of every run. What pays in the gym therefore pays on the path, and an episode that a
-//! registered controller steers equals the run that `paceline run` makes, to the hash.
+//! feedback and path are those of every run. A policy with a high reward in the gym therefore performs the same way in a
+//! normal run, and an episode under a registered controller equals the run of `paceline run`, to the hash.
 
 mod agent;
 mod environments;
@@ -26,7 +26,7 @@ pub use task_sampler::{Range, TaskDistribution, TaskSpec};
 use paceline_netsim::backend::BackendError;
 use paceline_scenario::ScenarioError;
 
-/// Why there is no episode, or no next step.
+/// An error of creating or advancing an episode.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GymError {
@@ -36,7 +36,7 @@ pub enum GymError {
     /// A controller or a source cannot be built.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// There is no media flow to steer.
+    /// There is no media flow to control.
     #[error("`{scenario}` has no media flow{}", flow.as_ref().map_or_else(String::new, |id| format!(" `{id}`")))]
     NoFlow {
         /// Scenario id.
@@ -46,8 +46,8 @@ pub enum GymError {
         /// The media flows of the scenario.
         known: Vec<String>,
     },
-    /// The flow lives for less than one step.
-    #[error("`{scenario}` leaves no time for a step of its flow")]
+    /// The flow lasts less than one step.
+    #[error("the flow of `{scenario}` must last at least one step")]
     TooShort {
         /// Scenario id.
         scenario: String,
@@ -57,7 +57,7 @@ pub enum GymError {
     Range {
         /// Its key.
         key: String,
-        /// What is wrong.
+        /// The cause.
         cause: String,
     },
     /// There is no scenario to sample from.
@@ -74,7 +74,7 @@ pub enum GymError {
     /// A length does not match the number of episodes.
     #[error("{what}: {got} given for {wanted} episodes")]
     Length {
-        /// What has the length.
+        /// The name of the array.
         what: &'static str,
         /// Its length.
         got: usize,
@@ -87,7 +87,7 @@ pub enum GymError {
 }
 
 impl GymError {
-    /// Returns what to do about it.
+    /// Returns a hint to correct the error.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Scenario(problem) => problem.hint().map(ToString::to_string),

@@ -28,7 +28,7 @@ impl Range {
             return bad(format!("`{}` has no {{}} for a number", self.text));
         }
         if !(self.low.is_finite() && self.high.is_finite() && self.low <= self.high) {
-            return bad(format!("{} to {} is no range", self.low, self.high));
+            return bad(format!("range {} to {}: both ends must be finite and low ≤ high", self.low, self.high));
         }
         Ok(())
     }
@@ -55,16 +55,16 @@ impl Range {
     }
 }
 
-/// What a [`TaskDistribution`] is made from.
+/// The specification of a [`TaskDistribution`].
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
     /// The scenarios, each with its changes; each episode draws one.
     pub scenarios: Vec<(Origin, Changes)>,
-    /// What each episode draws.
+    /// The ranges from which each episode draws values.
     pub ranges: Vec<Range>,
-    /// Id of the flow to steer; none: the first media flow.
+    /// Id of the flow to control; if `None`, the first media flow.
     pub flow: Option<String>,
-    /// What steers the flow.
+    /// The policy that controls the flow.
     pub policy: Policy,
     /// Length of a step.
     pub step: TimeDelta,
@@ -74,7 +74,7 @@ pub struct TaskSpec {
 
 impl TaskSpec {
     /// Creates the spec of one scenario as it is written, for an agent.
-    pub fn of(scenario: Origin) -> Self {
+    pub fn for_scenario(scenario: Origin) -> Self {
         Self {
             scenarios: vec![(scenario, Changes::default())],
             ranges: Vec::new(),
@@ -86,7 +86,7 @@ impl TaskSpec {
     }
 }
 
-/// What episodes are sampled from.
+/// The distribution from which episodes are sampled.
 #[derive(Debug)]
 pub struct TaskDistribution {
     spec: TaskSpec,
@@ -98,7 +98,7 @@ impl TaskDistribution {
     /// Creates a task distribution.
     ///
     /// # Errors
-    /// One of its scenarios is wrong at the smallest or at the largest number of each range, or it has no flow to steer.
+    /// One of its scenarios is wrong at the smallest or at the largest number of each range, or it has no flow to control.
     pub fn new(spec: TaskSpec, registry: &Registry) -> Result<Self, GymError> {
         spec.ranges.iter().try_for_each(Range::check)?;
         if spec.scenarios.is_empty() {
@@ -150,7 +150,7 @@ impl TaskDistribution {
     }
 }
 
-/// Returns the plan of a scenario with the drawn values, and the index of the flow to steer.
+/// Returns the plan of a scenario with the drawn values, and the index of the flow to control.
 fn plan(
     spec: &TaskSpec,
     (scenario, changes): &(Origin, Changes),

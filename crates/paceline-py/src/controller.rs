@@ -54,7 +54,7 @@ struct Parameter {
 impl Parameter {
     fn of(field: &FieldInfo) -> Self {
         let FieldInfo { name, unit, source, range, default } = field;
-        Self { name, unit, description: lasting(source), range: *range, value: *default }
+        Self { name, unit, description: intern_static(source), range: *range, value: *default }
     }
 }
 
@@ -101,17 +101,17 @@ impl Registered {
         }
         let parameter =
             |(name, value, low, high, unit, description): &(String, f64, f64, f64, String, String)| Parameter {
-                name: lasting(name),
-                unit: lasting(unit),
-                description: lasting(description),
+                name: intern_static(name),
+                unit: intern_static(unit),
+                description: intern_static(description),
                 range: (*low, *high),
                 value: *value,
             };
         let config = PythonConfig {
-            name: lasting(&self.name),
+            name: intern_static(&self.name),
             send: self.send.map(Arc::new),
             receive: self.receive.map(Arc::new),
-            receive_of: self.receive_of.as_deref().map(lasting),
+            receive_of: self.receive_of.as_deref().map(intern_static),
             feedback,
             batch: millis(self.batch_ms),
             ecn: if self.ecn { Ecn::Ect0 } else { Ecn::NotEct },
@@ -119,7 +119,7 @@ impl Registered {
             receive_parameters,
             signals: (specs(&self.send_signals), receive_signals),
         };
-        Ok(Entry::new(config.name, lasting(&self.summary), lasting(&self.source), config))
+        Ok(Entry::new(config.name, intern_static(&self.summary), intern_static(&self.source), config))
     }
 }
 
@@ -187,25 +187,25 @@ fn fallback_decision(target: Rate) -> Decision {
 
 fn specs(signals: &[(String, String, Vec<String>)]) -> Signals {
     let spec = |(name, unit, states): &(String, String, Vec<String>)| SignalSpec {
-        name: lasting(name),
-        unit: lasting(unit),
+        name: intern_static(name),
+        unit: intern_static(unit),
         shape: match states.as_slice() {
             [] => SignalShape::Series,
             // Leaks a short list for each registered controller with states.
-            states => SignalShape::State(states.iter().map(|s| lasting(s)).collect::<Vec<_>>().leak()),
+            states => SignalShape::State(states.iter().map(|s| intern_static(s)).collect::<Vec<_>>().leak()),
         },
     };
     signals.iter().map(spec).collect::<Vec<_>>().leak()
 }
 
 /// Returns the text with the lifetime of the program, because the registry holds `&'static str`. Leaks each text once.
-fn lasting(text: &str) -> &'static str {
-    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = kept.get(text) {
+fn intern_static(text: &str) -> &'static str {
+    static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = interned.get(text) {
         return known;
     }
     let text: &'static str = text.to_owned().leak();
-    kept.insert(text);
+    interned.insert(text);
     text
 }

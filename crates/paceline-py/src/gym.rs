@@ -60,11 +60,11 @@ impl Task {
     }
 }
 
-/// Episodes side by side.
+/// Environments that run in parallel.
 #[pyclass(frozen, module = "paceline._paceline")]
 pub struct Gym {
     gym: Mutex<paceline_gym::Gym>,
-    seats: usize,
+    environments: usize,
     history: usize,
     /// Rates of the actions -1 and 1, bit/s.
     #[pyo3(get)]
@@ -78,14 +78,20 @@ type Step<'py> =
 #[pymethods]
 impl Gym {
     #[new]
-    fn new(task: Task, seats: usize, history: usize, threads: usize, controllers: Vec<Registered>) -> PyResult<Self> {
+    fn new(
+        task: Task,
+        environments: usize,
+        history: usize,
+        threads: usize,
+        controllers: Vec<Registered>,
+    ) -> PyResult<Self> {
         // An exception of a controller in Python is known only on its own thread.
         let threads = if controllers.is_empty() { threads } else { 1 };
         let registry = registry(controllers)?;
         let tasks = task.tasks(Policy::Agent, &registry)?;
         let rates = (tasks.space().min.as_bps(), tasks.space().max.as_bps());
-        let gym = raised_or(|| paceline_gym::Gym::new(tasks, registry, seats, history, threads))?;
-        Ok(Self { seats, history: gym.history(), gym: Mutex::new(gym), rates })
+        let gym = raised_or(|| paceline_gym::Gym::new(tasks, registry, environments, history, threads))?;
+        Ok(Self { environments, history: gym.history(), gym: Mutex::new(gym), rates })
     }
 
     /// Starts an episode in every environment.
@@ -106,10 +112,10 @@ impl Gym {
         py: Python<'py>,
         act: impl FnOnce(&mut paceline_gym::Gym, Outputs<'_>) -> Result<(), GymError> + Send,
     ) -> PyResult<Step<'py>> {
-        let Self { seats, history, .. } = *self;
-        let mut observations = Array3::zeros((seats, history, FEATURES.len()));
-        let mut truths = Array2::zeros((seats, TRUTHS.len()));
-        let (mut rewards, mut truncated) = (vec![0.0; seats], vec![false; seats]);
+        let Self { environments, history, .. } = *self;
+        let mut observations = Array3::zeros((environments, history, FEATURES.len()));
+        let mut truths = Array2::zeros((environments, TRUTHS.len()));
+        let (mut rewards, mut truncated) = (vec![0.0; environments], vec![false; environments]);
         py.detach(|| {
             let out = Outputs {
                 observations: observations.as_slice_mut().expect("the array is contiguous"),

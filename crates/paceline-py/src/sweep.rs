@@ -137,7 +137,7 @@ impl Sweep {
     }
 
     /// Checks that the folder's rows were made with the same code.
-    fn prove(&self, py: Python<'_>, folder: &Folder) -> PyResult<()> {
+    fn verify(&self, py: Python<'_>, folder: &Folder) -> PyResult<()> {
         let folder = folder.get()?;
         self.with_runner(py, None, |runner| self.sweep.verify(runner, &folder))
     }

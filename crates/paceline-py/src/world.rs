@@ -23,7 +23,7 @@ pub struct SteppedSimulator<'a> {
     raised: Mutex<Option<PyErr>>,
 }
 
-/// How a run is repeated.
+/// The call that repeats a run, for error messages.
 #[derive(Clone, Copy, Default)]
 pub struct Repeat<'a> {
     /// The call without its last arguments; `None`: a run of the scenario without changes.

@@ -1,4 +1,4 @@
-//! The gym's observations are true, and overload does not pay: tests against what learners have exploited in other
+//! The gym's observations are true, and overload does not raise the reward: tests against what learners have exploited in other
 //! environments, with random paths, queues and actions.
 
 use paceline::Registry;
@@ -197,7 +197,7 @@ fn an_action_takes_effect_in_its_step() {
 }
 
 #[test]
-fn a_constant_rate_at_capacity_pays_most() {
+fn constant_rate_at_capacity_has_the_highest_reward() {
     let plan = plan(ONE, &[]);
     let at = |kbps| reward(&plan, 20, &[Rate::from_kbps(kbps)]);
     let held = at(950);
@@ -254,7 +254,7 @@ fn delay_grows_during_an_outage() {
 }
 
 #[test]
-fn repair_earns_nothing() {
+fn retransmissions_add_no_reward() {
     // A third of all packets is lost on the wire and sent again: what arrived for the first time is two thirds.
     let plan = plan(ONE, &["path.forward.loss=33 %".to_owned(), "path.forward.capacity=4Mbps".to_owned()]);
     let mut episode = agent(&plan);
@@ -269,7 +269,7 @@ fn repair_earns_nothing() {
 }
 
 #[test]
-fn more_than_the_fair_share_earns_nothing() {
+fn goodput_above_the_fair_share_adds_no_reward() {
     let two = format!("{ONE}\n[[flow]]\nid = \"other\"\ncontroller = \"fixed\"\nconfig = {{ rate_bps = 500000 }}\n");
     let plan = plan(&two, &["path.forward.capacity=2Mbps".to_owned()]);
     let mut rewards = [0.0; 2];
@@ -306,16 +306,16 @@ proptest! {
 
     /// In another environment a rate above capacity raised the goodput, and neither queue nor delay.
     #[test]
-    fn a_rate_above_capacity_never_pays(path in path(), over in 1.05f64..5.0) {
+    fn rate_above_capacity_never_raises_the_reward(path in path(), over in 1.05f64..5.0) {
         let plan = path.plan(&[]);
         let held = reward(&plan, 30, &[path.capacity().scale(0.92)]);
         let raised = reward(&plan, 30, &[path.capacity().scale(over)]);
         prop_assert!(raised < held + 0.01, "{raised} at {over} of capacity, {held} below it");
     }
 
-    /// Short times above capacity pay no more than the same times at capacity.
+    /// Short times above capacity give no more reward than the same times at capacity.
     #[test]
-    fn pulses_above_capacity_never_pay(path in path(), parts in prop::collection::vec(0.3f64..4.0, 5..25)) {
+    fn pulses_above_capacity_never_raise_the_reward(path in path(), parts in prop::collection::vec(0.3f64..4.0, 5..25)) {
         let plan = path.plan(&[]);
         let wanted: Vec<Rate> = parts.iter().map(|part| path.capacity().scale(*part)).collect();
         let held: Vec<Rate> = wanted.iter().map(|rate| (*rate).min(path.capacity().scale(0.95))).collect();
@@ -392,17 +392,17 @@ proptest! {
     }
 }
 
-/// Everything that a step writes.
+/// The output buffers of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Written {
+struct OutputBuffers {
     observations: Vec<f32>,
     rewards: Vec<f64>,
     truncated: Vec<bool>,
     truths: Vec<f64>,
 }
 
-impl Written {
-    fn of(gym: &Gym) -> Self {
+impl OutputBuffers {
+    fn new(gym: &Gym) -> Self {
         let n = gym.environments();
         Self {
             observations: vec![f32::NAN; n * gym.history() * FEATURES.len()],
@@ -443,7 +443,7 @@ fn ranges() -> Vec<Range> {
 
 fn tasks(ranges: Vec<Range>) -> TaskDistribution {
     let changes = Changes { settings: vec!["duration=2s".parse().unwrap()], ..Changes::default() };
-    let spec = TaskSpec { scenarios: vec![(origin(ONE), changes)], ranges, ..TaskSpec::of(origin(ONE)) };
+    let spec = TaskSpec { scenarios: vec![(origin(ONE), changes)], ranges, ..TaskSpec::for_scenario(origin(ONE)) };
     TaskDistribution::new(spec, &Registry::standard()).unwrap()
 }
 
@@ -452,12 +452,12 @@ fn gym(environments: usize, threads: usize) -> Gym {
 }
 
 /// Runs three episodes in each environment and returns the outputs of every reset and step.
-fn run_episodes(gym: &mut Gym, seeds: &[u64]) -> Vec<Written> {
+fn run_episodes(gym: &mut Gym, seeds: &[u64]) -> Vec<OutputBuffers> {
     let seeds: Vec<_> = seeds.iter().map(|seed| Some(*seed)).collect();
-    let mut all = vec![Written::of(gym)];
+    let mut all = vec![OutputBuffers::new(gym)];
     gym.reset(&seeds, all[0].outputs()).unwrap();
     for step in 0..63 {
-        let mut written = Written::of(gym);
+        let mut written = OutputBuffers::new(gym);
         let actions = vec![((step * 7) % 20) as f32 / 10.0 - 1.0; gym.environments()];
         gym.step(&actions, written.outputs()).unwrap();
         all.push(written);
@@ -520,9 +520,9 @@ fn ranges_are_drawn_by_seed_within_their_ends() {
 #[test]
 fn an_invalid_action_changes_no_episode() {
     let mut gym = gym(2, 1);
-    let mut written = Written::of(&gym);
+    let mut written = OutputBuffers::new(&gym);
     gym.reset(&[Some(1), Some(2)], written.outputs()).unwrap();
-    let mut ignored = Written::of(&gym);
+    let mut ignored = OutputBuffers::new(&gym);
     let error = gym.step(&[0.5, f32::NAN], ignored.outputs()).unwrap_err();
     assert!(matches!(error, GymError::Action { index: 1, .. }), "{error}");
     assert!(matches!(gym.step(&[0.5], ignored.outputs()), Err(GymError::Length { got: 1, wanted: 2, .. })));
@@ -534,7 +534,7 @@ fn an_invalid_action_changes_no_episode() {
 fn invalid_tasks_are_rejected_on_creation() {
     let registry = Registry::standard();
     let tasks = |spec: TaskSpec| TaskDistribution::new(spec, &registry).unwrap_err();
-    let spec = || TaskSpec::of(origin(ONE));
+    let spec = || TaskSpec::for_scenario(origin(ONE));
     let error = tasks(TaskSpec { flow: Some("vidoe".to_owned()), ..spec() });
     assert!(matches!(&error, GymError::NoFlow { known, .. } if known == &["video"]), "{error}");
     assert_eq!(error.hint().unwrap(), "media flows: video");
@@ -558,7 +558,7 @@ fn every_registered_controller_is_a_baseline() {
     let mut rewards = Vec::new();
     for entry in registry.iter() {
         let policy = Policy::Controller(entry.name().to_owned());
-        let spec = TaskSpec { policy, ..TaskSpec::of(Catalogue.find("gym/call").unwrap()) };
+        let spec = TaskSpec { policy, ..TaskSpec::for_scenario(Catalogue.find("gym/call").unwrap()) };
         let tasks = TaskDistribution::new(spec, &registry).unwrap();
         let scores = evaluate(&tasks, &registry, &[1, 2, 3], 2).unwrap();
         assert_eq!(scores, evaluate(&tasks, &registry, &[1, 2, 3], 1).unwrap());
