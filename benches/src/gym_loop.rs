@@ -37,7 +37,7 @@ encoder = {{ max = "20Mbps" }}
 "#
         );
         let registry = Registry::standard();
-        let tasks = TaskDistribution::new(TaskSpec::of(Origin::from_text("gym.toml", text)), &registry);
+        let tasks = TaskDistribution::new(TaskSpec::for_scenario(Origin::from_text("gym.toml", text)), &registry);
         let tasks = tasks.unwrap_or_else(|error| panic!("{error}"));
         let action = tasks.space().action(Rate::from_kbps(950 * mbps));
         let gym = Gym::new(tasks, registry, 1, 1, 1).expect("without threads nothing can fail");

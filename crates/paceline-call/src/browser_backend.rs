@@ -15,7 +15,7 @@ use paceline_records::EventObserver;
 /// Runs calls of real browsers over the test track's link.
 #[derive(Clone, Debug)]
 pub struct BrowserBackend {
-    /// How the link and the local endpoints wait for their deadlines.
+    /// The accuracy with which the link and the local endpoints wait for their deadlines.
     pub timing: Timing,
     /// Changes of the link while the run lasts.
     pub moves: Option<LinkControl>,

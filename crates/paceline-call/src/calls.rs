@@ -45,7 +45,7 @@ const PREVIEW_SIZE: (u32, u32) = (640, 360);
 /// One of this many screen refreshes, 60 per second, becomes a preview image.
 const PREVIEW_EVERY_NTH_FRAME: u32 = 5;
 
-/// Why a call failed.
+/// An error of a call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {

@@ -13,7 +13,7 @@ pub struct Description {
     pub retransmission: Option<u8>,
 }
 
-/// Why a session description cannot be used.
+/// An error of a session description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SdpError {

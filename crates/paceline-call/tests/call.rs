@@ -108,7 +108,9 @@ impl Recording {
     /// Returns the mean received rate from this second on, kbit/s.
     fn rate(&self, from: i64) -> f64 {
         let arrived = self.events.iter().filter_map(|row| match row {
-            EventRecord::Arrived { at, packet, .. } if *at >= Time::from_secs(from) && !packet.class.goes_back() => {
+            EventRecord::Arrived { at, packet, .. }
+                if *at >= Time::from_secs(from) && !packet.class.is_from_receiver() =>
+            {
                 Some(packet.size.as_bits())
             }
             _ => None,
@@ -383,8 +385,8 @@ fn chromium_follows_remb_of_a_local_receiver() {
     assert!((1000..=50_000).contains(&gradients), "signals of the local half: {gradients}");
 }
 
-/// Chromium's estimate reaches the REMB within 1 % after two seconds, or four after an increase. Over five seconds it sends
-/// close to that rate; at 150 kbit/s it sends less, because its smallest picture needs less.
+/// Chromium's estimate reaches the REMB within 1 % after two seconds, or four after an increase. Over five seconds it
+/// sends close to that rate; at 150 kbit/s it sends less, because its smallest picture needs less.
 #[test]
 fn chromium_sends_at_the_rate_of_remb() {
     if !possible() {
@@ -415,7 +417,9 @@ fn chromium_sends_at_the_rate_of_remb() {
         while window + TimeDelta::from_secs(5) <= to {
             let until = window + TimeDelta::from_secs(5);
             let sent = recording.events.iter().filter_map(|row| match row {
-                EventRecord::Sent { at, packet, .. } if (window..until).contains(at) && !packet.class.goes_back() => {
+                EventRecord::Sent { at, packet, .. }
+                    if (window..until).contains(at) && !packet.class.is_from_receiver() =>
+                {
                     // REMB counts RTP packets without IP and UDP headers.
                     Some(packet.size.saturating_sub(IP_UDP_HEADERS).as_bits())
                 }

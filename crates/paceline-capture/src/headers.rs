@@ -18,9 +18,9 @@ const SHIFT_MAX: u8 = 14;
 
 const FITS: &str = "packets are shorter than 64 KB";
 
-/// Returns the bytes of a media packet, as far as they exist, and its length. The UDP checksum is 0, not computed (RFC 768),
-/// because it covers payload that does not exist. Padding includes the last octet, which contains its length (RFC 3550,
-/// section 5.1) and which parsers read.
+/// Returns the bytes of a media packet, as far as they exist, and its length. The UDP checksum is 0, not computed (RFC
+/// 768), because it covers payload that does not exist. Padding includes the last octet, which contains its length (RFC
+/// 3550, section 5.1) and which parsers read.
 pub(super) fn datagram(packet: &TappedPacket<'_>, route: Route, datagram: &Datagram) -> (Vec<u8>, u32) {
     let payload = (packet.packet.size - DataSize::from_bytes(20 + 8)).as_bytes() as usize;
     let udp = UdpHeader::without_ipv4_checksum(route.source.1, route.destination.1, payload).expect(FITS);
@@ -54,7 +54,7 @@ pub(super) fn segment(
     if segment.flags.ack {
         tcp.acknowledgment_number = segment.acknowledgment as u32;
     }
-    tcp.set_options(&options(segment, stamps, shift, config)).expect("three SACK blocks fit beside timestamps");
+    tcp.set_options(&options(segment, stamps, shift, config)).expect("three SACK blocks and timestamps fit");
     let payload = vec![0; segment.payload as usize];
     let ip = ip(packet, route, IpNumber::TCP, tcp.header_len() + payload.len());
     tcp.checksum = tcp.calc_checksum_ipv4(&ip, &payload).expect(FITS);

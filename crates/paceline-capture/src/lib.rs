@@ -1,8 +1,8 @@
 //! A run as a pcapng file, for Wireshark, tshark and tcpdump: `run --pcap FILE` writes it.
 //!
 //! The file has one interface for all senders, one for all receivers, and one for each end of every hop. Media packets
-//! contain the bytes that the endpoints exchanged; TCP segments are serialised here. Payload has a length but no bytes, so
-//! packets are truncated. Time zero of the run is [`EPOCH`]. Each packet has a comment such as
+//! contain the bytes that the endpoints exchanged; TCP segments are serialised here. Payload has a length but no bytes,
+//! so packets are truncated. Time zero of the run is [`EPOCH`]. Each packet has a comment such as
 //! `flow=video packet=17 class=media`, with `queued_ms=12.345` at both ends of a hop that it crosses, and
 //! `dropped=overflow` at the entry of a hop that dropped it.
 
@@ -36,7 +36,7 @@ use timestamps::Timestamps;
 /// Maximum number of hops of a capture: a tap is one byte of its packets' addresses.
 pub const HOPS_MAX: usize = taps::HOPS_MAX;
 
-/// Why a capture could not be written.
+/// An error of writing a capture.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -93,8 +93,8 @@ impl Capture {
     /// Writes the remaining packets and moves the file to its path.
     ///
     /// # Errors
-    /// The first error of this call or of an earlier write. An existing file then stays in place. A reader that closes a
-    /// pipe early is not an error.
+    /// The first error of this call or of an earlier write. An existing file then stays in place. A reader that closes
+    /// a pipe early is not an error.
     pub fn finish(mut self) -> Result<(), CaptureError> {
         self.pending.close();
         self.drain();
@@ -125,7 +125,7 @@ impl Capture {
             Content::Datagram(datagram) => headers::datagram(packet, self.taps.route(packet, 0), datagram),
             Content::Segment(segment) => {
                 let route = self.taps.route(packet, segment.connection);
-                let stamps = self.timestamps.of(packet, segment);
+                let stamps = self.timestamps.stamp(packet, segment);
                 headers::segment(packet, route, segment, stamps, self.taps.tcp(flow))
             }
         };

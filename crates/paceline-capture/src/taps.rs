@@ -1,7 +1,8 @@
 //! The taps of a capture: interfaces, and the addresses of packets at each.
 //!
-//! Each tap uses separate addresses, as if the network translated them. Wireshark identifies conversations by address and
-//! port, not by interface: with equal addresses, each further observation of a packet would count as a retransmission.
+//! Each tap uses separate addresses, as if the network translated them. Wireshark identifies conversations by address
+//! and port, not by interface: with equal addresses, each further observation of a packet would count as a
+//! retransmission.
 
 use paceline_flow::tcp::TcpConfig;
 use paceline_netsim::plan::{FlowKind, FlowPlan, Plan};
@@ -100,7 +101,7 @@ impl Taps {
     /// Returns the addresses of a packet at its tap; `connection` is the number of its TCP connection.
     pub fn route(&self, packet: &TappedPacket<'_>, connection: u32) -> Route {
         let (sender, receiver) = self.ends(interface(packet.point), packet.packet.flow.0, connection);
-        match packet.packet.class.goes_back() {
+        match packet.packet.class.is_from_receiver() {
             true => Route { source: receiver, destination: sender },
             false => Route { source: sender, destination: receiver },
         }

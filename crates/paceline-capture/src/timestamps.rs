@@ -25,7 +25,7 @@ struct EchoState {
 
 impl EchoState {
     /// Returns the state for a connection; a later connection resets it.
-    fn of(&mut self, connection: u32) -> &mut Self {
+    fn for_connection(&mut self, connection: u32) -> &mut Self {
         if connection > self.connection {
             *self = Self { connection, ..Self::default() };
         }
@@ -48,14 +48,14 @@ impl Timestamps {
     }
 
     /// Returns the timestamps of a segment at a tap.
-    pub fn of(&mut self, packet: &TappedPacket<'_>, segment: &Segment) -> Stamps {
+    pub fn stamp(&mut self, packet: &TappedPacket<'_>, segment: &Segment) -> Stamps {
         let (number, value) = (packet.packet.packet, clock(packet.sent));
         let end = match packet.point {
             TapPoint::Sender => 0,
             TapPoint::Receiver => 1,
             _ => return Stamps { value, echo: self.echoes.get(&number).copied().unwrap_or(0) },
         };
-        let end = self.ends[packet.packet.flow.0 as usize][end].of(segment.connection);
+        let end = self.ends[packet.packet.flow.0 as usize][end].for_connection(segment.connection);
         if packet.is_departure() {
             let echo = if segment.flags.ack { end.recent } else { 0 };
             if segment.flags.ack && segment.connection == end.connection {

@@ -27,7 +27,7 @@ pub(crate) struct NackList {
 struct LostPacket {
     sequence: u64,
     tries: u8,
-    /// When the next request is due; [`RemoteTime::MAX`] after the last one.
+    /// The time at which the next request is due; [`RemoteTime::MAX`] after the last one.
     next: RemoteTime,
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct Reassembly {
     needs_key: bool,
     /// Packets below this that were missing when a hole was given up are no longer needed.
     given_up: u64,
-    /// When a key frame was last requested.
+    /// The time at which a key frame was last requested.
     key_requested: Option<RemoteTime>,
 }
 

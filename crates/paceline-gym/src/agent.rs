@@ -1,7 +1,7 @@
 //! The agent as a controller: a send half whose target is set from outside, and which records what a sender observes.
 //!
-//! It uses transport-wide feedback like `gcc-tfb`, the pacing factor of the GCC paper, and no padding. Everything that it
-//! records comes from its own packets and their feedback.
+//! It uses transport-wide feedback like `gcc-tfb`, the pacing factor of the GCC paper, and no padding. Everything that
+//! it records comes from its own packets and their feedback.
 
 use paceline::{Config, Controller, Decision, Entry, Feedback, FeedbackKind, SendHalf, SentPacket, Setup};
 use paceline::{PacketReport, Signals};
@@ -139,8 +139,8 @@ impl AgentState {
         let seconds = |time: Option<TimeDelta>| time.map_or(0.0, TimeDelta::as_secs_f64);
         let features = [
             mbps(observed.target),
-            mbps(Rate::of(observed.sent, step)),
-            mbps(Rate::of(observed.received, step)),
+            mbps(Rate::from_size_and_time(observed.sent, step)),
+            mbps(Rate::from_size_and_time(observed.received, step)),
             observed.queuing.as_secs_f64(),
             seconds(observed.rtt),
             seconds(observed.rtt_min),

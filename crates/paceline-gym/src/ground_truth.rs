@@ -1,4 +1,5 @@
-//! The truth of a step: what happened to the packets of the controlled flow, and the rate that the path could carry. No sender sees it.
+//! The truth of a step: what happened to the packets of the controlled flow, and the rate that the path could carry. No
+//! sender sees it.
 
 use super::agent::Quantity;
 use paceline_netsim::plan::{FlowPlan, Plan};
@@ -133,7 +134,7 @@ impl GroundTruth {
             (0, Some((_, sent))) => (to - *sent - flow.base_owd(&self.plan, *sent)).max(TimeDelta::ZERO),
             (arrived, _) => delays.scale(1.0 / arrived as f64),
         };
-        let rate = |size: DataSize| Rate::of(size, to - from).as_bps_f64();
+        let rate = |size: DataSize| Rate::from_size_and_time(size, to - from).as_bps_f64();
         Truth {
             time_s: to.as_secs_f64(),
             capacity_bps: capacity.map_or(0.0, Rate::as_bps_f64),
@@ -148,15 +149,15 @@ impl GroundTruth {
         }
     }
 
-    /// Returns the capacity of the narrowest hop of the route, and the least equal part of a hop among the flows that cross
-    /// it.
+    /// Returns the capacity of the narrowest hop of the route, and the least equal part of a hop among the flows that
+    /// cross it.
     fn usable(&self, from: Time, to: Time) -> (Option<Rate>, Rate) {
         let flow = &self.plan.flows[self.flow];
         let mut share = flow.max_rate().unwrap_or(Rate::from_bps(u64::MAX));
         let mut narrowest = None;
         for hop in &flow.route {
             let Some(capacity) = &self.plan.hops[*hop].capacity else { continue };
-            let rate = Rate::of(capacity.volume(from, to), to - from);
+            let rate = Rate::from_size_and_time(capacity.volume(from, to), to - from);
             let crosses = |(f, start): &(&FlowPlan, &Time)| f.route.contains(hop) && **start <= from && from < f.stop;
             let flows = self.plan.flows.iter().zip(&self.starts).filter(crosses).count().max(1);
             share = share.min(rate.scale(1.0 / flows as f64));
@@ -166,7 +167,7 @@ impl GroundTruth {
     }
 
     fn is_own(&self, packet: &PacketRecord) -> bool {
-        packet.flow.0 as usize == self.flow && !packet.class.goes_back()
+        packet.flow.0 as usize == self.flow && !packet.class.is_from_receiver()
     }
 
     /// Removes a packet from those in flight and returns when it was sent.

@@ -151,7 +151,7 @@ pub fn summarise(scenario: &Scenario, runs: Vec<RunResult>) -> RunsResult {
     let each: Vec<_> = runs.iter().map(|r| r.metrics(scenario)).collect();
     let summary = METRICS.iter().filter_map(|m| {
         let values = each.iter().map(|metrics| metrics.get(m.id).copied()).collect::<Option<Vec<_>>>()?;
-        Some((m.id.to_owned(), Summary::of(&values)?))
+        Some((m.id.to_owned(), Summary::from_values(&values)?))
     });
     let summary = summary.collect();
     let (assertions, expectations) = judge(scenario, &runs);

@@ -60,7 +60,7 @@ impl ByPort {
         }
     }
 
-    /// Whether all data of a segment was sent before.
+    /// Returns whether all data of a segment was sent before.
     fn is_retransmission(&mut self, flow: usize, port: u16, sequence: u32, length: u32, syn: bool) -> bool {
         let end = sequence.wrapping_add(length);
         let next = self.sent.entry((flow, port)).or_insert(sequence);

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-/// How long an event waits for earlier events of other threads. A thread that is later disturbs the run in any case.
+/// The time for which an event waits for earlier events of other threads. A thread that is later disturbs the run in
+/// any case.
 const REORDER_WINDOW: TimeDelta = TimeDelta::from_secs(1);
 
 /// An observer that sends events to another thread.

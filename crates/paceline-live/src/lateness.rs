@@ -1,4 +1,4 @@
-//! How late packets and timers are in real time.
+//! The lateness of packets and timers in real time.
 
 use hdrhistogram::Histogram;
 use paceline_records::Percentiles;

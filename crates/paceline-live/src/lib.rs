@@ -1,7 +1,7 @@
 //! The test track: scenarios over network devices, kernel TCP and UDP sockets, in real time.
 //!
-//! [`track::Track`] creates two network namespaces and runs a plan between them: [`link::Link`] carries packets between two
-//! [`link_port::LinkPort`]s and uses the simulator's network model for every decision.
+//! [`track::Track`] creates two network namespaces and runs a plan between them: [`link::Link`] carries packets between
+//! two [`link_port::LinkPort`]s and uses the simulator's network model for every decision.
 #![cfg(target_os = "linux")]
 
 pub mod child_guard;
@@ -29,7 +29,7 @@ use paceline_netsim::backend::BackendError;
 use std::io;
 pub use testbed::Testbed;
 
-/// Why the test track is not available on this host.
+/// The reason why the testbed is not available on this host.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unavailable {

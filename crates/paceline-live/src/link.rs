@@ -1,8 +1,9 @@
-//! A link of real packets: it reads packets at one port and sends them at the other when the network model delivers them.
+//! A link of real packets: it reads packets at one port and sends them at the other when the network model delivers
+//! them.
 //!
 //! The model is the [`Network`] of the simulator, whose decisions depend on arrival times alone. The arrivals therefore
-//! reproduce every decision of a link to the nanosecond. Only the time of sending depends on the host; the link records how
-//! late that was.
+//! reproduce every decision of a link to the nanosecond. Only the time of sending depends on the host; the link records
+//! how late that was.
 
 use crate::clock::Monotonic;
 use crate::lateness::{self, Lateness};
@@ -62,7 +63,7 @@ pub trait Classifier {
 /// Statistics of a link that the network model does not have.
 #[derive(Clone, Debug)]
 pub struct LinkStats {
-    /// How late packets were sent.
+    /// The lateness with which packets were sent.
     pub late: Lateness,
     /// Number of packets that a port did not accept.
     pub send_failures: u64,
@@ -131,7 +132,8 @@ impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
         Self { control: Some(ControlledPlan { control, scenario: plan, plan: plan.clone() }), ..self }
     }
 
-    /// Carries packets until `end`, or until `stop` is set and packets in transit have arrived, at most one second later.
+    /// Carries packets until `end`, or until `stop` is set and packets in transit have arrived, at most one second
+    /// later.
     ///
     /// # Errors
     /// A port failed.
@@ -208,7 +210,7 @@ impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
         bytes.clear();
         bytes.extend_from_slice(packet);
         self.network.packet_mut(handle).ecn = received.ecn;
-        let sender = if class.goes_back() { FlowEnd::Receiver } else { FlowEnd::Sender };
+        let sender = if class.is_from_receiver() { FlowEnd::Receiver } else { FlowEnd::Sender };
         self.network.send(now, flow, sender, class, received.size, handle);
     }
 

@@ -27,8 +27,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Addresses of a link are 100.127.N.1 at the far side and 100.127.N.2 at the near side, with the first free N. The range is
-/// reserved for carrier-grade NAT (RFC 6598).
+/// Addresses of a link are 100.127.N.1 at the far side and 100.127.N.2 at the near side, with the first free N. The
+/// range is reserved for carrier-grade NAT (RFC 6598).
 const RANGE: [u8; 2] = [100, 127];
 
 /// Name of the near device, and prefix of the far device's name, which N follows.
@@ -40,7 +40,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The result of an emulated link, besides its events.
 #[derive(Debug)]
 pub struct EmulationResult {
-    /// How long the link existed.
+    /// The time for which the link existed.
     pub lasted: TimeDelta,
     /// The outcome of the network model.
     pub outcome: Outcome,
@@ -58,7 +58,7 @@ pub struct LinkEmulator<'a> {
     pub plan: &'a Plan,
     /// Seed of loss and jitter.
     pub seed: u64,
-    /// How exactly packets are sent.
+    /// The accuracy with which packets are sent.
     pub timing: Timing,
     /// Ends the link when set.
     pub stop: &'a AtomicBool,
@@ -68,8 +68,9 @@ pub struct LinkEmulator<'a> {
 
 impl LinkEmulator<'_> {
     /// Runs a command in a new network namespace that the link connects with the caller's. The environment variables
-    /// `PACELINE_FAR` and `PACELINE_NEAR` contain the address of the caller's side and of the command's side; the link is the
-    /// default route of the command. The link ends with the command. Calls `ready` with both addresses, near first.
+    /// `PACELINE_FAR` and `PACELINE_NEAR` contain the address of the caller's side and of the command's side; the link
+    /// is the default route of the command. The link ends with the command. Calls `ready` with both addresses, near
+    /// first.
     ///
     /// # Errors
     /// The process lacks the privilege, or a device failed.

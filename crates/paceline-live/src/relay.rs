@@ -1,5 +1,5 @@
-//! Link ports over UDP sockets, which need no privilege: datagrams of a client at the near socket go to a target, and those
-//! of the target go back to the client.
+//! Link ports over UDP sockets, which need no privilege: datagrams of a client at the near socket go to a target, and
+//! those of the target go back to the client.
 
 use crate::link_port::{LinkPort, ReceivedPacket};
 use crate::socket::{Socket, ecn_of};
@@ -82,7 +82,7 @@ impl Relay {
     }
 }
 
-/// Whether an error is an ICMP message on an earlier packet. That packet is lost; later ones may arrive.
+/// Returns whether an error is an ICMP message on an earlier packet. That packet is lost; later ones may arrive.
 fn is_icmp_error(error: &io::Error) -> bool {
     use nix::libc::{
         EACCES, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, EMSGSIZE, ENETDOWN, ENETUNREACH, ENOPROTOOPT, EPROTO,

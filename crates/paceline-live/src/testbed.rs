@@ -1,5 +1,5 @@
-//! The test track as a backend: hops of the plan become a link of real packets between two network namespaces. Media flows use
-//! UDP sockets, TCP flows the TCP of the kernel, and time is the monotonic clock.
+//! The test track as a backend: hops of the plan become a link of real packets between two network namespaces. Media
+//! flows use UDP sockets, TCP flows the TCP of the kernel, and time is the monotonic clock.
 
 use crate::classify::ByPort;
 use crate::lateness::Lateness;
@@ -20,7 +20,7 @@ use paceline_records::EventObserver;
 /// The test track.
 #[derive(Clone, Debug)]
 pub struct Testbed {
-    /// How exactly the link and the endpoints wait.
+    /// The accuracy with which the link and the endpoints wait.
     pub timing: Timing,
     /// Source of link updates during a run.
     pub link_control: Option<LinkControl>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use thread_priority::unix::{RealtimeThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy};
 use thread_priority::{ThreadPriority, ThreadPriorityValue, thread_native_id};
 
-/// How exactly a thread waits for a time.
+/// The accuracy with which a thread waits for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// Sleeps until shortly before the time, then polls the clock: exact, at the cost of part of a core.
@@ -18,7 +18,7 @@ pub enum Timing {
     Sleep,
 }
 
-/// How long before a time a precise thread stops sleeping: longer than the usual latency of a wake-up.
+/// The time before a deadline at which a precise thread stops sleeping: longer than the usual latency of a wake-up.
 const SPIN: TimeDelta = TimeDelta::from_micros(60);
 
 /// The role of a thread; its value is the real-time priority.
@@ -30,8 +30,8 @@ pub enum Role {
     Link = 20,
 }
 
-/// Configures the calling thread for exact timing: removes the timer slack of 50 µs and, if the process has the privilege,
-/// sets a real-time priority.
+/// Configures the calling thread for exact timing: removes the timer slack of 50 µs and, if the process has the
+/// privilege, sets a real-time priority.
 pub fn enter_realtime(role: Role) {
     nix::sys::prctl::set_timerslack(1).expect("needs no privilege");
     let priority = ThreadPriorityValue::try_from(role as u8).expect("within the range");

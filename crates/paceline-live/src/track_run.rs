@@ -25,7 +25,7 @@ pub struct TrackRun<'a> {
     pub signals: bool,
     /// The clock of the run; negative until every thread is ready.
     pub clock: Monotonic,
-    /// How exactly threads wait.
+    /// The accuracy with which threads wait.
     pub timing: Timing,
     /// The end of the run.
     pub end: Time,
@@ -36,7 +36,7 @@ pub struct TrackRun<'a> {
 }
 
 impl TrackRun<'_> {
-    /// Whether the run is over.
+    /// Returns whether the run is over.
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.clock.now() >= self.end
     }

@@ -78,7 +78,7 @@ fn replay(plan: &Plan, events: &[EventRecord]) -> (u64, Vec<EventRecord>) {
     for event in events {
         let EventRecord::Sent { at, packet } = *event else { continue };
         serve(&mut network, at);
-        let from = if packet.class.goes_back() { FlowEnd::Receiver } else { FlowEnd::Sender };
+        let from = if packet.class.is_from_receiver() { FlowEnd::Receiver } else { FlowEnd::Sender };
         let handle = network.alloc();
         network.send(at, packet.flow.0 as usize, from, packet.class, packet.size, handle);
     }

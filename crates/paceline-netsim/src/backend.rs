@@ -1,5 +1,5 @@
-//! The interface of a backend: it runs a plan with a seed and emits events. The simulator is one backend; others use real
-//! networks.
+//! The interface of a backend: it runs a plan with a seed and emits events. The simulator is one backend; others use
+//! real networks.
 
 use crate::plan::Plan;
 use paceline::{ConfigError, Registry};
@@ -25,7 +25,7 @@ pub struct Outcome {
     pub machine: Option<HostStats>,
 }
 
-/// Why a backend could not run a plan.
+/// An error of a backend that could not run a plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {
@@ -56,9 +56,9 @@ pub enum BackendError {
     /// The backend is not available on this host.
     #[error("{cause}")]
     Unavailable {
-        /// What is missing.
+        /// The missing capability.
         cause: String,
-        /// How to make it available.
+        /// A hint to make it available.
         hint: String,
     },
     /// The run was aborted.
@@ -73,7 +73,8 @@ pub enum BackendError {
 pub trait Backend: Sync {
     /// Returns the name in results.
     fn name(&self) -> &'static str;
-    /// Whether a run takes its duration in real time. Such runs are made one after the other, because they share the host.
+    /// Returns whether a run takes its duration in real time. Such runs are made one after the other, because they
+    /// share the host.
     fn real_time(&self) -> bool {
         false
     }

@@ -1,7 +1,7 @@
 //! Link changes by the user during a run in real time.
 //!
-//! A change is an event of the run. A plan to which every change was applied describes the link as it was; metrics, notes
-//! and plots use that plan.
+//! A change is an event of the run. A plan to which every change was applied describes the link as it was; metrics,
+//! notes and plots use that plan.
 
 use crate::link::queue::DropTailLimit;
 use crate::link::{Capacity, CapacityEnd, LinkChange, LossModel, Schedule};
@@ -52,7 +52,7 @@ impl LinkControl {
         self.0.stop.clone()
     }
 
-    /// Whether the end of the run was requested.
+    /// Returns whether the end of the run was requested.
     pub fn is_stopped(&self) -> bool {
         self.0.stop.load(Ordering::Relaxed)
     }
@@ -134,8 +134,8 @@ pub fn describe_updates(plan: &Plan, updates: &[(Time, usize, LinkUpdate)]) -> V
 /// Interval over which recorded delivery opportunities are averaged.
 const BIN: TimeDelta = TimeDelta::from_millis(100);
 
-/// Returns `before` up to `at`, then `after` to `end`, and its last rate from there on. If `after` is unlimited, the result
-/// is unlimited; an unlimited `before` has no rates, so the first rate of `after` replaces it.
+/// Returns `before` up to `at`, then `after` to `end`, and its last rate from there on. If `after` is unlimited, the
+/// result is unlimited; an unlimited `before` has no rates, so the first rate of `after` replaces it.
 fn splice_capacity(before: &Option<Capacity>, at: Time, after: &Option<Capacity>, end: Time) -> Option<Capacity> {
     let after = after.as_ref()?;
     let steps = |of: &Capacity, until: Time| of.steps(until.max(Time::from_nanos(1)), BIN);

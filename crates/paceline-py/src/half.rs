@@ -1,4 +1,4 @@
-//! What both halves of a controller in Python share: the exceptions that they raise and the signals that they emit.
+//! Common code of both halves of a controller in Python: the exceptions that they raise and the signals that they emit.
 
 use paceline::{SignalSpec, Signals};
 use pyo3::exceptions::PyValueError;
@@ -12,15 +12,15 @@ pub struct Raised {
     pub controller: &'static str,
     /// `send` or `receive`.
     pub half: &'static str,
-    /// When, as a phrase that ends before `a run of …`. A receive half only knows the receiver's clock.
+    /// The time, as a phrase that ends before `a run of …`. A receive half only knows the receiver's clock.
     pub when: String,
     /// The exception.
     pub error: PyErr,
 }
 
 thread_local! {
-    /// The first exception of the run on this thread. A simulated run stays on one thread, and a half does not know which
-    /// run it belongs to.
+    /// The first exception of the run on this thread. A simulated run stays on one thread, and a half does not know
+    /// which run it belongs to.
     static RAISED: RefCell<Option<Raised>> = const { RefCell::new(None) };
 }
 

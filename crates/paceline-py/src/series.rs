@@ -88,7 +88,8 @@ impl SeriesRecorder {
     }
 }
 
-/// Sorts a series by time: with jitter, packets do not reach the end of a hop in the order in which they left the queue.
+/// Sorts a series by time: with jitter, packets do not reach the end of a hop in the order in which they left the
+/// queue.
 fn order(series: &mut Series) {
     if !series.time_s.is_sorted() {
         let mut points: Vec<(f64, f64)> = series.time_s.iter().copied().zip(series.value.iter().copied()).collect();
@@ -103,10 +104,10 @@ impl EventObserver for SeriesRecorder {
             self.all[self.flows[usize::from(flow.0)].0 + which].push(at, value);
         };
         match *event {
-            EventRecord::Sent { at, packet } if !packet.class.goes_back() => {
+            EventRecord::Sent { at, packet } if !packet.class.is_from_receiver() => {
                 of_flow(packet.flow, SENT, at, packet.size.as_bytes() as f64);
             }
-            EventRecord::Arrived { at, packet, delay, .. } if !packet.class.goes_back() => {
+            EventRecord::Arrived { at, packet, delay, .. } if !packet.class.is_from_receiver() => {
                 of_flow(packet.flow, RECEIVED, at, packet.size.as_bytes() as f64);
                 of_flow(packet.flow, ONE_WAY, at, delay.as_millis_f64());
             }

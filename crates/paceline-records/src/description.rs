@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the events of a run refer to by index.
+/// The objects to which the events of a run refer by index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunHeader {
     /// Scenario id.
@@ -43,8 +43,8 @@ pub struct HopDescription {
     pub id: String,
     /// Whether it is on the forward path.
     pub forward: bool,
-    /// Capacity over time: start time (s) and rate (bit/s) of each step. A recorded trace is given as means over 100 ms.
-    /// `None` means unlimited.
+    /// Capacity over time: start time (s) and rate (bit/s) of each step. A recorded trace is given as means over 100
+    /// ms. `None` means unlimited.
     pub capacity: Option<Vec<(f64, f64)>>,
     /// Queue discipline.
     pub queue: String,

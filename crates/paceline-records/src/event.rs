@@ -34,7 +34,7 @@ pub enum EventRecord {
         packet: PacketRecord,
         /// Queuing delay: from arrival at the hop to start of service.
         waited: TimeDelta,
-        /// When the last bit left the server.
+        /// The time at which the last bit left the server.
         left: Time,
         /// Whether the hop marked the packet as congestion experienced (RFC 3168).
         marked: bool,
@@ -49,7 +49,8 @@ pub enum EventRecord {
         packet: PacketRecord,
         /// The reason.
         reason: DropReason,
-        /// When the last bit left the server; `None` if the packet was not served. Only losses on the wire are served.
+        /// The time at which the last bit left the server; `None` if the packet was not served. Only losses on the wire
+        /// are served.
         left: Option<Time>,
     },
     /// A packet reached the endpoint to which it was sent.
@@ -109,7 +110,7 @@ pub enum EventRecord {
         flow: FlowId,
         /// The stream.
         stream: StreamId,
-        /// When the frame was captured.
+        /// The time at which the frame was captured.
         captured: Time,
         /// Encoded size.
         size: DataSize,

@@ -9,11 +9,11 @@ pub struct HostStats {
     pub idle: f64,
     /// Share of processor time that other processes used, 0 to 1.
     pub others: f64,
-    /// How late the link sent packets, µs.
+    /// The lateness with which the link sent packets, µs.
     pub late_us: Percentiles,
-    /// How late the endpoints' timers fired, µs.
+    /// The lateness with which the endpoints' timers fired, µs.
     pub wake_us: Percentiles,
-    /// Why the host disturbed the measurement; `None` if it did not.
+    /// The reason why the measurement is disturbed; `None` if it is not.
     pub disturbed: Option<String>,
     /// Number of attempts until a run was not disturbed or the limit was reached; at least 1.
     pub attempts: u32,

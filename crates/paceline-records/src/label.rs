@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Names and values that distinguish a case from the others of its experiment, such as `threshold = "static"`; empty for
-/// an experiment without cases.
+/// Names and values that distinguish a case from the others of its experiment, such as `threshold = "static"`; empty
+/// for an experiment without cases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Label(BTreeMap<String, String>);
 
 impl Label {
-    /// Whether the label has no pair.
+    /// Returns whether the label has no pair.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -23,7 +23,7 @@ impl Label {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Whether the label contains every pair of `pattern`.
+    /// Returns whether the label contains every pair of `pattern`.
     pub fn matches(&self, pattern: &Self) -> bool {
         pattern.0.iter().all(|(name, value)| self.0.get(name) == Some(value))
     }
@@ -42,8 +42,8 @@ impl FromIterator<(String, String)> for Label {
     }
 }
 
-/// Parses what `Display` writes: `name=value` pairs, separated by blanks or commas. A value may contain blanks, so a new
-/// pair begins at each word that contains `=`.
+/// Parses what `Display` writes: `name=value` pairs, separated by blanks or commas. A value may contain blanks, so a
+/// new pair begins at each word that contains `=`.
 impl FromStr for Label {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {

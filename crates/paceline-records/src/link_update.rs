@@ -28,7 +28,7 @@ impl fmt::Display for LinkUpdate {
             Self::Delay(time) => write!(f, "delay {time}"),
             Self::Loss(fraction) => write!(f, "loss {fraction}"),
             Self::Queue(time) => write!(f, "a queue of {time}"),
-            Self::Scenario => f.write_str("as the scenario has it"),
+            Self::Scenario => f.write_str("reset to the scenario"),
         }
     }
 }

@@ -7,7 +7,7 @@ pub struct MetricInfo {
     pub id: &'static str,
     /// Kind of number.
     pub kind: MetricKind,
-    /// What the metric measures, in one line.
+    /// A description in one line.
     pub summary: &'static str,
 }
 
@@ -116,7 +116,7 @@ impl MetricKind {
         format!("{sign}{size}")
     }
 
-    /// Whether values lie between 0 and 1.
+    /// Returns whether values lie between 0 and 1.
     pub fn is_fraction(self) -> bool {
         matches!(self, Self::Utilization | Self::Share | Self::Loss | Self::Jain)
     }

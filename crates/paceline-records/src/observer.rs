@@ -13,11 +13,11 @@ pub trait EventObserver {
     fn on_unordered_event(&mut self, event: &EventRecord) {
         let _ = event;
     }
-    /// Whether the observer needs [`EventRecord::Signal`]s. Backends call this once, before the run.
+    /// Returns whether the observer needs [`EventRecord::Signal`]s. Backends call this once, before the run.
     fn wants_signals(&self) -> bool {
         false
     }
-    /// Whether the observer needs [`on_tap`](Self::on_tap). Backends call this once, before the run.
+    /// Returns whether the observer needs [`on_tap`](Self::on_tap). Backends call this once, before the run.
     fn wants_taps(&self) -> bool {
         false
     }
@@ -25,7 +25,8 @@ pub trait EventObserver {
     fn on_tap(&mut self, packet: &TappedPacket<'_>) {
         let _ = packet;
     }
-    /// Whether the observer needs [`on_attachment`](Self::on_attachment). Backends call this once, before the run.
+    /// Returns whether the observer needs [`on_attachment`](Self::on_attachment). Backends call this once, before the
+    /// run.
     fn wants_attachments(&self) -> bool {
         false
     }

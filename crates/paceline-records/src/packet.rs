@@ -57,20 +57,20 @@ impl PacketClass {
         Self::NAMES[self as usize]
     }
 
-    /// Whether the packet travels from the flow's receiver to its sender.
+    /// Returns whether the packet travels from the flow's receiver to its sender.
     #[inline]
-    pub fn goes_back(self) -> bool {
+    pub fn is_from_receiver(self) -> bool {
         matches!(self, Self::ReceiverControl | Self::TcpAck)
     }
 
-    /// Whether the packet is a TCP segment; all others are UDP datagrams.
+    /// Returns whether the packet is a TCP segment; all others are UDP datagrams.
     #[inline]
     pub fn is_tcp(self) -> bool {
         matches!(self, Self::TcpData | Self::TcpRetransmission | Self::TcpAck)
     }
 }
 
-/// Why a packet was dropped.
+/// The reason why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum DropReason {

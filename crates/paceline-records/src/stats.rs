@@ -19,7 +19,7 @@ pub struct Summary {
 
 impl Summary {
     /// Returns the summary of `values`; `None` if there are none.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let n = values.len();
         if n == 0 {
             return None;
@@ -52,10 +52,10 @@ impl Statistic {
         [("mean", Self::Mean), ("lowest", Self::Lowest), ("highest", Self::Highest)];
 
     /// Returns the statistic of `values`; `None` if there are none. Extremes have no confidence interval.
-    pub fn of(self, values: &[f64]) -> Option<Summary> {
+    pub fn compute(self, values: &[f64]) -> Option<Summary> {
         let extreme = |value: f64| Summary { mean: value, std: 0.0, ci95: f64::INFINITY, n: values.len() };
         match self {
-            Self::Mean => Summary::of(values),
+            Self::Mean => Summary::from_values(values),
             Self::Lowest => values.iter().copied().reduce(f64::min).map(extreme),
             Self::Highest => values.iter().copied().reduce(f64::max).map(extreme),
         }
@@ -77,7 +77,8 @@ pub struct Paired {
     pub mean: f64,
     /// Sample standard deviation of the differences (n - 1); 0 for one seed and for differences equal up to rounding.
     pub std: f64,
-    /// Half-width of the 95 % confidence interval of their mean, by Student's t; infinite for one seed, written as null.
+    /// Half-width of the 95 % confidence interval of their mean, by Student's t; infinite for one seed, written as
+    /// null.
     #[serde(serialize_with = "finite_or_null", deserialize_with = "or_infinite")]
     pub ci95: f64,
     /// Number of seeds.
@@ -91,9 +92,9 @@ pub struct Paired {
 
 impl Paired {
     /// Returns the statistics of second minus first value of each pair; `None` if there are no pairs.
-    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+    pub fn from_pairs(pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(from, to)| to - from).collect();
-        let Summary { mut mean, mut std, mut ci95, n } = Summary::of(&differences)?;
+        let Summary { mut mean, mut std, mut ci95, n } = Summary::from_values(&differences)?;
         let largest = pairs.iter().flat_map(|(from, to)| [from.abs(), to.abs()]).fold(0.0, f64::max);
         if n > 1 && std <= ROUNDING * largest {
             (std, ci95) = (0.0, 0.0);
@@ -131,51 +132,51 @@ mod tests {
     #[test]
     fn intervals_match_hand_computed_values() {
         // 1..5: mean 3, std sqrt(10/4) = 1.5811, t(4) = 2.776, half-width 2.776 * 1.5811 / sqrt 5 = 1.9629.
-        let s = Summary::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let s = Summary::from_values(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!((s.mean, s.n), (3.0, 5));
         assert!((s.std - 1.5811).abs() < 1e-4 && (s.ci95 - 1.9629).abs() < 1e-3);
-        assert!(Summary::of(&[1.0]).unwrap().ci95.is_infinite());
+        assert!(Summary::from_values(&[1.0]).unwrap().ci95.is_infinite());
         // t(40) = 2.0211, t(120) = 1.9799
         assert!((student_975(40) - 2.0211).abs() < 5e-4 && (student_975(120) - 1.9799).abs() < 5e-4);
     }
 
     #[test]
     fn extremes_are_the_values_of_single_runs() {
-        let of = |s: Statistic| s.of(&[2.0, 1.0, 4.0]).map(|s| (s.mean, s.n));
+        let of = |s: Statistic| s.compute(&[2.0, 1.0, 4.0]).map(|s| (s.mean, s.n));
         assert_eq!(of(Statistic::Lowest), Some((1.0, 3)));
         assert_eq!(of(Statistic::Highest), Some((4.0, 3)));
-        assert_eq!(Statistic::Mean.of(&[2.0, 4.0]).unwrap().mean, 3.0);
-        assert!(Statistic::NAMES.iter().all(|(name, s)| s.name() == *name && s.of(&[]).is_none()));
+        assert_eq!(Statistic::Mean.compute(&[2.0, 4.0]).unwrap().mean, 3.0);
+        assert!(Statistic::NAMES.iter().all(|(name, s)| s.name() == *name && s.compute(&[]).is_none()));
     }
 
     #[test]
     fn paired_differences_match_hand_computed_values() {
         let close = |a: f64, b: f64| (a - b).abs() < 1e-3;
         // Differences 1, 2, 3: mean 2, std 1, t(2) = 4.303, half-width 4.303 / sqrt 3 = 2.484, d_z = 2.
-        let three = Paired::of(&[(10.0, 11.0), (40.0, 42.0), (5.0, 8.0)]).unwrap();
+        let three = Paired::from_pairs(&[(10.0, 11.0), (40.0, 42.0), (5.0, 8.0)]).unwrap();
         assert_eq!((three.mean, three.std, three.effect, three.apart), (2.0, 1.0, Some(2.0), Some(false)));
         assert!(close(three.ci95, 2.484), "{three:?}");
         // Differences -1, -2, -3, -2: mean -2, std sqrt(2/3), t(3) = 3.182, half-width 1.299, d_z = -2.449.
-        let four = Paired::of(&[(1.0, 0.0), (2.0, 0.0), (3.0, 0.0), (9.0, 7.0)]).unwrap();
+        let four = Paired::from_pairs(&[(1.0, 0.0), (2.0, 0.0), (3.0, 0.0), (9.0, 7.0)]).unwrap();
         assert!(close(four.ci95, 1.299) && close(four.effect.unwrap(), -2.449), "{four:?}");
         assert_eq!((four.mean, four.apart), (-2.0, Some(true)));
         // Unpaired, the interval of the same values is far wider than the differences.
-        assert!(Summary::of(&[10.0, 40.0, 5.0]).unwrap().ci95 > 40.0);
+        assert!(Summary::from_values(&[10.0, 40.0, 5.0]).unwrap().ci95 > 40.0);
     }
 
     #[test]
     fn equal_differences_have_no_effect_size() {
         // One seed has no interval and no effect size.
-        let one = Paired::of(&[(1.0, 3.0)]).unwrap();
+        let one = Paired::from_pairs(&[(1.0, 3.0)]).unwrap();
         assert_eq!((one.mean, one.ci95, one.effect, one.apart), (2.0, f64::INFINITY, None, None));
         // Every seed differs by the same amount. 0.3 - 0.2 is not 0.1 in binary.
-        let same = Paired::of(&[(0.2, 0.3), (0.0, 0.1), (0.7, 0.8)]).unwrap();
+        let same = Paired::from_pairs(&[(0.2, 0.3), (0.0, 0.1), (0.7, 0.8)]).unwrap();
         assert!((same.mean - 0.1).abs() < 1e-12);
         assert_eq!((same.std, same.ci95, same.effect, same.apart), (0.0, 0.0, None, Some(true)));
         // No seed differs.
-        let none = Paired::of(&[(0.2, 0.2), (0.7, 0.7)]).unwrap();
+        let none = Paired::from_pairs(&[(0.2, 0.2), (0.7, 0.7)]).unwrap();
         assert_eq!((none.mean, none.std, none.effect, none.apart), (0.0, 0.0, None, Some(false)));
-        assert_eq!(Paired::of(&[]), None);
+        assert_eq!(Paired::from_pairs(&[]), None);
         let text = serde_json::to_value(one).unwrap();
         assert!(text["ci95"].is_null() && text["effect"].is_null() && text["apart"].is_null(), "{text}");
         assert_eq!(serde_json::from_value::<Paired>(text).unwrap(), one);

@@ -44,7 +44,7 @@ pub struct TappedPacket<'a> {
     pub point: TapPoint,
     /// The packet.
     pub packet: PacketRecord,
-    /// When an endpoint sent the packet.
+    /// The time at which an endpoint sent the packet.
     pub sent: Time,
     /// ECN field at this point.
     pub ecn: Ecn,
@@ -53,11 +53,11 @@ pub struct TappedPacket<'a> {
 }
 
 impl TappedPacket<'_> {
-    /// Whether an endpoint sends the packet at this point.
+    /// Returns whether an endpoint sends the packet at this point.
     pub fn is_departure(&self) -> bool {
         match self.point {
-            TapPoint::Sender => !self.packet.class.goes_back(),
-            TapPoint::Receiver => self.packet.class.goes_back(),
+            TapPoint::Sender => !self.packet.class.is_from_receiver(),
+            TapPoint::Receiver => self.packet.class.is_from_receiver(),
             TapPoint::Entry { .. } | TapPoint::Exit { .. } => false,
         }
     }

@@ -77,7 +77,7 @@ impl Differences {
         let pairs: Vec<(&RunMetrics, &RunMetrics)> = baseline.iter().filter_map(|f| Some((f, partner(f)?))).collect();
         let difference = |id: &String| {
             let values = pairs.iter().map(|(from, to)| Some((*from.metrics.get(id)?, *to.metrics.get(id)?)));
-            Some((id.clone(), Paired::of(&values.collect::<Option<Vec<_>>>()?)?))
+            Some((id.clone(), Paired::from_pairs(&values.collect::<Option<Vec<_>>>()?)?))
         };
         let ids = pairs.first().into_iter().flat_map(|(from, _)| from.metrics.keys());
         let metrics: BTreeMap<String, Paired> = ids.filter_map(difference).collect();

@@ -1,7 +1,8 @@
-//! Constants: what a paper leaves open. One file per paper gives each assumed value with its reason and its plausible range.
+//! Constants: what a paper leaves open. One file per paper gives each assumed value with its reason and its plausible
+//! range.
 //!
-//! A constant applies to a key that neither the scenario, its case nor `--set` writes. A key that begins with `media.` or
-//! `tcp.` stands for all flows of that kind.
+//! A constant applies to a key that neither the scenario, its case nor `--set` writes. A key that begins with `media.`
+//! or `tcp.` stands for all flows of that kind.
 
 use super::catalogue::Origin;
 use super::error::ScenarioError;
@@ -22,7 +23,7 @@ use toml::Value as Toml;
 struct ConstantsFile {
     /// The paper that leaves the values open.
     paper: String,
-    /// What a seed randomises, a line each.
+    /// The quantities that a seed randomises, a line each.
     #[serde(default)]
     seed: Vec<String>,
     #[serde(default)]
@@ -43,8 +44,8 @@ struct ConstantTable {
     why: Spanned<String>,
 }
 
-/// Puts the constants that apply into the tree. Returns all of them, and a note on those that apply. `instead` holds other
-/// values for some, by id.
+/// Puts the constants that apply into the tree. Returns all of them, and a note on those that apply. `instead` holds
+/// other values for some, by id.
 pub(crate) fn apply(
     root: &mut Node,
     origin: &Origin,
@@ -144,8 +145,8 @@ fn check(file: &ConstantsFile, document: &Node, sources: &Sources<'_>) -> Result
     Ok(())
 }
 
-/// Returns the keys that an override sets: for `media.` or `tcp.` that of each flow which reads it, otherwise its own. The
-/// key is written at `text_span`.
+/// Returns the keys that an override sets: for `media.` or `tcp.` that of each flow which reads it, otherwise its own.
+/// The key is written at `text_span`.
 pub(crate) fn of_each_flow(
     change: &Override,
     text_span: TextSpan,

@@ -1,4 +1,4 @@
-//! How the runs of a scenario are measured and evaluated: published values, bounds, windows and assumed constants.
+//! Measurement and evaluation of the runs of a scenario: published values, bounds, windows and assumed constants.
 
 use paceline_netsim::plan::Plan;
 use paceline_records::{Label, Statistic};
@@ -12,7 +12,7 @@ pub struct Scenario {
     pub plan: Plan,
     /// The number of runs that a reproduction makes at first.
     pub repeats: u32,
-    /// How metrics are taken.
+    /// The definitions with which metrics are computed.
     pub measure: Measure,
     /// The condition under which a run is included in the results; if `None`, all runs are.
     pub include_if: Option<IncludeIf>,
@@ -89,7 +89,7 @@ impl LossMeasure {
     pub const NAMES: [(&'static str, Self); 2] = [("sent", Self::Sent), ("received", Self::Received)];
 }
 
-/// How metrics are taken.
+/// The definitions with which metrics are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
     /// The delay that `queue_*` metrics measure.
@@ -225,7 +225,7 @@ pub struct Constant {
     pub value: String,
     /// The lowest and the highest that are plausible, likewise.
     pub range: (String, String),
-    /// Why this value.
+    /// The reason for this value.
     pub why: String,
     /// Whether it set a value of this scenario.
     pub applied: bool,

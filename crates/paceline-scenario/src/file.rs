@@ -1,4 +1,5 @@
-//! The tables and keys of a scenario file. An absent key stays absent here; [`resolve`](super::resolve) knows every default.
+//! The tables and keys of a scenario file. An absent key stays absent here; [`resolve`](super::resolve) knows every
+//! default.
 
 use super::text_span::{Spanned, Table};
 use super::values::{CapacityValue, Limit, Loss, Timed};
@@ -19,7 +20,7 @@ pub struct ScenarioFile {
     /// The document, section, table or figure that it follows; none if absent.
     #[serde(default)]
     pub source: String,
-    /// How long a run lasts.
+    /// The duration of a run.
     pub duration: Spanned<TimeDelta>,
     /// The number of runs of a reproduction; 1 if absent.
     pub repeats: Option<Spanned<u32>>,
@@ -30,7 +31,7 @@ pub struct ScenarioFile {
     /// The flows, at least one; an error if absent.
     #[serde(default)]
     pub flow: Vec<Flow>,
-    /// How metrics are taken; the defaults of its keys if absent.
+    /// The definitions with which metrics are computed; the defaults of its keys if absent.
     #[serde(default)]
     pub measure: MeasureTable,
     /// Variants of the experiment; none if absent.
@@ -60,7 +61,7 @@ pub struct Path {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Way {
-    /// The hops, in order, with no other key beside them; one hop of the other keys if absent.
+    /// The hops, in order, without any other key; one hop of the other keys if absent.
     pub hops: Option<Spanned<Vec<Hop>>>,
     #[serde(rename = "$hop")]
     #[schemars(flatten)]
@@ -84,8 +85,8 @@ pub struct Hop {
 pub struct HopKeys {
     /// The rate at which it sends packets on; unlimited if absent.
     pub capacity: Option<Spanned<CapacityValue>>,
-    /// Size of a token bucket: as many bytes may pass at once after a pause, as through a shaper. On a line every packet
-    /// takes its own time; a line if absent.
+    /// Size of a token bucket: as many bytes may pass at once after a pause, as through a shaper. On a line every
+    /// packet takes its own time; a line if absent.
     pub burst: Option<Spanned<DataSize>>,
     /// Its queue; drop-tail of 300 ms if absent.
     pub queue: Option<Spanned<Queue>>,
@@ -108,8 +109,8 @@ pub struct Queue {
     /// The queue level above which ECN-capable packets are marked (congestion experienced) as they are queued: a drain
     /// time, a size or a number of packets; no packet is marked if absent.
     pub mark: Option<Spanned<Limit>>,
-    /// Whether a limit or mark given as drain time follows each change of capacity. If not, it is converted to bytes once,
-    /// at the first rate or a trace's mean; true if absent.
+    /// Whether a limit or mark given as drain time follows each change of capacity. If not, it is converted to bytes
+    /// once, at the first rate or a trace's mean; true if absent.
     pub follows_capacity: Option<bool>,
 }
 
@@ -184,7 +185,7 @@ pub struct MediaKeys {
     pub min_rate: Option<Spanned<Rate>>,
     /// Media: the source of its one video stream; `{}` if absent.
     pub encoder: Option<Table<SourceTable>>,
-    /// Media: the source of an audio stream beside it; none if absent.
+    /// Media: the source of an additional audio stream; none if absent.
     pub audio: Option<Table<SourceTable>>,
     /// Media: its streams, in place of `encoder` and `audio`; the streams of those if absent.
     #[serde(default)]
@@ -225,12 +226,12 @@ pub struct HostTable {
     pub jitter: Option<Spanned<TimeDelta>>,
     /// Mean time between stalls, exponentially distributed; none if absent.
     pub stall_every: Option<Spanned<TimeDelta>>,
-    /// Mean length of a stall, in which no packet passes; each lasts between half and one and a half times as long; with
-    /// `stall_every` an error if absent.
+    /// Mean length of a stall, in which no packet passes; each lasts between half and one and a half times as long;
+    /// with `stall_every` an error if absent.
     pub stall: Option<Spanned<TimeDelta>>,
 }
 
-/// How a media flow protects its video.
+/// The protection of the video of a media flow.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProtectionTable {
@@ -252,8 +253,8 @@ pub struct WorkloadTable {
     pub on: Option<Spanned<TimeDelta>>,
     /// `on-off`: how long it pauses; for `on-off` an error if absent.
     pub off: Option<Spanned<TimeDelta>>,
-    /// `short`: smallest and largest transfer, each on a new connection; the seed draws uniformly between them; for `short`
-    /// an error if absent.
+    /// `short`: smallest and largest transfer, each on a new connection; the seed draws uniformly between them; for
+    /// `short` an error if absent.
     pub size: Option<Spanned<(DataSize, DataSize)>>,
     /// `short`: mean pause between transfers; the seed draws from an exponential distribution; for `short` an error if
     /// absent.
@@ -321,11 +322,11 @@ pub struct SourceTable {
 pub struct ClockTable {
     /// Its reading at time zero; drawn from the seed if absent.
     pub offset: Option<TimeDelta>,
-    /// How much faster it runs, in parts per million; 0 if absent.
+    /// Its drift (positive: fast), in parts per million; 0 if absent.
     pub drift_ppm: Option<Spanned<f64>>,
 }
 
-/// How metrics are taken.
+/// The definitions with which metrics are computed.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeasureTable {
@@ -338,8 +339,8 @@ pub struct MeasureTable {
     pub include_if: Option<Spanned<IncludeIfTable>>,
 }
 
-/// The condition under which a run counts, where a paper leaves the others out: a metric is large enough. Of a ratio between
-/// cases both runs of a seed must count.
+/// The condition under which a run counts, where a paper leaves the others out: a metric is large enough. Of a ratio
+/// between cases both runs of a seed must count.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IncludeIfTable {
@@ -384,7 +385,8 @@ impl JsonSchema for AnyValue {
 pub struct ExpectTable {
     /// The published value, in the metric's unit.
     pub published: Spanned<f64>,
-    /// The largest distance of the measured mean, in the metric's unit; the tolerance of every metric of its kind if absent.
+    /// The largest distance of the measured mean, in the metric's unit; the tolerance of every metric of its kind if
+    /// absent.
     pub tolerance: Option<Spanned<f64>>,
     /// The reason for a tolerance; for a tolerance an error if absent.
     pub why: Option<Spanned<String>>,

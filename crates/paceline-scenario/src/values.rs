@@ -204,11 +204,11 @@ pub struct TraceTable {
     pub trace: Spanned<String>,
     /// The direction of a trace that has both; `downlink` if absent.
     pub direction: Option<Direction>,
-    /// What follows the last entry; as the format's own tools do if absent.
+    /// The capacity after the last entry; as the format's own tools do if absent.
     pub end: Option<TraceEnd>,
 }
 
-/// What follows a trace's last entry.
+/// The capacity after the last entry of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TraceEnd {

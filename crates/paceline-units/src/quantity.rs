@@ -1,7 +1,8 @@
 //! Rates, data sizes and fractions, and their arithmetic with time.
 //!
-//! Sums and products saturate at the maximum. `a - b` requires `a >= b`: in debug builds a negative difference panics, because
-//! it is an error of the caller; in release builds the difference is zero. Where `b` may be larger, use `saturating_sub`.
+//! Sums and products saturate at the maximum. `a - b` requires `a >= b`: in debug builds a negative difference panics,
+//! because it is an error of the caller; in release builds the difference is zero. Where `b` may be larger, use
+//! `saturating_sub`.
 
 use crate::parse::{self, ParseError};
 use crate::{TimeDelta, round_to_u64};
@@ -57,7 +58,7 @@ impl Rate {
         self.0 == 0
     }
     /// Returns the rate that transfers `size` in `span`. It is zero if `span` is not positive.
-    pub fn of(size: DataSize, span: TimeDelta) -> Self {
+    pub fn from_size_and_time(size: DataSize, span: TimeDelta) -> Self {
         if !span.is_positive() {
             return Self::ZERO;
         }
@@ -246,7 +247,7 @@ mod tests {
         let rate = Rate::from_kbps(1000);
         assert_eq!(DataSize::from_bytes(1250) / rate, TimeDelta::from_millis(10));
         assert_eq!(rate * TimeDelta::from_millis(10), DataSize::from_bytes(1250));
-        assert_eq!(Rate::of(DataSize::from_bytes(1250), TimeDelta::from_millis(10)), rate);
+        assert_eq!(Rate::from_size_and_time(DataSize::from_bytes(1250), TimeDelta::from_millis(10)), rate);
         assert_eq!(DataSize::from_bytes(1) / Rate::ZERO, TimeDelta::MAX);
         // 1 byte at 3 bit/s: 8/3 s, to the nearest nanosecond.
         assert_eq!(DataSize::from_bytes(1) / Rate::from_bps(3), TimeDelta::from_nanos(2_666_666_667));

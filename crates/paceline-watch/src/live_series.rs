@@ -1,8 +1,8 @@
 //! Aggregates events for the page: one point per 100 ms, kept for six minutes.
 //!
-//! Events arrive unordered. A point is closed when the newest event is [`GRACE`] past its end. Later events of that point,
-//! such as the frames that a browser reports four times a second, count in the first open point. The stored results contain
-//! every event at its own time.
+//! Events arrive unordered. A point is closed when the newest event is [`GRACE`] past its end. Later events of that
+//! point, such as the frames that a browser reports four times a second, count in the first open point. The stored
+//! results contain every event at its own time.
 
 use paceline_netsim::link::LossModel;
 use paceline_netsim::link::queue::DropTailLimit;
@@ -136,13 +136,13 @@ impl LiveSeries {
         }
         let bottleneck = self.plan.bottleneck;
         match *event {
-            EventRecord::Sent { packet, .. } if !packet.class.goes_back() => {
+            EventRecord::Sent { packet, .. } if !packet.class.is_from_receiver() => {
                 self.flow(at, packet, |flow| {
                     flow.point.sent += packet.size.as_bytes();
                     flow.point.packets += 1;
                 });
             }
-            EventRecord::Arrived { packet, delay, .. } if !packet.class.goes_back() => {
+            EventRecord::Arrived { packet, delay, .. } if !packet.class.is_from_receiver() => {
                 let base = self.plan.flows[usize::from(packet.flow.0)].base_owd(&self.plan, at - delay);
                 self.flow(at, packet, |flow| {
                     flow.point.received += packet.size.as_bytes();
@@ -150,7 +150,7 @@ impl LiveSeries {
                     flow.arrived += 1;
                 });
             }
-            EventRecord::Dropped { packet, reason, .. } if !packet.class.goes_back() => {
+            EventRecord::Dropped { packet, reason, .. } if !packet.class.is_from_receiver() => {
                 self.flow(at, packet, |flow| {
                     flow.point.dropped += 1;
                     flow.point.by_queue += u32::from(reason != DropReason::Loss);

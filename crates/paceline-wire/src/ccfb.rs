@@ -1,12 +1,13 @@
-//! Congestion control feedback (RFC 8888). A report has a block for each SSRC, about consecutive packets. Each packet is
-//! either not received, or received with its ECN field and its arrival time offset (ATO) before the report timestamp.
+//! Congestion control feedback (RFC 8888). A report has a block for each SSRC, about consecutive packets. Each packet
+//! is either not received, or received with its ECN field and its arrival time offset (ATO) before the report
+//! timestamp.
 //!
 //! The timestamp is in units of 1/65536 s (the middle of an NTP timestamp, modulo 18.2 hours). Offsets are in units of
-//! 1/1024 s, which is 64 times as long, so the resolution of an arrival is half a millisecond. The clock is that of sender
-//! reports of the same endpoint. [`unwrap_ticks`](crate::unwrap_ticks) extends an arrival near a known time.
+//! 1/1024 s, which is 64 times as long, so the resolution of an arrival is half a millisecond. The clock is that of
+//! sender reports of the same endpoint. [`unwrap_ticks`](crate::unwrap_ticks) extends an arrival near a known time.
 //!
-//! `num_reports` is the exact number of packets, as in libwebrtc, pion and `rtc-rtcp`. (Section 3.1 of the RFC counts up to
-//! "begin_seq+num_reports inclusive", one packet more, but none if `num_reports` is 0.)
+//! `num_reports` is the exact number of packets, as in libwebrtc, pion and `rtc-rtcp`. (Section 3.1 of the RFC counts
+//! up to "begin_seq+num_reports inclusive", one packet more, but none if `num_reports` is 0.)
 //!
 //! If the R bit is zero, the other bits of the packet are ignored (section 3.1).
 
@@ -58,7 +59,7 @@ pub struct Receptions<'a> {
     sequence: u16,
 }
 
-/// How a packet was received.
+/// The reception of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reception {
     /// Its ECN field.
@@ -186,11 +187,11 @@ impl Iterator for Receptions<'_> {
 impl ExactSizeIterator for Receptions<'_> {}
 
 impl CompoundWriter<'_> {
-    /// Writes a report at `timestamp` (1/65536 s of the receiver's clock). A block has the SSRC of a stream, the sequence
-    /// number of the first packet, and the receptions of consecutive packets.
+    /// Writes a report at `timestamp` (1/65536 s of the receiver's clock). A block has the SSRC of a stream, the
+    /// sequence number of the first packet, and the receptions of consecutive packets.
     ///
-    /// Returns [`WriteError::TooMany`] if a block has more than 16384 packets. The caller splits a report that does not fit
-    /// its datagram; [`congestion_feedback_room`](Self::congestion_feedback_room) returns how many packets fit.
+    /// Returns [`WriteError::TooMany`] if a block has more than 16384 packets. The caller splits a report that does not
+    /// fit its datagram; [`congestion_feedback_room`](Self::congestion_feedback_room) returns how many packets fit.
     pub fn congestion_feedback(
         &mut self,
         sender_ssrc: u32,

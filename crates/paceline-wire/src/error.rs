@@ -2,7 +2,7 @@
 
 macro_rules! wire_errors {
     ($($(#[$doc:meta])+ $name:ident, $kind:literal, $text:literal;)+) => {
-        /// Why bytes from the network are not a valid packet.
+        /// The reason why bytes from the network are not a valid packet.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
         #[non_exhaustive]
         pub enum WireError {
@@ -97,7 +97,7 @@ wire_errors! {
     CcfbTooMany, "ccfb_too_many", "a block of congestion control feedback covers more than 16384 packets";
 }
 
-/// Why a packet was not written. The writer is unchanged.
+/// An error of writing a packet. The writer is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {

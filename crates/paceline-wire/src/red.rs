@@ -1,7 +1,7 @@
 //! Redundant coding, RED (RFC 2198, section 3): one payload that contains several blocks, each with its payload type.
 //!
-//! Video uses one block, which contains a media payload or a FEC packet. This crate writes that form. It also reads redundant
-//! blocks before the primary one, as audio uses them.
+//! Video uses one block, which contains a media payload or a FEC packet. This crate writes that form. It also reads
+//! redundant blocks before the primary one, as audio uses them.
 
 use crate::WireError;
 use crate::bytes::be32;
@@ -36,7 +36,7 @@ pub struct Red<'a> {
 pub struct RedundantBlock<'a> {
     /// The payload type.
     pub payload_type: u8,
-    /// How much older its RTP timestamp is than that of the packet, in units of the RTP clock.
+    /// The difference of its RTP timestamp to that of the packet, which is newer, in units of the RTP clock.
     pub timestamp_offset: u16,
     /// The payload.
     pub data: &'a [u8],

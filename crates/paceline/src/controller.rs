@@ -95,11 +95,11 @@ pub struct SentPacket {
 pub struct PacketReport {
     /// The number within the flow.
     pub sequence: u64,
-    /// When the packet left the pacer.
+    /// The time at which the packet left the pacer.
     pub sent: Time,
     /// The size on the network.
     pub size: DataSize,
-    /// When the packet arrived, on the receiver's clock; `None` if it is reported lost.
+    /// The time at which the packet arrived, on the receiver's clock; `None` if it is reported lost.
     pub arrival: Option<RemoteTime>,
     /// The ECN field on arrival. Transport-wide feedback does not contain it.
     pub ecn: Ecn,

@@ -40,7 +40,7 @@ pub trait Config: Clone + Send + Sync + 'static {
     fn build(&self, setup: &Setup) -> Controller;
 }
 
-/// Why a controller cannot be built.
+/// An error of building a controller.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {

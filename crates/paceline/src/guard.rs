@@ -32,13 +32,13 @@ const DECREASE_FACTOR: f64 = 0.8;
 pub(crate) struct Guard {
     half: Box<dyn SendHalf>,
     min: Rate,
-    /// When the next decrease is due; [`Time::MAX`] if no media was sent since the last feedback.
+    /// The time at which the next decrease is due; [`Time::MAX`] if no media was sent since the last feedback.
     decrease_due: Time,
     /// Whether media was sent since the last decrease or feedback.
     sent: bool,
     /// The highest target; `None` while the guard does not limit it.
     cap: Option<Rate>,
-    /// When the cap last changed.
+    /// The time at which the cap last changed.
     changed: Time,
 }
 

@@ -34,7 +34,7 @@ pub struct Pacer<T> {
     rate: Rate,
     /// The longest time that the queue may take to drain.
     limit: TimeDelta,
-    /// When the next packet may leave.
+    /// The time at which the next packet may leave.
     next: Time,
 }
 

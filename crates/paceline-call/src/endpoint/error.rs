@@ -2,7 +2,7 @@
 
 use paceline_netsim::backend::BackendError;
 
-/// Why a local endpoint failed.
+/// An error of a local endpoint.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {

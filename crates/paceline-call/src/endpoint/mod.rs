@@ -8,10 +8,11 @@
 //!  both ◀── packets as bytes ─└────────┘ └─────────┘
 //! ```
 //!
-//! The media flow starts when the session is connected. Packets sent before would be lost and would mislead the controller.
+//! The media flow starts when the session is connected. Packets sent before would be lost and would mislead the
+//! controller.
 //!
-//! Sizes count the same bytes as in the simulator: IP and UDP headers, RTP, and payload. The 10-byte SRTP tag of a packet is
-//! not counted, so the rate of full packets is 0.8 % below the rate that the link carries.
+//! Sizes count the same bytes as in the simulator: IP and UDP headers, RTP, and payload. The 10-byte SRTP tag of a
+//! packet is not counted, so the rate of full packets is 0.8 % below the rate that the link carries.
 
 mod bridge;
 mod error;
@@ -93,7 +94,7 @@ pub struct Endpoint {
     capture_clock: CaptureClock,
     /// Time of the last input. Later inputs are never handled at an earlier time.
     last: Time,
-    /// Why the media flow could not be created.
+    /// The cause, if the media flow could not be created.
     failed: Option<BackendError>,
 }
 
@@ -109,8 +110,8 @@ enum CaptureClock {
 }
 
 impl Endpoint {
-    /// Creates the receiver of flow number `flow` at this address. The calling thread must be in the network namespace that
-    /// has the address.
+    /// Creates the receiver of flow number `flow` at this address. The calling thread must be in the network namespace
+    /// that has the address.
     ///
     /// # Errors
     /// A call cannot carry the flow, or the socket cannot be opened.
@@ -128,8 +129,8 @@ impl Endpoint {
         Self::new(FlowEnd::Receiver, prepared, media, None, at)
     }
 
-    /// Creates the sender of flow number `flow` at this address. Without `source` it sends packets of the plan's source with
-    /// zeros as payload.
+    /// Creates the sender of flow number `flow` at this address. Without `source` it sends packets of the plan's source
+    /// with zeros as payload.
     ///
     /// # Errors
     /// A call cannot carry the flow, or the socket cannot be opened.
@@ -232,8 +233,8 @@ impl Endpoint {
     /// Receives datagrams, handles due timeouts, and sends. Events of the flow go to `events`.
     ///
     /// # Errors
-    /// The socket fails, the source cannot be created, or the session is lost: no packet arrived for half a minute, or the
-    /// remote endpoint failed authentication.
+    /// The socket fails, the source cannot be created, or the session is lost: no packet arrived for half a minute, or
+    /// the remote endpoint failed authentication.
     pub fn serve(&mut self, now: Time, clock: &Monotonic, events: &Sender<EventRecord>) -> io::Result<()> {
         self.receive(clock, events)?;
         let now = now.max(self.last);
@@ -431,8 +432,8 @@ impl Endpoint {
     }
 }
 
-/// Checks that a call can carry the flow with `local` as the local endpoint. Forward error correction is only checked for a
-/// local sender: a Chromium sender ignores the scenario's setting.
+/// Checks that a call can carry the flow with `local` as the local endpoint. Forward error correction is only checked
+/// for a local sender: a Chromium sender ignores the scenario's setting.
 ///
 /// # Errors
 /// The flow has an unsupported feature; the error contains a hint.

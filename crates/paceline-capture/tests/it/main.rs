@@ -120,17 +120,17 @@ fn by_stream(name: &str) -> Run {
     run(name, &Origin::from_text("wide.toml", WIDE), &settings)
 }
 
-/// Returns the packets that each interface must show according to the events: time, packet and, at the far end of a hop, queuing
-/// delay. Events do not cover the entries of hops.
+/// Returns the packets that each interface must show according to the events: time, packet and, at the far end of a
+/// hop, queuing delay. Events do not cover the entries of hops.
 fn expected(run: &Run) -> BTreeMap<String, Vec<(Time, PacketRecord, Option<TimeDelta>)>> {
     let mut expected: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for event in &run.events {
         let (tap, seen) = match *event {
             EventRecord::Sent { at, packet } => {
-                (if packet.class.goes_back() { "receiver" } else { "sender" }, (at, packet, None))
+                (if packet.class.is_from_receiver() { "receiver" } else { "sender" }, (at, packet, None))
             }
             EventRecord::Arrived { at, packet, .. } => {
-                (if packet.class.goes_back() { "sender" } else { "receiver" }, (at, packet, None))
+                (if packet.class.is_from_receiver() { "sender" } else { "receiver" }, (at, packet, None))
             }
             EventRecord::Crossed { at, hop, packet, waited, .. } => {
                 let tap = format!("{} out", run.scenario.plan.hops[hop as usize].id);

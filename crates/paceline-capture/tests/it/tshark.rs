@@ -1,5 +1,5 @@
-//! How tshark with default settings dissects captures. Without tshark these tests are skipped, unless the environment
-//! variable `PACELINE_REQUIRE` contains `tshark`.
+//! Dissection of captures by tshark with default settings. Without tshark these tests are skipped, unless the
+//! environment variable `PACELINE_REQUIRE` contains `tshark`.
 
 use crate::{Run, by_stream, marked, run, table1, table5, wide};
 use paceline_records::{EventRecord, PacketClass};
@@ -51,8 +51,8 @@ fn found(run: &Run, filter: &str) -> Option<BTreeSet<u64>> {
 /// Returns the packets of these classes that the sender sends or receives.
 fn at_sender(run: &Run, classes: &[PacketClass]) -> BTreeSet<u64> {
     let of = |event: &EventRecord| match event {
-        EventRecord::Sent { packet, .. } if !packet.class.goes_back() => Some(*packet),
-        EventRecord::Arrived { packet, .. } if packet.class.goes_back() => Some(*packet),
+        EventRecord::Sent { packet, .. } if !packet.class.is_from_receiver() => Some(*packet),
+        EventRecord::Arrived { packet, .. } if packet.class.is_from_receiver() => Some(*packet),
         _ => None,
     };
     run.events.iter().filter_map(of).filter(|p| classes.contains(&p.class)).map(|p| p.packet).collect()

@@ -11,8 +11,8 @@ use paceline_units::{DataSize, Ecn, RemoteTime};
 use paceline_wire::{CompoundWriter, RtpHeader};
 use transport_wide::TransportFeedbackBuilder;
 
-/// How far behind the highest number a packet may be. The 16-bit numbers wrap, so a number further back is taken for
-/// one ahead, after an outage.
+/// The largest distance of a packet behind the highest number. The 16-bit numbers wrap, so a number further back is
+/// taken for one ahead, after an outage.
 const LATE_MAX: u64 = 1024;
 
 /// Gathers arrivals and writes the feedback that the controller requires.
@@ -64,7 +64,7 @@ impl FeedbackBuilder {
 
 #[cfg(test)]
 mod testing {
-    //! What the tests of both builders share.
+    //! Helpers of the tests of both builders.
 
     use paceline_units::{DataSize, RemoteTime, TimeDelta};
 

@@ -46,7 +46,7 @@ impl ReportInterval {
     /// because there is no new rate.
     pub fn handle_report(&mut self, now: RemoteTime, size: DataSize) {
         if self.bytes != DataSize::ZERO {
-            let rate = Rate::of(self.bytes, now - self.since.unwrap_or(now));
+            let rate = Rate::from_size_and_time(self.bytes, now - self.since.unwrap_or(now));
             self.current = interval(rate, size, self.limits);
             (self.bytes, self.since) = (DataSize::ZERO, Some(now));
         }

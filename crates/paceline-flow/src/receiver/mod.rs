@@ -24,7 +24,7 @@ pub struct ReceiverConfig {
     pub extensions: ExtensionIds,
     /// The expected streams.
     pub streams: Vec<StreamInfo>,
-    /// When the receiver starts, on its own clock.
+    /// The time at which the receiver starts, on its own clock.
     pub start: RemoteTime,
     /// The receiver's SSRC in reports.
     pub ssrc: u32,

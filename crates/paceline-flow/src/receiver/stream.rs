@@ -8,8 +8,8 @@ use crate::stream_info::StreamInfo;
 use paceline_units::RemoteTime;
 use paceline_wire::ReceptionStats;
 
-/// How far behind the highest number a media packet may be. The 16-bit numbers wrap, so a number further back is taken
-/// for one ahead, after an outage.
+/// The largest distance of a media packet behind the highest number. The 16-bit numbers wrap, so a number further back
+/// is taken for one ahead, after an outage.
 const LATE_MAX: u64 = 4096;
 
 pub(super) struct ReceiverStream {

@@ -24,7 +24,7 @@ impl ReportOrder {
     }
 }
 
-/// What the reports of a compound contained, up to the packet that is being read.
+/// The content of a compound's reports, up to the packet that is being read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReportStatus {
     /// A block on one of the flow's streams was newer than the last accepted one.

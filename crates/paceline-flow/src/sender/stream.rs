@@ -17,7 +17,7 @@ const OVERHEAD_SMOOTHING: f64 = 0.9;
 
 pub(super) struct SenderStream {
     pub config: StreamConfig,
-    /// When the next frame is due; [`Time::MAX`] if never.
+    /// The time at which the next frame is due; [`Time::MAX`] if never.
     pub next_frame: Time,
     pub sequence: u16,
     pub rtx_sequence: u16,

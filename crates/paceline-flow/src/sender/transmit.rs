@@ -154,7 +154,7 @@ impl MediaSender {
     fn update_resend_rate(&mut self, now: Time) {
         let (since, bytes) = self.resent;
         if now - since >= TimeDelta::from_secs(1) {
-            self.resend_rate = Rate::of(bytes, now - since);
+            self.resend_rate = Rate::from_size_and_time(bytes, now - since);
             self.resent = (now, DataSize::ZERO);
         }
     }

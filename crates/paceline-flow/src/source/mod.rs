@@ -31,7 +31,7 @@ use paceline_units::{DataSize, Rate, Time};
 /// An encoded frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// When the frame was captured, which is when it was due. Its RTP timestamp is this time in units of
+    /// The time at which the frame was captured, which is when it was due. Its RTP timestamp is this time in units of
     /// [`Source::clock_rate`].
     pub captured: Time,
     /// Encoded size without headers; at least one byte.
@@ -70,7 +70,7 @@ pub const AUDIO_CLOCK: u32 = 48_000;
 
 #[cfg(test)]
 mod testing {
-    //! What the tests of every source share.
+    //! Helpers of the tests of every source.
 
     use super::*;
     use paceline_units::TimeDelta;

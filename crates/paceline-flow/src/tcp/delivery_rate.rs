@@ -53,7 +53,7 @@ pub(super) struct DeliveryRateEstimator {
 
 /// Section 3.3: the rate over the longer of the two times.
 fn delivery_rate(size: u64, send_elapsed: TimeDelta, ack_elapsed: TimeDelta) -> Rate {
-    Rate::of(DataSize::from_bytes(size), send_elapsed.max(ack_elapsed))
+    Rate::from_size_and_time(DataSize::from_bytes(size), send_elapsed.max(ack_elapsed))
 }
 
 impl DeliveryRateEstimator {
@@ -185,7 +185,10 @@ mod tests {
         // The last segment was sent at 110 ms, when 2000 B were delivered; at 210 ms it is 5000 B. The segment whose
         // ACK triggered it was sent at 1 ms, so sending those 3000 B took 109 ms.
         let last = pair.ack(210, 5, &[]);
-        assert_eq!(last.rate, Some((2000, Rate::of(DataSize::from_bytes(3000), TimeDelta::from_millis(109)))));
+        assert_eq!(
+            last.rate,
+            Some((2000, Rate::from_size_and_time(DataSize::from_bytes(3000), TimeDelta::from_millis(109))))
+        );
         assert_eq!((last.acked, pair.delivery.delivered(), last.app_limited), (1000, 5000, false));
     }
 

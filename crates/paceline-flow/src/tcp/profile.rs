@@ -2,7 +2,7 @@
 
 use paceline_units::TimeDelta;
 
-/// How the window is reduced when a loss is found.
+/// The reduction of the window when a loss is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowReduction {
     /// Immediately to the slow-start threshold. Nothing is sent until the flight is below it (RFC 6675, section 5).
@@ -11,7 +11,7 @@ pub enum WindowReduction {
     Proportional,
 }
 
-/// How the retransmission timeout is computed from the round-trip times.
+/// The computation of the retransmission timeout from the round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoRule {
     /// RFC 6298: `SRTT + 4 RTTVAR`, raised to the minimum.
@@ -41,9 +41,9 @@ pub struct Profile {
     /// Until the first loss, CUBIC's window grows by at least one segment per 20 acknowledged. A loss reduces the
     /// window rather than FlightSize, to whole segments.
     pub kernel_windows: bool,
-    /// How the window is reduced.
+    /// The reduction of the window.
     pub reduction: WindowReduction,
-    /// How the retransmission timeout is computed.
+    /// The computation of the retransmission timeout.
     pub rto: RtoRule,
     /// The maximum of the retransmission timeout.
     pub rto_max: TimeDelta,

@@ -39,7 +39,7 @@ pub struct TcpReceiver {
     /// Remaining segments that are acknowledged at once.
     quick_left: u32,
     reply: Option<Reply>,
-    /// When a delayed ACK is due.
+    /// The time at which a delayed ACK is due.
     deadline: Option<Time>,
     /// Bytes delivered since the last event.
     read: u64,

@@ -278,7 +278,7 @@ fn metrics(shared: &[(&RunMetrics, &RunMetrics)]) -> Vec<MetricDiff> {
             gained: values.iter().filter(|(b, a)| b.is_none() && a.is_some()).count(),
             before: mean(|p| p.0),
             after: mean(|p| p.1),
-            difference: Paired::of(&pairs),
+            difference: Paired::from_pairs(&pairs),
         }
     };
     ids.into_iter().map(diff).filter(|m| m.seeds_moved > 0).collect()

@@ -307,7 +307,7 @@ impl Experiment {
     /// Returns the statistic over seeds; for a ratio, of the ratio of each seed. `None` if an included run has no value.
     fn value(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>, null: bool) -> Option<Summary> {
         let values = self.values(runs, spec, null)?;
-        spec.runs.of(&values.into_iter().collect::<Option<Vec<f64>>>()?)
+        spec.runs.compute(&values.into_iter().collect::<Option<Vec<f64>>>()?)
     }
 
     /// Returns the number of included runs without a value.

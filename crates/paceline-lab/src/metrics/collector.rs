@@ -164,7 +164,7 @@ impl EventObserver for Collector<'_> {
     fn on_event(&mut self, event: &EventRecord) {
         match *event {
             EventRecord::Sent { at, packet } => {
-                if packet.class.goes_back() {
+                if packet.class.is_from_receiver() {
                     return;
                 }
                 let index = usize::from(packet.flow.0);
@@ -187,13 +187,13 @@ impl EventObserver for Collector<'_> {
                 for totals in self.windows_containing(at) {
                     totals.hops[hop].dropped += bytes;
                     totals.hops[hop].dropped_packets += 1;
-                    if !packet.class.goes_back() {
+                    if !packet.class.is_from_receiver() {
                         totals.flows[usize::from(packet.flow.0)].lost += bytes;
                     }
                 }
             }
             EventRecord::Arrived { at, packet, delay, ecn } => {
-                if packet.class.goes_back() {
+                if packet.class.is_from_receiver() {
                     return;
                 }
                 let (index, second) = (usize::from(packet.flow.0), (at.as_nanos() / 1_000_000_000) as usize);

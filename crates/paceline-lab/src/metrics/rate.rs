@@ -62,6 +62,6 @@ pub(super) const RATE_CV: MetricSpec = MetricSpec::new(
 /// Returns the coefficient of variation over the whole seconds from `from` to `to`; `None` if nothing arrived.
 pub(super) fn variation(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> Option<f64> {
     let received: Vec<f64> = run.rates[flow].received_in(from, to).map(|bytes| bytes as f64).collect();
-    let summary = Summary::of(&received)?;
+    let summary = Summary::from_values(&received)?;
     (summary.mean > 0.0).then(|| summary.std / summary.mean)
 }

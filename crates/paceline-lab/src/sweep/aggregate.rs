@@ -31,7 +31,8 @@ impl<'a> Aggregator<'a> {
         }
         // The last seed of the last subject.
         if self.sweep.jobs_of_point(job.point).end == row.job + 1 {
-            let summary = |runs: &Vec<Option<f64>>| Summary::of(&runs.iter().copied().collect::<Option<Vec<_>>>()?);
+            let summary =
+                |runs: &Vec<Option<f64>>| Summary::from_values(&runs.iter().copied().collect::<Option<Vec<_>>>()?);
             self.points.push(self.now.iter().map(summary).collect());
             if let Some(seeds) = &mut self.seeds {
                 seeds.push(self.now.clone());
@@ -142,7 +143,7 @@ fn constant_effects(sweep: &Sweep, seeds: &[Vec<Vec<Option<f64>>>]) -> Vec<Const
         let controller = controller.and_then(|(_, name)| name.as_str()).map(str::to_owned);
         let change = |measure: usize, point: usize| {
             let pairs = block[0][measure].iter().zip(&block[point][measure]);
-            Paired::of(&pairs.map(|(base, there)| Some(((*base)?, (*there)?))).collect::<Option<Vec<_>>>()?)
+            Paired::from_pairs(&pairs.map(|(base, there)| Some(((*base)?, (*there)?))).collect::<Option<Vec<_>>>()?)
         };
         for (key, values) in constants.iter().enumerate() {
             let changes = (0..sweep.measures.len()).map(|m| [change(m, 1 + 2 * key), change(m, 2 + 2 * key)]).collect();

@@ -93,13 +93,13 @@ pub fn validation_of(
 
 fn compare(field: ComparedField, index: usize, runs: [&[ValidationRun]; 2]) -> Option<ComparedMetric> {
     let values = runs.map(|runs| runs.iter().map(|run| run.values[index]).collect::<Option<Vec<f64>>>());
-    let worlds = [0, 1].map(|world| Summary::of(values[world].as_deref()?));
+    let worlds = [0, 1].map(|world| Summary::from_values(values[world].as_deref()?));
     if worlds == [None, None] {
         return None;
     }
     let [first, second] = values;
     let pairs = first.zip(second).map(|(a, b)| a.into_iter().zip(b).collect::<Vec<_>>());
-    let difference = pairs.and_then(|pairs| Paired::of(&pairs));
+    let difference = pairs.and_then(|pairs| Paired::from_pairs(&pairs));
     let ComparedField { hop, flow, metric, .. } = field;
     Some(ComparedMetric { hop, flow, metric: metric.to_owned(), worlds, difference })
 }
@@ -115,7 +115,7 @@ fn queue_delay(hop: &str, runs: [&[ValidationRun]; 2]) -> Option<QueueDelay> {
     let between_seeds = |runs: &[ValidationRun]| {
         let pairs = (0..runs.len()).flat_map(|a| (a + 1..runs.len()).map(move |b| (a, b)));
         let all: Vec<f64> = pairs.filter_map(|(a, b)| distance(&runs[a], &runs[b])).collect();
-        Some(Summary::of(&all)?.mean)
+        Some(Summary::from_values(&all)?.mean)
     };
     Some(QueueDelay {
         hop: hop.to_owned(),

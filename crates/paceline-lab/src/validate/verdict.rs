@@ -53,13 +53,13 @@ mod tests {
     use paceline_records::{Paired, Summary};
 
     fn measured(metric: &str, pairs: &[(f64, f64)]) -> ComparedMetric {
-        let of = |side: fn(&(f64, f64)) -> f64| Summary::of(&pairs.iter().map(side).collect::<Vec<_>>());
+        let of = |side: fn(&(f64, f64)) -> f64| Summary::from_values(&pairs.iter().map(side).collect::<Vec<_>>());
         ComparedMetric {
             hop: Some("forward".to_owned()),
             flow: None,
             metric: metric.to_owned(),
             worlds: [of(|p| p.0), of(|p| p.1)],
-            difference: Paired::of(pairs),
+            difference: Paired::from_pairs(pairs),
         }
     }
 

@@ -67,7 +67,7 @@ impl Run {
     /// Returns the number in the run of each packet of the flow.
     fn packets(&self) -> Vec<u64> {
         let sent = self.events.iter().filter_map(|event| match event {
-            EventRecord::Sent { packet, .. } if !packet.class.goes_back() => Some(*packet),
+            EventRecord::Sent { packet, .. } if !packet.class.is_from_receiver() => Some(*packet),
             _ => None,
         });
         sent.filter(|p| p.class != PacketClass::SenderControl).map(|p| p.packet).collect()

@@ -41,7 +41,7 @@ fn every_byte_arrives_or_is_dropped_or_is_in_flight() {
     let (mut read, mut arrived, mut last) = (BTreeMap::<u16, u64>::new(), BTreeMap::<u16, u64>::new(), 0);
     // Of each hop: what came, crossed, was dropped.
     let mut hops = vec![[0u64; 3]; scenario.plan.hops.len()];
-    let hop_of = |class: PacketClass| usize::from(class.goes_back());
+    let hop_of = |class: PacketClass| usize::from(class.is_from_receiver());
     let result = observe(&scenario, 1, |event| match *event {
         EventRecord::Sent { at, packet } => {
             hops[hop_of(packet.class)][0] += packet.size.as_bytes();

@@ -1,5 +1,5 @@
-//! Kernel settings of a namespace, so that a run depends on the version of the kernel and not on the host's configuration;
-//! available congestion controls.
+//! Kernel settings of a namespace, so that a run depends on the version of the kernel and not on the host's
+//! configuration; available congestion controls.
 
 use paceline_netsim::plan::{FlowKind, Plan};
 use socket2::{Domain, Socket, Type};
@@ -13,8 +13,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[("new-reno", "reno")];
 const SETTINGS: &[(&str, &str)] = &[
     // A connection does not inherit the threshold of another.
     ("tcp_no_metrics_save", "1"),
-    // Buffers are not the limit: 32 MiB hold a window of 16 MiB, twice the product of 100 Mbit/s and 600 ms. The receive
-    // buffer has this size from the start.
+    // Buffers are not the limit: 32 MiB hold a window of 16 MiB, twice the product of 100 Mbit/s and 600 ms. The
+    // receive buffer has this size from the start.
     ("tcp_rmem", "4096 33554432 33554432"),
     ("tcp_wmem", "4096 16384 33554432"),
     ("tcp_moderate_rcvbuf", "0"),
@@ -50,9 +50,9 @@ pub fn prepare() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a description of the first congestion control of the plan that is not available; `None` if all are. Loads kernel
-/// modules if the process has the privilege. Call this in a namespace of the run: in the initial namespace the choice of an
-/// unprivileged process is restricted.
+/// Returns a description of the first congestion control of the plan that is not available; `None` if all are. Loads
+/// kernel modules if the process has the privilege. Call this in a namespace of the run: in the initial namespace the
+/// choice of an unprivileged process is restricted.
 pub fn missing(plan: &Plan) -> Option<String> {
     let mut wanted = plan.flows.iter().filter_map(|flow| match &flow.kind {
         FlowKind::Tcp(tcp) => Some(kernel_name(tcp.config.congestion)),
@@ -69,7 +69,7 @@ pub fn missing(plan: &Plan) -> Option<String> {
     })
 }
 
-/// Whether a socket can use a congestion control. The kernel's list lacks modules that are not loaded yet.
+/// Returns whether a socket can use a congestion control. The kernel's list lacks modules that are not loaded yet.
 pub(super) fn has(name: &str) -> bool {
     Socket::new(Domain::IPV4, Type::STREAM, None).and_then(|socket| socket.set_tcp_congestion(name.as_bytes())).is_ok()
 }

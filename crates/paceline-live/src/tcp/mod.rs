@@ -1,12 +1,12 @@
 //! TCP flows of the test track, over the TCP of the kernel: a sending and a receiving program, each in a thread in the
 //! namespace of its end.
 //!
-//! The programs follow the plan in congestion control, segment size, receive window, and workload, with the random draws of
-//! the simulator. Loss recovery, timeouts and acknowledgements are those of the kernel;
+//! The programs follow the plan in congestion control, segment size, receive window, and workload, with the random
+//! draws of the simulator. Loss recovery, timeouts and acknowledgements are those of the kernel;
 //! [`TcpConfig::profile`](paceline_flow::tcp::TcpConfig::profile) applies to the simulator only.
 //!
-//! A late reader delays ACKs, because the kernel then acknowledges several segments at once. Both programs therefore run
-//! with real-time priority, like the link.
+//! A late reader delays ACKs, because the kernel then acknowledges several segments at once. Both programs therefore
+//! run with real-time priority, like the link.
 
 mod kernel;
 mod options;
@@ -41,7 +41,7 @@ pub struct TcpProgram<'a> {
     pub flow: FlowId,
     /// Parameters of the flow.
     pub tcp: &'a TcpPlan,
-    /// When both programs close their connections and end.
+    /// The time at which both programs close their connections and end.
     pub stop: Time,
     /// Ends both programs early when set.
     pub cancelled: &'a AtomicBool,
@@ -51,9 +51,9 @@ pub struct TcpProgram<'a> {
     pub events: &'a mpsc::Sender<EventRecord>,
 }
 
-/// Sends the workload of the plan from address `from` to the listener at `to`, from `start` to the flow's stop. `random` is
-/// the flow's workload stream. Emits the [signals](paceline_flow::tcp::TcpSender::SIGNALS) of the simulated sender when they
-/// change, sampled every 20 ms, without `W_max`, which the kernel does not provide.
+/// Sends the workload of the plan from address `from` to the listener at `to`, from `start` to the flow's stop.
+/// `random` is the flow's workload stream. Emits the [signals](paceline_flow::tcp::TcpSender::SIGNALS) of the simulated
+/// sender when they change, sampled every 20 ms, without `W_max`, which the kernel does not provide.
 ///
 /// # Errors
 /// The connection is refused, or the kernel lacks the congestion control.
@@ -77,7 +77,7 @@ pub fn send(
 const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 
 impl TcpProgram<'_> {
-    /// Whether the program has to end.
+    /// Returns whether the program has to end.
     fn is_over(&self) -> bool {
         self.clock.now() >= self.stop || self.cancelled.load(Ordering::Relaxed)
     }

@@ -1,6 +1,6 @@
 //! Shared helpers of the tests on the test track.
 
-/// Whether the test track is available. If not, prints why, and fails if `PACELINE_REQUIRE` contains `track`.
+/// Returns whether the test track is available. If not, prints why, and fails if `PACELINE_REQUIRE` contains `track`.
 pub fn track() -> bool {
     let missing = paceline_live::Testbed::missing();
     if let Some(missing) = &missing {

@@ -18,7 +18,7 @@ pub enum CapacityEnd {
 #[derive(Clone, Debug)]
 pub struct Capacity(Shape);
 
-/// Why a capacity is invalid.
+/// An error of an invalid capacity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityError {
     /// There is no entry.
@@ -112,8 +112,8 @@ impl Capacity {
         Ok(Self(Shape::Opportunities(Opportunities { at, bytes_each, end, rates, span, number: 0, left })))
     }
 
-    /// Returns when a packet of `size` whose service begins at `start` has passed; [`Time::MAX`] for never, because this
-    /// runs once per packet. Call in order of `start`.
+    /// Returns when a packet of `size` whose service begins at `start` has passed; [`Time::MAX`] for never, because
+    /// this runs once per packet. Call in order of `start`.
     #[inline]
     pub(crate) fn finish(&mut self, start: Time, size: DataSize) -> Time {
         match &mut self.0 {
@@ -166,7 +166,7 @@ impl Capacity {
                 Shape::Rates { .. } => self.segment(t),
                 Shape::Opportunities(_) => {
                     let next = (t + bin).min(until);
-                    (Rate::of(self.volume(t, next), next - t), next)
+                    (Rate::from_size_and_time(self.volume(t, next), next - t), next)
                 }
             };
             if steps.last().is_none_or(|(_, last)| *last != rate) {
@@ -189,8 +189,8 @@ impl Capacity {
 /// In nanoseconds.
 const SECOND: i64 = 1_000_000_000;
 
-/// Returns the mean rate in each second of `span`; an opportunity at its very end counts in the last second. A span of 0 is
-/// one second.
+/// Returns the mean rate in each second of `span`; an opportunity at its very end counts in the last second. A span of
+/// 0 is one second.
 fn rates(at: &[TimeDelta], bytes_each: DataSize, span: TimeDelta) -> Vec<Rate> {
     let span = span.as_nanos();
     let seconds = (span.max(1) as u64).div_ceil(SECOND as u64);
@@ -201,7 +201,7 @@ fn rates(at: &[TimeDelta], bytes_each: DataSize, span: TimeDelta) -> Vec<Rate> {
     }
     let rate = |(second, count): (i64, u64)| {
         let length = if span == 0 { SECOND } else { SECOND.min(span - second * SECOND) };
-        Rate::of(DataSize::from_bytes(bytes_each.as_bytes() * count), TimeDelta::from_nanos(length))
+        Rate::from_size_and_time(DataSize::from_bytes(bytes_each.as_bytes() * count), TimeDelta::from_nanos(length))
     };
     (0..).zip(counts).map(rate).collect()
 }
@@ -264,8 +264,8 @@ impl Opportunities {
         }
     }
 
-    /// Returns the number of opportunities before `t`. An opportunity at the very end of a lap coincides with the start of
-    /// the next lap, so at that instant it is not counted yet.
+    /// Returns the number of opportunities before `t`. An opportunity at the very end of a lap coincides with the start
+    /// of the next lap, so at that instant it is not counted yet.
     fn count_before(&self, t: Time) -> u64 {
         let in_lap = |within: TimeDelta| self.at.partition_point(|d| *d < within) as u64;
         let since = t - Time::ZERO;

@@ -19,7 +19,7 @@ pub enum Output {
         packet: Descriptor,
         /// Queuing delay: from arrival to start of service.
         waited: TimeDelta,
-        /// When the last bit left the server.
+        /// The time at which the last bit left the server.
         left: Time,
         /// Arrival time at the far end.
         due: Time,
@@ -32,7 +32,8 @@ pub enum Output {
         reason: DropReason,
         /// Time of the drop: on arrival for an overflow, at the far end for a loss.
         due: Time,
-        /// When the last bit left the server; `None` if the packet was not served. Only losses on the wire are served.
+        /// The time at which the last bit left the server; `None` if the packet was not served. Only losses on the wire
+        /// are served.
         left: Option<Time>,
     },
 }
@@ -41,8 +42,9 @@ pub enum Output {
 pub struct LinkConfig {
     /// Rate of service over time; `None` means unlimited, and packets never wait.
     pub capacity: Option<Capacity>,
-    /// Size of a token bucket that replaces serial transmission: after an idle period this much passes at once, as through
-    /// a shaper between fast interfaces. `None`: each packet takes its serialisation time. Requires a capacity of rates.
+    /// Size of a token bucket that replaces serial transmission: after an idle period this much passes at once, as
+    /// through a shaper between fast interfaces. `None`: each packet takes its serialisation time. Requires a capacity
+    /// of rates.
     pub burst: Option<DataSize>,
     /// The queue discipline.
     pub queue: Box<dyn Discipline>,
@@ -544,7 +546,8 @@ mod tests {
 
     #[test]
     fn token_bucket_size_does_not_depend_on_the_earlier_rate() {
-        // Idle at 5 Mbit/s or in an outage, then 0.5 Mbit/s from 10 s on: 5000 bytes at once, then one packet each 20 ms.
+        // Idle at 5 Mbit/s or in an outage, then 0.5 Mbit/s from 10 s on: 5000 bytes at once, then one packet each 20
+        // ms.
         for before in [5000, 0] {
             let capacity = Some(kbps(&[(0, 500), (5000, before), (10_000, 500)]));
             let mut link = build(LinkConfig { capacity, ..bucket() });
@@ -577,8 +580,8 @@ mod tests {
         assert!((1..40).contains(&n), "{n}");
     }
 
-    /// Departure time of each packet of a saturated 1 Mbit/s link, and its delay from there: 1250 bytes every 10 ms keep
-    /// the server busy.
+    /// Departure time of each packet of a saturated 1 Mbit/s link, and its delay from there: 1250 bytes every 10 ms
+    /// keep the server busy.
     fn lateness(delay: Schedule<TimeDelta>, jitter: Option<Jitter>, packets: i64) -> Vec<(Time, TimeDelta)> {
         let mut link = build(LinkConfig { burst: None, delay, jitter, ..bucket() });
         arrive(&mut link, 0, 0..20); // a queue that never empties

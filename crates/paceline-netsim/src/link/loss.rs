@@ -33,7 +33,8 @@ impl LossModel {
     /// No loss.
     pub const NONE: Self = Self::Bernoulli { probability: Fraction::ZERO };
 
-    /// Whether the next packet is lost. The caller keeps `is_bad`, the state of two-state models; it starts as false.
+    /// Returns whether the next packet is lost. The caller keeps `is_bad`, the state of two-state models; it starts as
+    /// false.
     pub(crate) fn draw(&self, is_bad: &mut bool, random: &mut RandomStream) -> bool {
         match self {
             Self::Bernoulli { probability } if probability.get() == 0.0 => false,

@@ -2,7 +2,7 @@
 
 use paceline_units::{DataSize, Ecn, FlowId};
 
-/// What a link knows of a packet. The driver keeps the bytes.
+/// The properties of a packet that a link needs. The driver keeps the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// Handle of the driver; the link does not interpret it.

@@ -1,8 +1,8 @@
 //! A model of the host of an endpoint: the delay that its scheduler adds to departing and arriving packets.
 //!
-//! Each packet is delayed by an exponentially distributed time with mean `jitter`; the order is kept. From time to time the
-//! host stalls: packets that would pass during a stall pass at its end, in both directions. Pauses between stalls are
-//! exponential with mean `stall_every`; a stall lasts uniformly between 0.5 and 1.5 times `stall`.
+//! Each packet is delayed by an exponentially distributed time with mean `jitter`; the order is kept. From time to time
+//! the host stalls: packets that would pass during a stall pass at its end, in both directions. Pauses between stalls
+//! are exponential with mean `stall_every`; a stall lasts uniformly between 0.5 and 1.5 times `stall`.
 
 use crate::plan::HostPlan;
 use paceline_units::{RandomStream, Time, TimeDelta};
@@ -23,7 +23,7 @@ pub(super) struct EndHost {
     random: RandomStream,
     /// Start and end of the current or next stall.
     stall: (Time, Time),
-    /// When the last packet passed, in each direction.
+    /// The time at which the last packet passed, in each direction.
     passed: [Time; 2],
 }
 

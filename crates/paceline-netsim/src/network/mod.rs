@@ -2,8 +2,8 @@
 //!
 //! Hops, and the ends, access lines and inboxes of flows, are numbered components; each has at most one pending event.
 //! [`Network::poll`] serves due components and returns when an endpoint's timeout is due or a packet has reached an
-//! endpoint. The network does not know where endpoints are: in the simulator they are objects of the same process, on the
-//! test track they are behind network devices.
+//! endpoint. The network does not know where endpoints are: in the simulator they are objects of the same process, on
+//! the test track they are behind network devices.
 
 mod end_host_model;
 mod events;
@@ -52,7 +52,7 @@ impl FlowEnd {
     }
 }
 
-/// What an endpoint has to handle; returned by [`Network::poll`].
+/// An event that an endpoint has to handle; returned by [`Network::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// The timeout that was set by [`Network::wake`] is due.
@@ -118,7 +118,8 @@ pub struct Network<R> {
 }
 
 impl<R: EventObserver> Network<R> {
-    /// Creates the empty network of a plan. `streams` are the random streams of the run; `observer` receives its events.
+    /// Creates the empty network of a plan. `streams` are the random streams of the run; `observer` receives its
+    /// events.
     pub fn new(plan: &Plan, streams: &RandomStreams, observer: R) -> Self {
         let line = |f: &FlowPlan| Line {
             routes: [f.route.clone(), f.return_route.clone()],
@@ -160,8 +161,8 @@ impl<R: EventObserver> Network<R> {
         }
     }
 
-    /// Serves the components that are due by `until`, and returns the next timeout or arrival at an endpoint with its time;
-    /// `None` if there is no more. Handle each before the next call.
+    /// Serves the components that are due by `until`, and returns the next timeout or arrival at an endpoint with its
+    /// time; `None` if there is no more. Handle each before the next call.
     #[inline]
     pub fn poll(&mut self, until: Time) -> Option<(Time, Wake)> {
         loop {
@@ -214,7 +215,7 @@ impl<R: EventObserver> Network<R> {
     fn forward(&mut self, now: Time, handle: u32) -> Option<Wake> {
         let record = self.packets.get(handle).record;
         let flow = record.flow.0 as usize;
-        let from = if record.class.goes_back() { FlowEnd::Receiver } else { FlowEnd::Sender };
+        let from = if record.class.is_from_receiver() { FlowEnd::Receiver } else { FlowEnd::Sender };
         if self.enter_next_hop(now, flow, from, handle) || self.enter_inbox(now, flow, from.other(), handle) {
             return None;
         }

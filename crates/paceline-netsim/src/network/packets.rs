@@ -1,7 +1,7 @@
 //! The packet slab: storage with reusable slots for all packets in transit.
 //!
-//! Metadata is stored apart from content: hops and events read only metadata, and thousands of packets may wait in a long
-//! queue, so compact metadata stays in the processor's cache.
+//! Metadata is stored apart from content: hops and events read only metadata, and thousands of packets may wait in a
+//! long queue, so compact metadata stays in the processor's cache.
 
 use paceline_flow::Datagram;
 use paceline_flow::tcp::Segment;
@@ -13,7 +13,7 @@ use paceline_units::{Ecn, Time};
 pub struct Packet {
     /// The packet as events name it.
     pub record: PacketRecord,
-    /// When an endpoint sent the packet.
+    /// The time at which an endpoint sent the packet.
     pub sent: Time,
     /// Number of hops of its route that the packet has crossed.
     pub(super) hop: u16,

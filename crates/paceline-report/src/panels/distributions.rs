@@ -41,7 +41,7 @@ impl Distributions<'_> {
 impl PanelBuilder for Distributions<'_> {
     fn packet(&mut self, row: &PacketRow) {
         match row.event {
-            _ if !row.forth => {}
+            _ if !row.is_forward => {}
             Event::Crossed { hop, waited_ns, .. } if self.view.is_limited(hop) => {
                 self.add(0, row.flow, millis(waited_ns));
             }

@@ -27,7 +27,7 @@ impl PanelBuilder for Losses<'_> {
             Event::Dropped { .. } => 1,
             _ => return,
         };
-        if let Some(subject) = self.view.subject(row.flow).filter(|_| row.forth) {
+        if let Some(subject) = self.view.subject(row.flow).filter(|_| row.is_forward) {
             self.bins.at(subject, row.time_ns, BIN_NS)[which] += u64::try_from(row.size_bytes).unwrap_or(0);
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 impl PanelBuilder for Queues<'_> {
     fn packet(&mut self, row: &PacketRow) {
         let Event::Crossed { hop, waited_ns, left_ns } = row.event else { return };
-        if let Some(subject) = self.view.subject(row.flow).filter(|_| row.forth && self.view.is_limited(hop)) {
+        if let Some(subject) = self.view.subject(row.flow).filter(|_| row.is_forward && self.view.is_limited(hop)) {
             let name = &self.view.run.about.hops[usize::from(hop)];
             let make = || {
                 let (id, label) = (format!("waited:{name}"), format!("waited at {name}"));

@@ -23,7 +23,7 @@ pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
 
 impl PanelBuilder for Rates<'_> {
     fn packet(&mut self, row: &PacketRow) {
-        if let (Event::Arrived { .. }, true) = (row.event, row.forth) {
+        if let (Event::Arrived { .. }, true) = (row.event, row.is_forward) {
             let subject = self.view.any_subject(row.flow);
             *self.received.at(subject, row.time_ns, BIN_NS) += u64::try_from(row.size_bytes).unwrap_or(0);
         }

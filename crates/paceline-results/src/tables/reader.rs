@@ -47,7 +47,7 @@ pub struct PacketRow {
     /// Index among the run's flows.
     pub flow: u16,
     /// Whether it travels in the direction of the flow's data.
-    pub forth: bool,
+    pub is_forward: bool,
     /// Size on the network.
     pub size_bytes: i32,
 }
@@ -135,8 +135,8 @@ impl<'a> RunTables<'a> {
                     PacketEvent::Dropped => Event::Dropped { hop },
                     PacketEvent::Arrived => Event::Arrived { delay_ns: or_zero(delay[row]) },
                 };
-                let forth = !PacketClass::ALL[usize::from(class[row])].goes_back();
-                each(&PacketRow { time_ns: time[row], event, flow: flow[row], forth, size_bytes: size[row] });
+                let is_forward = !PacketClass::ALL[usize::from(class[row])].is_from_receiver();
+                each(&PacketRow { time_ns: time[row], event, flow: flow[row], is_forward, size_bytes: size[row] });
             }
             Ok(())
         })

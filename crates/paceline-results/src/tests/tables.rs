@@ -100,7 +100,7 @@ fn stores_every_kind_of_event() {
 
     let mut rows = Vec::new();
     let tables = RunTables::new(&place, &about);
-    tables.packets(|row| rows.push(format!("{:?} {} {}", row.event, row.flow, row.forth))).unwrap();
+    tables.packets(|row| rows.push(format!("{:?} {} {}", row.event, row.flow, row.is_forward))).unwrap();
     assert_eq!([&*rows[0], &*rows[5]], ["Sent 0 true", "Sent 1 false"]);
     assert_eq!(
         rows[6..9],

@@ -9,13 +9,14 @@
 //! A line describes the time before it: bytes * 8 / milliseconds is the rate of the span that ends at the line's
 //! clock. The clock of column 2 is the one that is used, because a wall clock may be set.
 //!
-//! By both formats the span reaches back to the previous line. If it is too short by more than a tenth of itself, the log
-//! has no record of the time between: that time is an outage, and the note contains it. A smaller difference is rounding,
-//! and the span is taken to start at the end of the last one; the same holds for a span that overlaps the last.
+//! By both formats the span reaches back to the previous line. If it is too short by more than a tenth of itself, the
+//! log has no record of the time between: that time is an outage, and the note contains it. A smaller difference is
+//! rounding, and the span is taken to start at the end of the last one; the same holds for a span that overlaps the
+//! last.
 //!
-//! Bytes are those that the application received over TCP, without headers. Neither log has a tool that plays it, and most
-//! users loop them, as this reader does: if the last rate were held, the last second, perhaps an outage, would decide the
-//! rest of a run.
+//! Bytes are those that the application received over TCP, without headers. Neither log has a tool that plays it, and
+//! most users loop them, as this reader does: if the last rate were held, the last second, perhaps an outage, would
+//! decide the rest of a run.
 
 use super::lines::{Line, lines};
 use super::{Format, Headers, Info, RecordingEnd, Shape, Trace, TraceError};
@@ -82,7 +83,7 @@ fn read_line(line: &Line<'_>) -> Result<(TimeDelta, Rate, TimeDelta), TraceError
     if span == TimeDelta::ZERO && bytes != DataSize::ZERO {
         return Err(line.error("bytes were received in no time", "the last column is the span of the line in ms"));
     }
-    Ok((TimeDelta::from_millis(clock as i64), line.plausible_rate(Rate::of(bytes, span))?, span))
+    Ok((TimeDelta::from_millis(clock as i64), line.plausible_rate(Rate::from_size_and_time(bytes, span))?, span))
 }
 
 /// Milliseconds from 1970 to about 2200, and far from the end of 64-bit nanoseconds.

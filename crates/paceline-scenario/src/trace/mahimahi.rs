@@ -1,7 +1,7 @@
 //! Mahimahi (`.up`, `.down`, `.trace`): one whole number of milliseconds a line, never decreasing, the last above
 //! zero. Each line is an opportunity to deliver one maximal packet in that millisecond; what is not used is lost.
 //!
-//! The manual says 1500 bytes an opportunity; the code (`src/frontend/link_queue.cc`, `PACKET_SIZE`) gives 1504,
+//! The manual specifies 1500 bytes an opportunity; the code (`src/frontend/link_queue.cc`, `PACKET_SIZE`) gives 1504,
 //! because its packets carry the 4 bytes that a TUN device puts before the IP header. The code decides, so a file
 //! with the single line `1` is 12.032 Mbps, of which 12 are IP. The file loops with the last line as its period.
 

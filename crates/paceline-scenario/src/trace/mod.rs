@@ -1,9 +1,9 @@
 //! Reading recorded capacity: the text of a trace file in, a [`Trace`] out.
 //!
-//! A trace is the capacity of a link over time, in one of two shapes: a rate that holds until the next one, or instants at
-//! each of which a fixed number of bytes may leave. [`Trace`] also holds three properties of the format that change results
-//! and that the files do not contain: which headers the bytes include ([`Headers`]), what follows the last line ([`RecordingEnd`]),
-//! and what was left out (`note`).
+//! A trace is the capacity of a link over time, in one of two shapes: a rate that holds until the next one, or instants
+//! at each of which a fixed number of bytes may leave. [`Trace`] also holds three properties of the format that change
+//! results and that the files do not contain: which headers the bytes include ([`Headers`]), what follows the last line
+//! ([`RecordingEnd`]), and what was left out (`note`).
 //!
 //! The format is recognised by content, never by file name, from the first line that is neither blank nor a `#`
 //! comment, by the first rule that fits:
@@ -63,7 +63,7 @@ pub struct Trace {
     pub shape: Shape,
     /// Which headers the trace's bytes include.
     pub headers: Headers,
-    /// What follows the end of the recording.
+    /// The capacity after the end of the recording.
     pub end: RecordingEnd,
     /// Remark on what the reader left out or assumed; `None` if it used the file as it is.
     pub note: Option<String>,
@@ -99,7 +99,7 @@ pub enum Headers {
     },
 }
 
-/// What follows the end of the recording.
+/// The capacity after the end of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordingEnd {
     /// It starts again.
@@ -142,8 +142,8 @@ impl Trace {
         }
     }
 
-    /// Returns the duration of the recording: one round of a looped trace. The last of steps that hold is as long as the one
-    /// before it (zero if there is one step).
+    /// Returns the duration of the recording: one round of a looped trace. The last of steps that hold is as long as
+    /// the one before it (zero if there is one step).
     pub fn duration(&self) -> TimeDelta {
         self.duration
     }
@@ -153,7 +153,7 @@ impl Trace {
         let ns = self.duration.as_nanos().max(0) as u128;
         match &self.shape {
             Shape::Opportunities { at, bytes_each } => {
-                Rate::of(DataSize::from_bytes(bytes_each.as_bytes() * at.len() as u64), self.duration)
+                Rate::from_size_and_time(DataSize::from_bytes(bytes_each.as_bytes() * at.len() as u64), self.duration)
             }
             Shape::Rates(steps) if ns == 0 => steps.last().map_or(Rate::ZERO, |(_, rate)| *rate),
             Shape::Rates(steps) => {

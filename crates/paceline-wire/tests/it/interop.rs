@@ -22,7 +22,7 @@ fn theirs<T: Packet + Clone + 'static>(mut bytes: &[u8]) -> T {
     packets[0].as_any().downcast_ref::<T>().unwrap().clone()
 }
 
-/// What the other implementation writes.
+/// The output of the other implementation.
 fn marshal(packet: impl Packet + 'static) -> Vec<u8> {
     rtc_rtcp::packet::marshal(&[Box::new(packet)]).unwrap().to_vec()
 }

@@ -1,5 +1,5 @@
-//! Properties of every packet: what is written is read back, buffers and fields keep their limits, and no bytes from the
-//! network cause more than an error.
+//! Properties of every packet: what is written is read back, buffers and fields keep their limits, and no bytes from
+//! the network cause more than an error.
 
 use crate::fuzz::rtcp;
 use crate::only;
@@ -213,7 +213,7 @@ fn unusual_but_valid_packets_are_read() {
         assert_eq!(ticks(bytes), [Some(8)]);
         assert_eq!(exhaust(&[bytes, &[0x80, 201, 0, 1, 0, 0, 0, 1]].concat()), Some(2));
     }
-    // Congestion feedback on no stream; bits beside a zero R; fill that is not zero.
+    // Congestion feedback on no stream; bits set with a zero R; fill that is not zero.
     assert_eq!(exhaust(&ccfb(&[])), Some(1));
     let bytes = ccfb(&[0, 0, 0, 2, 255, 255, 0, 3, 0x7F, 0xFF, 0xE0, 2, 0x1F, 0xFF, 0xFF, 0xFF]);
     let Rtcp::CongestionFeedback(f) = only(&bytes) else { panic!() };
@@ -229,8 +229,8 @@ fn unusual_but_valid_packets_are_read() {
     let Rtcp::Bye { ssrcs, reason } = only(&bye) else { panic!() };
     assert_eq!((ssrcs.collect::<Vec<_>>(), reason), (vec![7], Some(&b"ok"[..])));
     assert_eq!(exhaust(&[0x80, 201, 0, 2, 0, 0, 0, 1, 9, 9, 9, 9]), Some(1));
-    // Two chunks. The first has an item before its CNAME, and its end falls on a word of its own; the second SSRC begins
-    // with zeros.
+    // Two chunks. The first has an item before its CNAME, and its end falls on a word of its own; the second SSRC
+    // begins with zeros.
     let sdes = [
         &[0x82, 202, 0, 7, 0, 0, 0, 1, 6, 1, b't', 1, 3, b'a', b'b', b'c', 0, 0, 0, 0][..],
         &[0, 0, 0, 2, 1, 2, b'd', b'e', 0, 0, 0, 0],

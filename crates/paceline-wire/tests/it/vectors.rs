@@ -81,7 +81,7 @@ fn rtp() {
     }
 }
 
-/// What the first Chromium packet of a call holds after its MID is gone: both elements and one byte of padding.
+/// The content of the first Chromium packet of a call without its MID: both elements and one byte of padding.
 #[test]
 fn rtp_header_as_chromium_writes_it() {
     let header = RtpHeader {
@@ -284,8 +284,8 @@ fn transport_feedback() {
         match &*name {
             // Made by hand with a 1-bit chunk; libwebrtc ends a report of at most 7 statuses with a 2-bit one.
             "twcc_1bit_seq_wrap" => expected[20..22].copy_from_slice(&0b11_01_00_01_01_00_00_01u16.to_be_bytes()),
-            // Chromium rounds down to 64 ms before it rounds to ticks: an arrival less than 125 us before the next 64 ms
-            // gets a first delta of 64 ms, where ticks give the next reference time and 0. The times are the same.
+            // Chromium rounds down to 64 ms before it rounds to ticks: an arrival less than 125 us before the next 64
+            // ms gets a first delta of 64 ms, where ticks give the next reference time and 0. The times are the same.
             "chromium156_twcc_2bit_no_pad" => {
                 assert_eq!(only(&again), only(&bytes(&Value::from(SAME_TIMES))));
                 let Rtcp::TransportFeedback(f) = only(&again) else { panic!() };

@@ -49,9 +49,9 @@ const VARIANCE: (f64, f64) = (50.0, 5.0);
 pub struct AckedRate {
     config: AckedRateConfig,
     bytes: u64,
-    /// When the current sample ends.
+    /// The time at which the current sample ends.
     due: RemoteTime,
-    /// When the last packet arrived; [`RemoteTime::MAX`] before the first one.
+    /// The time at which the last packet arrived; [`RemoteTime::MAX`] before the first one.
     last: RemoteTime,
     estimate: Option<Estimate>,
 }
@@ -90,7 +90,7 @@ impl AckedRate {
             // After a pause the sample starts again. It ends where it would have ended without the pause.
             self.due = at + window - TimeDelta::from_nanos(over.as_nanos() % window.as_nanos());
         } else {
-            self.update(Rate::of(DataSize::from_bytes(self.bytes), window));
+            self.update(Rate::from_size_and_time(DataSize::from_bytes(self.bytes), window));
             self.due += self.window();
         }
         self.bytes = 0;

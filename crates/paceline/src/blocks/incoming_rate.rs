@@ -72,7 +72,7 @@ impl IncomingRate {
     }
 
     fn over(&self, covered: TimeDelta) -> Rate {
-        Rate::of(DataSize::from_bytes(self.total), covered)
+        Rate::from_size_and_time(DataSize::from_bytes(self.total), covered)
     }
 
     #[inline]

@@ -35,10 +35,10 @@ const SCALE_MAX: u32 = 60;
 /// The detector.
 #[derive(Clone, Debug)]
 pub struct OveruseDetector {
-    /// How long `T > gamma` must last, ms.
+    /// The time for which `T > gamma` must last, ms.
     hold_ms: f64,
     deltas: u32,
-    /// How long `T > gamma` has lasted, ms; `None` while `T` is within the threshold.
+    /// The time for which `T > gamma` has lasted, ms; `None` while `T` is within the threshold.
     over_ms: Option<f64>,
     frames_over: u32,
     previous: f64,

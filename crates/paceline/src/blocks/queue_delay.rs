@@ -40,7 +40,7 @@ pub struct QueueDelay {
     current: usize,
     /// The minimum of the completed spans.
     past: TimeDelta,
-    /// When the next span starts; [`Time::MAX`] before the first packet.
+    /// The time at which the next span starts; [`Time::MAX`] before the first packet.
     roll: Time,
 }
 

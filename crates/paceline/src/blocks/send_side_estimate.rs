@@ -75,7 +75,7 @@ pub struct SendSideEstimate {
     remb: Option<Rate>,
     loss: f64,
     rtt: TimeDelta,
-    /// When the first and the last report arrived.
+    /// The times at which the first and the last report arrived.
     reports: Option<(Time, Time)>,
     decreased: Option<Time>,
     /// Whether the last report has already led to a decrease.

@@ -74,9 +74,9 @@ pub struct Aimd<T> {
     /// Whether `rate` is an estimate.
     valid: bool,
     state: RateState,
-    /// When `R` was first known.
+    /// The time at which `R` was first known.
     known: Option<T>,
-    /// When the rate last increased or decreased.
+    /// The time at which the rate last increased or decreased.
     changed: Option<T>,
     capacity: LinkCapacity,
 }

@@ -15,7 +15,7 @@ pub(super) struct AimdEstimator<T> {
     kalman: TwoStateKalman,
     detector: AdaptiveDetector,
     pub rate: Aimd<T>,
-    /// When the rate was last updated.
+    /// The time at which the rate was last updated.
     updated: Option<T>,
 }
 

@@ -9,7 +9,8 @@
 //! sender:    receiver reports -> LossController with TFRC -> A_s (eq. 1);  at a REMB: A_s = min(A_s, A_r) (eq. 2)
 //! ```
 //!
-//! What the paper does not specify is taken from libwebrtc of March 2013; `docs/algorithms/gcc-2013.md` lists it.
+//! Values that the paper does not specify are taken from libwebrtc of March 2013; `docs/algorithms/gcc-2013.md` lists
+//! it.
 
 use super::arrivals::{Arrivals, VideoFrames};
 use super::region_estimator::{RegionEstimator, RegionReceiverConfig};

@@ -38,7 +38,7 @@ pub struct Gcc2016Config {
     pub kalman: KalmanConfig,
     /// The adaptive threshold.
     pub threshold: ThresholdConfig,
-    /// How long over-use must last, ms.
+    /// The time for which over-use must last, ms.
     pub overuse_ms: f64,
     /// The remote rate controller.
     pub rate: RateConfig,

@@ -44,7 +44,7 @@ pub struct GccMed16Config {
     pub kalman: TwoStateConfig,
     /// The adaptive threshold.
     pub threshold: ThresholdConfig,
-    /// How long over-use must last, ms.
+    /// The time for which over-use must last, ms.
     pub overuse_ms: f64,
     /// The rate control.
     pub rate: AimdConfig,
@@ -192,7 +192,7 @@ struct Sender {
     loss_high: f64,
     loss_hold: TimeDelta,
     rtt: TimeDelta,
-    /// When `A_s` last decreased for loss.
+    /// The time at which `A_s` last decreased for loss.
     decreased: Option<Time>,
     /// A receiver that estimates the rate itself may bound it as well.
     remb: Rate,

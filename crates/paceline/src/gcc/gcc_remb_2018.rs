@@ -44,7 +44,7 @@ pub struct GccRemb2018Config {
     pub kalman: TwoStateConfig,
     /// The adaptive threshold.
     pub threshold: ThresholdConfig,
-    /// How long over-use must last, ms.
+    /// The time for which over-use must last, ms.
     pub overuse_ms: f64,
     /// The rate control.
     pub rate: AimdConfig,

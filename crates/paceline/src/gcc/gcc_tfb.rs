@@ -47,7 +47,7 @@ pub struct GccTfbConfig {
     pub gain: f64,
     /// The adaptive threshold.
     pub threshold: ThresholdConfig,
-    /// How long over-use must last, ms.
+    /// The time for which over-use must last, ms.
     pub overuse_ms: f64,
     /// The acknowledged rate.
     pub acked: AckedRateConfig,
@@ -194,7 +194,7 @@ struct Sender {
     pacing_factor: f64,
     decision: Decision,
     last_feedback: Option<Time>,
-    /// When the last group was known to be complete.
+    /// The time at which the last group was known to be complete.
     completed: Option<Time>,
     /// The number of groups in a row with an arrival time before that of the previous group.
     backwards: u8,

@@ -71,9 +71,9 @@ pub struct RegionControl {
     capacity: LinkCapacity,
     /// The highest incoming rate during Hold.
     held: Rate,
-    /// When `R` was first known.
+    /// The time at which `R` was first known.
     known: Option<RemoteTime>,
-    /// When the rate last changed.
+    /// The time at which the rate last changed.
     changed: Option<RemoteTime>,
     updated: Option<RemoteTime>,
     /// The average time between updates.

@@ -20,7 +20,7 @@ pub struct RegionReceiverConfig {
     pub kalman: TwoStateConfig,
     /// The threshold where the maximum is unknown, ms; half of it in the other regions.
     pub threshold_ms: f64,
-    /// How long over-use must last, ms.
+    /// The time for which over-use must last, ms.
     pub overuse_ms: f64,
     /// The growth law.
     pub growth: GrowthLaw,
@@ -100,7 +100,7 @@ pub(super) struct RegionEstimator {
     /// The current threshold, ms.
     gamma: f64,
     rate: RegionControl,
-    /// When the rate was last updated.
+    /// The time at which the rate was last updated.
     updated: Option<RemoteTime>,
 }
 

@@ -22,7 +22,7 @@ use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 pub struct ObserverConfig {
     /// The window of losses, marks, delays and rate, `LOGWIN`.
     pub log_window: TimeDelta,
-    /// How long the lowest delay is remembered.
+    /// The time for which the lowest delay is remembered.
     pub base_delay: BaseDelayConfig,
     /// From this queuing delay on there is no ramp-up, `QEPS`, ms.
     pub q_eps: f64,
@@ -34,7 +34,7 @@ pub struct ObserverConfig {
     pub multiloss: f64,
     /// The smoothing factor of loss and marking ratio, `ALPHA`.
     pub alpha: f64,
-    /// How often the ratios are smoothed.
+    /// The interval at which the ratios are smoothed.
     pub smoothing: RatioSmoothing,
     /// The delays that losses and marks stand for.
     pub penalty: PenaltyConfig,
@@ -55,7 +55,7 @@ impl ObserverConfig {
     };
 }
 
-/// How often eq. 10 is applied.
+/// The interval at which eq. 10 is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RatioSmoothing {
     /// At each packet (section 4.2).
@@ -107,7 +107,7 @@ pub struct Observer {
     filter: MinFilter,
     /// The last queuing delay, and the filtered one, ms.
     delay: (f64, f64),
-    /// When a queuing delay of at least `QEPS` was last observed.
+    /// The time at which a queuing delay of at least `QEPS` was last observed.
     queued: Option<RemoteTime>,
     /// Shares of lost and of marked packets in the packets sent.
     shares: ShareWindow<2>,

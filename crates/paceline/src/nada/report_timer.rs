@@ -1,4 +1,4 @@
-//! When a receiver reports: at a fixed interval from the first packet on, until no packet has arrived for a while.
+//! The times of reports: at a fixed interval from the first packet on, until no packet has arrived for a while.
 //! Without packets there is nothing to report.
 
 use paceline_units::{RemoteTime, TimeDelta};

@@ -44,7 +44,7 @@ pub(super) struct Sender {
     /// The signal of the previous report, `x_prev`, ms.
     x_before: f64,
     rtt: TimeDelta,
-    /// When the last report arrived, `t_last`.
+    /// The time at which the last report arrived, `t_last`.
     updated: Option<Time>,
     shaping: Shaping,
     /// Observes packets in per-packet feedback, if no receiver reports.

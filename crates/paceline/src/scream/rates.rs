@@ -75,7 +75,7 @@ impl Rates {
             return;
         }
         self.since = now;
-        let rate = |size: &mut DataSize| Rate::of(core::mem::take(size), span);
+        let rate = |size: &mut DataSize| Rate::from_size_and_time(core::mem::take(size), span);
         (self.transmit, self.ack, self.media) = (rate(&mut self.sent), rate(&mut self.acked), rate(&mut self.encoded));
         self.remember(self.media);
     }

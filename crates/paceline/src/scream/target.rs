@@ -1,4 +1,4 @@
-//! The target of the queuing delay, which rises beside flows that fill queues (RFC 8298, section 4.1.2.3).
+//! The target of the queuing delay, which rises when other flows fill the queue (RFC 8298, section 4.1.2.3).
 //!
 //! ```text
 //! norm = qdelay / QDELAY_TARGET_LO              one per feedback; var of the last 200, avg of the last 50

@@ -116,17 +116,17 @@ struct Sender {
     /// The bytes acknowledged since the last update of the window, and the time of that update.
     newly_acked: DataSize,
     updated: Option<Time>,
-    /// When the last congestion event occurred.
+    /// The time at which the last congestion event occurred.
     congested: Option<Time>,
     /// `loss_event_rate`, the start of its current round-trip time, and whether a loss occurred in that.
     loss_event_rate: f64,
     round: Option<Time>,
     round_lost: bool,
-    /// When feedback last advanced the highest packet.
+    /// The time at which feedback last advanced the highest packet.
     last_feedback: Option<Time>,
-    /// When the target is adjusted next; [`Time::MAX`] before the first packet.
+    /// The time at which the target is adjusted next; [`Time::MAX`] before the first packet.
     adjust_due: Time,
-    /// When a closed window opens ([`Time::MAX`] if it is not closed), and when it last did.
+    /// The time at which a closed window opens ([`Time::MAX`] if it is not closed), and the last such time.
     open_due: Time,
     opened: Time,
     decision: Decision,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! fast increase:  cwnd += acked                                          while trend < 0.2
-//! else:           cwnd += GAIN (1 - qdelay / target) acked MSS / cwnd    LEDBAT's law; grows only if the window is used
-//!                 cwnd <= 1.1 max_bytes_in_flight
+//! else:           cwnd += GAIN (1 - qdelay / target) acked MSS / cwnd    LEDBAT's law; grows only if the window is
+//! used                 cwnd <= 1.1 max_bytes_in_flight
 //! loss:           cwnd *= BETA_LOSS        mark: cwnd *= BETA_ECN        cwnd >= MIN_CWND, always
 //! ```
 
@@ -130,7 +130,7 @@ pub struct CongestionWindow {
     config: WindowConfig,
     bytes: f64,
     growth: WindowGrowth,
-    /// When congestion was last detected.
+    /// The time at which congestion was last detected.
     congested: Option<Time>,
 }
 
@@ -207,7 +207,7 @@ impl CongestionWindow {
 
     /// Returns `pace_bitrate` (section 4.1.2.6); `t_pace` is the transmission time of a packet at this rate.
     pub fn pacing(&self, s_rtt: TimeDelta) -> Rate {
-        Rate::of(self.get(), s_rtt.max(RTT_MIN)).scale(self.config.pacing).max(self.config.pace_min)
+        Rate::from_size_and_time(self.get(), s_rtt.max(RTT_MIN)).scale(self.config.pacing).max(self.config.pace_min)
     }
 }
 

@@ -60,7 +60,7 @@ pub struct CongestionConfig {
 /// An ACK of new data outside of recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it arrived.
+    /// The time at which it arrived.
     pub now: Time,
     /// Newly acknowledged bytes.
     pub acked: DataSize,
@@ -91,7 +91,7 @@ pub enum LossState {
 /// The measurements of an ACK, also in recovery, for an algorithm that models the path.
 #[derive(Clone, Copy, Debug)]
 pub struct RateSample {
-    /// When it arrived.
+    /// The time at which it arrived.
     pub now: Time,
     /// Newly delivered bytes, acknowledged in order or selectively.
     pub acked: DataSize,
@@ -142,7 +142,7 @@ pub trait Congestion: core::fmt::Debug + Send {
     fn handle_open(&mut self, _now: Time, _round_trip: Option<TimeDelta>, _window: &CongestionWindow) {}
     /// Handles the measurements of an ACK (with pacing).
     fn handle_sample(&mut self, _sample: &RateSample, _window: &mut CongestionWindow) {}
-    /// Returns whether the algorithm deliberately sends less than it could, so that delivery rates say nothing about
+    /// Returns whether the algorithm deliberately sends less than it could, so that delivery rates do not show
     /// the path (with pacing).
     fn is_self_limited(&self) -> bool {
         false

@@ -3,7 +3,7 @@
 use super::{AMBIGUOUS, DUP_THRESH, Entry, FORGOTTEN, LOST, RETRANSMITTED, SACKED, Scoreboard};
 use paceline_units::Time;
 
-/// What an ACK changed.
+/// The changes that an ACK made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tcp) struct AckSummary {
     /// Bytes newly acknowledged in order.

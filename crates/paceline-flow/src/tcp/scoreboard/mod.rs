@@ -29,7 +29,7 @@ const FORGOTTEN: u8 = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// When it was last sent.
+    /// The time at which it was last sent.
     sent: Time,
     /// If SACKED: the next segment that may not be SACKED is at least this many segments further.
     skip: u32,

@@ -80,13 +80,13 @@ pub struct TcpSender {
     seeds: RandomStream,
     /// Bytes in a full segment.
     segment: u64,
-    /// When the next connection begins; [`Time::MAX`] if never.
+    /// The time at which the next connection begins; [`Time::MAX`] if never.
     next_start: Time,
-    /// When the workload stops sending new data.
+    /// The time at which the workload stops sending new data.
     stop: Time,
     connection: u32,
     state: ConnectionState,
-    /// When the connection began, and its bytes of data.
+    /// The time at which the connection began, and its bytes of data.
     began: Time,
     total: u64,
     syn_sent: Time,
@@ -104,9 +104,9 @@ pub struct TcpSender {
     dup_acks: usize,
     /// Bytes sent on duplicate ACKs, which are excluded from FlightSize (RFC 5681, section 3.2).
     limited_transmit: u64,
-    /// When the retransmission timer expires; [`Time::MAX`] if it is off.
+    /// The time at which the retransmission timer expires; [`Time::MAX`] if it is off.
     deadline: Time,
-    /// When pacing allows the next segment; [`Time::MAX`] if none waits for pacing.
+    /// The time at which pacing allows the next segment; [`Time::MAX`] if none waits for pacing.
     release: Time,
     /// Expiries of the retransmission timer since the last new ACK.
     timeouts: u32,

@@ -70,7 +70,7 @@ pub struct Call {
     pub feedback: FeedbackKind,
     pub ecn: Ecn,
     pub rate: Rate,
-    /// How long media is sent; the log ends two seconds later.
+    /// The duration of sending media; the log ends two seconds later.
     pub seconds: i64,
 }
 

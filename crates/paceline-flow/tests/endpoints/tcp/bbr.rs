@@ -10,7 +10,7 @@ const DATA: f64 = MSS / 1500.0;
 
 /// Data rate of a flow as a share of the link rate.
 fn goodput(net: &Net, flow: usize, rate: Rate, from: Time, to: Time) -> f64 {
-    Rate::of(net.read(flow, from, to), to - from).as_bps_f64() / rate.as_bps_f64()
+    Rate::from_size_and_time(net.read(flow, from, to), to - from).as_bps_f64() / rate.as_bps_f64()
 }
 
 /// Windows, in segments, with their times.

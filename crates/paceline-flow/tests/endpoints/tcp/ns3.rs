@@ -30,7 +30,7 @@ fn run(congestion: &'static str, profile: Profile) -> Figures {
     let needless = net.flows[0].resent as i64 - link.drops as i64;
     assert!((-10..=10).contains(&needless), "only dropped packets are retransmitted: {needless}");
     Figures {
-        goodput: Rate::of(net.read(0, Time::ZERO, end), end - Time::ZERO).as_bps_f64() / 1e6,
+        goodput: Rate::from_size_and_time(net.read(0, Time::ZERO, end), end - Time::ZERO).as_bps_f64() / 1e6,
         drops: link.drops as f64,
         median: link.percentile(Time::ZERO, 50),
         p95: link.percentile(Time::ZERO, 95),

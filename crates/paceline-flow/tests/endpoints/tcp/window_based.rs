@@ -77,7 +77,8 @@ fn equal_flows_share_equally_and_fill_the_link() {
             }
             net.run_until(S(320));
             let [a, b] = [0, 1].map(|flow| net.read(flow, S(20), S(320)));
-            let (fairness, goodput) = (jain(a, b), Rate::of(a + b, MS(300_000)).as_bps_f64() / rate.as_bps_f64());
+            let (fairness, goodput) =
+                (jain(a, b), Rate::from_size_and_time(a + b, MS(300_000)).as_bps_f64() / rate.as_bps_f64());
             assert!((0.97..=1.0).contains(&fairness), "{congestion} {}: {fairness}", profile.name);
             // The share of data is 1448 / 1500 = 0.9653.
             assert!((0.94..0.9654).contains(&goodput), "{congestion} {}: {goodput}", profile.name);

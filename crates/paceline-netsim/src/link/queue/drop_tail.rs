@@ -1,5 +1,5 @@
-//! Drop-tail: first in, first out, with a limit. With a marking threshold, an ECN-capable packet that exceeds the threshold is
-//! marked as congestion experienced (RFC 3168) and queued; other packets are not changed.
+//! Drop-tail: first in, first out, with a limit. With a marking threshold, an ECN-capable packet that exceeds the
+//! threshold is marked as congestion experienced (RFC 3168) and queued; other packets are not changed.
 
 use super::{Discipline, QueuedPacket};
 use crate::link::packet::Descriptor;
@@ -61,7 +61,7 @@ impl ByteLimit {
         Self { limit, least, rate: Rate::ZERO, limit_at_rate: DataSize::ZERO }
     }
 
-    /// Whether a packet of `size` stays within the limit while this many bytes and packets wait.
+    /// Returns whether a packet of `size` stays within the limit while this many bytes and packets wait.
     fn fits(&mut self, waiting: (DataSize, usize), size: DataSize, rate: Rate) -> bool {
         let (bytes, packets) = waiting;
         match self.limit {

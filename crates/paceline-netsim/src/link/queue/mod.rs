@@ -36,7 +36,7 @@ pub trait Discipline: Send {
     fn dequeue(&mut self, now: Time, drops: &mut Vec<QueuedPacket>) -> Option<QueuedPacket>;
     /// Sets the limit for later arrivals. Waiting packets stay.
     fn set_limit(&mut self, limit: DropTailLimit);
-    /// Whether the queue is empty.
+    /// Returns whether the queue is empty.
     fn is_empty(&self) -> bool;
     /// Returns the bytes in the queue.
     fn backlog(&self) -> DataSize;

@@ -206,7 +206,8 @@ impl Bbr {
     /// Sets the initial pacing rate: the high gain times a window per round trip.
     fn start_pacing(&mut self, round_trip: Option<TimeDelta>, window: &CongestionWindow) {
         self.paces_by_measured_rtt = round_trip.is_some();
-        self.pacing = pacing_rate(Rate::of(window.cwnd, round_trip.unwrap_or(ROUND_TRIP_ASSUMED)), HIGH_GAIN);
+        self.pacing =
+            pacing_rate(Rate::from_size_and_time(window.cwnd, round_trip.unwrap_or(ROUND_TRIP_ASSUMED)), HIGH_GAIN);
     }
 
     /// `bbr_set_pacing_rate`: the rate does not fall until the pipe is full.
