@@ -4,28 +4,28 @@ use crate::browsers::Browsers;
 use crate::calls::{Calls, unsupported};
 use paceline::Registry;
 use paceline_chromium::{Error, installed};
+use paceline_live::testbed_network::TestbedNetwork;
 use paceline_live::timing::Timing;
-use paceline_live::track::Track;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::link_control::LinkControl;
 use paceline_netsim::plan::Plan;
 use paceline_netsim::preview::PreviewImages;
 use paceline_records::EventObserver;
 
-/// Runs calls of real browsers over the test track's link.
+/// Runs calls of real browsers over the testbed's link.
 #[derive(Clone, Debug)]
 pub struct BrowserBackend {
     /// The accuracy with which the link and the local endpoints wait for their deadlines.
     pub timing: Timing,
     /// Changes of the link while the run lasts.
-    pub moves: Option<LinkControl>,
+    pub link_control: Option<LinkControl>,
     /// Receives preview images of Chromium's pages.
-    pub pictures: Option<PreviewImages>,
+    pub preview_images: Option<PreviewImages>,
 }
 
 impl Default for BrowserBackend {
     fn default() -> Self {
-        Self { timing: Timing::Sleep, moves: None, pictures: None }
+        Self { timing: Timing::Sleep, link_control: None, preview_images: None }
     }
 }
 
@@ -36,7 +36,7 @@ impl BrowserBackend {
             let hint = "install it (Debian and Ubuntu: `apt-get install chromium`); the PATH is searched";
             return Some(("Chromium is not installed".to_owned(), hint.to_owned()));
         }
-        Track::open().err().map(|missing| (missing.to_string(), missing.hint().to_owned()))
+        TestbedNetwork::open().err().map(|missing| (missing.to_string(), missing.hint().to_owned()))
     }
 }
 
@@ -70,13 +70,13 @@ impl Backend for BrowserBackend {
         if let Some((cause, hint)) = Self::missing() {
             return Err(BackendError::Unavailable { cause, hint });
         }
-        let track = Track::open()?.with_link_control(self.moves.clone());
-        let mut browsers = Browsers::new(rows.wants_attachments(), self.pictures.is_some());
-        let calls = Calls::prepare(plan, registry, &track, &mut browsers).map_err(broken)?;
-        if let Some(pictures) = &self.pictures {
-            calls.show(pictures).map_err(broken)?;
+        let network = TestbedNetwork::open()?.with_link_control(self.link_control.clone());
+        let mut browsers = Browsers::new(rows.wants_attachments(), self.preview_images.is_some());
+        let calls = Calls::prepare(plan, registry, &network, &mut browsers).map_err(broken)?;
+        if let Some(preview_images) = &self.preview_images {
+            calls.show(preview_images).map_err(broken)?;
         }
-        let outcome = track.run(self.timing, &calls, plan, registry, seed, rows)?;
+        let outcome = network.run(self.timing, &calls, plan, registry, seed, rows)?;
         if rows.wants_attachments() {
             for (name, bytes) in browsers.event_logs().map_err(|error| broken(Error::Start(error)))? {
                 rows.on_attachment(&name, &bytes);

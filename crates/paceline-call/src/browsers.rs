@@ -2,7 +2,7 @@
 
 use paceline_chromium::{Browser, Error, Page, Scratch};
 use paceline_live::link::Side;
-use paceline_live::track::Track;
+use paceline_live::testbed_network::TestbedNetwork;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -43,12 +43,18 @@ impl Browsers {
     ///
     /// # Errors
     /// Chromium does not start or has no camera.
-    pub fn page(&mut self, track: &Track, side: Side, field_trials: &'static str, sends: bool) -> Result<Page, Error> {
+    pub fn page(
+        &mut self,
+        network: &TestbedNetwork,
+        side: Side,
+        field_trials: &'static str,
+        sends: bool,
+    ) -> Result<Page, Error> {
         let known = self.running.iter().position(|one| one.side == side && one.field_trials == field_trials);
         let index = match known {
             Some(index) => index,
             None => {
-                let browser = self.start(track, side, field_trials)?;
+                let browser = self.start(network, side, field_trials)?;
                 self.running.push(Running { side, field_trials, browser });
                 self.running.len() - 1
             }
@@ -62,7 +68,7 @@ impl Browsers {
         Ok(page)
     }
 
-    fn start(&self, track: &Track, side: Side, field_trials: &str) -> Result<Browser, Error> {
+    fn start(&self, network: &TestbedNetwork, side: Side, field_trials: &str) -> Result<Browser, Error> {
         let scratch = Scratch::new().map_err(Error::Start)?;
         write_files(scratch.path()).map_err(Error::Start)?;
         let within = |name: &str| scratch.path().join(name).display().to_string();
@@ -80,7 +86,7 @@ impl Browsers {
         if !field_trials.is_empty() {
             arguments.push(format!("--force-fieldtrials={field_trials}"));
         }
-        let started = track.namespace(side).within(|| Ok(Browser::start(scratch, NICE, &arguments)));
+        let started = network.namespace(side).within(|| Ok(Browser::start(scratch, NICE, &arguments)));
         started.map_err(Error::Start)?
     }
 

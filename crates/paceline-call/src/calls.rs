@@ -14,7 +14,7 @@ use paceline_live::classify::{ByPort, port_of};
 use paceline_live::lateness::Lateness;
 use paceline_live::link::{Classifier, Side};
 use paceline_live::media_endpoint;
-use paceline_live::track::{MediaEndpoints, Track, TrackRun, address_of, sender_side};
+use paceline_live::testbed_network::{MediaEndpoints, TestbedNetwork, TestbedRun, address_of, sender_side};
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::network::FlowEnd;
 use paceline_netsim::plan::{FlowPlan, MediaPlan, Plan};
@@ -80,12 +80,12 @@ pub struct Calls {
 }
 
 struct Call {
-    sender: Party,
-    receiver: Party,
+    sender: CallEndpoint,
+    receiver: CallEndpoint,
 }
 
 /// The implementation of one endpoint.
-enum Party {
+enum CallEndpoint {
     Chromium(Page),
     Local(EndpointHandle),
 }
@@ -95,7 +95,12 @@ impl Calls {
     ///
     /// # Errors
     /// Chromium does not start.
-    pub fn prepare(plan: &Plan, registry: &Registry, track: &Track, browsers: &mut Browsers) -> Result<Self, Error> {
+    pub fn prepare(
+        plan: &Plan,
+        registry: &Registry,
+        network: &TestbedNetwork,
+        browsers: &mut Browsers,
+    ) -> Result<Self, Error> {
         let (mut calls, mut pending) = (Vec::new(), Vec::new());
         for (id, flow) in plan.flows.iter().enumerate() {
             let Some(media) = flow.media() else {
@@ -104,43 +109,45 @@ impl Calls {
             };
             let entry = registry.get(&media.controller.name).expect("the plan was checked");
             let (roles, trials, from) = (roles_for(entry), field_trials(entry), sender_side(flow.direction));
-            let mut party = |side: Side, sends: bool, local: bool| match local {
-                false => browsers.page(track, side, trials, sends).map(Party::Chromium),
+            let mut endpoint = |side: Side, sends: bool, local: bool| match local {
+                false => browsers.page(network, side, trials, sends).map(CallEndpoint::Chromium),
                 true => {
                     let (handle, requests) = EndpointHandle::new();
                     pending.push((id, side, requests));
-                    Ok(Party::Local(handle))
+                    Ok(CallEndpoint::Local(handle))
                 }
             };
-            let sender = party(from, true, roles == Some(CallRoles::LocalSender))?;
-            let receiver = party(from.other(), false, roles == Some(CallRoles::LocalReceiver))?;
+            let sender = endpoint(from, true, roles == Some(CallRoles::LocalSender))?;
+            let receiver = endpoint(from.other(), false, roles == Some(CallRoles::LocalReceiver))?;
             calls.push(Some(Call { sender, receiver }));
         }
         let (directory, encoder_load) = Default::default();
         Ok(Self { calls, pending: Mutex::new(pending), directory, encoder_load })
     }
 
-    /// Sends preview images of Chromium's pages to `pictures` until the pages close.
+    /// Sends preview images of Chromium's pages to `preview_images` until the pages close.
     ///
     /// # Errors
     /// Chromium refuses the screencast.
-    pub fn show(&self, pictures: &PreviewImages) -> Result<(), Error> {
+    pub fn show(&self, preview_images: &PreviewImages) -> Result<(), Error> {
         for (id, call) in self.calls.iter().enumerate() {
             let Some(call) = call else { continue };
-            for (end, party) in [(FlowEnd::Sender, &call.sender), (FlowEnd::Receiver, &call.receiver)] {
-                let Some(page) = party.page() else { continue };
-                let pictures = pictures.clone();
+            for (end, endpoint) in [(FlowEnd::Sender, &call.sender), (FlowEnd::Receiver, &call.receiver)] {
+                let Some(page) = endpoint.page() else { continue };
+                let preview_images = preview_images.clone();
                 let size =
                     json!({"width": PREVIEW_SIZE.0, "height": PREVIEW_SIZE.1, "deviceScaleFactor": 1, "mobile": false});
                 page.call("Emulation.setDeviceMetricsOverride", size)?;
-                page.screencast(PREVIEW_SIZE.0, PREVIEW_EVERY_NTH_FRAME, move |jpeg| pictures.put(id, end, jpeg))?;
+                page.screencast(PREVIEW_SIZE.0, PREVIEW_EVERY_NTH_FRAME, move |jpeg| {
+                    preview_images.put(id, end, jpeg)
+                })?;
             }
         }
         Ok(())
     }
 
     /// Creates the local endpoints of one side. The calling thread must be in the network namespace of that side.
-    fn local_endpoints(&self, side: Side, run: &TrackRun<'_>) -> Result<Vec<LocalEndpoint>, BackendError> {
+    fn local_endpoints(&self, side: Side, run: &TestbedRun<'_>) -> Result<Vec<LocalEndpoint>, BackendError> {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let (here, elsewhere) = pending.drain(..).partition(|(_, of, _)| *of == side);
         *pending = elsewhere;
@@ -164,7 +171,7 @@ fn broken(flow: &FlowPlan, error: &CallError) -> BackendError {
     BackendError::Broken { cause: format!("call `{}`: {error}", flow.id) }
 }
 
-impl Party {
+impl CallEndpoint {
     /// Returns the sender's offer. A Chromium encoder is limited to `max_bps`, bit/s.
     fn offer(&self, max_bps: u64) -> Result<String, CallError> {
         match self {
@@ -226,12 +233,12 @@ pub fn unsupported(plan: &Plan, registry: &Registry) -> Option<BackendError> {
 }
 
 impl MediaEndpoints for Calls {
-    fn classify<'a>(&'a self, run: &TrackRun<'a>) -> Box<dyn Classifier + 'a> {
+    fn classify<'a>(&'a self, run: &TestbedRun<'a>) -> Box<dyn Classifier + 'a> {
         let others = ByPort::new(run.plan, run.senders);
         Box::new(CallClassifier { directory: &self.directory, others, clock: run.clock })
     }
 
-    fn serve(&self, side: Side, run: &TrackRun<'_>) -> Result<Lateness, BackendError> {
+    fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, BackendError> {
         let endpoints = self.local_endpoints(side, run)?;
         let broken = |error: std::io::Error| BackendError::Broken { cause: error.to_string() };
         media_endpoint::run(endpoints, run).map_err(|error| error.downcast().unwrap_or_else(broken))
@@ -241,7 +248,7 @@ impl MediaEndpoints for Calls {
         self.encoder_load.disturbed()
     }
 
-    fn conduct(&self, run: &TrackRun<'_>) -> Result<(), BackendError> {
+    fn conduct(&self, run: &TestbedRun<'_>) -> Result<(), BackendError> {
         thread::scope(|scope| {
             let calls = self.calls.iter().enumerate().filter_map(|(id, call)| Some((id, call.as_ref()?)));
             let running: Vec<_> = calls
@@ -277,7 +284,7 @@ struct RunningCall<'a> {
     id: usize,
     flow: &'a FlowPlan,
     media: &'a MediaPlan,
-    run: &'a TrackRun<'a>,
+    run: &'a TestbedRun<'a>,
     directory: &'a FlowDirectory,
     encoder_load: &'a EncoderLoad,
     call: &'a Call,

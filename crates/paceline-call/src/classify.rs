@@ -76,7 +76,7 @@ impl FlowDirectory {
     }
 }
 
-/// Classifies packets of calls by their descriptions, and TCP packets as the test track does.
+/// Classifies packets of calls by their descriptions, and TCP packets as the testbed does.
 pub struct CallClassifier<'a> {
     /// Ports and frames of the calls.
     pub directory: &'a FlowDirectory,

@@ -100,7 +100,7 @@ const UNCOUNTED: u64 = IP_UDP_HEADERS.as_bytes() + SRTP_TAG as u64;
 /// Bytes that SRTP adds to each packet (AES-CM with HMAC-SHA1-80).
 pub const SRTP_TAG: usize = 10;
 
-/// Largest age of an event when it is emitted. The track sorts the events of all threads within one second.
+/// Largest age of an event when it is emitted. The testbed sorts the events of all threads within one second.
 pub const MAX_EVENT_AGE: TimeDelta = TimeDelta::from_millis(700);
 
 /// The state of a connection, reduced from the W3C's `RTCPeerConnectionState`.

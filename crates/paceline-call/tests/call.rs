@@ -159,7 +159,7 @@ impl Recording {
 }
 
 #[test]
-fn chromium_calls_chromium() {
+fn call_between_two_chromiums_is_recorded() {
     if !possible() {
         return;
     }
@@ -205,7 +205,7 @@ fn run_fails_if_a_call_does_not_connect() {
     assert!((Time::from_secs(9)..Time::from_secs(16)).contains(&last), "timeout after 10 s: {last}");
 }
 
-/// A child process that runs `calls_one_after_the_other` with its own folder for temporary files.
+/// A child process that runs `child_process_sequential_calls` with its own folder for temporary files.
 struct CallProcess {
     child: Child,
     folder: PathBuf,
@@ -216,7 +216,7 @@ impl CallProcess {
         let folder = std::env::temp_dir().join(format!("calls-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "calls_one_after_the_other", "--ignored", "--nocapture"])
+            .args(["--exact", "child_process_sequential_calls", "--ignored", "--nocapture"])
             .env("TMPDIR", &folder)
             .env("CALLS", calls.to_string())
             .spawn()
@@ -277,7 +277,7 @@ fn resources() -> [usize; 3] {
 /// Run by the tests below in a child process.
 #[test]
 #[ignore = "part of other tests"]
-fn calls_one_after_the_other() {
+fn child_process_sequential_calls() {
     let calls: usize = std::env::var("CALLS").unwrap().parse().unwrap();
     let mut all = Vec::new();
     for _ in 0..calls {

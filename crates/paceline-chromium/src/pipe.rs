@@ -29,7 +29,7 @@ pub struct Pipe {
 struct Shared {
     last: u64,
     gone: bool,
-    waiting: BTreeMap<u64, Sender<Value>>,
+    pending_calls: BTreeMap<u64, Sender<Value>>,
     listeners: BTreeMap<String, Listener>,
 }
 
@@ -59,7 +59,7 @@ impl Pipe {
             }
             let mut shared = locked(&reader);
             shared.gone = true;
-            shared.waiting.clear();
+            shared.pending_calls.clear();
             shared.listeners.clear();
         });
         Self { out, shared }
@@ -91,7 +91,7 @@ impl Pipe {
             }
             shared.last += 1;
             let id = shared.last;
-            shared.waiting.insert(id, to);
+            shared.pending_calls.insert(id, to);
             id
         };
         let mut message = json!({"id": id, "method": method, "params": parameters});
@@ -120,9 +120,9 @@ impl Pipe {
 /// Handles a received message: a reply or an event.
 fn dispatch(shared: &Mutex<Shared>, mut message: Value) {
     if let Some(id) = message["id"].as_u64() {
-        let waiting = locked(shared).waiting.remove(&id);
+        let call = locked(shared).pending_calls.remove(&id);
         // The caller may have timed out.
-        let _ = waiting.map(|to| to.send(message));
+        let _ = call.map(|to| to.send(message));
         return;
     }
     let session = message["sessionId"].as_str().unwrap_or_default().to_owned();

@@ -97,7 +97,7 @@ fn pending_calls_fail_if_the_browser_dies() {
 /// Run by [`killed_process_is_cleaned_up`] in a child process.
 #[test]
 #[ignore = "part of another test"]
-fn victim() {
+fn child_process_that_is_killed() {
     let browser = start();
     let _page = browser.open("about:blank").unwrap();
     println!("\nfolder {}", browser.folder().display());
@@ -109,15 +109,15 @@ fn killed_process_is_cleaned_up() {
     if required().is_none() {
         return;
     }
-    let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--ignored", "--nocapture"])
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_process_that_is_killed", "--ignored", "--nocapture"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let folder = PathBuf::from(lines.find_map(|line| Some(line.strip_prefix("folder ")?.to_owned())).unwrap());
     assert!(folder.is_dir() && working_in(&folder).len() > 2, "{:?}", working_in(&folder));
-    victim.kill().unwrap();
-    victim.wait().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
     assert!(gone(&folder), "not removed: {}, {:?}", folder.exists(), working_in(&folder));
 }

@@ -30,9 +30,9 @@ const WORLDS: [(&str, Open); 3] = [("sim", |_| Ok(Box::new(Simulator))), ("testb
 
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 fn testbed(watch: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
-    let moves = watch.map(|watch| watch.link.clone());
+    let link_control = watch.map(|watch| watch.link.clone());
     match paceline_live::Testbed::missing() {
-        None => Ok(Box::new(paceline_live::Testbed { link_control: moves, ..paceline_live::Testbed::default() })),
+        None => Ok(Box::new(paceline_live::Testbed { link_control, ..paceline_live::Testbed::default() })),
         Some(missing) => Err((missing.to_string(), missing.hint().to_string())),
     }
 }
@@ -44,11 +44,13 @@ fn testbed(_: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (S
 
 #[cfg(all(feature = "browser", target_os = "linux"))]
 fn browser(watch: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)> {
-    let (moves, pictures) = watch.map(|watch| (watch.link.clone(), watch.preview.clone())).unzip();
+    let (link_control, preview_images) = watch.map(|watch| (watch.link.clone(), watch.preview.clone())).unzip();
     match paceline_call::BrowserBackend::missing() {
-        None => {
-            Ok(Box::new(paceline_call::BrowserBackend { moves, pictures, ..paceline_call::BrowserBackend::default() }))
-        }
+        None => Ok(Box::new(paceline_call::BrowserBackend {
+            link_control,
+            preview_images,
+            ..paceline_call::BrowserBackend::default()
+        })),
         Some((missing, hint)) => Err((missing.to_string(), hint.to_string())),
     }
 }

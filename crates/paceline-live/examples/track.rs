@@ -6,7 +6,7 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::RcvBufForce;
 use paceline::Registry;
 use paceline_live::Testbed;
-use paceline_live::classify::AllOne;
+use paceline_live::classify::SingleFlow;
 use paceline_live::clock::Monotonic;
 use paceline_live::device::Device;
 use paceline_live::host_monitor::HostMonitor;
@@ -144,12 +144,12 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, EventCounts, LinkStats, f64) {
         });
         let (counted, streams, stop, plan) = (&mut counted, &streams, &stop, &scenario.plan);
         let link = scope.spawn(move || {
-            let mut all = AllOne::IPV4;
+            let mut classifier = SingleFlow::IPV4;
             let network = Network::new(plan, streams, counted);
             let end = Time::from_secs(seconds + 1);
             let flows = vec![LinkFlow { sender: Side::Near, stop: end }];
-            let link = Link::new(network, ports, &mut all, flows, clock, trial.timing);
-            let monitor = HostMonitor::of_this_thread();
+            let link = Link::new(network, ports, &mut classifier, flows, clock, trial.timing);
+            let monitor = HostMonitor::start_for_this_thread();
             let (_, stats) = link.run(end, stop).unwrap();
             (stats, monitor.own_share())
         });

@@ -23,7 +23,7 @@ pub struct ByPort {
     /// The side of each flow's sender, and whether it is TCP.
     flows: Vec<(Side, bool)>,
     extensions: ExtensionIds,
-    names: StreamInfo,
+    stream_info: StreamInfo,
     /// The sequence number after the highest sent, by flow and port of the sender.
     sent: BTreeMap<(usize, u16), u32>,
 }
@@ -34,8 +34,9 @@ impl ByPort {
         let flows = plan.flows.iter().zip(senders);
         let flows = flows.map(|(flow, side)| (*side, matches!(flow.kind, FlowKind::Tcp(_)))).collect();
         // Payload types are the same for all streams of video.
-        let names = StreamInfo { id: StreamId(0), kind: MediaKind::Video, ssrc: 0, rtx_ssrc: 0, clock_rate: 90_000 };
-        Self { flows, extensions: ExtensionIds::default(), names, sent: BTreeMap::new() }
+        let stream_info =
+            StreamInfo { id: StreamId(0), kind: MediaKind::Video, ssrc: 0, rtx_ssrc: 0, clock_rate: 90_000 };
+        Self { flows, extensions: ExtensionIds::default(), stream_info, sent: BTreeMap::new() }
     }
 
     fn flow(&self, tcp: bool, ports: [u16; 2]) -> Option<usize> {
@@ -48,13 +49,13 @@ impl ByPort {
 
     fn media(&self, payload: &[u8]) -> PacketClass {
         let Ok((header, offset)) = RtpHeader::parse(payload, &self.extensions) else { return PacketClass::Media };
-        let (names, rest) = (&self.names, &payload[offset.min(payload.len())..]);
+        let (stream_info, rest) = (&self.stream_info, &payload[offset.min(payload.len())..]);
         let is = |payload_type: u8| header.payload_type == payload_type;
-        if is(names.rtx_payload_type()) || is(names.red_rtx_payload_type()) {
+        if is(stream_info.rtx_payload_type()) || is(stream_info.red_rtx_payload_type()) {
             return if header.padding { PacketClass::Padding } else { PacketClass::Retransmission };
         }
-        let primary = |red: Red<'_>| red.payload_type() == names.ulpfec_payload_type();
-        match is(names.red_payload_type()) && Red::parse(rest).is_ok_and(primary) {
+        let primary = |red: Red<'_>| red.payload_type() == stream_info.ulpfec_payload_type();
+        match is(stream_info.red_payload_type()) && Red::parse(rest).is_ok_and(primary) {
             true => PacketClass::Fec,
             false => PacketClass::Media,
         }
@@ -105,19 +106,19 @@ impl Classifier for ByPort {
 
 /// Assigns all packets to one flow whose sender is at the near side.
 #[derive(Clone, Copy, Debug)]
-pub struct AllOne {
+pub struct SingleFlow {
     /// Whether to reject other packets, such as those of the kernel's IPv6.
     ipv4_only: bool,
 }
 
-impl AllOne {
-    /// Accepts every packet: payloads of a relay.
-    pub const ANYTHING: Self = Self { ipv4_only: false };
-    /// Accepts IPv4 packets: those of a device.
+impl SingleFlow {
+    /// Classifies every packet. For relays, whose packets are payloads without IP headers.
+    pub const ANY_PACKET: Self = Self { ipv4_only: false };
+    /// Classifies IPv4 packets only. For TUN devices, which also receive packets of the kernel's IPv6.
     pub const IPV4: Self = Self { ipv4_only: true };
 }
 
-impl Classifier for AllOne {
+impl Classifier for SingleFlow {
     fn classify(&mut self, from: Side, packet: &[u8]) -> Option<PacketIdentity> {
         if self.ipv4_only && packet.first().is_none_or(|byte| byte >> 4 != 4) {
             return None;

@@ -12,9 +12,9 @@ pub struct Monotonic {
 }
 
 impl Monotonic {
-    /// Creates a clock whose time zero is `lead` from now, so that every thread can get ready.
-    pub fn starting_in(lead: TimeDelta) -> Self {
-        Self { zero: reading(ClockId::CLOCK_MONOTONIC) + lead.as_nanos() }
+    /// Creates a clock whose time zero is `start_delay` from now, so that every thread can get ready.
+    pub fn starting_in(start_delay: TimeDelta) -> Self {
+        Self { zero: reading(ClockId::CLOCK_MONOTONIC) + start_delay.as_nanos() }
     }
 
     /// Returns the current time.

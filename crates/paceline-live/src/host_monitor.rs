@@ -26,15 +26,15 @@ const TICKS_PER_S: f64 = 100.0;
 impl HostMonitor {
     /// Starts to measure this process.
     pub fn start() -> Self {
-        Self::of(UsageWho::RUSAGE_SELF)
+        Self::start_for(UsageWho::RUSAGE_SELF)
     }
 
     /// Starts to measure the calling thread.
-    pub fn of_this_thread() -> Self {
-        Self::of(UsageWho::RUSAGE_THREAD)
+    pub fn start_for_this_thread() -> Self {
+        Self::start_for(UsageWho::RUSAGE_THREAD)
     }
 
-    fn of(who: UsageWho) -> Self {
+    fn start_for(who: UsageWho) -> Self {
         Self { who, start: read(who) }
     }
 
@@ -75,8 +75,8 @@ fn read(who: UsageWho) -> Option<ProcessorTime> {
 fn parse(stat: &str) -> Option<(f64, f64)> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<f64> = line.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
-    let [_, _, _, idle, waiting, ..] = ticks[..] else { return None };
-    Some((ticks.iter().sum(), idle + waiting))
+    let [_, _, _, idle, iowait, ..] = ticks[..] else { return None };
+    Some((ticks.iter().sum(), idle + iowait))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The test track: scenarios over network devices, kernel TCP and UDP sockets, in real time.
+//! The testbed: scenarios over network devices, kernel TCP and UDP sockets, in real time.
 //!
-//! [`track::Track`] creates two network namespaces and runs a plan between them: [`link::Link`] carries packets between
+//! [`testbed_network::TestbedNetwork`] creates two network namespaces and runs a plan between them: [`link::Link`] carries packets between
 //! two [`link_port::LinkPort`]s and uses the simulator's network model for every decision.
 #![cfg(target_os = "linux")]
 
@@ -21,9 +21,9 @@ pub mod relay;
 pub mod socket;
 pub mod tcp;
 mod testbed;
+pub mod testbed_network;
+pub mod testbed_run;
 pub mod timing;
-pub mod track;
-pub mod track_run;
 
 use paceline_netsim::backend::BackendError;
 use std::io;
@@ -45,7 +45,7 @@ pub enum Unavailable {
 }
 
 impl Unavailable {
-    /// Returns how to make the test track available.
+    /// Returns how to make the testbed available.
     pub fn hint(&self) -> &'static str {
         "network namespaces and TUN devices need root, or CAP_SYS_ADMIN and CAP_NET_ADMIN; if the kernel allows \
          unprivileged namespaces, run `unshare --user --map-root-user --net paceline …`"

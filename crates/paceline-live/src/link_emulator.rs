@@ -1,6 +1,6 @@
 //! A link without endpoints, for `paceline link`: a command behind a network device, or a relay between sockets.
 
-use crate::classify::AllOne;
+use crate::classify::SingleFlow;
 use crate::clock::Monotonic;
 use crate::device::Device;
 use crate::event_merge::{EventSender, merge};
@@ -93,7 +93,7 @@ impl LinkEmulator<'_> {
                 over.store(true, Ordering::Relaxed);
                 ended
             });
-            let carried = self.carry([near, far], AllOne::IPV4, observer, &over);
+            let carried = self.carry([near, far], SingleFlow::IPV4, observer, &over);
             over.store(true, Ordering::Relaxed);
             let status = command.join().expect("does not panic").map_err(broken)?;
             Ok(EmulationResult { status, ..carried? })
@@ -110,7 +110,7 @@ impl LinkEmulator<'_> {
         far: Relay,
         observer: &mut dyn EventObserver,
     ) -> Result<EmulationResult, BackendError> {
-        self.carry([near, far], AllOne::ANYTHING, observer, &AtomicBool::new(false))
+        self.carry([near, far], SingleFlow::ANY_PACKET, observer, &AtomicBool::new(false))
     }
 
     /// Runs the command to its end, or kills it when the link ends.
@@ -144,7 +144,7 @@ impl LinkEmulator<'_> {
     fn carry<P: LinkPort + Send>(
         &self,
         ports: [P; 2],
-        mut all: AllOne,
+        mut classifier: SingleFlow,
         observer: &mut dyn EventObserver,
         over: &AtomicBool,
     ) -> Result<EmulationResult, BackendError> {
@@ -161,7 +161,7 @@ impl LinkEmulator<'_> {
                 let streams = RandomStreams::new(self.seed);
                 let network = Network::new(self.plan, &streams, &mut sender);
                 let flows = vec![LinkFlow { sender: Side::Near, stop: end }];
-                let link = Link::new(network, ports, &mut all, flows, clock, self.timing);
+                let link = Link::new(network, ports, &mut classifier, flows, clock, self.timing);
                 let carried = link.run(end, &done).map(|(network, stats)| (network.outcome(), stats));
                 gone.store(true, Ordering::Relaxed);
                 carried.map(|(outcome, stats)| (outcome, stats, clock.now().min(end)))

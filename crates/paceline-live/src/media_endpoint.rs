@@ -4,8 +4,8 @@ use crate::classify::port_of;
 use crate::clock::Monotonic;
 use crate::lateness::{self, Lateness};
 use crate::socket::{ReceiveBuffers, Socket};
+use crate::testbed_run::TestbedRun;
 use crate::timing::{Role, enter_realtime};
-use crate::track_run::TrackRun;
 use paceline_flow::{Datagram, IP_UDP_HEADERS};
 use paceline_netsim::media_flow::MediaFlow;
 use paceline_netsim::network::FlowEnd;
@@ -176,7 +176,7 @@ const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 ///
 /// # Errors
 /// A socket failed.
-pub fn run<E: MediaEndpoint>(mut endpoints: Vec<E>, run: &TrackRun<'_>) -> io::Result<Lateness> {
+pub fn run<E: MediaEndpoint>(mut endpoints: Vec<E>, run: &TestbedRun<'_>) -> io::Result<Lateness> {
     enter_realtime(Role::Endpoint);
     let clock = run.clock;
     let mut late = lateness::empty();

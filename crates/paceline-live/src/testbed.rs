@@ -1,13 +1,13 @@
-//! The test track as a backend: hops of the plan become a link of real packets between two network namespaces. Media
+//! The testbed as a backend: hops of the plan become a link of real packets between two network namespaces. Media
 //! flows use UDP sockets, TCP flows the TCP of the kernel, and time is the monotonic clock.
 
 use crate::classify::ByPort;
 use crate::lateness::Lateness;
 use crate::link::{Classifier, Side};
 use crate::media_endpoint::{self, UdpEndpoint};
+use crate::testbed_network::{MediaEndpoints, TestbedNetwork, address_of};
+use crate::testbed_run::TestbedRun;
 use crate::timing::Timing;
-use crate::track::{MediaEndpoints, Track, address_of};
-use crate::track_run::TrackRun;
 use crate::{Unavailable, broken};
 use paceline::Registry;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
@@ -17,7 +17,7 @@ use paceline_netsim::plan::{FlowKind, Plan};
 use paceline_netsim::{media_flow, sim};
 use paceline_records::EventObserver;
 
-/// The test track.
+/// The testbed.
 #[derive(Clone, Debug)]
 pub struct Testbed {
     /// The accuracy with which the link and the endpoints wait.
@@ -34,9 +34,9 @@ impl Default for Testbed {
 }
 
 impl Testbed {
-    /// Returns why the test track is not available; `None` if it is. This opens a track.
+    /// Returns the reason why the testbed is not available; `None` if it is. This opens the network of a testbed.
     pub fn missing() -> Option<Unavailable> {
-        Track::open().err()
+        TestbedNetwork::open().err()
     }
 }
 
@@ -56,8 +56,8 @@ impl Backend for Testbed {
         seed: u64,
         observer: &mut dyn EventObserver,
     ) -> Result<Outcome, BackendError> {
-        let track = Track::open()?.with_link_control(self.link_control.clone());
-        track.run(self.timing, &UdpEndpoints, plan, registry, seed, observer)
+        let network = TestbedNetwork::open()?.with_link_control(self.link_control.clone());
+        network.run(self.timing, &UdpEndpoints, plan, registry, seed, observer)
     }
 }
 
@@ -65,17 +65,17 @@ impl Backend for Testbed {
 struct UdpEndpoints;
 
 impl MediaEndpoints for UdpEndpoints {
-    fn classify<'a>(&'a self, run: &TrackRun<'a>) -> Box<dyn Classifier + 'a> {
+    fn classify<'a>(&'a self, run: &TestbedRun<'a>) -> Box<dyn Classifier + 'a> {
         Box::new(ByPort::new(run.plan, run.senders))
     }
 
-    fn serve(&self, side: Side, run: &TrackRun<'_>) -> Result<Lateness, BackendError> {
+    fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, BackendError> {
         media_endpoint::run(endpoints(run, side)?, run).map_err(broken)
     }
 }
 
 /// Creates the media endpoints of one side, in the namespace of the calling thread.
-fn endpoints(run: &TrackRun<'_>, side: Side) -> Result<Vec<UdpEndpoint>, BackendError> {
+fn endpoints(run: &TestbedRun<'_>, side: Side) -> Result<Vec<UdpEndpoint>, BackendError> {
     let mut ends = Vec::new();
     for (id, flow) in run.plan.flows.iter().enumerate() {
         let FlowKind::Media(media) = &flow.kind else { continue };

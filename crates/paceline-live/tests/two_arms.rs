@@ -89,7 +89,7 @@ fn replay(plan: &Plan, events: &[EventRecord]) -> (u64, Vec<EventRecord>) {
 
 #[test]
 fn simulator_reproduces_the_link_to_the_nanosecond() {
-    if !common::track() {
+    if !common::is_testbed_available() {
         return;
     }
     let plan = plan();

@@ -49,10 +49,12 @@
 
 pub mod backend;
 mod describe;
+mod flow_end;
 pub mod link;
 pub mod link_control;
 pub mod media_flow;
 pub mod network;
+mod outcome;
 pub mod plan;
 pub mod preview;
 mod receiver_clock;

@@ -1,7 +1,7 @@
 //! A media flow as every backend runs it: both endpoints, built from the plan, and the conversion of their events.
 
 use crate::backend::{BackendError, EPOCH};
-use crate::network::FlowEnd;
+use crate::flow_end::FlowEnd;
 use crate::plan::{FlowPlan, MediaPlan, SourcePlan};
 pub use crate::receiver_clock::ReceiverClock;
 use paceline::{Controller, Entry, PacketKind, Registry, Setup, Signals};
@@ -39,7 +39,7 @@ impl MediaFlow {
         }
     }
 
-    /// Returns when `end` has to handle its next timeout; `None` for never.
+    /// Returns the time at which `end` has to handle its next timeout; `None` for never.
     pub fn poll_timeout(&self, now: Time, end: FlowEnd) -> Option<Time> {
         match end {
             FlowEnd::Sender => self.sender.poll_timeout(),
@@ -135,7 +135,7 @@ pub fn build(
     signals: bool,
 ) -> Result<MediaFlow, BackendError> {
     let prepared = PreparedFlow::new(id, plan, media, entry, streams, signals)?;
-    let streams = prepared.names.clone();
+    let streams = prepared.stream_infos.clone();
     let terms = Terms { extensions: Default::default(), streams, source: None, wall_clock: EPOCH };
     prepared.begin(start, terms)
 }
@@ -149,9 +149,9 @@ pub struct PreparedFlow {
     streams: RandomStreams,
     signals: bool,
     controller: Controller,
-    names: Vec<StreamInfo>,
+    stream_infos: Vec<StreamInfo>,
     /// First sequence number and first RTP timestamp of each stream.
-    firsts: Vec<(u16, u32)>,
+    initial_rtp_values: Vec<(u16, u32)>,
     clock: ReceiverClock,
 }
 
@@ -186,9 +186,9 @@ impl PreparedFlow {
             .map_err(|error| BackendError::Controller { flow: plan.id.clone(), error })?;
 
         let mut identity = streams.stream(&format!("flow/{}/identity", plan.id));
-        let (mut names, mut firsts) = (Vec::new(), Vec::new());
+        let (mut stream_infos, mut initial_rtp_values) = (Vec::new(), Vec::new());
         for (index, stream) in media.streams.iter().enumerate() {
-            names.push(StreamInfo {
+            stream_infos.push(StreamInfo {
                 id: StreamId(index as u8),
                 kind: stream.kind,
                 // The top bits make the SSRCs of a flow distinct; the rest is random, as RFC 3550 requires.
@@ -196,22 +196,22 @@ impl PreparedFlow {
                 rtx_ssrc: (index as u32 * 2 + 1) << 24 | identity.bits() as u32 & 0x00FF_FFFF,
                 clock_rate: stream.source.clock_rate(),
             });
-            firsts.push((identity.bits() as u16, identity.bits() as u32));
+            initial_rtp_values.push((identity.bits() as u16, identity.bits() as u32));
         }
         let offset = media.clock.offset.unwrap_or_else(|| identity.time_below(TimeDelta::from_secs(3600)));
         let clock = ReceiverClock { offset, drift_ppb: media.clock.drift_ppb };
         let (plan, media, streams) = (plan.clone(), media.clone(), *streams);
-        Ok(Self { id, plan, media, streams, signals, controller, names, firsts, clock })
+        Ok(Self { id, plan, media, streams, signals, controller, stream_infos, initial_rtp_values, clock })
     }
 
     /// Returns the identifiers of each stream.
-    pub fn names(&self) -> &[StreamInfo] {
-        &self.names
+    pub fn stream_infos(&self) -> &[StreamInfo] {
+        &self.stream_infos
     }
 
     /// Returns the first RTP timestamp of each stream.
     pub fn first_timestamps(&self) -> impl Iterator<Item = u32> {
-        self.firsts.iter().map(|(_, timestamp)| *timestamp)
+        self.initial_rtp_values.iter().map(|(_, timestamp)| *timestamp)
     }
 
     /// Returns the controller.
@@ -224,11 +224,11 @@ impl PreparedFlow {
     /// # Errors
     /// A source cannot be built.
     pub fn begin(self, start: Time, terms: Terms) -> Result<MediaFlow, BackendError> {
-        let Self { id, plan, media, streams, signals, mut controller, firsts, clock, .. } = self;
+        let Self { id, plan, media, streams, signals, mut controller, initial_rtp_values, clock, .. } = self;
         let path = |what: &str| format!("flow/{}/{what}", plan.id);
-        let Terms { extensions, streams: names, mut source, wall_clock } = terms;
+        let Terms { extensions, streams: stream_infos, mut source, wall_clock } = terms;
         let mut configs = Vec::new();
-        for ((stream, names), first) in media.streams.iter().zip(&names).zip(&firsts) {
+        for ((stream, info), first) in media.streams.iter().zip(&stream_infos).zip(&initial_rtp_values) {
             let random = streams.stream(&path(&format!("stream/{}", stream.id)));
             let planned = || build_source(&stream.source, start, random);
             let source = source
@@ -236,8 +236,8 @@ impl PreparedFlow {
                 .map_or_else(planned, Ok)
                 .map_err(|error| BackendError::Source { flow: plan.id.clone(), error })?;
             let (first_sequence, timestamp_offset) = *first;
-            let (names, priority) = (*names, stream.priority);
-            configs.push(StreamConfig { info: names, source, priority, first_sequence, timestamp_offset });
+            let (info, priority) = (*info, stream.priority);
+            configs.push(StreamConfig { info, source, priority, first_sequence, timestamp_offset });
         }
         let timing = configs.iter().map(|c| (c.timestamp_offset, c.info.clock_rate)).collect();
         let rtcp = RtcpTiming { min_interval: media.rtcp_interval, session: media.max_rate() };
@@ -255,7 +255,7 @@ impl PreparedFlow {
         };
         let receiver = ReceiverConfig {
             extensions,
-            streams: names,
+            streams: stream_infos,
             start: clock.at(start),
             ssrc: 1,
             rtcp,

@@ -1,6 +1,6 @@
 //! Preview images of the ends of calls during a run in real time.
 
-use crate::network::FlowEnd;
+use crate::flow_end::FlowEnd;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -52,9 +52,9 @@ pub struct WatchedRun {
     /// Description for plots.
     pub description: RunDescription,
     /// Receives the link updates.
-    pub moves: LinkControl,
+    pub link_control: LinkControl,
     /// Images of the endpoints.
-    pub pictures: PreviewImages,
+    pub preview_images: PreviewImages,
 }
 
 /// Serves the page until it is dropped.
@@ -71,8 +71,8 @@ struct State {
     bottleneck: usize,
     flows: usize,
     hello: String,
-    moves: LinkControl,
-    pictures: PreviewImages,
+    link_control: LinkControl,
+    preview_images: PreviewImages,
     connections: AtomicUsize,
     pending: AtomicUsize,
     /// Set when no more connections are accepted.
@@ -99,8 +99,8 @@ impl WatchServer {
             bottleneck: watched.plan.bottleneck,
             flows: watched.plan.flows.len(),
             series,
-            moves: watched.moves,
-            pictures: watched.pictures,
+            link_control: watched.link_control,
+            preview_images: watched.preview_images,
             connections: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
@@ -277,7 +277,7 @@ fn serve(socket: &mut WebSocket<TcpStream>, state: &State) -> tungstenite::Resul
     loop {
         match socket.read() {
             Ok(Message::Text(text)) => match ui_commands::parse(&text) {
-                Ok(update) => state.moves.request(state.bottleneck, update),
+                Ok(update) => state.link_control.request(state.bottleneck, update),
                 Err(reason) => socket.send(Message::text(json!({"refused": reason}).to_string()))?,
             },
             Ok(_) => {}
@@ -297,7 +297,7 @@ fn serve(socket: &mut WebSocket<TcpStream>, state: &State) -> tungstenite::Resul
                 if sent.1.is_some_and(|last| last.elapsed() < IMAGE_INTERVAL) {
                     continue;
                 }
-                if let Some((number, jpeg)) = state.pictures.since(flow, end, sent.0) {
+                if let Some((number, jpeg)) = state.preview_images.since(flow, end, sent.0) {
                     *sent = (number, Some(Instant::now()));
                     let picture: Vec<u8> = [flow as u8, end as u8].into_iter().chain(jpeg.iter().copied()).collect();
                     socket.send(Message::binary(picture))?;
@@ -323,9 +323,15 @@ mod tests {
     fn watch() -> (WatchServer, LinkControl, PreviewImages) {
         let (plan, header) = call();
         let description = plan.describe(&Registry::standard());
-        let (moves, pictures) = (LinkControl::default(), PreviewImages::default());
-        let watched = WatchedRun { plan, header, description, moves: moves.clone(), pictures: pictures.clone() };
-        (WatchServer::serve(watched, 0).unwrap(), moves, pictures)
+        let (link_control, preview_images) = (LinkControl::default(), PreviewImages::default());
+        let watched = WatchedRun {
+            plan,
+            header,
+            description,
+            link_control: link_control.clone(),
+            preview_images: preview_images.clone(),
+        };
+        (WatchServer::serve(watched, 0).unwrap(), link_control, preview_images)
     }
 
     fn connect(watch: &WatchServer) -> TcpStream {
@@ -374,7 +380,7 @@ mod tests {
 
     #[test]
     fn socket_accepts_commands_within_range_from_its_own_origin() {
-        let (watch, moves, pictures) = watch();
+        let (watch, link_control, preview_images) = watch();
         let refused = socket(&watch, "http://evil.example").unwrap_err();
         assert!(matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == 403), "{refused}");
         let mut page = socket(&watch, &format!("http://127.0.0.1:{}", watch.state.access.port)).unwrap();
@@ -384,15 +390,15 @@ mod tests {
         page.send(Message::text(r#"{"capacity_bps":1}"#)).unwrap();
         let answer = receive(&mut page);
         assert!(answer["refused"].as_str().unwrap().contains("not between"), "{answer}");
-        assert_eq!(moves.take_requests(), []);
+        assert_eq!(link_control.take_requests(), []);
         page.send(Message::text(r#"{"capacity_bps":500000}"#)).unwrap();
         // Wait for the update.
         let updates = (0..1000).find_map(|_| {
             thread::sleep(POLL_INTERVAL);
-            Some(moves.take_requests()).filter(|updates| !updates.is_empty())
+            Some(link_control.take_requests()).filter(|updates| !updates.is_empty())
         });
         assert_eq!(updates, Some(vec![(0, LinkUpdate::Capacity(Rate::from_kbps(500)))]));
-        pictures.put(0, FlowEnd::Receiver, vec![7, 8, 9]);
+        preview_images.put(0, FlowEnd::Receiver, vec![7, 8, 9]);
         let picture = page.read().unwrap();
         assert_eq!(picture, Message::binary(vec![0, 1, 7, 8, 9]));
         watch.finish("done");
@@ -411,13 +417,13 @@ mod tests {
 
     #[test]
     fn limits_message_size_and_connections() {
-        let (watch, moves, _) = watch();
+        let (watch, link_control, _) = watch();
         let origin = format!("http://127.0.0.1:{}", watch.state.access.port);
         let mut page = socket(&watch, &origin).unwrap();
         receive(&mut page);
         page.send(Message::text(format!("{:2000}", "\"scenario\""))).unwrap();
         assert!(matches!(page.read(), Ok(Message::Close(_)) | Err(_)));
-        assert_eq!(moves.take_requests(), []);
+        assert_eq!(link_control.take_requests(), []);
         let open: Vec<_> = (0..MAX_CONNECTIONS).map(|_| socket(&watch, &origin)).collect();
         let served = open.iter().filter(|socket| socket.is_ok()).count();
         assert!(

@@ -1,4 +1,4 @@
-//! The page in a real browser with a run on the test track: its plots follow the run, and its sliders control the link.
+//! The page in a real browser with a run on the testbed: its plots follow the run, and its sliders control the link.
 #![cfg(target_os = "linux")]
 
 use paceline::Registry;
@@ -33,14 +33,14 @@ start_rate = "800kbps"
 encoder = { source = "ideal", min = "100kbps", max = "3Mbps" }
 "#;
 
-/// Returns whether the test track is available; prints a note if not.
+/// Returns whether the testbed is available; prints a note if not.
 ///
 /// # Panics
 /// It is not available although `PACELINE_REQUIRE` lists `track`.
-fn track() -> bool {
+fn is_testbed_available() -> bool {
     let missing = Testbed::missing();
     let required = std::env::var("PACELINE_REQUIRE").is_ok_and(|list| list.split([',', ' ']).any(|r| r == "track"));
-    assert!(missing.is_none() || !required, "PACELINE_REQUIRE requires the test track: {missing:?}");
+    assert!(missing.is_none() || !required, "PACELINE_REQUIRE requires the testbed: {missing:?}");
     if let Some(missing) = &missing {
         eprintln!("NOT TESTED: {missing}");
     }
@@ -83,27 +83,27 @@ const RECEIVED: &str = "paceline.points.slice(-10).reduce((sum, p) => sum + p.fl
 #[test]
 fn sliders_move_the_link_and_the_plots_follow() {
     let Some(_) = required() else { return };
-    if !track() {
+    if !is_testbed_available() {
         return;
     }
     let registry = Registry::standard();
     let plan = load(&Origin::from_text("watch.toml", CALL), &Changes::default(), &registry).unwrap();
-    let (moves, moved) = (LinkControl::default(), Updates::default());
+    let (link_control, moved) = (LinkControl::default(), Updates::default());
     let watched = WatchedRun {
         description: plan.plan.describe(&registry),
         header: plan.plan.header(&registry, "testbed", 1),
         plan: plan.clone().plan,
-        moves: moves.clone(),
-        pictures: PreviewImages::default(),
+        link_control: link_control.clone(),
+        preview_images: PreviewImages::default(),
     };
-    let pictures = watched.pictures.clone();
+    let preview_images = watched.preview_images.clone();
     let watch = WatchServer::serve(watched, 0).unwrap();
     let url = watch.url();
     let sink = watch.observer();
     let run = {
-        let (moves, moved) = (moves.clone(), moved.clone());
+        let (link_control, moved) = (link_control.clone(), moved.clone());
         thread::spawn(move || {
-            let bed = Testbed { link_control: Some(moves), ..Testbed::default() };
+            let bed = Testbed { link_control: Some(link_control), ..Testbed::default() };
             bed.run(&plan.plan, &Registry::standard(), 1, &mut (moved, sink)).unwrap()
         })
     };
@@ -179,7 +179,7 @@ fn sliders_move_the_link_and_the_plots_follow() {
     assert!(becomes(&page, restored, 3), "{}", now(&page));
 
     // An image of an endpoint is shown.
-    pictures.put(0, FlowEnd::Sender, jpeg(&page));
+    preview_images.put(0, FlowEnd::Sender, jpeg(&page));
     assert!(
         becomes(&page, "paceline.pictures === 1 && !document.querySelector('#sender canvas').hidden", 3),
         "an image"
@@ -218,7 +218,7 @@ fn sliders_move_the_link_and_the_plots_follow() {
     let socket = url.replacen("http", "ws", 1) + "socket";
     assert_eq!(refused(&socket), json!("refused"), "about:blank has another origin");
 
-    moves.stop();
+    link_control.stop();
     let outcome = run.join().unwrap();
     assert!((300..20_000).contains(&outcome.delivered), "{}", outcome.delivered);
     watch.finish("stopped");

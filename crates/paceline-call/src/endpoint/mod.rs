@@ -159,7 +159,7 @@ impl Endpoint {
     ) -> Result<Self, EndpointError> {
         let socket = Socket::bind(at)?;
         let ecn = prepared.controller().ecn;
-        let sends = prepared.names().first().filter(|_| end == FlowEnd::Sender);
+        let sends = prepared.stream_infos().first().filter(|_| end == FlowEnd::Sender);
         let session = Session::new(instant(), socket.address()?, prepared.controller().feedback, sends)?;
         Ok(Self {
             end,

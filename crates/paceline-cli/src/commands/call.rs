@@ -85,8 +85,8 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
         description: scenario.plan.describe(&registry),
         plan: scenario.clone().plan,
         header,
-        moves: handles.link.clone(),
-        pictures: handles.preview.clone(),
+        link_control: handles.link.clone(),
+        preview_images: handles.preview.clone(),
     };
     let page = WatchServer::serve(watched, port).map_err(|error| {
         miette!(

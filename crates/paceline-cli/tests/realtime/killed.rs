@@ -30,7 +30,7 @@ fn part(runs: &Path) -> Option<PathBuf> {
 
 #[test]
 fn a_killed_run_can_be_drawn_and_repeated() {
-    if !common::track() {
+    if !common::is_testbed_available() {
         return;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("killed");

@@ -78,7 +78,7 @@ const RTO_MAX_LINUX: TimeDelta = TimeDelta::from_secs(120);
 /// `TCP_DELACK_MIN`, `TCP_ATO_MIN` (`include/net/tcp.h`): HZ / 25.
 const DELAYED_ACK_LINUX: TimeDelta = TimeDelta::from_millis(40);
 /// A receiver acknowledges each segment while its receive window grows (`tcp_grow_window`), which lasts far longer than
-/// `TCP_MAX_QUICKACKS`. The value was measured on the test track, where nothing else limits the window.
+/// `TCP_MAX_QUICKACKS`. The value was measured on the testbed, where nothing else limits the window.
 const QUICK_ACKS_LINUX: u32 = 1_450;
 
 impl Profile {

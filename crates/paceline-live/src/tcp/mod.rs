@@ -1,4 +1,4 @@
-//! TCP flows of the test track, over the TCP of the kernel: a sending and a receiving program, each in a thread in the
+//! TCP flows of the testbed, over the TCP of the kernel: a sending and a receiving program, each in a thread in the
 //! namespace of its end.
 //!
 //! The programs follow the plan in congestion control, segment size, receive window, and workload, with the random

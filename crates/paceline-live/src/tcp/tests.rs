@@ -29,8 +29,8 @@ struct RunReport {
     ended: [Time; 2],
 }
 
-/// Locks the test track for one test. If it is not available, prints why and returns `None`.
-fn track() -> Option<MutexGuard<'static, ()>> {
+/// Locks the testbed for one test. If it is not available, prints why and returns `None`.
+fn lock_testbed() -> Option<MutexGuard<'static, ()>> {
     static TRACK: Mutex<()> = Mutex::new(());
     if let Err(error) = Namespace::new() {
         let required = std::env::var("PACELINE_REQUIRE").is_ok_and(|l| l.split([',', ' ']).any(|r| r == "track"));
@@ -159,7 +159,7 @@ const SECOND: Time = Time::from_secs(1);
 
 #[test]
 fn bulk_runs_with_every_available_congestion_control() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let network = loopback();
     for (name, ..) in CONGESTION {
         if !kernel::has(kernel_name(name)) {
@@ -182,7 +182,7 @@ fn bulk_runs_with_every_available_congestion_control() {
 
 #[test]
 fn kernel_uses_the_requested_congestion_control() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let network = loopback();
     network.namespaces[0]
         .within(|| {
@@ -219,7 +219,7 @@ fn kernel_uses_the_requested_congestion_control() {
 
 #[test]
 fn error_names_the_unknown_congestion_control() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let network = loopback();
     let report = run(&network, &tcp("unknown", Workload::Bulk), Time::from_secs(60));
     assert!(report.sent.unwrap_err().to_string().contains("`unknown`"));
@@ -242,7 +242,7 @@ fn missing_names_the_unavailable_congestion_control() {
         id = "tcp"
         kind = "tcp"
     "#;
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let [one, _] = namespaces();
     let missing = |plan: &Plan| one.within(|| Ok(missing(plan))).unwrap();
     let (origin, changes) = (Origin::from_text("two.toml", text), Changes::default());
@@ -256,7 +256,7 @@ fn missing_names_the_unavailable_congestion_control() {
 
 #[test]
 fn settings_apply_to_one_namespace() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let [one, _] = namespaces();
     let read = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem");
     let numbers = |text: String| text.split_whitespace().map(|n| n.parse().unwrap()).collect::<Vec<u64>>();
@@ -268,7 +268,7 @@ fn settings_apply_to_one_namespace() {
 /// Sizes and pauses use the same random stream in the same order as in the simulator.
 #[test]
 fn short_transfers_use_the_drawn_sizes_and_pauses() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let network = loopback();
     let size = (DataSize::from_bytes(1_000), DataSize::from_bytes(300_000));
     let mean = TimeDelta::from_millis(10);
@@ -293,7 +293,7 @@ fn short_transfers_use_the_drawn_sizes_and_pauses() {
 
 #[test]
 fn on_off_sends_only_in_on_periods() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let network = loopback();
     let (on, off) = (TimeDelta::from_millis(100), TimeDelta::from_millis(400));
     retry(|| {
@@ -313,7 +313,7 @@ fn on_off_sends_only_in_on_periods() {
 
 #[test]
 fn programs_end_at_stop_and_on_cancellation() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let network = loopback();
     let soon = TimeDelta::from_millis(100);
     let large = DataSize::from_bytes(1 << 40);
@@ -354,7 +354,7 @@ fn programs_end_at_stop_and_on_cancellation() {
 /// Without a reply the connection stays pending for the whole run, and the programs end on time.
 #[test]
 fn pending_connection_ends_with_the_flow() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let (network, wire) = wired(None);
     wire.cut();
     let stop = Time::from_millis(300);
@@ -370,7 +370,7 @@ fn pending_connection_ends_with_the_flow() {
 
 #[test]
 fn refused_connection_is_an_error() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     // The loopback interface of another namespace has no listener.
     let network = Network { namespaces: namespaces(), addresses: [Ipv4Addr::LOCALHOST; 2] };
     let report = run(&network, &tcp("cubic", Workload::Bulk), Time::from_secs(60));
@@ -381,7 +381,7 @@ fn refused_connection_is_an_error() {
 /// Full segments, and the signals of a window that losses halve. Each way takes 10 ms.
 #[test]
 fn segments_are_full_and_signals_show_losses() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     for segment in [1448, 1000] {
         retry(|| {
             let (network, wire) = wired(Some(400));
@@ -416,7 +416,7 @@ fn segments_are_full_and_signals_show_losses() {
 
 #[test]
 fn receive_window_limits_the_flight_size() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     for window in [Some(30_000), None] {
         retry(|| {
             let (network, wire) = wired(None);
@@ -436,7 +436,7 @@ fn receive_window_limits_the_flight_size() {
 
 #[test]
 fn connections_from_other_addresses_are_reset() {
-    let Some(_track) = track() else { return };
+    let Some(_testbed) = lock_testbed() else { return };
     let network = loopback();
     let (sender, emitted) = mpsc::channel();
     let (cancelled, clock) = (AtomicBool::new(false), Monotonic::starting_in(TimeDelta::ZERO));

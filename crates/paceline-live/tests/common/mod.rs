@@ -1,7 +1,7 @@
-//! Shared helpers of the tests on the test track.
+//! Shared helpers of the tests on the testbed.
 
-/// Returns whether the test track is available. If not, prints why, and fails if `PACELINE_REQUIRE` contains `track`.
-pub fn track() -> bool {
+/// Returns whether the testbed is available. If not, prints why, and fails if `PACELINE_REQUIRE` contains `track`.
+pub fn is_testbed_available() -> bool {
     let missing = paceline_live::Testbed::missing();
     if let Some(missing) = &missing {
         let required =

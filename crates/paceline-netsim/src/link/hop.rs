@@ -74,7 +74,7 @@ pub enum LinkChange {
 pub struct Link {
     capacity: Option<Capacity>,
     burst: Option<DataSize>,
-    /// With a token bucket: the tokens that the capacity provides until this time are spent.
+    /// Token bucket: tokens provided before this time are already spent.
     credit_start: Time,
     queue: Box<dyn Discipline>,
     delay: Schedule<TimeDelta>,

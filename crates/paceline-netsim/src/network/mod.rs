@@ -3,16 +3,17 @@
 //! Hops, and the ends, access lines and inboxes of flows, are numbered components; each has at most one pending event.
 //! [`Network::poll`] serves due components and returns when an endpoint's timeout is due or a packet has reached an
 //! endpoint. The network does not know where endpoints are: in the simulator they are objects of the same process, on
-//! the test track they are behind network devices.
+//! the testbed they are behind network devices.
 
 mod end_host_model;
 mod events;
 mod packets;
 mod trace_hash;
 
-use crate::backend::Outcome;
+pub use crate::flow_end::FlowEnd;
 use crate::link::queue::DropTail;
 use crate::link::{Descriptor, Link, LinkChange, LinkConfig, Output};
+use crate::outcome::Outcome;
 use crate::plan::{FlowPlan, HopPlan, Plan, QueuePlan};
 use end_host_model::{EndHost, Transfer};
 use events::Events;
@@ -25,32 +26,6 @@ use packets::Packets;
 use std::collections::VecDeque;
 pub use trace_hash::TraceEvent;
 use trace_hash::TraceHash;
-
-/// An end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowEnd {
-    /// The source of the data.
-    Sender = 0,
-    /// The destination of the data.
-    Receiver = 1,
-}
-
-impl FlowEnd {
-    /// Returns the opposite end.
-    pub fn other(self) -> Self {
-        match self {
-            Self::Sender => Self::Receiver,
-            Self::Receiver => Self::Sender,
-        }
-    }
-
-    fn tap_point(self) -> TapPoint {
-        match self {
-            Self::Sender => TapPoint::Sender,
-            Self::Receiver => TapPoint::Receiver,
-        }
-    }
-}
 
 /// An event that an endpoint has to handle; returned by [`Network::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use paceline_records::DropReason;
 use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 
-/// A limit on the packets that wait.
+/// A limit on the queued packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropTailLimit {
     /// Bytes.
@@ -15,7 +15,7 @@ pub enum DropTailLimit {
     /// Packets.
     Packets(u32),
     /// The bytes that the link drains in this time at its rate when a packet arrives. The limit in bytes follows every
-    /// change of capacity. Packets that already wait stay; an outage keeps the limit that was in force before it.
+    /// change of capacity. Queued packets stay; an outage keeps the limit that was in force before it.
     /// As a queue limit it is at least 1500 bytes; as a marking threshold it has no minimum.
     DrainTime(TimeDelta),
 }
@@ -25,7 +25,7 @@ pub enum DropTailLimit {
 pub struct DropTail {
     limit: ByteLimit,
     mark: Option<ByteLimit>,
-    waiting: VecDeque<QueuedPacket>,
+    queue: VecDeque<QueuedPacket>,
     bytes: DataSize,
 }
 
@@ -47,7 +47,7 @@ struct ByteLimit {
 impl DropTail {
     /// Creates an empty queue.
     pub fn new(limit: DropTailLimit) -> Self {
-        Self { limit: ByteLimit::new(limit, PACKET), mark: None, waiting: VecDeque::new(), bytes: DataSize::ZERO }
+        Self { limit: ByteLimit::new(limit, PACKET), mark: None, queue: VecDeque::new(), bytes: DataSize::ZERO }
     }
 
     /// Sets the marking threshold; `None` marks nothing.
@@ -61,9 +61,9 @@ impl ByteLimit {
         Self { limit, least, rate: Rate::ZERO, limit_at_rate: DataSize::ZERO }
     }
 
-    /// Returns whether a packet of `size` stays within the limit while this many bytes and packets wait.
-    fn fits(&mut self, waiting: (DataSize, usize), size: DataSize, rate: Rate) -> bool {
-        let (bytes, packets) = waiting;
+    /// Returns whether a packet of `size` stays within the limit while this many bytes and packets are queued.
+    fn fits(&mut self, queued: (DataSize, usize), size: DataSize, rate: Rate) -> bool {
+        let (bytes, packets) = queued;
         match self.limit {
             DropTailLimit::Bytes(limit) => bytes + size <= limit,
             DropTailLimit::Packets(limit) => packets < limit as usize,
@@ -80,23 +80,23 @@ impl ByteLimit {
 
 impl Discipline for DropTail {
     fn enqueue(&mut self, now: Time, mut packet: Descriptor, rate: Rate) -> Result<(), DropReason> {
-        let waiting = (self.bytes, self.waiting.len());
-        if !self.limit.fits(waiting, packet.size, rate) {
+        let queued = (self.bytes, self.queue.len());
+        if !self.limit.fits(queued, packet.size, rate) {
             return Err(DropReason::Overflow);
         }
         if let Some(mark) = &mut self.mark
-            && !mark.fits(waiting, packet.size, rate)
+            && !mark.fits(queued, packet.size, rate)
             && packet.ecn.is_capable()
         {
             packet.ecn = Ecn::Ce;
         }
         self.bytes += packet.size;
-        self.waiting.push_back(QueuedPacket { packet, arrived: now });
+        self.queue.push_back(QueuedPacket { packet, arrived: now });
         Ok(())
     }
 
     fn dequeue(&mut self, _: Time, _: &mut Vec<QueuedPacket>) -> Option<QueuedPacket> {
-        let head = self.waiting.pop_front()?;
+        let head = self.queue.pop_front()?;
         self.bytes -= head.packet.size;
         Some(head)
     }
@@ -112,7 +112,7 @@ impl Discipline for DropTail {
     }
 
     fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.queue.is_empty()
     }
 
     fn backlog(&self) -> DataSize {

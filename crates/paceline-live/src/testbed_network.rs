@@ -1,4 +1,4 @@
-//! The test track of a run in real time: two network namespaces, a link of real packets between them, and the kernel's TCP flows
+//! The testbed of a run in real time: two network namespaces, a link of real packets between them, and the kernel's TCP flows
 //! at both sides. It merges all events in order of time. A backend provides the media endpoints: [`MediaEndpoints`].
 
 use crate::classify::port_of;
@@ -10,8 +10,8 @@ use crate::lateness::{self, Lateness};
 use crate::link::{Classifier, Link, LinkFlow, LinkStats, Side};
 use crate::namespace::Namespace;
 use crate::tcp::{self, TcpProgram};
+pub use crate::testbed_run::TestbedRun;
 use crate::timing::Timing;
-pub use crate::track_run::TrackRun;
 use crate::{Unavailable, broken};
 use paceline::Registry;
 use paceline_netsim::backend::{BackendError, Outcome};
@@ -49,38 +49,38 @@ pub fn sender_side(direction: Direction) -> Side {
 /// The media endpoints of a run.
 pub trait MediaEndpoints: Sync {
     /// Returns the classifier of the packets on the link.
-    fn classify<'a>(&'a self, run: &TrackRun<'a>) -> Box<dyn Classifier + 'a>;
+    fn classify<'a>(&'a self, run: &TestbedRun<'a>) -> Box<dyn Classifier + 'a>;
 
     /// Runs the endpoints of one side until the run is over, on a thread in that side's namespace. Returns how late their
     /// timers were handled.
     ///
     /// # Errors
     /// An endpoint cannot be created, or failed.
-    fn serve(&self, side: Side, run: &TrackRun<'_>) -> Result<Lateness, BackendError>;
+    fn serve(&self, side: Side, run: &TestbedRun<'_>) -> Result<Lateness, BackendError>;
 
     /// Runs further tasks during the run, on a separate thread.
     ///
     /// # Errors
     /// A task failed.
-    fn conduct(&self, run: &TrackRun<'_>) -> Result<(), BackendError> {
+    fn conduct(&self, run: &TestbedRun<'_>) -> Result<(), BackendError> {
         let _ = run;
         Ok(())
     }
 
-    /// Returns why the host disturbed the endpoints, for causes that the track cannot detect. Called after the run.
+    /// Returns the reason why the measurement is disturbed at the endpoints, for causes that the testbed cannot detect. Called after the run.
     fn disturbed(&self) -> Option<String> {
         None
     }
 }
 
 /// Two namespaces and the devices that join them.
-pub struct Track {
+pub struct TestbedNetwork {
     namespaces: [Namespace; 2],
     devices: [Device; 2],
     link_control: Option<LinkControl>,
 }
 
-impl Track {
+impl TestbedNetwork {
     /// Creates namespaces and devices.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Track {
         let (sender, events) = mpsc::channel();
         let monitor = HostMonitor::start();
         let clock = Monotonic::starting_in(STARTUP);
-        let run = TrackRun {
+        let run = TestbedRun {
             plan: &plan,
             registry,
             streams: &streams,
@@ -190,7 +190,7 @@ fn without_host_models(plan: &Plan) -> Plan {
 
 /// Runs the link, from time zero to the end.
 fn carry(
-    run: &TrackRun<'_>,
+    run: &TestbedRun<'_>,
     endpoints: &dyn MediaEndpoints,
     devices: [Device; 2],
     control: Option<&LinkControl>,
@@ -210,7 +210,7 @@ fn carry(
 
 /// Starts a thread for each TCP program of a side, in the calling thread's namespace. Listeners exist when this returns.
 fn programs<'s, 'a: 's>(
-    run: &'a TrackRun<'_>,
+    run: &'a TestbedRun<'_>,
     side: Side,
     scope: &'s Scope<'s, 'a>,
 ) -> Result<Vec<ScopedJoinHandle<'s, io::Result<()>>>, BackendError> {

@@ -1,4 +1,4 @@
-//! A run on the test track, as its threads share it.
+//! The state of a testbed run that its threads share.
 
 use crate::clock::Monotonic;
 use crate::link::Side;
@@ -12,7 +12,7 @@ use std::sync::mpsc::Sender;
 
 /// The common state of the threads of a run.
 #[derive(Clone)]
-pub struct TrackRun<'a> {
+pub struct TestbedRun<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The available controllers.
@@ -35,7 +35,7 @@ pub struct TrackRun<'a> {
     pub events: Sender<EventRecord>,
 }
 
-impl TrackRun<'_> {
+impl TestbedRun<'_> {
     /// Returns whether the run is over.
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.clock.now() >= self.end

@@ -1,0 +1,30 @@
+//! The two ends of a flow.
+
+use paceline_records::TapPoint;
+
+/// An end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowEnd {
+    /// The source of the data.
+    Sender = 0,
+    /// The destination of the data.
+    Receiver = 1,
+}
+
+impl FlowEnd {
+    /// Returns the opposite end.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+
+    /// Returns the point at which packets of this end are observed.
+    pub(crate) fn tap_point(self) -> TapPoint {
+        match self {
+            Self::Sender => TapPoint::Sender,
+            Self::Receiver => TapPoint::Receiver,
+        }
+    }
+}
