@@ -11,7 +11,7 @@
 //!
 //! RFC 8298 (section 4.1.2.8) does not define how RTP queues are scheduled and suggests credits: when one queue sends,
 //! the others earn credit by weight. For two non-empty queues both schemes are equal. With three or more, the credits
-//! of waiting queues grow without bound, and a queue that becomes non-empty has to wait for them.
+//! of non-empty queues grow without bound, and a queue that becomes non-empty has to wait for them.
 
 use paceline_units::DataSize;
 use std::collections::VecDeque;
@@ -54,8 +54,8 @@ impl<T> FairQueue<T> {
         if let [queue] = &mut self.queues[..] {
             return queue.packets.pop_front();
         }
-        let waiting = self.queues.iter_mut().filter(|queue| !queue.packets.is_empty());
-        let queue = waiting.min_by(|a, b| a.start.total_cmp(&b.start))?;
+        let non_empty = self.queues.iter_mut().filter(|queue| !queue.packets.is_empty());
+        let queue = non_empty.min_by(|a, b| a.start.total_cmp(&b.start))?;
         let (packet, size) = queue.packets.pop_front()?;
         self.virtual_time = queue.start;
         queue.start += size.as_bytes() as f64 / queue.weight;

@@ -24,7 +24,7 @@ impl Config for FixedConfig {
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
             .number("rate_bps", "bit/s", (0.0, 1e12), &mut self.rate_bps)
-            .describe("the rate, headers included; 0 asks for the most that the sources can use");
+            .describe("the rate, headers included; 0: the maximum of the sources");
         fields
             .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
             .describe("pacing over target, as mmsys16 section 3.5");

@@ -81,9 +81,9 @@ impl<T> Pacer<T> {
         Some(packet)
     }
 
-    /// Notes that no packet could leave until `now`, for a reason outside the pacer, such as a closed window.
-    pub fn hold(&mut self, now: Time) {
-        self.next = self.next.max(now);
+    /// Blocks packets until `time`, for a reason outside the pacer, such as a closed window.
+    pub fn block_until(&mut self, time: Time) {
+        self.next = self.next.max(time);
     }
 
     /// Accounts for a packet that did not come from the queue, such as padding.
@@ -91,7 +91,7 @@ impl<T> Pacer<T> {
         self.next = self.next.max(now) + size / self.rate;
     }
 
-    /// Returns when the next packet may leave, also if the queue is empty.
+    /// Returns the time at which the next packet may leave, also if the queue is empty.
     pub fn next_release(&self) -> Time {
         self.next
     }
@@ -149,7 +149,7 @@ mod tests {
         pacer.push(Time::from_secs(5), PacketPriority::Video, 0, (), size);
         assert!(pacer.pop(Time::from_secs(5)).is_some());
         assert_eq!(pacer.poll_timeout(), Some(Time::from_millis(5010)));
-        pacer.hold(Time::from_millis(5300));
+        pacer.block_until(Time::from_millis(5300));
         assert!(pacer.pop(Time::from_millis(5300)).is_some());
         assert_eq!(pacer.next_release(), Time::from_millis(5310));
     }

@@ -25,7 +25,7 @@ impl MediaSender {
             return None;
         }
         if core::mem::take(&mut self.window_was_full) {
-            self.pacer.hold(now);
+            self.pacer.block_until(now);
         }
         if let Some(queued) = self.pacer.pop(now) {
             return Some(self.write_media(now, queued, out));

@@ -41,7 +41,7 @@ pub struct QueueDelay {
     /// The minimum of the completed spans.
     past: TimeDelta,
     /// The time at which the next span starts; [`Time::MAX`] before the first packet.
-    roll: Time,
+    next_span: Time,
 }
 
 impl QueueDelay {
@@ -53,7 +53,7 @@ impl QueueDelay {
             minima: [TimeDelta::MAX; BaseDelayConfig::HISTORY_MAX],
             current: 0,
             past: TimeDelta::MAX,
-            roll: Time::MAX,
+            next_span: Time::MAX,
         }
     }
 
@@ -62,9 +62,9 @@ impl QueueDelay {
     pub fn update(&mut self, now: Time, sent: Time, arrival: RemoteTime) -> TimeDelta {
         let (arrival_0, sent_0) = *self.origin.get_or_insert((arrival, sent));
         let owd = (arrival - arrival_0) - (sent - sent_0);
-        if self.roll == Time::MAX {
-            self.roll = now + self.config.span;
-        } else if now >= self.roll {
+        if self.next_span == Time::MAX {
+            self.next_span = now + self.config.span;
+        } else if now >= self.next_span {
             self.start_span(now);
         }
         let least = &mut self.minima[self.current];
@@ -77,7 +77,7 @@ impl QueueDelay {
         self.current = (self.current + 1) % spans.len();
         spans[self.current] = TimeDelta::MAX;
         self.past = spans.iter().copied().min().unwrap_or(TimeDelta::MAX);
-        self.roll = now + self.config.span;
+        self.next_span = now + self.config.span;
     }
 }
 

@@ -55,15 +55,15 @@ const STEP_MAX: TimeDelta = TimeDelta::from_secs(1);
 /// The lowest multiplicative growth per update.
 const LEAST_GROWTH: Rate = Rate::from_kbps(1);
 /// Added to the headroom.
-const LAG: Rate = Rate::from_kbps(10);
+const HEADROOM_OFFSET: Rate = Rate::from_kbps(10);
 /// The incoming rate becomes the first estimate after this time.
 const INITIALISATION: TimeDelta = TimeDelta::from_secs(5);
 /// The rate before the first estimate.
-const UNKNOWN: Rate = Rate::from_kbps(30_000);
+const INITIAL_RATE: Rate = Rate::from_kbps(30_000);
 /// The shortest and the longest interval of decreases during lasting over-use.
-const AGAIN: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(10), TimeDelta::from_millis(200));
+const DECREASE_INTERVAL_RANGE: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(10), TimeDelta::from_millis(200));
 /// If the incoming rate is below this share of the rate, the next decrease is immediate.
-const FAR_TOO_HIGH: f64 = 0.5;
+const IMMEDIATE_DECREASE_SHARE: f64 = 0.5;
 
 /// The rate control.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
     /// Creates a controller without an estimate, in the state Hold. The rate never falls below `min`.
     pub fn new(config: AimdConfig, min: Rate) -> Self {
         let (state, capacity) = (RateState::Hold, LinkCapacity::new());
-        Self { config, min, rate: UNKNOWN, valid: false, state, known: None, changed: None, capacity }
+        Self { config, min, rate: INITIAL_RATE, valid: false, state, known: None, changed: None, capacity }
     }
 
     /// Creates a controller whose first estimate is `start`.
@@ -126,7 +126,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
             return None;
         }
         let incoming = incoming.unwrap_or(self.rate);
-        let bound = incoming.scale(self.config.headroom) + LAG;
+        let bound = incoming.scale(self.config.headroom) + HEADROOM_OFFSET;
         let before = self.state;
         self.state = match usage {
             Usage::Over => RateState::Decrease,
@@ -155,9 +155,9 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
 
     /// Returns whether lasting over-use justifies another decrease.
     pub fn may_decrease_again(&self, now: T, incoming: Rate) -> bool {
-        let interval = self.config.rtt.clamp(AGAIN.0, AGAIN.1);
+        let interval = self.config.rtt.clamp(DECREASE_INTERVAL_RANGE.0, DECREASE_INTERVAL_RANGE.1);
         self.changed.is_none_or(|changed| now - changed >= interval)
-            || (self.valid && incoming < self.rate.scale(FAR_TOO_HIGH))
+            || (self.valid && incoming < self.rate.scale(IMMEDIATE_DECREASE_SHARE))
     }
 
     /// Returns the interval of regular updates.

@@ -1,11 +1,9 @@
 //! The first stage of every receiver: packets become groups, and their sizes the incoming rate `R`.
 
+use super::STREAM_TIMEOUT;
 use crate::blocks::{BurstGroups, Departure, FrameGroups, GroupDelta, IncomingRate, rounded};
 use crate::{Arrival, MediaKind, PacketKind};
 use paceline_units::{Rate, RemoteTime, StreamId, TimeDelta};
-
-/// After a pause of this length the groups and the filter restart (libwebrtc: `kStreamTimeOutMs`).
-pub(super) const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);
 
 /// A way to form groups of packets.
 pub(super) trait Grouping: Send {

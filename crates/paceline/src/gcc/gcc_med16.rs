@@ -13,8 +13,8 @@
 
 use super::adaptive_detector::AdaptiveDetector;
 use super::aimd_estimator::AimdEstimator;
-use super::arrivals::{Arrivals, STREAM_TIMEOUT};
-use super::{Aimd, AimdConfig, RateState};
+use super::arrivals::Arrivals;
+use super::{Aimd, AimdConfig, RateState, STREAM_TIMEOUT};
 use crate::blocks::{
     BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, ThresholdConfig, TwoStateConfig, Usage,
 };

@@ -10,8 +10,7 @@
 //! `docs/algorithms/gcc-tfb.md` lists the differences to the paper and to the code, with reasons.
 
 use super::adaptive_detector::AdaptiveDetector;
-use super::arrivals::STREAM_TIMEOUT;
-use super::{Aimd, AimdConfig, RateState};
+use super::{Aimd, AimdConfig, RateState, STREAM_TIMEOUT};
 use crate::blocks::{
     AckedRate, AckedRateConfig, BurstConfig, BurstGroups, GroupDelta, SendSideConfig, SendSideEstimate,
     ThresholdConfig, Trendline, TrendlineConfig, Usage,

@@ -16,6 +16,7 @@ pub mod gcc_med16;
 pub mod gcc_remb_2018;
 pub mod gcc_tfb;
 mod rate_controller;
+mod rate_state;
 mod region;
 mod region_control;
 mod region_estimator;
@@ -25,8 +26,14 @@ mod remb_sender;
 
 pub use aimd::{Aimd, AimdConfig};
 pub use dynamic_alpha::{Alpha, AlphaBranch, AlphaVariant, dynamic_alpha};
-pub use rate_controller::{RateConfig, RateController, RateState};
+pub use rate_controller::{RateConfig, RateController};
+pub use rate_state::RateState;
 pub use region::Region;
 pub use region_control::{GrowthLaw, Observation, RegionConfig, RegionControl, eta};
 pub use region_estimator::RegionReceiverConfig;
 pub use remb::{RembRule, RembTimer};
+
+use paceline_units::TimeDelta;
+
+/// After a pause of this length the groups and the filter restart (libwebrtc: `kStreamTimeOutMs`).
+const STREAM_TIMEOUT: TimeDelta = TimeDelta::from_secs(2);

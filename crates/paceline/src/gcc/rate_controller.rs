@@ -11,6 +11,7 @@
 //! which contradicts section 6.1 ("about 25 seconds to reach" the new capacity). Here `eta` is per second, as in later
 //! drafts: `A_r *= eta^dt`.
 
+use super::RateState;
 use crate::blocks::{LinkCapacity, Usage};
 use crate::{Block, FieldVisitor};
 use libm::pow;
@@ -47,35 +48,6 @@ impl Block for RateConfig {
             .millis("additive_rtt_ms", (0.0, 1e4), &mut rtt)
             .describe("round-trip time for additive growth near convergence");
         self.additive = Some(rtt).filter(|rtt| rtt.is_positive());
-    }
-}
-
-/// The state `sigma`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RateState {
-    /// The rate grows.
-    Increase,
-    /// The rate decreases.
-    Decrease,
-    /// The rate stays while the queue drains.
-    Hold,
-}
-
-impl RateState {
-    /// Names, in order of [`index`](Self::index).
-    pub const NAMES: &'static [&'static str] = &["increase", "decrease", "hold"];
-    /// Returns the state as a signal value.
-    pub fn index(self) -> f64 {
-        self as u8 as f64
-    }
-    /// Returns the next state (figure 4).
-    pub fn next(self, usage: Usage) -> Self {
-        match (self, usage) {
-            (_, Usage::Over) => Self::Decrease,
-            (_, Usage::Under) => Self::Hold,
-            (Self::Decrease, Usage::Normal) => Self::Hold,
-            (Self::Hold | Self::Increase, Usage::Normal) => Self::Increase,
-        }
     }
 }
 

@@ -46,15 +46,15 @@ pub struct RegionConfig {
 }
 
 /// A rate is above the maximum if it exceeds the average by this many standard deviations.
-const ABOVE: f64 = 2.5;
+const ABOVE_MAX_DEVIATIONS: f64 = 2.5;
 /// Added to each growth step.
 const LEAST_GROWTH: Rate = Rate::from_kbps(1);
 /// The rate before the first estimate.
-const UNKNOWN: Rate = Rate::from_kbps(30_000);
+const INITIAL_RATE: Rate = Rate::from_kbps(30_000);
 /// The incoming rate becomes the first estimate after this time.
 const INITIALISATION: TimeDelta = TimeDelta::from_millis(500);
 /// The headroom does not apply while incoming rate and new rate are at most these.
-const LOW: (Rate, Rate) = (Rate::from_kbps(100), Rate::from_kbps(150));
+const HEADROOM_EXEMPT_RATES: (Rate, Rate) = (Rate::from_kbps(100), Rate::from_kbps(150));
 /// The smoothing factor of the average time between updates, and its initial value.
 const PERIOD_MEMORY: f64 = 0.9;
 const PERIOD_0: TimeDelta = TimeDelta::from_millis(1000);
@@ -101,7 +101,7 @@ impl RegionControl {
         Self {
             config,
             min,
-            rate: UNKNOWN,
+            rate: INITIAL_RATE,
             valid: false,
             state: RateState::Hold,
             region: Region::MaxUnknown,
@@ -159,7 +159,7 @@ impl RegionControl {
                 (self.decreased(now, incoming), false)
             }
         };
-        let low = incoming <= LOW.0 && rate <= LOW.1;
+        let low = incoming <= HEADROOM_EXEMPT_RATES.0 && rate <= HEADROOM_EXEMPT_RATES.1;
         if recovered || low || rate <= incoming.scale(self.config.headroom) {
             self.rate = rate;
         } else {
@@ -171,10 +171,10 @@ impl RegionControl {
 
     /// Returns whether lasting over-use justifies another decrease.
     pub fn may_decrease_again(&self, now: RemoteTime, incoming: Rate) -> bool {
-        const FAR_TOO_HIGH: f64 = 1.05;
+        const IMMEDIATE_DECREASE_SHARE: f64 = 1.05;
         let interval = self.config.rtt.clamp(TimeDelta::from_millis(10), TimeDelta::from_millis(200));
         self.changed.is_none_or(|changed| now - changed >= interval)
-            || (self.valid && self.rate.saturating_sub(incoming) > incoming.scale(FAR_TOO_HIGH))
+            || (self.valid && self.rate.saturating_sub(incoming) > incoming.scale(IMMEDIATE_DECREASE_SHARE))
     }
 
     /// Returns the interval of regular updates: one second in 2013, later the time that RTCP's share of the rate takes.
@@ -199,7 +199,7 @@ impl RegionControl {
 
     fn increased(&mut self, now: RemoteTime, incoming: Rate, variance: f64) -> (Rate, bool) {
         if self.capacity.is_known() {
-            let above = self.capacity.is_above(incoming, ABOVE);
+            let above = self.capacity.is_above(incoming, ABOVE_MAX_DEVIATIONS);
             self.capacity.handle_growth(incoming);
             if !self.capacity.is_known() {
                 self.region = Region::MaxUnknown;

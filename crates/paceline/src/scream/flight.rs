@@ -15,30 +15,36 @@ pub struct MaxInFlight {
     oldest: usize,
     past: DataSize,
     current: DataSize,
-    roll: Option<Time>,
+    next_span: Option<Time>,
 }
 
 impl MaxInFlight {
     /// Creates a maximum of zero.
     pub fn new() -> Self {
-        Self { before: [DataSize::ZERO; SPANS], oldest: 0, past: DataSize::ZERO, current: DataSize::ZERO, roll: None }
+        Self {
+            before: [DataSize::ZERO; SPANS],
+            oldest: 0,
+            past: DataSize::ZERO,
+            current: DataSize::ZERO,
+            next_span: None,
+        }
     }
 
     /// Handles a new value.
     #[inline]
     pub fn update(&mut self, now: Time, in_flight: DataSize) {
-        let mut roll = *self.roll.get_or_insert(now + SPAN);
-        if now >= roll {
+        let mut next_span = *self.next_span.get_or_insert(now + SPAN);
+        if now >= next_span {
             for _ in 0..=SPANS {
-                if now < roll {
+                if now < next_span {
                     break;
                 }
                 self.before[self.oldest] = core::mem::take(&mut self.current);
                 self.oldest = (self.oldest + 1) % SPANS;
-                roll += SPAN;
+                next_span += SPAN;
             }
             self.past = self.before.iter().copied().max().unwrap_or_default();
-            self.roll = Some(if roll > now { roll } else { now + SPAN });
+            self.next_span = Some(if next_span > now { next_span } else { now + SPAN });
         }
         self.current = self.current.max(in_flight);
     }

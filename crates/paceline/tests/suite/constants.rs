@@ -15,7 +15,7 @@ fn assert_defaults(controller: &str, printed: &str) {
 
 /// Carlucci et al., MMSys 2016: sections 3.2 to 3.5, 4.1.2 and 4.2.
 #[test]
-fn gcc2016() {
+fn gcc2016_defaults_match_the_source() {
     assert_defaults(
         "gcc-2016",
         "q 1e-3, beta 0.95, p_0 0.1, k_u 0.01, k_d 0.00018, overuse_ms 100, eta 1.05, alpha 0.85, \
@@ -26,7 +26,7 @@ fn gcc2016() {
 
 /// Atwah, 2015: chapters 3 and 4.
 #[test]
-fn gcc2015() {
+fn gcc2015_defaults_match_the_source() {
     let printed = "threshold_ms 25, alpha_near 0.95, alpha_far 0.9, headroom 1.5, loss_low 0.02, loss_high 0.1, \
         loss_increase 1.05, loss_step 1000, loss_decrease 0.5";
     assert_defaults("gcc-2015", printed);
@@ -35,7 +35,7 @@ fn gcc2015() {
 
 /// RFC 8698, table 2, and the bound of eq. 11 and 12.
 #[test]
-fn nada() {
+fn nada_defaults_match_the_source() {
     for controller in ["nada", "nada-sender"] {
         assert_defaults(
             controller,
@@ -51,20 +51,20 @@ const Y2018: &str = "group_ms 5, burst_ms 5, gamma_0 12.5, k_u 0.0087, k_d 0.039
     alpha 0.85, headroom 1.5, loss_low 0.02, loss_high 0.1, loss_increase 1.08, pacing_factor 2.5";
 
 #[test]
-fn gcc_remb_2018() {
+fn gcc_remb_2018_defaults_match_the_source() {
     assert_defaults("gcc-remb-2018", Y2018);
     assert_defaults("gcc-remb-2018", "q_slope 1e-13, q_offset 1e-3, variance_min 1, window_ms 1000, remb_ms 200");
 }
 
 #[test]
-fn gcc_tfb() {
+fn gcc_tfb_defaults_match_the_source() {
     assert_defaults("gcc-tfb", Y2018);
     assert_defaults("gcc-tfb", "window 20, smoothing 0.9, gain 4, acked_ms 150");
 }
 
 /// De Cicco et al., FhMN 2013, section 2.2; libwebrtc of March 2013.
 #[test]
-fn gcc2013() {
+fn gcc2013_defaults_match_the_source() {
     assert_defaults(
         "gcc-2013",
         "q_slope 1e-10, q_offset 1e-2, threshold_ms 25, overuse_ms 100, alpha_near 0.95, alpha_far 0.9, \
@@ -75,7 +75,7 @@ fn gcc2013() {
 
 /// Carlucci et al., MED 2016, section II-B, and the draft that it cites.
 #[test]
-fn gcc_med16() {
+fn gcc_med16_defaults_match_the_source() {
     assert_defaults(
         "gcc-med16",
         "gamma_0 12.5, k_u 0.01, k_d 0.00018, guard_ms 15, alpha 0.85, headroom 1.5, window_ms 500, \
@@ -85,7 +85,7 @@ fn gcc_med16() {
 
 /// Carlucci et al., MED 2016, section II-A; draft-ietf-rmcat-nada-00.
 #[test]
-fn nada2015() {
+fn nada2015_defaults_match_the_source() {
     assert_defaults(
         "nada-2015",
         "delta_ms 100, window_ms 500, alpha 0.9, knee_ms 50, d_max_ms 400, d_loss_ms 1000, ramp_up_ms 10, \
@@ -95,7 +95,7 @@ fn nada2015() {
 
 /// RFC 8298, section 4.1.1.1.
 #[test]
-fn scream() {
+fn scream_defaults_match_the_source() {
     let both = "qdelay_weight 0.1, qdelay_target_lo_ms 100, gain 1, head_room 1.1, beta_loss 0.8, beta_ecn 0.9, \
         trend_th 0.2, trend_lo 0.2, resume_ms 5000, ramp_up_bps 200e3, guard 0.1, queue_delay_ms 20, \
         beta_rate 0.9";

@@ -24,7 +24,7 @@ const LIBWEBRTC: ThresholdConfig = ThresholdConfig::LIBWEBRTC;
 
 /// V1.1: the two-state filter of libwebrtc in 2015 and in 2013.
 #[test]
-fn two_state_kalman() {
+fn two_state_kalman_matches_vectors() {
     for (id, config) in [("V1.1/2015", TwoStateConfig::Y2015), ("V1.1/W2013", TwoStateConfig::Y2013)] {
         let v = vector(id);
         let mut filter = TwoStateKalman::new(config);
@@ -40,7 +40,7 @@ fn two_state_kalman() {
 
 /// V1.2: the detector with a static threshold.
 #[test]
-fn static_detector() {
+fn static_detector_matches_vectors() {
     let v = vector("V1.2");
     let mut detector = detector_after_59_deltas(100.0);
     let states: Vec<String> = numbers(&v["input"]["offsets"])
@@ -55,7 +55,7 @@ fn static_detector() {
 
 /// V1.3: the growth factor of 2013.
 #[test]
-fn growth_by_response() {
+fn growth_by_response_matches_vectors() {
     for n in 1..=6 {
         let v = vector(&format!("V1.3/{n}"));
         let input = &v["input"];
@@ -67,7 +67,7 @@ fn growth_by_response() {
 
 /// V1.5: the loss laws of 2013, as printed and as in the code, which counts loss in 256ths.
 #[test]
-fn loss_laws() {
+fn loss_laws_matches_vectors() {
     let v = vector("V1.5/paper");
     for (case, expected) in list(&v["input"]["cases"]).iter().zip(list(&v["expected"]["rate"])) {
         let [rate, loss, rtt] = numbers(case)[..] else { panic!("three numbers a case") };
@@ -93,7 +93,7 @@ fn loss_laws() {
 
 /// V7.1: the TCP throughput (RFC 5348, section 3.1).
 #[test]
-fn tcp_throughput() {
+fn tcp_throughput_matches_vectors() {
     let v = vector("V7.1");
     for (case, expected) in list(&v["input"]["cases"]).iter().zip(numbers(&v["expected"]["bps"])) {
         let [s, r, p] = numbers(case)[..] else { panic!("three numbers a case") };
@@ -104,7 +104,7 @@ fn tcp_throughput() {
 
 /// 3.2 and 3.3: the decrease factor of the thesis, by equation and in its table 2.
 #[test]
-fn dynamic_decrease_factor() {
+fn dynamic_decrease_factor_matches_vectors() {
     for id in
         ["30/25/AboveMax", "50/25/AboveMax", "200/25/AboveMax", "15/12.5/NearMax", "25/12.5/NearMax", "60/12.5/NearMax"]
     {
@@ -135,7 +135,7 @@ fn dynamic_decrease_factor() {
 
 /// V2.1: the scalar filter, as printed with two first variances, and with the draft's floor and cap.
 #[test]
-fn scalar_kalman() {
+fn scalar_kalman_matches_vectors() {
     for id in ["V2.1/sig1", "V2.1/sig50", "V2.1/gcc-02"] {
         let v = vector(id);
         let input = &v["input"];
@@ -156,7 +156,7 @@ fn scalar_kalman() {
 
 /// V2.2: one step of the adaptive threshold, in three tunings.
 #[test]
-fn adaptive_threshold() {
+fn adaptive_threshold_matches_vectors() {
     for id in ["V2.2/12.5/20", "V2.2/12.5/5", "V2.2/12.5/30", "V2.2/30/0", "V2.2/12.5/12.5"] {
         let v = vector(id);
         for (column, config) in [("paper", PAPER), ("gcc02", GCC_02), ("libwebrtc", LIBWEBRTC)] {
@@ -172,7 +172,7 @@ fn adaptive_threshold() {
 
 /// V2.3: detector and adaptive threshold together, frames 33 ms apart.
 #[test]
-fn detector_with_adaptive_threshold() {
+fn detector_with_adaptive_threshold_matches_vectors() {
     for (id, config, hold_ms) in [("V2.3/libwebrtc", LIBWEBRTC, 10.0), ("V2.3/paper", PAPER, 100.0)] {
         let v = vector(id);
         let (mut detector, mut threshold) = (detector_after_59_deltas(hold_ms), AdaptiveThreshold::new(config));
@@ -189,7 +189,7 @@ fn detector_with_adaptive_threshold() {
 
 /// V2.4: the rate laws over one second, and the decreases that are sent immediately.
 #[test]
-fn rate_laws() {
+fn rate_laws_matches_vectors() {
     let v = vector("V2.4");
     let kbps = |name: &str| Rate::from_bps_f64(number(&v["input"][name]) * 1e3);
     let after = |usage, incoming| {
@@ -212,7 +212,7 @@ fn rate_laws() {
 /// V4.1: trendline, threshold and detector together, on a saturated link (+1) and with a draining queue (-1): groups
 /// sent each 10 ms arrive 11 or 9 ms apart.
 #[test]
-fn trendline() {
+fn trendline_matches_vectors() {
     for (prefix, received) in [("V4.1/+1/", 11), ("V4.1/-1", 9)] {
         let mut line = Trendline::new(TrendlineConfig { window: 20, smoothing: 0.9 });
         let (mut detector, mut threshold) = (OveruseDetector::new(10.0), AdaptiveThreshold::new(LIBWEBRTC));
@@ -257,7 +257,7 @@ fn trendline() {
 
 /// V4.2: the link capacity estimate, to the bit per second.
 #[test]
-fn link_capacity() {
+fn link_capacity_matches_vectors() {
     let v = vector("V4.2");
     let mut capacity = LinkCapacity::new();
     for (i, sample) in numbers(&v["input"]["samples"]).into_iter().enumerate() {
@@ -272,7 +272,7 @@ fn link_capacity() {
 
 /// V4.3: increment, decrease, limit and growth near convergence of libwebrtc's rate control, to the bit per second.
 #[test]
-fn aimd() {
+fn aimd_matches_vectors() {
     let v = vector("V4.3");
     let config = |rtt_s| AimdConfig { rtt: TimeDelta::from_secs_f64(rtt_s), ..AimdConfig::LIBWEBRTC };
     let at = RemoteTime::from_millis;
@@ -303,7 +303,7 @@ fn aimd() {
 
 /// V4.4: the acknowledged rate, with the same uncertainty for increases and decreases.
 #[test]
-fn acked_rate() {
+fn acked_rate_matches_vectors() {
     let v = vector("V4.4");
     for (i, sample) in numbers(&v["input"]["samples"]).into_iter().enumerate() {
         let mut acked = AckedRate::new(AckedRateConfig { symmetry_cap: Rate::MAX, ..AckedRateConfig::Y2018 });
@@ -316,7 +316,7 @@ fn acked_rate() {
 
 /// V6.1, V6.2: the window of RFC 8298 after an acknowledgement, a loss, a mark, and its pace.
 #[test]
-fn scream_window() {
+fn scream_window_matches_vectors() {
     let v = vector("V6.1");
     let config = ScreamConfig::default().window;
     let bytes = |x: f64| DataSize::from_bytes(x as u64);
@@ -350,7 +350,7 @@ fn scream_window() {
 
 /// V6.3, V6.4: the media rate of RFC 8298, as printed and with the term that the RFC omits.
 #[test]
-fn scream_media_rate() {
+fn scream_media_rate_matches_vectors() {
     let v = vector("V6.3");
     for (ratio, expected) in numbers(&v["input"]["ratio"]).into_iter().zip(list(&v["expected"]["scale"])) {
         near(scale(ratio * 1e6, 1e6), expected, || format!("scale at {ratio}"));
@@ -385,7 +385,7 @@ fn scream_media_rate() {
 
 /// V6.5: the trend of a growing queuing delay.
 #[test]
-fn scream_trend() {
+fn scream_trend_matches_vectors() {
     let v = vector("V6.5");
     let a = prediction(&numbers(&v["input"]["history"]));
     near(a, &v["expected"]["a"], || "a".into());
@@ -394,7 +394,7 @@ fn scream_trend() {
 
 /// V5.1 and V5.2: warping of RFC 8698, and of 2015 with two knees.
 #[test]
-fn nada_warping() {
+fn nada_warping_matches_vectors() {
     let v = vector("V5.1");
     for (i, d) in numbers(&v["input"]["d"]).into_iter().enumerate() {
         near(exponential_warping(d, 50.0, 0.5), &v["expected"]["d_tilde"][i], || format!("V5.1 {d} ms"));
@@ -408,7 +408,7 @@ fn nada_warping() {
 
 /// V5.3 and V5.8: the congestion signal, and the smoothing of its ratios.
 #[test]
-fn nada_signal() {
+fn nada_signal_matches_vectors() {
     let v = vector("V5.3");
     let c = PenaltyConfig { d_loss: 10.0, plr_ref: 0.01, d_mark: 2.0, pmr_ref: 0.01 };
     for (i, case) in list(&v["input"]["cases"]).iter().enumerate() {
@@ -424,7 +424,7 @@ fn nada_signal() {
 
 /// V5.4: accelerated ramp-up. The rate of the RFC is for a round-trip time of 50 ms and a received rate of 900 kbit/s.
 #[test]
-fn nada_ramp_up() {
+fn nada_ramp_up_matches_vectors() {
     let v = vector("V5.4");
     let (rfc, y2015) = (RampUpConfig { gamma_max: 0.5, q_bound: 50.0 }, RampUpConfig { gamma_max: 0.2, q_bound: 50.0 });
     let rtts: Vec<i64> = list(&v["input"]["rtt"]).iter().map(|rtt| rtt.as_i64().unwrap()).collect();
@@ -443,7 +443,7 @@ fn nada_ramp_up() {
 
 /// V5.5: the gradual update, rates in kbit/s.
 #[test]
-fn nada_gradual() {
+fn nada_gradual_matches_vectors() {
     let rfc = GradualConfig { x_ref: 10.0, kappa: 0.5, eta: 2.0, tau: 500.0 };
     for (id, max, c) in [("V5.5/rfc", 1500, rfc), ("V5.5/2015", 2500, GradualConfig { x_ref: 20.0, ..rfc })] {
         let v = vector(id);
@@ -458,7 +458,7 @@ fn nada_gradual() {
 
 /// V5.6: the effect of the shaping buffer on encoder and pacer.
 #[test]
-fn nada_shaping() {
+fn nada_shaping_matches_vectors() {
     let v = vector("V5.6");
     let mut shaping =
         Shaping::new(ShapingConfig { beta_v: 0.1, beta_s: 0.1, fps: number(&v["input"]["fps"]), most: 0.05 });
@@ -472,7 +472,7 @@ fn nada_shaping() {
 
 /// V5.7: the average loss interval, with the open interval first; and the same from packets, at the last loss.
 #[test]
-fn nada_loss_interval() {
+fn nada_loss_interval_matches_vectors() {
     for id in ["V5.7/1", "V5.7/2"] {
         let v = vector(id);
         let intervals = numbers(&v["input"]["intervals"]);

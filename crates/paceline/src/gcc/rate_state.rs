@@ -1,0 +1,32 @@
+//! The state of the rate controllers of GCC, `sigma`.
+
+use crate::blocks::Usage;
+
+/// The state `sigma`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateState {
+    /// The rate grows.
+    Increase,
+    /// The rate decreases.
+    Decrease,
+    /// The rate stays while the queue drains.
+    Hold,
+}
+
+impl RateState {
+    /// Names, in order of [`index`](Self::index).
+    pub const NAMES: &'static [&'static str] = &["increase", "decrease", "hold"];
+    /// Returns the state as a signal value.
+    pub fn index(self) -> f64 {
+        self as u8 as f64
+    }
+    /// Returns the next state (figure 4).
+    pub fn next(self, usage: Usage) -> Self {
+        match (self, usage) {
+            (_, Usage::Over) => Self::Decrease,
+            (_, Usage::Under) => Self::Hold,
+            (Self::Decrease, Usage::Normal) => Self::Hold,
+            (Self::Hold | Self::Increase, Usage::Normal) => Self::Increase,
+        }
+    }
+}
