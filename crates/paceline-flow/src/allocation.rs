@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn minima_then_priorities_then_maxima() {
+    fn allocates_minima_first_then_by_priority_up_to_maxima() {
         let audio = (1.0, 32, 32);
         assert_eq!(shares(1000, &[audio, (1.0, 50, 2000)]), [32, 968]);
         assert_eq!(shares(40, &[audio, (1.0, 50, 2000)]), [32, 8]);

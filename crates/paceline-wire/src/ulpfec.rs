@@ -266,7 +266,7 @@ mod tests {
     /// RFC 5109, section 10.1: packets A (SN 8, PT 11, TS 3, 200 bytes), B (9, PT 18, TS 5, 140), C (10, PT 11, TS 7,
     /// 100) and D (11, PT 18, TS 9, 340, M set in A and C), all under one mask.
     #[test]
-    fn the_example_of_the_rfc() {
+    fn matches_the_example_of_rfc_5109() {
         let of = |marker: u8, payload_type: u8, timestamp: u32, len: usize| {
             (marker << 7 | payload_type, timestamp, vec![timestamp as u8; len])
         };

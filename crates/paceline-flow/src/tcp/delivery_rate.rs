@@ -145,7 +145,7 @@ mod tests {
 
     /// A scoreboard and an estimator that handle the same segments.
     struct Pair {
-        board: Scoreboard,
+        scoreboard: Scoreboard,
         delivery: DeliveryRateEstimator,
     }
 
@@ -153,16 +153,16 @@ mod tests {
         fn new() -> Self {
             let mut delivery = DeliveryRateEstimator::new();
             delivery.handle_round_trip(TimeDelta::from_millis(10));
-            Self { board: Scoreboard::new(MSS, u64::MAX, false), delivery }
+            Self { scoreboard: Scoreboard::new(MSS, u64::MAX, false), delivery }
         }
         fn send(&mut self, ms: i64) {
-            let idle = self.board.flight() == 0;
-            self.delivery.handle_sent(AT(ms), self.board.end(), idle);
-            self.board.handle_sent(AT(ms));
+            let idle = self.scoreboard.flight() == 0;
+            self.delivery.handle_sent(AT(ms), self.scoreboard.end(), idle);
+            self.scoreboard.handle_sent(AT(ms));
         }
         fn ack(&mut self, ms: i64, up_to: u64, sacks: &[(u64, u64)]) -> RateMeasurement {
-            let summary = self.board.handle_ack(up_to * MSS, sacks.iter().map(|(a, b)| (a * MSS, b * MSS)));
-            self.delivery.handle_ack(AT(ms), &summary, self.board.base())
+            let summary = self.scoreboard.handle_ack(up_to * MSS, sacks.iter().map(|(a, b)| (a * MSS, b * MSS)));
+            self.delivery.handle_ack(AT(ms), &summary, self.scoreboard.base())
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
         }
         let sacked = pair.ack(100, 0, &[(1, 4)]);
         assert_eq!(sacked.rate, Some((0, Rate::from_kbps(240))));
-        pair.board.handle_retransmitted(AT(101), 0, false);
+        pair.scoreboard.handle_retransmitted(AT(101), 0, false);
         pair.delivery.handle_sent(AT(101), 0, false);
         // It was sent last, with 3000 B delivered at 100 ms; now it is 6000.
         let repaired = pair.ack(200, 6, &[]);
@@ -231,7 +231,7 @@ mod tests {
         let mut pair = Pair::new();
         pair.send(0);
         pair.send(1);
-        pair.delivery.mark_app_limited(pair.board.pipe());
+        pair.delivery.mark_app_limited(pair.scoreboard.pipe());
         pair.send(50);
         assert!(!pair.ack(100, 1, &[]).app_limited, "it was sent before");
         assert!(!pair.ack(101, 2, &[]).app_limited);
@@ -259,8 +259,8 @@ mod tests {
             pair.send(ms);
         }
         assert_eq!(pair.ack(100, 0, &[(1, 5)]).acked, 4000);
-        pair.board.handle_timeout(true);
-        pair.board.handle_retransmitted(AT(1000), 0, false);
+        pair.scoreboard.handle_timeout(true);
+        pair.scoreboard.handle_retransmitted(AT(1000), 0, false);
         pair.delivery.handle_sent(AT(1000), 0, false);
         let again = pair.ack(1100, 5, &[]);
         assert_eq!((again.acked, pair.delivery.delivered()), (1000, 5000));

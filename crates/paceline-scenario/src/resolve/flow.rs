@@ -131,7 +131,7 @@ impl Resolver<'_> {
         let least: Rate = streams.iter().map(|s| with_headers(s.source.range().0)).sum();
         let floor = get(&flow.min_rate, MIN_RATE);
         if floor < least && flow.min_rate.is_some() {
-            self.notes.push(format!("{id}: below {least} its sources send more than its controller allows ({floor})"));
+            self.notes.push(format!("{id}: the encoders need at least {least}, but min_rate is {floor}; below {least} the pacer drops frames. Set min_rate to {least} or lower encoder.min"));
         }
         let rtcp_interval = self.positive(&flow.rtcp_interval, RTCP_INTERVAL)?;
         if rtcp_interval > RTCP_INTERVAL_CALM {

@@ -41,7 +41,7 @@ impl Resolver<'_> {
             streams.push(self.stream(s.id.get(), priority, &s.encoder, "encoder")?);
         }
         if streams.len() > 8 {
-            return self.fail(&flow.id, "a flow has at most 8 streams", "make two flows of it");
+            return self.fail(&flow.id, "a flow has at most 8 streams", "split it into two flows");
         }
         Ok(streams)
     }

@@ -53,7 +53,7 @@ pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError
     if steps.is_empty() {
         let side = if direction == Direction::Uplink { "uplink" } else { "downlink" };
         let hint = format!("write entries with `duration` and `capacity` under `{side}`.`trace_pattern`");
-        return Err(head.error("the file has no pattern that lasts for this direction", hint));
+        return Err(head.error("the pattern of this direction is missing or has duration 0", hint));
     }
     let note = note(&pattern, borrowed);
     Ok(Trace::new(Format::AlphaRtc, Shape::Rates(steps), RecordingEnd::Loop { period: end }, end, note))
@@ -239,7 +239,7 @@ mod tests {
         {
             for direction in [Direction::Downlink, Direction::Uplink] {
                 let error = Trace::read(text, direction).unwrap_err();
-                assert_eq!(error.cause, "the file has no pattern that lasts for this direction");
+                assert_eq!(error.cause, "the pattern of this direction is missing or has duration 0");
             }
         }
         let cut = Trace::read("{\"uplink\":\n", Direction::Uplink).unwrap_err();

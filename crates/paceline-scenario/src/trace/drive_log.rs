@@ -56,7 +56,10 @@ pub(super) fn read(text: &str, format: Format) -> Result<Trace, TraceError> {
         (Some(spans), _) if !spans.steps.is_empty() => Ok(spans.into_trace(format)),
         (_, line) => {
             let line = line.unwrap_or(Line { number: 1, text: "" });
-            Err(line.error("the trace lasts no time", "the last column is the span of the line in milliseconds"))
+            Err(line.error(
+                "the duration of the trace must be > 0",
+                "the last column is the span of the line in milliseconds",
+            ))
         }
     }
 }
@@ -81,7 +84,9 @@ fn read_line(line: &Line<'_>) -> Result<(TimeDelta, Rate, TimeDelta), TraceError
     }
     let span = line.plausible_span(TimeDelta::from_millis(span.min(CLOCK_END_MS) as i64))?;
     if span == TimeDelta::ZERO && bytes != DataSize::ZERO {
-        return Err(line.error("bytes were received in no time", "the last column is the span of the line in ms"));
+        return Err(
+            line.error("a line with bytes must have a span > 0 ms", "the last column is the span of the line in ms")
+        );
     }
     Ok((TimeDelta::from_millis(clock as i64), line.plausible_rate(Rate::from_size_and_time(bytes, span))?, span))
 }
@@ -198,19 +203,19 @@ mod tests {
     fn names_the_wrong_line() {
         assert_errors(&[
             ("1 1000 0 0 125 1000\n1 999 0 0 125 1000\n", 2, "time goes back, from 1 s to 999 ms"),
-            ("1 1000 0 0 125 1000\n1 1000 0 0 125 1000\n", 2, "time stands still at 1 s"),
+            ("1 1000 0 0 125 1000\n1 1000 0 0 125 1000\n", 2, "time must increase, but is 1 s twice"),
             ("1 1000 0 0 125 1000\n\n1 2000 0 0 125\n", 3, "5 columns instead of 6"),
             ("1 1000 0 0 125 1000\n1 2000 0 0 125 1000 7\n", 2, "7 columns instead of 6"),
             ("1 1000 0 0 125 1000\n1 2000 0 0 -125 1000\n", 2, "`-125` is not a whole number of bytes (column 5)"),
             ("1 1000 0 0 125 1000\n1 2000 0 0 125 nan\n", 2, "`nan` is not a span in whole milliseconds (column 6)"),
             ("1 1000 0 0 125 1000\n1 2e3 0 0 125 1000\n", 2, "`2e3` is not a clock in whole milliseconds (column 2)"),
-            ("1 1000 0 0 125 1000\n1 2000 0 0 125 0\n", 2, "bytes were received in no time"),
+            ("1 1000 0 0 125 1000\n1 2000 0 0 125 0\n", 2, "a line with bytes must have a span > 0 ms"),
             ("1 1000 0 0 125 1000\n1 2000 0 0 125000000001 1000\n", 2, "the rate is above 1000 Gbps"),
             ("1 1000 0 0 125 1000\n1 2000 0 0 18446744073709551615 1\n", 2, "the rate is above 1000 Gbps"),
             ("1 1000 0 0 125 1000\n1 31622400001 0 0 125 1000\n", 2, "the recording is longer than a year"),
             ("1 1000 0 0 125 1000\n1 2000 0 0 125 31622400001\n", 2, "the recording is longer than a year"),
             ("1 1000 0 0 125 1000\n1 18446744073709551615 0 0 125 1000\n", 2, "the clock is past the year 2200"),
-            ("1 1000 0 0 0 0\n", 1, "the trace lasts no time"),
+            ("1 1000 0 0 0 0\n", 1, "the duration of the trace must be > 0"),
         ]);
         let fastest = "1 1000 0 0 125 1000\n1 2000 0 0 125000000000 1000\n";
         assert!(Trace::read(fastest, Direction::Downlink).is_ok(), "1 Tbps is not too fast");

@@ -50,7 +50,7 @@ impl Line<'_> {
     /// Returns the error for time that does not increase from `before` to `now`.
     pub(super) fn back_in_time(&self, before: TimeDelta, now: TimeDelta) -> TraceError {
         let cause = if now == before {
-            format!("time stands still at {now}")
+            format!("time must increase, but is {now} twice")
         } else {
             format!("time goes back, from {before} to {now}")
         };

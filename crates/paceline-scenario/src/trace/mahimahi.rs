@@ -33,9 +33,10 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
     }
     let period = at.last().copied().unwrap_or_default();
     match last {
-        Some(line) if !period.is_positive() => {
-            Err(line.error("the trace lasts no time", "the last line is the period of the loop: make it at least 1"))
-        }
+        Some(line) if !period.is_positive() => Err(line.error(
+            "the duration of the trace must be > 0",
+            "the last line is the period of the loop: make it at least 1",
+        )),
         _ => {
             let shape = Shape::Opportunities { at, bytes_each: OPPORTUNITY };
             Ok(Trace::new(Format::Mahimahi, shape, RecordingEnd::Loop { period }, period, None))
@@ -82,7 +83,7 @@ mod tests {
             ("1\n99999999999999999999999\n", 2, "`99999999999999999999999` is not a time in whole milliseconds"),
             ("1\n18446744073709551615\n", 2, "the recording is longer than a year"),
             ("31622400001\n", 1, "the recording is longer than a year"),
-            ("0\n0\n", 2, "the trace lasts no time"),
+            ("0\n0\n", 2, "the duration of the trace must be > 0"),
         ]);
         assert!(Trace::read("31622400000\n", Direction::Downlink).is_ok(), "366 days are not too long");
     }

@@ -152,7 +152,7 @@ mod tests {
         assert_errors(&[
             ("0,1\n5,1\n4,1\n", 3, "time goes back, from 5 s to 4 s"),
             ("3,1\n2,1\n", 2, "time goes back, from 3 s to 2 s"),
-            ("0,1\n\n5,1\n5,1\n", 4, "time stands still at 5 s"),
+            ("0,1\n\n5,1\n5,1\n", 4, "time must increase, but is 5 s twice"),
             ("0,1\n5,-1\n", 2, "`-1` is not a rate, not negative"),
             ("0,1\n5,NaN\n", 2, "`NaN` is not a rate, not negative"),
             ("0,1\n5,inf\n", 2, "`inf` is not a rate, not negative"),

@@ -134,7 +134,7 @@ fn their_metric(reception: Option<Reception>) -> cc::CcFeedbackMetricBlock {
 
 proptest! {
     #[test]
-    fn sender_reports(ssrc in any::<u32>(), ntp in any::<u64>(), n in any::<[u32; 3]>(), blocks in vec(block(), 0..32)) {
+    fn sender_reports_agree_with_rtc_rtcp(ssrc in any::<u32>(), ntp in any::<u64>(), n in any::<[u32; 3]>(), blocks in vec(block(), 0..32)) {
         let ours = written(|w| w.sender_report(ssrc, ntp, n[0], n[1], n[2], &blocks));
         let report: SenderReport = theirs(&ours);
         prop_assert_eq!((report.ssrc, report.ntp_time), (ssrc, ntp));
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn receiver_reports(ssrc in any::<u32>(), blocks in vec(block(), 0..32)) {
+    fn receiver_reports_agree_with_rtc_rtcp(ssrc in any::<u32>(), blocks in vec(block(), 0..32)) {
         let ours = written(|w| w.receiver_report(ssrc, &blocks));
         let report: ReceiverReport = theirs(&ours);
         prop_assert_eq!(report.ssrc, ssrc);
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn rembs(sender in any::<u32>(), bits in 0u32..64, low in any::<u64>(), ssrcs in vec(any::<u32>(), 0..9)) {
+    fn rembs_agree_with_rtc_rtcp(sender in any::<u32>(), bits in 0u32..64, low in any::<u64>(), ssrcs in vec(any::<u32>(), 0..9)) {
         let bps = low >> bits;
         let ours = written(|w| w.remb(sender, Rate::from_bps(bps), &ssrcs));
         let report: ReceiverEstimatedMaximumBitrate = theirs(&ours);
@@ -192,7 +192,7 @@ proptest! {
 
     /// `rtcp-types` finds the same fields in application packets; another name keeps its subtype and data.
     #[test]
-    fn applications(ssrc in any::<u32>(), gradual in any::<bool>(), units in 0i64..0x8000, bps in any::<u32>(), subtype in 1u8..32) {
+    fn app_packets_round_trip(ssrc in any::<u32>(), gradual in any::<bool>(), units in 0i64..0x8000, bps in any::<u32>(), subtype in 1u8..32) {
         use rtcp_types::{RtcpPacketParser, RtcpPacketParserExt};
         let (signal, rate) = (TimeDelta::from_micros(100 * units), Rate::from_bps(bps.into()));
         let mut ours = written(|w| w.nada(ssrc, &NadaFeedback { gradual, signal, rate }));
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn nacks(sender in any::<u32>(), media in any::<u32>(), start in any::<u16>(), gaps in vec(1u16..40, 1..60)) {
+    fn nacks_agree_with_rtc_rtcp(sender in any::<u32>(), media in any::<u32>(), start in any::<u16>(), gaps in vec(1u16..40, 1..60)) {
         let mut at = start;
         let lost: Vec<u16> = gaps.iter().map(|gap| { at = at.wrapping_add(*gap); at }).collect();
         let ours = written(|w| w.nack(sender, media, &lost));
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn plis(sender_ssrc in any::<u32>(), media_ssrc in any::<u32>()) {
+    fn plis_agree_with_rtc_rtcp(sender_ssrc in any::<u32>(), media_ssrc in any::<u32>()) {
         let ours = written(|w| w.pli(sender_ssrc, media_ssrc));
         let report: PictureLossIndication = theirs(&ours);
         prop_assert_eq!(&report, &PictureLossIndication { sender_ssrc, media_ssrc });
@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn transport_feedback_we_write(base in any::<u16>(), count in any::<u8>(), arrivals in arrivals(600)) {
+    fn rtc_rtcp_reads_our_transport_feedback(base in any::<u16>(), count in any::<u8>(), arrivals in arrivals(600)) {
         let ours = written(|w| {
             assert_eq!(w.transport_feedback(7, 8, base, count, &arrivals)?, arrivals.len());
             Ok(())
@@ -266,7 +266,7 @@ proptest! {
 
     /// Both ways: they read what we write and write the same bytes, which we read.
     #[test]
-    fn congestion_feedback(sender in any::<u32>(), timestamp in any::<u32>(), streams in receptions()) {
+    fn congestion_feedback_agrees_with_rtc_rtcp(sender in any::<u32>(), timestamp in any::<u32>(), streams in receptions()) {
         let blocks: Vec<_> = streams.iter().map(|(ssrc, begin, packets)| (*ssrc, *begin, packets.as_slice())).collect();
         let ours = written(|w| w.congestion_feedback(sender, timestamp, &blocks));
         let report: cc::CcFeedbackReport = theirs(&ours);
@@ -298,7 +298,7 @@ proptest! {
 
     /// Any mix of chunks, not only what an encoder would choose, with surplus symbols at the end.
     #[test]
-    fn transport_feedback_they_write(
+    fn reads_transport_feedback_of_rtc_rtcp(
         base in any::<u16>(), reference in 0u32..1 << 24, surplus in 0u16..7,
         chunks in vec((0u16..3, vec(0u16..3, 14), 1u16..50), 1..20), deltas in vec(any::<i16>(), 700),
     ) {

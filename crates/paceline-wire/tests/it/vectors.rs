@@ -44,7 +44,7 @@ fn list(v: &Value) -> impl Iterator<Item = &Value> {
 }
 
 #[test]
-fn rtp() {
+fn rtp_vectors_are_read_and_written() {
     let ids = ExtensionIds::default();
     let vectors = vectors(include_str!("vectors/rtp.json"));
     assert_eq!(vectors.len(), 4);
@@ -120,7 +120,7 @@ fn stamp(d: &Value) -> u64 {
 }
 
 #[test]
-fn rtcp() {
+fn rtcp_vectors_are_read_and_written() {
     let vectors = vectors(include_str!("vectors/rtcp.json"));
     assert_eq!(vectors.len(), 11);
     for (name, packet, d) in vectors {
@@ -192,7 +192,7 @@ fn rtcp() {
 }
 
 #[test]
-fn remb() {
+fn remb_vectors_are_read_and_written() {
     let vectors = vectors(include_str!("vectors/remb.json"));
     assert_eq!(vectors.len(), 8);
     for (name, packet, d) in vectors {
@@ -208,7 +208,7 @@ fn remb() {
 
 /// By hand: RFC 8698, section 5.3, in two words; 5.5 ms is 55 units, 3.2767 s the largest.
 #[test]
-fn nada() {
+fn nada_vectors_are_read_and_written() {
     let ms = TimeDelta::from_millis_f64;
     let head = b"\x80\xCC\0\x04\x11\x22\x33\x44NADA";
     // (mode, signal and rate as requested, signal and rate as read, data)
@@ -234,7 +234,7 @@ fn nada() {
 
 /// By hand: -1.5 ms, 33 ms, -240 bytes, 2.5 Mbit/s; then what does not fit its field.
 #[test]
-fn group_steps() {
+fn group_steps_vectors_are_read_and_written() {
     let us = TimeDelta::from_micros;
     let packet = b"\x80\xCC\0\x06\0\0\0\x07GCCM\xFF\xFF\xFA\x24\0\0\x80\xE8\xFF\xFF\xFF\x10\0\x26\x25\xA0";
     let step = GroupStep { gradient: us(-1500), departure: us(33_000), size: -240, rate: Rate::from_kbps(2500) };
@@ -251,7 +251,7 @@ fn group_steps() {
 }
 
 #[test]
-fn transport_feedback() {
+fn transport_feedback_vectors_are_read_and_written() {
     let vectors = vectors(include_str!("vectors/twcc.json"));
     assert_eq!(vectors.len(), 7);
     for (name, packet, d) in vectors {
@@ -302,7 +302,7 @@ fn transport_feedback() {
 const SAME_TIMES: &str = "afcd0006fa17fa17355fd8a602c70005003241802005004f2c002501";
 
 #[test]
-fn congestion_feedback() {
+fn congestion_feedback_vectors_are_read_and_written() {
     let vectors = vectors(include_str!("vectors/ccfb.json"));
     assert_eq!(vectors.len(), 3);
     for (name, packet, d) in vectors {

@@ -235,95 +235,95 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn sent(count: u64) -> Scoreboard {
-        let mut board = Scoreboard::new(MSS, u64::MAX, false);
+        let mut scoreboard = Scoreboard::new(MSS, u64::MAX, false);
         for n in 0..count {
-            board.handle_sent(Time::from_millis(n as i64));
+            scoreboard.handle_sent(Time::from_millis(n as i64));
         }
-        board
+        scoreboard
     }
 
-    fn sack(board: &mut Scoreboard, acknowledged: u64, ranges: &[(u64, u64)]) -> AckSummary {
-        let summary = board.handle_ack(acknowledged * MSS, ranges.iter().map(|(a, b)| (a * MSS, b * MSS)));
-        board.check();
+    fn sack(scoreboard: &mut Scoreboard, acknowledged: u64, ranges: &[(u64, u64)]) -> AckSummary {
+        let summary = scoreboard.handle_ack(acknowledged * MSS, ranges.iter().map(|(a, b)| (a * MSS, b * MSS)));
+        scoreboard.check();
         summary
     }
 
     #[test]
     fn a_segment_is_lost_with_three_sacked_above_it() {
-        let mut board = sent(10);
-        sack(&mut board, 2, &[(3, 4)]);
-        sack(&mut board, 2, &[(3, 5)]);
-        assert!(!board.first_is_lost());
-        assert_eq!(board.pipe(), 6 * MSS);
-        let summary = sack(&mut board, 2, &[(3, 6)]);
-        assert!(board.first_is_lost());
+        let mut scoreboard = sent(10);
+        sack(&mut scoreboard, 2, &[(3, 4)]);
+        sack(&mut scoreboard, 2, &[(3, 5)]);
+        assert!(!scoreboard.first_is_lost());
+        assert_eq!(scoreboard.pipe(), 6 * MSS);
+        let summary = sack(&mut scoreboard, 2, &[(3, 6)]);
+        assert!(scoreboard.first_is_lost());
         assert_eq!((summary.sacked, summary.lost, summary.delivered), (MSS, MSS, MSS));
-        assert_eq!(board.pipe(), 4 * MSS);
+        assert_eq!(scoreboard.pipe(), 4 * MSS);
         // Three ranges of one segment each also count; the segments between them are not lost yet.
-        let mut board = sent(10);
-        sack(&mut board, 0, &[(6, 7), (4, 5), (2, 3)]);
-        assert_eq!((board.next_lost(), board.lost), (Some(0), 2 * MSS));
-        board.handle_retransmitted(Time::ZERO, 0, false);
-        board.handle_retransmitted(Time::ZERO, 1, false);
-        assert_eq!((board.next_lost(), board.next_unsacked()), (None, Some(3)));
-        assert_eq!(board.last_unsacked(), Some(9));
-        board.check();
+        let mut scoreboard = sent(10);
+        sack(&mut scoreboard, 0, &[(6, 7), (4, 5), (2, 3)]);
+        assert_eq!((scoreboard.next_lost(), scoreboard.lost), (Some(0), 2 * MSS));
+        scoreboard.handle_retransmitted(Time::ZERO, 0, false);
+        scoreboard.handle_retransmitted(Time::ZERO, 1, false);
+        assert_eq!((scoreboard.next_lost(), scoreboard.next_unsacked()), (None, Some(3)));
+        assert_eq!(scoreboard.last_unsacked(), Some(9));
+        scoreboard.check();
     }
 
     #[test]
     fn retransmitted_segments_give_no_round_trip_time() {
-        let mut board = sent(10);
-        let summary = sack(&mut board, 2, &[]);
+        let mut scoreboard = sent(10);
+        let summary = sack(&mut scoreboard, 2, &[]);
         assert_eq!(summary.acked_sent, Some((Time::from_millis(0), Time::from_millis(1))));
-        sack(&mut board, 2, &[(3, 7)]);
-        board.handle_retransmitted(Time::from_millis(50), 2, false);
-        let summary = sack(&mut board, 8, &[]);
+        sack(&mut scoreboard, 2, &[(3, 7)]);
+        scoreboard.handle_retransmitted(Time::from_millis(50), 2, false);
+        let summary = sack(&mut scoreboard, 8, &[]);
         assert_eq!((summary.acked, summary.delivered, summary.acked_sent), (6 * MSS, 2 * MSS, None));
-        assert_eq!(sack(&mut board, 9, &[]).acked_sent, Some((Time::from_millis(8), Time::from_millis(8))));
+        assert_eq!(sack(&mut scoreboard, 9, &[]).acked_sent, Some((Time::from_millis(8), Time::from_millis(8))));
     }
 
     #[test]
     fn retransmissions_are_lost_when_a_later_segment_arrives_if_detection_is_on() {
         for detected in [true, false] {
-            let mut board = Scoreboard { detect_lost_retransmissions: detected, ..sent(10) };
-            sack(&mut board, 0, &[(2, 8)]);
+            let mut scoreboard = Scoreboard { detect_lost_retransmissions: detected, ..sent(10) };
+            sack(&mut scoreboard, 0, &[(2, 8)]);
             let at = Time::from_millis(50);
             for number in [0, 1] {
-                board.handle_retransmitted(at, number, false);
+                scoreboard.handle_retransmitted(at, number, false);
             }
-            board.handle_sent(at); // 10
-            board.handle_sent(at); // 11
-            assert_eq!(board.pipe(), 6 * MSS);
+            scoreboard.handle_sent(at); // 10
+            scoreboard.handle_sent(at); // 11
+            assert_eq!(scoreboard.pipe(), 6 * MSS);
             // 8 and 9 were sent before the retransmissions, and 1 was sent twice: none of them shows a loss.
-            sack(&mut board, 0, &[(2, 10)]);
-            assert_eq!(sack(&mut board, 0, &[(1, 10)]).lost, 0);
-            assert_eq!((board.next_lost(), board.pipe()), (None, 3 * MSS));
-            let summary = sack(&mut board, 0, &[(1, 11)]);
+            sack(&mut scoreboard, 0, &[(2, 10)]);
+            assert_eq!(sack(&mut scoreboard, 0, &[(1, 10)]).lost, 0);
+            assert_eq!((scoreboard.next_lost(), scoreboard.pipe()), (None, 3 * MSS));
+            let summary = sack(&mut scoreboard, 0, &[(1, 11)]);
             if !detected {
-                assert_eq!((summary.lost, board.next_lost(), board.pipe()), (0, None, 2 * MSS));
+                assert_eq!((summary.lost, scoreboard.next_lost(), scoreboard.pipe()), (0, None, 2 * MSS));
                 continue;
             }
-            assert_eq!((summary.lost, board.next_lost(), board.pipe()), (MSS, Some(0), MSS));
-            board.handle_retransmitted(Time::from_millis(100), 0, false);
-            assert_eq!((board.next_lost(), board.pipe()), (None, 2 * MSS));
+            assert_eq!((summary.lost, scoreboard.next_lost(), scoreboard.pipe()), (MSS, Some(0), MSS));
+            scoreboard.handle_retransmitted(Time::from_millis(100), 0, false);
+            assert_eq!((scoreboard.next_lost(), scoreboard.pipe()), (None, 2 * MSS));
             // 11 was sent before the third transmission.
-            assert_eq!(sack(&mut board, 0, &[(1, 12)]).lost, 0);
-            sack(&mut board, 12, &[]);
-            assert_eq!((board.next_lost(), board.pipe()), (None, 0));
+            assert_eq!(sack(&mut scoreboard, 0, &[(1, 12)]).lost, 0);
+            sack(&mut scoreboard, 12, &[]);
+            assert_eq!((scoreboard.next_lost(), scoreboard.pipe()), (None, 0));
         }
     }
 
     #[test]
     fn a_timeout_discards_or_keeps_selective_acknowledgments() {
         for (forget, order) in [(true, vec![0, 1, 2, 3]), (false, vec![0, 2])] {
-            let mut board = sent(4);
-            sack(&mut board, 0, &[(1, 2), (3, 4)]);
-            board.handle_timeout(forget);
-            board.check();
-            assert_eq!(board.pipe(), 0);
+            let mut scoreboard = sent(4);
+            sack(&mut scoreboard, 0, &[(1, 2), (3, 4)]);
+            scoreboard.handle_timeout(forget);
+            scoreboard.check();
+            assert_eq!(scoreboard.pipe(), 0);
             let mut seen = Vec::new();
-            while let Some(number) = board.next_lost() {
-                board.handle_retransmitted(Time::ZERO, number, false);
+            while let Some(number) = scoreboard.next_lost() {
+                scoreboard.handle_retransmitted(Time::ZERO, number, false);
                 seen.push(number);
             }
             assert_eq!(seen, order);
@@ -332,17 +332,17 @@ mod tests {
 
     #[test]
     fn the_last_segment_may_be_short() {
-        let mut board = Scoreboard::new(MSS, 2 * MSS + 1, false);
+        let mut scoreboard = Scoreboard::new(MSS, 2 * MSS + 1, false);
         for size in [MSS, MSS, 1] {
-            let number = board.next_new().unwrap();
-            assert_eq!(board.size(number), size);
-            board.handle_sent(Time::ZERO);
+            let number = scoreboard.next_new().unwrap();
+            assert_eq!(scoreboard.size(number), size);
+            scoreboard.handle_sent(Time::ZERO);
         }
-        assert_eq!((board.next_new(), board.flight()), (None, 2 * MSS + 1));
-        board.handle_ack(2 * MSS, [(2 * MSS, 2 * MSS + 1)].into_iter());
-        board.check();
-        assert_eq!((board.flight(), board.pipe(), board.is_done()), (1, 0, false));
-        board.handle_ack(2 * MSS + 1, [].into_iter());
-        assert!(board.is_done());
+        assert_eq!((scoreboard.next_new(), scoreboard.flight()), (None, 2 * MSS + 1));
+        scoreboard.handle_ack(2 * MSS, [(2 * MSS, 2 * MSS + 1)].into_iter());
+        scoreboard.check();
+        assert_eq!((scoreboard.flight(), scoreboard.pipe(), scoreboard.is_done()), (1, 0, false));
+        scoreboard.handle_ack(2 * MSS + 1, [].into_iter());
+        assert!(scoreboard.is_done());
     }
 }

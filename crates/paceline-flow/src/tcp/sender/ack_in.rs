@@ -9,10 +9,10 @@ use paceline_units::{DataSize, Time, TimeDelta};
 
 impl TcpSender {
     pub(super) fn handle_ack(&mut self, now: Time, segment: &Segment) {
-        let pipe_before = self.board.pipe();
+        let pipe_before = self.scoreboard.pipe();
         let cwnd_limited = pipe_before + self.segment > self.window.cwnd.as_bytes();
         let acknowledged = segment.acknowledgment.saturating_sub(1);
-        let summary = self.board.handle_ack(
+        let summary = self.scoreboard.handle_ack(
             acknowledged,
             segment.sack.iter().map(|(start, end)| (start.saturating_sub(1), end.saturating_sub(1))),
         );
@@ -22,24 +22,24 @@ impl TcpSender {
             self.limited_transmit = 0;
             self.timeouts = 0;
             // RFC 6298, rules 5.2 and 5.3.
-            self.deadline = if self.board.flight() == 0 { Time::MAX } else { now + self.rtt.rto() };
+            self.deadline = if self.scoreboard.flight() == 0 { Time::MAX } else { now + self.rtt.rto() };
         }
         let mut grows = summary.acked > 0;
         match self.phase {
-            RecoveryPhase::Recovery(recovery) if self.board.base() >= recovery.point => {
+            RecoveryPhase::Recovery(recovery) if self.scoreboard.base() >= recovery.point => {
                 if self.pacing.is_none() {
                     self.window.cwnd = self.window.ssthresh;
                 }
                 self.phase = RecoveryPhase::Open;
                 grows = false;
             }
-            RecoveryPhase::Loss { point } if self.board.base() >= point => self.phase = RecoveryPhase::Open,
+            RecoveryPhase::Loss { point } if self.scoreboard.base() >= point => self.phase = RecoveryPhase::Open,
             _ => {}
         }
         if summary.sacked > 0 && matches!(self.phase, RecoveryPhase::Open) {
             // A duplicate ACK (RFC 6675, section 2).
             self.dup_acks += 1;
-            if self.dup_acks >= DUP_THRESH || self.board.first_is_lost() {
+            if self.dup_acks >= DUP_THRESH || self.scoreboard.first_is_lost() {
                 self.enter_recovery();
             }
         }
@@ -49,7 +49,7 @@ impl TcpSender {
             let progress = Progress {
                 delivered: summary.delivered,
                 good: summary.acked > 0 && summary.lost == 0,
-                pipe: self.board.pipe(),
+                pipe: self.scoreboard.pipe(),
                 ssthresh: self.window.ssthresh.as_bytes(),
             };
             self.window.cwnd = DataSize::from_bytes(recovery.window(progress));
@@ -58,15 +58,15 @@ impl TcpSender {
             let ack = Ack {
                 now,
                 acked: bytes(summary.delivered),
-                acknowledged: bytes(self.board.offset(self.board.base())),
-                sent: bytes(self.board.offset(self.board.end())),
+                acknowledged: bytes(self.scoreboard.offset(self.scoreboard.base())),
+                sent: bytes(self.scoreboard.offset(self.scoreboard.end())),
                 round_trip: newest,
                 srtt: self.rtt.srtt().unwrap_or(self.rtt.rto()),
                 cwnd_limited,
             };
             self.congestion.handle_ack(&ack, &mut self.window);
         }
-        if self.board.is_done() {
+        if self.scoreboard.is_done() {
             self.close(now);
         }
     }
@@ -77,8 +77,8 @@ impl TcpSender {
     fn update_rtt(&mut self, now: Time, summary: &AckSummary) -> Option<TimeDelta> {
         let selective = summary.sacked_sent.filter(|_| self.config.profile.sack_samples);
         let (oldest, newest) = summary.acked_sent.or(selective)?;
-        let next = self.board.offset(self.board.end());
-        self.rtt.handle_sample(now - oldest, self.board.offset(self.board.base()), next);
+        let next = self.scoreboard.offset(self.scoreboard.end());
+        self.rtt.handle_sample(now - oldest, self.scoreboard.offset(self.scoreboard.base()), next);
         Some(now - newest)
     }
 
@@ -86,8 +86,8 @@ impl TcpSender {
     fn enter_recovery(&mut self) {
         let flight = self.flight_without_limited_transmit();
         self.congestion.handle_loss(flight, &mut self.window);
-        self.board.begin_recovery();
-        let (point, flight) = (self.board.end(), self.board.flight());
+        self.scoreboard.begin_recovery();
+        let (point, flight) = (self.scoreboard.end(), self.scoreboard.flight());
         self.phase = RecoveryPhase::Recovery(Recovery::new(self.config.profile.reduction, self.segment, point, flight));
         self.fast_retransmit = true;
     }

@@ -52,7 +52,7 @@ impl TcpSender {
         }
         self.emitted.srtt = srtt;
         let state = match self.phase {
-            RecoveryPhase::Open => self.board.has_holes() as u8,
+            RecoveryPhase::Open => self.scoreboard.has_holes() as u8,
             RecoveryPhase::Recovery(_) => 2,
             RecoveryPhase::Loss { .. } => 3,
         };

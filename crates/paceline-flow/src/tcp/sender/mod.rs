@@ -93,7 +93,7 @@ pub struct TcpSender {
     syn_tries: u32,
     /// A SYN or the ACK of the handshake is ready to be sent.
     control: bool,
-    board: Scoreboard,
+    scoreboard: Scoreboard,
     window: CongestionWindow,
     congestion: Box<dyn Congestion>,
     pacing: Option<PacingState>,
@@ -146,7 +146,7 @@ impl TcpSender {
             syn_sent: start,
             syn_tries: 0,
             control: false,
-            board: Scoreboard::new(segment, u64::MAX, config.profile.detect_lost_retransmissions),
+            scoreboard: Scoreboard::new(segment, u64::MAX, config.profile.detect_lost_retransmissions),
             window: CongestionWindow { cwnd: DataSize::ZERO, ssthresh: NO_THRESHOLD },
             congestion,
             pacing,
@@ -207,14 +207,14 @@ impl TcpSender {
             self.handle_pause(now);
             return None;
         };
-        let new = number == self.board.end();
-        let payload = self.board.size(number);
+        let new = number == self.scoreboard.end();
+        let payload = self.scoreboard.size(number);
         if let (Some(pacing), Some(rate)) = (&mut self.pacing, self.congestion.pacing()) {
             let rate = (rate, self.congestion.burst());
-            pacing.handle_sent(now, number, payload, self.board.flight() == 0, rate);
+            pacing.handle_sent(now, number, payload, self.scoreboard.flight() == 0, rate);
         }
         if new {
-            self.board.handle_sent(now);
+            self.scoreboard.handle_sent(now);
             if self.dup_acks > 0 && matches!(self.phase, RecoveryPhase::Open) {
                 self.limited_transmit += payload;
             }
@@ -227,7 +227,7 @@ impl TcpSender {
         }
         let segment = Segment {
             payload: payload as u32,
-            sequence: 1 + self.board.offset(number),
+            sequence: 1 + self.scoreboard.offset(number),
             acknowledgment: 1,
             flags: Flags { syn: false, ack: true },
             connection: self.connection,
@@ -255,18 +255,18 @@ impl TcpSender {
 
     /// Returns the estimated bytes in the network (`pipe` of RFC 6675).
     pub fn pipe(&self) -> DataSize {
-        DataSize::from_bytes(self.board.pipe())
+        DataSize::from_bytes(self.scoreboard.pipe())
     }
 
     /// Returns the bytes sent and not cumulatively acknowledged (FlightSize of RFC 5681).
     pub fn flight(&self) -> DataSize {
-        DataSize::from_bytes(self.board.flight())
+        DataSize::from_bytes(self.scoreboard.flight())
     }
 
     /// Panics if the scoreboard is inconsistent. Visits the whole window; intended for tests.
     #[doc(hidden)]
     pub fn check(&self) {
-        self.board.check();
+        self.scoreboard.check();
     }
 
     /// Opens the next connection.
@@ -286,7 +286,7 @@ impl TcpSender {
         self.began = now;
         self.syn_tries = 0;
         self.control = true;
-        self.board.reset(self.total);
+        self.scoreboard.reset(self.total);
         self.window =
             CongestionWindow { cwnd: DataSize::from_bytes(initial_window(self.segment)), ssthresh: NO_THRESHOLD };
         let config = congestion_config(&self.config, self.seeds.bits());
@@ -345,17 +345,17 @@ impl TcpSender {
         }
         self.timeouts += 1;
         self.window.cwnd = self.config.segment; // the loss window (RFC 5681, section 3.1)
-        self.phase = RecoveryPhase::Loss { point: self.board.end() };
+        self.phase = RecoveryPhase::Loss { point: self.scoreboard.end() };
         self.fast_retransmit = false;
         self.dup_acks = 0;
         self.limited_transmit = 0;
-        self.board.handle_timeout(!self.config.profile.keep_sack_on_timeout);
+        self.scoreboard.handle_timeout(!self.config.profile.keep_sack_on_timeout);
         self.deadline = now + self.rtt.rto();
     }
 
     /// Returns FlightSize for the new threshold, without the bytes of limited transmit.
     fn flight_without_limited_transmit(&self) -> DataSize {
-        let flight = self.board.flight();
+        let flight = self.scoreboard.flight();
         DataSize::from_bytes(flight - self.limited_transmit.min(flight))
     }
 

@@ -7,7 +7,7 @@ impl TcpSender {
     /// Returns the number of the segment that may be sent now (RFC 6675, section 5, step C, and `NextSeg`).
     pub(super) fn next_segment(&mut self, now: Time) -> Option<u64> {
         if core::mem::take(&mut self.fast_retransmit)
-            && let Some(number) = self.board.first_unsacked()
+            && let Some(number) = self.scoreboard.first_unsacked()
         {
             if let RecoveryPhase::Recovery(recovery) = &mut self.phase {
                 recovery.rescue = number + 1;
@@ -20,18 +20,18 @@ impl TcpSender {
         if let RecoveryPhase::Open = self.phase {
             return self.next_new(now);
         }
-        if let Some(number) = self.board.next_lost() {
+        if let Some(number) = self.scoreboard.next_lost() {
             return self.retransmit(now, number, false);
         }
         if let Some(number) = self.next_new(now) {
             return Some(number);
         }
         let RecoveryPhase::Recovery(recovery) = &mut self.phase else { return None };
-        if let Some(number) = self.board.next_unsacked() {
+        if let Some(number) = self.scoreboard.next_unsacked() {
             return self.retransmit(now, number, false);
         }
-        if self.board.base() > recovery.rescue
-            && let Some(number) = self.board.last_unsacked()
+        if self.scoreboard.base() > recovery.rescue
+            && let Some(number) = self.scoreboard.last_unsacked()
         {
             recovery.rescue = recovery.point;
             return self.retransmit(now, number, true);
@@ -42,12 +42,12 @@ impl TcpSender {
     /// Returns whether the congestion window has room for a full segment.
     #[inline]
     pub(super) fn window_is_open(&self) -> bool {
-        self.board.pipe() + self.segment <= self.window.cwnd.as_bytes()
+        self.scoreboard.pipe() + self.segment <= self.window.cwnd.as_bytes()
     }
 
     fn retransmit(&mut self, now: Time, number: u64, rescue: bool) -> Option<u64> {
-        self.board.handle_retransmitted(now, number, rescue);
-        if self.config.profile.restart_timer && number == self.board.base() {
+        self.scoreboard.handle_retransmitted(now, number, rescue);
+        if self.config.profile.restart_timer && number == self.scoreboard.base() {
             self.deadline = now + self.rtt.rto();
         }
         Some(number)
@@ -56,8 +56,8 @@ impl TcpSender {
     /// Returns the next segment of new data, if there is data and the receive window allows it.
     #[inline]
     fn next_new(&self, now: Time) -> Option<u64> {
-        let number = self.board.next_new().filter(|_| now < self.stop)?;
-        let flight = self.board.flight() + self.board.size(number);
+        let number = self.scoreboard.next_new().filter(|_| now < self.stop)?;
+        let flight = self.scoreboard.flight() + self.scoreboard.size(number);
         let allowed = self.config.receive_window.is_none_or(|window| flight <= window.as_bytes());
         allowed.then_some(number)
     }

@@ -55,7 +55,7 @@ impl TcpSender {
         if let Some(round_trip) = round_trip {
             delivery.handle_round_trip(round_trip);
         }
-        let measurement = delivery.handle_ack(now, summary, self.board.base());
+        let measurement = delivery.handle_ack(now, summary, self.scoreboard.base());
         let bytes = DataSize::from_bytes;
         let sample = RateSample {
             now,
@@ -67,7 +67,7 @@ impl TcpSender {
             round_trip,
             srtt: self.rtt.srtt(),
             pipe_before: bytes(pipe_before),
-            pipe: bytes(self.board.pipe()),
+            pipe: bytes(self.scoreboard.pipe()),
             loss_state: match self.phase {
                 RecoveryPhase::Open => LossState::Open,
                 RecoveryPhase::Recovery(_) => LossState::Recovery,
@@ -76,7 +76,7 @@ impl TcpSender {
         };
         self.congestion.handle_sample(&sample, &mut self.window);
         if self.congestion.is_self_limited() {
-            delivery.mark_app_limited(self.board.pipe());
+            delivery.mark_app_limited(self.scoreboard.pipe());
         }
     }
 
@@ -93,13 +93,13 @@ impl TcpSender {
         if self.pacing.is_none() {
             return;
         }
-        let no_data = self.board.next_new().is_none() || now >= self.stop;
+        let no_data = self.scoreboard.next_new().is_none() || now >= self.stop;
         if no_data
             && self.window_is_open()
-            && self.board.next_lost().is_none()
+            && self.scoreboard.next_lost().is_none()
             && let Some(PacingState { delivery, .. }) = &mut self.pacing
         {
-            delivery.mark_app_limited(self.board.pipe());
+            delivery.mark_app_limited(self.scoreboard.pipe());
         }
     }
 }

@@ -13,13 +13,13 @@ fn fuzz(check: fn(&[u8])) {
     let mut vectors = vectors::all();
     vectors.extend(packets(&properties::everything()));
     let mut random = Random(0x5EED);
-    let mut shown = Shown(Vec::new());
+    let mut input_bytes = PrintOnPanic(Vec::new());
     for input in 0..INPUTS {
-        shown.0 = vectors[input % vectors.len()].clone();
+        input_bytes.0 = vectors[input % vectors.len()].clone();
         if input >= vectors.len() {
-            (0..=random.below(4)).for_each(|_| change(&mut shown.0, &vectors, &mut random));
+            (0..=random.below(4)).for_each(|_| change(&mut input_bytes.0, &vectors, &mut random));
         }
-        check(&shown.0);
+        check(&input_bytes.0);
     }
 }
 
@@ -35,9 +35,9 @@ fn packets(mut compound: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// An input that is printed if the check panics.
-struct Shown(Vec<u8>);
+struct PrintOnPanic(Vec<u8>);
 
-impl Drop for Shown {
+impl Drop for PrintOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("input: {:02x?}", self.0);
