@@ -30,7 +30,7 @@ impl Default for BrowserBackend {
 }
 
 impl BrowserBackend {
-    /// Returns what this machine lacks for this backend and how to install it; `None` if the backend is available.
+    /// Returns the missing requirement of this backend and a hint to install it; `None` if the backend is available.
     pub fn missing() -> Option<(String, String)> {
         if installed().is_none() {
             let hint = "install it (Debian and Ubuntu: `apt-get install chromium`); the PATH is searched";

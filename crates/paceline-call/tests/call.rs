@@ -138,7 +138,7 @@ impl Recording {
         self.events.iter().filter_map(value).collect()
     }
 
-    /// Checks what holds for every call of 20 s.
+    /// Checks the properties of every call of 20 s.
     fn assert_valid_call(&self) {
         assert!(self.events.is_sorted_by_key(|row| row.at()));
         let sent = PacketClass::ALL.map(|class| {

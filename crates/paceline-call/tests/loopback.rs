@@ -1,5 +1,5 @@
-//! Calls between two local endpoints over the loopback device, in real time and without a browser. The tests do not depend on
-//! the speed of the machine.
+//! Calls between two local endpoints over the loopback device, in real time and without a browser. The tests do not depend
+//! on the speed of the machine.
 #![cfg(target_os = "linux")]
 
 use paceline::Registry;
@@ -92,7 +92,7 @@ fn targets(rows: &[EventRecord]) -> Vec<Rate> {
     rows.iter().filter_map(target).collect()
 }
 
-/// Runs a call until 90 frames have arrived and checks what holds for every controller.
+/// Runs a call until 90 frames have arrived and checks the properties that hold for every controller.
 fn call_with_video(controller: &str) -> Call {
     let mut call = Call::new(controller);
     call.run_until(controller, |rows| frames(rows).len() >= 90);

@@ -79,7 +79,7 @@ impl NackList {
         n
     }
 
-    /// Returns when the next request is due.
+    /// Returns the time at which the next request is due.
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
         let end = self.released.unwrap_or(u64::MAX);
         let due = self.missing.iter().filter(|m| m.sequence < end).map(|m| m.next).min();

@@ -37,7 +37,7 @@ impl Padding {
         }
     }
 
-    /// Returns when a padding packet of `size` is due if nothing else is sent before.
+    /// Returns the time at which a padding packet of `size` is due if nothing else is sent before.
     pub fn due(&self, size: DataSize) -> Option<Time> {
         (!self.rate.is_zero()).then(|| self.clock + size / self.rate)
     }

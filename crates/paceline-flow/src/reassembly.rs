@@ -158,7 +158,7 @@ impl Reassembly {
         self.next.unwrap_or(0).max(self.given_up)
     }
 
-    /// Returns when [`poll`](Self::poll) or [`poll_key_request`](Self::poll_key_request) must be called.
+    /// Returns the time at which [`poll`](Self::poll) or [`poll_key_request`](Self::poll_key_request) must be called.
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
         match (self.needs_key, self.key_requested, self.blocked) {
             (true, Some(at), _) => Some(at + HOLE_TIMEOUT),
@@ -177,7 +177,7 @@ impl Reassembly {
         self.packets[(sequence % WINDOW) as usize].filter(|(s, _)| *s == sequence).map(|(_, p)| p)
     }
 
-    /// Returns where the next frame begins, if only FEC is missing before it.
+    /// Returns the sequence number of the first packet of the next frame, if only FEC is missing before it.
     fn next_start(&self, next: u64) -> Option<u64> {
         let (last, None) = (self.last_picture?, self.current) else { return None };
         let media = |s| self.get(s).filter(|packet| !packet.fec).map(|packet| (s, packet));

@@ -1,4 +1,4 @@
-//! The truth of a step: what happened to the packets of the controlled flow, and the rate that the path could carry. No
+//! The truth of a step: the fate of the packets of the controlled flow, and the rate that the path could carry. No
 //! sender sees it.
 
 use super::agent::Quantity;

@@ -1,9 +1,9 @@
 //! The gym: runs that an agent controls step by step, for reinforcement learning.
 //!
 //! An [`Episode`] is one run of the simulator in steps of equal length. In each step the agent sets the rate of its flow.
-//! It observes what a sender knows at the end of the step ([`FEATURES`], from per-packet feedback) and gets a [`Reward`] for
-//! what happened to its packets. The ground truth ([`TRUTHS`]) is returned separately. Episodes are sampled from a
-//! [`TaskDistribution`], and a [`Gym`] runs many of them in parallel, on threads.
+//! It observes the state that a sender knows at the end of the step ([`FEATURES`], from per-packet feedback) and gets a
+//! [`Reward`] for what happened to its packets. The ground truth ([`TRUTHS`]) is returned separately. Episodes are sampled
+//! from a [`TaskDistribution`], and a [`Gym`] runs many of them in parallel, on threads.
 //!
 //! The agent takes the place of a controller's send half (`agent.rs`), under the same guard. Encoder, pacer, packets,
 //! feedback and path are those of every run. A policy with a high reward in the gym therefore performs the same way in a

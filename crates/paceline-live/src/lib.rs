@@ -1,7 +1,7 @@
 //! The testbed: scenarios over network devices, kernel TCP and UDP sockets, in real time.
 //!
-//! [`testbed_network::TestbedNetwork`] creates two network namespaces and runs a plan between them: [`link::Link`] carries packets between
-//! two [`link_port::LinkPort`]s and uses the simulator's network model for every decision.
+//! [`testbed_network::TestbedNetwork`] creates two network namespaces and runs a plan between them: [`link::Link`] carries
+//! packets between two [`link_port::LinkPort`]s and uses the simulator's network model for every decision.
 #![cfg(target_os = "linux")]
 
 pub mod child_guard;
@@ -45,7 +45,7 @@ pub enum Unavailable {
 }
 
 impl Unavailable {
-    /// Returns how to make the testbed available.
+    /// Returns a hint to make the testbed available.
     pub fn hint(&self) -> &'static str {
         "network namespaces and TUN devices need root, or CAP_SYS_ADMIN and CAP_NET_ADMIN; if the kernel allows \
          unprivileged namespaces, run `unshare --user --map-root-user --net paceline …`"

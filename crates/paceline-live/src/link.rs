@@ -80,7 +80,7 @@ impl Default for LinkStats {
 }
 
 impl LinkStats {
-    /// Returns how late packets were sent, µs.
+    /// Returns the lateness with which packets were sent, µs.
     pub fn late_us(&self) -> Percentiles {
         lateness::percentiles(&self.late)
     }

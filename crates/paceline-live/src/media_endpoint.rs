@@ -150,13 +150,13 @@ impl MediaEndpoint for UdpEndpoint {
 pub trait MediaEndpoint {
     /// Receive buffers, shared by the endpoints of one side.
     type Buffers: Default;
-    /// Returns when to call [`serve`](Self::serve) at the latest; `None` for never.
+    /// Returns the latest time at which to call [`serve`](Self::serve); `None` for never.
     fn timeout(&self) -> Option<Time>;
-    /// Returns when the endpoint stops sending.
+    /// Returns the time at which the endpoint stops sending.
     fn stop(&self) -> Time;
     /// Returns a descriptor that is readable when a packet waits.
     fn socket(&self) -> BorrowedFd<'_>;
-    /// Handles received packets and a due timeout, and sends what follows.
+    /// Handles received packets and a due timeout, and sends the resulting packets.
     ///
     /// # Errors
     /// The socket failed.
@@ -172,7 +172,7 @@ pub trait MediaEndpoint {
 /// Maximum interval between calls of an endpoint, and between checks for the end of the run.
 const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
-/// Runs the endpoints of one side until the last has stopped or the run is over. Returns how late timers were handled.
+/// Runs the endpoints of one side until the last has stopped or the run is over. Returns the lateness of timers.
 ///
 /// # Errors
 /// A socket failed.

@@ -11,7 +11,7 @@ use paceline_units::{Time, TimeDelta};
 const CAPACITY_BIN: TimeDelta = TimeDelta::from_millis(100);
 
 impl Plan {
-    /// Returns what event records refer to by index: the names of hops, flows and signals.
+    /// Returns the objects to which event records refer by index: the names of hops, flows and signals.
     pub fn header(&self, registry: &Registry, world: &str, seed: u64) -> RunHeader {
         let names = |specs: &[SignalSpec]| -> Vec<(String, String)> {
             specs.iter().map(|s| (s.name.to_owned(), s.unit.to_owned())).collect()
@@ -27,7 +27,7 @@ impl Plan {
         }
     }
 
-    /// Returns what plots need and events do not carry: title, capacity and propagation over time, signals.
+    /// Returns the metadata that plots need and events do not carry: title, capacity and propagation over time, signals.
     pub fn describe(&self, registry: &Registry) -> RunDescription {
         let end = Time::ZERO + self.duration;
         let hops = self.hops.iter().enumerate().map(|(index, hop)| HopDescription {

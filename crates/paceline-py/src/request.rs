@@ -32,12 +32,12 @@ impl Request {
         })
     }
 
-    /// Returns how a run is repeated.
+    /// Returns the call that repeats a run.
     pub fn repeat<'a>(&'a self, controller: Option<&'a str>) -> Repeat<'a> {
         Repeat { call: self.call.as_deref(), controller }
     }
 
-    /// Returns what runs are made from.
+    /// Returns the inputs of runs: the text of the scenario, the changes and the command.
     pub fn inputs(&self) -> Result<Inputs, Failure> {
         let command = self.call.as_ref().map_or_else(String::new, |call| format!("{call})"));
         Ok(Inputs { scenario_text: self.origin()?.text, changes: self.settings.clone(), command })

@@ -42,7 +42,7 @@ impl FromIterator<(String, String)> for Label {
     }
 }
 
-/// Parses what `Display` writes: `name=value` pairs, separated by blanks or commas. A value may contain blanks, so a
+/// Parses the output of `Display`: `name=value` pairs, separated by blanks or commas. A value may contain blanks, so a
 /// new pair begins at each word that contains `=`.
 impl FromStr for Label {
     type Err = String;

@@ -1,9 +1,9 @@
-//! The vocabulary that the simulator, stored results and reports share: what a run records.
+//! The types of a run's records, which the simulator, stored results and reports share.
 //!
 //! * [`EventRecord`] is one event of a run; an [`EventObserver`] receives all of them. Metrics, files and plots are made
 //!   from events and from nothing else.
 //! * [`TappedPacket`] is a packet at one point of the network, as a capture needs it.
-//! * [`RunHeader`] names what events refer to by index; [`RunDescription`] adds what plots need.
+//! * [`RunHeader`] names the objects to which events refer by index; [`RunDescription`] adds the metadata of plots.
 //! * [`Label`] names one case of an experiment; [`Summary`] and [`Paired`] are statistics over its runs.
 //!
 //! Nothing here runs a simulation or opens a file.

@@ -1,5 +1,5 @@
-//! Constants: what a paper leaves open. One file per paper gives each assumed value with its reason and its plausible
-//! range.
+//! Constants: values that a paper leaves open. One file per paper gives each assumed value with its reason and its
+//! plausible range.
 //!
 //! A constant applies to a key that neither the scenario, its case nor `--set` writes. A key that begins with `media.`
 //! or `tcp.` stands for all flows of that kind.
@@ -57,7 +57,7 @@ pub(crate) fn apply(
     let Some(node) = root.get("constants") else { return Ok(Default::default()) };
     let Value::Text(name) = &node.value else { return Ok(Default::default()) };
     let text = origin.read(name).map_err(|error| {
-        let help = "constants are looked up beside the scenario file, then from the working directory";
+        let help = "constants are looked up in the folder of the scenario file, then from the working directory";
         sources.error(node, error).help(help)
     })?;
     let layer = format!("{} names this file under `constants`", origin.name);

@@ -65,7 +65,7 @@ impl ScenarioError {
         Some(before.rsplit('\n').next().unwrap_or(before).chars().count() + 1)
     }
 
-    /// Returns the hint: what to write instead.
+    /// Returns the hint to correct the error.
     pub fn hint(&self) -> Option<&str> {
         self.help.as_deref()
     }

@@ -148,7 +148,7 @@ fn found(node: &Node) -> String {
     }
 }
 
-/// Returns how to write a value of the expected type in place of this one.
+/// Returns a hint to write a value of the expected type.
 fn hint(expected: &str, node: &Node) -> Option<String> {
     match expected {
         PAIR => {
@@ -288,7 +288,8 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         }
     }
 
-    /// Reads a value with its locations ([`Spanned`](super::text_span::Spanned), [`Table`](super::text_span::Table)), or a tuple.
+    /// Reads a value with its locations ([`Spanned`](super::text_span::Spanned), [`Table`](super::text_span::Table)), or a
+    /// tuple.
     fn deserialize_tuple_struct<V: Visitor<'de>>(self, name: &str, len: usize, visitor: V) -> Result<V::Value, Error> {
         match name {
             "$spanned" | "$table" => visitor.visit_seq(SpannedAccess { reader: self, read: 0, keys: None }),

@@ -115,7 +115,7 @@ impl Fraction {
 
 impl Div<Rate> for DataSize {
     type Output = TimeDelta;
-    /// Returns how long the data takes at this rate, to the nearest nanosecond. At rate zero it is [`TimeDelta::MAX`].
+    /// Returns the time that the data takes at this rate, to the nearest nanosecond. At rate zero it is [`TimeDelta::MAX`].
     #[inline]
     fn div(self, rate: Rate) -> TimeDelta {
         if rate.0 == 0 {
@@ -132,7 +132,7 @@ impl Div<Rate> for DataSize {
 }
 impl Mul<TimeDelta> for Rate {
     type Output = DataSize;
-    /// Returns how much data passes in this time, to the nearest byte. It is zero if the time is not positive.
+    /// Returns the amount of data that passes in this time, to the nearest byte. It is zero if the time is not positive.
     fn mul(self, span: TimeDelta) -> DataSize {
         let ns = span.as_nanos().max(0) as u64;
         let bytes = match self.0.checked_mul(ns) {

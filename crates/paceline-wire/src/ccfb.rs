@@ -220,7 +220,7 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
-    /// Returns how many packets of one more stream fit a report with `blocks` of these numbers of packets.
+    /// Returns the number of packets of one more stream that fit a report with `blocks` of these numbers of packets.
     pub fn congestion_feedback_room(&self, blocks: impl IntoIterator<Item = usize>) -> usize {
         let taken: usize = blocks.into_iter().map(|count| BLOCK_HEAD + metrics_len(count)).sum();
         // Common header, sender, timestamp and the head of the new block.

@@ -1,16 +1,16 @@
 //! Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): a status for each packet of the transport
 //! from a base sequence number on, and a time delta for each packet that arrived.
 //!
-//! Times are in ticks of 250 us on the receiver's clock. The reference time is a signed 24-bit multiple of 256 ticks (64 ms).
-//! The first delta is relative to it, each other delta to the arrival before. Ticks are therefore known modulo 2^32 (12.4
-//! days); [`unwrap_ticks`] extends them near a known time.
+//! Times are in ticks of 250 us on the receiver's clock. The reference time is a signed 24-bit multiple of 256 ticks (64
+//! ms). The first delta is relative to it, each other delta to the arrival before. Ticks are therefore known modulo 2^32
+//! (12.4 days); [`unwrap_ticks`] extends them near a known time.
 //!
-//! Statuses are encoded in 16-bit chunks, as in libwebrtc and pion. The writer keeps symbols while one chunk can hold all of
-//! them: a run of equal symbols, 14 one-bit symbols (no large delta), or 7 two-bit symbols. Then it writes the run, the 14
-//! symbols, or the first 7.
+//! Statuses are encoded in 16-bit chunks, as in libwebrtc and pion. The writer keeps symbols while one chunk can hold all
+//! of them: a run of equal symbols, 14 one-bit symbols (no large delta), or 7 two-bit symbols. Then it writes the run, the
+//! 14 symbols, or the first 7.
 //!
-//! There is one difference: arrivals are whole ticks here. libwebrtc first rounds to 64 ms and then to ticks, so just before
-//! a multiple of 64 ms its reference time may be one lower and its first delta 64 ms.
+//! There is one difference: arrivals are whole ticks here. libwebrtc first rounds to 64 ms and then to ticks, so just
+//! before a multiple of 64 ms its reference time may be one lower and its first delta 64 ms.
 //!
 //! The reader is as strict as libwebrtc (a status count of zero or the reserved symbol is an error). It is stricter in one
 //! point: missing deltas are an error, because version 1 of the extension has no reports without times.
@@ -46,7 +46,8 @@ pub struct TransportFeedback<'a> {
     deltas: &'a [u8],
 }
 
-/// An iterator over the statuses of a report: the sequence number, and the arrival in ticks of 250 us or `None` if not received.
+/// An iterator over the statuses of a report: the sequence number, and the arrival in ticks of 250 us or `None` if not
+/// received.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketStatuses<'a> {
     chunks: &'a [u8],
@@ -287,15 +288,15 @@ impl Iterator for Deltas<'_> {
 }
 
 impl CompoundWriter<'_> {
-    /// Writes a report about the packets from `base_sequence` on. An arrival is in ticks of 250 us on the receiver's clock, or
-    /// `None` if the packet was not received. The reference time is the first arrival, rounded down to 64 ms.
+    /// Writes a report about the packets from `base_sequence` on. An arrival is in ticks of 250 us on the receiver's clock,
+    /// or `None` if the packet was not received. The reference time is the first arrival, rounded down to 64 ms.
     ///
-    /// Returns how many packets the report covers. It ends early if the buffer is full, or if a delta needs more than 16 bits
-    /// (then after the last received packet before it). The caller writes the other packets, from `base_sequence` plus the
-    /// returned number on, to a new report with the next count.
+    /// Returns the number of packets that the report covers. It ends early if the buffer is full, or if a delta needs more
+    /// than 16 bits (then after the last received packet before it). The caller writes the other packets, from
+    /// `base_sequence` plus the returned number on, to a new report with the next count.
     ///
-    /// Returns [`WriteError::Empty`] if no packet was received, and [`WriteError::BufferFull`] if the first arrival does not
-    /// fit.
+    /// Returns [`WriteError::Empty`] if no packet was received, and [`WriteError::BufferFull`] if the first arrival does
+    /// not fit.
     pub fn transport_feedback(
         &mut self,
         sender_ssrc: u32,

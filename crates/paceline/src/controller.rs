@@ -206,7 +206,7 @@ pub trait SendHalf: Send {
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
         let _ = (now, signals);
     }
-    /// Returns when to call [`handle_timeout`](Self::handle_timeout), if at all.
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout), if at all.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
@@ -301,7 +301,7 @@ pub trait ReceiveHalf: Send {
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
         let _ = (now, signals);
     }
-    /// Returns when to call [`handle_timeout`](Self::handle_timeout), if at all.
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout), if at all.
     fn poll_timeout(&self) -> Option<RemoteTime> {
         None
     }

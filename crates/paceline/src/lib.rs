@@ -37,9 +37,9 @@
 //! # What else is here
 //!
 //! [`History`] joins feedback with sent packets, [`Pacer`] spreads packets over time, [`ResendBudget`] and
-//! [`FecDemand`] bound loss protection. [`gcc`], [`nada`] and [`scream`] contain the controllers, [`blocks`] what
-//! several of them share. Each controller has a [`Config`], whose numbers the [`FieldVisitor`] lists and changes;
-//! [`Signals`] expose its internal variables.
+//! [`FecDemand`] bound loss protection. [`gcc`], [`nada`] and [`scream`] contain the controllers, [`blocks`] the
+//! parts that several of them share. Each controller has a [`Config`], whose numbers the [`FieldVisitor`] lists and
+//! changes; [`Signals`] expose its internal variables.
 
 pub mod blocks;
 mod controller;

@@ -96,7 +96,7 @@ impl<T> Pacer<T> {
         self.next
     }
 
-    /// Returns when [`pop`](Self::pop) will return a packet; `None` if the queue is empty.
+    /// Returns the time at which [`pop`](Self::pop) will return a packet; `None` if the queue is empty.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         (self.queued != DataSize::ZERO).then_some(self.next)

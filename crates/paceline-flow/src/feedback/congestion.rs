@@ -126,7 +126,7 @@ impl CongestionFeedbackBuilder {
         written.is_ok()
     }
 
-    /// Returns when the next report is due.
+    /// Returns the time at which the next report is due.
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
         self.interval.deadline().filter(|_| self.open || self.pending)
     }

@@ -53,7 +53,7 @@ impl FeedbackBuilder {
         }
     }
 
-    /// Returns when the next report is due.
+    /// Returns the time at which the next report is due.
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
         match self {
             Self::TransportWide(builder) => builder.poll_timeout(),

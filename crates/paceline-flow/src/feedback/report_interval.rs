@@ -53,7 +53,7 @@ impl ReportInterval {
         self.next = Some(now + self.current);
     }
 
-    /// Returns when the next report is due, provided that there is something to report.
+    /// Returns the time at which the next report is due, provided that there is something to report.
     pub fn deadline(&self) -> Option<RemoteTime> {
         self.next
     }

@@ -106,7 +106,7 @@ impl TransportFeedbackBuilder {
         }
     }
 
-    /// Returns when the next report is due.
+    /// Returns the time at which the next report is due.
     pub fn poll_timeout(&self) -> Option<RemoteTime> {
         self.interval.deadline().filter(|_| !self.is_empty())
     }

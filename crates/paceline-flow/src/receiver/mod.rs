@@ -149,8 +149,8 @@ impl MediaReceiver {
         (self.wake != RemoteTime::MAX).then_some(self.wake)
     }
 
-    /// Returns how many malformed packets arrived, by kind of error, and how many well-formed packets of unknown
-    /// streams were ignored.
+    /// Returns the numbers of malformed packets that arrived, by kind of error, and of well-formed packets of unknown
+    /// streams that were ignored.
     pub fn rejected_packets(&self) -> (&[u32; WireError::COUNT], u32) {
         (&self.malformed, self.ignored)
     }

@@ -31,12 +31,12 @@ impl MediaSender {
         self.half.as_ref().zip(self.streams.first()).is_some_and(|(h, s)| h.stream_rate(s.config.info.id).is_some())
     }
 
-    /// Returns what the streams' shares depend on, except the header overhead, which changes with each frame.
+    /// Returns the inputs of the streams' shares, except the header overhead, which changes with each frame.
     fn allocation_inputs(&self) -> [Rate; 3] {
         [self.decision.target, self.decision.padding, self.resend_rate]
     }
 
-    /// Sets each source's share of what the target leaves after retransmissions and FEC, and the FEC ratio of the video
+    /// Sets each source's share of the target after retransmissions and FEC, and the FEC ratio of the video
     /// streams. Shares are divided as rates on the network, because each stream pays for its own headers: half of an
     /// audio stream and a twentieth of a video stream.
     pub(super) fn allocate_rates(&mut self, now: Time) {

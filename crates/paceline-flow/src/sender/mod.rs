@@ -212,8 +212,8 @@ impl MediaSender {
         &self.decision
     }
 
-    /// Returns how many malformed packets arrived, by kind of error, and how many well-formed ones were ignored because
-    /// they refer to nothing that this sender sent.
+    /// Returns the numbers of malformed packets that arrived, by kind of error, and of well-formed ones were ignored
+    /// because they refer to nothing that this sender sent.
     pub fn rejected_packets(&self) -> (&[u32; WireError::COUNT], u32) {
         (&self.malformed, self.ignored)
     }

@@ -74,7 +74,7 @@ impl SenderStream {
         }
     }
 
-    /// Returns how many media packets had been sent up to and including the highest sequence number of a report.
+    /// Returns the number of media packets that had been sent up to and including the highest sequence number of a report.
     /// Returns `None` if no such packet was sent.
     ///
     /// Only the low 16 bits identify the packet. The cycle count above them starts with the first packet that the

@@ -15,7 +15,7 @@ const PADDING_SIZE: DataSize =
     DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + RtpHeader::MAX_LEN as u64 + PADDING_PAYLOAD);
 
 impl MediaSender {
-    /// Writes what may be sent at `now`: a sender report, then media in pacer order, then padding.
+    /// Writes the next packet that may be sent at `now`: a sender report, then media in pacer order, then padding.
     pub(super) fn write_next(&mut self, now: Time, out: &mut Datagram) -> Option<DatagramKind> {
         if now >= self.next_report {
             self.write_report(now, out);
@@ -36,7 +36,7 @@ impl MediaSender {
         None
     }
 
-    /// Returns when padding is due if no media is sent before; [`Time::MAX`] for never.
+    /// Returns the time at which padding is due if no media is sent before; [`Time::MAX`] for never.
     pub(super) fn padding_due(&self) -> Time {
         self.padding.due(PADDING_SIZE).unwrap_or(Time::MAX).max(self.pacer.next_release())
     }

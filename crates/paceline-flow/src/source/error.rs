@@ -1,4 +1,4 @@
-//! The error of an invalid source configuration: the field, its value, and what is allowed.
+//! The error of an invalid source configuration: the field, its value, and the allowed values.
 
 use core::fmt::Display;
 use paceline_units::Rate;

@@ -19,7 +19,7 @@ impl FrameClock {
         Self { start, fps, next: 0, due: start }
     }
 
-    /// Returns when the next frame is due.
+    /// Returns the time at which the next frame is due.
     pub(super) fn due(&self) -> Time {
         self.due
     }

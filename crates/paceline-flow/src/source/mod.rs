@@ -54,7 +54,7 @@ pub trait Source: Send {
     }
     /// Returns the next frame that is due at `now`.
     fn poll_frame(&mut self, now: Time) -> Option<Frame>;
-    /// Returns when the next frame is due; `None` if there will be no more.
+    /// Returns the time at which the next frame is due; `None` if there will be no more.
     fn poll_timeout(&self) -> Option<Time>;
     /// Returns the lowest and the highest rate that the source can produce.
     fn range(&self) -> (Rate, Rate);

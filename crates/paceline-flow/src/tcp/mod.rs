@@ -4,7 +4,7 @@
 //! Segments are typed ([`Segment`]) and carry lengths, not bytes. Both endpoints are driven like the media endpoints,
 //! as described on the [crate page](crate).
 //!
-//! `docs/explanation/tcp.md` lists what is modelled, with sources, and what is left out.
+//! `docs/explanation/tcp.md` lists the modelled parts, with sources, and the omissions.
 
 pub mod congestion;
 mod delivery_rate;

@@ -1,4 +1,4 @@
-//! Workloads: what the application of a sender sends, and when.
+//! Workloads: the data that the application of a sender sends, and its times.
 
 use paceline_units::{DataSize, RandomStream, TimeDelta, round_to_u64};
 

@@ -1,5 +1,5 @@
-//! The gym's observations are true, and overload does not raise the reward: tests against what learners have exploited in other
-//! environments, with random paths, queues and actions.
+//! The gym's observations are true, and overload does not raise the reward: tests against what learners have exploited in
+//! other environments, with random paths, queues and actions.
 
 use paceline::Registry;
 use paceline_gym::{
@@ -421,7 +421,7 @@ impl OutputBuffers {
         }
     }
 
-    /// Returns what is written for one environment.
+    /// Returns the outputs of one environment.
     fn of_one(&self, index: usize, history: usize) -> (Vec<f32>, f64, bool, Vec<f64>) {
         let width = history * FEATURES.len();
         (

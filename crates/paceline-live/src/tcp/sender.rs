@@ -96,7 +96,8 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Runs one transfer. Returns when the arrival of the last byte was known; `None` if the connection was reset.
+    /// Runs one transfer. Returns the time at which the arrival of the last byte was known; `None` if the connection was
+    /// reset.
     fn serve(&mut self, transfer: &Transfer) -> io::Result<Option<Time>> {
         let socket = self.open()?;
         let done = match self.drive(&socket, transfer) {
@@ -128,8 +129,8 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Connects, writes the data, shuts down the sending direction, and waits until the receiver closes the connection: then all
-    /// data has arrived.
+    /// Connects, writes the data, shuts down the sending direction, and waits until the receiver closes the connection:
+    /// then all data has arrived.
     fn drive(&mut self, socket: &Socket, transfer: &Transfer) -> io::Result<Option<Time>> {
         let wait = |wanted, until: Time| {
             self.program.ready(&mut [PollFd::new(socket.as_fd(), wanted)], until.min(transfer.reset_at))
@@ -182,7 +183,8 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Returns the size of writes, bytes, for the current congestion and receive window: whole segments unless segments are huge.
+/// Returns the size of writes, bytes, for the current congestion and receive window: whole segments unless segments are
+/// huge.
 fn portion(info: &Info, receive_window: Option<DataSize>) -> u64 {
     let segment = u64::from(info.segment).max(1);
     let allowed = receive_window.map_or(u64::MAX, DataSize::as_bytes);

@@ -112,8 +112,8 @@ impl Capacity {
         Ok(Self(Shape::Opportunities(Opportunities { at, bytes_each, end, rates, span, number: 0, left })))
     }
 
-    /// Returns when a packet of `size` whose service begins at `start` has passed; [`Time::MAX`] for never, because
-    /// this runs once per packet. Call in order of `start`.
+    /// Returns the time at which a packet of `size` whose service begins at `start` has passed; [`Time::MAX`] for never,
+    /// because this runs once per packet. Call in order of `start`.
     #[inline]
     pub(crate) fn finish(&mut self, start: Time, size: DataSize) -> Time {
         match &mut self.0 {

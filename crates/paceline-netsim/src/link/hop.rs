@@ -185,7 +185,7 @@ impl Link {
         output
     }
 
-    /// Returns when the next output may be due; `None` for never.
+    /// Returns the time at which the next output may be due; `None` for never.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         // While the order is kept, no waiting packet can arrive before the first on the wire.
@@ -219,7 +219,7 @@ impl Link {
         }
     }
 
-    /// Returns when a packet whose service begins at `start` has left the server.
+    /// Returns the time at which a packet whose service begins at `start` has left the server.
     #[inline]
     fn serve(&mut self, start: Time, size: DataSize) -> Time {
         // Without a capacity, only packets that waited when it was removed are served: see `change`.

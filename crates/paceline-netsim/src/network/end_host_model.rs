@@ -34,7 +34,7 @@ impl EndHost {
         host
     }
 
-    /// Returns when a packet that reaches the host at `now` passes. Call with times that never decrease.
+    /// Returns the time at which a packet that reaches the host at `now` passes. Call with times that never decrease.
     pub fn pass(&mut self, now: Time, direction: Transfer) -> Time {
         while self.stall.1 <= now {
             self.draw_stall();

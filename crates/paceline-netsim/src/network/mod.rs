@@ -166,7 +166,7 @@ impl<R: EventObserver> Network<R> {
         }
     }
 
-    /// Returns when to call [`poll`](Self::poll) next, which may then return `None`; `None` for never.
+    /// Returns the time at which to call [`poll`](Self::poll) next, which may then return `None`; `None` for never.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.events.next()
     }

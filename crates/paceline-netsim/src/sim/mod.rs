@@ -40,7 +40,7 @@ impl Backend for Simulator {
 trait FlowEndpoints<R: EventObserver> {
     /// Returns the number of the flow.
     fn id(&self) -> usize;
-    /// Returns when `end` has to handle its next timeout; `None` for never.
+    /// Returns the time at which `end` has to handle its next timeout; `None` for never.
     fn poll_timeout(&self, now: Time, end: FlowEnd) -> Option<Time>;
     /// Handles a timeout of `end`.
     fn handle_timeout(&mut self, now: Time, end: FlowEnd);
@@ -161,7 +161,7 @@ impl<R: EventObserver> Simulation<R> {
     }
 }
 
-/// Returns when a flow starts. The seed draws it uniformly from `start_spread`.
+/// Returns the time at which a flow starts. The seed draws it uniformly from `start_spread`.
 pub fn start_time(flow: &FlowPlan, streams: &RandomStreams) -> Time {
     match flow.start_spread {
         TimeDelta::ZERO => flow.start,

@@ -20,7 +20,7 @@ impl Resolver<'_> {
         }
         let Some(hops) = &way.hops else { return Ok(vec![self.hop(keys, name.to_owned(), half_rtt)?]) };
         if let Some((key, text_span)) = way.hop.first_key(|_| true) {
-            return self.fail(&text_span, format!("`{key}` is not allowed beside `hops`"), "move it into a hop");
+            return self.fail(&text_span, format!("`{key}` is not allowed together with `hops`"), "move it into a hop");
         }
         if hops.get().is_empty() {
             let help = "leave the key out for one unlimited hop";

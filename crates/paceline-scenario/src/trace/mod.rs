@@ -396,7 +396,7 @@ mod tests {
         }
     }
 
-    /// Checks what [`Shape`] and [`RecordingEnd`] guarantee.
+    /// Checks the guarantees of [`Shape`] and [`RecordingEnd`].
     fn check(trace: &Trace) {
         let duration = trace.duration();
         match &trace.shape {

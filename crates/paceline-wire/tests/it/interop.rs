@@ -105,7 +105,7 @@ fn their_statuses(report: &TransportLayerCc) -> Vec<(u16, Option<i64>)> {
     statuses.collect()
 }
 
-/// Streams with what became of consecutive packets of each.
+/// Streams with the reception of consecutive packets of each.
 fn receptions() -> impl Strategy<Value = Vec<(u32, u16, Vec<Option<Reception>>)>> {
     let offset = prop_oneof![
         8 => (0u16..8190).prop_map(ArrivalOffset::Units),

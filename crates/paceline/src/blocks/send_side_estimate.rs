@@ -130,7 +130,7 @@ impl SendSideEstimate {
         self.update(now);
     }
 
-    /// Returns when the next update is due.
+    /// Returns the time at which the next update is due.
     pub fn next_update(&self) -> Time {
         self.next
     }

@@ -1,4 +1,4 @@
-//! The over-use detector with an adaptive threshold: what every generation since 2016 does with the gradient of a
+//! The over-use detector with an adaptive threshold, by which every generation since 2016 evaluates the gradient of a
 //! group.
 
 use super::RateState;

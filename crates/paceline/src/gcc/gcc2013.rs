@@ -89,7 +89,7 @@ impl Config for Gcc2013Config {
                 ("scale_noise", " (UpdateKalman); 0: it is per frame, as in 2015"),
                 ("cap_keeps_sign", " (UpdateKalman): 0; it keeps its sign, as in 2015: 1"),
                 ("variance_min", " (UpdateNoiseEstimate)"),
-                ("learns_within", " (UpdateKalman): 1; while the detector says normal, as in 2015: 0"),
+                ("learns_within", " (UpdateKalman): 1; while the detector state is normal, as in 2015: 0"),
             ],
         );
         fields.block(

@@ -9,7 +9,7 @@
 //! sender:    REMB A_r, receiver reports -> LossController (eq. 5) -> A = min(A_s, A_r)
 //! ```
 //!
-//! `docs/algorithms/gcc-2016.md` lists what the paper does not specify, with the sources of the choices.
+//! `docs/algorithms/gcc-2016.md` lists the points that the paper does not specify, with the sources of the choices.
 
 use super::adaptive_detector::{AdaptiveDetector, ESTIMATOR_SIGNALS};
 use super::arrivals::{Grouping, VideoFrames};

@@ -9,7 +9,7 @@
 //!            f_l -> LossController A_s, eq. 6                              A = min(A_s, A_r)
 //! ```
 //!
-//! `docs/algorithms/gcc-med16.md` lists what the paper does not specify, with the sources of the choices.
+//! `docs/algorithms/gcc-med16.md` lists the points that the paper does not specify, with the sources of the choices.
 
 use super::adaptive_detector::AdaptiveDetector;
 use super::aimd_estimator::AimdEstimator;
@@ -117,8 +117,8 @@ impl Config for GccMed16Config {
         fields.block(
             &mut self.rate,
             &[
-                ("eta", " (draft-ietf-rmcat-gcc); figure 4 says 1.005 to 1.3 a step"),
-                ("alpha", " (draft-ietf-rmcat-gcc, beta); figure 4 says 0.8 to 0.95"),
+                ("eta", " (draft-ietf-rmcat-gcc); figure 4 gives 1.005 to 1.3 a step"),
+                ("alpha", " (draft-ietf-rmcat-gcc, beta); figure 4 gives 0.8 to 0.95"),
                 ("headroom", ", section II-B"),
                 ("rtt_ms", " until a report gives one (kDefaultRttMs)"),
             ],

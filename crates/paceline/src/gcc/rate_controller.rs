@@ -26,8 +26,8 @@ pub struct RateConfig {
     pub alpha: f64,
     /// The bound of the rate, as a multiple of the incoming rate.
     pub headroom: f64,
-    /// How long, on both clocks, the rate may exceed that bound before it is lowered to it; meanwhile it does not grow.
-    /// Zero: it is lowered immediately, as section 3.3 specifies. `docs/algorithms/gcc-2016.md` explains why the
+    /// The time, on both clocks, for which the rate may exceed that bound before it is lowered to it; meanwhile it does not
+    /// grow. Zero: it is lowered immediately, as section 3.3 specifies. `docs/algorithms/gcc-2016.md` explains why the
     /// default is not zero.
     pub bound_hold: TimeDelta,
     /// The round-trip time for additive growth near the last over-use (gcc-02, section 5.5); `None`: growth by `eta`

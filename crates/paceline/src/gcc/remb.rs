@@ -39,7 +39,7 @@ impl RembTimer {
         due.then(|| self.last.replace((now, rate)).map(|(_, before)| before))
     }
 
-    /// Returns when the next regular REMB is due; `None` before the first one.
+    /// Returns the time at which the next regular REMB is due; `None` before the first one.
     pub fn next_due(&self) -> Option<RemoteTime> {
         self.last.map(|(at, _)| at + self.interval)
     }

@@ -7,7 +7,7 @@
 //! sender:    x_n < 10 ms, no loss: ramp_up, else gradual -> R_n -> Shaping -> R_i to encoders, R_send to the pacer
 //! ```
 //!
-//! `docs/algorithms/nada-2015.md` lists what the paper does not specify, with the sources of the choices.
+//! `docs/algorithms/nada-2015.md` lists the points that the paper does not specify, with the sources of the choices.
 
 use super::receiver::{Observe, Receiver};
 use super::sender::{Generation, Sender, SenderConfig};

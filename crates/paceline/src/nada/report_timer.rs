@@ -33,7 +33,7 @@ impl ReportTimer {
         self.due = (now - self.last_packet < self.idle_timeout).then(|| now + self.interval);
     }
 
-    /// Returns when the next report is due; `None` while no packets arrive.
+    /// Returns the time at which the next report is due; `None` while no packets arrive.
     pub fn due(&self) -> Option<RemoteTime> {
         self.due
     }

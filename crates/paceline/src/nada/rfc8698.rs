@@ -6,7 +6,7 @@
 //!                                                       ramp_up, or gradual ─────────┘
 //! ```
 //!
-//! `docs/algorithms/nada.md` lists what the RFC does not specify, with the choices.
+//! `docs/algorithms/nada.md` lists the points that the RFC does not specify, with the choices.
 
 use super::receiver::{Observe, Receiver};
 use super::sender::{Generation, SENDER_SIGNALS, Sender, SenderConfig};

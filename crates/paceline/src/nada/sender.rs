@@ -4,7 +4,7 @@ use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, Shap
 use crate::{Decision, Feedback, Message, NadaMode, NadaReport, ReceiverReport, SendHalf, Setup, Signals, StreamState};
 use paceline_units::{Rate, Time, TimeDelta};
 
-/// Numbers of the send half, with what differs between the generations.
+/// Numbers of the send half, with the differences between the generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SenderConfig {
     pub generation: Generation,

@@ -10,7 +10,7 @@
 //! streams ──── RtpQueue ──────────────────────────────────┘
 //! ```
 //!
-//! `docs/algorithms/scream.md` lists what the RFC does not specify, with the choices.
+//! `docs/algorithms/scream.md` lists the points that the RFC does not specify, with the choices.
 
 use super::ScreamConfig;
 use super::flight::MaxInFlight;

@@ -1,4 +1,4 @@
-//! The effect of an ACK on the scoreboard: what is acknowledged, and what is thereby found lost.
+//! The effect of an ACK on the scoreboard: the acknowledged segments, and those that are thereby found lost.
 
 use super::{AMBIGUOUS, DUP_THRESH, Entry, FORGOTTEN, LOST, RETRANSMITTED, SACKED, Scoreboard};
 use paceline_units::Time;
@@ -62,7 +62,7 @@ impl Scoreboard {
         summary
     }
 
-    /// Returns how many segments end at or before this byte.
+    /// Returns the number of segments that end at or before this byte.
     #[inline]
     fn whole_segments(&self, byte: u64) -> u64 {
         let tail = byte >= self.offset(self.tail_number).saturating_add(self.tail);

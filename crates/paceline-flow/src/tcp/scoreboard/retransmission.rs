@@ -1,4 +1,4 @@
-//! Loss recovery on the scoreboard: what to retransmit next (`NextSeg` of RFC 6675), and timeouts.
+//! Loss recovery on the scoreboard: the segment to retransmit next (`NextSeg` of RFC 6675), and timeouts.
 
 use super::{AMBIGUOUS, DUP_THRESH, FORGOTTEN, LOST, RETRANSMITTED, SACKED, Scoreboard};
 use paceline_units::Time;

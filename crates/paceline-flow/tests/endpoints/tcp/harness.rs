@@ -117,7 +117,7 @@ pub struct Flow {
     stream: ReadCheck,
 }
 
-/// Checks what the application of the receiver reads: every byte once, in order, and after its arrival.
+/// Checks the data that the application of the receiver reads: every byte once, in order, and after its arrival.
 #[derive(Default)]
 struct ReadCheck {
     connection: u32,

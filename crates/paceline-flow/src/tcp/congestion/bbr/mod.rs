@@ -11,7 +11,7 @@
 //! STARTUP ── the pipe is full ──▶ DRAIN ── the queue is drained ──▶ PROBE_BW ◀── 200 ms ──▶ PROBE_RTT
 //! ```
 //!
-//! `docs/explanation/tcp.md` lists what is left out.
+//! `docs/explanation/tcp.md` lists the omissions.
 
 mod ack_aggregation;
 mod bandwidth_filter;
