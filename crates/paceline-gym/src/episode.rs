@@ -26,8 +26,8 @@ pub enum Policy {
     Controller(String),
 }
 
-/// A run in which one media flow is controlled and observed step by step. The steps begin when that flow starts. The episode
-/// ends with the last whole step before the flow or the run ends. `O` also receives the events.
+/// A run in which one media flow is controlled and observed step by step. The steps begin when that flow starts. The
+/// episode ends with the last whole step before the flow or the run ends. `O` also receives the events.
 pub struct Episode<O = ()> {
     run: Simulation<(GroundTruth, O)>,
     /// `None` if a controller controls the flow.

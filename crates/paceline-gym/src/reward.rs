@@ -5,8 +5,9 @@
 //! ```
 //!
 //! Goodput is media that arrived at its first transmission: retransmissions, FEC and padding add no reward. The share is
-//! the rate that the flow could have used: the capacity of the step over the flows that cross it, and no more than its sources make.
-//! A queue therefore adds no reward: above the share the first term is constant, and delay and loss only cost.
+//! the rate that the flow could have used: the capacity of the step over the flows that cross it, and no more than its
+//! sources make. A queue therefore adds no reward: above the share the first term is constant, and delay and loss only
+//! cost.
 
 use super::ground_truth::Truth;
 

@@ -1,5 +1,5 @@
-//! The testbed of a run in real time: two network namespaces, a link of real packets between them, and the kernel's TCP flows
-//! at both sides. It merges all events in order of time. A backend provides the media endpoints: [`MediaEndpoints`].
+//! The testbed of a run in real time: two network namespaces, a link of real packets between them, and the kernel's TCP
+//! flows at both sides. It merges all events in order of time. A backend provides the media endpoints: [`MediaEndpoints`].
 
 use crate::classify::port_of;
 use crate::clock::Monotonic;
@@ -67,7 +67,8 @@ pub trait MediaEndpoints: Sync {
         Ok(())
     }
 
-    /// Returns the reason why the measurement is disturbed at the endpoints, for causes that the testbed cannot detect. Called after the run.
+    /// Returns the reason why the measurement is disturbed at the endpoints, for causes that the testbed cannot detect.
+    /// Called after the run.
     fn disturbed(&self) -> Option<String> {
         None
     }

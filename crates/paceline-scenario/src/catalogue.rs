@@ -98,8 +98,8 @@ const SWEEP: &str = ".sweep.toml";
 /// The ending of files whose values a formula gives.
 const FORMULA: &str = ".formula.toml";
 
-/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, and tables of
-/// formulas.
+/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, and tables
+/// of formulas.
 pub fn is_scenario(file: &str) -> bool {
     let other = file.ends_with(SWEEP) || is_formula_table(file) || file.rsplit('/').next() == Some("constants.toml");
     file.ends_with(".toml") && !other
@@ -159,7 +159,8 @@ impl Origin {
         }
     }
 
-    /// Reads a file that the scenario names: in the folder of the scenario, in the catalogue, or from the working directory.
+    /// Reads a file that the scenario names: in the folder of the scenario, in the catalogue, or from the working
+    /// directory.
     pub fn read(&self, file: &str) -> Result<String, String> {
         if let Some(text) = self.shipped(file) {
             return Ok(text.to_owned());
@@ -211,7 +212,8 @@ impl Origin {
         }
     }
 
-    /// Returns the path of a file: in the folder of the scenario if it exists there, else from the working directory, as in `--set`.
+    /// Returns the path of a file: in the folder of the scenario if it exists there, else from the working directory, as in
+    /// `--set`.
     fn locate(&self, file: &str) -> PathBuf {
         match &self.folder {
             Some(folder) if folder.join(file).exists() => folder.join(file),

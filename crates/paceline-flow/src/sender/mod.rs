@@ -212,7 +212,7 @@ impl MediaSender {
         &self.decision
     }
 
-    /// Returns the numbers of malformed packets that arrived, by kind of error, and of well-formed ones were ignored
+    /// Returns the numbers of malformed packets that arrived, by kind of error, and of well-formed ones that were ignored
     /// because they refer to nothing that this sender sent.
     pub fn rejected_packets(&self) -> (&[u32; WireError::COUNT], u32) {
         (&self.malformed, self.ignored)

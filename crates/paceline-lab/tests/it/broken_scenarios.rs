@@ -136,7 +136,7 @@ unknown source | 19 | encoder = { source = "encodr" } | 19 | "encodr" | no sourc
 lowest rate above the highest | 19 | encoder = { min = "3Mbps", max = "2Mbps" } | 19 | "2Mbps" | `max` is 2 Mbps | `min`
 frame rate of zero | 19 | encoder = { fps = 0 } | 19 | 0 | `fps` is 0 | 30
 key that the source does not read | 19 | encoder = { source = "ideal", key_ratio = 3.0 } | 19 | key_ratio | `key_ratio` | `encoder`
-missing folder of frames | 19 | encoder = { frames = "no/dir" } | 19 | "no/dir" | cannot read no/dir | beside
+missing folder of frames | 19 | encoder = { frames = "no/dir" } | 19 | "no/dir" | cannot read no/dir | in the folder of the scenario file
 frames without a folder | 19 | encoder = { source = "frames" } | 19 | "frames" | the folder | frames =
 lowest rate above the start rate | 18 | min_rate = "500kbps" | 18 | "500kbps" | min 500 kbps | `start_rate`
 route over an unknown hop | 18 | route = ["forwards"] | 18 | "forwards" | no hop `forwards` | `forward`
@@ -153,7 +153,7 @@ const PATHS: &str = r#"
 keys beside hops | 9 | capacity = "1Mbps"⏎hops = [{ id = "a" }] | 9 | capacity | `hops` | move
 empty list of hops | 9 | hops = []⏎[path.reverse] | 9 | [] | no hop | leave
 two hops with one id | 8 | [path.reverse]⏎hops = [{ id = "a" }, { id = "a" }]⏎[path.forward] | 9 | "a" | two hops have the id `a` | its own
-missing trace | 9 | capacity = { trace = "no.trace" } | 9 | "no.trace" | cannot read | beside
+missing trace | 9 | capacity = { trace = "no.trace" } | 9 | "no.trace" | cannot read | in the folder of the scenario file
 unknown end of a trace | 9 | capacity = { trace = "x", end = "stop" } | 9 | "stop" | `stop` | `loop`
 "#;
 
@@ -179,7 +179,7 @@ unknown claim | 23 | [[expect]]⏎metric = "jain"⏎published = 1⏎claim = "use
 tolerance without a reason | 23 | [[expect]]⏎metric = "jain"⏎published = 1⏎tolerance = 0.1⏎ | 26 | 0.1 | needs a reason | add why
 negative tolerance | 23 | [[expect]]⏎metric = "jain"⏎published = 1⏎tolerance = -0.1⏎why = "so" | 26 | -0.1 | above 0 | unit
 malformed change | 28 | reproduced_with = ["duration"] | 28 | "duration" | is not KEY=VALUE | --set
-missing file of constants | 2 | title = ""⏎constants = "no.toml" | 3 | "no.toml" | cannot read | beside
+missing file of constants | 2 | title = ""⏎constants = "no.toml" | 3 | "no.toml" | cannot read | in the folder of the scenario file
 published value of NaN | 23 | [[expect]]⏎metric = "jain"⏎published = nan⏎ | 25 | nan | published | unit
 "#;
 

@@ -67,7 +67,7 @@ fn growth_by_response_matches_vectors() {
 
 /// V1.5: the loss laws of 2013, as printed and as in the code, which counts loss in 256ths.
 #[test]
-fn loss_laws_matches_vectors() {
+fn loss_laws_match_vectors() {
     let v = vector("V1.5/paper");
     for (case, expected) in list(&v["input"]["cases"]).iter().zip(list(&v["expected"]["rate"])) {
         let [rate, loss, rtt] = numbers(case)[..] else { panic!("three numbers a case") };
@@ -189,7 +189,7 @@ fn detector_with_adaptive_threshold_matches_vectors() {
 
 /// V2.4: the rate laws over one second, and the decreases that are sent immediately.
 #[test]
-fn rate_laws_matches_vectors() {
+fn rate_laws_match_vectors() {
     let v = vector("V2.4");
     let kbps = |name: &str| Rate::from_bps_f64(number(&v["input"][name]) * 1e3);
     let after = |usage, incoming| {
