@@ -1,6 +1,6 @@
 //! Distributions of delays: bounded memory, three significant digits, mergeable.
 
-use hdrhistogram::Histogram;
+use super::histogram::Histogram;
 use paceline_units::TimeDelta;
 use serde::Serialize;
 
@@ -31,15 +31,15 @@ pub struct Distribution {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delays {
     /// None: disabled, `add` has no effect.
-    histogram: Option<Histogram<u32>>,
-    sum: u128,
+    histogram: Option<Histogram>,
+    largest: u64,
+    sum: u64,
     squares: u128,
 }
 
 impl Delays {
     pub fn new() -> Self {
-        let histogram = Histogram::new(3).expect("three digits are allowed");
-        Self { histogram: Some(histogram), ..Self::default() }
+        Self { histogram: Some(Histogram::default()), ..Self::default() }
     }
 
     /// Creates one that gathers nothing, for delays that no metric of the scenario reads.
@@ -52,16 +52,18 @@ impl Delays {
     #[inline]
     pub fn add(&mut self, time: TimeDelta) {
         let Some(histogram) = &mut self.histogram else { return };
-        // One bucket holds everything from an hour on. The histogram resizes itself, so recording cannot fail.
+        // An hour and more count as an hour.
         let us = ((time.as_nanos().max(0) as u64 + 500) / 1000).min(3_600_000_000);
-        let _ = histogram.record(us);
-        self.sum += u128::from(us);
+        histogram.add(us);
+        self.largest = self.largest.max(us);
+        self.sum += us;
         self.squares += u128::from(us * us);
     }
 
     pub fn merge(&mut self, other: &Self) {
         let (Some(histogram), Some(more)) = (&mut self.histogram, &other.histogram) else { return };
-        histogram.add(more).expect("both resize themselves");
+        histogram.merge(more);
+        self.largest = self.largest.max(other.largest);
         self.sum += other.sum;
         self.squares += other.squares;
     }
@@ -73,17 +75,18 @@ impl Delays {
         if samples == 0 {
             return None;
         }
-        let at = |q: f64| histogram.value_at_quantile(q) as f64 / 1e3;
-        let n = u128::from(samples);
+        let ms = |us: u64| us as f64 / 1e3;
+        let [p5, p50, p90, p95, p99] = histogram.quantiles([0.05, 0.5, 0.9, 0.95, 0.99]).map(ms);
+        let (n, sum) = (u128::from(samples), u128::from(self.sum));
         Some(Distribution {
-            p5: at(0.05),
-            p50: at(0.5),
-            p90: at(0.9),
-            p95: at(0.95),
-            p99: at(0.99),
-            max: histogram.max() as f64 / 1e3,
+            p5,
+            p50,
+            p90,
+            p95,
+            p99,
+            max: ms(Histogram::largest_in_bucket_of(self.largest)),
             mean: self.sum as f64 / samples as f64 / 1e3,
-            std: ((n * self.squares - self.sum * self.sum) as f64).sqrt() / samples as f64 / 1e3,
+            std: ((n * self.squares - sum * sum) as f64).sqrt() / samples as f64 / 1e3,
             samples,
         })
     }

@@ -2,6 +2,7 @@
 
 mod delays;
 mod freezes;
+mod histogram;
 mod rate_bins;
 mod totals;
 
