@@ -411,7 +411,7 @@ fn cells_of_one_case_equal_those_of_the_experiment_unless_other_cases_decide() {
             if alone.claim.as_deref() == Some("cuts") && alone.published.is_some() {
                 // Its claim is a ratio to the other case.
                 assert_eq!((alone.measured, alone.verdict), (whole.measured, Verdict::Not), "{whole:?}");
-                assert!(alone.note.as_ref().unwrap().contains("`paceline reproduce test/two` judges it"));
+                assert!(alone.note.as_ref().unwrap().contains("run `paceline reproduce test/two`"));
             } else {
                 assert_eq!(alone, whole);
             }
