@@ -58,7 +58,7 @@ fn theirs(packets: u64) {
             arrival: packet.arrival.map(|arrival| Duration::from_nanos(arrival.as_nanos() as u64)),
             ecn: Default::default(),
         });
-        if packet.told {
+        if packet.feedback_due {
             gcc.on_reports(departure + Duration::from_nanos(TimeDelta::from_millis(25).as_nanos() as u64), &reports);
             black_box(gcc.target_bitrate());
             reports.clear();

@@ -71,7 +71,7 @@ encoder = {{ max = "20Mbps" }}
     }
 
     fn arrived(&self) -> u64 {
-        let index = TRUTHS.iter().position(|truth| truth.name == "arrived").expect("it is told");
+        let index = TRUTHS.iter().position(|truth| truth.name == "arrived").expect("TRUTHS contains it");
         self.truth[index] as u64
     }
 

@@ -18,7 +18,7 @@ pub struct Scripted {
     /// The arrival time; `None` if lost.
     pub arrival: Option<RemoteTime>,
     /// Whether feedback about all packets up to this one arrives 25 ms after its send time.
-    pub told: bool,
+    pub feedback_due: bool,
 }
 
 /// The size of each packet.
@@ -42,7 +42,7 @@ impl Scripted {
             number,
             sent,
             arrival: (number % 500 != 3).then_some(arrival),
-            told: message(number + 1) > message(number),
+            feedback_due: message(number + 1) > message(number),
         }
     }
 }
@@ -91,7 +91,7 @@ impl SendLoop {
             return;
         }
         self.reports.push(PacketReport { sequence, sent, size, arrival: packet.arrival, ecn: Ecn::NotEct });
-        if packet.told {
+        if packet.feedback_due {
             let outstanding = DataSize::from_bytes(10_000);
             let feedback = Feedback { packets: &self.reports, outstanding, after_highest: outstanding };
             self.half.handle_feedback(sent + TimeDelta::from_millis(25), &feedback, &mut self.signals);

@@ -6,7 +6,7 @@ use paceline_benches::{BareHeap, GymLoop, ReceiveLoop, SendLoop, Simulation};
 use std::process::ExitCode;
 use std::time::Duration;
 
-const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs [controller]] | hundred [runs] | gym [CPU seconds] | receive [packets]; 5 unless told";
+const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs [controller]] | hundred [runs] | gym [CPU seconds] | receive [packets]; default: 5";
 
 /// Controllers whose halves are timed.
 const HALVES: [&str; 5] = ["gcc-tfb", "nada", "nada-sender", "scream", "scream-cpp"];
@@ -53,8 +53,8 @@ fn hundred(runs: u64) {
 
 /// Returns the peak memory of this program.
 fn memory_at_most() -> String {
-    let told = std::fs::read_to_string("/proc/self/status").ok();
-    let line = told.as_deref().and_then(|text| text.lines().find_map(|l| l.strip_prefix("VmHWM:")));
+    let status = std::fs::read_to_string("/proc/self/status").ok();
+    let line = status.as_deref().and_then(|text| text.lines().find_map(|l| l.strip_prefix("VmHWM:")));
     let kib = line.and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
     kib.map_or_else(|| "–".to_owned(), |kib| format!("{:.0} MB", kib * 1024.0 / 1e6))
 }
@@ -189,8 +189,8 @@ fn timed(at_least: Duration, mut work: impl FnMut()) -> Duration {
 /// Returns the CPU time of this program, or the wall time if the kernel does not provide it.
 fn cpu_time() -> Duration {
     // The first number is CPU time in nanoseconds.
-    let told = std::fs::read_to_string("/proc/self/schedstat").ok();
-    let nanos = told.as_deref().and_then(|text| text.split(' ').next()?.parse().ok()).filter(|n| *n > 0);
+    let schedstat = std::fs::read_to_string("/proc/self/schedstat").ok();
+    let nanos = schedstat.as_deref().and_then(|text| text.split(' ').next()?.parse().ok()).filter(|n| *n > 0);
     nanos.map_or_else(passed, Duration::from_nanos)
 }
 

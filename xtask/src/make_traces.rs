@@ -117,20 +117,20 @@ const FRAME_RATES_KBPS: [u32; 9] = [100, 200, 400, 600, 800, 1000, 1200, 1500, 2
 const FRAMES: usize = 300;
 const FRAMES_PER_SECOND: f64 = 30.0;
 /// The number of frames that are smaller to compensate for the key frame. Models that repeat a frame trace skip as many.
-const PAYBACK: usize = 20;
+const COMPENSATION_FRAMES: usize = 20;
 
-/// Returns the relative size of each frame: log-normal, correlated, with mean 1 before and after `PAYBACK`.
+/// Returns the relative size of each frame: log-normal, correlated, with mean 1 before and after `COMPENSATION_FRAMES`.
 fn scene(random: &mut RandomStream) -> Vec<f64> {
-    const LIKENESS: f64 = 0.8;
+    const CORRELATION: f64 = 0.8;
     const SPREAD: f64 = 0.28;
     let mut log = 0.0;
     let mut sizes: Vec<f64> = (0..FRAMES)
         .map(|_| {
-            log = LIKENESS * log + (1.0 - LIKENESS * LIKENESS).sqrt() * random.normal();
+            log = CORRELATION * log + (1.0 - CORRELATION * CORRELATION).sqrt() * random.normal();
             libm::exp(SPREAD * log)
         })
         .collect();
-    let (early, late) = sizes.split_at_mut(PAYBACK + 1);
+    let (early, late) = sizes.split_at_mut(COMPENSATION_FRAMES + 1);
     for part in [&mut early[1..], late] {
         let mean = part.iter().sum::<f64>() / part.len() as f64;
         part.iter_mut().for_each(|size| *size /= mean);
@@ -143,7 +143,7 @@ fn scene(random: &mut RandomStream) -> Vec<f64> {
 fn talk(scene: &[f64], kbps: u32) -> String {
     let mean = f64::from(kbps) * 1000.0 / 8.0 / FRAMES_PER_SECOND;
     let key = 10.0 - 4.0 * libm::log(f64::from(kbps) / 100.0) / libm::log(20.0);
-    let payback = 1.0 - (key - 1.0) / PAYBACK as f64;
+    let payback = 1.0 - (key - 1.0) / COMPENSATION_FRAMES as f64;
     let mut text = "% Nframe | type | X | timestamp | size (Bytes)\n\
                     % Fields labeled as X are left for backwards compatibility\n\
                     % Synthetic: made by `cargo xtask make-traces`, no video was encoded\n"
@@ -151,7 +151,7 @@ fn talk(scene: &[f64], kbps: u32) -> String {
     for (n, scale) in scene.iter().enumerate() {
         let size = match n {
             0 => key,
-            1..=PAYBACK => payback * scale,
+            1..=COMPENSATION_FRAMES => payback * scale,
             _ => *scale,
         };
         let (seconds, bytes) = (n as f64 / FRAMES_PER_SECOND, rounded(mean * size));
@@ -175,7 +175,7 @@ struct DriveLog {
     /// The digits of the last column.
     digits: usize,
     /// The maximum deviation of the span of a line from one second (ms).
-    wobble_ms: f64,
+    max_span_deviation_ms: f64,
     median_bps: f64,
 }
 const HSDPA: DriveLog = DriveLog {
@@ -183,18 +183,24 @@ const HSDPA: DriveLog = DriveLog {
     tick_ms: 1000,
     clock_ms: 500_000,
     digits: 1,
-    wobble_ms: 100.0,
+    max_span_deviation_ms: 100.0,
     median_bps: 1.2e6,
 };
-const GHENT: DriveLog =
-    DriveLog { wall_clock: 1_000_000_000_000, tick_ms: 1, clock_ms: 0, digits: 4, wobble_ms: 2.0, median_bps: 2e7 };
+const GHENT: DriveLog = DriveLog {
+    wall_clock: 1_000_000_000_000,
+    tick_ms: 1,
+    clock_ms: 0,
+    digits: 4,
+    max_span_deviation_ms: 2.0,
+    median_bps: 2e7,
+};
 
 /// Returns lines of `wall clock, clock, latitude, longitude, bytes, ms`, with an outage of two lines and no position.
 fn drive_log(random: &mut RandomStream, log: &DriveLog) -> String {
     let mut text = String::new();
     let (mut elapsed, mut fading) = (0, 0.0);
     for row in 0..ROWS {
-        let ms = rounded(random.uniform(1000.0 - log.wobble_ms, 1000.0 + log.wobble_ms));
+        let ms = rounded(random.uniform(1000.0 - log.max_span_deviation_ms, 1000.0 + log.max_span_deviation_ms));
         fading = 0.9 * fading + 0.3 * random.normal();
         let outage = (ROWS / 2..ROWS / 2 + 2).contains(&row);
         let bytes = if outage { 0 } else { rounded(log.median_bps * libm::exp(fading) * ms as f64 / 8000.0) };
@@ -308,7 +314,7 @@ mod tests {
                 .collect();
             assert_eq!(sizes.len(), FRAMES);
             let mean = kbps * 125.0 / FRAMES_PER_SECOND;
-            for part in [&sizes[..], &sizes[PAYBACK + 1..]] {
+            for part in [&sizes[..], &sizes[COMPENSATION_FRAMES + 1..]] {
                 let part_mean = part.iter().sum::<f64>() / part.len() as f64;
                 assert!((part_mean / mean - 1.0).abs() < 0.002, "{name}: {part_mean} of {mean}");
             }

@@ -160,8 +160,8 @@ pub fn summarise(scenario: &Scenario, runs: Vec<RunResult>) -> RunsResult {
     let counts = scenario.include_if.as_ref().map(|condition| {
         let counts = condition.describe(included, runs.len());
         match IncludeIf::too_few(included, runs.len()) {
-            false => format!("runs: {counts}; bounds and published values are of these, all else is of every run"),
-            true => format!("runs: {counts}; fewer than half of the runs, so no bound passes"),
+            false => format!("{counts}; bounds and published values are of these, all else is of every run"),
+            true => format!("{counts}; fewer than half of the runs, so no bound passes"),
         }
     });
     RunsResult {
@@ -224,7 +224,7 @@ published = 0.5
             assert_eq!((bound.holds, expectation.measured.unwrap().n), (kept >= 2, kept));
             assert_eq!(result.summary["utilization"].n, 4, "the summary is of every run");
             let note = result.notes.last().unwrap();
-            assert!(note.starts_with(&format!("runs: kept {kept} of 4, those with utilization of ")), "{note}");
+            assert!(note.starts_with(&format!("{kept} of 4 runs included, those with utilization of ")), "{note}");
             assert_eq!(note.contains("fewer than half"), kept < 2, "{note}");
         }
     }

@@ -149,7 +149,7 @@ impl IncludeIf {
 
     /// Describes the number of included runs and the condition.
     pub fn describe(&self, included: usize, total: usize) -> String {
-        format!("kept {included} of {total}, those with {} of {} or more", self.quantity.metric, self.at_least)
+        format!("{included} of {total} runs included, those with {} of {} or more", self.quantity.metric, self.at_least)
     }
 }
 

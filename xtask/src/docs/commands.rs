@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Returns all errors. `paceline` is in `folder`.
-pub fn wrong(pages: &[Page], folder: &Path) -> Vec<String> {
+pub fn find_errors(pages: &[Page], folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     for page in pages {
         let shown = page.blocks.iter().filter(|b| b.language == "sh" || b.language == "console");
         for (block, line) in shown.flat_map(|block| block.text.lines().map(move |line| (block, line))) {
-            if let Some(why) = Shown::of(line).and_then(|command| command.error(folder)) {
+            if let Some(why) = DocumentedCommand::of(line).and_then(|command| command.error(folder)) {
                 wrong.push(format!("{}: `{}`: {why}", page.place(block.line), line.trim()));
             }
         }
@@ -21,14 +21,14 @@ pub fn wrong(pages: &[Page], folder: &Path) -> Vec<String> {
 
 /// A command of this project in a line of a block.
 #[derive(Debug, PartialEq)]
-enum Shown<'a> {
+enum DocumentedCommand<'a> {
     /// `paceline` with these arguments.
     Paceline(&'a str),
     /// A task.
     Xtask(&'a str),
 }
 
-impl<'a> Shown<'a> {
+impl<'a> DocumentedCommand<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let line = line.trim().strip_prefix("$ ").unwrap_or(line.trim());
         // A comment follows after two blanks.
@@ -75,21 +75,21 @@ mod tests {
     #[test]
     fn commands_are_separated_from_comments() {
         for (line, command) in [
-            ("paceline", Some(Shown::Paceline(""))),
-            ("paceline run a --seed 2   what it does", Some(Shown::Paceline("run a --seed 2"))),
-            ("$ paceline run a --json > a.json", Some(Shown::Paceline("run a --json"))),
-            ("cargo run --release -- list", Some(Shown::Paceline("list"))),
-            ("cargo xtask test # all", Some(Shown::Xtask("test"))),
+            ("paceline", Some(DocumentedCommand::Paceline(""))),
+            ("paceline run a --seed 2   what it does", Some(DocumentedCommand::Paceline("run a --seed 2"))),
+            ("$ paceline run a --json > a.json", Some(DocumentedCommand::Paceline("run a --json"))),
+            ("cargo run --release -- list", Some(DocumentedCommand::Paceline("list"))),
+            ("cargo xtask test # all", Some(DocumentedCommand::Xtask("test"))),
             ("cargo build --release", None),
             ("paceline-cli run", None),
         ] {
-            assert_eq!(Shown::of(line), command, "{line}");
+            assert_eq!(DocumentedCommand::of(line), command, "{line}");
         }
     }
 
     #[test]
     fn unknown_task_is_an_error() {
-        let error = |name| Shown::Xtask(name).error(Path::new("")).is_some();
+        let error = |name| DocumentedCommand::Xtask(name).error(Path::new("")).is_some();
         assert!(error("tset") && !error("test") && !error("help"));
     }
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Returns all errors. `paceline` is in `folder`.
-pub fn wrong(pages: &[Page], folder: &Path) -> Result<Vec<String>, String> {
+pub fn find_errors(pages: &[Page], folder: &Path) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     for page in pages.iter().filter(|page| page.blocks.iter().any(|b| b.language == "sh")) {
         wrong.extend(follow(page, folder)?);
@@ -61,7 +61,7 @@ fn script(page: &Page, out: &Path) -> String {
         let file = out.join(number.to_string());
         script += &format!("exec > '{}' 2>&1\n", file.display());
         for line in block.text.lines() {
-            script += &substituted(line);
+            script += &command_to_run(line);
             script.push('\n');
         }
         script += &format!(": > '{}.done'\n", file.display());
@@ -70,7 +70,7 @@ fn script(page: &Page, out: &Path) -> String {
 }
 
 /// Returns the command to run for a line.
-fn substituted(line: &str) -> String {
+fn command_to_run(line: &str) -> String {
     let (root, target) = (root().display(), target());
     if let Some(address) = line.strip_prefix("git clone ") {
         let folder = address.trim_end_matches(".git").rsplit('/').next().unwrap_or("paceline");
@@ -103,7 +103,7 @@ fn difference(page: &Page, shown: &Block, printed: &str) -> Option<String> {
 
 /// Returns the first group of lines, between two `…`, that is not in the output after the group before it.
 fn first_missing(shown: &str, printed: &str) -> Option<String> {
-    let lines = |text: &str| text.lines().map(timeless).collect::<Vec<_>>();
+    let lines = |text: &str| text.lines().map(without_wall_time).collect::<Vec<_>>();
     let (shown, printed) = (lines(shown.trim_end()), lines(printed.trim_end()));
     let mut from = 0;
     for run in shown.split(|line| line.trim() == "…").filter(|run| !run.is_empty()) {
@@ -117,7 +117,7 @@ fn first_missing(shown: &str, printed: &str) -> Option<String> {
 }
 
 /// Returns a line without trailing blanks and without the wall time.
-fn timeless(line: &str) -> String {
+fn without_wall_time(line: &str) -> String {
     let line = line.trim_end();
     const BEFORE: &str = "simulated in ";
     match line.split_once(BEFORE).and_then(|(start, rest)| Some((start, rest.split_once(" ms")?.1))) {

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Returns all errors.
-pub fn wrong(pages: &[Page]) -> Result<Vec<String>, String> {
+pub fn find_errors(pages: &[Page]) -> Result<Vec<String>, String> {
     let exists = |path: &Path| root().join(path).exists();
     let mut wrong: Vec<String> = pages.iter().flat_map(|page| of_page(page, pages, &exists)).collect();
     wrong.extend(not_in_the_book(pages));

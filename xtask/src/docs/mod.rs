@@ -23,9 +23,9 @@ pub fn docs(arguments: &[String]) -> Result<(), Problem> {
     run(command("cargo build --quiet --release"))?;
     let paceline = target().join("release");
     let pages = Page::all()?;
-    let mut wrong = links::wrong(&pages)?;
-    wrong.extend(commands::wrong(&pages, &paceline));
-    wrong.extend(follow::wrong(&pages, &paceline)?);
+    let mut wrong = links::find_errors(&pages)?;
+    wrong.extend(commands::find_errors(&pages, &paceline));
+    wrong.extend(follow::find_errors(&pages, &paceline)?);
     if wrong.is_empty() {
         eprintln!("\n{} pages checked", pages.len());
         return Ok(());

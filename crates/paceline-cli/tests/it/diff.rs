@@ -112,7 +112,7 @@ fn a_changed_parameter_is_named_with_its_effects() {
         "throughput_bps",
         "grows: utilization",
         "reproduced → not",
-        "different: 2 runs, 0 hashes equal; 1 of 3 changed values change verdict",
+        "different: 2 runs, 0 hashes equal; the verdict changed in 1 of 3 changed cells",
     ];
     contains_all(text, &parts);
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");

@@ -317,7 +317,7 @@ fn the_scoreboard_is_reproducible_and_diff_names_changes() {
     let output = diff("three", &[]);
     let text = stdout(&output, 1);
     let summary = "different: 4 runs, 2 hashes equal";
-    contains_all(text, &["paper/rates  [rate=half]", "the hash over 2 runs differs", "utilization", summary]);
+    contains_all(text, &["paper/rates  [rate=half]", "the combined hash of 2 runs or the number of runs differs", "utilization", summary]);
     assert!(!text.contains("[rate=quarter]") && !text.contains("inf"), "{text}");
     let found = document(&diff("three", &["--json"]), 1);
     assert_eq!((&found["moved"], &found["runs"], &found["hashes_equal"]), (&json!(true), &json!(4), &json!(2)));
@@ -488,12 +488,12 @@ fn run_compare_and_reproduce_filter_runs_alike() {
     for (rate, kept, code) in [(1, 3, 0), (900_000, 0, 1)] {
         fs::write(folder.join("rates.toml"), format!("{cases}{}{bound}", keep(rate))).unwrap();
         let run = paceline(&folder, &["run", "rates.toml", "--case", "rate=half", "--repeats", "3"]);
-        let note = format!("kept {kept} of 3, those with throughput_bps of {rate} or more");
+        let note = format!("{kept} of 3 runs included, those with throughput_bps of {rate} or more");
         contains_all(stdout(&run, code), &[&note]);
         let compare = ["compare", "rates.toml", "--case", "rate=half", "--controllers", "fixed", "--repeats", "3"];
         let compared = paceline(&folder, &compare);
         let compared = stdout(&compared, code);
-        assert_eq!(compared.matches(&format!("fixed: runs: {note}")).count(), 1, "{compared}");
+        assert_eq!(compared.matches(&format!("fixed: {note}")).count(), 1, "{compared}");
         let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--seeds", "3", "--json"]), code);
         assert_eq!(report["experiments"][0]["cells"][0]["n"], kept);
     }
@@ -506,5 +506,5 @@ fn run_compare_and_reproduce_filter_runs_alike() {
     let report = document(&paceline(&folder, &["reproduce", "rates.toml", "--json"]), 0);
     let cell = &report["experiments"][0]["cells"][0];
     assert_eq!((&cell["n"], &cell["left_out"], &cell["verdict"]), (&json!(0), &json!(2), &json!("not")));
-    assert_eq!(cell["note"], "kept 0 of 2, those with overuse_count of 1 or more in rate=quarter");
+    assert_eq!(cell["note"], "0 of 2 runs included, those with overuse_count of 1 or more in rate=quarter");
 }

@@ -160,7 +160,7 @@ fn a_claim_that_cannot_be_judged_fails() {
     let claim = |name: &str, text: &str| {
         let output = paceline(&folder(name, text), &["sweep", "rates.sweep.toml"]);
         let text = String::from_utf8_lossy(&output.stdout);
-        (output.status.code(), text.contains("the claim passes"), stderr(&output).contains("cannot be judged"))
+        (output.status.code(), text.contains("the claim passes"), stderr(&output).contains("has no result"))
     };
     let claimed = claim("claim", CLAIM);
     let reversed = claim(
@@ -262,14 +262,14 @@ fn a_killed_sweep_resumes_to_the_same_tables() {
     stdout(&last, 0);
     // Only a job whose line was not complete is repeated: at most one for each thread.
     let messages = stderr(&last);
-    let before: usize = messages.split(" jobs were done before").next().unwrap().trim().parse().unwrap();
+    let before: usize = messages.split(" jobs are already stored").next().unwrap().trim().parse().unwrap();
     assert!((second - 2..=second).contains(&before), "{before} of {second}");
     assert_eq!(tables(&dir, "out"), tables(&dir, "one"));
     assert_eq!(fs::read_dir(dir.join("out/parts")).unwrap().count(), 1, "a complete sweep has one part");
 
     let again = paceline(&dir, &resume);
     stdout(&again, 0);
-    contains_all(&stderr(&again), &["600 jobs were done before, 0 are"]);
+    contains_all(&stderr(&again), &["600 jobs are already stored, 0 remain"]);
     assert_eq!(tables(&dir, "out"), tables(&dir, "one"));
 }
 

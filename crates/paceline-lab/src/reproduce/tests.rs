@@ -306,7 +306,7 @@ fn a_case_that_includes_fewer_than_half_of_its_runs_has_no_verdict() {
         for published in [true, false] {
             let cell = busy(report, published);
             assert_eq!((cell.verdict, cell.n, cell.left_out), (Verdict::Not, kept, Some(6 - kept)));
-            let note = format!("kept {kept} of 6, those with overuse_count of 1 or more: alpha rested");
+            let note = format!("{kept} of 6 runs included, those with overuse_count of 1 or more: alpha rested");
             assert_eq!(cell.note, Some(note));
         }
     }
@@ -356,7 +356,10 @@ fn a_rule_of_one_case_applies_to_its_values_and_to_ratios() {
         };
         assert_eq!(ratio(&enough).0.as_deref(), Some("cause not found"), "1 is not below 0.7");
         let place = if case == "static" { " in threshold=static" } else { "" };
-        assert_eq!(ratio(&fewer).0, Some(format!("kept 1 of 6, those with overuse_count of 1 or more{place}")));
+        assert_eq!(
+            ratio(&fewer).0,
+            Some(format!("1 of 6 runs included, those with overuse_count of 1 or more{place}"))
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! The drawing surface: lines, dots, bars and text.
 
 use super::layout::LegendEntry;
-use super::style::{INK, LIMIT, MM, Mark, Point, STROKES, Style, TEXT_HEIGHT};
+use super::style::{FOREGROUND, LIMIT, MM, Mark, Point, STROKES, Style, TEXT_HEIGHT};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -64,7 +64,7 @@ impl<'a> Canvas<'a> {
     /// Draws the border of a panel.
     pub(super) fn frame(&mut self, (left, top): Point, (right, bottom): Point) {
         let corners = vec![(left, top), (left, bottom), (right, bottom), (right, top), (left, top)];
-        self.path(corners, INK.to_rgba(), HAIR);
+        self.path(corners, FOREGROUND.to_rgba(), HAIR);
     }
 
     pub(super) fn grid(&mut self, from: Point, to: Point) {
@@ -76,7 +76,7 @@ impl<'a> Canvas<'a> {
     }
 
     pub(super) fn y_tick(&mut self, (x, y): Point, text: &str) {
-        self.path(vec![(x - TICK, y), (x, y)], INK.to_rgba(), HAIR);
+        self.path(vec![(x - TICK, y), (x, y)], FOREGROUND.to_rgba(), HAIR);
         self.label_left((x, y), text);
     }
 
@@ -89,7 +89,7 @@ impl<'a> Canvas<'a> {
     }
 
     pub(super) fn x_tick(&mut self, (x, y): Point, text: &str) {
-        self.path(vec![(x, y), (x, y + TICK)], INK.to_rgba(), HAIR);
+        self.path(vec![(x, y), (x, y + TICK)], FOREGROUND.to_rgba(), HAIR);
         if !text.is_empty() {
             self.text((x, y + TICK + TICK / 2), text, (HPos::Center, VPos::Top), FontTransform::None);
         }
@@ -107,7 +107,7 @@ impl<'a> Canvas<'a> {
     fn text(&mut self, at: Point, text: &str, (h, v): (HPos, VPos), rotation: FontTransform) {
         // Plotters expects 1.24 times the text height as font size.
         let font = (FONT, f64::from(TEXT_HEIGHT) * 1.24).into_font().transform(rotation);
-        let style = TextStyle::from(font).color(&INK).pos(Pos::new(h, v));
+        let style = TextStyle::from(font).color(&FOREGROUND).pos(Pos::new(h, v));
         self.0.draw_text(text, &style, at).expect(INFALLIBLE);
     }
 

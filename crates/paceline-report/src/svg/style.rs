@@ -20,7 +20,7 @@ pub(super) const COLOURS: [RGBColor; 7] = [
     RGBColor(0x56, 0xb4, 0xe9),
     RGBColor(0x8c, 0x8c, 0x00),
 ];
-pub(super) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
+pub(super) const FOREGROUND: RGBColor = RGBColor(0x22, 0x22, 0x22);
 pub(super) const LIMIT: RGBColor = RGBColor(0xa8, 0xa8, 0xa8);
 
 /// Line widths in units, with their dash patterns. Plotters writes no dashes, so each pattern has its own width, and
@@ -70,7 +70,7 @@ impl Style {
 
     /// Returns the style without the colour of a flow.
     pub(super) fn neutral(self) -> Self {
-        Self { colour: if self.stroke == LIMIT_STROKE { LIMIT } else { INK }, ..self }
+        Self { colour: if self.stroke == LIMIT_STROKE { LIMIT } else { FOREGROUND }, ..self }
     }
 
     pub(super) fn sample_width(self) -> i32 {

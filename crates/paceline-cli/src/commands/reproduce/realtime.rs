@@ -1,7 +1,7 @@
 //! `paceline reproduce --world` with a world in real time: its verdicts beside those of the simulator. Each run is stored as
 //! soon as it is made.
 
-use super::text::{cell_text, interval_text, notes, tally_text};
+use super::text::{cell_text, interval_text, notes, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
 use crate::commands::{check_controllers, missing_text, with_progress};
 use crate::errors::{backend_error, cached_run_error};
@@ -109,7 +109,7 @@ fn describe(report: &Report, world: &str) -> String {
     }
     let mut text: String = by_id.values().map(|columns| describe_experiment(columns, world)).collect();
     let s = &report.summary;
-    text += &format!("  published values {}", tally_text(&s.published));
+    text += &format!("  published values {}", verdict_counts_text(&s.published));
     text += &format!("; claims {}: {} pass\n", s.claims, s.claims_held);
     if s.all.not_run > 0 {
         text += &format!("  cells not run: {}; the same command with the same --out resumes\n", s.all.not_run);

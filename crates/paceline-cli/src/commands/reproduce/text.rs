@@ -11,8 +11,8 @@ pub(super) fn cell_text() -> CellText {
 }
 
 /// Returns how many cells have which verdict.
-pub(super) fn tally_text(tally: &VerdictCounts) -> String {
-    let VerdictCounts { cells, reproduced, direction, not, .. } = tally;
+pub(super) fn verdict_counts_text(counts: &VerdictCounts) -> String {
+    let VerdictCounts { cells, reproduced, direction, not, .. } = counts;
     format!("{cells}: {reproduced} reproduced, {direction} in direction, {not} not")
 }
 
@@ -50,8 +50,8 @@ fn matrix(report: &Report) -> String {
     let mut table = Table::new(headings, 1);
     let mut row = |name: String, counts: &Counts| {
         let Counts { verdicts, runs, wall_s } = counts;
-        let half = |tally: &VerdictCounts, held: usize, claims: usize| {
-            let VerdictCounts { cells, reproduced, direction, not, .. } = tally;
+        let half = |counts: &VerdictCounts, held: usize, claims: usize| {
+            let VerdictCounts { cells, reproduced, direction, not, .. } = counts;
             let claims = if claims > 0 { format!("{held}/{claims}") } else { String::new() };
             [cells, reproduced, direction, not].map(usize::to_string).into_iter().chain([claims])
         };
@@ -144,7 +144,7 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
 }
 
 fn describe_summary(verdicts: &VerdictSummary) -> String {
-    let mut text = format!("  published values {}\n", tally_text(&verdicts.published));
+    let mut text = format!("  published values {}\n", verdict_counts_text(&verdicts.published));
     if verdicts.claims > 0 {
         text += &format!("  claims {}: {} pass", verdicts.claims, verdicts.claims_held);
         let (held, claims) = (verdicts.claims_held_without_null, verdicts.claims_without_null);
