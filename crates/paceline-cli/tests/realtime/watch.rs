@@ -136,10 +136,10 @@ fn rejects_calls_that_cannot_be_watched() {
 /// Not a test: `cargo xtask screenshots` calls it.
 #[test]
 #[ignore = "writes the guide's picture"]
-fn picture() {
+fn writes_screenshot() {
     use paceline_chromium::{Browser, Scratch};
     let to = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names the file");
-    let (mut call, host, path) = watched("browser", &[]).expect("the picture needs the world `browser`");
+    let (mut call, host, path) = watched("browser", &[]).expect("the screenshot needs the backend `browser`");
     let browser = Browser::start(Scratch::new().unwrap(), 0, &[]).unwrap();
     let page = browser.open(&format!("http://{host}{path}")).unwrap();
     let screen = serde_json::json!({"width": 1280, "height": 780, "deviceScaleFactor": 1, "mobile": false});

@@ -283,12 +283,12 @@ fn scoreboard_filters_work_without_script_and_fit_a_phone() {
 /// Not a test: `cargo xtask screenshots` runs it and names the file.
 #[test]
 #[ignore = "writes the README's picture"]
-fn picture() {
+fn writes_screenshot() {
     let to = std::env::var_os("PACELINE_PICTURE").expect("PACELINE_PICTURE names the file");
     required().expect("a screenshot needs a browser");
     let scratch = Scratch::new("picture");
     let dir = scratch.0.join("results");
-    for controller in ["gcc-2016", "fixed"] {
+    for controller in ["gcc-2016", "nada"] {
         run_into(&dir, Runs { controller: Some(controller), ..TABLE_1 });
     }
     let mut browser = Browser::start();
