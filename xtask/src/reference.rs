@@ -77,7 +77,9 @@ const MADE: &str = "<!-- Made by `cargo xtask reference`: edit the output of the
 fn commands(stdout: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
     let all = stdout("--help")?;
     let names = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    let names = names.filter_map(|line| line.strip_prefix("  ")?.split_once(' ')).map(|(name, _)| name);
+    // The continuation of a description is indented further.
+    let names = names.filter(|name| !name.is_empty() && *name != "help");
     let mut text = format!("{MADE}# Commands\n\n```text\n{}\n```\n", all.trim_end());
     for name in names {
         let help = stdout(&format!("{name} --help"))?;
@@ -132,7 +134,7 @@ fn metrics(list: &Value) -> String {
         table.row(&[name, what, kind, unit, tolerance(m)]);
     }
     format!(
-        "{MADE}# Metrics\n\nHow each is taken: [metrics](../metrics.md). The tolerance is how far a measured value may lie from \
+        "{MADE}# Metrics\n\nHow each is taken: [metrics](../explanation/metrics.md). The tolerance is how far a measured value may lie from \
          a published one; of a part of that one and a fixed amount, the larger. A ratio of two values has that of a share.\n\n{table}"
     )
 }

@@ -9,7 +9,10 @@ const MOST_BYTES: u64 = 200_000;
 /// Each image, and the test that writes it.
 const PICTURES: [(&str, &str); 2] = [
     ("report-table1.png", "cargo test -p paceline-report --test it -- --ignored --exact browser::writes_screenshot"),
-    ("watch.png", "cargo test -p paceline-cli --features browser --test realtime -- --ignored --exact watch::writes_screenshot"),
+    (
+        "watch.png",
+        "cargo test -p paceline-cli --features browser --test realtime -- --ignored --exact watch::writes_screenshot",
+    ),
 ];
 
 /// Writes the images of a report of table 1 with two controllers, and of the page of a call.

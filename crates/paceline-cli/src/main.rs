@@ -17,7 +17,8 @@ use std::process::ExitCode;
 
 /// The command line.
 #[derive(Parser)]
-#[command(version, about = "Congestion control for real-time media: run and compare experiments", after_help = commands::FIRST_STEPS)]
+#[command(version, about = "Congestion control for real-time media: run and compare experiments")]
+#[command(after_help = commands::FIRST_STEPS, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,

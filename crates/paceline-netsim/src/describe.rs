@@ -1,7 +1,7 @@
 //! Metadata of a plan: the header of its runs, and the description for plots.
 
 use crate::link::queue::DropTailLimit;
-use crate::plan::{FlowKind, FlowPlan, Plan, QueuePlan};
+use crate::plan::{FlowKind, FlowPlan, Plan};
 use paceline::{Registry, SignalShape, SignalSpec};
 use paceline_flow::tcp::TcpSender;
 use paceline_records::{FlowDescription, HopDescription, RunDescription, RunHeader, SignalDescription};
@@ -37,15 +37,11 @@ impl Plan {
                 let steps = capacity.steps(end, CAPACITY_BIN);
                 steps.iter().map(|(at, rate)| (at.as_secs_f64(), rate.as_bps_f64())).collect()
             }),
-            queue: match hop.queue {
-                QueuePlan::DropTail { .. } => "drop-tail".to_owned(),
-            },
-            limit: match hop.queue {
-                QueuePlan::DropTail { limit, .. } => match limit {
-                    DropTailLimit::Bytes(size) => (size.as_bytes() as f64, "B".to_owned()),
-                    DropTailLimit::Packets(count) => (f64::from(count), "packets".to_owned()),
-                    DropTailLimit::DrainTime(time) => (time.as_millis_f64(), "ms".to_owned()),
-                },
+            queue: hop.queue.name().to_owned(),
+            limit: match hop.queue.limit() {
+                DropTailLimit::Bytes(size) => (size.as_bytes() as f64, "B".to_owned()),
+                DropTailLimit::Packets(count) => (f64::from(count), "packets".to_owned()),
+                DropTailLimit::DrainTime(time) => (time.as_millis_f64(), "ms".to_owned()),
             },
         });
         let flows = self.flows.iter().map(|flow| {

@@ -5,7 +5,7 @@
 
 use crate::link::queue::DropTailLimit;
 use crate::link::{Capacity, CapacityEnd, LinkChange, LossModel, Schedule};
-use crate::plan::{HopPlan, Plan, QueuePlan};
+use crate::plan::{HopPlan, Plan};
 use paceline_records::LinkUpdate;
 use paceline_units::{Rate, Time, TimeDelta};
 use std::mem::discriminant;
@@ -69,7 +69,6 @@ impl Plan {
 impl HopPlan {
     fn update(&mut self, scenario: &Self, (at, end): (Time, Time), to: LinkUpdate) -> Vec<LinkChange> {
         let constant = |rate| Some(Capacity::constant(rate));
-        let QueuePlan::DropTail { limit, .. } = &mut self.queue;
         match to {
             LinkUpdate::Capacity(rate) => {
                 self.capacity = splice_capacity(&self.capacity, at, &constant(rate), end);
@@ -90,17 +89,16 @@ impl HopPlan {
                 vec![LinkChange::Loss(self.loss.clone())]
             }
             LinkUpdate::Queue(time) => {
-                *limit = DropTailLimit::DrainTime(time);
-                vec![LinkChange::Limit(*limit)]
+                self.queue.set_limit(DropTailLimit::DrainTime(time));
+                vec![LinkChange::Limit(self.queue.limit())]
             }
             LinkUpdate::Scenario => {
                 self.queue = scenario.queue;
-                let QueuePlan::DropTail { limit, .. } = self.queue;
                 self.capacity = splice_capacity(&self.capacity, at, &scenario.capacity, end);
                 self.delay = splice(&self.delay, at, &scenario.delay);
                 self.loss = splice(&self.loss, at, &scenario.loss);
                 vec![
-                    LinkChange::Limit(limit),
+                    LinkChange::Limit(self.queue.limit()),
                     LinkChange::Delay(scenario.delay.clone()),
                     LinkChange::Loss(scenario.loss.clone()),
                     LinkChange::Capacity(scenario.capacity.clone()),

@@ -1,6 +1,6 @@
 //! The plan: a scenario with every value resolved. `paceline-scenario` builds it; every backend runs it.
 
-use crate::link::queue::DropTailLimit;
+use crate::link::queue::{Discipline, DropTail, DropTailLimit};
 use crate::link::{Capacity, Jitter, LossModel, Schedule};
 use paceline::Protection;
 use paceline_flow::source::{self, AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
@@ -63,6 +63,36 @@ pub enum QueuePlan {
         /// Threshold above which ECN-capable packets are marked.
         mark: Option<DropTailLimit>,
     },
+}
+
+impl QueuePlan {
+    /// Returns the name of the discipline in scenarios.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::DropTail { .. } => "drop-tail",
+        }
+    }
+
+    /// Returns the limit of the queue.
+    pub fn limit(&self) -> DropTailLimit {
+        match self {
+            Self::DropTail { limit, .. } => *limit,
+        }
+    }
+
+    /// Sets the limit of the queue.
+    pub fn set_limit(&mut self, to: DropTailLimit) {
+        match self {
+            Self::DropTail { limit, .. } => *limit = to,
+        }
+    }
+
+    /// Creates the queue.
+    pub fn build(&self) -> Box<dyn Discipline> {
+        match *self {
+            Self::DropTail { limit, mark } => Box::new(DropTail::new(limit).marking(mark)),
+        }
+    }
 }
 
 /// The direction of a flow's data.

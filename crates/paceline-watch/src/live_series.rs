@@ -6,7 +6,7 @@
 
 use paceline_netsim::link::LossModel;
 use paceline_netsim::link::queue::DropTailLimit;
-use paceline_netsim::plan::{HopPlan, Plan, QueuePlan};
+use paceline_netsim::plan::{HopPlan, Plan};
 use paceline_records::{DropReason, EventObserver, EventRecord, HalfName, PacketRecord, RunHeader};
 use paceline_units::{Rate, Time, TimeDelta};
 use serde::Serialize;
@@ -254,7 +254,6 @@ fn link_state(hop: &HopPlan, at: Time) -> Point {
     // A step exactly at the end of a point belongs to the next point.
     let at = at - TimeDelta::from_nanos(1);
     let capacity = hop.capacity.as_ref().map(|capacity| capacity.rate_at(at));
-    let QueuePlan::DropTail { limit, .. } = hop.queue;
     let drain = |bits: u64| capacity.filter(|c| *c > Rate::ZERO).map(|c| round(bits as f64 / c.as_bps_f64() * 1e3));
     Point {
         capacity: capacity.map(Rate::as_bps_f64),
@@ -263,7 +262,7 @@ fn link_state(hop: &HopPlan, at: Time) -> Point {
             LossModel::Bernoulli { probability } => Some(probability.get()),
             LossModel::GilbertElliott { .. } => None,
         },
-        queue: match limit {
+        queue: match hop.queue.limit() {
             DropTailLimit::DrainTime(time) => Some(round(time.as_millis_f64())),
             DropTailLimit::Bytes(size) => drain(size.as_bits()),
             DropTailLimit::Packets(_) => None,

@@ -18,7 +18,7 @@ pub struct Toy {
 
 /// Returns the entry for the registry.
 pub fn entry() -> Entry {
-    Entry::new("toy", "keeps the queue below a target", "an example, not from a paper", Toy { target_ms: 30.0 })
+    Entry::new("toy", "keeps the queue below a target", "an example, from no paper", Toy { target_ms: 30.0 })
 }
 
 impl Config for Toy {

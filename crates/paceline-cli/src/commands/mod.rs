@@ -36,14 +36,17 @@ use std::time::Instant;
 /// Three commands to try, for people who are new here.
 pub const FIRST_STEPS: &str = "\
 Three things to try first:
-  paceline run mmsys16/table1                                   one call over a changing link
-  paceline compare mmsys16/table1 --controllers gcc-2016,fixed  two controllers on the same link
-  paceline reproduce mmsys16/table2                             a table of a paper, published and measured values";
+  One call over a changing link
+    paceline run mmsys16/table1
+  Two controllers on the same link
+    paceline compare mmsys16/table1 --controllers gcc-2016,fixed
+  A table of a paper, published and measured values
+    paceline reproduce mmsys16/table2";
 
 /// Prints what Paceline is and three commands to try.
 pub fn welcome() -> Result<ExitCode> {
     output::print(&format!(
-        "Paceline: congestion control for real-time media. A library of controllers, and a simulator and a testbed to test and compare them.\n\n{}\n\n`paceline list` shows what can be run, `paceline help` shows every command.",
+        "Paceline: congestion control for real-time media. A library of controllers, and a\nsimulator and a testbed to test and compare them.\n\n{}\n\n`paceline list` shows what can be run, `paceline help` shows every command.",
         FIRST_STEPS
     ))?;
     Ok(ExitCode::SUCCESS)

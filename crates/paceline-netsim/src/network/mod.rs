@@ -11,10 +11,9 @@ mod packets;
 mod trace_hash;
 
 pub use crate::flow_end::FlowEnd;
-use crate::link::queue::DropTail;
 use crate::link::{Descriptor, Link, LinkChange, LinkConfig, Output};
 use crate::outcome::Outcome;
-use crate::plan::{FlowPlan, HopPlan, Plan, QueuePlan};
+use crate::plan::{FlowPlan, HopPlan, Plan};
 use end_host_model::{EndHost, Transfer};
 use events::Events;
 use paceline_flow::Datagram;
@@ -419,11 +418,10 @@ impl<R: EventObserver> Network<R> {
 }
 
 fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
-    let QueuePlan::DropTail { limit, mark } = hop.queue;
     let config = LinkConfig {
         capacity: hop.capacity.clone(),
         burst: hop.burst,
-        queue: Box::new(DropTail::new(limit).marking(mark)),
+        queue: hop.queue.build(),
         delay: hop.delay.clone(),
         jitter: hop.jitter,
         loss: hop.loss.clone(),
