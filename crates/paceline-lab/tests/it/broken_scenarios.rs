@@ -2,7 +2,6 @@
 
 use paceline::Registry;
 use paceline_netsim::link::queue::DropTailLimit;
-use paceline_netsim::plan::QueuePlan;
 use paceline_scenario::{Catalogue, Changes, Origin, Override, Scenario, ScenarioError, load};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::fs;
