@@ -162,7 +162,6 @@ pub(super) fn entry(state: &Arc<AgentState>) -> Entry {
     Entry::new("agent", "a target that is set from outside, step by step", "no paper", Agent(Arc::clone(state)))
 }
 
-/// Config and send half of an agent.
 #[derive(Clone)]
 struct Agent(Arc<AgentState>);
 

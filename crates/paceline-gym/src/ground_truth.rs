@@ -102,7 +102,6 @@ pub(super) struct GroundTruth {
     step: StepSums,
 }
 
-/// Sums of the current step.
 #[derive(Debug, Default)]
 struct StepSums {
     sent: DataSize,

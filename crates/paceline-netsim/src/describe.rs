@@ -80,7 +80,6 @@ impl Plan {
     }
 }
 
-/// Returns the signals of a flow's send half and receive half.
 fn signals<'a>(flow: &FlowPlan, registry: &'a Registry) -> [&'a [SignalSpec]; 2] {
     match &flow.kind {
         FlowKind::Tcp(_) => [TcpSender::SIGNALS, &[]],

@@ -3,7 +3,6 @@
 
 use paceline_units::{DataSize, round_to_u64};
 
-/// Rounds frame sizes and carries the error.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByteRounder {
     /// Exact minus rounded size of all frames so far, in bytes, -0.5 to 0.5.

@@ -7,7 +7,6 @@ use paceline_units::{Time, TimeDelta};
 #[derive(Clone, Debug)]
 pub(super) struct FrameClock {
     start: Time,
-    /// Frames per second.
     fps: f64,
     /// The number of the next frame, from 0.
     next: u64,
@@ -19,7 +18,6 @@ impl FrameClock {
         Self { start, fps, next: 0, due: start }
     }
 
-    /// Returns the time at which the next frame is due.
     pub(super) fn due(&self) -> Time {
         self.due
     }

@@ -78,7 +78,6 @@ fn agent(plan: &Plan) -> Episode {
     Episode::new(plan, &Registry::standard(), &Policy::Agent, 0, 1, STEP).unwrap()
 }
 
-/// A random path.
 #[derive(Clone, Debug)]
 struct Path {
     capacity_kbps: u64,
@@ -392,7 +391,6 @@ proptest! {
     }
 }
 
-/// The output buffers of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct OutputBuffers {
     observations: Vec<f32>,

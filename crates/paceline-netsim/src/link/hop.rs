@@ -352,7 +352,6 @@ mod tests {
         ids.for_each(|id| link.handle_packet(Time::from_millis(at), packet(id)));
     }
 
-    /// Returns every output that is due by `until`.
     fn outputs(link: &mut Link, until: Time) -> Vec<Output> {
         core::iter::from_fn(|| link.poll_output(until)).collect()
     }

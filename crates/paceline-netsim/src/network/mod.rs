@@ -48,7 +48,6 @@ pub enum Wake {
     },
 }
 
-/// A component that can be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Component {
     Hop(usize),
@@ -177,7 +176,6 @@ impl<R: EventObserver> Network<R> {
         self.wake_hop(hop);
     }
 
-    /// Schedules the next output of a hop.
     #[inline]
     fn wake_hop(&mut self, hop: usize) {
         if let Some(at) = self.hops[hop].poll_timeout() {
@@ -197,7 +195,6 @@ impl<R: EventObserver> Network<R> {
         Some(self.arrived(now, flow, from.other(), handle))
     }
 
-    /// Returns the component with this number.
     #[inline]
     fn component(&self, number: usize) -> Component {
         let Some(within) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
@@ -238,7 +235,6 @@ impl<R: EventObserver> Network<R> {
         self.observer.on_event(event);
     }
 
-    /// Passes a packet to the observer's tap.
     #[inline]
     fn tap(&mut self, at: Time, point: TapPoint, handle: u32) {
         if self.tapped {

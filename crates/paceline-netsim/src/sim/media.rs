@@ -7,7 +7,6 @@ use paceline_flow::{ReceiverEvent, SenderEvent};
 use paceline_records::{EventObserver, PacketClass};
 use paceline_units::{DataSize, Time};
 
-/// A media flow and its number.
 pub(super) struct MediaEndpoints {
     pub id: usize,
     pub flow: MediaFlow,

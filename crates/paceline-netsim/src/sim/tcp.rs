@@ -8,7 +8,6 @@ use paceline_flow::tcp::{Segment, SegmentKind, TcpReceiver, TcpReceiverEvent, Tc
 use paceline_records::{EventObserver, EventRecord, HalfName, PacketClass};
 use paceline_units::{Ecn, FlowId, RandomStreams, Time};
 
-/// A TCP sender and receiver.
 pub(super) struct TcpEndpoints {
     id: usize,
     sender: TcpSender,

@@ -269,7 +269,6 @@ impl TcpSender {
         self.scoreboard.check();
     }
 
-    /// Opens the next connection.
     fn connect(&mut self, now: Time) {
         self.next_start = Time::MAX;
         self.total = u64::MAX;

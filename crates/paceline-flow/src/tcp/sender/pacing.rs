@@ -7,7 +7,6 @@ use crate::tcp::delivery_rate::DeliveryRateEstimator;
 use crate::tcp::scoreboard::AckSummary;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
-/// The pacing state of the current connection.
 #[derive(Debug)]
 pub(super) struct PacingState {
     delivery: DeliveryRateEstimator,

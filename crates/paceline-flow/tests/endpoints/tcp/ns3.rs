@@ -4,7 +4,6 @@ use crate::tcp::harness::{Bottleneck, Net, config};
 use paceline_flow::tcp::Profile;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
-/// The results of a run.
 #[derive(Debug)]
 struct Figures {
     /// Mbit/s.

@@ -8,7 +8,6 @@ use paceline_units::Rate;
 const GROWTH: f64 = 1.25;
 const ROUNDS: u32 = 3;
 
-/// Whether the pipe is full.
 #[derive(Debug, Default)]
 pub(super) struct FullPipe {
     best: Rate,
