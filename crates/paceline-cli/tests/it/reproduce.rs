@@ -317,7 +317,15 @@ fn the_scoreboard_is_reproducible_and_diff_names_changes() {
     let output = diff("three", &[]);
     let text = stdout(&output, 1);
     let summary = "different: 4 runs, 2 hashes equal";
-    contains_all(text, &["paper/rates  [rate=half]", "the combined hash of 2 runs or the number of runs differs", "utilization", summary]);
+    contains_all(
+        text,
+        &[
+            "paper/rates  [rate=half]",
+            "the combined hash of 2 runs or the number of runs differs",
+            "utilization",
+            summary,
+        ],
+    );
     assert!(!text.contains("[rate=quarter]") && !text.contains("inf"), "{text}");
     let found = document(&diff("three", &["--json"]), 1);
     assert_eq!((&found["moved"], &found["runs"], &found["hashes_equal"]), (&json!(true), &json!(4), &json!(2)));

@@ -28,9 +28,9 @@
 //! Each frame takes two random draws (size, interval), so that the noise of the n-th frame does not depend on earlier
 //! decisions of the controller.
 
-use super::byte_rounder::ByteRounder;
 use super::damped_target::DampedTarget;
 use super::error::{check, check_fps, check_range};
+use super::rounding::ByteRounder;
 use super::{Frame, Source, SourceError, VIDEO_CLOCK};
 use paceline_units::{Fraction, RandomStream, Rate, Time, TimeDelta};
 

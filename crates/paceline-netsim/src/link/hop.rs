@@ -3,8 +3,7 @@
 use super::capacity::Capacity;
 use super::delay::{Jitter, JitterOrder};
 use super::loss::LossModel;
-use super::packet::Descriptor;
-use super::queue::{Discipline, DropTailLimit, QueuedPacket};
+use super::queue::{Descriptor, Discipline, DropTailLimit, QueuedPacket};
 use super::schedule::Schedule;
 use paceline_records::DropReason;
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};

@@ -134,7 +134,7 @@ impl<R: EventObserver> Simulation<R> {
                     if now < flow.stop {
                         flow.endpoints.on_packet(now, end, handle, &mut self.net);
                     } else {
-                        self.net.free(handle);
+                        self.net.packets.free(handle);
                     }
                 }
             }

@@ -4,7 +4,6 @@ mod ack_in;
 mod emitted_signals;
 mod next_segment;
 mod pacing;
-mod segment_pacer;
 
 use super::TcpConfig;
 use super::congestion::{Congestion, CongestionConfig, CongestionWindow, NO_THRESHOLD, build_congestion};
