@@ -57,13 +57,7 @@ pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError
         return Err(head.error("the pattern of this direction is missing or has duration 0", hint));
     }
     let note = note(&pattern, borrowed);
-    Ok(Trace {
-        format: Format::AlphaRtc,
-        shape: Shape::Rates(steps),
-        end: CapacityEnd::Loop(end),
-        duration: end,
-        note: note,
-    })
+    Ok(Trace { format: Format::AlphaRtc, shape: Shape::Rates(steps), end: CapacityEnd::Loop(end), duration: end, note })
 }
 
 /// Returns the note: which pattern replaces a missing one, and which fields are ignored.

@@ -128,13 +128,7 @@ impl Spans {
             let times = if self.gaps == 1 { "time" } else { "times" };
             format!("the log is silent {} {times}, {} in all, taken as outage", self.gaps, self.silent)
         });
-        Trace {
-            format: format,
-            shape: Shape::Rates(self.steps),
-            end: CapacityEnd::Loop(period),
-            duration: period,
-            note: note,
-        }
+        Trace { format, shape: Shape::Rates(self.steps), end: CapacityEnd::Loop(period), duration: period, note }
     }
 }
 

@@ -40,13 +40,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         )),
         _ => {
             let shape = Shape::Opportunities { at, bytes_each: OPPORTUNITY };
-            Ok(Trace {
-                format: Format::Mahimahi,
-                shape: shape,
-                end: CapacityEnd::Loop(period),
-                duration: period,
-                note: None,
-            })
+            Ok(Trace { format: Format::Mahimahi, shape, end: CapacityEnd::Loop(period), duration: period, note: None })
         }
     }
 }

@@ -84,13 +84,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         );
     }
     let note = (!notes.is_empty()).then(|| notes.join("; "));
-    Ok(Trace {
-        format: Format::RateCsv,
-        shape: Shape::Rates(steps),
-        end: CapacityEnd::Hold,
-        duration: duration,
-        note: note,
-    })
+    Ok(Trace { format: Format::RateCsv, shape: Shape::Rates(steps), end: CapacityEnd::Hold, duration, note })
 }
 
 /// Returns the two cells of a line.
