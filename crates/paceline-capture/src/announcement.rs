@@ -17,7 +17,6 @@ const PORT: u16 = 9875;
 /// Header: version 1, IPv4, announcement, not encrypted, no authentication.
 const SAP: [u8; 2] = [0x20, 0];
 
-/// Returns the announcements of every media flow at every tap.
 pub(super) fn all(plan: &Plan, taps: &Taps) -> Vec<Record> {
     let mut records = Vec::new();
     for (index, flow) in plan.flows.iter().enumerate() {

@@ -233,7 +233,6 @@ fn begin<W: Write>(out: W, taps: &Taps, header: &RunHeader) -> Result<PcapNgWrit
     Ok(writer)
 }
 
-/// Returns the conversion of an error while writing to `path`, for `map_err`.
 fn write_error(path: &Path) -> impl FnOnce(PcapNgWriteError) -> StoreError {
     let io = files::io("write", path);
     |error| {

@@ -29,12 +29,10 @@ impl Record {
     }
 }
 
-/// Records in order of time.
 #[derive(Debug, Default)]
 pub(super) struct PendingRecords {
     /// Each record, and whether its outcome is unknown.
     records: VecDeque<(Record, bool)>,
-    /// Number of records already written.
     written: u64,
     /// Number of the record of each packet whose outcome is unknown, counted from the first of the file.
     open: BTreeMap<u64, u64>,

@@ -19,7 +19,6 @@ const MEDIA_PORT: u16 = 5004;
 const TCP_PORT: u16 = 5001;
 const CONNECTION_PORTS: std::ops::Range<u16> = 10_000..60_000;
 
-/// An interface of the capture.
 pub(super) struct Tap {
     pub name: String,
     pub description: String,
@@ -32,17 +31,14 @@ pub(super) enum Direction {
     Out = 2,
 }
 
-/// Addresses and ports of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Route {
     pub source: ([u8; 4], u16),
     pub destination: ([u8; 4], u16),
 }
 
-/// All taps of a run.
 pub(super) struct Taps {
     taps: Vec<Tap>,
-    /// Configuration of each TCP flow.
     tcp: Vec<Option<TcpConfig>>,
 }
 
@@ -122,7 +118,6 @@ impl Taps {
     }
 }
 
-/// Returns the number of the interface of a tap.
 pub(super) fn interface(point: TapPoint) -> u32 {
     match point {
         TapPoint::Sender => 0,

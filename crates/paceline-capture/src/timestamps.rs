@@ -13,7 +13,6 @@ pub(super) struct Stamps {
     pub echo: u32,
 }
 
-/// Echo state of one end of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct EchoState {
     connection: u32,
@@ -33,10 +32,8 @@ impl EchoState {
     }
 }
 
-/// The timestamps of every segment in transit.
 #[derive(Debug)]
 pub(super) struct Timestamps {
-    /// Sender and receiver of each flow.
     ends: Vec<[EchoState; 2]>,
     /// TSecr of each segment in transit.
     echoes: BTreeMap<u64, u32>,

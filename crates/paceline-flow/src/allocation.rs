@@ -3,7 +3,6 @@
 
 use paceline_units::Rate;
 
-/// The rates that a stream requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RateRequest {
     pub priority: f64,

@@ -12,10 +12,8 @@ use std::collections::VecDeque;
 const CAPACITY: u64 = 1024;
 /// The most pending FEC packets; beyond it the oldest is discarded.
 const PENDING_MAX: usize = 128;
-/// The longest packet.
 const PACKET_MAX: usize = 2048;
 
-/// The FEC decoder of one stream.
 #[derive(Debug)]
 pub(crate) struct FecDecoder {
     ssrc: u32,
@@ -39,7 +37,6 @@ struct StoredPacket {
     len: usize,
 }
 
-/// A recovered packet: its sequence number, its real bytes, and its whole length.
 #[derive(Debug)]
 pub(crate) struct RecoveredPacket<'a> {
     pub sequence: u64,

@@ -4,7 +4,6 @@ use paceline::blocks::GroupDelta;
 use paceline::{GradientReport, Message, NadaMode, NadaReport};
 use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, Rtcp, WriteError};
 
-/// Writes a message about the media streams with the SSRCs `streams`.
 pub(crate) fn write(
     message: &Message,
     own_ssrc: u32,
@@ -25,7 +24,6 @@ pub(crate) fn write(
     }
 }
 
-/// Returns the message that an RTCP packet carries, if any.
 pub(crate) fn read(packet: &Rtcp<'_>) -> Option<Message> {
     match *packet {
         Rtcp::Remb { rate, .. } => Some(Message::Remb(rate)),

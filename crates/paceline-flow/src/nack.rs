@@ -12,7 +12,6 @@ const LIST_MAX: usize = 500;
 /// The most requests in one message, so that it fits the real bytes of a datagram.
 pub(crate) const REQUEST_MAX: usize = 40;
 
-/// The packets of one stream that are missing.
 #[derive(Debug)]
 pub(crate) struct NackList {
     /// Lowest sequence number first.

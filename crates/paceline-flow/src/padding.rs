@@ -12,7 +12,6 @@ const BEHIND_MAX: TimeDelta = TimeDelta::from_millis(50);
 /// Payload bytes of a padding packet: the most whole words that RTP's padding octet can count.
 pub(crate) const PADDING_PAYLOAD: u64 = 252;
 
-/// Decides when padding is due.
 #[derive(Debug)]
 pub(crate) struct Padding {
     rate: Rate,

@@ -12,7 +12,6 @@ pub(crate) const HOLE_TIMEOUT: TimeDelta = TimeDelta::from_millis(1000);
 /// Number of stored packets. A hole that falls out of this window is given up at once.
 const WINDOW: u64 = 4096;
 
-/// The fields of a packet that reassembly uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FramePacket {
     pub timestamp: u32,
@@ -32,7 +31,6 @@ impl FramePacket {
     }
 }
 
-/// A complete frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AssembledFrame {
     pub timestamp: u32,

@@ -22,7 +22,6 @@ const CAPACITY: usize = 1024;
 /// A packet may be retransmitted again a round-trip time and this margin after the last time (libwebrtc 2013).
 const REPEAT_MARGIN: TimeDelta = TimeDelta::from_millis(5);
 
-/// The last media packets of a stream.
 #[derive(Debug)]
 pub(crate) struct RetransmissionStore {
     /// Each packet and the time of its last retransmission, by sequence number modulo [`CAPACITY`].

@@ -27,28 +27,28 @@ pub struct Quantity {
     pub meaning: &'static str,
 }
 
-const fn feature(name: &'static str, unit: &'static str, meaning: &'static str) -> Quantity {
+pub(super) const fn quantity(name: &'static str, unit: &'static str, meaning: &'static str) -> Quantity {
     Quantity { name, unit, meaning }
 }
 
 /// The observation of a step, in order. A real sender knows these values. All values are finite and at least 0.
 pub const FEATURES: [Quantity; 8] = [
-    feature("target", "Mbit/s", "the target in force at the end of the step, after the guard"),
-    feature("sent", "Mbit/s", "what left the pacer in the step"),
-    feature("received", "Mbit/s", "what arrived according to feedback in the step, over the length of the step"),
-    feature(
+    quantity("target", "Mbit/s", "the target in force at the end of the step, after the guard"),
+    quantity("sent", "Mbit/s", "what left the pacer in the step"),
+    quantity("received", "Mbit/s", "what arrived according to feedback in the step, over the length of the step"),
+    quantity(
         "queuing",
         "s",
         "mean one-way delay in the feedback of the step, over the smallest so far; the last known without feedback",
     ),
-    feature(
+    quantity(
         "rtt",
         "s",
         "from sending the newest acknowledged packet to its feedback; the last known; 0 before the first",
     ),
-    feature("rtt_min", "s", "the smallest of those so far"),
-    feature("loss", "fraction", "packets lost according to feedback in the step, of those reported"),
-    feature("silence", "s", "since the last feedback, or since the flow began; at most 10"),
+    quantity("rtt_min", "s", "the smallest of those so far"),
+    quantity("loss", "fraction", "packets lost according to feedback in the step, of those reported"),
+    quantity("silence", "s", "since the last feedback, or since the flow began; at most 10"),
 ];
 
 /// The meaning of an action: from -1 to 1, evenly in the logarithm of the rate.
@@ -162,7 +162,6 @@ pub(super) fn entry(state: &Arc<AgentState>) -> Entry {
     Entry::new("agent", "a target that is set from outside, step by step", "no paper", Agent(Arc::clone(state)))
 }
 
-/// Config and send half of an agent.
 #[derive(Clone)]
 struct Agent(Arc<AgentState>);
 

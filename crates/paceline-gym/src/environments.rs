@@ -33,7 +33,6 @@ pub struct Outputs<'a> {
     pub truths: &'a mut [f64],
 }
 
-/// One of the environments: its episode, and the seeds of later ones.
 struct Environment {
     seeds: RandomStream,
     episode: Option<Episode>,
@@ -153,7 +152,6 @@ impl Gym {
     }
 }
 
-/// The part of [`Outputs`] of one environment.
 struct Output<'a> {
     observation: &'a mut [f32],
     reward: &'a mut f64,

@@ -1,89 +1,52 @@
 //! The truth of a step: the fate of the packets of the controlled flow, and the rate that the path could carry. No
 //! sender sees it.
 
-use super::agent::Quantity;
+use super::agent::{Quantity, quantity};
 use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_records::{EventObserver, EventRecord, PacketClass, PacketRecord};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The truth of a step, in the units of [`TRUTHS`]. Packets are those that the flow sends forward, RTCP included.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Truth {
-    /// End of the step, in time of the run.
-    pub time_s: f64,
-    /// Capacity of the narrowest hop of the flow's route; 0 where nothing limits it, or during an outage.
-    pub capacity_bps: f64,
-    /// The rate that the flow could have used, see [`Reward`](super::Reward).
-    pub share_bps: f64,
-    /// The rate that the flow sent.
-    pub sent_bps: f64,
-    /// Media that arrived at its first transmission.
-    pub goodput_bps: f64,
-    /// Mean one-way delay over propagation of what arrived. If nothing arrived: how long the oldest packet has been in
-    /// flight, over propagation. Propagation is taken when the packet is sent, so it is off while propagation changes.
-    pub delay_s: f64,
-    /// Packets lost in the step over packets that arrived or were lost in it.
-    pub loss: f64,
-    /// Smallest round-trip time that the path allows.
-    pub propagation_s: f64,
-    /// Packets sent since the episode began.
-    pub sent: f64,
-    /// Packets arrived since then.
-    pub arrived: f64,
-    /// Packets lost since then.
-    pub lost: f64,
-    /// Packets in flight.
-    pub in_flight: f64,
-    /// Frames that the sender dropped since the episode began, because its pacer was full.
-    pub refused: f64,
-    /// Seed of the run.
-    pub seed: f64,
+/// Defines [`Truth`] and [`TRUTHS`]: name, unit and meaning of each value.
+macro_rules! truths {
+    ($($(#[$doc:meta])* $name:ident, $unit:literal, $meaning:literal;)*) => {
+        /// The truth of a step, in the units of [`TRUTHS`]. Packets are those that the flow sends forward, RTCP included.
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub struct Truth {
+            $(#[doc = $meaning] #[doc = ""] $(#[$doc])* pub $name: f64,)*
+        }
+
+        /// The values of [`Truth::values`], in order.
+        pub const TRUTHS: [Quantity; 14] = [$(quantity(stringify!($name), $unit, $meaning)),*];
+
+        impl Truth {
+            /// Returns every value, in the order of [`TRUTHS`].
+            pub fn values(&self) -> [f64; TRUTHS.len()] {
+                [$(self.$name),*]
+            }
+        }
+    };
 }
 
-const fn truth(name: &'static str, unit: &'static str, meaning: &'static str) -> Quantity {
-    Quantity { name, unit, meaning }
-}
-
-/// The values of [`Truth::values`], in order.
-pub const TRUTHS: [Quantity; 14] = [
-    truth("time_s", "s", "end of the step, in time of the run"),
-    truth("capacity_bps", "bit/s", "capacity of the narrowest hop of the flow's route; 0: unlimited, or an outage"),
-    truth("share_bps", "bit/s", "what the flow could have used: capacity over the flows on it, at most what it makes"),
-    truth("sent_bps", "bit/s", "what the flow sent, headers, repair and RTCP included"),
-    truth("goodput_bps", "bit/s", "media that arrived at its first transmission, headers included"),
-    truth("delay_s", "s", "mean one-way delay over propagation; of the oldest packet in flight if nothing arrived"),
-    truth("loss", "fraction", "packets lost in the step, of those that arrived or were lost in it"),
-    truth("propagation_s", "s", "the smallest round-trip time that the path allows"),
-    truth("sent", "packets", "sent since the episode began"),
-    truth("arrived", "packets", "arrived since the episode began"),
-    truth("lost", "packets", "lost since the episode began"),
-    truth("in_flight", "packets", "in flight"),
-    truth("refused", "frames", "dropped by the sender since the episode began, because its pacer was full"),
-    truth("seed", "", "of the run: the same seed, the same episode"),
-];
-
-impl Truth {
-    /// Returns every value, in the order of [`TRUTHS`].
-    pub fn values(&self) -> [f64; TRUTHS.len()] {
-        [
-            self.time_s,
-            self.capacity_bps,
-            self.share_bps,
-            self.sent_bps,
-            self.goodput_bps,
-            self.delay_s,
-            self.loss,
-            self.propagation_s,
-            self.sent,
-            self.arrived,
-            self.lost,
-            self.in_flight,
-            self.refused,
-            self.seed,
-        ]
-    }
+truths! {
+    time_s, "s", "end of the step, in time of the run";
+    capacity_bps, "bit/s", "capacity of the narrowest hop of the flow's route; 0: unlimited, or an outage";
+    /// See [`Reward`](super::Reward).
+    share_bps, "bit/s", "what the flow could have used: capacity over the flows on it, at most what it makes";
+    sent_bps, "bit/s", "what the flow sent, headers, repair and RTCP included";
+    goodput_bps, "bit/s", "media that arrived at its first transmission, headers included";
+    /// Without an arrival: how long the oldest packet has been in flight, over propagation. Propagation is taken when
+    /// the packet is sent, so it is off while propagation changes.
+    delay_s, "s", "mean one-way delay over propagation; of the oldest packet in flight if nothing arrived";
+    loss, "fraction", "packets lost in the step, of those that arrived or were lost in it";
+    propagation_s, "s", "the smallest round-trip time that the path allows";
+    sent, "packets", "sent since the episode began";
+    arrived, "packets", "arrived since the episode began";
+    lost, "packets", "lost since the episode began";
+    in_flight, "packets", "in flight";
+    refused, "frames", "dropped by the sender since the episode began, because its pacer was full";
+    seed, "", "of the run: the same seed, the same episode";
 }
 
 /// Collects the truth from the events of a run.
@@ -102,7 +65,6 @@ pub(super) struct GroundTruth {
     step: StepSums,
 }
 
-/// Sums of the current step.
 #[derive(Debug, Default)]
 struct StepSums {
     sent: DataSize,

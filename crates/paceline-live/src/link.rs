@@ -202,14 +202,14 @@ impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
             return;
         };
         self.stats.received += 1;
-        let handle = self.network.alloc();
+        let handle = self.network.packets.alloc();
         if self.bytes.len() <= handle as usize {
             self.bytes.resize_with(handle as usize + 1, Vec::new);
         }
         let bytes = &mut self.bytes[handle as usize];
         bytes.clear();
         bytes.extend_from_slice(packet);
-        self.network.packet_mut(handle).ecn = received.ecn;
+        self.network.packets.get_mut(handle).ecn = received.ecn;
         let sender = if class.is_from_receiver() { FlowEnd::Receiver } else { FlowEnd::Sender };
         self.network.send(now, flow, sender, class, received.size, handle);
     }
@@ -225,10 +225,10 @@ impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
             // Read the clock for each packet, because sending takes time.
             let late = (self.clock.now() - due).as_nanos().max(0) as u64;
             self.stats.late.saturating_record(late);
-            if self.ports[side as usize].send(bytes, self.network.packet(handle).ecn).is_err() {
+            if self.ports[side as usize].send(bytes, self.network.packets.get(handle).ecn).is_err() {
                 self.stats.send_failures += 1;
             }
-            self.network.free(handle);
+            self.network.packets.free(handle);
         }
     }
 }

@@ -72,14 +72,14 @@ fn replay(plan: &Plan, events: &[EventRecord]) -> (u64, Vec<EventRecord>) {
     let serve = |network: &mut Network<&mut Events>, until: Time| {
         while let Some((_, wake)) = network.poll(until) {
             let Wake::Arrived { handle, .. } = wake else { panic!("no endpoint set a timeout") };
-            network.free(handle);
+            network.packets.free(handle);
         }
     };
     for event in events {
         let EventRecord::Sent { at, packet } = *event else { continue };
         serve(&mut network, at);
         let from = if packet.class.is_from_receiver() { FlowEnd::Receiver } else { FlowEnd::Sender };
-        let handle = network.alloc();
+        let handle = network.packets.alloc();
         network.send(at, packet.flow.0 as usize, from, packet.class, packet.size, handle);
     }
     serve(&mut network, Time::ZERO + plan.duration);

@@ -1,11 +1,10 @@
 //! The interface of a backend: it runs a plan with a seed and emits events. The simulator is one backend; others use
 //! real networks.
 
-pub use crate::outcome::Outcome;
 use crate::plan::Plan;
 use paceline::{ConfigError, Registry};
 use paceline_flow::source::SourceError;
-use paceline_records::EventObserver;
+use paceline_records::{EventObserver, HostStats};
 use std::time::Duration;
 
 /// Wall-clock time at [`Time::ZERO`](paceline_units::Time::ZERO) of the simulator, since 1970: 2000-01-01 00:00:00 UTC.
@@ -84,4 +83,19 @@ pub trait Backend: Sync {
         seed: u64,
         observer: &mut dyn EventObserver,
     ) -> Result<Outcome, BackendError>;
+}
+
+/// The result of a run, besides its events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The trace hash over every decision of links and endpoints; equal runs have equal hashes.
+    pub trace_hash: u64,
+    /// Number of events handled.
+    pub events: u64,
+    /// Maximum length of the event queue.
+    pub pending_max: usize,
+    /// Number of packets that reached their endpoint.
+    pub delivered: u64,
+    /// Statistics of the host; `None` in virtual time.
+    pub machine: Option<HostStats>,
 }

@@ -8,7 +8,7 @@ use paceline_records::{FlowDescription, HopDescription, RunDescription, RunHeade
 use paceline_units::{Time, TimeDelta};
 
 /// Interval over which recorded delivery opportunities are averaged.
-const CAPACITY_BIN: TimeDelta = TimeDelta::from_millis(100);
+pub(crate) const CAPACITY_BIN: TimeDelta = TimeDelta::from_millis(100);
 
 impl Plan {
     /// Returns the objects to which event records refer by index: the names of hops, flows and signals.
@@ -76,7 +76,6 @@ impl Plan {
     }
 }
 
-/// Returns the signals of a flow's send half and receive half.
 fn signals<'a>(flow: &FlowPlan, registry: &'a Registry) -> [&'a [SignalSpec]; 2] {
     match &flow.kind {
         FlowKind::Tcp(_) => [TcpSender::SIGNALS, &[]],

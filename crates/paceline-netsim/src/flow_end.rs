@@ -20,7 +20,6 @@ impl FlowEnd {
         }
     }
 
-    /// Returns the point at which packets of this end are observed.
     pub(crate) fn tap_point(self) -> TapPoint {
         match self {
             Self::Sender => TapPoint::Sender,

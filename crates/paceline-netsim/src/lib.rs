@@ -23,12 +23,12 @@
 //!
 //! fn one_packet(plan: &Plan) -> Option<Time> {
 //!     let mut network = Network::new(plan, &RandomStreams::new(1), ());
-//!     let handle = network.alloc();
+//!     let handle = network.packets.alloc();
 //!     let size = DataSize::from_bytes(1200);
 //!     network.send(Time::ZERO, 0, FlowEnd::Sender, PacketClass::Media, size, handle);
 //!     while let Some((now, wake)) = network.poll(Time::ZERO + plan.duration) {
 //!         if let Wake::Arrived { handle, .. } = wake {
-//!             network.free(handle);
+//!             network.packets.free(handle);
 //!             return Some(now);
 //!         }
 //!     }
@@ -54,7 +54,6 @@ pub mod link;
 pub mod link_control;
 pub mod media_flow;
 pub mod network;
-mod outcome;
 pub mod plan;
 pub mod preview;
 mod receiver_clock;

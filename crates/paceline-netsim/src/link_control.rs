@@ -3,6 +3,7 @@
 //! A change is an event of the run. A plan to which every change was applied describes the link as it was; metrics,
 //! notes and plots use that plan.
 
+use crate::describe::CAPACITY_BIN;
 use crate::link::queue::DropTailLimit;
 use crate::link::{Capacity, CapacityEnd, LinkChange, LossModel, Schedule};
 use crate::plan::{HopPlan, Plan};
@@ -129,14 +130,11 @@ pub fn describe_updates(plan: &Plan, updates: &[(Time, usize, LinkUpdate)]) -> V
     merged.into_iter().map(note).collect()
 }
 
-/// Interval over which recorded delivery opportunities are averaged.
-const BIN: TimeDelta = TimeDelta::from_millis(100);
-
 /// Returns `before` up to `at`, then `after` to `end`, and its last rate from there on. If `after` is unlimited, the
 /// result is unlimited; an unlimited `before` has no rates, so the first rate of `after` replaces it.
 fn splice_capacity(before: &Option<Capacity>, at: Time, after: &Option<Capacity>, end: Time) -> Option<Capacity> {
     let after = after.as_ref()?;
-    let steps = |of: &Capacity, until: Time| of.steps(until.max(Time::from_nanos(1)), BIN);
+    let steps = |of: &Capacity, until: Time| of.steps(until.max(Time::from_nanos(1)), CAPACITY_BIN);
     let mut points = before.as_ref().map_or(Vec::new(), |before| steps(before, at));
     points.retain(|(from, _)| *from < at);
     if points.is_empty() && at > Time::ZERO {

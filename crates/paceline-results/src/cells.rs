@@ -1,9 +1,10 @@
 //! The documents of a reproduction: cells, experiments, counts.
 
-use crate::Verdict;
+use crate::{StoreError, files};
 use paceline_records::{Label, Statistic, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The verdicts of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -341,5 +342,62 @@ impl VerdictCounts {
             Verdict::Not => &mut self.not,
             Verdict::NotRun => &mut self.not_run,
         } += 1;
+    }
+}
+
+/// The verdict on a published value or a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// For a published value: its distance to the measured mean and the half-width of the 95 % interval are within the
+    /// tolerance. For a bound: the mean is within it.
+    Reproduced,
+    /// Not reproduced, but the claim that the value supports passes.
+    Direction,
+    /// Neither.
+    Not,
+    /// No run in real time was made yet.
+    #[default]
+    #[serde(rename = "not run")]
+    NotRun,
+}
+
+impl Verdict {
+    /// Returns its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::Direction => "direction",
+            Self::Not => "not",
+            Self::NotRun => "not run",
+        }
+    }
+}
+
+/// Name of its file in its folder.
+pub const SCOREBOARD_FILE: &str = "scoreboard.json";
+
+/// Every verdict of a version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scoreboard {
+    /// Version of the program.
+    pub version: String,
+    /// The verdicts, as `reproduce --json` prints them.
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+impl Scoreboard {
+    /// Returns its text. Reading the text gives an equal scoreboard.
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("strings, numbers and lists become JSON") + "\n"
+    }
+
+    /// Reads a scoreboard.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not a scoreboard.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        files::read_json(path)
     }
 }

@@ -266,7 +266,6 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Returns a unique temporary name for `name`.
 fn temporary(name: &str, mark: &str) -> String {
     format!("{name}{mark}{}-{}", process::id(), NEXT.fetch_add(1, Ordering::SeqCst))
 }

@@ -1,7 +1,7 @@
 //! A group: the summary of several runs of one scenario, which comparisons and reports read instead of rows.
 
-use crate::{Assertion, Assumed, Cell};
-use paceline_records::{Label, Paired, Summary};
+use crate::{Assumed, Cell};
+use paceline_records::{Label, Paired, Statistic, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -89,6 +89,31 @@ impl Differences {
             metrics,
         }
     }
+}
+
+/// A bound and its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assertion {
+    /// Its name.
+    pub id: String,
+    /// Metric.
+    pub metric: String,
+    /// Flow, for a metric of a flow.
+    pub flow: Option<String>,
+    /// Time window, s.
+    pub window_s: (f64, f64),
+    /// Whether it is a ratio to a reference.
+    pub ratio: bool,
+    /// The bounded statistic over the runs.
+    #[serde(default)]
+    pub runs: Statistic,
+    /// Lowest and highest allowed value.
+    #[serde(deserialize_with = "paceline_records::json::bounds")]
+    pub bounds: (f64, f64),
+    /// The measured statistic; `None` if a run has no value.
+    pub measured: Option<f64>,
+    /// Whether the measured value is within the bounds.
+    pub holds: bool,
 }
 
 #[cfg(test)]

@@ -29,7 +29,6 @@
 //! Memory is bounded for any length of run: rows are written in groups of [`ROW_GROUP`](tables::ROW_GROUP).
 //! Only one process at a time should write to a folder; its threads may write concurrently.
 
-mod assertion;
 mod cells;
 mod error;
 pub mod files;
@@ -38,29 +37,24 @@ mod manifest;
 mod matrix;
 mod parts;
 mod run_store;
-mod scoreboard;
 mod store;
 mod sweep;
 pub mod tables;
 pub mod validation;
-mod verdict;
 
-pub use assertion::Assertion;
 pub use cells::{
-    Assumed, CaseRuns, Cell, ChangeResult, Denominator, ExperimentReport, OtherWorldCell, Report, VerdictCounts,
-    VerdictSummary, count_verdicts,
+    Assumed, CaseRuns, Cell, ChangeResult, Denominator, ExperimentReport, OtherWorldCell, Report, SCOREBOARD_FILE,
+    Scoreboard, Verdict, VerdictCounts, VerdictSummary, count_verdicts,
 };
 pub use error::StoreError;
 pub use files::write_whole;
-pub use group::{Differences, Group, RunMetrics};
+pub use group::{Assertion, Differences, Group, RunMetrics};
 pub use manifest::{About, MANIFEST_FILE, Manifest, RUNS, RunInputs, StoredFile, StoredGroup, StoredRun};
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
 pub use run_store::RunStore;
-pub use scoreboard::{SCOREBOARD_FILE, Scoreboard};
 pub use store::Store;
 pub use sweep::{Axis, AxisValues, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 pub use validation::{ComparedMetric, ComparedRun, QueueDelay, Validation, ValidationVerdict, Validations};
-pub use verdict::Verdict;
 
 #[cfg(test)]
 mod tests;

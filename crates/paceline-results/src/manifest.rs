@@ -18,14 +18,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub const MANIFEST_FILE: &str = "manifest.json";
 /// Name of the folder of runs.
 pub const RUNS: &str = "runs";
-/// Name of the folder of groups.
 pub(crate) const RESULTS: &str = "results";
 /// Name of the file with the inputs of a run, in the run's folder.
 pub(crate) const ABOUT_FILE: &str = "about.json";
 /// Name of the file with the result of a run, in the run's folder.
 pub(crate) const RESULT_FILE: &str = "run.json";
 
-/// Value of `format` in a manifest.
 const FORMAT: &str = "paceline-results";
 /// The `format_version` that this version writes, and the latest that it reads.
 const FORMAT_VERSION: u32 = 1;

@@ -21,16 +21,12 @@ use std::path::{Path, PathBuf};
 /// Length of a part, and so the most that a kill can lose. Shorter parts make more row groups with dictionaries of their own.
 const SPAN: TimeDelta = TimeDelta::from_secs(10);
 
-/// The parts of an unfinished run.
 #[derive(Debug)]
 pub(super) struct Parts {
-    /// End of the current part.
     due: Time,
-    /// Folder of the closed parts.
     folder: Option<Folder>,
 }
 
-/// A folder of parts, and the lock on it.
 #[derive(Debug)]
 struct Folder {
     place: Temporary,
@@ -38,12 +34,10 @@ struct Folder {
 }
 
 impl Parts {
-    /// Returns the parts of a run that is not divided.
     pub(super) fn none() -> Self {
         Self { due: Time::MAX, folder: None }
     }
 
-    /// Returns the parts of a run that is divided.
     pub(super) fn several() -> Self {
         Self { due: Time::ZERO + SPAN, folder: None }
     }

@@ -18,7 +18,6 @@ pub struct RunStore {
     failed: Option<StoreError>,
     temporary: Temporary,
     parts: Parts,
-    /// Additional files of the run, by name.
     attachments: Vec<(String, Vec<u8>)>,
     runs: PathBuf,
     dir: PathBuf,

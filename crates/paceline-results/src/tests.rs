@@ -29,7 +29,6 @@ impl Scratch {
         fs::create_dir(&path).unwrap();
         Self(path)
     }
-    /// A scratch folder with an opened store in it.
     fn with_store() -> (Self, Store) {
         let scratch = Self::new();
         let store = scratch.open();
@@ -47,7 +46,6 @@ impl Scratch {
     fn manifest(&self) -> Manifest {
         Manifest::read(&self.dir()).unwrap()
     }
-    /// Trace hash of each listed run.
     fn hashes(&self) -> Vec<String> {
         self.manifest().runs.into_iter().map(|run| run.trace_hash.unwrap()).collect()
     }

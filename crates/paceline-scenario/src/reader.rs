@@ -64,7 +64,6 @@ struct Error {
     hint: Option<String>,
     /// The expected type, if the value has another one.
     expected: Option<String>,
-    /// A key is missing.
     is_missing: bool,
 }
 

@@ -83,7 +83,6 @@ impl<T> Table<T> {
     pub(crate) fn get(&self) -> &T {
         &self.0
     }
-    /// Returns the first key for which `wanted` holds, in the order of the text, with its location.
     pub(crate) fn first_key(&self, wanted: impl Fn(&str) -> bool) -> Option<(&str, TextSpan)> {
         let keys = self.2.iter().map(|(key, (text_span, _))| (key.as_str(), *text_span));
         keys.filter(|(key, _)| wanted(key)).min_by_key(|(_, text_span)| (text_span.source, text_span.start))

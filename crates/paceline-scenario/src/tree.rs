@@ -13,7 +13,6 @@ pub(crate) struct Node {
     pub(crate) text_span: TextSpan,
 }
 
-/// The value of a [`Node`].
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Text(String),

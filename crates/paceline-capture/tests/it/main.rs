@@ -67,7 +67,6 @@ impl EventObserver for Events {
     }
 }
 
-/// A run, its events and its capture.
 struct Run {
     scenario: Scenario,
     events: Vec<EventRecord>,
@@ -284,7 +283,6 @@ fn rtp_carries_send_times_and_sequence_numbers() {
     assert!(transport > 1000, "{transport}");
 }
 
-/// Returns the packets that arrived with a congestion mark.
 fn marked(run: &Run) -> BTreeSet<u64> {
     let marked = |event: &EventRecord| match event {
         EventRecord::Arrived { packet, ecn: Ecn::Ce, .. } => Some(packet.packet),

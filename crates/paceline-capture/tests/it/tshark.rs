@@ -30,7 +30,6 @@ fn tshark(run: &Run, arguments: &[&str]) -> Option<Vec<String>> {
     Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
 }
 
-/// Returns packet number and these fields of the packets that match a filter.
 fn fields(run: &Run, filter: &str, names: &[&str]) -> Option<Vec<(u64, Vec<String>)>> {
     let mut arguments = vec!["-Y", filter, "-T", "fields", "-e", "frame.comment"];
     arguments.extend(names.iter().flat_map(|name| ["-e", name]));
@@ -43,12 +42,10 @@ fn fields(run: &Run, filter: &str, names: &[&str]) -> Option<Vec<(u64, Vec<Strin
     Some(tshark(run, &arguments)?.into_iter().map(numbered).collect())
 }
 
-/// Returns the numbers of the packets that match a filter.
 fn found(run: &Run, filter: &str) -> Option<BTreeSet<u64>> {
     Some(fields(run, filter, &[])?.into_iter().map(|(number, _)| number).collect())
 }
 
-/// Returns the packets of these classes that the sender sends or receives.
 fn at_sender(run: &Run, classes: &[PacketClass]) -> BTreeSet<u64> {
     let of = |event: &EventRecord| match event {
         EventRecord::Sent { packet, .. } if !packet.class.is_from_receiver() => Some(*packet),

@@ -27,7 +27,6 @@ const REPORT_EARLY: usize = 50;
 /// The most SSRCs in one datagram.
 const BLOCKS_MAX: usize = 8;
 
-/// Gathers arrivals and writes reports.
 #[derive(Debug)]
 pub(crate) struct CongestionFeedbackBuilder {
     interval: ReportInterval,
@@ -44,7 +43,6 @@ pub(crate) struct CongestionFeedbackBuilder {
     packets: Vec<Option<Reception>>,
 }
 
-/// The packets of one SSRC.
 #[derive(Debug)]
 struct SsrcRecord {
     ssrc: u32,

@@ -6,12 +6,10 @@ use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 /// Share of the rate that reports may take.
 const REPORT_SHARE: f64 = 0.05;
 
-/// Computes when the next report is due.
 #[derive(Debug)]
 pub(super) struct ReportInterval {
     /// Shortest and longest interval.
     limits: (TimeDelta, TimeDelta),
-    /// The interval before the next report.
     current: TimeDelta,
     next: Option<RemoteTime>,
     /// Bytes received since the last complete report, and the time of that report.

@@ -17,7 +17,6 @@ const REPORT_EARLY: usize = 150;
 /// Size of a report as libwebrtc estimates it: headers of IP, UDP and SRTP, and 30 bytes.
 const REPORT_SIZE: DataSize = DataSize::from_bytes(20 + 8 + 10 + 30);
 
-/// Gathers arrivals and divides them into reports.
 #[derive(Debug)]
 pub(crate) struct TransportFeedbackBuilder {
     interval: ReportInterval,
@@ -29,7 +28,6 @@ pub(crate) struct TransportFeedbackBuilder {
     late: VecDeque<(u64, [Option<i64>; 1])>,
     /// Whether each of the last [`LATE_MAX`] numbers was received, by number modulo `LATE_MAX`.
     received: Box<[bool; LATE_MAX as usize]>,
-    /// The feedback packet count.
     count: u8,
 }
 

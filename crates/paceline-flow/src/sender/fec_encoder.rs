@@ -22,7 +22,6 @@ const FEC_HEAD: usize = ulpfec::MAX_HEADER_LEN + HEAD - 12;
 /// The most bytes of an RTP packet with FEC, without the parity of the media.
 pub(super) const FEC_HEADERS: u64 = (RtpHeader::MAX_LEN + red::LEN + FEC_HEAD) as u64;
 
-/// The FEC encoder of one stream.
 #[derive(Debug)]
 pub(super) struct FecEncoder {
     /// FEC bytes per media byte, headers included in both.
@@ -41,7 +40,6 @@ struct FecPayload {
     rest: u64,
 }
 
-/// A frame as packets.
 pub(super) struct PacketizedFrame<F> {
     /// Size of all packets on the network.
     pub size: DataSize,

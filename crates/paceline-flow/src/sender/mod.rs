@@ -30,7 +30,6 @@ use stream::SenderStream;
 
 pub use config::{DatagramKind, SenderConfig, SenderEvent, StreamConfig};
 
-/// A packet in the pacer queue.
 #[derive(Clone, Copy, Debug)]
 struct QueuedPacket {
     stream: u8,
@@ -38,7 +37,6 @@ struct QueuedPacket {
     packet: MediaPacket,
 }
 
-/// The kind of a packet in the pacer queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum QueuedKind {
     Media,
@@ -235,7 +233,6 @@ impl MediaSender {
         self.wake = wake;
     }
 
-    /// Returns whether the controller's window has room for another packet.
     fn window_is_open(&self) -> bool {
         let flight = self.history.as_ref().map(History::flight).unwrap_or_default();
         match self.decision.window {

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 /// Packets remembered per SSRC: half of the number space, so that a number is unambiguous.
 const CAPACITY: usize = 1 << 15;
 
-/// The last packets of one SSRC.
 #[derive(Debug)]
 pub(super) struct SequenceMap {
     pub ssrc: u32,

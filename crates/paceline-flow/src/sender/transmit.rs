@@ -10,7 +10,6 @@ use paceline::{MediaKind, PacketKind, SentPacket};
 use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, ntp, red, rtx};
 
-/// Size of a padding packet on the network.
 const PADDING_SIZE: DataSize =
     DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + RtpHeader::MAX_LEN as u64 + PADDING_PAYLOAD);
 
@@ -159,7 +158,6 @@ impl MediaSender {
         }
     }
 
-    /// Returns the NTP timestamp of `now`.
     pub(super) fn ntp(&self, now: Time) -> u64 {
         ntp::from_nanos(self.ntp_origin.wrapping_add(now.as_nanos() as u64))
     }

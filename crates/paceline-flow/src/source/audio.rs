@@ -3,8 +3,8 @@
 //! RFC 8867 adds one such stream of 20 kbps to each video stream. Talk spurts are not modelled: the stream is always
 //! on, as without discontinuous transmission.
 
-use super::byte_rounder::ByteRounder;
 use super::error::check;
+use super::rounding::ByteRounder;
 use super::{AUDIO_CLOCK, Frame, Source, SourceError};
 use paceline_units::{Rate, Time, TimeDelta};
 

@@ -25,7 +25,6 @@ pub(super) struct DampedTarget {
     not_before: Time,
 }
 
-/// A change of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TargetChange {
     pub(super) from: Rate,
@@ -43,7 +42,6 @@ impl DampedTarget {
         self.current
     }
 
-    /// Returns the lowest and the highest target.
     pub(super) fn range(&self) -> (Rate, Rate) {
         (self.min, self.max)
     }

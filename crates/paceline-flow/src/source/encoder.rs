@@ -28,9 +28,9 @@
 //! Each frame takes two random draws (size, interval), so that the noise of the n-th frame does not depend on earlier
 //! decisions of the controller.
 
-use super::byte_rounder::ByteRounder;
 use super::damped_target::DampedTarget;
 use super::error::{check, check_fps, check_range};
+use super::rounding::ByteRounder;
 use super::{Frame, Source, SourceError, VIDEO_CLOCK};
 use paceline_units::{Fraction, RandomStream, Rate, Time, TimeDelta};
 
@@ -110,7 +110,6 @@ pub struct Encoder {
 struct Transient {
     /// Excess over the mean that later frames have to compensate for.
     excess: f64,
-    /// Remaining frames of the transient.
     left: u32,
 }
 
@@ -137,7 +136,6 @@ impl Encoder {
         })
     }
 
-    /// Applies the latest target if it is allowed by `now`.
     fn update_target(&mut self, now: Time) {
         if let (Some(change), Some(threshold)) = (self.target.update(now), self.config.burst_threshold) {
             let (from, to) = (change.from.as_bps_f64(), change.to.as_bps_f64());
@@ -256,7 +254,6 @@ mod tests {
         config.interval_scale = 0.0;
     }
 
-    /// Sizes of the next `n` frames.
     fn sizes(source: &mut Encoder, n: usize) -> Vec<u64> {
         (0..n).map(|_| next_frame(source).size.as_bytes()).collect()
     }

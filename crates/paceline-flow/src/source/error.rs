@@ -29,7 +29,6 @@ pub(super) fn check(
     if ok { Ok(()) } else { Err(SourceError { field, value: value.to_string(), expected }) }
 }
 
-/// Checks the frame rate.
 pub(super) fn check_fps(fps: f64) -> Result<(), SourceError> {
     check((0.1..=1000.0).contains(&fps), "fps", fps, "0.1 to 1000 frames per second")
 }

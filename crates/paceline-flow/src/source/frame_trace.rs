@@ -27,11 +27,10 @@
 //! the first of the recording; the frames at the first position are key frames. The reaction to targets is damped as in
 //! [`EncoderConfig::reaction_delay`](super::EncoderConfig::reaction_delay).
 
-use super::byte_rounder::ByteRounder;
 use super::damped_target::DampedTarget;
 use super::error::{check, check_fps, check_range};
-use super::frame_clock::FrameClock;
 use super::ladder::{Ladder, SKIP_FRAMES};
+use super::rounding::{ByteRounder, FrameClock};
 use super::{Frame, Source, SourceError, VIDEO_CLOCK};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::Arc;

@@ -5,9 +5,8 @@
 //! are marked as key frames but have the size of all others. Target / fps is rarely a whole number of bytes, so the
 //! remainder is added to the next frame, and the long-run rate is exact.
 
-use super::byte_rounder::ByteRounder;
 use super::error::{check_fps, check_range};
-use super::frame_clock::FrameClock;
+use super::rounding::{ByteRounder, FrameClock};
 use super::{Frame, Source, SourceError, VIDEO_CLOCK};
 use paceline_units::{Rate, Time};
 

@@ -24,41 +24,7 @@ pub struct FrameTraceError {
     /// The line, counted from 1.
     pub line: usize,
     /// The reason.
-    #[source]
-    pub cause: FrameTraceCause,
-}
-
-/// The reason why a recording cannot be parsed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FrameTraceCause {
-    /// The line has the wrong number of fields.
-    #[error("{found} fields, expected 5: index, type, X, timestamp (s), size (bytes)")]
-    Fields {
-        /// The number of fields.
-        found: usize,
-    },
-    /// A field is not a valid number.
-    #[error("`{text}` is not a valid {field}, expected {expected}")]
-    Number {
-        /// The name of the field.
-        field: &'static str,
-        /// The text of the field.
-        text: String,
-        /// The allowed values.
-        expected: &'static str,
-    },
-    /// A frame is missing or repeated.
-    #[error("frame {found}, expected frame {expected}")]
-    Order {
-        /// The frame index in the line.
-        found: u32,
-        /// The index after that of the previous frame.
-        expected: u32,
-    },
-    /// The text has no frames.
-    #[error("no frames in the text")]
-    Empty,
+    pub cause: String,
 }
 
 /// Number of frames at the beginning of a recording that are skipped when it is repeated (RFC 8593, section 6.2.1): the
@@ -131,22 +97,23 @@ pub fn parse_frame_sizes(text: &str) -> Result<Vec<u32>, FrameTraceError> {
         sizes.push(size);
     }
     if sizes.is_empty() {
-        return Err(FrameTraceError { line: last, cause: FrameTraceCause::Empty });
+        return Err(FrameTraceError { line: last, cause: "no frames in the text".to_owned() });
     }
     Ok(sizes)
 }
 
-fn parse_frame(line: &str, expected: u32) -> Result<u32, FrameTraceCause> {
+fn parse_frame(line: &str, expected: u32) -> Result<u32, String> {
     let mut fields = line.split_ascii_whitespace();
     let (Some(index), Some(_), Some(_), Some(timestamp), Some(size), None) =
         (fields.next(), fields.next(), fields.next(), fields.next(), fields.next(), fields.next())
     else {
-        return Err(FrameTraceCause::Fields { found: line.split_ascii_whitespace().count() });
+        let found = line.split_ascii_whitespace().count();
+        return Err(format!("{found} fields, expected 5: index, type, X, timestamp (s), size (bytes)"));
     };
-    let bad = |field, text: &str, expected| FrameTraceCause::Number { field, text: text.to_owned(), expected };
+    let bad = |field, text, expected| format!("`{text}` is not a valid {field}, expected {expected}");
     let found: u32 = index.parse().map_err(|_| bad("index", index, "a whole number"))?;
     if found != expected {
-        return Err(FrameTraceCause::Order { found, expected });
+        return Err(format!("frame {found}, expected frame {expected}"));
     }
     if !timestamp.parse().is_ok_and(|t: f64| t.is_finite() && t >= 0.0) {
         return Err(bad("timestamp", timestamp, "seconds, not negative"));

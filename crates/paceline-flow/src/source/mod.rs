@@ -10,21 +10,20 @@
 //! | [`Audio`] | constant | constant | never |
 
 mod audio;
-mod byte_rounder;
 mod damped_target;
 mod encoder;
 mod error;
-mod frame_clock;
 mod frame_trace;
 mod ideal;
 mod ladder;
+mod rounding;
 
 pub use audio::{Audio, AudioConfig};
 pub use encoder::{Encoder, EncoderConfig};
 pub use error::SourceError;
 pub use frame_trace::{FrameTrace, FrameTraceConfig};
 pub use ideal::{Ideal, IdealConfig};
-pub use ladder::{FrameTraceCause, FrameTraceError, Ladder, ladder_rung, parse_frame_sizes};
+pub use ladder::{FrameTraceError, Ladder, ladder_rung, parse_frame_sizes};
 
 use paceline_units::{DataSize, Rate, Time};
 

@@ -34,7 +34,6 @@ pub(super) struct RateMeasurement {
     pub app_limited: bool,
 }
 
-/// The estimator of one connection.
 #[derive(Debug)]
 pub(super) struct DeliveryRateEstimator {
     /// One per segment in flight, starting with number `base`.
@@ -143,7 +142,6 @@ mod tests {
     const MSS: u64 = 1000;
     const AT: fn(i64) -> Time = Time::from_millis;
 
-    /// A scoreboard and an estimator that handle the same segments.
     struct Pair {
         scoreboard: Scoreboard,
         delivery: DeliveryRateEstimator,

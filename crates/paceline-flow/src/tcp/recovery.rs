@@ -15,7 +15,6 @@ pub(super) struct Progress {
     pub ssthresh: u64,
 }
 
-/// The state of one recovery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recovery {
     rule: WindowReduction,

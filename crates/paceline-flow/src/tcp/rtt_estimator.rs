@@ -14,7 +14,6 @@ const ALPHA_INVERSE: i64 = 8;
 const BETA_INVERSE: i64 = 4;
 const K: i64 = 4;
 
-/// The estimator of one connection.
 #[derive(Debug)]
 pub(super) struct RttEstimator {
     rule: RtoRule,

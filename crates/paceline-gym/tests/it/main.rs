@@ -78,7 +78,6 @@ fn agent(plan: &Plan) -> Episode {
     Episode::new(plan, &Registry::standard(), &Policy::Agent, 0, 1, STEP).unwrap()
 }
 
-/// A random path.
 #[derive(Clone, Debug)]
 struct Path {
     capacity_kbps: u64,
@@ -129,6 +128,16 @@ fn whole_hash(plan: &Plan, seed: u64) -> u64 {
     Simulator.run(plan, &Registry::standard(), seed, &mut ()).unwrap().trace_hash
 }
 
+/// Repeats the action to the end. Returns the trace hash and the number of steps.
+fn run_to_end(mut episode: Episode, action: f32) -> (u64, u32) {
+    let mut steps = 0;
+    while !episode.is_over() {
+        episode.step(action, &Reward::default());
+        steps += 1;
+    }
+    (episode.finish().trace_hash, steps)
+}
+
 #[test]
 fn a_run_in_steps_equals_the_whole_run() {
     for (text, flow) in [(ONE, 0), (BUSY, 0), (BUSY, 1)] {
@@ -136,13 +145,9 @@ fn a_run_in_steps_equals_the_whole_run() {
         for step_ms in [100, 37, 1000] {
             let step = TimeDelta::from_millis(step_ms);
             let registry = Registry::standard();
-            let mut episode = Episode::new(&plan, &registry, &Policy::Scenario, flow, 3, step).unwrap();
-            let mut steps = 0;
-            while !episode.is_over() {
-                episode.step(1.0, &Reward::default());
-                steps += 1;
-            }
-            assert_eq!(episode.finish().trace_hash, whole_hash(&plan, 3), "{} in steps of {step_ms} ms", plan.id);
+            let episode = Episode::new(&plan, &registry, &Policy::Scenario, flow, 3, step).unwrap();
+            let (hash, steps) = run_to_end(episode, 1.0);
+            assert_eq!(hash, whole_hash(&plan, 3), "{} in steps of {step_ms} ms", plan.id);
             assert!(steps >= 6, "{steps} steps");
         }
     }
@@ -152,24 +157,17 @@ fn a_run_in_steps_equals_the_whole_run() {
     let mut hashes = Vec::new();
     for name in ["gcc-2016", "gcc-tfb", "nada"] {
         let policy = Policy::Controller(name.to_owned());
-        let mut episode = Episode::new(&plan(&text, &[]), &registry, &policy, 0, 3, STEP).unwrap();
-        while !episode.is_over() {
-            episode.step(1.0, &Reward::default());
-        }
+        let episode = Episode::new(&plan(&text, &[]), &registry, &policy, 0, 3, STEP).unwrap();
         let changes = Changes { controller: Some(name.to_owned()), ..Changes::default() };
         let whole = whole_hash(&load(&origin(&text), &changes, &registry).unwrap().plan, 3);
-        assert_eq!(episode.finish().trace_hash, whole, "{name}");
+        assert_eq!(run_to_end(episode, 1.0).0, whole, "{name}");
         hashes.push(whole);
     }
     hashes.push(whole_hash(&plan(ONE, &[]), 3));
     assert!((1..hashes.len()).all(|n| !hashes[..n].contains(&hashes[n])), "four runs that differ: {hashes:?}");
     // The run of an agent differs.
     let plan = plan(ONE, &[]);
-    let mut episode = agent(&plan);
-    while !episode.is_over() {
-        episode.step(0.0, &Reward::default());
-    }
-    assert_ne!(episode.finish().trace_hash, whole_hash(&plan, 1));
+    assert_ne!(run_to_end(agent(&plan), 0.0).0, whole_hash(&plan, 1));
 }
 
 #[test]
@@ -392,7 +390,6 @@ proptest! {
     }
 }
 
-/// The output buffers of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct OutputBuffers {
     observations: Vec<f32>,

@@ -3,8 +3,7 @@
 use super::capacity::Capacity;
 use super::delay::{Jitter, JitterOrder};
 use super::loss::LossModel;
-use super::packet::Descriptor;
-use super::queue::{Discipline, DropTailLimit, QueuedPacket};
+use super::queue::{Descriptor, Discipline, DropTailLimit, QueuedPacket};
 use super::schedule::Schedule;
 use paceline_records::DropReason;
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
@@ -352,7 +351,6 @@ mod tests {
         ids.for_each(|id| link.handle_packet(Time::from_millis(at), packet(id)));
     }
 
-    /// Returns every output that is due by `until`.
     fn outputs(link: &mut Link, until: Time) -> Vec<Output> {
         core::iter::from_fn(|| link.poll_output(until)).collect()
     }

@@ -17,7 +17,6 @@ mod capacity;
 mod delay;
 mod hop;
 mod loss;
-mod packet;
 pub mod queue;
 mod schedule;
 
@@ -25,5 +24,5 @@ pub use capacity::{Capacity, CapacityEnd, CapacityError};
 pub use delay::{Jitter, JitterOrder};
 pub use hop::{Link, LinkChange, LinkConfig, Output};
 pub use loss::LossModel;
-pub use packet::Descriptor;
+pub use queue::Descriptor;
 pub use schedule::Schedule;

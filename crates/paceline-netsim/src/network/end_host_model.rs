@@ -16,7 +16,6 @@ pub(super) enum Transfer {
     In = 1,
 }
 
-/// The host of one endpoint.
 #[derive(Debug)]
 pub(super) struct EndHost {
     plan: HostPlan,

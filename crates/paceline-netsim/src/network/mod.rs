@@ -10,18 +10,15 @@ mod events;
 mod packets;
 mod trace_hash;
 
+use crate::backend::Outcome;
 pub use crate::flow_end::FlowEnd;
 use crate::link::{Descriptor, Link, LinkChange, LinkConfig, Output};
-use crate::outcome::Outcome;
 use crate::plan::{FlowPlan, HopPlan, Plan};
 use end_host_model::{EndHost, Transfer};
 use events::Events;
-use paceline_flow::Datagram;
-use paceline_flow::tcp::Segment;
 use paceline_records::{DropReason, EventObserver, EventRecord, PacketClass, PacketRecord, TapPoint};
 use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Time, TimeDelta};
-pub use packets::Packet;
-use packets::Packets;
+pub use packets::{Packet, Packets};
 use std::collections::VecDeque;
 pub use trace_hash::TraceEvent;
 use trace_hash::TraceHash;
@@ -36,7 +33,7 @@ pub enum Wake {
         /// The end.
         end: FlowEnd,
     },
-    /// A packet reached the endpoint. The driver calls [`Network::free`] for it.
+    /// A packet reached the endpoint. The driver calls [`Packets::free`] for it.
     Arrived {
         /// The flow.
         flow: usize,
@@ -47,7 +44,6 @@ pub enum Wake {
     },
 }
 
-/// A component that can be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Component {
     Hop(usize),
@@ -81,7 +77,8 @@ pub struct Network<R> {
     /// The component that was woken last, until it has no more packets.
     serving: Option<(Time, Component)>,
     delivered: u64,
-    packets: Packets,
+    /// The packets in transit.
+    pub packets: Packets,
     hops: Vec<Link>,
     lines: Vec<Line>,
     hash: TraceHash,
@@ -176,7 +173,6 @@ impl<R: EventObserver> Network<R> {
         self.wake_hop(hop);
     }
 
-    /// Schedules the next output of a hop.
     #[inline]
     fn wake_hop(&mut self, hop: usize) {
         if let Some(at) = self.hops[hop].poll_timeout() {
@@ -196,7 +192,6 @@ impl<R: EventObserver> Network<R> {
         Some(self.arrived(now, flow, from.other(), handle))
     }
 
-    /// Returns the component with this number.
     #[inline]
     fn component(&self, number: usize) -> Component {
         let Some(within) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
@@ -237,7 +232,6 @@ impl<R: EventObserver> Network<R> {
         self.observer.on_event(event);
     }
 
-    /// Passes a packet to the observer's tap.
     #[inline]
     fn tap(&mut self, at: Time, point: TapPoint, handle: u32) {
         if self.tapped {
@@ -256,43 +250,6 @@ impl<R: EventObserver> Network<R> {
         size: DataSize,
     ) {
         self.hash.add(now, self.number(flow, end as usize), event, value, size, Ecn::NotEct);
-    }
-
-    /// Allocates a slot for a packet; pass it to [`send`](Self::send) or [`free`](Self::free).
-    #[inline]
-    pub fn alloc(&mut self) -> u32 {
-        let (flow, class) = (FlowId(0), PacketClass::Media);
-        self.packets.alloc(PacketRecord { packet: 0, flow, class, size: DataSize::ZERO })
-    }
-
-    /// Returns the packet in a slot.
-    #[inline]
-    pub fn packet(&self, handle: u32) -> &Packet {
-        self.packets.get(handle)
-    }
-
-    /// Returns the packet in a slot, to set its ECN field.
-    #[inline]
-    pub fn packet_mut(&mut self, handle: u32) -> &mut Packet {
-        self.packets.get_mut(handle)
-    }
-
-    /// Returns the content of a TCP packet.
-    #[inline]
-    pub fn segment_mut(&mut self, handle: u32) -> &mut Segment {
-        self.packets.segment_mut(handle)
-    }
-
-    /// Returns the content of a packet that is not TCP.
-    #[inline]
-    pub fn datagram_mut(&mut self, handle: u32) -> &mut Datagram {
-        self.packets.datagram_mut(handle)
-    }
-
-    /// Frees a slot.
-    #[inline]
-    pub fn free(&mut self, handle: u32) {
-        self.packets.free(handle);
     }
 
     /// Sends the datagram in `handle`, with its size and ECN field.

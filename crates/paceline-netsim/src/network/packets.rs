@@ -5,8 +5,8 @@
 
 use paceline_flow::Datagram;
 use paceline_flow::tcp::Segment;
-use paceline_records::{Content, PacketRecord, TapPoint, TappedPacket};
-use paceline_units::{Ecn, Time};
+use paceline_records::{Content, PacketClass, PacketRecord, TapPoint, TappedPacket};
+use paceline_units::{DataSize, Ecn, FlowId, Time};
 
 /// A packet in transit, without its content.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Packet {
 
 /// Packets by handle. The class of a packet determines whether its content is a segment or a datagram.
 #[derive(Debug, Default)]
-pub(super) struct Packets {
+pub struct Packets {
     packets: Vec<Packet>,
     segments: Vec<Segment>,
     datagrams: Vec<Datagram>,
@@ -31,10 +31,12 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// Allocates a slot; `record` is a placeholder for new slots.
+    /// Allocates a slot for a packet; pass it to [`Network::send`](super::Network::send) or [`free`](Self::free).
     #[inline]
-    pub fn alloc(&mut self, record: PacketRecord) -> u32 {
+    pub fn alloc(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
+            let (flow, class) = (FlowId(0), PacketClass::Media);
+            let record = PacketRecord { packet: 0, flow, class, size: DataSize::ZERO };
             self.packets.push(Packet { record, sent: Time::ZERO, hop: 0, ecn: Ecn::NotEct });
             self.segments.push(Segment::default());
             self.datagrams.push(Datagram::new());
@@ -48,28 +50,32 @@ impl Packets {
         self.free.push(handle);
     }
 
+    /// Returns the packet in a slot.
     #[inline]
     pub fn get(&self, handle: u32) -> &Packet {
         &self.packets[handle as usize]
     }
 
+    /// Returns the packet in a slot, to set its ECN field.
     #[inline]
     pub fn get_mut(&mut self, handle: u32) -> &mut Packet {
         &mut self.packets[handle as usize]
     }
 
+    /// Returns the content of a TCP packet.
     #[inline]
     pub fn segment_mut(&mut self, handle: u32) -> &mut Segment {
         &mut self.segments[handle as usize]
     }
 
+    /// Returns the content of a packet that is not TCP.
     #[inline]
     pub fn datagram_mut(&mut self, handle: u32) -> &mut Datagram {
         &mut self.datagrams[handle as usize]
     }
 
     /// Returns a packet as a tap at `point` observes it.
-    pub fn tapped(&self, handle: u32, at: Time, point: TapPoint) -> TappedPacket<'_> {
+    pub(super) fn tapped(&self, handle: u32, at: Time, point: TapPoint) -> TappedPacket<'_> {
         let packet = self.get(handle);
         let content = match packet.record.class.is_tcp() {
             true => Content::Segment(&self.segments[handle as usize]),

@@ -7,7 +7,6 @@ use paceline_flow::{ReceiverEvent, SenderEvent};
 use paceline_records::{EventObserver, PacketClass};
 use paceline_units::{DataSize, Time};
 
-/// A media flow and its number.
 pub(super) struct MediaEndpoints {
     pub id: usize,
     pub flow: MediaFlow,
@@ -27,9 +26,9 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
     }
 
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
-        let (size, ecn) = (net.packet(handle).record.size, net.packet(handle).ecn);
-        self.flow.handle_packet(now, end, net.datagram_mut(handle).bytes(), size, ecn);
-        net.free(handle);
+        let (size, ecn) = (net.packets.get(handle).record.size, net.packets.get(handle).ecn);
+        self.flow.handle_packet(now, end, net.packets.datagram_mut(handle).bytes(), size, ecn);
+        net.packets.free(handle);
     }
 
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {
@@ -43,9 +42,9 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
 impl MediaEndpoints {
     fn drain_sender<R: EventObserver>(&mut self, now: Time, net: &mut Network<R>) {
         loop {
-            let handle = net.alloc();
-            let Some(sent) = self.flow.sender.poll_transmit(now, net.datagram_mut(handle)) else {
-                net.free(handle);
+            let handle = net.packets.alloc();
+            let Some(sent) = self.flow.sender.poll_transmit(now, net.packets.datagram_mut(handle)) else {
+                net.packets.free(handle);
                 break;
             };
             net.send_datagram(now, self.id, FlowEnd::Sender, packet_class(&sent), handle);
@@ -63,9 +62,9 @@ impl MediaEndpoints {
         let reading = self.flow.clock.at(now);
         if self.flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
             loop {
-                let handle = net.alloc();
-                if !self.flow.receiver.poll_transmit(reading, net.datagram_mut(handle)) {
-                    net.free(handle);
+                let handle = net.packets.alloc();
+                if !self.flow.receiver.poll_transmit(reading, net.packets.datagram_mut(handle)) {
+                    net.packets.free(handle);
                     break;
                 }
                 net.send_datagram(now, self.id, FlowEnd::Receiver, PacketClass::ReceiverControl, handle);

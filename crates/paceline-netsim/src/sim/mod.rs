@@ -38,18 +38,15 @@ impl Backend for Simulator {
 
 /// Both endpoints of a flow of any kind. To add a kind: a file that implements this trait, and a variant of [`FlowKind`].
 trait FlowEndpoints<R: EventObserver> {
-    /// Returns the number of the flow.
     fn id(&self) -> usize;
     /// Returns the time at which `end` has to handle its next timeout; `None` for never.
     fn poll_timeout(&self, now: Time, end: FlowEnd) -> Option<Time>;
-    /// Handles a timeout of `end`.
     fn handle_timeout(&mut self, now: Time, end: FlowEnd);
     /// Handles a packet that reached `end`, and frees its slot.
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>);
     /// Moves the packets and events that `end` has produced into the network.
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>);
 
-    /// Schedules the next timeout of `end`.
     fn schedule(&self, now: Time, end: FlowEnd, net: &mut Network<R>) {
         net.wake(self.id(), end, self.poll_timeout(now, end).map(|due| due.max(now)));
     }
@@ -137,7 +134,7 @@ impl<R: EventObserver> Simulation<R> {
                     if now < flow.stop {
                         flow.endpoints.on_packet(now, end, handle, &mut self.net);
                     } else {
-                        self.net.free(handle);
+                        self.net.packets.free(handle);
                     }
                 }
             }

@@ -8,7 +8,6 @@ use paceline_flow::tcp::{Segment, SegmentKind, TcpReceiver, TcpReceiverEvent, Tc
 use paceline_records::{EventObserver, EventRecord, HalfName, PacketClass};
 use paceline_units::{Ecn, FlowId, RandomStreams, Time};
 
-/// A TCP sender and receiver.
 pub(super) struct TcpEndpoints {
     id: usize,
     sender: TcpSender,
@@ -36,9 +35,9 @@ impl TcpEndpoints {
         segment: Segment,
         net: &mut Network<R>,
     ) {
-        let handle = net.alloc();
-        *net.segment_mut(handle) = segment;
-        net.packet_mut(handle).ecn = Ecn::NotEct;
+        let handle = net.packets.alloc();
+        *net.packets.segment_mut(handle) = segment;
+        net.packets.get_mut(handle).ecn = Ecn::NotEct;
         net.send(now, self.id, from, class, segment.size(), handle);
     }
 }
@@ -63,8 +62,8 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
     }
 
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
-        let segment = *net.segment_mut(handle);
-        net.free(handle);
+        let segment = *net.packets.segment_mut(handle);
+        net.packets.free(handle);
         match end {
             FlowEnd::Sender => self.sender.handle_segment(now, &segment),
             FlowEnd::Receiver => self.receiver.handle_segment(now, &segment),

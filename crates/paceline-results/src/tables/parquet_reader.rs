@@ -10,13 +10,11 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use std::fs::File;
 use std::path::PathBuf;
 
-/// An open table.
 pub(super) struct TableReader {
     path: PathBuf,
     reader: SerializedFileReader<File>,
 }
 
-/// A row group of a table.
 pub(super) struct RowGroup<'a> {
     table: &'a TableReader,
     reader: Box<dyn RowGroupReader + 'a>,
@@ -32,7 +30,6 @@ impl TableReader {
         }
     }
 
-    /// Calls `each` with every row group, in order.
     pub(super) fn row_groups(
         &self,
         mut each: impl FnMut(&RowGroup<'_>) -> Result<(), StoreError>,

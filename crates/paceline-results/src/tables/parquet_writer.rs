@@ -128,7 +128,6 @@ impl TableWriter {
         Ok(self.rows)
     }
 
-    /// Writes the buffered rows as a row group.
     fn flush(&mut self) -> Result<(), StoreError> {
         if self.buffered == 0 {
             return Ok(());
@@ -243,7 +242,6 @@ fn write_column<T: DataType>(
     Ok(())
 }
 
-/// Returns a function for `map_err` that makes the error of the table at `path`.
 pub(super) fn write_error(path: &Path) -> impl FnOnce(ParquetError) -> StoreError {
     let path = path.to_path_buf();
     |source| StoreError::WriteTable { path, source }

@@ -8,7 +8,6 @@ pub(super) struct TableSchema {
     pub(super) columns: &'static [ColumnSchema],
 }
 
-/// A column of a table.
 #[derive(Clone, Copy)]
 pub(super) struct ColumnSchema {
     pub(super) name: &'static str,

@@ -11,7 +11,6 @@ use parquet::data_type::ByteArray;
 use parquet::file::metadata::KeyValue;
 use std::path::{Path, PathBuf};
 
-/// The open tables of a run.
 #[derive(Debug)]
 pub(crate) struct EventTables {
     packets: TableWriter,
@@ -25,7 +24,6 @@ pub(crate) struct EventTables {
 }
 
 impl EventTables {
-    /// Creates the files in `dir`.
     pub(crate) fn create(dir: &Path, header: &RunHeader, version: &str) -> Result<Self, StoreError> {
         let (mut signal_names, mut signal_units, mut signal_spans) = (Vec::new(), Vec::new(), Vec::new());
         for halves in &header.signals {
@@ -67,7 +65,6 @@ impl EventTables {
         })
     }
 
-    /// Writes an event to its table.
     pub(crate) fn push(&mut self, event: &EventRecord) -> Result<(), StoreError> {
         use ColumnValue::Null;
         match *event {

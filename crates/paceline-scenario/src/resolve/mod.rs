@@ -76,7 +76,6 @@ impl Resolver<'_> {
         self.sources.error(at, message)
     }
 
-    /// Returns an error with a hint.
     fn fail<T>(&self, at: &impl HasTextSpan, message: impl Into<String>, help: impl Into<String>) -> Checked<T> {
         Err(self.error(at, message).help(help))
     }
@@ -249,12 +248,10 @@ fn bottleneck(hops: &[HopPlan], flows: &[FlowPlan], end: Time) -> usize {
     slowest(true).or_else(|| slowest(false)).unwrap_or(0)
 }
 
-/// Returns the written value, or its default.
 fn get<T: Copy>(spanned: &Option<Spanned<T>>, default: T) -> T {
     spanned.as_ref().map_or(default, |p| *p.get())
 }
 
-/// Returns the names of a registry.
 fn names<T>(known: &[(&'static str, T)]) -> Vec<&'static str> {
     known.iter().map(|(name, _)| *name).collect()
 }

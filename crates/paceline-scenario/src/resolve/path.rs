@@ -3,7 +3,7 @@
 use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get, names};
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
 use crate::text_span::{HasTextSpan, Spanned};
-use crate::trace::{self, Shape, Trace};
+use crate::trace::{Shape, Trace};
 use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
 use paceline_netsim::link::queue::{DISCIPLINES, DropTailLimit};
 use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, Schedule};
@@ -99,16 +99,12 @@ impl Resolver<'_> {
         })?;
         let end = match (table.end, trace.end) {
             (Some(TraceEnd::Hold), _) => CapacityEnd::Hold,
-            (Some(TraceEnd::Loop), trace::RecordingEnd::Loop { period }) => CapacityEnd::Loop(period),
-            (Some(TraceEnd::Loop), trace::RecordingEnd::Hold) if trace.duration().is_positive() => {
-                CapacityEnd::Loop(trace.duration())
-            }
-            (Some(TraceEnd::Loop), trace::RecordingEnd::Hold) => {
+            (Some(TraceEnd::Loop), CapacityEnd::Hold) if !trace.duration.is_positive() => {
                 let message = "a trace of one entry has no length to loop over";
                 return self.fail(&table.trace, message, "write end = \"hold\"");
             }
-            (None, trace::RecordingEnd::Loop { period }) => CapacityEnd::Loop(period),
-            (None, trace::RecordingEnd::Hold) => CapacityEnd::Hold,
+            (Some(TraceEnd::Loop), CapacityEnd::Hold) => CapacityEnd::Loop(trace.duration),
+            (_, end) => end,
         };
         let then = match (end, &trace.shape) {
             (CapacityEnd::Loop(period), _) => format!("loops after {period}"),

@@ -13,16 +13,17 @@
 //! present. A capacity of 0 is an outage.
 
 use super::lines::{Line, lines, too_fast, too_long};
-use super::{Direction, FASTEST, Format, Headers, Info, LONGEST, RecordingEnd, Shape, Trace, TraceError};
+use super::{Direction, FASTEST, Format, Headers, Info, LONGEST, Shape, Trace, TraceError};
 use core::fmt;
-use paceline_units::{DataSize, Rate, TimeDelta};
+use paceline_netsim::link::CapacityEnd;
+use paceline_units::{Rate, TimeDelta};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, Visitor};
 
 pub(super) const INFO: Info = Info {
     name: "alphartc",
     description: "JSON with a pattern of duration (ms) and capacity (kbps) each way (AlphaRTC, OpenNetLab gym)",
     example: r#"{"uplink": {"trace_pattern": [{"duration": 200, "capacity": 291.8}]}}"#,
-    headers: Headers::IpAndLink { link: DataSize::from_bytes(2) },
+    headers: Headers::IpAndLink,
 };
 
 pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError> {
@@ -56,7 +57,7 @@ pub(super) fn read(text: &str, direction: Direction) -> Result<Trace, TraceError
         return Err(head.error("the pattern of this direction is missing or has duration 0", hint));
     }
     let note = note(&pattern, borrowed);
-    Ok(Trace::new(Format::AlphaRtc, Shape::Rates(steps), RecordingEnd::Loop { period: end }, end, note))
+    Ok(Trace { format: Format::AlphaRtc, shape: Shape::Rates(steps), end: CapacityEnd::Loop(end), duration: end, note })
 }
 
 /// Returns the note: which pattern replaces a missing one, and which fields are ignored.
@@ -173,11 +174,11 @@ mod tests {
         let steps = [(0, 291_760), (200_000, 0), (500_000, 100_000)]
             .map(|(us, bps)| (TimeDelta::from_micros(us), Rate::from_bps(bps)));
         assert_eq!(trace.shape, Shape::Rates(steps.to_vec()));
-        assert_eq!(trace.end, RecordingEnd::Loop { period: TimeDelta::from_micros(500_500) });
+        assert_eq!(trace.end, CapacityEnd::Loop(TimeDelta::from_micros(500_500)));
         // (291760 * 0.2 + 100000 * 0.0005) bits / 0.5005 s = 116687.3.
         assert_eq!(trace.mean_rate(), Rate::from_bps(116_687));
         assert_eq!(trace.note.as_deref(), Some("time is ignored"));
-        assert_eq!(trace.headers, Headers::IpAndLink { link: DataSize::from_bytes(2) });
+        assert_eq!(trace.format.headers(), Headers::IpAndLink);
     }
 
     #[test]
@@ -228,7 +229,7 @@ mod tests {
                 format!(r#"{{"duration": 31622399999.5, "capacity": 1}}, {{"duration": {ms}, "capacity": 1}}"#);
             Trace::read(&format!(r#"{{"uplink": {{"trace_pattern": [{entries}]}}}}"#), Direction::Uplink)
         };
-        assert_eq!(file(0.5).unwrap().duration(), LONGEST);
+        assert_eq!(file(0.5).unwrap().duration, LONGEST);
         assert_eq!(file(0.6).unwrap_err().cause, "the recording is longer than a year");
     }
 

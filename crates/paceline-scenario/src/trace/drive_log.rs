@@ -19,7 +19,8 @@
 //! decide the rest of a run.
 
 use super::lines::{Line, lines};
-use super::{Format, Headers, Info, RecordingEnd, Shape, Trace, TraceError};
+use super::{Format, Headers, Info, Shape, Trace, TraceError};
+use paceline_netsim::link::CapacityEnd;
 use paceline_units::{DataSize, Rate, TimeDelta};
 
 pub(super) const HSDPA: Info = Info {
@@ -127,7 +128,7 @@ impl Spans {
             let times = if self.gaps == 1 { "time" } else { "times" };
             format!("the log is silent {} {times}, {} in all, taken as outage", self.gaps, self.silent)
         });
-        Trace::new(format, Shape::Rates(self.steps), RecordingEnd::Loop { period }, period, note)
+        Trace { format, shape: Shape::Rates(self.steps), end: CapacityEnd::Loop(period), duration: period, note }
     }
 }
 
@@ -150,12 +151,12 @@ mod tests {
              1289406401 551773 59.851964 10.781901 280579 1001\n\
              1289406402 552893 59.85206  10.781969 248971 1120\n",
         );
-        assert_eq!((trace.format, trace.headers), (Format::Hsdpa, Headers::Payload));
+        assert_eq!((trace.format, trace.format.headers()), (Format::Hsdpa, Headers::Payload));
         // 248069 * 8 / 1.008 s = 1968801.6; 191698 * 8 / 1.08 = 1419985.2; 280579 * 8 / 1.001 = 2242389.6;
         // 248971 * 8 / 1.12 = 1778364.3. Starts: 0, 1008, + 1080, + 1001.
         assert_eq!(trace.shape, steps(&[(0, 1_968_802), (1008, 1_419_985), (2088, 2_242_390), (3089, 1_778_364)]));
-        assert_eq!(trace.duration(), TimeDelta::from_millis(4209));
-        assert_eq!(trace.end, RecordingEnd::Loop { period: TimeDelta::from_millis(4209) });
+        assert_eq!(trace.duration, TimeDelta::from_millis(4209));
+        assert_eq!(trace.end, CapacityEnd::Loop(TimeDelta::from_millis(4209)));
         // All bytes over all time: 969317 * 8 / 4.209 s = 1842370.2.
         assert_eq!(trace.mean_rate(), Rate::from_bps(1_842_370));
         assert_eq!(trace.note, None);
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(trace.format, Format::Ghent4g);
         // 2763504 * 8 / 1.001 = 22085946.1; 2728896 * 8 / 0.999 = 21853021.0.
         assert_eq!(trace.shape, steps(&[(0, 22_085_946), (1001, 21_853_021)]));
-        assert_eq!(trace.duration(), TimeDelta::from_millis(2000));
+        assert_eq!(trace.duration, TimeDelta::from_millis(2000));
     }
 
     #[test]
@@ -185,7 +186,7 @@ mod tests {
             steps(&[(0, 1000), (1000, 0), (3000, 2000), (4000, 3000), (5100, 4000), (5600, 0), (5701, 1000)])
         );
         assert_eq!(trace.note.as_deref(), Some("the log is silent 2 times, 2.101 s in all, taken as outage"));
-        assert_eq!(trace.duration(), TimeDelta::from_millis(6701));
+        assert_eq!(trace.duration, TimeDelta::from_millis(6701));
     }
 
     #[test]

@@ -21,7 +21,6 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 }
 
 impl Line<'_> {
-    /// Returns an error about this line.
     pub(super) fn error(&self, cause: impl Into<String>, hint: impl Into<String>) -> TraceError {
         TraceError { line: self.number, text: shortened(self.text), cause: cause.into(), hint: hint.into() }
     }
@@ -68,12 +67,10 @@ impl Line<'_> {
     }
 }
 
-/// Returns the error message for a rate above [`FASTEST`].
 pub(super) fn too_fast() -> String {
     format!("the rate is above {FASTEST}")
 }
 
-/// Returns the error message for a time beyond [`LONGEST`].
 pub(super) fn too_long() -> String {
     "the recording is longer than a year".to_owned()
 }

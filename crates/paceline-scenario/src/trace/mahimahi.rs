@@ -6,14 +6,15 @@
 //! with the single line `1` is 12.032 Mbps, of which 12 are IP. The file loops with the last line as its period.
 
 use super::lines::lines;
-use super::{Format, Headers, Info, RecordingEnd, Shape, Trace, TraceError};
+use super::{Format, Headers, Info, Shape, Trace, TraceError};
+use paceline_netsim::link::CapacityEnd;
 use paceline_units::{DataSize, TimeDelta};
 
 pub(super) const INFO: Info = Info {
     name: "mahimahi",
     description: "a millisecond a line, each an opportunity to deliver 1504 bytes (mahimahi, Pantheon, Sprout)",
     example: "12",
-    headers: Headers::IpAndLink { link: TUN_HEADER },
+    headers: Headers::IpAndLink,
 };
 
 const TUN_HEADER: DataSize = DataSize::from_bytes(4);
@@ -39,7 +40,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         )),
         _ => {
             let shape = Shape::Opportunities { at, bytes_each: OPPORTUNITY };
-            Ok(Trace::new(Format::Mahimahi, shape, RecordingEnd::Loop { period }, period, None))
+            Ok(Trace { format: Format::Mahimahi, shape, end: CapacityEnd::Loop(period), duration: period, note: None })
         }
     }
 }
@@ -55,7 +56,7 @@ mod tests {
         let trace = Trace::read("0\n0\n3\n10\n", Direction::Downlink).unwrap();
         let at = [0, 0, 3, 10].map(TimeDelta::from_millis).to_vec();
         assert_eq!(trace.shape, Shape::Opportunities { at, bytes_each: DataSize::from_bytes(1504) });
-        assert_eq!(trace.end, RecordingEnd::Loop { period: TimeDelta::from_millis(10) });
+        assert_eq!(trace.end, CapacityEnd::Loop(TimeDelta::from_millis(10)));
         // 4 * 1504 * 8 bits in 10 ms.
         assert_eq!(trace.mean_rate(), Rate::from_bps(4_812_800));
         assert_eq!(
@@ -68,7 +69,7 @@ mod tests {
     fn one_opportunity_a_millisecond_is_12_mbps() {
         let trace = Trace::read("1", Direction::Downlink).unwrap();
         assert_eq!(trace.mean_rate(), Rate::from_bps(12_032_000));
-        assert_eq!(trace.duration(), TimeDelta::from_millis(1));
+        assert_eq!(trace.duration, TimeDelta::from_millis(1));
     }
 
     #[test]
@@ -92,6 +93,6 @@ mod tests {
     fn a_million_lines_are_read() {
         let text: String = (0..1_200_000).map(|i| format!("{}\n", i / 8)).collect();
         let trace = Trace::read(&text, Direction::Downlink).unwrap();
-        assert_eq!(trace.duration(), TimeDelta::from_millis(149_999));
+        assert_eq!(trace.duration, TimeDelta::from_millis(149_999));
     }
 }

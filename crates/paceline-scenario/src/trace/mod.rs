@@ -3,7 +3,7 @@
 //! A trace is the capacity of a link over time, in one of two shapes: a rate that holds until the next one, or instants
 //! at each of which a fixed number of bytes may leave. [`Trace`] also holds three properties of the format that change
 //! results and that the files do not contain: which headers the bytes include ([`Headers`]), what follows the last line
-//! ([`RecordingEnd`]), and what was left out (`note`).
+//! ([`CapacityEnd`]), and what was left out (`note`).
 //!
 //! The format is recognised by content, never by file name, from the first line that is neither blank nor a `#`
 //! comment, by the first rule that fits:
@@ -24,6 +24,7 @@ mod rate_csv;
 
 use core::fmt;
 use lines::{Line, lines};
+use paceline_netsim::link::CapacityEnd;
 use paceline_units::{DataSize, Rate, TimeDelta};
 
 /// A trace format that Paceline reads.
@@ -61,13 +62,14 @@ pub struct Trace {
     pub format: Format,
     /// The capacity itself.
     pub shape: Shape,
-    /// Which headers the trace's bytes include.
-    pub headers: Headers,
-    /// The capacity after the end of the recording.
-    pub end: RecordingEnd,
+    /// The capacity after the end of the recording. Where it loops, an opportunity at 0 of the next round coincides with
+    /// one at the end of this round.
+    pub end: CapacityEnd,
     /// Remark on what the reader left out or assumed; `None` if it used the file as it is.
     pub note: Option<String>,
-    duration: TimeDelta,
+    /// The duration of the recording: one round of a looped trace. The last of steps that hold is as long as the one
+    /// before it (zero if there is one step).
+    pub duration: TimeDelta,
 }
 
 /// The two representations of capacity.
@@ -93,23 +95,7 @@ pub enum Headers {
     /// Whole IP packets.
     Ip,
     /// Whole IP packets and, for each, the link header of the tool that plays the format.
-    IpAndLink {
-        /// Bytes of link header a packet.
-        link: DataSize,
-    },
-}
-
-/// The capacity after the end of the recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordingEnd {
-    /// It starts again.
-    Loop {
-        /// Time from one start to the next; positive. An opportunity at 0 of the next round coincides with one
-        /// at `period` of this round.
-        period: TimeDelta,
-    },
-    /// The last rate holds.
-    Hold,
+    IpAndLink,
 }
 
 /// An error in the text of a trace.
@@ -127,10 +113,6 @@ pub struct TraceError {
 }
 
 impl Trace {
-    fn new(format: Format, shape: Shape, end: RecordingEnd, duration: TimeDelta, note: Option<String>) -> Self {
-        Self { format, shape, headers: format.headers(), end, note, duration }
-    }
-
     /// Reads a trace in any of the [formats](Format), recognised by content.
     pub fn read(text: &str, direction: Direction) -> Result<Self, TraceError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -142,13 +124,7 @@ impl Trace {
         }
     }
 
-    /// Returns the duration of the recording: one round of a looped trace. The last of steps that hold is as long as
-    /// the one before it (zero if there is one step).
-    pub fn duration(&self) -> TimeDelta {
-        self.duration
-    }
-
-    /// Returns the mean rate over the [duration](Self::duration); the only rate of a trace without duration.
+    /// Returns the mean rate over the duration; the only rate of a trace without duration.
     pub fn mean_rate(&self) -> Rate {
         let ns = self.duration.as_nanos().max(0) as u128;
         match &self.shape {
@@ -186,7 +162,7 @@ impl Trace {
             self.format.name(),
             rounded(self.mean_rate()),
             self.duration,
-            self.headers,
+            self.format.headers(),
         )
     }
 }
@@ -229,7 +205,7 @@ impl fmt::Display for Headers {
         f.write_str(match self {
             Self::Payload => "are application data without headers",
             Self::Ip => "include IP headers",
-            Self::IpAndLink { .. } => "include IP and link headers",
+            Self::IpAndLink => "include IP and link headers",
         })
     }
 }
@@ -330,7 +306,7 @@ mod tests {
             ("traces/steps.csv", Format::RateCsv, 60_000, "60 s; sizes include IP headers"),
         ] {
             let trace = Trace::read(&example(file), Direction::Downlink).unwrap();
-            assert_eq!((trace.format, trace.duration()), (format, TimeDelta::from_millis(duration_ms)));
+            assert_eq!((trace.format, trace.duration), (format, TimeDelta::from_millis(duration_ms)));
             let description = trace.describe();
             assert!(description.starts_with(&format!("{} trace, ", format.name())), "{description}");
             assert!(description.ends_with(end), "{description}");
@@ -341,7 +317,7 @@ mod tests {
     fn recognises_the_example_of_each_format() {
         for format in Format::ALL {
             assert_eq!(recognise(format.example()).unwrap(), format);
-            assert_eq!(Trace::read(format.example(), Direction::Uplink).unwrap().headers, format.headers());
+            assert_eq!(Trace::read(format.example(), Direction::Uplink).unwrap().format, format);
         }
     }
 
@@ -396,9 +372,9 @@ mod tests {
         }
     }
 
-    /// Checks the guarantees of [`Shape`] and [`RecordingEnd`].
+    /// Checks the guarantees of [`Shape`] and [`Trace::end`].
     fn check(trace: &Trace) {
-        let duration = trace.duration();
+        let duration = trace.duration;
         match &trace.shape {
             Shape::Rates(steps) => {
                 assert_eq!(steps[0].0, TimeDelta::ZERO);
@@ -411,9 +387,8 @@ mod tests {
                 assert_eq!(at.last(), Some(&duration));
             }
         }
-        match trace.end {
-            RecordingEnd::Loop { period } => assert!(period == duration && period.is_positive()),
-            RecordingEnd::Hold => {}
+        if let CapacityEnd::Loop(period) = trace.end {
+            assert!(period == duration && period.is_positive());
         }
         assert!(!trace.describe().contains('\n'));
     }

@@ -16,7 +16,8 @@
 //! and for its mean, the last step is as long as the one before it.
 
 use super::lines::{Line, lines};
-use super::{FASTEST, Format, Headers, Info, RecordingEnd, Shape, Trace, TraceError};
+use super::{FASTEST, Format, Headers, Info, Shape, Trace, TraceError};
+use paceline_netsim::link::CapacityEnd;
 use paceline_units::{Rate, TimeDelta, round_to_i64};
 
 pub(super) const INFO: Info = Info {
@@ -83,7 +84,7 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         );
     }
     let note = (!notes.is_empty()).then(|| notes.join("; "));
-    Ok(Trace::new(Format::RateCsv, Shape::Rates(steps), RecordingEnd::Hold, duration, note))
+    Ok(Trace { format: Format::RateCsv, shape: Shape::Rates(steps), end: CapacityEnd::Hold, duration, note })
 }
 
 /// Returns the two cells of a line.
@@ -128,16 +129,16 @@ mod tests {
         ] {
             let trace = Trace::read(text, Direction::Downlink).unwrap();
             assert_eq!(trace.shape, steps(&[(0, 2_500_000), (10_000, 0), (12_500, 1_000_000)]), "{text}");
-            assert_eq!((trace.end, trace.headers, &trace.note), (RecordingEnd::Hold, Headers::Ip, &None));
+            assert_eq!((trace.end, trace.format.headers(), &trace.note), (CapacityEnd::Hold, Headers::Ip, &None));
             // 2.5 Mbps for 10 s, nothing for 2.5 s, and 1 Mbps for 2.5 s too: 27.5 Mbit in 15 s.
-            assert_eq!((trace.duration(), trace.mean_rate().as_bps()), (TimeDelta::from_secs(15), 1_833_333));
+            assert_eq!((trace.duration, trace.mean_rate().as_bps()), (TimeDelta::from_secs(15), 1_833_333));
         }
     }
 
     #[test]
     fn a_single_line_is_a_constant_rate() {
         let trace = Trace::read("0,1000\n", Direction::Downlink).unwrap();
-        assert_eq!((trace.duration(), trace.mean_rate()), (TimeDelta::ZERO, Rate::from_kbps(1)));
+        assert_eq!((trace.duration, trace.mean_rate()), (TimeDelta::ZERO, Rate::from_kbps(1)));
     }
 
     #[test]

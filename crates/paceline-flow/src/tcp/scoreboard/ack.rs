@@ -132,7 +132,6 @@ impl Scoreboard {
         }
     }
 
-    /// Updates the three highest SACKED segments.
     #[inline]
     fn update_highest(&mut self, number: u64) {
         let mut number = Some(number);

@@ -4,7 +4,6 @@ mod ack_in;
 mod emitted_signals;
 mod next_segment;
 mod pacing;
-mod segment_pacer;
 
 use super::TcpConfig;
 use super::congestion::{Congestion, CongestionConfig, CongestionWindow, NO_THRESHOLD, build_congestion};
@@ -269,7 +268,6 @@ impl TcpSender {
         self.scoreboard.check();
     }
 
-    /// Opens the next connection.
     fn connect(&mut self, now: Time) {
         self.next_start = Time::MAX;
         self.total = u64::MAX;

@@ -37,9 +37,7 @@ fn bbr_keeps_the_queue_short_and_cubic_fills_it() {
     for profile in [Profile::RFC, Profile::LINUX] {
         let run = |congestion| {
             let link = Bottleneck::new(rate, MS(20), rate * MS(500));
-            let mut net = Net::new();
-            net.add_bulk(config(congestion, profile), Time::ZERO, &link, MS(20));
-            net.run_until(S(35));
+            let net = Net::run_bulk(config(congestion, profile), &link, MS(20), S(35));
             let waits = [50, 95].map(|percent| link.borrow().percentile(S(5), percent));
             (goodput(&net, 0, rate, S(5), S(35)) / DATA, waits)
         };
@@ -83,9 +81,7 @@ fn startup_doubles_the_rate_each_round_trip_until_the_pipe_is_full() {
 fn probe_rtt_starts_every_ten_seconds() {
     let rate = Rate::from_kbps(10_000);
     let link = Bottleneck::new(rate, MS(20), rate * MS(500));
-    let mut net = Net::new();
-    net.add_bulk(config("bbr", Profile::LINUX), Time::ZERO, &link, MS(20));
-    net.run_until(S(45));
+    let net = Net::run_bulk(config("bbr", Profile::LINUX), &link, MS(20), S(45));
     let dips = dips(&net.flows[0]);
     assert_eq!(dips.len(), 4, "{dips:?}");
     for (n, (at, stay)) in dips.iter().enumerate() {
@@ -101,9 +97,7 @@ fn probe_rtt_starts_every_ten_seconds() {
 fn probe_rtt_does_not_lower_the_bandwidth_estimate() {
     let rate = Rate::from_kbps(50_000);
     let link = Bottleneck::new(rate, MS(5), rate * MS(200));
-    let mut net = Net::new();
-    net.add_bulk(config("bbr", Profile::LINUX), Time::ZERO, &link, MS(5));
-    net.run_until(S(25));
+    let net = Net::run_bulk(config("bbr", Profile::LINUX), &link, MS(5), S(25));
     let dips = dips(&net.flows[0]);
     assert_eq!(dips.len(), 2, "{dips:?}");
     for (at, stay) in dips {

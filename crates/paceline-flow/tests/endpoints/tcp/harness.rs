@@ -214,6 +214,14 @@ impl Net {
         self.add(config, Workload::Bulk, start, Bottleneck::path(link), delay(way));
     }
 
+    /// Runs a bulk flow through `link`, with a delay of `way` back, from zero until `end`.
+    pub fn run_bulk(config: TcpConfig, link: &Link, way: TimeDelta, end: Time) -> Self {
+        let mut net = Self::new();
+        net.add_bulk(config, Time::ZERO, link, way);
+        net.run_until(end);
+        net
+    }
+
     pub fn run_until(&mut self, end: Time) {
         while let Some(&Reverse((at, _, flow, what))) = self.heap.peek()
             && at <= end

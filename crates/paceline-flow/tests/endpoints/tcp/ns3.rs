@@ -4,7 +4,6 @@ use crate::tcp::harness::{Bottleneck, Net, config};
 use paceline_flow::tcp::Profile;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
-/// The results of a run.
 #[derive(Debug)]
 struct Figures {
     /// Mbit/s.
@@ -20,11 +19,8 @@ fn run(congestion: &'static str, profile: Profile) -> Figures {
     let way = TimeDelta::from_millis(100);
     let link = Bottleneck::new(Rate::from_kbps(2_000), way, DataSize::from_bytes(75_000));
     link.borrow_mut().framing = DataSize::from_bytes(2);
-    let mut net = Net::new();
-    let config = config(congestion, profile);
-    net.add_bulk(config, Time::ZERO, &link, way);
     let end = Time::from_secs(200);
-    net.run_until(end);
+    let net = Net::run_bulk(config(congestion, profile), &link, way, end);
     assert_eq!(net.flows[0].wakes[0], 1, "no timeout");
     let link = link.borrow();
     let needless = net.flows[0].resent as i64 - link.drops as i64;

@@ -16,9 +16,7 @@ fn the_window_of_cubic_follows_the_cubic_function() {
     for profile in [Profile::RFC, Profile::LINUX] {
         // A path with no epoch in the TCP-friendly region: 50 Mbit/s, 200 ms, and a queue of a third of that.
         let link = Bottleneck::new(Rate::from_kbps(50_000), MS(100), DataSize::from_bytes(400_000));
-        let mut net = Net::new();
-        net.add_bulk(config("cubic", profile), Time::ZERO, &link, MS(100));
-        net.run_until(S(200));
+        let net = Net::run_bulk(config("cubic", profile), &link, MS(100), S(200));
         let mss = 1448.0;
         let (mut start, mut w_max, mut last_max, mut state) = (None, 0.0, 0.0, 0);
         let (mut before, mut changed) = (0.0, Time::ZERO);
@@ -106,9 +104,7 @@ fn hystart_ends_slow_start_before_the_queue_overflows() {
     let run = |profile: Profile| {
         let rate = Rate::from_kbps(20_000);
         let link = Bottleneck::new(rate, MS(50), rate * MS(100));
-        let mut net = Net::new();
-        net.add_bulk(config("cubic", profile), Time::ZERO, &link, MS(50));
-        net.run_until(S(10));
+        let net = Net::run_bulk(config("cubic", profile), &link, MS(50), S(10));
         let drops = link.borrow().drops;
         (drops, net.read(0, Time::ZERO, S(10)).as_bytes())
     };
@@ -125,10 +121,8 @@ fn hystart_ends_slow_start_before_the_queue_overflows() {
 fn the_receive_window_limits_the_flight_and_the_congestion_window() {
     let link = Bottleneck::new(Rate::from_kbps(50_000), MS(50), DataSize::from_bytes(1_000_000));
     let window = DataSize::from_bytes(131_072);
-    let mut net = Net::new();
     let config = TcpConfig { receive_window: Some(window), ..config("cubic", Profile::RFC) };
-    net.add_bulk(config, Time::ZERO, &link, MS(50));
-    net.run_until(S(10));
+    let net = Net::run_bulk(config, &link, MS(50), S(10));
     let flight = net.flows[0].sender.flight();
     assert!((window.saturating_sub(DataSize::from_bytes(1448 * 3))..=window).contains(&flight), "{flight}");
     let rate = net.read(0, S(5), S(10)).as_bytes() as f64 / 5.0;
@@ -141,9 +135,7 @@ fn the_receive_window_limits_the_flight_and_the_congestion_window() {
 fn timers_do_not_expire_needlessly() {
     let rate = Rate::from_kbps(10_000);
     let link = Bottleneck::new(rate, MS(25), rate * MS(60));
-    let mut net = Net::new();
-    net.add_bulk(config("cubic", Profile::LINUX), Time::ZERO, &link, MS(25));
-    net.run_until(S(60));
+    let net = Net::run_bulk(config("cubic", Profile::LINUX), &link, MS(25), S(60));
     let flow = &net.flows[0];
     assert_eq!(flow.wakes[0], 1, "only the start, no timeout");
     assert!(flow.wakes[1] < 20, "delayed ACKs: {}", flow.wakes[1]);

@@ -1,8 +1,7 @@
 //! Drop-tail: first in, first out, with a limit. With a marking threshold, an ECN-capable packet that exceeds the
 //! threshold is marked as congestion experienced (RFC 3168) and queued; other packets are not changed.
 
-use super::{Discipline, QueuedPacket};
-use crate::link::packet::Descriptor;
+use super::{Descriptor, Discipline, QueuedPacket};
 use paceline_records::DropReason;
 use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use std::collections::VecDeque;

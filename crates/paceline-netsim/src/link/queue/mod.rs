@@ -6,9 +6,8 @@ mod drop_tail;
 
 pub use drop_tail::{DropTail, DropTailLimit};
 
-use super::packet::Descriptor;
 use paceline_records::DropReason;
-use paceline_units::{DataSize, Rate, Time};
+use paceline_units::{DataSize, Ecn, FlowId, Rate, Time};
 
 /// Every discipline: its name in scenarios, and a description.
 pub const DISCIPLINES: &[(&str, &str)] = &[(
@@ -40,4 +39,17 @@ pub trait Discipline: Send {
     fn is_empty(&self) -> bool;
     /// Returns the bytes in the queue.
     fn backlog(&self) -> DataSize;
+}
+
+/// The properties of a packet that a link needs. The driver keeps the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Handle of the driver; the link does not interpret it.
+    pub id: u32,
+    /// The flow of the packet.
+    pub flow: FlowId,
+    /// Size on this link, headers included.
+    pub size: DataSize,
+    /// ECN field.
+    pub ecn: Ecn,
 }

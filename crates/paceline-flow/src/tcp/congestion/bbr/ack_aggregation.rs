@@ -21,7 +21,6 @@ pub(super) struct AckAggregation {
     rounds: u32,
 }
 
-/// The inputs of an ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckInput {
     pub now: Time,

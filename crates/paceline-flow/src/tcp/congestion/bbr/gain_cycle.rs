@@ -5,7 +5,6 @@ use paceline_units::{DataSize, RandomStream, Time, TimeDelta};
 /// Pacing gain of each phase (`bbr_pacing_gain`).
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// The current phase.
 #[derive(Debug)]
 pub(super) struct GainCycle {
     phase: usize,

@@ -14,23 +14,19 @@
 //! `docs/explanation/tcp.md` lists the omissions.
 
 mod ack_aggregation;
-mod bandwidth_filter;
+mod bandwidth;
 
-mod full_pipe;
 mod gain_cycle;
 mod packet_conservation;
 mod probe_rtt;
-mod round_counter;
 
 use super::{Ack, Congestion, CongestionConfig, CongestionWindow, RateSample};
 use ack_aggregation::{AckAggregation, AckInput};
-use bandwidth_filter::BandwidthFilter;
-use full_pipe::FullPipe;
+use bandwidth::{BandwidthFilter, FullPipe, RoundCounter};
 use gain_cycle::{CycleInput, GainCycle};
 use paceline_units::{DataSize, RandomStream, RandomStreams, Rate, Time, TimeDelta, round_to_u64};
 use packet_conservation::{PacketConservation, WindowUpdate};
 use probe_rtt::{MinRttFilter, ProbeRtt, ProbeRttStep};
-use round_counter::RoundCounter;
 
 /// 2 / ln 2, the minimum gain with which the rate doubles each round trip (`bbr_high_gain`), and the gain that drains
 /// the resulting queue (`bbr_drain_gain`).

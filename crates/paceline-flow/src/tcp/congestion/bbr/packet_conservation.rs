@@ -4,7 +4,6 @@
 use super::super::{LossState, RateSample};
 use paceline_units::DataSize;
 
-/// The state of packet conservation.
 #[derive(Debug)]
 pub(super) struct PacketConservation {
     /// The loss state at the last ACK with a measurement.

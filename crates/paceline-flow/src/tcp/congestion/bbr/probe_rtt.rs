@@ -36,7 +36,6 @@ impl MinRttFilter {
     }
 }
 
-/// The state of PROBE_RTT.
 #[derive(Debug, Default)]
 pub(super) struct ProbeRtt {
     /// The earliest end, once few enough bytes are in flight.

@@ -1,13 +1,13 @@
-//! Evenly spaced due times without drift. The n-th time is computed from n, not from the previous time, because 1/30 s
-//! is not a whole number of nanoseconds.
+//! Frame times and frame sizes that are rounded without an accumulated error. The n-th time is computed from n, because
+//! 1/30 s is not a whole number of nanoseconds. The rounding error of each size is carried to the next one, so that the
+//! sum of all frames stays within half a byte of the exact sum.
 
-use paceline_units::{Time, TimeDelta};
+use paceline_units::{DataSize, Time, TimeDelta, round_to_u64};
 
 /// The due times `start + n / fps`, each to the nearest nanosecond.
 #[derive(Clone, Debug)]
 pub(super) struct FrameClock {
     start: Time,
-    /// Frames per second.
     fps: f64,
     /// The number of the next frame, from 0.
     next: u64,
@@ -19,7 +19,6 @@ impl FrameClock {
         Self { start, fps, next: 0, due: start }
     }
 
-    /// Returns the time at which the next frame is due.
     pub(super) fn due(&self) -> Time {
         self.due
     }
@@ -33,6 +32,22 @@ impl FrameClock {
         self.next += 1;
         self.due = self.start + TimeDelta::from_secs_f64(self.next as f64 / self.fps);
         Some(due)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByteRounder {
+    /// Exact minus rounded size of all frames so far, in bytes, -0.5 to 0.5.
+    carry: f64,
+}
+
+impl ByteRounder {
+    /// Rounds a frame of `exact` bytes to whole bytes, at least one.
+    pub(super) fn round(&mut self, exact: f64) -> DataSize {
+        let wanted = exact + self.carry;
+        let whole = round_to_u64(wanted).max(1);
+        self.carry = (wanted - whole as f64).max(-0.5);
+        DataSize::from_bytes(whole)
     }
 }
 
@@ -51,5 +66,13 @@ mod tests {
             }
         }
         assert_eq!(clock.take(start), None);
+    }
+
+    #[test]
+    fn rounding_errors_are_carried() {
+        let mut bytes = ByteRounder::default();
+        let sizes: Vec<u64> = (0..6).map(|_| bytes.round(4166.75).as_bytes()).collect();
+        assert_eq!(sizes, [4167, 4167, 4166, 4167, 4167, 4167]); // .75, .5, .25, 1.0, .75, .5
+        assert_eq!(ByteRounder::default().round(0.2).as_bytes(), 1);
     }
 }
