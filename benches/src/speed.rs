@@ -51,7 +51,6 @@ fn hundred(runs: u64) {
     eprintln!("{} at most", memory_at_most());
 }
 
-/// Returns the peak memory of this program.
 fn memory_at_most() -> String {
     let status = std::fs::read_to_string("/proc/self/status").ok();
     let line = status.as_deref().and_then(|text| text.lines().find_map(|l| l.strip_prefix("VmHWM:")));

@@ -164,7 +164,6 @@ fn talk(scene: &[f64], kbps: u32) -> String {
 
 const ROWS: usize = 40;
 
-/// The parameters of a drive log.
 struct DriveLog {
     /// The wall clock of the first line, in units of `tick_ms`. A round number, because the log is synthetic.
     wall_clock: u64,

@@ -131,7 +131,6 @@ fn row(name: &str, counts: &[u64; 13]) -> String {
 
 const ACCEPT: &str = "if this is intended, run `cargo xtask scoreboard` and explain it in the commit";
 
-/// Fails if a number differs.
 fn numbers_are_equal(kept: &Path, made: &Path) -> Result<(), String> {
     let mut diff = paceline("diff");
     diff.args([kept, made]);
@@ -139,7 +138,6 @@ fn numbers_are_equal(kept: &Path, made: &Path) -> Result<(), String> {
     run(diff).map_err(|_| format!("the results of this version differ from {}; {ACCEPT}", here.display()))
 }
 
-/// Fails if the text of a file differs.
 fn texts_are_equal(kept: &Path, made: &Path) -> Result<(), String> {
     let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
     let (old, new) = (read(kept)?, read(made)?);

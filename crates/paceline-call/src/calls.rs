@@ -180,7 +180,6 @@ impl CallEndpoint {
         }
     }
 
-    /// Returns the receiver's answer.
     fn answer(&self, offer: &str) -> Result<String, CallError> {
         match self {
             Self::Chromium(page) => sdp(page, &format!("answer({})", quoted(offer))),

@@ -30,7 +30,6 @@ pub struct Camera {
     background: Vec<u8>,
 }
 
-/// A shaded ellipse.
 #[derive(Clone, Copy)]
 struct Ellipse {
     center: (f64, f64),

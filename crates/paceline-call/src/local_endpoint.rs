@@ -15,7 +15,6 @@ use std::time::Duration;
 /// Longest wait for a session description. The loop serves each endpoint twenty times a second.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A signalling step.
 #[derive(Debug)]
 enum Action {
     Offer,

@@ -53,7 +53,6 @@ fn port(line: &str, at: Ipv4Addr) -> Option<u16> {
     (transport.eq_ignore_ascii_case("udp") && address.parse() == Ok(at)).then(|| port.parse().ok())?
 }
 
-/// Returns the payload type of a codec.
 fn payload_type(sdp: &str, codec: &str) -> Option<u8> {
     let of = |line: &str| {
         let (payload_type, name) = line.strip_prefix("a=rtpmap:")?.split_once(' ')?;

@@ -122,7 +122,6 @@ impl Recording {
         self.events.iter().filter(|row| of(row)).count()
     }
 
-    /// Returns the values of a signal.
     fn signal(&self, half: HalfName, index: u8) -> Vec<f64> {
         self.signal_between(half, index, Time::ZERO, Time::MAX)
     }

@@ -29,7 +29,6 @@ const NEAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 const PORT: u16 = 9;
 
-/// Counts events.
 #[derive(Default)]
 struct EventCounts {
     dropped: u64,

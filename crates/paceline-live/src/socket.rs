@@ -107,7 +107,6 @@ impl Socket {
         let _ = self.try_send(to, bytes, ecn);
     }
 
-    /// Sends a datagram.
     pub(crate) fn try_send(&self, destination: SocketAddr, contents: &[u8], ecn: Ecn) -> io::Result<()> {
         let ecn = EcnCodepoint::from_bits(ecn as u8);
         let transmit = Transmit { destination, ecn, contents, segment_size: None, src_ip: None };
@@ -120,7 +119,6 @@ impl Socket {
     }
 }
 
-/// Returns the ECN field of a received datagram.
 pub(crate) fn ecn_of(meta: &RecvMeta) -> Ecn {
     meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8))
 }

@@ -180,7 +180,6 @@ impl TestbedNetwork {
     }
 }
 
-/// Returns the plan without models of hosts.
 fn without_host_models(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     for flow in &mut plan.flows {

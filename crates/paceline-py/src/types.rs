@@ -143,7 +143,6 @@ impl From<&paceline::SentPacket> for SentPacket {
     }
 }
 
-/// Returns the name of a kind of packets.
 fn kind_name(kind: PacketKind) -> &'static str {
     match kind {
         PacketKind::Media => "media",

@@ -26,7 +26,6 @@ impl CellText {
         }
     }
 
-    /// Formats a mean with its confidence interval, if there is one.
     fn with_interval(self, mean: Option<f64>, ci95: Option<f64>, cell: &Cell) -> String {
         match ci95 {
             None => self.value(mean, cell),
@@ -34,7 +33,6 @@ impl CellText {
         }
     }
 
-    /// Formats the size of a difference.
     fn size(self, difference: Option<f64>, cell: &Cell) -> String {
         self.value(difference, cell).trim_start_matches("× ").to_owned()
     }

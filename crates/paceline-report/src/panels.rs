@@ -144,12 +144,10 @@ fn over_time(id: &str, title: &str, caption: String, y: Axis, view: &RunView<'_>
     Panel { id, title, caption, x: Axis::time(view.duration_s), y, series: Vec::new() }
 }
 
-/// Converts nanoseconds to seconds.
 fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// Converts nanoseconds to milliseconds.
 fn millis(ns: i64) -> f64 {
     ns as f64 / 1e6
 }

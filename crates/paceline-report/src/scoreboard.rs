@@ -245,7 +245,6 @@ impl<'a> CellView<'a> {
         self.cell.verdict.name().replace(' ', "-")
     }
 
-    /// Returns the claim, if any.
     fn claim(&self) -> &str {
         self.cell.claim.as_deref().unwrap_or_default()
     }

@@ -10,7 +10,6 @@ use tungstenite::http;
 /// Largest length of a request head, bytes.
 const MAX_HEAD: usize = 8192;
 
-/// Largest number of headers.
 const MAX_HEADERS: usize = 64;
 
 /// The requested resource.

@@ -4,7 +4,6 @@ use paceline_records::LinkUpdate;
 use paceline_units::{Fraction, Rate, TimeDelta};
 use serde::{Deserialize, Serialize};
 
-/// A command of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum UiCommand {

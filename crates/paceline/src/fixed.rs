@@ -3,7 +3,6 @@
 use crate::{Config, Controller, Decision, Entry, FieldVisitor, SendHalf, Setup};
 use paceline_units::Rate;
 
-/// The numbers of `fixed`.
 #[derive(Clone, Debug)]
 struct FixedConfig {
     /// bit/s; 0: the highest rate that the sources can use.
@@ -12,7 +11,6 @@ struct FixedConfig {
     pacing_factor: f64,
 }
 
-/// `fixed`.
 pub(crate) fn entry() -> Entry {
     let config = FixedConfig { rate_bps: 0.0, pacing_factor: 1.5 };
     Entry::new("fixed", "constant rate, no congestion control", "a yardstick, from no paper", config)

@@ -28,7 +28,6 @@ const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// The share of the target that remains after a decrease (libwebrtc's `kDefaultDropFraction`).
 const DECREASE_FACTOR: f64 = 0.8;
 
-/// A send half with its guard.
 pub(crate) struct Guard {
     half: Box<dyn SendHalf>,
     min: Rate,

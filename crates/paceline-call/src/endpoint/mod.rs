@@ -63,7 +63,6 @@ pub trait MakeSource: Send {
     ) -> Result<Box<dyn Source>, BackendError>;
 }
 
-/// The state of the media flow.
 enum State {
     /// The session is not connected.
     Connecting(Box<PreparedFlow>, Option<Terms>),

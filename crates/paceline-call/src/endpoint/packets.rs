@@ -57,7 +57,6 @@ pub(super) fn rtcp(datagram: &Datagram) -> Packet {
     Packet::Rtcp(vec![Box::new(RawPacket(Bytes::copy_from_slice(datagram.bytes())))])
 }
 
-/// Serialises a packet of the library.
 pub(super) fn bytes(packet: &Packet) -> Result<Bytes, Error> {
     Ok(match packet {
         Packet::Rtp(packet) => packet.marshal()?.freeze(),

@@ -26,7 +26,6 @@ use rtc::shared::{TaggedBytesMut, TransportContext, TransportProtocol};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// The state of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionState {
     /// No media can be sent yet.

@@ -97,7 +97,6 @@ struct CameraSource {
 }
 
 impl CameraSource {
-    /// Returns the capture time of a picture.
     fn capture_time(&self, number: i64) -> Time {
         self.start + TimeDelta::from_secs(1) * number / PER_SECOND
     }

@@ -8,9 +8,7 @@ use rtc::sdp::SessionDescription;
 use rtc::sdp::description::media::MediaDescription;
 use std::io::Cursor;
 
-/// URI of the absolute send time extension.
 pub(super) const ABS_SEND_TIME: &str = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time";
-/// URI of the transport-wide sequence number extension.
 pub(super) const TRANSPORT_SEQUENCE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
 /// Payload types of VP8 and its retransmissions, as Chromium assigns them.

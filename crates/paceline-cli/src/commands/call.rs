@@ -149,7 +149,6 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the last message of the page.
 fn closing_text(result: &RunResult) -> String {
     let Some(flow) = result.whole.flows.iter().find(|flow| !flow.streams.is_empty()) else {
         return format!("after {:.0} s", result.duration_s);

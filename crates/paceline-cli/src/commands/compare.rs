@@ -67,7 +67,6 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     output::exit_code(passed)
 }
 
-/// Describes a comparison as text.
 fn describe(comparison: &Comparison, scenarios: &[Scenario], seeds: &[u64]) -> String {
     let (plan, n) = (&scenarios[0].plan, seeds.len());
     let runs = match n {
@@ -94,7 +93,6 @@ fn describe(comparison: &Comparison, scenarios: &[Scenario], seeds: &[u64]) -> S
     text
 }
 
-/// Returns the metrics that the tables show.
 fn shown_metrics(flows: usize) -> impl Iterator<Item = &'static str> {
     SHOWN.into_iter().filter(move |id| *id != "jain" || flows > 1)
 }

@@ -227,7 +227,6 @@ fn bare(duration: &str) -> Origin {
     Origin::from_text("link", format!("duration = {duration:?}{BARE}"))
 }
 
-/// Returns the options as settings of the scenario.
 fn settings(arguments: &Arguments) -> Result<Vec<Override>> {
     let mut settings = Vec::new();
     let mut set = |key: &str, value: &str| -> Result<()> {
@@ -289,7 +288,6 @@ fn document<'a>(scenario: &'a Scenario, emulated: &EmulationResult, links: &'a [
     }
 }
 
-/// Describes the result as text.
 fn describe(document: &Document<'_>) -> String {
     let mut table = Table::new(["hop", "capacity", "used", "dropped", "marked", "queue p50", "p95", "max"], 1);
     for link in document.links {

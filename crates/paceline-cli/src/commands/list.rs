@@ -51,7 +51,6 @@ pub fn list(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints one controller with its parameters.
 fn list_one(name: &str, json: bool) -> Result<()> {
     let has = |registry: &Registry| registry.get(name).is_some();
     let registry = worlds::names().into_iter().map(worlds::registry).find(has).unwrap_or_else(Registry::standard);
@@ -60,7 +59,6 @@ fn list_one(name: &str, json: bool) -> Result<()> {
     output::print_result(json, &catalogue::controller(entry), || describe_parameters(entry))
 }
 
-/// Describes a controller and its parameters.
 fn describe_parameters(entry: &paceline::Entry) -> String {
     let mut table = Table::new(["parameter", "default", "unit", "from", "to", "description"], 1).with_text_last();
     for f in entry.fields() {

@@ -92,7 +92,6 @@ pub fn all_pass(results: &[RunsResult]) -> bool {
     results.iter().flat_map(|r| &r.assertions).all(|a| a.holds)
 }
 
-/// Describes a result as text.
 pub(super) fn describe(scenario: &Scenario, result: &RunsResult, changes: &[String]) -> String {
     let plan = &scenario.plan;
     let first = &result.runs[0];
@@ -328,7 +327,6 @@ fn label(id: &str, scenario: &Scenario) -> String {
     format!("{id}{how}")
 }
 
-/// Returns a table of the flows.
 fn flows(scenario: &Scenario, result: &RunsResult) -> String {
     let headings =
         ["flow", "controller", "throughput", "target", "loss", "one-way p50", "p95", "frame p95", "freezes", "frozen"];
@@ -360,7 +358,6 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> String {
     table.render() + &more + "\n"
 }
 
-/// Returns a table of the hops.
 fn hops(result: &RunsResult) -> String {
     let mut table = Table::new(["hop", "capacity", "used", "dropped", "queue p50", "p95", "p99", "max"], 1);
     for (index, link) in result.runs[0].whole.links.iter().enumerate() {

@@ -79,7 +79,6 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     output::exit_code(!claimed || result.sides.as_ref().is_some_and(|sides| sides.holds))
 }
 
-/// The JSON document.
 #[derive(serde::Serialize)]
 struct Document {
     #[serde(flatten)]
@@ -120,7 +119,6 @@ fn run(
     Ok(result)
 }
 
-/// Converts the error of a sweep.
 fn sweep_error(error: SweepError) -> miette::Report {
     match error {
         SweepError::Backend(error) => backend_error(error),

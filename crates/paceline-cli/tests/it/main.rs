@@ -11,14 +11,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Returns the command in a folder.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
     command.args(arguments).current_dir(folder);
     command
 }
 
-/// Runs the command in a folder.
 fn paceline(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().expect("the command starts")
 }
@@ -70,7 +68,6 @@ fn keys(value: &Value) -> BTreeSet<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-/// Reads a JSON file.
 fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }

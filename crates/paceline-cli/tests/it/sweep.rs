@@ -214,12 +214,10 @@ normalised = true
 
 const TABLES: [&str; 3] = ["rows.parquet", "points.parquet", "result.json"];
 
-/// Returns the contents of the tables in a folder.
 fn tables(dir: &Path, out: &str) -> Vec<Vec<u8>> {
     TABLES.iter().map(|name| fs::read(dir.join(out).join(name)).unwrap()).collect()
 }
 
-/// Returns the number of complete lines of finished jobs.
 fn finished_jobs(parts: &Path) -> usize {
     let Ok(names) = fs::read_dir(parts) else { return 0 };
     // A part may be renamed after it was listed.

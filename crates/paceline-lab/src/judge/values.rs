@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// The measured quantities of a run, in the order of [`Scenario::quantities`].
 pub(crate) type Values = Vec<Option<f64>>;
 
-/// The values of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunValues {
     pub(crate) trace_hash: String,

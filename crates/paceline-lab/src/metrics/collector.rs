@@ -153,7 +153,6 @@ impl<'a> Collector<'a> {
         result
     }
 
-    /// Returns the windows in which a time lies.
     #[inline]
     fn windows_containing(&mut self, at: Time) -> impl Iterator<Item = &mut WindowTotals> {
         self.windows.iter_mut().filter(move |totals| contains(&totals.window, at))

@@ -105,7 +105,6 @@ impl WindowResult {
         self.window_s.1 - self.window_s.0
     }
 
-    /// Returns the media flows.
     pub(super) fn media(&self) -> impl Iterator<Item = &FlowResult> {
         self.flows.iter().filter(|f| f.kind == "media")
     }

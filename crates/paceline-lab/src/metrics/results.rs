@@ -87,7 +87,6 @@ pub(super) fn flow_result(
     }
 }
 
-/// Returns the result of one hop in a window.
 pub(super) fn link_result(totals: &HopTotals, plan: &HopPlan, window: &Window) -> LinkResult {
     let span = (window.to - window.from).as_secs_f64();
     let volume = plan.capacity.as_ref().map(|c| c.volume(window.from, window.to).as_bytes() as f64);

@@ -46,7 +46,6 @@ struct TableFile {
     title: String,
     #[serde(default)]
     source: String,
-    /// Name of the formula.
     formula: Spanned<String>,
     /// Decimals of the printed values.
     digits: Spanned<u32>,

@@ -20,7 +20,6 @@ pub enum Seeds {
     Exactly(u64),
 }
 
-/// A run to be made.
 pub(super) struct RunJob {
     pub(super) experiment: usize,
     pub(super) null: bool,
@@ -28,7 +27,6 @@ pub(super) struct RunJob {
     pub(super) seed: u64,
 }
 
-/// Makes the first runs of every experiment.
 pub(super) fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],

@@ -92,11 +92,8 @@ pub struct SensitivitySummary {
 
 /// An experiment with one constant at one end of its range.
 struct Variant {
-    /// Index of the constant.
     constant: usize,
-    /// Index of the end.
     end: usize,
-    /// Index of the experiment.
     base: usize,
 }
 

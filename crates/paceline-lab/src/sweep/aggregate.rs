@@ -103,7 +103,6 @@ impl Sweep {
         Some((last, last.constants()?))
     }
 
-    /// Returns the jobs of a point.
     pub(super) fn jobs_of_point(&self, point: u64) -> std::ops::Range<u64> {
         let each = self.subjects.len() as u64 * self.repeats;
         point * each..(point + 1) * each

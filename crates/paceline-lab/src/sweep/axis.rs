@@ -8,13 +8,11 @@ use paceline_scenario::{AnyValue, Origin, ScenarioError, Spanned};
 /// Largest number of values of an axis.
 const MOST: u64 = 100_000_000;
 
-/// Returns an axis of controllers.
 pub(super) fn controllers(names: &[String]) -> Axis {
     let values = names.iter().map(|name| vec![toml::Value::String(name.clone())]).collect();
     Axis { keys: vec![super::CONTROLLER.to_owned()], values: AxisValues::Listed(values) }
 }
 
-/// Returns the axis of a table in the file.
 pub(super) fn read(origin: &Origin, table: &AxisTable) -> Result<Axis, ScenarioError> {
     if let Some(constants) = &table.one_at_a_time {
         return one_at_a_time(origin, table, constants);
@@ -60,12 +58,10 @@ pub(super) fn names(axis: &Axis, key: usize) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Returns a value as a number, if it is one.
 pub(super) fn number(value: &toml::Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|i| i as f64))
 }
 
-/// Returns a value as text.
 pub(super) fn label(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

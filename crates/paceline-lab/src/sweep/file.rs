@@ -141,7 +141,6 @@ pub(super) struct RefineTable {
     pub repeats: u64,
 }
 
-/// Returns a problem at a place in the file.
 pub(super) fn problem_at<T>(origin: &Origin, place: &Spanned<T>, message: &str) -> ScenarioError {
     ScenarioError::at(&origin.name, &origin.text, place.span(), message)
 }

@@ -49,7 +49,6 @@ impl Sweep {
     }
 }
 
-/// Returns the address of a run of this scenario.
 pub(super) fn address(scenario: &Scenario, world: &str, seed: u64) -> String {
     let mut hash = Hash(blake3::Hasher::new_derive_key("paceline 2026 job of a sweep"));
     let Scenario { plan: Plan { duration, hops, forward_hops, bottleneck, flows, .. }, measure, references, .. } =

@@ -66,7 +66,6 @@ pub struct Sweep {
     pub axes: Vec<Axis>,
     /// The measures.
     pub measures: Vec<Measure>,
-    /// The quantity of each measure.
     targets: Vec<Target>,
     /// The sum of the measures, if there is one.
     pub sum: Option<Sum>,
@@ -80,7 +79,6 @@ pub struct Sweep {
 /// The quantity of a measure.
 #[derive(Clone, Debug)]
 struct Target {
-    /// Index of the subject.
     subject: usize,
     quantity: Quantity,
     /// Whether the window is the whole run, whose duration may differ between points.

@@ -26,7 +26,6 @@ impl Part {
         Ok(Self { place, file, from, to: from })
     }
 
-    /// Returns its jobs.
     pub(super) fn range(&self) -> Range<u64> {
         self.from..self.to
     }
@@ -74,7 +73,6 @@ pub(super) fn recover(folder: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Merges the parts of a complete block.
 pub(super) fn merge_block(folder: &Path, block: &Range<u64>) -> Result<(), StoreError> {
     let within = |range: &Range<u64>| block.start <= range.start && range.end <= block.end;
     let parts: Vec<_> = parts_in(folder)?.into_iter().filter(|(range, _)| within(range)).collect();
@@ -122,7 +120,6 @@ impl JobRanges {
         self.0.range(..=range.start).next_back().is_some_and(|(_, end)| *end >= range.end)
     }
 
-    /// Returns the number of jobs.
     pub(super) fn count(&self) -> u64 {
         self.0.iter().map(|(from, to)| to - from).sum()
     }
@@ -162,7 +159,6 @@ fn line(row: &JobRow, text: &mut Vec<u8>) {
     text.push(b'\n');
 }
 
-/// Reads the rows of a part.
 pub(super) fn rows_of(part: &Path) -> Result<impl Iterator<Item = Result<JobRow, StoreError>> + use<>, StoreError> {
     let file = File::open(part).map_err(io("open", part))?;
     let path = part.to_path_buf();

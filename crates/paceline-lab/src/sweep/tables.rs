@@ -8,7 +8,6 @@ use parquet::data_type::ByteArray;
 use parquet::file::metadata::KeyValue;
 use std::path::{Path, PathBuf};
 
-/// The table of rows.
 pub(super) struct RowTable<'a> {
     sweep: &'a Sweep,
     keys: Vec<KeyColumn>,
@@ -57,7 +56,6 @@ impl<'a> RowTable<'a> {
     }
 }
 
-/// Writes the table of points.
 pub(super) fn write_points(
     sweep: &Sweep,
     result: &SweepResult,

@@ -82,12 +82,10 @@ impl Run {
         arrived.collect()
     }
 
-    /// Returns the last report of each packet.
     fn last_reports(&self) -> BTreeMap<u64, PacketReport> {
         self.reports.iter().map(|report| (report.sequence, *report)).collect()
     }
 
-    /// Returns the rate of feedback, bit/s.
     fn feedback_bps(&self) -> f64 {
         let bytes = self.events.iter().map(|event| match event {
             EventRecord::Sent { packet, .. } if packet.class == PacketClass::ReceiverControl => packet.size.as_bytes(),

@@ -77,7 +77,6 @@ pub fn send(
 const POLL_INTERVAL: TimeDelta = TimeDelta::from_millis(20);
 
 impl TcpProgram<'_> {
-    /// Returns whether the program has to end.
     fn is_over(&self) -> bool {
         self.clock.now() >= self.stop || self.cancelled.load(Ordering::Relaxed)
     }

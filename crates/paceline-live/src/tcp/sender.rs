@@ -30,7 +30,6 @@ const BYTES_MAX: u64 = 1 << 16;
 /// The data to send.
 static DATA: [u8; BYTES_MAX as usize] = [0; BYTES_MAX as usize];
 
-/// The transfer of one connection.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     began: Time,

@@ -19,7 +19,6 @@ struct Network {
     addresses: [Ipv4Addr; 2],
 }
 
-/// The result of a run.
 struct RunReport {
     events: Vec<EventRecord>,
     /// Size and duration of each complete transfer.

@@ -12,7 +12,6 @@ use flate2::write::ZlibEncoder;
 use serde::Serialize;
 use std::io::Write;
 
-/// The concatenated columns.
 #[derive(Default)]
 pub(super) struct Columns {
     bytes: Vec<u8>,
@@ -45,7 +44,6 @@ impl Columns {
         Column { at, length: self.bytes.len() - at, code: "times" }
     }
 
-    /// Appends values.
     pub(super) fn floats(&mut self, values: &[f64]) -> Column {
         let at = self.bytes.len();
         for byte in 0..4 {

@@ -13,7 +13,6 @@ use paceline_results::Validation;
 use serde_json::Value;
 use std::path::Path;
 
-/// The section of a scenario.
 pub(super) struct Section<'a> {
     pub(super) scenario: &'a str,
     pub(super) title: String,
@@ -33,7 +32,6 @@ pub(super) struct Section<'a> {
     pub(super) figures: Vec<FigureView<'a>>,
 }
 
-/// The results of a group of runs.
 pub(super) struct GroupView {
     pub(super) name: String,
     pub(super) cells: Vec<CellView>,
@@ -41,7 +39,6 @@ pub(super) struct GroupView {
     pub(super) summary: Vec<(String, String, usize)>,
 }
 
-/// A comparison of two worlds.
 pub(super) struct ValidationView {
     pub(super) name: String,
     pub(super) worlds: [String; 2],
@@ -61,7 +58,6 @@ pub(super) struct CellView {
     pub(super) note: String,
 }
 
-/// A flow of a run.
 pub(super) struct FlowView {
     pub(super) run: String,
     pub(super) flow: String,
@@ -164,7 +160,6 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Returns the values without repetitions, in order of first occurrence.
 fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut unique = Vec::new();
     for value in values {

@@ -40,17 +40,14 @@ impl<'a> RunView<'a> {
         self.subject(flow).unwrap_or(self.first + self.shown.len())
     }
 
-    /// Returns the description of a flow.
     pub(super) fn flow(&self, flow: u16) -> Option<&'a FlowDescription> {
         self.run.description()?.flows.get(usize::from(flow))
     }
 
-    /// Returns the description of the flow of a series.
     pub(super) fn shown_flow(&self, series: &Series) -> Option<&'a FlowDescription> {
         self.run.description()?.flows.get(*self.shown.get(series.subject?.checked_sub(self.first)?)?)
     }
 
-    /// Returns the name of a stream.
     pub(super) fn stream(&self, flow: u16, stream: usize) -> String {
         let name = self.flow(flow).and_then(|flow| flow.streams.get(stream));
         name.cloned().unwrap_or_else(|| format!("stream {stream}"))

@@ -9,7 +9,6 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 pub const DOT: i32 = 10;
 const GRID: RGBColor = RGBColor(0xe6, 0xe6, 0xe6);
 const HAIR: u32 = 3;
-/// Length of a tick.
 const TICK: i32 = MM;
 /// Opacity of a shade.
 pub(super) const SHADE: f64 = 0.2;

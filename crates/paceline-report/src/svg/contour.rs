@@ -183,7 +183,6 @@ impl Sign {
     }
 }
 
-/// Returns the colour of a band.
 fn colour(band: usize, bands: usize) -> String {
     let along = band as f64 * (COLOURS.len() - 1) as f64 / (bands.max(2) - 1) as f64;
     let low = (along as usize).min(COLOURS.len() - 2);

@@ -11,7 +11,6 @@ const RIGHT: i32 = WIDTH - 3 * MM;
 /// Height of a panel in a stack, and of a single panel.
 const STACKED: i32 = 27 * MM;
 const ALONE: i32 = 45 * MM;
-/// Height of a line of the legend.
 const LEGEND_ROW: i32 = 4 * MM;
 const STATE_ROW: i32 = 16 * MM / 5;
 /// Gap between two panels that share the x axis.

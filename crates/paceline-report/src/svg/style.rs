@@ -32,7 +32,6 @@ const LIMIT_STROKE: usize = 4;
 pub(super) const TEXT_HEIGHT: i32 = 49;
 const SAMPLE: i32 = 5 * MM;
 
-/// The look of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Style {
     pub(super) colour: RGBColor,
@@ -63,7 +62,6 @@ impl Style {
         Self { colour: RGBColor(darker(r), darker(g), darker(b)), stroke: dash, mark }
     }
 
-    /// Returns the style of limits.
     pub(super) fn limit() -> Self {
         Self { colour: LIMIT, stroke: LIMIT_STROKE, mark: Mark::Line }
     }

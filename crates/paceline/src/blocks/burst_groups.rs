@@ -72,7 +72,6 @@ struct Group {
     bytes: i64,
 }
 
-/// A complete group.
 #[derive(Clone, Copy, Debug)]
 struct Complete {
     departure: Time,

@@ -11,7 +11,6 @@ pub(super) trait Grouping: Send {
     fn accepts(&self, arrival: &Arrival) -> bool;
     /// Handles an accepted packet. Returns the step between two groups when the packet completes the second one.
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival) -> Option<GroupDelta>;
-    /// Forgets all groups.
     fn restart(&mut self);
 }
 

@@ -21,7 +21,6 @@ use crate::blocks::{Departure, IncomingRate, LossConfig, TwoStateConfig};
 use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalTables};
 use paceline_units::TimeDelta;
 
-/// `gcc-2013`.
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "gcc-2013",

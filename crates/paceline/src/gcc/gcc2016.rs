@@ -19,7 +19,6 @@ use crate::blocks::{Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfi
 use crate::{Arrival, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalTables, Signals};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
-/// `gcc-2016`.
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "gcc-2016",

@@ -24,7 +24,6 @@ use crate::{
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
-/// `gcc-med16`.
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "gcc-med16",

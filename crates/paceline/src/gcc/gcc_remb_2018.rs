@@ -25,7 +25,6 @@ use crate::{
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
-/// `gcc-remb-2018`.
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "gcc-remb-2018",

@@ -21,7 +21,6 @@ use crate::{
 };
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
-/// `gcc-tfb`.
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "gcc-tfb",

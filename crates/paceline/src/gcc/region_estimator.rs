@@ -87,7 +87,6 @@ impl RegionReceiverConfig {
 #[derive(Clone, Debug)]
 pub(super) struct RegionEstimator {
     config: RegionReceiverConfig,
-    /// The lowest rate.
     min: Rate,
     /// As in 2013: a pause restarts the rate control as well as the filter, and the rate is updated only while `R` is
     /// known.

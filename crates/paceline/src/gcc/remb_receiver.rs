@@ -17,9 +17,7 @@ use paceline_units::{Rate, RemoteTime};
 pub(super) trait Estimator: Send {
     /// Restarts after a pause.
     fn restart(&mut self);
-    /// Returns the last state of the detector.
     fn usage(&self) -> Usage;
-    /// Returns the last state of the rate controller.
     fn state(&self) -> RateState;
     /// Handles a complete group.
     fn handle_group(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals);
@@ -29,7 +27,6 @@ pub(super) trait Estimator: Send {
     fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate>;
 }
 
-/// The receive half.
 pub(super) struct RembReceiver<G, E> {
     arrivals: Arrivals<G>,
     estimator: E,

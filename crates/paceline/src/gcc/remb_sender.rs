@@ -8,7 +8,6 @@ use crate::blocks::{LossConfig, LossController};
 use crate::{Decision, Message, ReceiverReport, SendHalf, Setup, SignalSpec, Signals};
 use paceline_units::{Rate, Time};
 
-/// Numbers of the send half.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RembSenderConfig {
     pub loss: LossConfig,
@@ -22,11 +21,9 @@ pub(super) struct RembSenderConfig {
     pub pads: bool,
 }
 
-/// The send half.
 pub(super) struct RembSender {
     config: RembSenderConfig,
     loss: LossController,
-    /// The last REMB.
     remb: Option<Rate>,
     min: Rate,
 }

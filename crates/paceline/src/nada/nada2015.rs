@@ -21,7 +21,6 @@ use crate::{
 };
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
-/// `nada-2015`.
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "nada-2015",

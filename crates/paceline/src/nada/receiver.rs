@@ -8,11 +8,9 @@ use paceline_units::{RemoteTime, TimeDelta};
 pub(super) trait Observe: Send {
     /// Handles a packet. `position` is `None` for retransmissions and padding, which are outside the media's sequence.
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, position: Option<SequencePosition>);
-    /// Returns the report at `now`.
     fn report(&mut self, now: RemoteTime, signals: &mut Signals) -> NadaReport;
 }
 
-/// The receive half.
 pub(super) struct Receiver<O> {
     observer: O,
     sequences: SequenceTracker,

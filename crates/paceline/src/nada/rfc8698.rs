@@ -21,7 +21,6 @@ use crate::{
 };
 use paceline_units::{Ecn, RemoteTime, TimeDelta};
 
-/// `nada` and `nada-sender`.
 pub(crate) fn entries() -> [Entry; 2] {
     const SOURCE: &str = "Zhu, Pan, Ramalho, Mena: Network-Assisted Dynamic Adaptation (NADA), RFC 8698 (2020)";
     [

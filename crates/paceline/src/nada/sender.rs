@@ -31,10 +31,8 @@ pub(super) enum Generation {
     Rfc8698,
 }
 
-/// The number of signals that the send half emits.
 pub(super) const SENDER_SIGNALS: usize = 6;
 
-/// The send half.
 pub(super) struct Sender {
     config: SenderConfig,
     min: Rate,

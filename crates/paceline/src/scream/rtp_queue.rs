@@ -7,7 +7,6 @@
 use crate::{PacketKind, SentPacket, StreamState};
 use paceline_units::{DataSize, StreamId};
 
-/// The queue of one stream.
 #[derive(Clone, Copy, Debug)]
 struct StreamQueue {
     stream: StreamId,

@@ -28,7 +28,6 @@ use crate::{
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 
-/// `scream` and `scream-cpp`.
 pub(crate) fn entries() -> [Entry; 2] {
     [
         Entry::new(

@@ -114,7 +114,6 @@ fn nothing_to_judge(arguments: &Arguments) -> Error {
     miette!(help = help, "{} has no published value and no bound", arguments.targets.join(", "))
 }
 
-/// Finds the scenarios of all targets, each once.
 fn find_targets(targets: &[String]) -> Result<Vec<Origin>> {
     let mut all: Vec<Origin> = Vec::new();
     for target in targets {

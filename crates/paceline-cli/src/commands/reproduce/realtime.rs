@@ -154,7 +154,6 @@ fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
     text + "\n"
 }
 
-/// Returns the symbol of a verdict.
 fn mark(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "✓",

@@ -30,7 +30,6 @@ pub(super) fn notes(report: &ExperimentReport, indent: &str) -> String {
     report.cells.iter().filter_map(note).collect()
 }
 
-/// Describes the verdicts.
 pub(super) fn describe(report: &Report) -> String {
     let mut text = String::new();
     if report.experiments.len() > 1 {
@@ -160,7 +159,6 @@ fn describe_summary(verdicts: &VerdictSummary) -> String {
     )
 }
 
-/// Describes which verdicts depend on assumed constants.
 pub(super) fn describe_sensitivity(report: &SensitivityReport) -> String {
     if report.constants.is_empty() {
         return "  no constants to vary: these scenarios have no constants.toml, or it sets none of their keys"

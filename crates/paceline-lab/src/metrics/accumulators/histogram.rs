@@ -13,7 +13,6 @@ pub(super) struct Histogram {
     len: u64,
 }
 
-/// Returns the bucket of a value.
 #[inline]
 fn bucket(value: u64) -> usize {
     let shift = 53 - (value | (EXACT - 1)).leading_zeros();
@@ -44,7 +43,6 @@ impl Histogram {
         self.counts.resize((bucket + 1).next_multiple_of(64), 0);
     }
 
-    /// Adds the counts of another histogram.
     pub(super) fn merge(&mut self, other: &Self) {
         self.counts.resize(self.counts.len().max(other.counts.len()), 0);
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
@@ -58,7 +56,6 @@ impl Histogram {
         largest(bucket(value))
     }
 
-    /// Returns the number of values.
     pub(super) fn len(&self) -> u64 {
         self.len
     }

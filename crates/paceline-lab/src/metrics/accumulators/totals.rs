@@ -56,7 +56,6 @@ pub(crate) struct RepairTotals {
     pub received: u64,
 }
 
-/// Sums of one stream.
 #[derive(Clone, Default)]
 pub(crate) struct StreamTotals {
     pub bytes: u64,
@@ -92,7 +91,6 @@ impl WindowTotals {
     }
 }
 
-/// Whether a time lies in a window.
 #[inline]
 pub(crate) fn contains(window: &Window, at: Time) -> bool {
     window.from <= at && at < window.to

@@ -13,7 +13,6 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
 
-/// One-way delay.
 const DELAY: TimeDelta = TimeDelta::from_millis(10);
 
 /// A TCP segment at the sender's end of the wire.
