@@ -4,40 +4,31 @@ use miette::{Diagnostic, Report};
 use paceline_lab::run_cache::RunCacheError;
 use paceline_netsim::backend::BackendError;
 use paceline_results::StoreError;
-use std::fmt::{Display, Formatter, Result};
 
 /// A backend could not make a run.
-#[derive(Debug)]
-struct RunFailed(BackendError);
-
-impl Display for RunFailed {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for RunFailed {}
-
-impl Diagnostic for RunFailed {
-    fn help(&self) -> Option<Box<dyn Display + '_>> {
-        match &self.0 {
-            BackendError::Unavailable { hint, .. } => Some(Box::new(hint)),
-            _ => None,
-        }
-    }
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{error}")]
+struct RunFailed {
+    error: BackendError,
+    #[help]
+    hint: Option<String>,
 }
 
 /// Returns the exit code for an error: 3 if the world is not available, else 2.
 pub fn exit_code(error: &Report) -> u8 {
     match error.downcast_ref() {
-        Some(RunFailed(BackendError::Unavailable { .. })) => 3,
+        Some(RunFailed { error: BackendError::Unavailable { .. }, .. }) => 3,
         _ => 2,
     }
 }
 
 /// Converts the error of a backend.
 pub fn backend_error(error: BackendError) -> Report {
-    RunFailed(error).into()
+    let hint = match &error {
+        BackendError::Unavailable { hint, .. } => Some(hint.clone()),
+        _ => None,
+    };
+    RunFailed { error, hint }.into()
 }
 
 /// Converts the error of a run that was to be stored.

@@ -4,6 +4,9 @@
 //! assertion failed, `diff` found a difference, or `validate` found differences outside the tolerance; 2: bad input or usage; 3: the
 //! world is not available.
 
+#[cfg(test)]
+#[path = "../../paceline-lab/tests/it/altered_simulator.rs"]
+mod altered_simulator;
 mod commands;
 mod errors;
 mod output;

@@ -17,53 +17,32 @@ use paceline_scenario::{Catalogue, Changes, load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A kind of entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Congestion controllers.
-    Controllers,
-    /// Scenarios of the catalogue.
-    Scenarios,
-    /// Sweeps of the catalogue.
-    Sweeps,
-    /// Tables that a formula gives.
-    Tables,
-    /// Queue disciplines.
-    Queues,
-    /// Metrics.
-    Metrics,
-    /// Kinds of flows.
-    Flows,
-    /// Values of keys of TCP flows.
-    Tcp,
-    /// Media sources.
-    Sources,
-    /// Loss models.
-    Losses,
-    /// Formats of trace files.
-    Traces,
-}
+/// The registry of each backend, for controllers that only one has.
+type OfWorlds<'a> = &'a [(&'static str, Registry)];
 
-impl Kind {
-    /// Every kind with its name.
-    pub const NAMES: [(&'static str, Self); 11] = [
-        ("controllers", Self::Controllers),
-        ("scenarios", Self::Scenarios),
-        ("sweeps", Self::Sweeps),
-        ("tables", Self::Tables),
-        ("queues", Self::Queues),
-        ("metrics", Self::Metrics),
-        ("flows", Self::Flows),
-        ("tcp", Self::Tcp),
-        ("sources", Self::Sources),
-        ("losses", Self::Losses),
-        ("traces", Self::Traces),
-    ];
+type Entries = fn(&Registry, OfWorlds<'_>) -> Vec<Entry>;
 
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, kind)| *kind == self).expect("all are listed").0
-    }
+/// The kinds of entries: the name of each, and its entries in order, with the standard registry.
+const KINDS: [(&str, Entries); 11] = [
+    (CONTROLLERS, controllers),
+    ("scenarios", |registry, _| Catalogue.ids().map(|id| scenario(id, registry)).collect()),
+    ("sweeps", |registry, _| Catalogue.sweeps().map(|id| sweep(id, registry)).collect()),
+    ("tables", |_, _| Catalogue.formula_tables().map(table).collect()),
+    ("queues", |_, _| named(DISCIPLINES.iter().copied())),
+    ("metrics", |_, _| METRICS.iter().map(metric).collect()),
+    ("flows", |_, _| named(FlowKind::NAMES.iter().copied())),
+    ("tcp", |_, _| tcp()),
+    ("sources", |_, _| named(SourcePlan::NAMES.iter().copied())),
+    ("losses", |_, _| named(LossModel::NAMES.iter().copied())),
+    ("traces", |_, _| named(Format::ALL.iter().map(|f| (f.name(), f.description())))),
+];
+
+/// The kind whose entries are congestion controllers.
+pub const CONTROLLERS: &str = "controllers";
+
+/// Returns the names of all kinds.
+pub fn kinds() -> [&'static str; KINDS.len()] {
+    KINDS.map(|(name, _)| name)
 }
 
 /// One of a kind.
@@ -138,28 +117,12 @@ pub struct Signal {
 /// Entries by the name of their kind.
 pub type Listing = BTreeMap<&'static str, Vec<Entry>>;
 
-/// Lists these kinds. `of_worlds` has the registry of each backend, for controllers that only one has.
-pub fn list(kinds: &[Kind], of_worlds: &[(&'static str, Registry)]) -> Listing {
-    kinds.iter().map(|kind| (kind.name(), entries(*kind, of_worlds))).collect()
-}
-
-/// Returns the entries of a kind, in order. `of_worlds` has the registry of each backend, for controllers that only one
+/// Lists these kinds, which are among [`kinds`]. `of_worlds` has the registry of each backend, for controllers that only one
 /// has.
-pub fn entries(kind: Kind, of_worlds: &[(&'static str, Registry)]) -> Vec<Entry> {
+pub fn list(kinds: &[&str], of_worlds: &[(&'static str, Registry)]) -> Listing {
     let registry = Registry::standard();
-    match kind {
-        Kind::Controllers => registry.iter().map(controller_entry).chain(only_in(&registry, of_worlds)).collect(),
-        Kind::Scenarios => Catalogue.ids().map(|id| scenario(id, &registry)).collect(),
-        Kind::Sweeps => Catalogue.sweeps().map(|id| sweep(id, &registry)).collect(),
-        Kind::Tables => Catalogue.formula_tables().map(table).collect(),
-        Kind::Queues => named(DISCIPLINES.iter().copied()),
-        Kind::Metrics => METRICS.iter().map(metric).collect(),
-        Kind::Flows => named(FlowKind::NAMES.iter().copied()),
-        Kind::Tcp => tcp(),
-        Kind::Sources => named(SourcePlan::NAMES.iter().copied()),
-        Kind::Losses => named(LossModel::NAMES.iter().copied()),
-        Kind::Traces => named(Format::ALL.iter().map(|f| (f.name(), f.description()))),
-    }
+    let listed = KINDS.iter().filter(|(name, _)| kinds.contains(name));
+    listed.map(|(name, entries)| (*name, entries(&registry, of_worlds))).collect()
 }
 
 /// What the Python package lists: details of controllers and metrics, and names of the rest.
@@ -225,8 +188,8 @@ fn controller_entry(of: &paceline::Entry) -> Entry {
     entry(of.name(), of.summary(), Details::Controller(controller(of)))
 }
 
-/// Controllers that one backend alone has, and not the standard registry.
-fn only_in(standard: &Registry, of_worlds: &[(&'static str, Registry)]) -> Vec<Entry> {
+/// The standard controllers, and those that one backend alone has.
+fn controllers(standard: &Registry, of_worlds: OfWorlds<'_>) -> Vec<Entry> {
     let own = |(world, registry): &(&'static str, Registry)| {
         let own = registry.iter().filter(|entry| standard.get(entry.name()).is_none());
         let marked = own.map(|of| {
@@ -235,7 +198,7 @@ fn only_in(standard: &Registry, of_worlds: &[(&'static str, Registry)]) -> Vec<E
         });
         marked.collect::<Vec<_>>()
     };
-    of_worlds.iter().flat_map(own).collect()
+    standard.iter().map(controller_entry).chain(of_worlds.iter().flat_map(own)).collect()
 }
 
 fn metric(metric: &crate::metrics::MetricSpec) -> Entry {

@@ -21,6 +21,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(test)]
+#[path = "../tests/it/altered_simulator.rs"]
+mod altered_simulator;
 pub mod catalogue;
 pub mod compare;
 pub mod diff;

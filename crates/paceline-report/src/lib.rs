@@ -26,3 +26,30 @@ pub mod validation_text;
 pub use error::ReportError;
 pub use figure::Figure;
 pub use read::Results;
+
+/// Quotes a word for a POSIX shell where needed.
+pub fn shell_quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_only_words_that_a_shell_would_split_or_expand() {
+        for (word, wanted) in [
+            ("path.rtt=50ms", "path.rtt=50ms"),
+            ("path.forward.burst=20 KB", "'path.forward.burst=20 KB'"),
+            ("path.reverse.jitter={std=\"10 ms\"}", "'path.reverse.jitter={std=\"10 ms\"}'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_quoted(word), wanted);
+        }
+    }
+}

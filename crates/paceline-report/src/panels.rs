@@ -8,11 +8,9 @@ mod gradient;
 mod loss;
 mod queue;
 mod rate;
-mod round_trip;
 mod run_view;
 mod series_map;
 mod signals;
-mod states;
 
 use crate::error::ReportError;
 use crate::figure::{Axis, Figure, Panel, Subject};
@@ -44,10 +42,10 @@ const PANELS: &[Begin] = &[
     queue::begin,
     loss::begin,
     gradient::begin,
-    states::begin,
+    signals::begin_states,
     signals::begin,
     frames::begin,
-    round_trip::begin,
+    queue::begin_round_trips,
 ];
 
 /// Panels over values.

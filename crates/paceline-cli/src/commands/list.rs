@@ -4,18 +4,18 @@ use super::check_controllers;
 use crate::output;
 use crate::table::Table;
 use crate::worlds;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
 use miette::{Result, miette};
 use paceline::Registry;
-use paceline_lab::catalogue::{self, Kind};
+use paceline_lab::catalogue::{self, CONTROLLERS};
 use std::process::ExitCode;
 
 /// Arguments of `list`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// What to list; everything if absent.
-    #[arg(value_parser = kind_parser())]
-    kind: Option<Kind>,
+    #[arg(value_parser = PossibleValuesParser::new(catalogue::kinds()))]
+    kind: Option<String>,
     /// Name of a controller; lists its parameters. Only with `controllers`.
     name: Option<String>,
     /// Prints one JSON document.
@@ -23,27 +23,22 @@ pub struct Arguments {
     json: bool,
 }
 
-fn kind_parser() -> impl TypedValueParser<Value = Kind> {
-    let names = Kind::NAMES.map(|(name, _)| name);
-    PossibleValuesParser::new(names).map(|name| Kind::NAMES.iter().find(|(known, _)| *known == name).expect("known").1)
-}
-
 /// Prints the lists.
 pub fn list(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(name) = &arguments.name {
-        if arguments.kind != Some(Kind::Controllers) {
+        if arguments.kind.as_deref() != Some(CONTROLLERS) {
             let help = format!("`paceline list controllers {name}`");
             return Err(miette!(help = help, "only a controller has details"));
         }
         list_one(name, arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let kinds = arguments.kind.map_or(Kind::NAMES.map(|(_, kind)| kind).to_vec(), |kind| vec![kind]);
+    let kinds = arguments.kind.as_ref().map_or(catalogue::kinds().to_vec(), |kind| vec![kind]);
     let listing = catalogue::list(&kinds, &worlds::names().map(|world| (world, worlds::registry(world))));
     output::print_result(arguments.json, &listing, || {
-        let table = |kind: &Kind| {
-            let mut table = Table::new([kind.name(), ""], 2);
-            listing[kind.name()].iter().for_each(|e| table.row(vec![format!("  {}", e.name), e.summary.clone()]));
+        let table = |kind: &&str| {
+            let mut table = Table::new([*kind, ""], 2);
+            listing[kind].iter().for_each(|e| table.row(vec![format!("  {}", e.name), e.summary.clone()]));
             table.render() + "\n"
         };
         kinds.iter().map(table).collect()

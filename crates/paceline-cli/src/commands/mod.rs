@@ -28,6 +28,7 @@ use paceline_lab::registries;
 use paceline_lab::run::Runner;
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
+use paceline_report::shell_quoted;
 use paceline_scenario::{self, Catalogue, Changes, Label, Override, Scenario};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -162,15 +163,6 @@ impl Selection {
     }
 }
 
-/// Quotes a word for a POSIX shell where needed.
-fn shell_quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
 /// Calls `work` with a runner whose finished seconds count on a progress bar of `seconds`.
 pub fn with_progress<T>(
     world: &dyn Backend,
@@ -229,19 +221,6 @@ pub fn check_controllers(names: &[String], registry: &Registry) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quotes_only_words_that_a_shell_would_split_or_expand() {
-        for (word, wanted) in [
-            ("path.rtt=50ms", "path.rtt=50ms"),
-            ("path.forward.burst=20 KB", "'path.forward.burst=20 KB'"),
-            ("path.reverse.jitter={std=\"10 ms\"}", "'path.reverse.jitter={std=\"10 ms\"}'"),
-            ("it's", "'it'\\''s'"),
-            ("", "''"),
-        ] {
-            assert_eq!(shell_quoted(word), wanted);
-        }
-    }
 
     #[test]
     fn states_missing_runs_and_their_duration() {

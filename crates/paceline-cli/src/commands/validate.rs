@@ -209,64 +209,28 @@ fn table(validation: &Validation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::altered_simulator::AlteredSimulator;
     use clap::Parser;
-    use paceline_netsim::backend::{BackendError, Outcome};
-    use paceline_netsim::plan::Plan;
-    use paceline_records::{EventObserver, EventRecord, HostStats, Percentiles};
+    use paceline_records::{HostStats, Percentiles};
     use paceline_results::Manifest;
     use paceline_units::TimeDelta;
     use std::fs;
     use std::path::Path;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// The simulator with 40 ms more queuing delay, on a machine that disturbs seed 2. Counts its runs.
-    #[derive(Default)]
-    struct Path40ms {
-        runs: AtomicUsize,
-    }
-
-    struct Delayed<'a>(&'a mut dyn EventObserver);
-
-    impl EventObserver for Delayed<'_> {
-        fn on_event(&mut self, event: &EventRecord) {
-            let mut event = *event;
-            if let EventRecord::Crossed { hop: 0, waited, .. } = &mut event {
-                *waited += TimeDelta::from_millis(40);
-            }
-            self.0.on_event(&event);
-        }
-        fn wants_signals(&self) -> bool {
-            self.0.wants_signals()
-        }
-    }
-
-    impl Backend for Path40ms {
-        fn name(&self) -> &'static str {
-            "path"
-        }
-        fn real_time(&self) -> bool {
-            true
-        }
-        fn run(
-            &self,
-            plan: &Plan,
-            registry: &Registry,
-            seed: u64,
-            observer: &mut dyn EventObserver,
-        ) -> std::result::Result<Outcome, BackendError> {
-            self.runs.fetch_add(1, Ordering::SeqCst);
-            let lateness = Percentiles { p50: 30.0, p99: 90.0, max: 700.0 };
-            let machine = HostStats {
+    /// The simulator with 40 ms more queuing delay, on a machine that disturbs seed 2.
+    fn path_with_40_ms() -> AlteredSimulator {
+        let machine = |seed| {
+            let late = Percentiles { p50: 30.0, p99: 90.0, max: 700.0 };
+            Some(HostStats {
                 idle: 0.5 + seed as f64 / 100.0,
                 others: 0.125,
-                late_us: lateness,
-                wake_us: lateness,
+                late_us: late,
+                wake_us: late,
                 disturbed: (seed == 2).then(|| "another process was busy".to_owned()),
                 attempts: seed as u32,
-            };
-            let outcome = Simulator.run(plan, registry, seed, &mut Delayed(observer))?;
-            Ok(Outcome { machine: Some(machine), ..outcome })
-        }
+            })
+        };
+        AlteredSimulator { longer: TimeDelta::from_millis(40), machine, ..AlteredSimulator::named("path") }
     }
 
     #[derive(Parser)]
@@ -283,12 +247,12 @@ mod tests {
 
     /// Returns the result of the command, and how many runs were made on the path.
     fn run(repeats: &str, dir: Option<&Path>) -> (Validations, usize) {
-        let (registry, path) = (Registry::standard(), Path40ms::default());
+        let (registry, path) = (Registry::standard(), path_with_40_ms());
         let arguments = parse(&[&SCENARIOS[..], &[repeats]].concat());
         let (jobs, seeds) = (jobs(&arguments, &registry).unwrap(), arguments.options.seeds(arguments.repeats));
         let store = dir.map(|dir| Store::create(dir).unwrap());
         let validations = compare_worlds([&Simulator, &path], &registry, &jobs, &seeds, store.as_ref()).unwrap();
-        (validations, path.runs.load(Ordering::SeqCst))
+        (validations, path.run_count())
     }
 
     fn folder(name: &str) -> PathBuf {

@@ -245,14 +245,11 @@ fn add_simulated(cell: &mut Cell, same: Option<&Cell>, unavailable: Option<&str>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::altered_simulator::AlteredSimulator;
     use crate::reproduce::{Seeds, reproduce};
-    use paceline_netsim::backend::{Backend, BackendError, Outcome};
-    use paceline_netsim::plan::Plan;
     use paceline_netsim::sim::Simulator;
-    use paceline_records::EventObserver;
     use paceline_results::Report;
     use paceline_scenario::Origin;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const TEXT: &str = r#"
 id = "test/beside"
@@ -289,29 +286,6 @@ relative_to = { case = { size = "small" } }
 bounds = [0.5, 10]
 "#;
 
-    /// The simulator as a world in real time that counts its runs.
-    #[derive(Default)]
-    struct Slow(AtomicUsize);
-
-    impl Backend for Slow {
-        fn name(&self) -> &'static str {
-            "slow"
-        }
-        fn real_time(&self) -> bool {
-            true
-        }
-        fn run(
-            &self,
-            plan: &Plan,
-            registry: &Registry,
-            seed: u64,
-            observer: &mut dyn EventObserver,
-        ) -> Result<Outcome, BackendError> {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            Simulator.run(plan, registry, seed, observer)
-        }
-    }
-
     fn resume(store: Option<&Store>) -> RealtimeReproduction {
         resume_text(TEXT, store)
     }
@@ -342,7 +316,7 @@ bounds = [0.5, 10]
     #[test]
     fn an_interrupted_reproduction_resumes_and_marks_missing_runs() {
         let registry = Registry::standard();
-        let slow = Slow::default();
+        let slow = AlteredSimulator::named("slow");
         let runner = Runner::new(&slow, &registry);
         let simulated = {
             let runner = Runner { world: &Simulator, ..runner };
@@ -379,7 +353,7 @@ bounds = [0.5, 10]
             let done = all.make(&runner, Some(&store), &run).unwrap();
             all.add(&run, done);
         }
-        assert_eq!((slow.0.load(Ordering::SeqCst), resume(Some(&store)).missing().len()), (4, 0));
+        assert_eq!((slow.run_count(), resume(Some(&store)).missing().len()), (4, 0));
         let report = all.reports("slow", &simulated).remove(0);
         // The runs equal those of the simulator, and so do the numbers in both columns.
         for (cell, same) in report.cells.iter().zip(&simulated[0].cells) {

@@ -1,5 +1,6 @@
 //! Integration tests of the lab, in one binary.
 
+mod altered_simulator;
 mod broken_scenarios;
 mod cases;
 mod clocks;

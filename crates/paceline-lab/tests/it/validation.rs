@@ -1,19 +1,19 @@
 //! Validation of the simulator against itself, and against worlds that differ from it in one respect.
 
+use crate::altered_simulator::AlteredSimulator;
+use crate::fixtures::scenario;
 use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::run_cache;
 use paceline_lab::validate::{ValidationRun, validation_of};
-use paceline_netsim::backend::{Backend, BackendError, Outcome};
-use paceline_netsim::plan::Plan;
+use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
-use paceline_records::{EventObserver, EventRecord, HostStats, TappedPacket};
+use paceline_records::HostStats;
 use paceline_results::{RunInputs, Store, Validation};
-use paceline_scenario::{Changes, Origin, Scenario, load};
+use paceline_scenario::Scenario;
 use paceline_units::TimeDelta;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 const SCENARIO: &str = r#"
 id = "test/validation"
@@ -32,64 +32,8 @@ id = "download"
 kind = "tcp"
 "#;
 
-/// The simulator with another name, a longer queuing delay, and a load of the host.
-#[derive(Default)]
-struct Other {
-    longer: TimeDelta,
-    machine: Option<HostStats>,
-    /// Seed at the begin and at the end of each run.
-    seeds: Mutex<Vec<u64>>,
-}
-
-struct Longer<'a>(&'a mut dyn EventObserver, TimeDelta);
-
-impl EventObserver for Longer<'_> {
-    fn on_event(&mut self, event: &EventRecord) {
-        let mut event = *event;
-        if let EventRecord::Crossed { hop: 0, waited, .. } = &mut event {
-            *waited += self.1;
-        }
-        self.0.on_event(&event);
-    }
-    fn wants_signals(&self) -> bool {
-        self.0.wants_signals()
-    }
-    fn wants_taps(&self) -> bool {
-        self.0.wants_taps()
-    }
-    fn on_tap(&mut self, packet: &TappedPacket<'_>) {
-        self.0.on_tap(packet);
-    }
-}
-
-impl Backend for Other {
-    fn name(&self) -> &'static str {
-        "other"
-    }
-    fn real_time(&self) -> bool {
-        true
-    }
-    fn run(
-        &self,
-        plan: &Plan,
-        registry: &Registry,
-        seed: u64,
-        rows: &mut dyn EventObserver,
-    ) -> Result<Outcome, BackendError> {
-        self.seeds.lock().unwrap().push(seed);
-        let outcome = Simulator.run(plan, registry, seed, &mut Longer(rows, self.longer))?;
-        self.seeds.lock().unwrap().push(seed);
-        Ok(Outcome { machine: self.machine.clone(), ..outcome })
-    }
-}
-
-fn scenario(text: &str) -> Scenario {
-    load(
-        &Origin::from_text("validation.toml", text),
-        &Changes::default(),
-        paceline_lab::registries(&Registry::standard()),
-    )
-    .unwrap()
+fn other() -> AlteredSimulator {
+    AlteredSimulator::named("other")
 }
 
 fn made(
@@ -103,7 +47,7 @@ fn made(
     seeds.iter().map(|seed| run_cache::make(&runner, scenario, *seed, into).unwrap()).collect()
 }
 
-fn validation(scenario: &Scenario, other: &Other, seeds: &[u64]) -> Validation {
+fn validation(scenario: &Scenario, other: &AlteredSimulator, seeds: &[u64]) -> Validation {
     let (sim, other) = (made(&Simulator, scenario, seeds, None), made(other, scenario, seeds, None));
     validation_of(scenario, Vec::new(), String::new(), ["sim", "other"], [&sim, &other])
 }
@@ -121,8 +65,8 @@ fn folder(name: &str) -> PathBuf {
 
 #[test]
 fn a_world_does_not_differ_from_itself() {
-    let scenario = scenario(SCENARIO);
-    let found = validation(&scenario, &Other::default(), &[1, 2, 3]);
+    let scenario = scenario(SCENARIO, &[]);
+    let found = validation(&scenario, &other(), &[1, 2, 3]);
     let names: Vec<_> =
         found.measured.iter().map(|m| (m.hop.is_some(), m.flow.as_deref(), m.metric.as_str())).collect();
     assert!(names.contains(&(true, None, "utilization")) && names.contains(&(false, None, "jain")), "{names:?}");
@@ -153,9 +97,9 @@ fn a_world_does_not_differ_from_itself() {
 
 #[test]
 fn a_longer_queuing_delay_changes_only_its_own_metrics() {
-    let scenario = scenario(SCENARIO);
+    let scenario = scenario(SCENARIO, &[]);
     let of =
-        |ms: i64| validation(&scenario, &Other { longer: TimeDelta::from_millis(ms), ..Other::default() }, &[1, 2]);
+        |ms: i64| validation(&scenario, &AlteredSimulator { longer: TimeDelta::from_millis(ms), ..other() }, &[1, 2]);
     // The 95th percentile is 190 ms without; with 80 ms more, a quarter of it is 67 ms.
     for (ms, within) in [(29, true), (45, true), (80, false)] {
         let found = of(ms);
@@ -177,27 +121,29 @@ fn a_longer_queuing_delay_changes_only_its_own_metrics() {
 /// The distance covers the same packets as the percentiles of the hop.
 #[test]
 fn the_distribution_counts_every_packet() {
-    let scenario = scenario(SCENARIO);
+    let scenario = scenario(SCENARIO, &[]);
     let registry = Registry::standard();
     let runner = Runner::simulator(&registry);
     let samples = runner.run(&scenario, 1, None).unwrap().whole.link.queue_ms.unwrap().samples;
-    let queue = validation(&scenario, &Other::default(), &[1]).queue_delay.unwrap();
+    let queue = validation(&scenario, &other(), &[1]).queue_delay.unwrap();
     assert_eq!(queue.packets, [samples; 2]);
     assert!(samples > 500 && queue.between_seeds == [None, None], "{samples}");
 }
 
 #[test]
 fn a_stored_run_is_reused_if_its_inputs_are_equal_and_it_is_complete() {
-    let (scenario, registry) = (scenario(SCENARIO), Registry::standard());
-    let disturbed = HostStats {
-        idle: 0.25,
-        others: 0.125,
-        late_us: Default::default(),
-        wake_us: Default::default(),
-        disturbed: Some("another process took a processor for 40 ms".to_owned()),
-        attempts: 3,
+    let (scenario, registry) = (scenario(SCENARIO, &[]), Registry::standard());
+    let disturbed = |_| {
+        Some(HostStats {
+            idle: 0.25,
+            others: 0.125,
+            late_us: Default::default(),
+            wake_us: Default::default(),
+            disturbed: Some("another process took a processor for 40 ms".to_owned()),
+            attempts: 3,
+        })
     };
-    let other = Other { machine: Some(disturbed), ..Other::default() };
+    let other = AlteredSimulator { machine: disturbed, ..other() };
     let dir = folder("stored");
     let store = Store::create(&dir).unwrap();
     let (inputs, fresh) = (inputs(SCENARIO), made(&other, &scenario, &[1, 2], None));
@@ -210,7 +156,7 @@ fn a_stored_run_is_reused_if_its_inputs_are_equal_and_it_is_complete() {
         assert_eq!(stored(&store, &inputs, "other", seed).as_ref(), Some(run));
     }
     let line = &validation_of(&scenario, Vec::new(), String::new(), ["other", "other"], [&fresh, &fresh]).runs[0][1];
-    assert_eq!((line.seed, line.machine.as_ref()), (2, other.machine.as_ref()));
+    assert_eq!((line.seed, line.machine.as_ref()), (2, (other.machine)(2).as_ref()));
 
     // Another world, seed, text, version or change is another run.
     assert_eq!((stored(&store, &inputs, "sim", 1), stored(&store, &inputs, "other", 3)), (None, None));
@@ -231,13 +177,13 @@ fn a_stored_run_is_reused_if_its_inputs_are_equal_and_it_is_complete() {
 
 #[test]
 fn runs_in_real_time_are_sequential() {
-    let (scenario, registry) = (scenario(&SCENARIO.replace("10s", "2s")), Registry::standard());
-    let other = Other::default();
+    let (scenario, registry) = (scenario(SCENARIO, &["duration=2s"]), Registry::standard());
+    let other = other();
     let runner = Runner::new(&other, &registry);
     let seeds: Vec<u64> = (1..=8).collect();
     let runs = runner.run_all(&scenario, &seeds).unwrap().runs;
     assert_eq!(runs.iter().map(|run| run.seed).collect::<Vec<_>>(), seeds);
+    assert_eq!(other.run_count(), 8);
     let seeds_run = other.seeds.lock().unwrap();
-    assert_eq!(seeds_run.len(), 16);
     assert!(seeds_run.chunks(2).all(|pair| pair[0] == pair[1]), "{seeds_run:?}");
 }

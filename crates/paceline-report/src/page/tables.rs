@@ -4,6 +4,7 @@ use crate::cells::{self, CellText};
 use crate::figure::{Figure, Panel, Series, SeriesKind};
 use crate::panels;
 use crate::read::{Results, Run};
+use crate::shell_quoted;
 use crate::validation_text;
 use paceline_records::MetricCatalogue;
 use paceline_records::MetricKind;
@@ -172,7 +173,7 @@ fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
 
 /// Returns the commands stored with the validations and groups. In a folder without them, reconstructs one command per kind of run.
 fn commands(groups: &[&Group], validations: &[&Validation], runs: &[&Run], dir: &str) -> Vec<String> {
-    let out = |command: &String| format!("{command} --out {}", quoted(dir));
+    let out = |command: &String| format!("{command} --out {}", shell_quoted(dir));
     let mut commands: Vec<String> = validations.iter().map(|validation| out(&validation.command)).collect();
     if groups.is_empty() && validations.is_empty() {
         let key = |run: &Run| (run.stored.controllers.clone(), run.stored.changes.clone());
@@ -183,7 +184,7 @@ fn commands(groups: &[&Group], validations: &[&Validation], runs: &[&Run], dir: 
     } else {
         commands.extend(groups.iter().map(|group| out(&group.command)));
     }
-    commands.push(format!("paceline report {}", quoted(dir)));
+    commands.push(format!("paceline report {}", shell_quoted(dir)));
     unique(commands)
 }
 
@@ -193,7 +194,7 @@ fn folder(dir: &Path) -> String {
 }
 
 fn command_of(run: &Run, seeds: &[u64], dir: &str) -> String {
-    let mut command = format!("paceline run {}", quoted(&run.stored.scenario));
+    let mut command = format!("paceline run {}", shell_quoted(&run.stored.scenario));
     let media = |flow: usize| run.description().and_then(|d| d.flows.get(flow)).is_none_or(|flow| flow.kind == "media");
     let mut controllers: Vec<&str> =
         (0..run.stored.controllers.len()).filter(|flow| media(*flow)).map(|flow| run.controller(flow)).collect();
@@ -203,8 +204,8 @@ fn command_of(run: &Run, seeds: &[u64], dir: &str) -> String {
     }
     for change in &run.stored.changes {
         command += &match change.strip_prefix("case.") {
-            Some(case) => format!(" --case {}", quoted(case)),
-            None => format!(" --set {}", quoted(change)),
+            Some(case) => format!(" --case {}", shell_quoted(case)),
+            None => format!(" --set {}", shell_quoted(change)),
         };
     }
     let first = seeds.iter().min().copied().unwrap_or(1);
@@ -214,17 +215,7 @@ fn command_of(run: &Run, seeds: &[u64], dir: &str) -> String {
     if seeds.len() > 1 {
         command += &format!(" --repeats {}", seeds.len());
     }
-    command + &format!(" --out {}", quoted(dir))
-}
-
-/// Quotes an argument for a shell.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
+    command + &format!(" --out {}", shell_quoted(dir))
 }
 
 fn assumed(groups: &[&Group], runs: &[&Run]) -> Vec<(String, String, String)> {
@@ -435,12 +426,5 @@ mod tests {
         let view = CellView::of(&cell, CellText::new(MetricCatalogue::new(&METRICS)));
         assert_eq!(view.what, "utilization of video, 0 to 200 s");
         assert_eq!([view.published, view.measured, view.tolerance], ["84.0 %", "80.0 % ± 1.0 %", "± 5.0 %"]);
-    }
-
-    #[test]
-    fn quotes_shell_arguments() {
-        assert_eq!(quoted("path.rtt=80ms"), "path.rtt=80ms");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -1,4 +1,4 @@
-//! Queuing delay of each packet, and as seen in RTCP round-trip times.
+//! Queuing delay of each packet and as seen in RTCP round-trip times; and these round-trip times.
 
 use super::series_map::SeriesMap;
 use super::{PanelBuilder, RunView, millis, over_time, seconds};
@@ -65,5 +65,33 @@ fn sort(series: &mut Series) {
         let mut points: Vec<(f64, f64)> = series.x.iter().copied().zip(series.y.iter().copied()).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         (series.x, series.y) = points.into_iter().unzip();
+    }
+}
+
+struct RoundTrips<'a> {
+    view: &'a RunView<'a>,
+    samples: SeriesMap,
+}
+
+pub(super) fn begin_round_trips<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
+    Box::new(RoundTrips { view, samples: SeriesMap::default() })
+}
+
+impl PanelBuilder for RoundTrips<'_> {
+    fn flow(&mut self, row: &FlowRow) {
+        if let (FlowKind::RoundTrip, Some(subject)) = (row.kind, self.view.subject(row.flow)) {
+            let make = || Series::new("rtt", "round-trip time", subject, Role::Main, SeriesKind::Line);
+            self.samples.of(subject, 0, make).push(seconds(row.time_ns), row.value);
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Panel> {
+        let caption = "Each round-trip time that the sender computes from a receiver report, or TCP from an \
+                       acknowledgement."
+            .to_owned();
+        let axis = Axis::new("round-trip time", "ms");
+        let mut panel = over_time("rtt", "Round-trip time", caption, axis, self.view);
+        panel.series = self.samples.finish();
+        vec![panel]
     }
 }

@@ -1,4 +1,4 @@
-//! All other signals of controllers and TCP, one panel per unit.
+//! Signals of controllers and TCP: states in one panel, and all others but gradients in one panel per unit.
 
 use super::gradient::{GRADIENTS, THRESHOLDS};
 use super::series_map::{SeriesMap, entry, hold, step};
@@ -85,5 +85,38 @@ impl PanelBuilder for Signals<'_> {
         let mut panels: Vec<Panel> = self.panels.into_iter().map(panel).collect();
         panels.sort_by_key(|panel| UNITS.iter().position(|(_, id, ..)| *id == panel.id).unwrap_or(UNITS.len()));
         panels
+    }
+}
+
+struct States<'a> {
+    view: &'a RunView<'a>,
+    series: SeriesMap,
+}
+
+pub(super) fn begin_states<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
+    Box::new(States { view, series: SeriesMap::default() })
+}
+
+impl PanelBuilder for States<'_> {
+    fn signal(&mut self, row: &SignalRow<'_>) {
+        let (Some(subject), Some((number, states))) = (self.view.subject(row.flow), self.view.states(row)) else {
+            return;
+        };
+        let make = || Series {
+            states: states.to_vec(),
+            ..Series::new(row.name, row.name, subject, Role::Main, SeriesKind::Band)
+        };
+        step(self.series.of(subject, number, make), seconds(row.time_ns), row.value);
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Panel> {
+        let caption = "One lane per state signal of a controller or TCP, with its value over time.".to_owned();
+        let mut panel = over_time("states", "States", caption, Axis::new("state", ""), self.view);
+        panel.series = self.series.finish();
+        for series in &mut panel.series {
+            let end = self.view.shown_flow(series).map_or(self.view.duration_s, |flow| flow.lives_s.1);
+            hold(series, end);
+        }
+        vec![panel]
     }
 }
