@@ -61,7 +61,11 @@ fn pages(paceline: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let json = |arguments: &str| -> Result<Value, String> {
         serde_json::from_str(&stdout(arguments)?).map_err(|error| format!("`paceline {arguments}`: {error}"))
     };
-    let list = json("list --json")?;
+    let mut list = json("list --json")?;
+    // A build with the backend `browser` also lists the controllers of that browser.
+    if let Some(all) = list["controllers"].as_array_mut() {
+        all.retain(|entry| !plain(&entry["summary"]).contains("[only in --world"));
+    }
     Ok(vec![
         ("commands.md", commands(&stdout)?),
         ("controllers.md", controllers(&list)),
