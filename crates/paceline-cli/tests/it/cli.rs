@@ -95,7 +95,7 @@ fn run_of(run: &Value, seed: u64, controller: &str) {
 fn welcome_names_three_commands_that_work() {
     let output = paceline(&[]);
     let text = stdout(&output, 0);
-    let commands: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("  paceline ")).collect();
+    let commands: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("    paceline ")).collect();
     assert_eq!(commands.len(), 3, "{text}");
     assert!(text.contains("congestion control") && text.contains("Three things to try first"));
     for line in commands {
