@@ -36,7 +36,7 @@ const STAGES: &[Stage] = &[
         default: true,
         run: generated,
     },
-    Stage { name: "docs", help: "links and commands of the pages", default: true, run: |_| docs::docs(&[]) },
+    Stage { name: "docs", help: "links and commands of the pages", default: true, run: docs },
     Stage { name: "package", help: "`cargo package` of the embeddable crates", default: false, run: package },
     Stage {
         name: "targets",
@@ -120,6 +120,11 @@ fn generated(features: &str) -> Result<(), Problem> {
     make_traces::run(&["--check".to_owned()])?;
     reference::check(&paceline)?;
     figures::draw(&paceline, true)
+}
+
+fn docs(features: &str) -> Result<(), Problem> {
+    build_debug(features)?;
+    docs::check()
 }
 
 fn package(_: &str) -> Result<(), Problem> {

@@ -117,7 +117,7 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text.push('\n');
     }
     if !claims.is_empty() {
-        let mut headings = vec!["claim", "metric", "case", "flow", "window", "wanted", "measured", "null", ""];
+        let mut headings = vec!["claim", "metric", "case", "flow", "window", "allowed", "measured", "null", ""];
         if filters {
             headings.insert(7, "included");
         }
