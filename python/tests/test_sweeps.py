@@ -122,7 +122,7 @@ def test_a_failed_sweep_can_be_resumed_while_its_traceback_exists(tmp_path):
     with pytest.raises(KeyError, match="on purpose") as failed:
         paceline.sweep(STEADY, out=tmp_path / "out", threads=1)
     steady(300e3)
-    with pytest.raises(paceline.SweepError, match="resume=True goes on") as raised:
+    with pytest.raises(paceline.SweepError, match="resume=True continues") as raised:
         paceline.sweep(STEADY, out=tmp_path / "out")
     assert "--" not in str(raised.value)
     swept = paceline.sweep(STEADY, out=tmp_path / "out", resume=True)
