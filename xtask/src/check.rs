@@ -17,6 +17,9 @@ const SYSTEMS: [&str; 2] = ["x86_64-pc-windows-msvc", "aarch64-apple-darwin"];
 /// Everything that needs neither GStreamer nor a browser.
 const FEATURES: &str = "paceline-cli/testbed";
 
+/// Crates whose tests are calls with Chromium, in real time.
+const BROWSER: [&str; 2] = ["paceline-call", "paceline-chromium"];
+
 /// A stage: its name, what it checks, and the function that checks it with these features.
 struct Stage {
     name: &'static str,
@@ -28,7 +31,7 @@ struct Stage {
 
 const STAGES: &[Stage] = &[
     Stage { name: "lint", help: "format, clippy, warnings of rustdoc", default: true, run: lint },
-    Stage { name: "tests", help: "unit, integration and doc tests", default: true, run: tests },
+    Stage { name: "tests", help: "unit, integration and doc tests, without a browser", default: true, run: tests },
     Stage { name: "determinism", help: "equal trace hashes in debug and release", default: true, run: determinism },
     Stage {
         name: "generated",
@@ -37,6 +40,7 @@ const STAGES: &[Stage] = &[
         run: generated,
     },
     Stage { name: "docs", help: "links and commands of the pages", default: true, run: docs },
+    Stage { name: "browser", help: "tests with Chromium: calls in real time, pages", default: false, run: browser },
     Stage { name: "package", help: "`cargo package` of the embeddable crates", default: false, run: package },
     Stage {
         name: "targets",
@@ -85,13 +89,29 @@ fn lint(features: &str) -> Result<(), Problem> {
 }
 
 fn tests(features: &str) -> Result<(), Problem> {
-    Ok(run(command(&format!("cargo test --quiet --workspace --features {features}")))?)
+    let packages = without(&BROWSER);
+    Ok(run(command(&format!("cargo test --quiet {packages} --features {features} -- --skip browser")))?)
+}
+
+/// The tests that the stage `tests` leaves out: two crates, and tests of the others whose names contain `browser`.
+fn browser(features: &str) -> Result<(), Problem> {
+    // The command is named for its features only.
+    let crates = format!("--package paceline-cli --package {} --package {}", BROWSER[0], BROWSER[1]);
+    let calls = "--lib --test call --test loopback --test browser";
+    run(command(&format!("cargo test --quiet {crates} --features {features} {calls}")))?;
+    let packages = without(&BROWSER);
+    Ok(run(command(&format!("cargo test --quiet {packages} --tests --features {features} -- browser")))?)
+}
+
+/// Selects every package but these.
+fn without(packages: &[&str]) -> String {
+    packages.iter().fold("--workspace".to_owned(), |line, package| format!("{line} --exclude {package}"))
 }
 
 /// Builds what the tests use as well. Naming the tests selects what is already compiled, so that only linking is left.
 fn build_debug(features: &str) -> Result<(), String> {
-    let what = "--workspace --exclude xtask --bins --tests";
-    run(command(&format!("cargo build --quiet --profile test {what} --features {features}")))
+    let packages = without(&["xtask", BROWSER[0], BROWSER[1]]);
+    run(command(&format!("cargo build --quiet --profile test {packages} --bins --tests --features {features}")))
 }
 
 /// A run makes the same decisions at every level of optimisation, with and without overflow checks.
@@ -119,7 +139,7 @@ fn generated(features: &str) -> Result<(), Problem> {
     let paceline = target().join("debug/paceline");
     make_traces::run(&["--check".to_owned()])?;
     reference::check(&paceline)?;
-    figures::draw(&paceline, true)
+    figures::figures(&["--check".to_owned()])
 }
 
 fn docs(features: &str) -> Result<(), Problem> {

@@ -223,7 +223,7 @@ pub struct Constant {
     pub key: String,
     /// Its value, as a scenario would write it.
     pub value: String,
-    /// The lowest and the highest that are plausible, likewise.
+    /// The lowest and the highest that are plausible, in the same form.
     pub range: (String, String),
     /// The reason for this value.
     pub why: String,

@@ -81,7 +81,7 @@ fn set_slider(page: &Page, slider: &str, place: f64) {
 const RECEIVED: &str = "paceline.points.slice(-10).reduce((sum, p) => sum + p.flows[0].received, 0) * 8";
 
 #[test]
-fn sliders_move_the_link_and_the_plots_follow() {
+fn sliders_in_the_browser_move_the_link_and_the_plots_follow() {
     let Some(_) = required() else { return };
     if !is_testbed_available() {
         return;

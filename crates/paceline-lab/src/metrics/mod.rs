@@ -17,6 +17,8 @@ mod loss;
 mod metric;
 mod objective;
 mod overuse_count;
+#[cfg(test)]
+mod pacer_drops;
 mod protection;
 mod rate;
 mod remb_count;

@@ -10,23 +10,26 @@ use std::path::Path;
 /// Points of each series, by `panel/series/flow`; limits have no flow.
 pub type Expected = BTreeMap<String, Vec<(f64, f64)>>;
 
-/// Cells of a row by column name.
-fn table(run: &Path, name: &str) -> Vec<BTreeMap<String, Field>> {
+/// The rows of a table.
+fn table(run: &Path, name: &str) -> Vec<Row> {
     let reader = SerializedFileReader::new(File::open(run.join(name)).unwrap()).unwrap();
-    let cells = |row: Row| row.get_column_iter().map(|(name, field)| (name.clone(), field.clone())).collect();
-    reader.get_row_iter(None).unwrap().map(|row| cells(row.unwrap())).collect()
+    reader.get_row_iter(None).unwrap().map(|row| row.unwrap()).collect()
 }
 
-fn text(row: &BTreeMap<String, Field>, column: &str) -> String {
-    match &row[column] {
+fn cell<'a>(row: &'a Row, column: &str) -> &'a Field {
+    row.get_column_iter().find(|(name, _)| *name == column).unwrap_or_else(|| panic!("no column {column}")).1
+}
+
+fn text(row: &Row, column: &str) -> String {
+    match cell(row, column) {
         Field::Str(text) => text.clone(),
         Field::Null => String::new(),
         other => panic!("{column}: {other:?}"),
     }
 }
 
-fn number(row: &BTreeMap<String, Field>, column: &str) -> f64 {
-    match &row[column] {
+fn number(row: &Row, column: &str) -> f64 {
+    match cell(row, column) {
         Field::Long(n) => *n as f64,
         Field::Int(n) => f64::from(*n),
         Field::Double(x) => *x,
@@ -144,7 +147,7 @@ pub fn of_run(run: &Path) -> Expected {
         let flow = text(&row, "flow");
         let stream = flow_setting(&flow)["streams"][number(&row, "stream") as usize].as_str().unwrap().to_owned();
         let at = number(&row, "time_ns") / 1e9;
-        if row["refused"] == Field::Bool(true) {
+        if *cell(&row, "refused") == Field::Bool(true) {
             all.entry(format!("frames/refused:{stream}/{flow}")).or_default().push((at, 0.0));
         } else {
             let delay = (number(&row, "time_ns") - number(&row, "captured_ns")) / 1e6;
