@@ -1,8 +1,7 @@
 //! The halves of a controller alone, with scripted packets over a varying queue.
 
 use paceline::{
-    Arrival, Feedback, FeedbackKind, MediaKind, PacketKind, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket,
-    Setup, Signals,
+    Arrival, Feedback, MediaKind, PacketKind, PacketReport, ReceiveHalf, Registry, SendHalf, SentPacket, Setup, Signals,
 };
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::hint::black_box;
@@ -67,7 +66,7 @@ impl SendLoop {
         Self {
             half: controller.send.expect("it has one"),
             receive: controller.receive,
-            per_packet: controller.feedback != FeedbackKind::None,
+            per_packet: controller.feedback.is_some(),
             signals: Signals::disabled(),
             reports: Vec::with_capacity(16),
             packets: 0,
@@ -82,7 +81,7 @@ impl SendLoop {
         while self.half.poll_timeout().is_some_and(|due| due <= sent) {
             self.half.handle_timeout(sent, &mut self.signals);
         }
-        self.half.handle_sent(sent, &SentPacket { sequence, size, stream: StreamId(0), kind: PacketKind::Media });
+        self.half.handle_sent(sent, &SentPacket::new(sequence, size));
         black_box(self.half.decision());
         if let Some(arrival) = packet.arrival {
             self.arrive(&packet, arrival);
@@ -90,7 +89,7 @@ impl SendLoop {
         if !self.per_packet {
             return;
         }
-        self.reports.push(PacketReport { sequence, sent, size, arrival: packet.arrival, ecn: Ecn::NotEct });
+        self.reports.push(PacketReport::new(sequence, sent, size, packet.arrival));
         if packet.feedback_due {
             let outstanding = DataSize::from_bytes(10_000);
             let feedback = Feedback { packets: &self.reports, outstanding, after_highest: outstanding };

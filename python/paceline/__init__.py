@@ -10,7 +10,7 @@ Names, documents and trace hashes are those of the command.
 from ._paceline import (
     VERSION as __version__,
 )
-from ._paceline import Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState
+from ._paceline import Arrivals, Decision, Feedback, Message, ReceiverReport, RoundTrip, SentPacket, Setup, StreamState
 from .controllers import Controller, Parameter, ReceiveHalf, SendHalf, controllers, register
 from .errors import PacelineError, RunError, ScenarioError, SweepError, WorldUnavailable
 from .runs import Comparison, Run, Runs, Series, compare, repeat, reproduce, run
@@ -28,6 +28,7 @@ __all__ = [
     "Parameter",
     "ReceiveHalf",
     "ReceiverReport",
+    "RoundTrip",
     "Run",
     "RunError",
     "Runs",

@@ -16,6 +16,7 @@ __all__ = [
     "Gym",
     "Message",
     "ReceiverReport",
+    "RoundTrip",
     "RecordedRun",
     "SentPacket",
     "Setup",
@@ -86,12 +87,19 @@ class SentPacket:
 
 @final
 class ReceiverReport:
-    """The report block of an RTCP report on the flow."""
+    """The loss in the RTCP reports on the flow, over at least 20 packets."""
 
     fraction_lost: float
-    """Fraction of packets lost since the previous report, 0 to 1."""
-    rtt_s: float | None
-    """Round-trip time, if the report allows to compute it."""
+    """Fraction of packets lost since the previous one, 0 to 1."""
+
+@final
+class RoundTrip:
+    """The round-trip time of the path, without the time for which the receiver held the report."""
+
+    last_s: float
+    """The last sample, s."""
+    smoothed_s: float
+    """The smoothed time, s: each sample has a weight of 1/8."""
 
 @final
 class StreamState:
@@ -140,8 +148,9 @@ class Feedback:
     def size(self) -> npt.NDArray[np.uint64]:
         """Bytes on the network, IP and UDP headers included."""
     @property
-    def ecn(self) -> npt.NDArray[np.uint8]:
-        """ECN fields on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced."""
+    def ecn(self) -> npt.NDArray[np.int8]:
+        """ECN fields on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced; -1: the feedback does not
+        contain them."""
     def __len__(self) -> int: ...
 
 @final

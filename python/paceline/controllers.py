@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from . import _paceline
-from ._paceline import Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState
+from ._paceline import Arrivals, Decision, Feedback, Message, ReceiverReport, RoundTrip, SentPacket, Setup, StreamState
 
 __all__ = [
     "Controller",
@@ -49,8 +49,11 @@ class SendHalf(_Emits):
     def handle_feedback(self, now_s: float, feedback: Feedback) -> None:
         """Handles a per-packet feedback message with the packets that it reports."""
 
+    def handle_rtt(self, now_s: float, rtt: RoundTrip) -> None:
+        """Handles a sample of the round-trip time, from a report on this flow."""
+
     def handle_report(self, now_s: float, report: ReceiverReport) -> None:
-        """Handles the report block of a sender or receiver report on this flow."""
+        """Handles the loss in reports on this flow, once they cover at least 20 packets."""
 
     def handle_message(self, now_s: float, message: Message) -> None:
         """Handles a message of the receive half."""

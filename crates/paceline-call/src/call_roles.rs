@@ -1,9 +1,10 @@
 //! Which endpoints of a call are Chromium and which are local, derived from the flow's controller.
 
 use paceline::{
-    Arrival, Config, Controller, Entry, FeedbackKind, MediaKind, Message, PacketKind, ReceiveHalf, Registry, Setup,
-    SignalTables, Signals,
+    Arrival, Config, Controller, Entry, FeedbackRequirement, MediaKind, Message, PacketKind, ReceiveHalf, Registry,
+    Setup, SignalTables, Signals,
 };
+use paceline_flow::{FeedbackFormat, FeedbackFormats};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, StreamId, Time};
 
 /// Assigns Chromium or a local endpoint to the two sides of a call.
@@ -81,7 +82,7 @@ pub fn roles_for(entry: &Entry) -> Option<CallRoles> {
     let Controller { send, receive, feedback, .. } = built(entry)?;
     match receive {
         Some(half) => sends_remb(half).then_some(CallRoles::LocalReceiver),
-        None => (send.is_some() && feedback != FeedbackKind::None).then_some(CallRoles::LocalSender),
+        None => (send.is_some() && feedback.is_some()).then_some(CallRoles::LocalSender),
     }
 }
 
@@ -90,8 +91,13 @@ pub fn field_trials(entry: &Entry) -> &'static str {
     if let Some(own) = BUILT_IN.iter().find(|own| own.name == entry.name()) {
         return own.field_trials;
     }
-    let feedback = built(entry).map(|controller| controller.feedback);
-    if matches!(feedback, Some(FeedbackKind::Rfc8888 { .. })) { RFC_8888 } else { "" }
+    let format = built(entry).and_then(|controller| feedback_format(controller.feedback));
+    if format == Some(FeedbackFormat::Rfc8888) { RFC_8888 } else { "" }
+}
+
+/// Returns the format of per-packet feedback that a call offers for this requirement. Chromium supports every format.
+pub(crate) fn feedback_format(wanted: Option<FeedbackRequirement>) -> Option<FeedbackFormat> {
+    wanted.and_then(|wanted| FeedbackFormats::default().choose(&wanted))
 }
 
 fn built(entry: &Entry) -> Option<Controller> {
@@ -139,7 +145,7 @@ impl Config for Chromium {
     const CONTROLS: bool = false;
 
     fn build(&self, _: &Setup) -> Controller {
-        Controller { send: None, receive: None, feedback: FeedbackKind::None, ecn: Ecn::NotEct }
+        Controller { send: None, receive: None, feedback: None }
     }
 }
 

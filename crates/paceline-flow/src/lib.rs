@@ -53,6 +53,7 @@
 //!     pacer_limit: TimeDelta::from_secs(2),
 //!     retransmit: true,
 //!     protection: Protection::default(),
+//!     feedback_formats: Default::default(),
 //!     ntp_origin: 3_900_000_000_000_000_000,
 //! };
 //! let receiver = ReceiverConfig {
@@ -62,6 +63,7 @@
 //!     ssrc: 3,
 //!     rtcp,
 //!     nack: true,
+//!     feedback_formats: Default::default(),
 //! };
 //! let random = RandomStreams::new(1);
 //! let mut sender = MediaSender::new(sender, &mut controller, random.stream("sender"), Signals::disabled());
@@ -111,6 +113,7 @@ mod stream_info;
 pub mod tcp;
 
 pub use datagram::{Datagram, FramePiece, IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS};
+pub use feedback::{FeedbackFormat, FeedbackFormats};
 pub use receiver::{MediaReceiver, ReceiverConfig, ReceiverEvent};
 pub use rtcp_timer::RtcpTiming;
 pub use sender::{DatagramKind, MediaSender, SenderConfig, SenderEvent, StreamConfig, rtp_timestamp};

@@ -3,9 +3,9 @@
 //! It uses transport-wide feedback like `gcc-tfb`, the pacing factor of the GCC paper, and no padding. Everything that
 //! it records comes from its own packets and their feedback.
 
-use paceline::{Config, Controller, Decision, Entry, Feedback, FeedbackKind, SendHalf, SentPacket, Setup};
+use paceline::{Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, SendHalf, SentPacket, Setup};
 use paceline::{PacketReport, Signals};
-use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -167,12 +167,8 @@ struct Agent(Arc<AgentState>);
 
 impl Config for Agent {
     fn build(&self, _: &Setup) -> Controller {
-        Controller {
-            send: Some(Box::new(self.clone())),
-            receive: None,
-            feedback: FeedbackKind::TransportWide { interval: FEEDBACK.0, longest: FEEDBACK.1 },
-            ecn: Ecn::NotEct,
-        }
+        let feedback = FeedbackRequirement { ecn: false, interval: FEEDBACK.0, longest: FEEDBACK.1 };
+        Controller { feedback: Some(feedback), ..Controller::from_sender(self.clone()) }
     }
 }
 
@@ -217,7 +213,7 @@ impl SendHalf for Agent {
 
     fn decision(&self) -> Decision {
         let target = Rate::from_bps(self.0.target.load(Ordering::Relaxed));
-        Decision { target, pacing: target.scale(PACING_FACTOR), window: None, padding: Rate::ZERO }
+        Decision { pacing: target.scale(PACING_FACTOR), ..Decision::new(target) }
     }
 }
 

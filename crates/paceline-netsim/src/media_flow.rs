@@ -7,8 +7,8 @@ pub use crate::receiver_clock::ReceiverClock;
 use paceline::{Controller, Entry, PacketKind, Registry, Setup, Signals};
 use paceline_flow::source::{Audio, Encoder, FrameTrace, Ideal, Source, SourceError};
 use paceline_flow::{
-    DatagramKind, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig, SenderEvent,
-    StreamConfig, StreamInfo,
+    DatagramKind, FeedbackFormats, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig,
+    SenderEvent, StreamConfig, StreamInfo,
 };
 use paceline_records::{EventRecord, HalfName, PacketClass};
 use paceline_units::{DataSize, Ecn, FlowId, RandomStream, RandomStreams, StreamId, Time, TimeDelta};
@@ -251,6 +251,7 @@ impl PreparedFlow {
             pacer_limit: media.pacer_limit,
             retransmit: media.retransmit,
             protection: media.protection,
+            feedback_formats: FeedbackFormats::default(),
             ntp_origin: (wall_clock + NTP_TO_1970).as_nanos() as u64,
         };
         let receiver = ReceiverConfig {
@@ -260,6 +261,7 @@ impl PreparedFlow {
             ssrc: 1,
             rtcp,
             nack: media.retransmit,
+            feedback_formats: FeedbackFormats::default(),
         };
         let receiver = MediaReceiver::new(receiver, &mut controller, streams.stream(&path("receiver/rtcp")), emitted());
         let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), emitted());

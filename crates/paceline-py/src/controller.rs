@@ -5,8 +5,8 @@ use crate::receive::PythonReceiveHalf;
 use crate::send::PythonSendHalf;
 use crate::types;
 use paceline::{
-    Config, Controller, Decision, Entry, FeedbackKind, FieldInfo, FieldVisitor, ReceiveHalf, Registry, SendHalf, Setup,
-    SignalShape, SignalSpec,
+    Config, Controller, Decision, Entry, FeedbackRequirement, FieldInfo, FieldVisitor, ReceiveHalf, Registry, SendHalf,
+    Setup, SignalShape, SignalSpec,
 };
 use paceline_units::{Ecn, Rate, TimeDelta};
 use pyo3::exceptions::PyValueError;
@@ -65,7 +65,7 @@ struct PythonConfig {
     send: Option<Arc<Py<PyAny>>>,
     receive: Option<Arc<Py<PyAny>>>,
     receive_of: Option<&'static str>,
-    feedback: FeedbackKind,
+    feedback: Option<FeedbackRequirement>,
     batch: TimeDelta,
     ecn: Ecn,
     parameters: Vec<Parameter>,
@@ -83,9 +83,9 @@ impl Registered {
             return Err(PyValueError::new_err("interval_ms must be above 0, and batch_ms 0 or more"));
         }
         let feedback = match self.feedback.as_str() {
-            "none" => FeedbackKind::None,
-            "transport-wide" => FeedbackKind::TransportWide { interval, longest },
-            "rfc8888" => FeedbackKind::Rfc8888 { interval, longest },
+            "none" => None,
+            "transport-wide" => Some(FeedbackRequirement { ecn: false, interval, longest }),
+            "rfc8888" => Some(FeedbackRequirement { ecn: true, interval, longest }),
             other => {
                 let message = format!("feedback must be `none`, `transport-wide` or `rfc8888`, not `{other}`");
                 return Err(PyValueError::new_err(message));
@@ -137,22 +137,24 @@ impl Config for PythonConfig {
     }
 
     fn build(&self, setup: &Setup) -> Controller {
-        let mut controller = Controller { send: None, receive: None, feedback: self.feedback, ecn: self.ecn };
+        let mut controller = Controller { send: None, receive: None, feedback: self.feedback };
         let numbers: Vec<_> = self.receive_parameters.iter().map(|p| (p.name.to_owned(), p.value)).collect();
         if let Some(name) = self.receive_of
             && let Ok(other) = Registry::standard().get(name).expect("entry() found it").build(setup, &numbers)
         {
-            (controller.receive, controller.feedback, controller.ecn) = (other.receive, other.feedback, other.ecn);
+            (controller.receive, controller.feedback) = (other.receive, other.feedback);
         }
         if let Some(class) = &self.send {
-            let half =
-                match self.make(class, setup).and_then(|half| PythonSendHalf::new(self.name, half, self.signals.0)) {
-                    Ok(half) => half,
-                    Err(error) => {
-                        raise(self.name, "send", BUILT.to_owned(), error);
-                        PythonSendHalf::constant(self.name, fallback_decision(setup.start))
-                    }
-                };
+            let half = match self
+                .make(class, setup)
+                .and_then(|half| PythonSendHalf::new(self.name, half, self.ecn, self.signals.0))
+            {
+                Ok(half) => half,
+                Err(error) => {
+                    raise(self.name, "send", BUILT.to_owned(), error);
+                    PythonSendHalf::constant(self.name, fallback_decision(setup.start))
+                }
+            };
             controller.send = Some(Box::new(half) as Box<dyn SendHalf>);
         }
         if let Some(class) = &self.receive {
@@ -182,7 +184,7 @@ const BUILT: &str = "as it was made for";
 
 /// Returns the decision of a half that could not be made.
 fn fallback_decision(target: Rate) -> Decision {
-    Decision { target, pacing: target, window: None, padding: Rate::ZERO }
+    Decision::new(target)
 }
 
 fn specs(signals: &[(String, String, Vec<String>)]) -> Signals {

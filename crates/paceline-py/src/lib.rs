@@ -37,7 +37,9 @@ mod _paceline {
     #[pymodule_export]
     use crate::sweep::{FinishedSweep, Folder, Sweep};
     #[pymodule_export]
-    use crate::types::{Arrivals, Decision, Feedback, Message, ReceiverReport, SentPacket, Setup, StreamState};
+    use crate::types::{
+        Arrivals, Decision, Feedback, Message, ReceiverReport, RoundTrip, SentPacket, Setup, StreamState,
+    };
 
     /// Version of the wheel, of the command and of results.
     #[pymodule_export]

@@ -6,8 +6,10 @@
 
 use crate::half::{forward_emitted, raise};
 use crate::types;
-use paceline::{Decision, Feedback, Message, ReceiverReport, SendHalf, SentPacket, SignalSpec, Signals, StreamState};
-use paceline_units::Time;
+use paceline::{
+    Decision, Feedback, Message, ReceiverReport, RoundTrip, SendHalf, SentPacket, SignalSpec, Signals, StreamState,
+};
+use paceline_units::{Ecn, Time};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,6 +19,7 @@ use pyo3::prelude::*;
 enum Method {
     Sent,
     Feedback,
+    Rtt,
     Report,
     Message,
     Stream,
@@ -24,9 +27,10 @@ enum Method {
     PollTimeout,
 }
 
-const METHODS: [&str; 7] = [
+const METHODS: [&str; 8] = [
     "handle_sent",
     "handle_feedback",
+    "handle_rtt",
     "handle_report",
     "handle_message",
     "handle_stream",
@@ -43,12 +47,14 @@ pub struct PythonSendHalf {
     defined: [bool; METHODS.len()],
     signals: &'static [SignalSpec],
     decision: Decision,
+    /// The ECN codepoint of RTP packets.
+    ecn: Ecn,
     timeout: Option<Time>,
 }
 
 impl PythonSendHalf {
     /// Wraps an instance.
-    pub fn new(name: &'static str, half: Py<PyAny>, signals: &'static [SignalSpec]) -> PyResult<Self> {
+    pub fn new(name: &'static str, half: Py<PyAny>, ecn: Ecn, signals: &'static [SignalSpec]) -> PyResult<Self> {
         Python::attach(|py| {
             let bound = half.bind(py);
             let (class, base) = (bound.get_type(), py.import("paceline.controllers")?.getattr("SendHalf")?);
@@ -57,13 +63,21 @@ impl PythonSendHalf {
                 *defined = class.hasattr(method)? && !class.getattr(method)?.is(&base.getattr(method)?);
             }
             let (decision, timeout) = poll(bound, defined[Method::PollTimeout as usize])?;
-            Ok(Self { name, half: Some(half.clone_ref(py)), defined, signals, decision, timeout })
+            Ok(Self { name, half: Some(half.clone_ref(py)), defined, signals, decision, ecn, timeout })
         })
     }
 
     /// Creates a half that always returns the same decision.
     pub fn constant(name: &'static str, decision: Decision) -> Self {
-        Self { name, half: None, defined: [false; METHODS.len()], signals: &[], decision, timeout: None }
+        Self {
+            name,
+            half: None,
+            defined: [false; METHODS.len()],
+            signals: &[],
+            decision,
+            ecn: Ecn::NotEct,
+            timeout: None,
+        }
     }
 
     fn defines(&self, method: Method) -> bool {
@@ -122,6 +136,12 @@ impl SendHalf for PythonSendHalf {
             self.call(now, Method::Feedback, Some(signals), (now.as_secs_f64(), feedback));
         }
     }
+    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
+        if self.defines(Method::Rtt) {
+            let rtt = types::RoundTrip::from(rtt);
+            self.call(now, Method::Rtt, Some(signals), (now.as_secs_f64(), rtt));
+        }
+    }
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         if self.defines(Method::Report) {
             let report = types::ReceiverReport::from(report);
@@ -154,6 +174,6 @@ impl SendHalf for PythonSendHalf {
         self.timeout
     }
     fn decision(&self) -> Decision {
-        self.decision
+        Decision { ecn: self.ecn, ..self.decision }
     }
 }

@@ -87,10 +87,10 @@ impl Decision {
             (None, bytes) => bytes.map(|bytes| Window::AfterHighest(DataSize::from_bytes(bytes))),
         };
         Ok(paceline::Decision {
-            target: Rate::from_bps_f64(decision.target_bps),
             pacing: Rate::from_bps_f64(decision.pacing_bps),
             window,
             padding: Rate::from_bps_f64(decision.padding_bps),
+            ..paceline::Decision::new(Rate::from_bps_f64(decision.target_bps))
         })
     }
 }
@@ -152,18 +152,31 @@ fn kind_name(kind: PacketKind) -> &'static str {
     }
 }
 
-/// The report block of an RTCP report on the flow.
+/// The loss in the RTCP reports on the flow, over at least 20 packets.
 #[pyclass(frozen, get_all, module = "paceline")]
 pub struct ReceiverReport {
-    /// Fraction of packets lost since the previous report, 0 to 1.
+    /// Fraction of packets lost since the previous one, 0 to 1.
     pub fraction_lost: f64,
-    /// Round-trip time, if the report allows to compute it.
-    pub rtt_s: Option<f64>,
+}
+
+/// The round-trip time of the path, without the time for which the receiver held the report.
+#[pyclass(frozen, get_all, module = "paceline")]
+pub struct RoundTrip {
+    /// The last sample, s.
+    pub last_s: f64,
+    /// The smoothed time, s: each sample has a weight of 1/8.
+    pub smoothed_s: f64,
+}
+
+impl From<&paceline::RoundTrip> for RoundTrip {
+    fn from(rtt: &paceline::RoundTrip) -> Self {
+        Self { last_s: rtt.last.as_secs_f64(), smoothed_s: rtt.smoothed.as_secs_f64() }
+    }
 }
 
 impl From<&paceline::ReceiverReport> for ReceiverReport {
     fn from(report: &paceline::ReceiverReport) -> Self {
-        Self { fraction_lost: report.fraction_lost.get(), rtt_s: report.rtt.map(|rtt| rtt.as_secs_f64()) }
+        Self { fraction_lost: report.fraction_lost.get() }
     }
 }
 
@@ -249,8 +262,9 @@ columns!(Feedback of PacketReport {
     arrival_s: f64 = |p| p.arrival.map_or(f64::NAN, |at| at.as_nanos() as f64 / 1e9);
     /// Bytes on the network, IP and UDP headers included.
     size: u64 = |p| p.size.as_bytes();
-    /// ECN fields on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
-    ecn: u8 = |p| p.ecn as u8;
+    /// ECN fields on arrival: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced; -1: the feedback does not
+    /// contain them.
+    ecn: i8 = |p| p.ecn.map_or(-1, |ecn| ecn as i8);
 });
 
 /// Arrival time and description of a packet.

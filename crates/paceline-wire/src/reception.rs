@@ -50,6 +50,11 @@ impl ReceptionStats {
         true
     }
 
+    /// Returns whether a packet was counted.
+    pub fn has_received(&self) -> bool {
+        self.source.is_some()
+    }
+
     /// Returns the block for a report that is sent now, and starts the next interval. Returns `None` before the first
     /// packet. `last_sr` and `delay_since_last_sr` are copied into the block.
     pub fn block(&mut self, ssrc: u32, last_sr: u32, delay_since_last_sr: u32) -> Option<ReportBlock> {

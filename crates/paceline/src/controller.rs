@@ -15,45 +15,33 @@ pub struct Controller {
     pub send: Option<Box<dyn SendHalf>>,
     /// The half at the receiver.
     pub receive: Option<Box<dyn ReceiveHalf>>,
-    /// The per-packet report that the receiving endpoint sends in addition to the messages of the receive half.
-    pub feedback: FeedbackKind,
-    /// The ECN codepoint of media packets.
-    pub ecn: Ecn,
+    /// The per-packet feedback that the send half needs in addition to the messages of the receive half; `None` if it
+    /// needs none.
+    pub feedback: Option<FeedbackRequirement>,
 }
 
 impl Controller {
-    /// Returns a controller with a send half alone, without per-packet reports and without ECN.
+    /// Returns a controller with a send half alone, without per-packet feedback.
     pub fn from_sender(send: impl SendHalf + 'static) -> Self {
-        Self { send: Some(Box::new(send)), receive: None, feedback: FeedbackKind::None, ecn: Ecn::NotEct }
+        Self { send: Some(Box::new(send)), receive: None, feedback: None }
     }
-    /// Returns a controller whose receive half sends all the feedback that the send half needs, without ECN.
+    /// Returns a controller whose receive half sends all the feedback that the send half needs.
     pub fn from_halves(send: impl SendHalf + 'static, receive: impl ReceiveHalf + 'static) -> Self {
         Self { receive: Some(Box::new(receive)), ..Self::from_sender(send) }
     }
 }
 
-/// The per-packet report of the receiving endpoint.
+/// What a send half needs to know about each packet: whether and when it arrived, and perhaps its ECN field. The flow
+/// chooses the wire format among those that both ends support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeedbackKind {
-    /// None: only sender and receiver reports, and the messages of the receive half.
-    None,
-    /// Transport-wide congestion control feedback.
-    TransportWide {
-        /// The time between two reports.
-        interval: TimeDelta,
-        /// The longest time between two reports. It applies when reports would take more than 5 % of the rate that they
-        /// cover.
-        longest: TimeDelta,
-    },
-    /// Congestion control feedback of RFC 8888: per stream, with the ECN field of each packet. Arrival times have a
-    /// resolution of 1/1024 s. Every packet is covered by two reports.
-    Rfc8888 {
-        /// The time between two reports.
-        interval: TimeDelta,
-        /// The longest time between two reports. It applies when reports would take more than 5 % of the rate that they
-        /// cover.
-        longest: TimeDelta,
-    },
+pub struct FeedbackRequirement {
+    /// Whether the half uses the ECN field of arriving packets. Not every format has it.
+    pub ecn: bool,
+    /// The time between two reports.
+    pub interval: TimeDelta,
+    /// The longest time between two reports. It applies when reports would take more than 5 % of the rate that they
+    /// cover.
+    pub longest: TimeDelta,
 }
 
 /// The media type of a stream.
@@ -89,6 +77,18 @@ pub struct SentPacket {
     pub stream: StreamId,
     /// The purpose.
     pub kind: PacketKind,
+    /// The probe cluster that the packet belongs to.
+    pub probe: Option<ProbeId>,
+    /// The bytes that were neither acknowledged nor lost just before this packet left; `None` without per-packet
+    /// feedback.
+    pub in_flight: Option<DataSize>,
+}
+
+impl SentPacket {
+    /// Returns a media packet of the first stream, of no probe, with unknown bytes in flight.
+    pub fn new(sequence: u64, size: DataSize) -> Self {
+        Self { sequence, size, stream: StreamId(0), kind: PacketKind::Media, probe: None, in_flight: None }
+    }
 }
 
 /// The receiver's report on one packet, joined with the sender's record of it.
@@ -100,10 +100,27 @@ pub struct PacketReport {
     pub sent: Time,
     /// The size on the network.
     pub size: DataSize,
+    /// The stream.
+    pub stream: StreamId,
+    /// The purpose.
+    pub kind: PacketKind,
+    /// The probe cluster that the packet belongs to.
+    pub probe: Option<ProbeId>,
+    /// The bytes that were neither acknowledged nor lost just before this packet left.
+    pub in_flight: DataSize,
     /// The time at which the packet arrived, on the receiver's clock; `None` if it is reported lost.
     pub arrival: Option<RemoteTime>,
-    /// The ECN field on arrival. Transport-wide feedback does not contain it.
-    pub ecn: Ecn,
+    /// The ECN field on arrival; `None` if the feedback does not contain it, as transport-wide feedback.
+    pub ecn: Option<Ecn>,
+}
+
+impl PacketReport {
+    /// Returns the report on a media packet of the first stream, of no probe, sent with nothing else in flight, and
+    /// without ECN.
+    pub fn new(sequence: u64, sent: Time, size: DataSize, arrival: Option<RemoteTime>) -> Self {
+        let (stream, kind, in_flight) = (StreamId(0), PacketKind::Media, DataSize::ZERO);
+        Self { sequence, sent, size, stream, kind, probe: None, in_flight, arrival, ecn: None }
+    }
 }
 
 /// One per-packet feedback message, joined with the history of sent packets.
@@ -119,13 +136,32 @@ pub struct Feedback<'a> {
     pub after_highest: DataSize,
 }
 
-/// The content of an RTCP sender or receiver report on the flow.
+/// The loss in the RTCP sender or receiver reports on the flow, over at least 20 packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiverReport {
-    /// The fraction of packets lost since the previous report (RFC 3550, section 6.4.1).
+    /// The fraction of packets lost since the previous one (RFC 3550, section 6.4.1).
     pub fraction_lost: Fraction,
-    /// The round-trip time from LSR and DLSR, if they are present.
-    pub rtt: Option<TimeDelta>,
+}
+
+/// The round-trip time of the path, without the time for which the receiver held the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// The last sample.
+    pub last: TimeDelta,
+    /// The smoothed time: each sample has a weight of 1/8 (RFC 6298, section 2).
+    pub smoothed: TimeDelta,
+}
+
+impl RoundTrip {
+    /// The weight of a sample (alpha of RFC 6298, section 2, equation 2.3).
+    const WEIGHT: f64 = 1.0 / 8.0;
+
+    /// Returns the state after a sample; `before` is the state before it, if there was one (RFC 6298, equations 2.2 and
+    /// 2.3).
+    pub fn after(before: Option<Self>, sample: TimeDelta) -> Self {
+        let smoothed = before.map_or(sample, |b| b.smoothed + (sample - b.smoothed).scale(Self::WEIGHT));
+        Self { last: sample, smoothed }
+    }
 }
 
 /// The state of a stream at the sender, and its limits.
@@ -152,17 +188,56 @@ impl StreamState {
     }
 }
 
-/// The instructions for encoder and pacer until the next decision.
+/// The instructions for encoder and pacer until the next decision. [`Decision::new`] has the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The sending rate of the flow, IP and UDP headers included.
     pub target: Rate,
+    /// A rate up to the target that changes more slowly, for choices that are costly to take back, such as a resolution.
+    pub stable_target: Rate,
     /// The rate at which the pacer empties its queue.
     pub pacing: Rate,
+    /// The time by which a packet may leave earlier than the pacing rate allows: packets then leave in bursts of this
+    /// length, and the sender wakes up less often.
+    pub burst: TimeDelta,
     /// The bound on bytes in flight, if the controller has one.
     pub window: Option<Window>,
     /// Padding fills what media leaves free up to this rate. Zero: no padding.
     pub padding: Rate,
+    /// The ECN codepoint of RTP packets.
+    pub ecn: Ecn,
+}
+
+impl Decision {
+    /// Returns a decision whose packets leave at the target rate, without bursts, window, padding and ECN.
+    pub fn new(target: Rate) -> Self {
+        Self {
+            target,
+            stable_target: target,
+            pacing: target,
+            burst: TimeDelta::ZERO,
+            window: None,
+            padding: Rate::ZERO,
+            ecn: Ecn::NotEct,
+        }
+    }
+}
+
+/// The number of a probe cluster within its flow.
+pub type ProbeId = u16;
+
+/// Packets to send at a given rate, to find out whether the path has that capacity. The flow fills them with media that
+/// waits in the pacer and with padding, and marks them in [`SentPacket::probe`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeCluster {
+    /// The number, which the controller chooses.
+    pub id: ProbeId,
+    /// The rate of the packets.
+    pub rate: Rate,
+    /// The length of the cluster: it ends when this much time's worth of bytes at its rate has left.
+    pub duration: TimeDelta,
+    /// The least number of packets.
+    pub packets: u16,
 }
 
 /// A bound on bytes in flight. The flow enforces it if it knows the bytes in flight, that is, with per-packet feedback.
@@ -184,7 +259,12 @@ pub trait SendHalf: Send {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let _ = (now, feedback, signals);
     }
-    /// Handles a sender or receiver report with a block on this flow.
+    /// Handles a sample of the round-trip time: one for each report from which it can be computed, also if the report
+    /// covers too few packets for [`handle_report`](Self::handle_report).
+    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
+        let _ = (now, rtt, signals);
+    }
+    /// Handles the loss of sender or receiver reports on this flow, once they cover at least 20 packets.
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         let _ = (now, report, signals);
     }
@@ -212,6 +292,13 @@ pub trait SendHalf: Send {
     }
     /// Returns the current decision. The flow reads it after every `handle_*` call.
     fn decision(&self) -> Decision;
+    /// Returns the next probe cluster to send. The flow calls this until it returns `None`, after feedback, reports,
+    /// messages and timeouts, and sends the clusters one after the other. A flow without per-packet feedback or without
+    /// video sends none.
+    fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
+        let _ = now;
+        None
+    }
     /// Returns the rate of one stream, if the controller divides the target itself. The flow reads it with each frame
     /// and each new decision. If it is `None`, the flow divides the target: first the minima, then the rest by priority
     /// up to the maxima.
@@ -307,4 +394,22 @@ pub trait ReceiveHalf: Send {
     }
     /// Returns the next message to send. The flow calls this after every `handle_*` call until it returns `None`.
     fn poll_message(&mut self, now: RemoteTime) -> Option<Message>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip_time_is_smoothed_by_an_eighth() {
+        // By hand: 100; 100 + (180 - 100) / 8 = 110; 110 + (30 - 110) / 8 = 100 ms.
+        let mut rtt = None;
+        for (sample, smoothed) in [(100, 100), (180, 110), (30, 100)] {
+            let after = RoundTrip::after(rtt, TimeDelta::from_millis(sample));
+            let expected =
+                RoundTrip { last: TimeDelta::from_millis(sample), smoothed: TimeDelta::from_millis(smoothed) };
+            assert_eq!(after, expected);
+            rtt = Some(after);
+        }
+    }
 }

@@ -31,7 +31,7 @@ impl Config for FixedConfig {
     fn build(&self, setup: &Setup) -> Controller {
         let target = if self.rate_bps == 0.0 { setup.max } else { Rate::from_bps_f64(self.rate_bps) };
         let pacing = target.scale(self.pacing_factor);
-        Controller::from_sender(Fixed(Decision { target, pacing, window: None, padding: target }))
+        Controller::from_sender(Fixed(Decision { pacing, padding: target, ..Decision::new(target) }))
     }
 }
 

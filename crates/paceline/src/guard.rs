@@ -17,7 +17,10 @@
 //! outdated reports before they reach the guard. While feedback arrives, the guard changes nothing. Reports must arrive
 //! more often than every 3 s.
 
-use crate::{Decision, Feedback, Message, PacketKind, ReceiverReport, SendHalf, SentPacket, Signals, StreamState};
+use crate::{
+    Decision, Feedback, Message, PacketKind, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Signals,
+    StreamState,
+};
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
 
@@ -75,7 +78,13 @@ impl Guard {
     fn capped(&self) -> Decision {
         let d = self.half.decision();
         let Some((target, share)) = self.share(d.target) else { return d };
-        Decision { target, pacing: d.pacing.scale(share).max(target), window: d.window, padding: d.padding.min(target) }
+        Decision {
+            target,
+            stable_target: d.stable_target.min(target),
+            pacing: d.pacing.scale(share).max(target),
+            padding: d.padding.min(target),
+            ..d
+        }
     }
 
     /// Returns the cap and its share of the target, if it is below the target.
@@ -105,6 +114,9 @@ impl SendHalf for Guard {
         if !feedback.packets.is_empty() {
             self.stop_timer(now);
         }
+    }
+    fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
+        self.half.handle_rtt(now, rtt, signals);
     }
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         self.half.handle_report(now, report, signals);
@@ -137,6 +149,11 @@ impl SendHalf for Guard {
         Some(due.map_or(self.decrease_due, |due| due.min(self.decrease_due)))
     }
     #[inline]
+    /// While the guard limits the rate, no probe is sent.
+    fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
+        self.half.poll_probe(now).filter(|_| self.cap.is_none())
+    }
+    #[inline]
     fn decision(&self) -> Decision {
         if self.cap.is_none() { self.half.decision() } else { self.capped() }
     }
@@ -165,7 +182,7 @@ mod tests {
         }
         fn decision(&self) -> Decision {
             let target = Rate::from_kbps(1000);
-            Decision { target, pacing: Rate::from_kbps(1500), window: None, padding: target }
+            Decision { pacing: Rate::from_kbps(1500), padding: target, ..Decision::new(target) }
         }
         fn stream_rate(&self, _: StreamId) -> Option<Rate> {
             Some(Rate::from_kbps(400))
@@ -196,7 +213,7 @@ mod tests {
         targets
     }
     fn report(guard: &mut Guard, ms: i64) -> u64 {
-        guard.handle_report(at(ms), &testing::report(0.0, None), &mut Signals::disabled());
+        guard.handle_report(at(ms), &testing::report(0.0), &mut Signals::disabled());
         guard.decision().target.as_bps()
     }
 

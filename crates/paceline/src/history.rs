@@ -1,7 +1,7 @@
 //! The history of sent packets. It joins feedback with packets and counts the bytes in flight.
 
-use crate::{PacketReport, SentPacket};
-use paceline_units::{DataSize, Ecn, RemoteTime, Time};
+use crate::{PacketKind, PacketReport, ProbeId, SentPacket};
+use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, Time};
 use std::collections::VecDeque;
 
 /// Bytes in flight, in the two definitions that controllers use.
@@ -30,6 +30,11 @@ pub struct History {
 struct Entry {
     sent: Time,
     size: DataSize,
+    /// The bytes outstanding before this packet; at most 4 GB.
+    in_flight: u32,
+    probe: Option<ProbeId>,
+    stream: StreamId,
+    kind: PacketKind,
     state: PacketState,
 }
 
@@ -68,7 +73,9 @@ impl History {
         if self.packets.len() == CAPACITY {
             self.remove_oldest();
         }
-        self.packets.push_back(Entry { sent: now, size: packet.size, state: PacketState::Open });
+        let &SentPacket { size, stream, kind, probe, .. } = packet;
+        let in_flight = self.flight.outstanding.as_bytes().min(u32::MAX.into()) as u32;
+        self.packets.push_back(Entry { sent: now, size, in_flight, probe, stream, kind, state: PacketState::Open });
         self.flight.outstanding += packet.size;
         self.flight.after_highest += packet.size;
     }
@@ -83,7 +90,7 @@ impl History {
     /// Records the report on a packet. Returns the joined report if it changes the state of the packet: the packet is
     /// known, was not reported as arrived before, and is not reported lost again. A packet that was reported lost may
     /// arrive after all.
-    pub fn settle(&mut self, sequence: u64, arrival: Option<RemoteTime>, ecn: Ecn) -> Option<PacketReport> {
+    pub fn settle(&mut self, sequence: u64, arrival: Option<RemoteTime>, ecn: Option<Ecn>) -> Option<PacketReport> {
         let index = sequence.checked_sub(self.first)? as usize;
         let entry = self.packets.get_mut(index)?;
         let state = if arrival.is_some() { PacketState::Arrived } else { PacketState::Lost };
@@ -94,7 +101,7 @@ impl History {
             self.flight.outstanding -= entry.size;
         }
         entry.state = state;
-        let (sent, size) = (entry.sent, entry.size);
+        let Entry { sent, size, in_flight, probe, stream, kind, .. } = *entry;
         if arrival.is_some() {
             while self.above <= sequence {
                 if let Some(below) = self.above.checked_sub(self.first) {
@@ -103,7 +110,8 @@ impl History {
                 self.above += 1;
             }
         }
-        Some(PacketReport { sequence, sent, size, arrival, ecn })
+        let in_flight = DataSize::from_bytes(in_flight.into());
+        Some(PacketReport { sequence, sent, size, stream, kind, probe, in_flight, arrival, ecn })
     }
 
     /// Abandons the open packets below `sequence`, the start of a report. Reports follow each other without gaps, so a
@@ -153,7 +161,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PacketKind, testing};
+    use crate::testing;
 
     fn send(history: &mut History, n: usize) {
         for _ in 0..n {
@@ -172,11 +180,11 @@ mod tests {
         let mut history = History::new();
         send(&mut history, 5);
         assert_eq!(flight(&history), (500, 500));
-        assert_eq!(history.settle(2, AT, Ecn::NotEct).unwrap().sent, Time::from_millis(2));
+        assert_eq!(history.settle(2, AT, None).unwrap().sent, Time::from_millis(2));
         assert_eq!(flight(&history), (400, 200), "0, 1, 3, 4 are open; 3, 4 are above the highest");
-        assert!(history.settle(0, None, Ecn::NotEct).is_some());
+        assert!(history.settle(0, None, None).is_some());
         assert_eq!(flight(&history), (300, 200));
-        assert!(history.settle(0, AT, Ecn::NotEct).is_some(), "arrived after all");
+        assert!(history.settle(0, AT, None).is_some(), "arrived after all");
         assert_eq!(flight(&history), (300, 200));
     }
 
@@ -184,10 +192,10 @@ mod tests {
     fn repeated_reports_and_unknown_packets_are_ignored() {
         let mut history = History::new();
         send(&mut history, 3);
-        assert!(history.settle(1, AT, Ecn::NotEct).is_some());
-        assert!(history.settle(1, AT, Ecn::NotEct).is_none(), "reported twice");
-        assert!(history.settle(1, None, Ecn::NotEct).is_none(), "an arrived packet cannot be lost");
-        assert!(history.settle(3, AT, Ecn::NotEct).is_none(), "never sent");
+        assert!(history.settle(1, AT, None).is_some());
+        assert!(history.settle(1, AT, None).is_none(), "reported twice");
+        assert!(history.settle(1, None, None).is_none(), "an arrived packet cannot be lost");
+        assert!(history.settle(3, AT, None).is_none(), "never sent");
         assert_eq!((history.unwrap(3), history.unwrap(2), history.unwrap(0)), (None, Some(2), Some(0)));
         assert_eq!(history.unwrap(60_000), None, "before the first");
     }
@@ -196,14 +204,14 @@ mod tests {
     fn lost_report_leaves_no_packet_outstanding() {
         let mut history = History::new();
         send(&mut history, 10);
-        assert!(history.settle(1, None, Ecn::NotEct).is_some());
+        assert!(history.settle(1, None, None).is_some());
         history.abandon_below(4);
         assert_eq!(flight(&history), (600, 1000));
-        assert!(history.settle(4, AT, Ecn::NotEct).is_some());
+        assert!(history.settle(4, AT, None).is_some());
         history.abandon_below(2);
         assert_eq!(flight(&history), (500, 500));
-        assert!(history.settle(3, AT, Ecn::NotEct).is_some(), "the report was only late");
-        assert!(history.settle(2, None, Ecn::NotEct).is_some());
+        assert!(history.settle(3, AT, None).is_some(), "the report was only late");
+        assert!(history.settle(2, None, None).is_some());
         assert_eq!(flight(&history), (500, 500));
         history.abandon_below(100);
         assert_eq!(flight(&history), (0, 500));
@@ -220,7 +228,7 @@ mod tests {
             history.abandon(3);
             assert_eq!(flight(&history), (200, 300));
         }
-        assert!(history.settle(1, AT, Ecn::NotEct).is_some(), "reported with a time later");
+        assert!(history.settle(1, AT, None).is_some(), "reported with a time later");
         history.abandon(1);
         assert_eq!(flight(&history), (200, 100));
     }
@@ -232,8 +240,8 @@ mod tests {
         assert_eq!(history.unwrap(4_463), Some(69_999));
         assert_eq!(history.unwrap(65_535), Some(65_535));
         assert_eq!(flight(&history), (3_276_800, 3_276_800), "32,768 packets of 100 bytes");
-        assert!(history.settle(100, AT, Ecn::NotEct).is_none(), "too old");
-        assert!(history.settle(69_999, AT, Ecn::NotEct).is_some());
+        assert!(history.settle(100, AT, None).is_none(), "too old");
+        assert!(history.settle(69_999, AT, None).is_some());
         assert_eq!(flight(&history), (3_276_700, 0));
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use paceline::{ReceiverReport, Registry, Setup, Signals};
-//! use paceline_units::{Fraction, Rate, Time, TimeDelta};
+//! use paceline_units::{Fraction, Rate, Time};
 //!
 //! let registry = Registry::standard();
 //! let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
@@ -22,7 +22,7 @@
 //! let mut send = controller.send.expect("gcc-2016 has a send half");
 //!
 //! // A receiver report with 20 % loss, 1 s into the call: by equation 5 of the paper the rate decreases by 10 %.
-//! let report = ReceiverReport { fraction_lost: Fraction::new(0.2).unwrap(), rtt: Some(TimeDelta::from_millis(50)) };
+//! let report = ReceiverReport { fraction_lost: Fraction::new(0.2).unwrap() };
 //! send.handle_report(Time::from_secs(1), &report, &mut Signals::disabled());
 //! assert_eq!(send.decision().target, Rate::from_kbps(270));
 //! # Ok::<(), paceline::ConfigError>(())
@@ -60,8 +60,9 @@ mod signals;
 mod testing;
 
 pub use controller::{
-    Arrival, Controller, Decision, Feedback, FeedbackKind, GradientReport, MediaKind, Message, NadaMode, NadaReport,
-    PacketKind, PacketReport, ReceiveHalf, ReceiverReport, SendHalf, SentPacket, StreamState, Window,
+    Arrival, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind, Message, NadaMode,
+    NadaReport, PacketKind, PacketReport, ProbeCluster, ProbeId, ReceiveHalf, ReceiverReport, RoundTrip, SendHalf,
+    SentPacket, StreamState, Window,
 };
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};

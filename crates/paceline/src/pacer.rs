@@ -34,7 +34,9 @@ pub struct Pacer<T> {
     rate: Rate,
     /// The longest time that the queue may take to drain.
     limit: TimeDelta,
-    /// The time at which the next packet may leave.
+    /// The time by which packets may leave earlier than at the pacing rate.
+    burst: TimeDelta,
+    /// The time at which the next packet leaves at the pacing rate.
     next: Time,
 }
 
@@ -43,12 +45,17 @@ impl<T> Pacer<T> {
     /// the queue may take to drain at the pacing rate.
     pub fn new(rate: Rate, limit: TimeDelta, weights: impl IntoIterator<Item = f64>) -> Self {
         let (urgent, video) = ([VecDeque::new(), VecDeque::new()], FairQueue::new(weights));
-        Self { urgent, video, queued: DataSize::ZERO, rate, limit, next: Time::ZERO }
+        Self { urgent, video, queued: DataSize::ZERO, rate, limit, burst: TimeDelta::ZERO, next: Time::ZERO }
     }
 
     /// Sets the pacing rate for the following packets.
     pub fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
+    }
+
+    /// Sets the time by which packets may leave earlier than at the pacing rate.
+    pub fn set_burst(&mut self, burst: TimeDelta) {
+        self.burst = burst;
     }
 
     /// Returns whether the queue plus `size` would drain within the limit.
@@ -72,12 +79,21 @@ impl<T> Pacer<T> {
     /// Removes the next packet, if there is one that may leave at `now`.
     #[inline]
     pub fn pop(&mut self, now: Time) -> Option<T> {
-        if now < self.next || self.queued == DataSize::ZERO {
+        if now < self.next_release() || self.queued == DataSize::ZERO {
             return None;
         }
         let (packet, size) = self.urgent.iter_mut().find_map(VecDeque::pop_front).or_else(|| self.video.pop())?;
         self.queued -= size;
         self.next = self.next.max(now - CATCH_UP_MAX) + size / self.rate;
+        Some(packet)
+    }
+
+    /// Removes the next packet regardless of the pacing rate, for a probe. The packets after it wait as if it had left at
+    /// the pacing rate.
+    pub fn pop_at_once(&mut self, now: Time) -> Option<T> {
+        let (packet, size) = self.urgent.iter_mut().find_map(VecDeque::pop_front).or_else(|| self.video.pop())?;
+        self.queued -= size;
+        self.spend(now, size);
         Some(packet)
     }
 
@@ -93,13 +109,13 @@ impl<T> Pacer<T> {
 
     /// Returns the time at which the next packet may leave, also if the queue is empty.
     pub fn next_release(&self) -> Time {
-        self.next
+        self.next - self.burst
     }
 
     /// Returns the time at which [`pop`](Self::pop) will return a packet; `None` if the queue is empty.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        (self.queued != DataSize::ZERO).then_some(self.next)
+        (self.queued != DataSize::ZERO).then(|| self.next_release())
     }
 
     /// Returns the size of all packets in the queue.
@@ -139,6 +155,32 @@ mod tests {
         assert!(!pacer.has_room(DataSize::from_bytes(1)));
         pacer.set_rate(Rate::from_kbps(2000));
         assert!(pacer.has_room(DataSize::from_bytes(5000)));
+    }
+
+    #[test]
+    fn burst_lets_packets_leave_early_at_the_same_mean_rate() {
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
+        pacer.set_burst(TimeDelta::from_millis(40));
+        (0..20).for_each(|id| pacer.push(Time::from_secs(1), PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
+        let mut left = Vec::new();
+        while let Some(due) = pacer.poll_timeout() {
+            let now = due.max(Time::from_secs(1));
+            pacer.pop(now).unwrap();
+            left.push((now - Time::from_secs(1)).as_nanos() / 1_000_000);
+        }
+        // 10 ms each: at once what would leave within 40 ms, then at the rate.
+        let expected: Vec<i64> = (0..20).map(|n| (10 * n - 40).max(0)).collect();
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn probe_leaves_at_once_and_counts() {
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
+        (0..3).for_each(|id| pacer.push(Time::ZERO, PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
+        assert_eq!([pacer.pop_at_once(Time::ZERO), pacer.pop_at_once(Time::ZERO)], [Some(0), Some(1)]);
+        assert_eq!(pacer.poll_timeout(), Some(Time::from_millis(20)));
+        assert_eq!(pacer.pop_at_once(Time::ZERO), Some(2));
+        assert_eq!(pacer.pop_at_once(Time::ZERO), None);
     }
 
     #[test]

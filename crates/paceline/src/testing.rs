@@ -1,6 +1,6 @@
 //! Inputs that the unit tests share.
 
-use crate::{Arrival, MediaKind, PacketKind, ReceiverReport, SentPacket, Setup};
+use crate::{Arrival, MediaKind, PacketKind, ReceiverReport, RoundTrip, SentPacket, Setup};
 use paceline_units::{DataSize, Ecn, Fraction, Rate, StreamId, Time, TimeDelta};
 
 /// 300 kbit/s within 30 kbit/s and 2 Mbit/s.
@@ -22,13 +22,15 @@ pub fn arrival(sent_ms: i64, bytes: u64) -> Arrival {
 
 /// A sent packet of stream 0.
 pub fn sent(sequence: u64, kind: PacketKind, bytes: u64) -> SentPacket {
-    SentPacket { sequence, size: DataSize::from_bytes(bytes), stream: StreamId(0), kind }
+    SentPacket { kind, ..SentPacket::new(sequence, DataSize::from_bytes(bytes)) }
 }
 
 /// A receiver report.
-pub fn report(fraction_lost: f64, rtt_ms: Option<i64>) -> ReceiverReport {
-    ReceiverReport {
-        fraction_lost: Fraction::new(fraction_lost).expect("a fraction"),
-        rtt: rtt_ms.map(TimeDelta::from_millis),
-    }
+pub fn report(fraction_lost: f64) -> ReceiverReport {
+    ReceiverReport { fraction_lost: Fraction::new(fraction_lost).expect("a fraction") }
+}
+
+/// The first sample of a round-trip time.
+pub fn rtt(ms: i64) -> RoundTrip {
+    RoundTrip::after(None, TimeDelta::from_millis(ms))
 }

@@ -4,7 +4,7 @@
 //! their constant offset cancels.
 
 use paceline::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, FieldVisitor, SendHalf, Setup, SignalSpec,
+    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, SendHalf, Setup, SignalSpec,
     SignalTables, Signals,
 };
 use paceline_units::{Ecn, Rate, Time, TimeDelta};
@@ -33,12 +33,8 @@ impl Config for Toy {
     fn build(&self, setup: &Setup) -> Controller {
         let half =
             Half { config: self.clone(), setup: *setup, rate: setup.start, base: None, last_decrease: Time::ZERO };
-        Controller {
-            send: Some(Box::new(half)),
-            receive: None,
-            feedback: FeedbackKind::TransportWide { interval: INTERVAL, longest: INTERVAL },
-            ecn: Ecn::NotEct,
-        }
+        let feedback = FeedbackRequirement { ecn: false, interval: INTERVAL, longest: INTERVAL };
+        Controller { feedback: Some(feedback), ..Controller::from_sender(half) }
     }
 }
 
@@ -74,6 +70,6 @@ impl SendHalf for Half {
     }
 
     fn decision(&self) -> Decision {
-        Decision { target: self.rate, pacing: self.rate.scale(1.5), window: None, padding: self.rate }
+        Decision { pacing: self.rate.scale(1.5), padding: self.rate, ..Decision::new(self.rate) }
     }
 }

@@ -1,7 +1,7 @@
 //! A receive half that sends REMB with configured rates, independent of the path.
 
-use paceline::{Arrival, Config, Controller, Entry, FeedbackKind, Message, ReceiveHalf, Setup, Signals};
-use paceline_units::{Ecn, Rate, RemoteTime, TimeDelta};
+use paceline::{Arrival, Config, Controller, Entry, Message, ReceiveHalf, Setup, Signals};
+use paceline_units::{Rate, RemoteTime, TimeDelta};
 
 /// Returns the controller `remb`. Each rate applies from its time since the first packet.
 pub fn remb(steps: Vec<(TimeDelta, Rate)>) -> Entry {
@@ -15,7 +15,7 @@ impl Config for Steps {
     const CONTROLS: bool = false;
     fn build(&self, _: &Setup) -> Controller {
         let half = RembSchedule { steps: self.0.clone(), begin: None, due: RemoteTime::MAX };
-        Controller { send: None, receive: Some(Box::new(half)), feedback: FeedbackKind::None, ecn: Ecn::NotEct }
+        Controller { send: None, receive: Some(Box::new(half)), feedback: None }
     }
 }
 

@@ -27,10 +27,11 @@ pub use error::EndpointError;
 pub use frame_cache::FrameCache;
 pub use video_section::VideoSection;
 
+use crate::call_roles::feedback_format;
 use crate::stats::SRTP_TAG;
-use paceline::{Controller, FecScheme, FeedbackKind, MediaKind, Registry};
+use paceline::{Controller, FecScheme, MediaKind, Registry};
 use paceline_flow::source::Source;
-use paceline_flow::{Datagram, DatagramKind, IP_UDP_HEADERS, StreamInfo, rtp_timestamp};
+use paceline_flow::{Datagram, DatagramKind, FeedbackFormat, IP_UDP_HEADERS, StreamInfo, rtp_timestamp};
 use paceline_live::clock::Monotonic;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_netsim::backend::BackendError;
@@ -157,16 +158,16 @@ impl Endpoint {
         at: SocketAddrV4,
     ) -> Result<Self, EndpointError> {
         let socket = Socket::bind(at)?;
-        let ecn = prepared.controller().ecn;
         let sends = prepared.stream_infos().first().filter(|_| end == FlowEnd::Sender);
-        let session = Session::new(instant(), socket.address()?, prepared.controller().feedback, sends)?;
+        let session =
+            Session::new(instant(), socket.address()?, feedback_format(prepared.controller().feedback), sends)?;
         Ok(Self {
             end,
             state: State::Connecting(Box::new(prepared), None),
             session,
             socket,
             room: ReceiveBuffers::default(),
-            ecn,
+            ecn: Ecn::NotEct,
             range: media.streams[0].source.range(),
             cache: source.is_some().then(FrameCache::default),
             source,
@@ -399,7 +400,10 @@ impl Endpoint {
                 while let Some(sent) = flow.sender.poll_transmit(now, &mut datagram) {
                     let packet = match sent {
                         DatagramKind::Rtcp => Some(packets::rtcp(&datagram)),
-                        DatagramKind::Rtp { .. } => packets::rtp(&datagram, self.cache.as_ref()),
+                        DatagramKind::Rtp { .. } => {
+                            self.ecn = datagram.ecn;
+                            packets::rtp(&datagram, self.cache.as_ref())
+                        }
                     };
                     packet.into_iter().for_each(|packet| self.session.send(instant(), packet));
                 }
@@ -458,11 +462,11 @@ pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<
 
 /// Checks that the negotiated section has the feedback that a controller needs.
 fn check_feedback(controller: &Controller, agreed: &VideoSection) -> Result<(), EndpointError> {
-    let wanted = match controller.feedback {
-        FeedbackKind::None if controller.receive.is_none() => return Ok(()),
-        FeedbackKind::None => "goog-remb",
-        FeedbackKind::TransportWide { .. } => "transport-cc",
-        FeedbackKind::Rfc8888 { .. } => "ack ccfb",
+    let wanted = match feedback_format(controller.feedback) {
+        None if controller.receive.is_none() => return Ok(()),
+        None => "goog-remb",
+        Some(FeedbackFormat::TransportWide) => "transport-cc",
+        Some(FeedbackFormat::Rfc8888) => "ack ccfb",
     };
     let is_numbered = wanted != "transport-cc" || agreed.extensions.transport_sequence != 0;
     match agreed.has(wanted) && is_numbered {

@@ -121,6 +121,7 @@ mod tests {
             pacer_limit: TimeDelta::from_secs(2),
             retransmit: true,
             protection: Default::default(),
+            feedback_formats: Default::default(),
             ntp_origin: 0,
         };
         let random = RandomStreams::new(1).stream("rtcp");

@@ -4,7 +4,7 @@ use super::bridge::Bridge;
 use super::error::EndpointError;
 use super::video_section::{ABS_SEND_TIME, RTX, TRANSPORT_SEQUENCE, VP8};
 use bytes::BytesMut;
-use paceline::FeedbackKind;
+use paceline_flow::FeedbackFormat;
 use paceline_flow::StreamInfo;
 use rtc::dtls::extension::extension_use_srtp::SrtpProtectionProfile;
 use rtc::interceptor::{Packet, Registry, Slot};
@@ -51,7 +51,7 @@ impl Session {
     pub fn new(
         now: Instant,
         at: SocketAddr,
-        feedback: FeedbackKind,
+        feedback: Option<FeedbackFormat>,
         sends: Option<&StreamInfo>,
     ) -> Result<Self, EndpointError> {
         let bridge = Bridge::default();
@@ -183,17 +183,17 @@ const CCFB: (&str, &str) = ("ack", "ccfb");
 /// Configures VP8 with retransmissions, absolute send time, and the feedback that the controller needs. A controller
 /// without per-packet feedback uses REMB. Transport-wide feedback is then not negotiated, because a sender that negotiated it
 /// and receives none falls to its minimum rate.
-fn media_engine(feedback: FeedbackKind) -> Result<MediaEngine, EndpointError> {
+fn media_engine(feedback: Option<FeedbackFormat>) -> Result<MediaEngine, EndpointError> {
     let mut engine = MediaEngine::default();
     let mut extensions = vec![ABS_SEND_TIME];
     let (mut vp8_feedback, mut rtx_feedback) = (vec![("nack", ""), ("nack", "pli")], Vec::new());
     match feedback {
-        FeedbackKind::None => vp8_feedback.push(("goog-remb", "")),
-        FeedbackKind::TransportWide { .. } => {
+        None => vp8_feedback.push(("goog-remb", "")),
+        Some(FeedbackFormat::TransportWide) => {
             vp8_feedback.push(("transport-cc", ""));
             extensions.push(TRANSPORT_SEQUENCE);
         }
-        FeedbackKind::Rfc8888 { .. } => {
+        Some(FeedbackFormat::Rfc8888) => {
             // Chromium accepts it only if every codec of the section has it.
             vp8_feedback.push(CCFB);
             rtx_feedback.push(CCFB);

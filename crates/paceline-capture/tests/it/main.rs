@@ -4,7 +4,7 @@ mod read;
 mod tshark;
 
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpHeaderSlice, UdpHeader};
-use paceline::{Config, Controller, Decision, Entry, FeedbackKind, Registry, SendHalf, Setup};
+use paceline::{Config, Controller, Decision, Entry, FeedbackRequirement, Registry, SendHalf, Setup};
 use paceline_capture::{Capture, CaptureError};
 use paceline_lab::run::Runner;
 use paceline_records::{EventObserver, EventRecord, PacketClass, PacketRecord};
@@ -34,26 +34,26 @@ audio = {}
 
 /// A controller that sends at its start rate with padding and receives per-packet feedback.
 #[derive(Clone)]
-struct Wide(FeedbackKind);
+struct Wide(FeedbackRequirement);
 struct WideHalf(Rate);
 
 impl Config for Wide {
     fn build(&self, setup: &Setup) -> Controller {
-        Controller { send: Some(Box::new(WideHalf(setup.start))), receive: None, feedback: self.0, ecn: Ecn::Ect0 }
+        Controller { feedback: Some(self.0), ..Controller::from_sender(WideHalf(setup.start)) }
     }
 }
 
 impl SendHalf for WideHalf {
     fn decision(&self) -> Decision {
-        Decision { target: self.0, pacing: self.0.scale(1.5), window: None, padding: self.0.scale(1.2) }
+        Decision { pacing: self.0.scale(1.5), padding: self.0.scale(1.2), ecn: Ecn::Ect0, ..Decision::new(self.0) }
     }
 }
 
 fn registry() -> Registry {
     let mut registry = Registry::standard();
-    let (interval, longest) = (TimeDelta::from_millis(50), TimeDelta::from_millis(50));
-    let (wide, by_stream) =
-        (FeedbackKind::TransportWide { interval, longest }, FeedbackKind::Rfc8888 { interval, longest });
+    let interval = TimeDelta::from_millis(50);
+    let wide = FeedbackRequirement { ecn: false, interval, longest: interval };
+    let by_stream = FeedbackRequirement { ecn: true, ..wide };
     registry.add(Entry::new("wide", "transport-wide feedback", "a test", Wide(wide)));
     registry.add(Entry::new("by-stream", "feedback of RFC 8888", "a test", Wide(by_stream)));
     registry

@@ -1,12 +1,14 @@
 //! Per-packet feedback of the receiver: transport-wide feedback or RFC 8888 reports.
 
 mod congestion;
+mod format;
 mod report_interval;
 mod transport_wide;
 
 use crate::stream_info::StreamInfo;
 use congestion::CongestionFeedbackBuilder;
-use paceline::FeedbackKind;
+pub use format::{FeedbackFormat, FeedbackFormats};
+use paceline::FeedbackRequirement;
 use paceline_units::{DataSize, Ecn, RemoteTime};
 use paceline_wire::{CompoundWriter, RtpHeader};
 use transport_wide::TransportFeedbackBuilder;
@@ -22,18 +24,16 @@ pub(crate) enum FeedbackBuilder {
 }
 
 impl FeedbackBuilder {
-    /// Creates the builder for this kind of feedback; `None` if the controller requires none.
-    pub fn new(kind: FeedbackKind, streams: &[StreamInfo]) -> Option<Self> {
-        Some(match kind {
-            FeedbackKind::None => return None,
-            FeedbackKind::TransportWide { interval, longest } => {
-                Self::TransportWide(TransportFeedbackBuilder::new(interval, longest))
-            }
-            FeedbackKind::Rfc8888 { interval, longest } => {
+    /// Creates the builder for feedback of this format.
+    pub fn new(format: FeedbackFormat, wanted: &FeedbackRequirement, streams: &[StreamInfo]) -> Self {
+        let (interval, longest) = (wanted.interval, wanted.longest);
+        match format {
+            FeedbackFormat::TransportWide => Self::TransportWide(TransportFeedbackBuilder::new(interval, longest)),
+            FeedbackFormat::Rfc8888 => {
                 let ssrcs = streams.iter().flat_map(|info| [info.ssrc, info.rtx_ssrc]);
                 Self::Rfc8888(CongestionFeedbackBuilder::new(interval, longest, ssrcs))
             }
-        })
+        }
     }
 
     /// Records the arrival of an RTP packet.

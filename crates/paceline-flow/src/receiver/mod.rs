@@ -8,7 +8,7 @@ mod stream;
 
 use crate::datagram::Datagram;
 use crate::event_queue;
-use crate::feedback::FeedbackBuilder;
+use crate::feedback::{FeedbackBuilder, FeedbackFormats};
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::stream_info::StreamInfo;
 use paceline::{Controller, Message, ReceiveHalf, Signals};
@@ -32,6 +32,8 @@ pub struct ReceiverConfig {
     pub rtcp: RtcpTiming,
     /// Whether lost video packets are requested by NACK.
     pub nack: bool,
+    /// The formats of per-packet feedback that both ends support.
+    pub feedback_formats: FeedbackFormats,
 }
 
 /// An event of a [`MediaReceiver`].
@@ -66,6 +68,8 @@ pub struct MediaReceiver {
     feedback: Option<FeedbackBuilder>,
     rtcp: RtcpTimer,
     next_report: RemoteTime,
+    /// The first source of the next datagram of an unfinished report; 0 if there is none. See `source`.
+    next_block: usize,
     nack: bool,
     send_times: SendTimeUnwrapper,
     /// Messages of the receive half that wait for the next report.
@@ -83,7 +87,10 @@ impl MediaReceiver {
     pub fn new(config: ReceiverConfig, controller: &mut Controller, random: RandomStream, signals: Signals) -> Self {
         let mut rtcp = RtcpTimer::new(config.rtcp, random);
         let next_report = config.start + rtcp.next_interval(None);
-        let feedback = FeedbackBuilder::new(controller.feedback, &config.streams);
+        let feedback = controller.feedback.and_then(|wanted| {
+            let format = config.feedback_formats.choose(&wanted)?;
+            Some(FeedbackBuilder::new(format, &wanted, &config.streams))
+        });
         Self {
             extensions: config.extensions,
             ssrc: config.ssrc,
@@ -92,6 +99,7 @@ impl MediaReceiver {
             feedback,
             rtcp,
             next_report,
+            next_block: 0,
             nack: config.nack,
             send_times: SendTimeUnwrapper::default(),
             messages: VecDeque::new(),
@@ -160,7 +168,7 @@ impl MediaReceiver {
         if let Some(half) = &self.half {
             wake = wake.min(half.poll_timeout().unwrap_or(RemoteTime::MAX));
         }
-        if !self.messages.is_empty() {
+        if !self.messages.is_empty() || self.next_block > 0 {
             wake = AT_ONCE;
         }
         if let Some(due) = self.feedback.as_ref().and_then(FeedbackBuilder::poll_timeout) {

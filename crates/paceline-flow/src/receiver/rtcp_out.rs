@@ -7,16 +7,22 @@ use crate::messages;
 use crate::nack::REQUEST_MAX;
 use paceline::Message;
 use paceline_units::{Ecn, RemoteTime};
-use paceline_wire::{CompoundWriter, ReportBlock, ntp};
+use paceline_wire::{CompoundWriter, ReceptionStats, ReportBlock, ntp};
+
+/// The blocks of one datagram: as many as fit into its real bytes, with a message and the CNAME.
+const BLOCKS_MAX: usize = 8;
 
 impl MediaReceiver {
     /// Writes the next datagram that is due. Returns whether there was one.
     pub(super) fn write_next(&mut self, now: RemoteTime, out: &mut Datagram) -> bool {
         let own = self.ssrc;
-        if !self.messages.is_empty() || now >= self.next_report {
+        let continues = self.next_block > 0;
+        if !self.messages.is_empty() || continues || now >= self.next_report {
             let len = self.write_report(now, out);
             out.set_len(len, 0, Ecn::NotEct);
-            self.next_report = now + self.rtcp.next_interval(Some(out.size()));
+            if !continues {
+                self.next_report = now + self.rtcp.next_interval(Some(out.size()));
+            }
             return true;
         }
         let mut writer = CompoundWriter::new(out.buffer());
@@ -49,24 +55,22 @@ impl MediaReceiver {
         false
     }
 
-    /// Writes a receiver report with a block for every SSRC that was received, media first, followed by the messages of
-    /// the receive half. A compound begins with a report (RFC 3550, section 6.1), and this one counts as the regular
-    /// report. Messages of one instant share a report, because the sender would ignore a second one as not newer.
+    /// Writes a receiver report followed by the messages of the receive half. A compound begins with a report (RFC 3550,
+    /// section 6.1), and this one counts as the regular report. Messages of one instant share a report, because the
+    /// sender would ignore a second one as not newer.
+    ///
+    /// The report has a block for every SSRC that was received, first those of media, then those of retransmissions. If
+    /// they do not fit into one datagram, the next datagrams continue (RFC 3550, section 6.4.2).
     fn write_report(&mut self, now: RemoteTime, out: &mut Datagram) -> usize {
-        const BLOCKS_MAX: usize = 8;
         let mut blocks = [ReportBlock::default(); BLOCKS_MAX];
-        let mut count = 0;
-        for stream in &mut self.streams {
-            let (last_sr, delay) = stream.last_sr.map_or((0, 0), |(middle, at)| (middle, ntp::delay(now - at)));
-            let media = stream.media.block(stream.info.ssrc, last_sr, delay);
-            let rtx = stream.rtx.block(stream.info.rtx_ssrc, last_sr, delay);
-            for block in media.into_iter().chain(rtx) {
-                if count < BLOCKS_MAX {
-                    blocks[count] = block;
-                    count += 1;
-                }
-            }
+        let (mut count, mut from) = (0, self.next_block);
+        while count < BLOCKS_MAX
+            && let Some(index) = self.reported_from(from)
+        {
+            blocks[count] = self.report_block(now, index);
+            (count, from) = (count + 1, index + 1);
         }
+        self.next_block = self.reported_from(from).unwrap_or(0);
         let mut writer = CompoundWriter::new(out.buffer());
         let written = writer.receiver_report(self.ssrc, &blocks[..count]);
         debug_assert!(written.is_ok(), "eight blocks fit");
@@ -89,5 +93,26 @@ impl MediaReceiver {
         // The CNAME is left out if there is no room; the sender knows it from earlier reports.
         let _ = writer.sdes_cname(self.ssrc, "paceline");
         writer.finish()
+    }
+
+    /// Returns the SSRC of an index: first the media of each stream, then the retransmissions of each.
+    fn source(&mut self, index: usize) -> (u32, &mut ReceptionStats, Option<(u32, RemoteTime)>) {
+        let count = self.streams.len();
+        let stream = &mut self.streams[index % count];
+        match index < count {
+            true => (stream.info.ssrc, &mut stream.media, stream.last_sr),
+            false => (stream.info.rtx_ssrc, &mut stream.rtx, stream.last_sr),
+        }
+    }
+
+    /// Returns the first index from `from` on of an SSRC that was received.
+    fn reported_from(&mut self, from: usize) -> Option<usize> {
+        (from..2 * self.streams.len()).find(|index| self.source(*index).1.has_received())
+    }
+
+    fn report_block(&mut self, now: RemoteTime, index: usize) -> ReportBlock {
+        let (ssrc, stats, last_sr) = self.source(index);
+        let (last_sr, delay) = last_sr.map_or((0, 0), |(middle, at)| (middle, ntp::delay(now - at)));
+        stats.block(ssrc, last_sr, delay).unwrap_or_default()
     }
 }

@@ -18,8 +18,21 @@ impl MediaSender {
         }
     }
 
+    /// Collects the probe clusters of the send half. A flow that could not measure them sends none, nor does one without
+    /// video, which has no padding.
+    pub(super) fn poll_probes(&mut self, now: Time) {
+        let Some(half) = &mut self.half else { return };
+        let pads = self.streams.iter().any(|stream| stream.config.info.kind == MediaKind::Video);
+        while let Some(cluster) = half.poll_probe(now) {
+            if pads && self.history.is_some() {
+                self.prober.push(cluster);
+            }
+        }
+    }
+
     pub(super) fn apply_decision(&mut self, now: Time) {
         self.pacer.set_rate(self.decision.pacing.max(Rate::from_bps(1)));
+        self.pacer.set_burst(self.decision.burst);
         // A new pacing rate or window does not concern the sources. The FEC share changes over time, and so do the
         // rates of a half that divides the target itself.
         if self.fec.is_some() || self.half_divides() || self.allocated_for != Some(self.allocation_inputs()) {
@@ -42,7 +55,7 @@ impl MediaSender {
     pub(super) fn allocate_rates(&mut self, now: Time) {
         self.allocated_for = Some(self.allocation_inputs());
         let target = self.decision.target;
-        let rtt = self.rtt.unwrap_or(RTT_DEFAULT);
+        let rtt = self.rtt.map_or(RTT_DEFAULT, |rtt| rtt.last);
         let wanted = self.fec.as_mut().map_or(Rate::ZERO, |demand| target.scale(demand.share(now, rtt)));
         let TargetSplit { fec, media } = split_target(target, wanted, self.resend_rate);
         self.requests.clear();

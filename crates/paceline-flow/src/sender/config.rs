@@ -1,5 +1,6 @@
 //! The configuration and the outputs of a [`MediaSender`](super::MediaSender).
 
+use crate::feedback::FeedbackFormats;
 use crate::rtcp_timer::RtcpTiming;
 use crate::source::Source;
 use crate::stream_info::StreamInfo;
@@ -37,6 +38,8 @@ pub struct SenderConfig {
     pub retransmit: bool,
     /// Forward error correction, and the limit on retransmissions.
     pub protection: Protection,
+    /// The formats of per-packet feedback that both ends support.
+    pub feedback_formats: FeedbackFormats,
     /// NTP time of time zero, in nanoseconds since 1900.
     pub ntp_origin: u64,
 }

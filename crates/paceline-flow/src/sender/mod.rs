@@ -6,6 +6,7 @@ mod config;
 mod fec_encoder;
 mod packet_feedback;
 mod packetize;
+mod prober;
 mod report_order;
 mod rtcp_in;
 mod sequence_map;
@@ -15,15 +16,17 @@ mod transmit;
 use crate::allocation::RateRequest;
 use crate::datagram::Datagram;
 use crate::event_queue;
+use crate::feedback::FeedbackFormat;
 use crate::padding::Padding;
 use crate::retransmission_store::MediaPacket;
 use crate::rtcp_timer::RtcpTimer;
 use paceline::{
-    Controller, Decision, FecDemand, FecScheme, FeedbackKind, History, Pacer, PacketReport, ResendBudget, SendHalf,
-    Signals, Window,
+    Controller, Decision, FecDemand, FecScheme, History, Pacer, PacketReport, ProbeId, ResendBudget, RoundTrip,
+    SendHalf, Signals, Window,
 };
-use paceline_units::{DataSize, Ecn, RandomStream, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, RandomStream, Rate, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, WireError, parse_compound};
+use prober::Prober;
 use sequence_map::SequenceMap;
 use std::collections::VecDeque;
 use stream::SenderStream;
@@ -50,13 +53,15 @@ pub struct MediaSender {
     extensions: ExtensionIds,
     streams: Vec<SenderStream>,
     half: Option<Box<dyn SendHalf>>,
-    ecn: Ecn,
     decision: Decision,
     pacer: Pacer<QueuedPacket>,
     /// The controller's window has been full since the last packet was sent.
     window_was_full: bool,
     pacer_limit: TimeDelta,
     padding: Padding,
+    prober: Prober,
+    /// The probe cluster of the packet that is being written.
+    probe: Option<ProbeId>,
     /// Sent packets, when the controller uses per-packet feedback.
     history: Option<History>,
     reports: Vec<PacketReport>,
@@ -70,7 +75,9 @@ pub struct MediaSender {
     sent: u64,
     rtcp: RtcpTimer,
     next_report: Time,
-    rtt: Option<TimeDelta>,
+    /// The first stream of the next datagram of an unfinished sender report; 0 if there is none.
+    next_reported: usize,
+    rtt: Option<RoundTrip>,
     retransmit: bool,
     ntp_origin: u64,
     /// Start of the current measuring interval, and the bytes retransmitted since.
@@ -105,13 +112,13 @@ impl MediaSender {
         let half = controller.send.take();
         let start = config.start;
         let most = config.streams.iter().map(|s| s.source.range().1).sum::<Rate>();
-        let unlimited = Decision { target: most, pacing: most, window: None, padding: Rate::ZERO };
+        let unlimited = Decision::new(most);
         let decision = half.as_ref().map_or(unlimited, |h| h.decision());
         let mut rtcp = RtcpTimer::new(config.rtcp, random);
         let next_report = start + rtcp.next_interval(None);
         let fec = config.protection.fec == FecScheme::Ulpfec;
-        let per_packet = !matches!(controller.feedback, FeedbackKind::None);
-        let by_ssrc = matches!(controller.feedback, FeedbackKind::Rfc8888 { .. });
+        let format = controller.feedback.and_then(|wanted| config.feedback_formats.choose(&wanted));
+        let (per_packet, by_ssrc) = (format.is_some(), format == Some(FeedbackFormat::Rfc8888));
         let ssrcs = config.streams.iter().flat_map(|s| [s.info.ssrc, s.info.rtx_ssrc]);
         let sequence_maps = ssrcs.filter(|_| by_ssrc).map(SequenceMap::new).collect();
         let weights = config.streams.iter().map(|s| s.priority).collect::<Vec<_>>();
@@ -119,12 +126,13 @@ impl MediaSender {
             extensions: config.extensions,
             streams: config.streams.into_iter().map(|stream| SenderStream::new(stream, fec)).collect(),
             half,
-            ecn: controller.ecn,
             decision,
             pacer: Pacer::new(decision.pacing, config.pacer_limit, weights),
             window_was_full: false,
             pacer_limit: config.pacer_limit,
             padding: Padding::new(start),
+            prober: Prober::default(),
+            probe: None,
             history: per_packet.then(History::new),
             reports: Vec::new(),
             last_ticks: None,
@@ -133,6 +141,7 @@ impl MediaSender {
             sent: 0,
             rtcp,
             next_report,
+            next_reported: 0,
             rtt: None,
             retransmit: config.retransmit,
             ntp_origin: config.ntp_origin,
@@ -164,6 +173,7 @@ impl MediaSender {
             Ok(compound) => self.handle_compound(now, compound.into_iter()),
         }
         self.update_decision(now);
+        self.poll_probes(now);
         self.update_wake();
     }
 
@@ -174,6 +184,7 @@ impl MediaSender {
         {
             half.handle_timeout(now, &mut self.signals);
             self.update_decision(now);
+            self.poll_probes(now);
         }
         for index in 0..self.streams.len() {
             while self.streams[index].next_frame <= now {
@@ -217,7 +228,7 @@ impl MediaSender {
     }
 
     fn update_wake(&mut self) {
-        let mut wake = self.next_report;
+        let mut wake = if self.next_reported > 0 { Time::ZERO } else { self.next_report };
         for stream in &self.streams {
             wake = wake.min(stream.next_frame);
         }
@@ -226,6 +237,7 @@ impl MediaSender {
         } else {
             let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };
             wake = wake.min(self.pacer.poll_timeout().unwrap_or(Time::MAX)).min(padding);
+            wake = wake.min(self.probe_due());
         }
         if let Some(half) = &self.half {
             wake = wake.min(half.poll_timeout().unwrap_or(Time::MAX));

@@ -3,7 +3,7 @@
 use super::MediaSender;
 use super::stream::SenderStream;
 use paceline::{Feedback, History};
-use paceline_units::{Ecn, RemoteTime, Time};
+use paceline_units::{RemoteTime, Time};
 use paceline_wire::{CongestionFeedback, TWCC_TICK, TransportFeedback, ntp, unwrap_ticks};
 
 impl MediaSender {
@@ -29,7 +29,7 @@ impl MediaSender {
                 self.last_ticks = Some(ticks);
                 RemoteTime::from_nanos(ticks * TWCC_TICK.as_nanos())
             });
-            self.reports.extend(history.settle(sequence, arrival, Ecn::NotEct));
+            self.reports.extend(history.settle(sequence, arrival, None));
         }
         self.deliver_reports(now);
     }
@@ -56,8 +56,8 @@ impl MediaSender {
                 };
                 oldest = Some(oldest.map_or(sequence, |oldest: u64| oldest.min(sequence)));
                 let (ecn, arrival) = match reception.map(|r| (r.ecn, r.offset.in_timestamp_units())) {
-                    None => (Ecn::NotEct, None),
-                    Some((ecn, Some(offset))) => (ecn, Some(timestamp - offset as i64)),
+                    None => (None, None),
+                    Some((ecn, Some(offset))) => (Some(ecn), Some(timestamp - offset as i64)),
                     Some((_, None)) => {
                         history.abandon(sequence);
                         continue;

@@ -9,7 +9,7 @@ use super::report_order::{ReportOrder, ReportStatus};
 use super::stream::SenderStream;
 use super::{MediaSender, QueuedKind, QueuedPacket, RTT_DEFAULT, SenderEvent};
 use crate::messages;
-use paceline::{PacketPriority, ReceiverReport};
+use paceline::{PacketPriority, ReceiverReport, RoundTrip};
 use paceline_units::{DataSize, Fraction, Time};
 use paceline_wire::{ReportBlock, Rtcp, ntp, rtx};
 
@@ -85,9 +85,13 @@ impl MediaSender {
             lost += covered * block.fraction_lost as u64;
             rtt = rtt.or(ntp::round_trip(now_ntp, last_sr, delay));
         }
-        if let Some(rtt) = rtt.filter(|_| expected > 0) {
+        if let Some(sample) = rtt.filter(|_| expected > 0) {
+            let rtt = RoundTrip::after(self.rtt, sample);
             self.rtt = Some(rtt);
-            self.events.push_back(SenderEvent::RoundTrip(rtt));
+            self.events.push_back(SenderEvent::RoundTrip(sample));
+            if let Some(half) = &mut self.half {
+                half.handle_rtt(now, &rtt, &mut self.signals);
+            }
         }
         if let Some(half) = self.half.as_mut().filter(|_| expected > 0) {
             half.on_liveness(now);
@@ -102,7 +106,7 @@ impl MediaSender {
                 demand.handle_report(now, fraction_lost);
             }
             if let Some(half) = &mut self.half {
-                half.handle_report(now, &ReceiverReport { fraction_lost, rtt }, &mut self.signals);
+                half.handle_report(now, &ReceiverReport { fraction_lost }, &mut self.signals);
             }
         }
         ReportStatus { fresh: new, stale: old && !new }
@@ -116,7 +120,7 @@ impl MediaSender {
         if !self.retransmit {
             return;
         }
-        let rtt = self.rtt.unwrap_or(RTT_DEFAULT);
+        let rtt = self.rtt.map_or(RTT_DEFAULT, |rtt| rtt.last);
         self.budget.handle_nack(self.decision.target, rtt);
         let SenderStream { store, headers, .. } = &mut self.streams[index];
         for sequence in lost {

@@ -14,9 +14,10 @@ const PADDING_SIZE: DataSize =
     DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + RtpHeader::MAX_LEN as u64 + PADDING_PAYLOAD);
 
 impl MediaSender {
-    /// Writes the next packet that may be sent at `now`: a sender report, then media in pacer order, then padding.
+    /// Writes the next packet that may be sent at `now`: a sender report, then a probe, then media in pacer order,
+    /// then padding.
     pub(super) fn write_next(&mut self, now: Time, out: &mut Datagram) -> Option<DatagramKind> {
-        if now >= self.next_report {
+        if now >= self.next_report || self.next_reported > 0 {
             self.write_report(now, out);
             return Some(DatagramKind::Rtcp);
         }
@@ -26,6 +27,13 @@ impl MediaSender {
         if core::mem::take(&mut self.window_was_full) {
             self.pacer.block_until(now);
         }
+        self.probe = if now >= self.probe_due() { self.prober.poll(now) } else { None };
+        if self.probe.is_some() {
+            return Some(match self.pacer.pop_at_once(now) {
+                Some(queued) => self.write_media(now, queued, out),
+                None => self.write_padding(now, out),
+            });
+        }
         if let Some(queued) = self.pacer.pop(now) {
             return Some(self.write_media(now, queued, out));
         }
@@ -33,6 +41,12 @@ impl MediaSender {
             return Some(self.write_padding(now, out));
         }
         None
+    }
+
+    /// Returns the time at which a packet of a probe is due; [`Time::MAX`] for never. Probes wait for the first media.
+    pub(super) fn probe_due(&self) -> Time {
+        let has_media = self.sent > 0 || self.pacer.queued() != DataSize::ZERO;
+        self.prober.due().filter(|_| has_media).unwrap_or(Time::MAX)
     }
 
     /// Returns the time at which padding is due if no media is sent before; [`Time::MAX`] for never.
@@ -71,7 +85,7 @@ impl MediaSender {
         };
         len += write_payload_head(&packet, &info, stream.red, &mut buffer[len..]);
         let piece = FramePiece { stream: info.id, timestamp: packet.timestamp, offset: packet.offset };
-        out.set_media(len, packet.payload as u64, piece, self.ecn);
+        out.set_media(len, packet.payload as u64, piece, self.decision.ecn);
         self.handle_sent(now, &header, out.size(), info.id, kind)
     }
 
@@ -84,7 +98,7 @@ impl MediaSender {
         let mut len = header.write(&self.extensions, buffer);
         len += red::write(info.ulpfec_payload_type(), &mut buffer[len..]);
         let (written, rest) = stream.fec.pop(&mut buffer[len..]);
-        out.set_len(len + written, rest, self.ecn);
+        out.set_len(len + written, rest, self.decision.ecn);
         count_media(stream, out.size(), (red::LEN + written) as u32 + rest as u32);
         self.handle_sent(now, &header, out.size(), info.id, PacketKind::Fec)
     }
@@ -100,7 +114,7 @@ impl MediaSender {
         };
         stream.rtx_sequence = stream.rtx_sequence.wrapping_add(1);
         let len = header.write(&self.extensions, out.buffer());
-        out.set_len(len, PADDING_PAYLOAD, self.ecn);
+        out.set_len(len, PADDING_PAYLOAD, self.decision.ecn);
         self.pacer.spend(now, out.size());
         self.handle_sent(now, &header, out.size(), info.id, PacketKind::Padding)
     }
@@ -121,7 +135,12 @@ impl MediaSender {
         if kind == PacketKind::Retransmission {
             self.resent.1 += size;
         }
-        let packet = SentPacket { sequence: self.sent, size, stream, kind };
+        let probe = self.probe.take();
+        if probe.is_some() {
+            self.prober.handle_sent(size);
+        }
+        let in_flight = self.history.as_ref().map(|history| history.flight().outstanding);
+        let packet = SentPacket { sequence: self.sent, size, stream, kind, probe, in_flight };
         self.sent += 1;
         if let Some(history) = &mut self.history {
             history.handle_sent(now, &packet);
@@ -133,21 +152,31 @@ impl MediaSender {
         DatagramKind::Rtp { stream, kind }
     }
 
-    /// Writes a sender report for every stream that has sent, and the CNAME that RFC 3550 requires in every compound.
+    /// Writes a sender report for every stream, and the CNAME that RFC 3550 requires in every compound. Reports that do
+    /// not fit into one datagram continue in the next.
     fn write_report(&mut self, now: Time, out: &mut Datagram) {
         let now_ntp = self.ntp(now);
         let mut writer = CompoundWriter::new(out.buffer());
-        for s in self.streams.iter() {
+        let first = self.next_reported;
+        for s in &self.streams[first..] {
             let info = s.config.info;
             let timestamp = rtp_timestamp(now, info.clock_rate).wrapping_add(s.config.timestamp_offset);
-            // Streams whose report does not fit are left out; a flow has only a handful.
-            let _ = writer.sender_report(info.ssrc, now_ntp, timestamp, s.packets as u32, s.octets, &[]);
+            if writer.sender_report(info.ssrc, now_ntp, timestamp, s.packets as u32, s.octets, &[]).is_err() {
+                break;
+            }
+            self.next_reported += 1;
         }
+        if self.next_reported == self.streams.len() {
+            self.next_reported = 0;
+        }
+        // The CNAME is left out if there is no room; the receiver knows it from the other reports.
         let _ = writer.sdes_cname(self.streams[0].config.info.ssrc, "paceline");
         let len = writer.finish();
         out.set_len(len, 0, Ecn::NotEct);
-        self.next_report = now + self.rtcp.next_interval(Some(out.size()));
-        self.update_resend_rate(now);
+        if first == 0 {
+            self.next_report = now + self.rtcp.next_interval(Some(out.size()));
+            self.update_resend_rate(now);
+        }
     }
 
     fn update_resend_rate(&mut self, now: Time) {

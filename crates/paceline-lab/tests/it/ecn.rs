@@ -2,7 +2,8 @@
 
 use crate::fixtures::{self, Listener, load_from, metric, within};
 use paceline::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, PacketReport, Registry, SendHalf, Setup, Signals,
+    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, PacketReport, Registry, SendHalf, Setup,
+    Signals,
 };
 use paceline_lab::run::{RunResult, Runner};
 use paceline_records::{EventRecord, PacketClass};
@@ -12,13 +13,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
-const WIDE: FeedbackKind = FeedbackKind::TransportWide { interval: INTERVAL, longest: INTERVAL };
-const BY_STREAM: FeedbackKind = FeedbackKind::Rfc8888 { interval: INTERVAL, longest: INTERVAL };
+const WIDE: FeedbackRequirement = FeedbackRequirement { ecn: false, interval: INTERVAL, longest: INTERVAL };
+const BY_STREAM: FeedbackRequirement = FeedbackRequirement { ecn: true, ..WIDE };
 
 /// Config and send half of a controller that sends at its start rate and records its feedback.
 #[derive(Clone)]
 struct Recorder {
-    feedback: FeedbackKind,
+    feedback: FeedbackRequirement,
     ecn: Ecn,
     rate: Rate,
     reports: Arc<Mutex<Vec<PacketReport>>>,
@@ -27,8 +28,8 @@ struct Recorder {
 impl Config for Recorder {
     const CONTROLS: bool = false;
     fn build(&self, setup: &Setup) -> Controller {
-        let send = Some(Box::new(Self { rate: setup.start, ..self.clone() }) as Box<dyn SendHalf>);
-        Controller { send, receive: None, feedback: self.feedback, ecn: self.ecn }
+        let half = Self { rate: setup.start, ..self.clone() };
+        Controller { feedback: Some(self.feedback), ..Controller::from_sender(half) }
     }
 }
 
@@ -37,7 +38,7 @@ impl SendHalf for Recorder {
         self.reports.lock().unwrap().extend(feedback.packets);
     }
     fn decision(&self) -> Decision {
-        Decision { target: self.rate, pacing: self.rate.scale(1.5), window: None, padding: Rate::ZERO }
+        Decision { pacing: self.rate.scale(1.5), ecn: self.ecn, ..Decision::new(self.rate) }
     }
 }
 
@@ -47,7 +48,7 @@ struct Run {
     reports: Vec<PacketReport>,
 }
 
-fn run(feedback: FeedbackKind, ecn: Ecn, path: &str) -> Run {
+fn run(feedback: FeedbackRequirement, ecn: Ecn, path: &str) -> Run {
     let text = format!(
         "id = \"test/ecn\"\ntitle = \"A flow that records its feedback\"\nduration = \"60s\"\n[path]\nrtt = \"50ms\"\n{path}\n\
          [[flow]]\nid = \"video\"\ncontroller = \"recorder\"\nstart_rate = \"1.2 Mbps\"\n"
@@ -159,7 +160,7 @@ fn reports_contain_the_marks_of_the_queue() {
         let mut marked = 0;
         for report in &run.reports {
             let was = arrived.get(&packets[report.sequence as usize]).copied();
-            assert_eq!(report.arrival.map(|_| report.ecn), was, "packet {}", report.sequence);
+            assert_eq!(report.arrival.and(report.ecn), was, "packet {}", report.sequence);
             assert!(was.is_none_or(|ecn| ecn == sent || ecn == Ecn::Ce));
             marked += u32::from(was == Some(Ecn::Ce));
         }
@@ -213,7 +214,7 @@ fn packets_without_ecn_are_not_marked() {
     assert_ne!(hash(Ecn::Ect1, FULL), hash(Ecn::Ect1, &bare), "a mark is a decision of the link");
     let run = run(BY_STREAM, Ecn::NotEct, FULL);
     assert!(run.arrived().values().all(|ecn| *ecn == Ecn::NotEct));
-    assert!(run.reports.iter().all(|report| report.ecn == Ecn::NotEct));
+    assert!(run.reports.iter().all(|report| report.ecn == report.arrival.map(|_| Ecn::NotEct)));
     let flow = &run.result.whole.flows[0];
     assert_eq!((run.result.whole.link.marked_packets, flow.marked_packets, flow.ecn_packets), (0, 0, 0));
     assert_eq!(metric(&run.result.whole, "ce_ratio", None), None, "no packet could be marked");
@@ -251,5 +252,5 @@ fn scream_keeps_its_queue_at_the_marking_threshold() {
 fn transport_wide_feedback_reports_no_marks() {
     let run = run(WIDE, Ecn::Ect1, FULL);
     assert!(run.arrived().values().any(|ecn| *ecn == Ecn::Ce));
-    assert!(run.reports.len() > 5000 && run.reports.iter().all(|report| report.ecn == Ecn::NotEct));
+    assert!(run.reports.len() > 5000 && run.reports.iter().all(|report| report.ecn.is_none()));
 }

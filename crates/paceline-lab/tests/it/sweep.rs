@@ -1,10 +1,10 @@
 //! Sweeps on other engines than local threads: rows in any order, some of them twice.
 
-use paceline::{Config, Controller, Decision, Entry, FeedbackKind, Registry, SendHalf, Setup};
+use paceline::{Config, Controller, Decision, Entry, Registry, SendHalf, Setup};
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{JobRow, Sweep, SweepError, SweepFolder};
 use paceline_scenario::{Catalogue, Origin};
-use paceline_units::{Ecn, Rate};
+use paceline_units::Rate;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -109,13 +109,13 @@ struct Steady(Rate);
 
 impl Config for Steady {
     fn build(&self, _: &Setup) -> Controller {
-        Controller { send: Some(Box::new(self.clone())), receive: None, feedback: FeedbackKind::None, ecn: Ecn::NotEct }
+        Controller::from_sender(self.clone())
     }
 }
 
 impl SendHalf for Steady {
     fn decision(&self) -> Decision {
-        Decision { target: self.0, pacing: self.0.scale(1.5), window: None, padding: Rate::ZERO }
+        Decision { pacing: self.0.scale(1.5), ..Decision::new(self.0) }
     }
 }
 

@@ -72,9 +72,13 @@ impl LossController {
         self.rate
     }
 
+    /// Sets the round-trip time.
+    pub fn set_rtt(&mut self, rtt: TimeDelta) {
+        self.rtt = Some(rtt);
+    }
+
     /// Handles a receiver report (eq. 5).
-    pub fn handle_report(&mut self, fraction_lost: Fraction, rtt: Option<TimeDelta>) {
-        self.rtt = rtt.or(self.rtt);
+    pub fn handle_report(&mut self, fraction_lost: Fraction) {
         let (f, c) = (fraction_lost.get(), &self.config);
         if f > c.high {
             let tcp = c.tfrc.zip(self.rtt).map_or(Rate::ZERO, |(segment, rtt)| tfrc(segment, rtt, fraction_lost));
@@ -98,7 +102,7 @@ mod tests {
     fn rate_follows_equation_5() {
         let after = |f| {
             let mut c = LossController::new(LossConfig::Y2016, Rate::from_kbps(1000));
-            c.handle_report(Fraction::new(f).unwrap(), None);
+            c.handle_report(Fraction::new(f).unwrap());
             c.rate().as_bps()
         };
         assert_eq!(

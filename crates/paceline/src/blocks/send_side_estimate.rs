@@ -109,13 +109,25 @@ impl SendSideEstimate {
         self.rate
     }
 
+    /// Sets the round-trip time. A time of zero is ignored.
+    pub fn set_rtt(&mut self, rtt: TimeDelta) {
+        if rtt.is_positive() {
+            self.rtt = rtt;
+        }
+    }
+
     /// Handles a receiver report that covers at least 20 packets.
-    pub fn handle_report(&mut self, now: Time, fraction_lost: Fraction, rtt: Option<TimeDelta>) {
+    pub fn handle_report(&mut self, now: Time, fraction_lost: Fraction) {
         let first = self.reports.map_or(now, |(first, _)| first);
         self.reports = Some((first, now));
-        self.rtt = rtt.filter(|rtt| rtt.is_positive()).unwrap_or(self.rtt);
         (self.loss, self.applied) = (fraction_lost.get(), false);
         self.update(now);
+    }
+
+    /// Sets the rate to the result of a probe. It replaces the cap and what is known about the last second.
+    pub fn handle_probe(&mut self, rate: Rate) {
+        (self.remb, self.rate) = (None, rate.min(MAX).max(self.min));
+        self.least.clear();
     }
 
     /// Handles a REMB, or the sender's own delay-based rate: it caps the rate from now on.
@@ -207,7 +219,7 @@ mod tests {
     fn grows_in_steps_of_a_second() {
         let mut e = estimate(1000);
         assert_eq!(run(&mut e, 3000), 1_000_000, "no report yet");
-        e.handle_report(Time::from_millis(3000), lost(0), None);
+        e.handle_report(Time::from_millis(3000), lost(0));
         assert_eq!(e.rate().as_bps(), 1_081_000);
         assert_eq!(run(&mut e, 3950), 1_081_000);
         assert_eq!(run(&mut e, 4050), 1_168_480);
@@ -220,26 +232,31 @@ mod tests {
     /// time since the last one.
     #[test]
     fn decreases_once_per_report_and_interval() {
-        let (mut e, rtt) = (estimate(1000), Some(TimeDelta::from_millis(100)));
-        e.handle_report(Time::from_millis(1000), lost(51), rtt);
+        let estimate = |kbps| {
+            let mut e = estimate(kbps);
+            e.set_rtt(TimeDelta::from_millis(100));
+            e
+        };
+        let mut e = estimate(1000);
+        e.handle_report(Time::from_millis(1000), lost(51));
         assert_eq!(e.rate().as_bps(), 900_391);
         assert_eq!(run(&mut e, 2000), 900_391, "one decrease per report");
-        e.handle_report(Time::from_millis(2000), lost(51), rtt);
+        e.handle_report(Time::from_millis(2000), lost(51));
         let second = e.rate().as_bps();
         assert_eq!(second, 810_704);
-        e.handle_report(Time::from_millis(2399), lost(51), rtt);
+        e.handle_report(Time::from_millis(2399), lost(51));
         assert_eq!(e.rate().as_bps(), second, "399 ms after the last decrease");
         assert_eq!(run(&mut e, 2425), 729_950, "as soon as the interval has passed");
         for q8 in [6, 15, 25] {
-            e.handle_report(Time::from_millis(4000), lost(q8), rtt);
+            e.handle_report(Time::from_millis(4000), lost(q8));
             assert_eq!(e.rate().as_bps(), 729_950, "between 2 and 10 %");
         }
-        e.handle_report(Time::from_millis(4000), lost(26), rtt);
+        e.handle_report(Time::from_millis(4000), lost(26));
         assert!(e.rate().as_bps() < 729_950);
         for (ms, rate) in [(1399, 900_391), (1400, 810_704)] {
             let mut e = estimate(1000);
-            e.handle_report(Time::from_millis(1000), lost(51), rtt);
-            e.handle_report(Time::from_millis(ms), lost(51), rtt);
+            e.handle_report(Time::from_millis(1000), lost(51));
+            e.handle_report(Time::from_millis(ms), lost(51));
             assert_eq!(e.rate().as_bps(), rate, "a report after {} ms", ms - 1000);
         }
     }
@@ -251,7 +268,7 @@ mod tests {
         assert_eq!(run(&mut e, 100), 1_500_000);
         e.handle_remb(Rate::from_kbps(400));
         assert_eq!(e.rate(), Rate::from_kbps(400));
-        e.handle_report(Time::from_millis(1000), lost(0), None);
+        e.handle_report(Time::from_millis(1000), lost(0));
         run(&mut e, 3100);
         e.handle_remb(Rate::from_kbps(2000));
         assert!(run(&mut e, 3200) < 700_000, "after the start phase");

@@ -98,6 +98,11 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
         self.config.rtt = rtt;
     }
 
+    /// Sets the estimate to the result of a probe.
+    pub fn set_estimate(&mut self, now: T, rate: Rate) {
+        (self.rate, self.valid, self.changed) = (rate.max(self.min), true, Some(now));
+    }
+
     /// Halves the estimate, because over-use was detected before the incoming rate is known.
     pub fn halve(&mut self, now: T) {
         (self.rate, self.changed) = (self.rate.scale(0.5).max(self.min), Some(now));

@@ -20,7 +20,7 @@ use crate::blocks::{
 };
 use crate::{
     Arrival, Config, Controller, Decision, Entry, FieldVisitor, GradientReport, Message, ReceiveHalf, ReceiverReport,
-    SendHalf, Setup, SignalSpec, SignalTables, Signals,
+    RoundTrip, SendHalf, Setup, SignalSpec, SignalTables, Signals,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
@@ -205,15 +205,17 @@ struct Sender {
 }
 
 impl SendHalf for Sender {
+    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
+        self.rtt = rtt.last;
+        self.estimator.rate.set_rtt(rtt.last);
+        self.loss.set_rtt(rtt.last);
+    }
+
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        if let Some(rtt) = report.rtt {
-            self.rtt = rtt;
-            self.estimator.rate.set_rtt(rtt);
-        }
         // Several reports arrive per round trip, but a decrease is visible in them only after one round trip.
         let decreases = report.fraction_lost.get() > self.loss_high;
         if !decreases || self.decreased.is_none_or(|at| now - at >= self.loss_hold + self.rtt) {
-            self.loss.handle_report(report.fraction_lost, report.rtt);
+            self.loss.handle_report(report.fraction_lost);
             self.decreased = if decreases { Some(now) } else { self.decreased };
         }
         self.bound(signals);
@@ -232,7 +234,7 @@ impl SendHalf for Sender {
     /// `A = min(A_s, A_r)`. libwebrtc does not pad a single video stream.
     fn decision(&self) -> Decision {
         let target = self.loss.rate();
-        Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: Rate::ZERO }
+        Decision { pacing: target.scale(self.pacing_factor), ..Decision::new(target) }
     }
 }
 
@@ -273,6 +275,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::blocks::GroupDelta;
+    use crate::testing::rtt;
     use crate::testing::{SETUP, arrival, report};
 
     fn pair(changes: impl FnOnce(&mut GccMed16Config)) -> (Box<dyn SendHalf>, Box<dyn ReceiveHalf>) {
@@ -329,7 +332,7 @@ mod tests {
                 half.handle_message(Time::from_millis(ms), &gradient(33, 33, 0, 900), &mut signals);
             }
             for f in fractions {
-                half.handle_report(Time::from_millis(1020), &report(*f, None), &mut signals);
+                half.handle_report(Time::from_millis(1020), &report(*f), &mut signals);
             }
             half.decision().target.as_bps()
         };
@@ -342,7 +345,8 @@ mod tests {
     #[test]
     fn decreases_for_loss_once_per_round_trip() {
         let mut half = pair(|_| {}).0;
-        let report = report(0.2, Some(100));
+        half.handle_rtt(Time::ZERO, &rtt(100), &mut Signals::disabled());
+        let report = report(0.2);
         let mut targets = Vec::new();
         for i in 0..10 {
             half.handle_report(Time::from_millis(5000 + 100 * i), &report, &mut Signals::disabled());
@@ -359,7 +363,7 @@ mod tests {
         let mut signals = Signals::disabled();
         for i in 0..300 {
             half.handle_message(Time::from_millis(33 * i), &gradient(33, 33, 0, 1000), &mut signals);
-            half.handle_report(Time::from_millis(33 * i), &report(0.0, Some(100)), &mut signals);
+            half.handle_report(Time::from_millis(33 * i), &report(0.0), &mut signals);
         }
         let grown = half.decision().target.as_bps();
         // 301, then 1.08 per second for 9.9 s: 645.

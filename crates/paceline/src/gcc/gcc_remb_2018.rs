@@ -20,7 +20,7 @@ use crate::blocks::{
     TwoStateConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, FieldVisitor, Message, ReceiverReport, SendHalf, Setup, SignalSpec,
+    Config, Controller, Decision, Entry, FieldVisitor, Message, ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec,
     SignalTables, Signals,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
@@ -170,8 +170,12 @@ struct Sender {
 }
 
 impl SendHalf for Sender {
+    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
+        self.estimate.set_rtt(rtt.last);
+    }
+
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        self.estimate.handle_report(now, report.fraction_lost, report.rtt);
+        self.estimate.handle_report(now, report.fraction_lost);
         signals.emit(0, self.estimate.rate().as_bps_f64());
         signals.emit(2, report.fraction_lost.get());
     }
@@ -198,7 +202,7 @@ impl SendHalf for Sender {
     /// libwebrtc does not pad a single video stream.
     fn decision(&self) -> Decision {
         let target = self.estimate.rate();
-        Decision { target, pacing: target.scale(self.pacing_factor), window: None, padding: Rate::ZERO }
+        Decision { pacing: target.scale(self.pacing_factor), ..Decision::new(target) }
     }
 }
 

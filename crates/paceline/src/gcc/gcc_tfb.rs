@@ -12,12 +12,12 @@
 use super::adaptive_detector::AdaptiveDetector;
 use super::{Aimd, AimdConfig, RateState, STREAM_TIMEOUT};
 use crate::blocks::{
-    AckedRate, AckedRateConfig, BurstConfig, BurstGroups, GroupDelta, SendSideConfig, SendSideEstimate,
-    ThresholdConfig, Trendline, TrendlineConfig, Usage,
+    AckedRate, AckedRateConfig, BurstConfig, BurstGroups, GroupDelta, ProbeConfig, ProbeController, ProbeEstimator,
+    SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, FieldVisitor, Message, PacketReport, ReceiverReport,
-    SendHalf, Setup, SignalSpec, SignalTables, Signals,
+    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, PacketReport,
+    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec, SignalTables, Signals,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
@@ -55,6 +55,8 @@ pub struct GccTfbConfig {
     pub loss: SendSideConfig,
     /// Pacing rate over target.
     pub pacing_factor: f64,
+    /// Probing; off, because the paper has none.
+    pub probes: ProbeConfig,
 }
 
 impl Default for GccTfbConfig {
@@ -71,6 +73,7 @@ impl Default for GccTfbConfig {
             rate: AimdConfig::LIBWEBRTC,
             loss: SendSideConfig::LIBWEBRTC,
             pacing_factor: 2.5,
+            probes: ProbeConfig::OFF,
         }
     }
 }
@@ -143,6 +146,17 @@ impl Config for GccTfbConfig {
         fields
             .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
             .describe("pacing rate over target (kDefaultPaceMultiplier)");
+        fields.block(
+            &mut self.probes,
+            &[
+                ("probes", "; off, because rmcat-ns3 has none; libwebrtc has them"),
+                ("probe_first", " (first_exponential_probe_scale)"),
+                ("probe_second", " (second_exponential_probe_scale)"),
+                ("probe_further", " (further_exponential_probe_scale)"),
+                ("probe_success", " (further_probe_threshold)"),
+                ("probe_ms", " (min_probe_duration)"),
+            ],
+        );
     }
 
     fn build(&self, setup: &Setup) -> Controller {
@@ -157,6 +171,8 @@ impl Config for GccTfbConfig {
             estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
             remb: Rate::MAX,
             pacing_factor: self.pacing_factor,
+            probes: ProbeController::new(self.probes, setup.start, setup.max),
+            probe_estimator: ProbeEstimator::default(),
             decision: decision(setup.start, self.pacing_factor),
             last_feedback: None,
             completed: None,
@@ -164,7 +180,8 @@ impl Config for GccTfbConfig {
             unsorted: Vec::new(),
         };
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
-        Controller { feedback: FeedbackKind::TransportWide { interval, longest }, ..Controller::from_sender(sender) }
+        let feedback = Some(FeedbackRequirement { ecn: false, interval, longest });
+        Controller { feedback, ..Controller::from_sender(sender) }
     }
 }
 
@@ -190,6 +207,8 @@ struct Sender {
     /// The last REMB: the remote endpoint may be another implementation that sends one.
     remb: Rate,
     pacing_factor: f64,
+    probes: ProbeController,
+    probe_estimator: ProbeEstimator,
     decision: Decision,
     last_feedback: Option<Time>,
     /// The time at which the last group was known to be complete.
@@ -214,16 +233,20 @@ impl SendHalf for Sender {
             self.unsorted = sorted;
             over
         };
+        // The last cluster with a result counts (`ProbeBitrateEstimator::FetchAndResetLastEstimatedBitrate`).
+        let probed = feedback.packets.iter().filter_map(|packet| self.probe_estimator.handle_report(packet)).last();
         if let Some(over) = over {
-            self.update(now, over, signals);
+            self.update(now, over, probed, signals);
         }
     }
 
+    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
+        self.rate.set_rtt(rtt.last);
+        self.estimate.set_rtt(rtt.last);
+    }
+
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
-        if let Some(rtt) = report.rtt {
-            self.rate.set_rtt(rtt);
-        }
-        self.estimate.handle_report(now, report.fraction_lost, report.rtt);
+        self.estimate.handle_report(now, report.fraction_lost);
         self.decide(signals);
         signals.emit(10, report.fraction_lost.get());
     }
@@ -247,6 +270,12 @@ impl SendHalf for Sender {
     fn decision(&self) -> Decision {
         self.decision
     }
+
+    fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
+        let cluster = self.probes.poll(now)?;
+        self.probe_estimator.handle_cluster(cluster);
+        Some(cluster)
+    }
 }
 
 /// Returns whether the packets arrived in the order in which they were sent.
@@ -257,7 +286,7 @@ fn in_order(packets: &[PacketReport]) -> bool {
 }
 
 fn decision(target: Rate, pacing_factor: f64) -> Decision {
-    Decision { target, pacing: target.scale(pacing_factor), window: None, padding: target }
+    Decision { pacing: target.scale(pacing_factor), padding: target, ..Decision::new(target) }
 }
 
 impl Sender {
@@ -327,9 +356,16 @@ impl Sender {
     /// Updates the rate after one message (`DelayBasedBwe::MaybeUpdateEstimate`). Over-use at any packet counts for the
     /// whole message. While it lasts, the rate decreases again after a round-trip time; before the acknowledged rate is
     /// known, it is halved.
-    fn update(&mut self, now: Time, over: bool, signals: &mut Signals) {
+    ///
+    /// The result of a probe replaces the estimate unless there is over-use.
+    fn update(&mut self, now: Time, over: bool, probed: Option<Rate>, signals: &mut Signals) {
         let acked = self.acked.rate();
+        if let Some(rate) = probed.filter(|_| !over) {
+            self.rate.set_estimate(now, rate);
+            self.estimate.handle_probe(rate);
+        }
         match (over, acked) {
+            (false, _) if probed.is_some() => {}
             (false, _) => {
                 self.rate.update(now, self.detector.usage(), acked);
             }
@@ -343,6 +379,7 @@ impl Sender {
         signals.emit(6, acked.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(7, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
         self.bound(signals);
+        self.probes.handle_estimate(now, self.decision.target);
     }
 
     /// Bounds the rate by the delay-based rate and by the last REMB.

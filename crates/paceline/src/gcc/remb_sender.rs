@@ -5,7 +5,7 @@
 //! ```
 
 use crate::blocks::{LossConfig, LossController};
-use crate::{Decision, Message, ReceiverReport, SendHalf, Setup, SignalSpec, Signals};
+use crate::{Decision, Message, ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec, Signals};
 use paceline_units::{Rate, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,8 +41,12 @@ impl RembSender {
 }
 
 impl SendHalf for RembSender {
+    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
+        self.loss.set_rtt(rtt.last);
+    }
+
     fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
-        self.loss.handle_report(report.fraction_lost, report.rtt);
+        self.loss.handle_report(report.fraction_lost);
         let remb = self.remb.filter(|_| self.config.remb_lasts).unwrap_or(Rate::MAX);
         self.loss.bound(self.min, self.config.max.min(remb));
         signals.emit(0, self.loss.rate().as_bps_f64());
@@ -62,14 +66,14 @@ impl SendHalf for RembSender {
         // The scaling of rates beyond 2^53 bit/s rounds: the pacing rate must not fall below the target.
         let pacing = self.config.pacing_factor.map_or(Rate::MAX, |factor| target.scale(factor).max(target));
         let padding = if self.config.pads { target } else { Rate::ZERO };
-        Decision { target, pacing, window: None, padding }
+        Decision { pacing, padding, ..Decision::new(target) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{SETUP, report};
+    use crate::testing::{SETUP, report, rtt};
 
     fn sender(remb_lasts: bool, loss: LossConfig, pacing_factor: Option<f64>) -> RembSender {
         let max = if remb_lasts { Rate::MAX } else { SETUP.max };
@@ -87,7 +91,7 @@ mod tests {
             assert_eq!(half.decision().target, SETUP.start, "a REMB does not increase the rate");
             half.handle_message(Time::from_secs(2), &Message::Remb(Rate::from_kbps(200)), &mut signals);
             assert_eq!(half.decision().target, Rate::from_kbps(200));
-            half.handle_report(Time::from_secs(3), &report(0.0, Some(50)), &mut signals);
+            half.handle_report(Time::from_secs(3), &report(0.0), &mut signals);
             assert_eq!(half.decision().target.as_bps(), after, "1.05 · (200 + 1)");
             half.handle_message(Time::from_secs(4), &Message::Remb(Rate::ZERO), &mut signals);
             assert_eq!(half.decision().target, SETUP.min);
@@ -99,17 +103,18 @@ mod tests {
     fn loss_moves_the_rate_between_its_bounds() {
         let mut half = sender(false, LossConfig::Y2013, None);
         let mut signals = Signals::disabled();
+        half.handle_rtt(Time::ZERO, &rtt(50), &mut signals);
         for second in 0..60 {
-            half.handle_report(Time::from_secs(second), &report(0.01, Some(50)), &mut signals);
+            half.handle_report(Time::from_secs(second), &report(0.01), &mut signals);
         }
         assert_eq!(half.decision().target, SETUP.max);
         assert_eq!(half.decision().pacing, Rate::MAX);
-        half.handle_report(Time::from_secs(60), &report(0.05, Some(50)), &mut signals);
+        half.handle_report(Time::from_secs(60), &report(0.05), &mut signals);
         assert_eq!(half.decision().target, SETUP.max, "no change between 2 and 10 %");
-        half.handle_report(Time::from_secs(61), &report(0.2, Some(50)), &mut signals);
+        half.handle_report(Time::from_secs(61), &report(0.2), &mut signals);
         assert_eq!(half.decision().target, Rate::from_kbps(1800));
         for second in 62..120 {
-            half.handle_report(Time::from_secs(second), &report(0.2, Some(50)), &mut signals);
+            half.handle_report(Time::from_secs(second), &report(0.2), &mut signals);
         }
         // As in the test of `tfrc`: 1000 B, 50 ms, 0.2.
         assert_eq!(half.decision().target.as_bps(), 85_850);
@@ -120,7 +125,7 @@ mod tests {
         let mut half = sender(true, LossConfig { increase: 10.0, ..LossConfig::Y2016 }, Some(1.0));
         let mut signals = Signals::disabled();
         for second in 0..20 {
-            half.handle_report(Time::from_secs(second), &report(0.0, None), &mut signals);
+            half.handle_report(Time::from_secs(second), &report(0.0), &mut signals);
         }
         let odd = Rate::from_bps((1 << 60) + 1);
         half.handle_message(Time::from_secs(20), &Message::Remb(odd), &mut signals);

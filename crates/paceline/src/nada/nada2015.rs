@@ -19,7 +19,7 @@ use crate::blocks::{BaseDelayConfig, IncomingRate, QueueDelay};
 use crate::{
     Arrival, Config, Controller, Entry, FieldVisitor, NadaMode, NadaReport, Setup, SignalSpec, SignalTables, Signals,
 };
-use paceline_units::{Rate, RemoteTime, TimeDelta};
+use paceline_units::{Ecn, Rate, RemoteTime, TimeDelta};
 
 pub(crate) fn entry() -> Entry {
     Entry::new(
@@ -166,6 +166,7 @@ impl Config for Nada2015Config {
             gradual: self.gradual,
             shaping: self.shaping,
             rtt: self.rtt,
+            ecn: Ecn::NotEct,
         };
         let observer = Observer2015 {
             config: self.clone(),
@@ -343,7 +344,7 @@ mod tests {
         assert_eq!(after(NadaMode::RampUp, 5.0, 2400), 2_500_000, "at most R_max");
         assert_eq!(after(NadaMode::Gradual, 3000.0, 1000), 50_000, "at least R_min");
         let (mut half, _) = pair(&Nada2015Config::default());
-        half.handle_report(Time::ZERO, &testing::report(0.5, Some(400)), &mut signals);
+        half.handle_rtt(Time::ZERO, &testing::rtt(400), &mut signals);
         assert_eq!(half.decision().target, SETUP.start, "loss is part of the signal");
         half.handle_message(Time::ZERO, &report(NadaMode::RampUp, 0.0, 1000), &mut signals);
         assert_eq!(half.decision().target.as_bps(), 1_100_000);

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::blocks::BaseDelayConfig;
 use crate::{
-    Arrival, Config, Controller, Entry, FeedbackKind, FieldVisitor, NadaMode, NadaReport, ReceiveHalf, Setup,
+    Arrival, Config, Controller, Entry, FeedbackRequirement, FieldVisitor, NadaMode, NadaReport, ReceiveHalf, Setup,
     SignalSpec, SignalTables, Signals,
 };
 use paceline_units::{Ecn, RemoteTime, TimeDelta};
@@ -175,10 +175,10 @@ impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
         let (observer, interval) = (Observer::new(self.observer), self.interval);
         let (at_sender, receive, feedback) = if AT_SENDER {
             let longest = FEEDBACK_LONGEST.max(interval);
-            (Some(observer), None, FeedbackKind::Rfc8888 { interval, longest })
+            (Some(observer), None, Some(FeedbackRequirement { ecn: true, interval, longest }))
         } else {
             let half: Box<dyn ReceiveHalf> = Box::new(Receiver::new(observer, interval, self.observer.log_window));
-            (None, Some(half), FeedbackKind::None)
+            (None, Some(half), None)
         };
         let config = SenderConfig {
             generation: Generation::Rfc8698,
@@ -188,9 +188,10 @@ impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
             gradual: GradualConfig { x_ref: self.priority * self.gradual.x_ref, ..self.gradual },
             shaping: self.shaping,
             rtt: TimeDelta::ZERO,
+            ecn: Ecn::Ect0,
         };
         let send = Sender::new(config, setup, at_sender);
-        Controller { send: Some(Box::new(send)), receive, feedback, ecn: Ecn::Ect0 }
+        Controller { send: Some(Box::new(send)), receive, feedback }
     }
 }
 
@@ -214,7 +215,7 @@ impl Observe for Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{arrival, report};
+    use crate::testing::{arrival, rtt};
     use crate::{Feedback, Message, PacketReport, SendHalf, StreamState};
     use paceline_units::{DataSize, Rate, StreamId, Time};
 
@@ -236,7 +237,7 @@ mod tests {
     fn rate_follows_the_reports() {
         use NadaMode::{Gradual, RampUp};
         let mut half = sender(&NadaConfig::<false>::default());
-        half.handle_report(Time::ZERO, &report(0.5, Some(50)), &mut Signals::disabled());
+        half.handle_rtt(Time::ZERO, &rtt(50), &mut Signals::disabled());
         assert_eq!(half.decision().target, SETUP.start, "loss is part of the signal");
         assert_eq!(target_after(&mut *half, 100, Gradual, 15.0, 1000), 970_000, "x_o = 0, x_d = 15: -3 %");
         assert_eq!(target_after(&mut *half, 200, RampUp, 20.0, 900), 1_066_667);
@@ -294,7 +295,7 @@ mod tests {
                 let packet = Arrival { sequence: n as u16, ecn, ..arrival(10 * n, 1250) };
                 half.handle_arrival(now, &packet, &mut signals);
             }
-            reports.push(PacketReport { sequence: n as u64, sent, size, arrival: arrived, ecn });
+            reports.push(PacketReport { ecn: Some(ecn), ..PacketReport::new(n as u64, sent, size, arrived) });
             if n % 10 == 9 {
                 let feedback = Feedback { packets: &reports, outstanding: size, after_highest: size };
                 send.handle_feedback(sent, &feedback, &mut signals);
@@ -329,12 +330,10 @@ mod tests {
         let mut half = sender(&NadaConfig::<true>::default());
         let mut signals = Signals::enabled();
         let mut feed = |packets: &[(u64, Option<i64>)]| {
-            let report = |&(n, ms): &(u64, Option<i64>)| PacketReport {
-                sequence: n,
-                sent: Time::from_millis(10 * n as i64),
-                size: DataSize::from_bytes(1250),
-                arrival: ms.map(|ms| RemoteTime::from_millis(500 + ms)),
-                ecn: Ecn::Ect0,
+            let report = |&(n, ms): &(u64, Option<i64>)| {
+                let (sent, size) = (Time::from_millis(10 * n as i64), DataSize::from_bytes(1250));
+                let arrival = ms.map(|ms| RemoteTime::from_millis(500 + ms));
+                PacketReport { ecn: Some(Ecn::Ect0), ..PacketReport::new(n, sent, size, arrival) }
             };
             let packets: Vec<PacketReport> = packets.iter().map(report).collect();
             let feedback = Feedback { packets: &packets, outstanding: DataSize::ZERO, after_highest: DataSize::ZERO };

@@ -1,8 +1,8 @@
 //! The send half of both generations: accelerated ramp-up or gradual update, and the rate-shaping buffer.
 
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
-use crate::{Decision, Feedback, Message, NadaMode, NadaReport, ReceiverReport, SendHalf, Setup, Signals, StreamState};
-use paceline_units::{Rate, Time, TimeDelta};
+use crate::{Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, Setup, Signals, StreamState};
+use paceline_units::{Ecn, Rate, Time, TimeDelta};
 
 /// Numbers of the send half, with the differences between the generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub(super) struct SenderConfig {
     pub shaping: ShapingConfig,
     /// The round-trip time before the first measurement.
     pub rtt: TimeDelta,
+    /// The ECN codepoint of RTP packets.
+    pub ecn: Ecn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +71,7 @@ impl Sender {
             observer,
             missing: 0,
             next: 0,
-            decision: Decision { target: rate, pacing: rate, window: None, padding: Rate::ZERO },
+            decision: Decision { ecn: config.ecn, ..Decision::new(rate) },
         };
         sender.decide();
         sender
@@ -83,7 +85,7 @@ impl Sender {
             Generation::Y2015 { pacing_factor } => pacer.max(target).scale(pacing_factor),
             Generation::Rfc8698 => pacer.min(self.max).max(target),
         };
-        self.decision = Decision { target, pacing, ..self.decision };
+        self.decision = Decision { target, stable_target: target, pacing, ..self.decision };
     }
 
     /// Handles a report (RFC 8698, section 4.3).
@@ -122,9 +124,9 @@ impl Sender {
 }
 
 impl SendHalf for Sender {
-    /// Only the round-trip time is used: loss is part of the congestion signal.
-    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
-        self.rtt = report.rtt.unwrap_or(self.rtt);
+    /// Of reports only the round-trip time is used: loss is part of the congestion signal.
+    fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, signals: &mut Signals) {
+        self.rtt = rtt.last;
         signals.emit(5, self.rtt.as_millis_f64());
     }
 
@@ -146,7 +148,7 @@ impl SendHalf for Sender {
             };
             // A packet that was counted as lost before does not count again.
             let missing = above.then(|| core::mem::take(&mut self.missing));
-            let (sent, size, ecn) = (Some(packet.sent), packet.size, packet.ecn);
+            let (sent, size, ecn) = (Some(packet.sent), packet.size, packet.ecn.unwrap_or(Ecn::NotEct));
             observer.handle_packet(&ReceivedPacket { arrival, sent, size, ecn, missing });
         }
         let report = observer.report(observer.now(), signals, SENDER_SIGNALS as u8);

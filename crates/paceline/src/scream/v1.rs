@@ -23,10 +23,10 @@ use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
 use crate::blocks::QueueDelay;
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackKind, FieldVisitor, PacketReport, SendHalf, SentPacket,
-    Setup, SignalSpec, SignalTables, Signals, StreamState, Window,
+    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, PacketReport, SendHalf,
+    SentPacket, Setup, SignalSpec, SignalTables, Signals, StreamState, Window,
 };
-use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
 
 pub(crate) fn entries() -> [Entry; 2] {
     [
@@ -71,8 +71,8 @@ impl Config for ScreamConfig {
     /// Packets are ECN-capable, because RFC 8888 feedback contains ECN marks (RFC 8298, section 4.2.1: `n_ECN`).
     fn build(&self, setup: &Setup) -> Controller {
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
-        let feedback = FeedbackKind::Rfc8888 { interval, longest };
-        Controller { feedback, ecn: Ecn::Ect0, ..Controller::from_sender(Sender::new(self, setup)) }
+        let feedback = Some(FeedbackRequirement { ecn: true, interval, longest });
+        Controller { feedback, ..Controller::from_sender(Sender::new(self, setup)) }
     }
 }
 
@@ -136,7 +136,7 @@ impl Sender {
         let window = CongestionWindow::new(config.window);
         let media = MediaRate::starting_at(config.media, setup.start, setup.min, setup.max);
         let target = media.get();
-        let decision = Decision { target, pacing: target, window: None, padding: Rate::ZERO };
+        let decision = Decision { ecn: Ecn::Ect0, ..Decision::new(target) };
         let mut sender = Self {
             qdelays: QueueDelay::new(config.base_delay),
             trend: Trend::new(config.trend),
@@ -258,7 +258,7 @@ impl Sender {
             match packet.arrival {
                 None => self.missing.handle_missing(now, packet.sequence),
                 Some(arrival) => {
-                    summary.marked |= packet.ecn == Ecn::Ce;
+                    summary.marked |= packet.ecn == Some(Ecn::Ce);
                     if above {
                         summary.newest = Some((*packet, arrival));
                     } else {
@@ -383,10 +383,10 @@ impl Sender {
             given_up => given_up + self.config.window.min,
         };
         self.decision = Decision {
-            target,
             pacing: self.s_rtt.map_or(target.max(self.config.window.pace_min), |s_rtt| self.window.pacing(s_rtt)),
             window: Some(Window::AfterHighest(allowed)),
-            padding: Rate::ZERO,
+            ecn: Ecn::Ect0,
+            ..Decision::new(target)
         };
     }
 
@@ -406,7 +406,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::{PacketKind, testing};
-    use paceline_units::StreamId;
+    use paceline_units::{Rate, StreamId};
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
     const PACKET: DataSize = DataSize::from_bytes(1200);
@@ -468,7 +468,7 @@ mod tests {
                 let (sequence, sent) = (n as u64, self.sent[n]);
                 let ecn = fate(sequence);
                 let arrival = ecn.map(|_| RemoteTime::from_nanos(sent.as_nanos()) + RTT / 2);
-                PacketReport { sequence, sent, size: PACKET, arrival, ecn: ecn.unwrap_or(Ecn::NotEct) }
+                PacketReport { ecn, ..PacketReport::new(sequence, sent, PACKET, arrival) }
             };
             let packets: Vec<PacketReport> = (first..first + due).map(report).collect();
             // The last packet of a report is one that arrived.

@@ -2,10 +2,10 @@
 
 use crate::video_packet;
 use paceline::{
-    Arrival, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind, PacketReport, ReceiverReport,
-    Registry, SendHalf, SentPacket, Setup, Signals, StreamState, blocks::GroupDelta,
+    Arrival, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketReport, ReceiverReport, Registry,
+    RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState, blocks::GroupDelta,
 };
-use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -103,7 +103,8 @@ fn send_halves_do_not_allocate() {
             }
             let now = Time::from_millis(n as i64 * 500);
             let fraction_lost = Fraction::from_q8((n % 64) as u8);
-            let report = ReceiverReport { fraction_lost, rtt: Some(TimeDelta::from_millis(50)) };
+            half.handle_rtt(now, &RoundTrip::after(None, TimeDelta::from_millis(50)), &mut signals);
+            let report = ReceiverReport { fraction_lost };
             half.handle_report(now, &report, &mut signals);
             for message in messages(n) {
                 half.handle_message(now, &message, &mut signals);
@@ -147,20 +148,14 @@ fn send_feedback(name: &str, half: &mut dyn SendHalf, signals: &mut Signals) {
                 &StreamState::new(StreamId(n.is_multiple_of(16) as u8), DataSize::from_bytes(1200 * (n % 3))),
             );
         }
-        half.handle_sent(now, &SentPacket { sequence: n, size, stream: StreamId(0), kind: PacketKind::Media });
+        half.handle_sent(now, &SentPacket::new(n, size));
         while half.poll_timeout().is_some_and(|due| due <= now) {
             half.handle_timeout(now, signals);
         }
         let queue = TimeDelta::from_micros(100 * (n as i64 / 12 % 400 - 200).abs());
         let reordered = TimeDelta::from_millis(if n % 1200 == 5 { 9 } else { 0 });
         let arrival = RemoteTime::from_nanos(now.as_nanos()) + TimeDelta::from_secs(777) + queue + reordered;
-        reports.push(PacketReport {
-            sequence: n,
-            sent: now,
-            size,
-            arrival: Some(arrival).filter(|_| n % 1000 != 7),
-            ecn: Ecn::NotEct,
-        });
+        reports.push(PacketReport::new(n, now, size, Some(arrival).filter(|_| n % 1000 != 7)));
         if reports.len() as u64 == PER_MESSAGE {
             let flight = DataSize::from_bytes(5000);
             let feedback = Feedback { packets: &reports, outstanding: flight, after_highest: flight };

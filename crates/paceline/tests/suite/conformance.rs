@@ -3,7 +3,7 @@
 use crate::video_packet;
 use paceline::{
     Arrival, Controller, Decision, Feedback, GradientReport, Message, NadaMode, NadaReport, PacketKind, PacketReport,
-    ReceiverReport, Registry, SentPacket, Setup, Signals, StreamState, Window, blocks::GroupDelta,
+    ReceiverReport, Registry, RoundTrip, SentPacket, Setup, Signals, StreamState, Window, blocks::GroupDelta,
 };
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use proptest::prelude::*;
@@ -186,23 +186,24 @@ impl Harness {
         if let Some(half) = &mut self.controller.send {
             match input {
                 Input::Report(f, rtt) => {
-                    let report = ReceiverReport { fraction_lost: Fraction::new(*f).unwrap(), rtt: *rtt };
+                    if let Some(sample) = *rtt {
+                        half.handle_rtt(now, &RoundTrip::after(None, sample), &mut self.signals);
+                    }
+                    let report = ReceiverReport { fraction_lost: Fraction::new(*f).unwrap() };
                     half.handle_report(now, &report, &mut self.signals);
                 }
                 Input::Message(message) => half.handle_message(now, message, &mut self.signals),
                 Input::Sent(bytes) => {
                     let (sequence, size) = (self.sequence, DataSize::from_bytes(*bytes));
                     self.sequence += 1;
-                    let packet = SentPacket { sequence, size, stream: StreamId(0), kind: PacketKind::Media };
+                    let packet = SentPacket::new(sequence, size);
                     half.handle_sent(now, &packet);
                 }
                 Input::Feedback(packets) => {
-                    let report = |(i, (ago, bytes, arrival)): (usize, &(i64, u64, Option<i64>))| PacketReport {
-                        sequence: i as u64,
-                        sent: Time::from_nanos((now.as_nanos() - ago).max(0)),
-                        size: DataSize::from_bytes(*bytes),
-                        arrival: arrival.map(RemoteTime::from_nanos),
-                        ecn: Ecn::NotEct,
+                    let report = |(i, (ago, bytes, arrival)): (usize, &(i64, u64, Option<i64>))| {
+                        let (sent, size) =
+                            (Time::from_nanos((now.as_nanos() - ago).max(0)), DataSize::from_bytes(*bytes));
+                        PacketReport::new(i as u64, sent, size, arrival.map(RemoteTime::from_nanos))
                     };
                     let packets: Vec<PacketReport> = packets.iter().enumerate().map(report).collect();
                     let outstanding = DataSize::from_bytes(5000);
@@ -373,10 +374,7 @@ fn gcc_follows_loss_and_remb() {
     for entry in Registry::standard().iter().filter(|e| e.name().starts_with("gcc-")) {
         let after = |fraction_lost: f64| {
             let mut half = built(entry, &setup).send.unwrap();
-            let report = ReceiverReport {
-                fraction_lost: Fraction::new(fraction_lost).unwrap(),
-                rtt: Some(TimeDelta::from_millis(50)),
-            };
+            let report = ReceiverReport { fraction_lost: Fraction::new(fraction_lost).unwrap() };
             half.handle_report(Time::from_secs(1), &report, &mut Signals::disabled());
             half.decision().target.as_bps() / 1000
         };

@@ -1,10 +1,10 @@
 //! Every registered controller lowers its rate when the queue grows, and does not when the queue is empty.
 
 use paceline::{
-    Arrival, Controller, Entry, Feedback, FeedbackKind, History, Message, PacketKind, PacketReport, ReceiverReport,
-    Registry, SentPacket, Setup, Signals, StreamState,
+    Arrival, Controller, Entry, Feedback, History, Message, PacketReport, ReceiverReport, Registry, RoundTrip,
+    SentPacket, Setup, Signals, StreamState,
 };
-use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::collections::VecDeque;
 
 use crate::video_packet;
@@ -44,7 +44,7 @@ fn growing_queue_lowers_the_rate() {
 /// Whether a controller sees the delay of packets, at the receiver or by feedback.
 fn measures_delay(entry: &Entry) -> bool {
     let pair = entry.build(&SETUP, &[]).expect("valid defaults");
-    pair.receive.is_some() || pair.feedback != FeedbackKind::None
+    pair.receive.is_some() || pair.feedback.is_some()
 }
 
 /// A controller and a path on which the sending rate does not depend on the controller.
@@ -81,8 +81,9 @@ impl Call {
             }
             if now % 1000 == 999 {
                 let (fraction_lost, rtt) = (Fraction::from_q8(0), TimeDelta::from_millis(2 * OWD + queue(now / 33)));
-                let report = ReceiverReport { fraction_lost, rtt: Some(rtt) };
+                let report = ReceiverReport { fraction_lost };
                 let half = self.pair.send.as_mut().expect("a send half");
+                half.handle_rtt(Time::from_millis(now), &RoundTrip::after(None, rtt), &mut self.signals);
                 half.handle_report(Time::from_millis(now), &report, &mut self.signals);
             }
         }
@@ -91,8 +92,7 @@ impl Call {
 
     fn send(&mut self, now: i64) {
         let (sequence, stream) = (self.history.next_sequence(), StreamId(0));
-        let (at, packet) =
-            (Time::from_millis(now), SentPacket { sequence, size: SIZE, stream, kind: PacketKind::Media });
+        let (at, packet) = (Time::from_millis(now), SentPacket { stream, ..SentPacket::new(sequence, SIZE) });
         let half = self.pair.send.as_mut().expect("a send half");
         while half.poll_timeout().is_some_and(|due| due <= at) {
             half.handle_timeout(at, &mut self.signals);
@@ -124,7 +124,7 @@ impl Call {
     }
 
     fn send_feedback(&mut self, now: i64) {
-        let settle = |(sequence, at)| self.history.settle(sequence, Some(at), Ecn::NotEct);
+        let settle = |(sequence, at)| self.history.settle(sequence, Some(at), None);
         let packets: Vec<PacketReport> = self.arrived.drain(..).filter_map(settle).collect();
         let (Some(last), Some(half)) = (packets.last(), &mut self.pair.send) else { return };
         if self.pair.receive.is_none() {

@@ -2,14 +2,14 @@
 
 use crate::call::harness::{CallConfig, controller};
 use crate::call::kbps;
-use paceline::{FecScheme, FeedbackKind, Protection, ResendRule, Signals};
+use paceline::{FecScheme, FeedbackRequirement, Protection, ResendRule, Signals};
 use paceline_flow::{Datagram, MediaReceiver, MediaSender};
 use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
 use proptest::prelude::*;
 
-fn endpoints(fec: FecScheme, feedback: FeedbackKind) -> (MediaSender, MediaReceiver) {
+fn endpoints(fec: FecScheme, feedback: FeedbackRequirement) -> (MediaSender, MediaReceiver) {
     let mut config = CallConfig::new(controller("gcc-2016", kbps(1000), &[]), kbps(1000));
-    config.controller.feedback = feedback;
+    config.controller.feedback = Some(feedback);
     config.streams[0].first_sequence = 65_500;
     config.streams[0].timestamp_offset = 9;
     config.clock_offset = TimeDelta::ZERO;
@@ -21,12 +21,10 @@ fn fec() -> impl Strategy<Value = FecScheme> {
     prop_oneof![Just(FecScheme::None), Just(FecScheme::Ulpfec)]
 }
 
-fn feedback() -> impl Strategy<Value = FeedbackKind> {
-    let (interval, longest) = (TimeDelta::from_millis(50), TimeDelta::from_millis(50));
-    prop_oneof![
-        Just(FeedbackKind::TransportWide { interval, longest }),
-        Just(FeedbackKind::Rfc8888 { interval, longest }),
-    ]
+/// Either format.
+fn feedback() -> impl Strategy<Value = FeedbackRequirement> {
+    let interval = TimeDelta::from_millis(50);
+    any::<bool>().prop_map(move |ecn| FeedbackRequirement { ecn, interval, longest: interval })
 }
 
 /// The damage to a datagram: bytes changed, truncated, dropped or duplicated; then a pause.

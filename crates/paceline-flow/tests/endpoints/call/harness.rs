@@ -4,8 +4,8 @@
 use paceline::{Controller, Protection, Registry, Setup, Signals};
 use paceline_flow::source::{Ideal, IdealConfig, Source};
 use paceline_flow::{
-    Datagram, DatagramKind, MediaKind, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming,
-    SenderConfig, SenderEvent, StreamConfig, StreamInfo,
+    Datagram, DatagramKind, FeedbackFormats, MediaKind, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent,
+    RtcpTiming, SenderConfig, SenderEvent, StreamConfig, StreamInfo,
 };
 use paceline_units::{DataSize, Ecn, RandomStreams, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use paceline_wire::CompoundWriter;
@@ -35,6 +35,7 @@ pub struct CallConfig {
     pub streams: Vec<StreamConfig>,
     pub retransmit: bool,
     pub protection: Protection,
+    pub feedback_formats: FeedbackFormats,
     pub forward_delay: TimeDelta,
     pub back_delay: TimeDelta,
     pub capacity: Rate,
@@ -55,6 +56,7 @@ impl CallConfig {
             streams: vec![video(0, most)],
             retransmit: true,
             protection: Protection::default(),
+            feedback_formats: FeedbackFormats::default(),
             forward_delay: TimeDelta::from_millis(20),
             back_delay: TimeDelta::from_millis(20),
             capacity: Rate::from_kbps(100_000),
@@ -79,6 +81,7 @@ impl CallConfig {
             ssrc: 1,
             rtcp,
             nack: self.retransmit,
+            feedback_formats: self.feedback_formats,
         };
         let sender = SenderConfig {
             extensions: Default::default(),
@@ -88,6 +91,7 @@ impl CallConfig {
             pacer_limit: self.pacer_limit,
             retransmit: self.retransmit,
             protection: self.protection,
+            feedback_formats: self.feedback_formats,
             ntp_origin: 3_900_000_000_000_000_000,
         };
         let c = &mut self.controller;

@@ -6,6 +6,7 @@ mod fec;
 mod harness;
 mod outages;
 mod packet_reports;
+mod probes;
 mod receive_half_messages;
 mod rfc8888;
 mod robustness;

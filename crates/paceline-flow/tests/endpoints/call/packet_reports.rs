@@ -2,15 +2,17 @@
 
 use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, pass, stream, video_source};
 use crate::call::{assert_within, ms};
-use paceline::{Controller, Decision, Feedback, FeedbackKind, PacketReport, SendHalf, SentPacket, Signals, Window};
+use paceline::{
+    Controller, Decision, Feedback, FeedbackRequirement, PacketReport, SendHalf, SentPacket, Signals, Window,
+};
 use paceline_flow::MediaKind;
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
 use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use paceline_wire::{TWCC_TICK, is_rtcp};
 use std::sync::{Arc, Mutex};
 
-pub const TRANSPORT_WIDE: FeedbackKind = FeedbackKind::TransportWide { interval: ms(50), longest: ms(50) };
-pub const RFC8888: FeedbackKind = FeedbackKind::Rfc8888 { interval: ms(50), longest: ms(50) };
+pub const TRANSPORT_WIDE: FeedbackRequirement = FeedbackRequirement { ecn: false, interval: ms(50), longest: ms(50) };
+pub const RFC8888: FeedbackRequirement = FeedbackRequirement { ecn: true, ..TRANSPORT_WIDE };
 /// RFC 8888: the error between two arrivals, half of 1/1024 s each and the clock's resolution of 1/65536 s.
 pub const RFC8888_ERROR: TimeDelta = TimeDelta::from_micros(977 + 31);
 
@@ -23,21 +25,21 @@ pub struct ReportLog {
 }
 
 /// A send half that records its inputs.
-pub struct RecordingHalf(pub Rate, pub Arc<Mutex<ReportLog>>);
+pub struct RecordingHalf(pub Rate, pub Ecn, pub Arc<Mutex<ReportLog>>);
 
 impl SendHalf for RecordingHalf {
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
-        self.1.lock().unwrap().sent.push((now, *packet));
+        self.2.lock().unwrap().sent.push((now, *packet));
     }
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, _: &mut Signals) {
-        let mut log = self.1.lock().unwrap();
+        let mut log = self.2.lock().unwrap();
         assert!(feedback.packets.is_sorted_by(|a, b| a.sequence < b.sequence), "in order of sequence");
         log.reports.extend(feedback.packets.iter().map(|p| (now, *p)));
         log.outstanding.push(feedback.outstanding);
         log.after_highest = feedback.after_highest;
     }
     fn decision(&self) -> Decision {
-        Decision { target: self.0, pacing: self.0.scale(1.5), window: None, padding: Rate::ZERO }
+        Decision { pacing: self.0.scale(1.5), ecn: self.1, ..Decision::new(self.0) }
     }
 }
 
@@ -67,7 +69,7 @@ impl Source for FiniteSource {
 
 /// A call with per-packet feedback.
 pub struct Call {
-    pub feedback: FeedbackKind,
+    pub feedback: Option<FeedbackRequirement>,
     pub ecn: Ecn,
     pub rate: Rate,
     /// The duration of sending media; the log ends two seconds later.
@@ -77,8 +79,8 @@ pub struct Call {
 impl Call {
     pub fn config(&self, log: &Arc<Mutex<ReportLog>>, forward: Impairment, back: Impairment) -> CallConfig {
         let &Self { feedback, ecn, rate, seconds } = self;
-        let controller =
-            Controller { send: Some(Box::new(RecordingHalf(rate, log.clone()))), receive: None, feedback, ecn };
+        let half = RecordingHalf(rate, ecn, log.clone());
+        let controller = Controller { feedback, ..Controller::from_sender(half) };
         let config = IdealConfig { fps: FPS, min: Rate::from_kbps(30), max: rate, start: Rate::from_kbps(300) };
         let source = FiniteSource(Ideal::new(config, Time::ZERO).unwrap(), Time::from_secs(seconds));
         let mut config = CallConfig::new(controller, rate);
@@ -157,15 +159,15 @@ impl SendHalf for Windowed {
     }
     fn decision(&self) -> Decision {
         let (target, window) = (Rate::from_kbps(2000), Window::Outstanding(DataSize::from_bytes(6000)));
-        Decision { target, pacing: target.scale(1.5), window: Some(window), padding: target }
+        Decision { pacing: target.scale(1.5), window: Some(window), padding: target, ..Decision::new(target) }
     }
 }
 
 /// Runs a call of 20 s with this window. Returns the packets sent and the most bytes in flight.
-pub fn windowed(feedback: FeedbackKind, back: Impairment) -> (usize, u64) {
+pub fn windowed(feedback: FeedbackRequirement, back: Impairment) -> (usize, u64) {
     let outstanding = Arc::default();
-    let half = Box::new(Windowed(Arc::clone(&outstanding)));
-    let controller = Controller { send: Some(half), receive: None, feedback, ecn: Ecn::NotEct };
+    let half = Windowed(Arc::clone(&outstanding));
+    let controller = Controller { feedback: Some(feedback), ..Controller::from_sender(half) };
     let most = Rate::from_kbps(2000);
     let mut config = CallConfig::new(controller, most);
     config.streams = vec![video_source(0, FPS, Rate::from_kbps(30), most, most)];
@@ -176,12 +178,12 @@ pub fn windowed(feedback: FeedbackKind, back: Impairment) -> (usize, u64) {
 }
 
 /// Both kinds of feedback, and the largest error of the arrival times.
-const KINDS: [(FeedbackKind, TimeDelta); 2] = [(TRANSPORT_WIDE, TWCC_TICK), (RFC8888, RFC8888_ERROR)];
+const KINDS: [(FeedbackRequirement, TimeDelta); 2] = [(TRANSPORT_WIDE, TWCC_TICK), (RFC8888, RFC8888_ERROR)];
 
 #[test]
 fn sequence_numbers_and_report_timestamps_may_wrap() {
     for (feedback, error) in KINDS {
-        let call = Call { feedback, ecn: Ecn::NotEct, rate: Rate::from_kbps(30_000), seconds: 30 };
+        let call = Call { feedback: Some(feedback), ecn: Ecn::NotEct, rate: Rate::from_kbps(30_000), seconds: 30 };
         let (_, log) = call.run_with(pass(), pass(), |config| {
             config.clock_offset = TimeDelta::from_secs(65_536 - 10); // RFC 8888: the 32-bit timestamp wraps after 10 s
         });
@@ -203,7 +205,7 @@ fn duplicates_are_reported_once_and_late_packets_again() {
             _ if n % 9 == 0 => Fate::Duplicate,
             _ => Fate::Deliver,
         });
-        let call = Call { feedback, ecn: Ecn::NotEct, rate: Rate::from_kbps(1500), seconds: 60 };
+        let call = Call { feedback: Some(feedback), ecn: Ecn::NotEct, rate: Rate::from_kbps(1500), seconds: 60 };
         let (_, log) = call.run_with(fate, pass(), |config| config.retransmit = false);
         let outcomes = outcomes(&log);
         for (n, outcomes) in outcomes[..outcomes.len() - 60].iter().enumerate() {

@@ -4,10 +4,9 @@ use crate::call::harness::{CallConfig, Fate, Impairment, TestCall};
 use crate::call::{assert_within, kbps, ms};
 use paceline::blocks::GroupDelta;
 use paceline::{
-    Arrival, Controller, Decision, FeedbackKind, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf,
-    Signals,
+    Arrival, Controller, Decision, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf, Signals,
 };
-use paceline_units::{Ecn, Rate, RemoteTime, Time};
+use paceline_units::{Rate, RemoteTime, Time};
 use paceline_wire::{Rtcp, parse_compound};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -52,7 +51,7 @@ impl SendHalf for MessageSink {
         self.0.send(*message).unwrap();
     }
     fn decision(&self) -> Decision {
-        Decision { target: kbps(300), pacing: kbps(600), window: None, padding: Rate::ZERO }
+        Decision { pacing: kbps(600), ..Decision::new(kbps(300)) }
     }
 }
 
@@ -60,12 +59,7 @@ impl SendHalf for MessageSink {
 fn received(back: Impairment) -> (TestCall, Vec<Message>) {
     let (sink, received): (_, Receiver<Message>) = channel();
     let source = MessageSource { next: RemoteTime::MAX, round: 0, due: VecDeque::new() };
-    let controller = Controller {
-        send: Some(Box::new(MessageSink(sink))),
-        receive: Some(Box::new(source)),
-        feedback: FeedbackKind::None,
-        ecn: Ecn::NotEct,
-    };
+    let controller = Controller::from_halves(MessageSink(sink), source);
     let mut config = CallConfig::new(controller, kbps(2000));
     config.back = back;
     let call = TestCall::run(config, 10);

@@ -3,15 +3,15 @@
 
 use crate::call::harness::{Fate, Impairment, TestCall, compound, drop_if, pass};
 use crate::call::packet_reports::{
-    Call, RFC8888, RFC8888_ERROR, ReportLog, assert_arrivals, outcomes, packets, windowed,
+    Call, RFC8888, RFC8888_ERROR, ReportLog, TRANSPORT_WIDE, assert_arrivals, outcomes, packets, windowed,
 };
 use crate::call::{assert_within, kbps, ms};
-use paceline::{FecScheme, FeedbackKind, PacketKind, Protection, ResendRule};
+use paceline::{FecScheme, PacketKind, Protection, ResendRule};
 use paceline_units::{DataSize, Ecn, RandomStreams, Time, TimeDelta};
 use paceline_wire::{ArrivalOffset, Reception, Rtcp, is_rtcp, parse_compound};
 
 fn call(rate_kbps: u64, seconds: i64) -> Call {
-    Call { feedback: RFC8888, ecn: Ecn::Ect1, rate: kbps(rate_kbps), seconds }
+    Call { feedback: Some(RFC8888), ecn: Ecn::Ect1, rate: kbps(rate_kbps), seconds }
 }
 
 fn is_report(bytes: &[u8]) -> bool {
@@ -64,7 +64,7 @@ fn every_packet_of_every_kind_is_reported_once() {
         // 20 ms each way and at most one report interval; a loss is known with the next arrival of the SSRC.
         let most = if log.sent[report.sequence as usize].1.kind == PacketKind::Retransmission { 5000.0 } else { 130.0 };
         assert_within(delay_ms, 40.0, if report.arrival.is_some() { 90.0 + 1.0 } else { most }, "report delay, ms");
-        assert_eq!(report.ecn, if report.arrival.is_some() { Ecn::Ect1 } else { Ecn::NotEct });
+        assert_eq!(report.ecn, report.arrival.map(|_| Ecn::Ect1));
     }
     assert_eq!(*log.outstanding.last().unwrap(), DataSize::ZERO);
     assert_eq!(log.after_highest, DataSize::ZERO);
@@ -132,7 +132,7 @@ fn ecn_marks_are_reported() {
         assert!(log.reports.len() > 2000);
         for (_, report) in &log.reports {
             let marked = matches!(report.sequence % 10, 3 | 7);
-            assert_eq!(report.ecn, if marked { Ecn::Ce } else { sent }, "packet {}", report.sequence);
+            assert_eq!(report.ecn, Some(if marked { Ecn::Ce } else { sent }), "packet {}", report.sequence);
         }
     }
 }
@@ -209,7 +209,7 @@ fn arrivals_without_a_time_are_not_reported() {
 fn feedback_that_was_not_negotiated_is_rejected() {
     let arrived = Some(Reception { ecn: Ecn::NotEct, offset: ArrivalOffset::Units(9) });
     let bytes = compound(|w| w.congestion_feedback(1, 77, &[(1000, 100, &[arrived])]).unwrap());
-    for feedback in [FeedbackKind::None, FeedbackKind::TransportWide { interval: ms(50), longest: ms(50) }] {
+    for feedback in [None, Some(TRANSPORT_WIDE)] {
         let (injected, log) =
             Call { feedback, ..call(1500, 2) }.run_with(pass(), drop_if(|_, _, bytes| is_rtcp(bytes)), |config| {
                 config.injected = vec![(Time::from_secs(1), bytes.clone())];

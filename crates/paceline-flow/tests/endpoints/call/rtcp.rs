@@ -1,11 +1,15 @@
 //! Sender and receiver reports, header fields, and injected RTCP.
 
-use crate::call::harness::{CallConfig, RenderedFrame, TestCall, compound, controller, drop_if, fixed, random_loss};
+use crate::call::harness::{
+    CallConfig, RenderedFrame, TestCall, compound, controller, drop_if, fixed, random_loss, video, video_source,
+};
 use crate::call::{assert_within, kbps, ms};
-use paceline::PacketKind;
+use paceline::{Controller, Decision, PacketKind, ReceiverReport, RoundTrip, SendHalf, Signals};
 use paceline_flow::{DatagramKind, SenderEvent};
 use paceline_units::{RandomStreams, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, ReportBlock, Rtcp, RtpHeader, WireError, is_rtcp, parse_compound};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn reports_give_loss_and_round_trip_time_for_any_receiver_clock() {
@@ -35,6 +39,73 @@ fn reports_give_loss_and_round_trip_time_for_any_receiver_clock() {
         for gap in gaps {
             assert_within(gap, 0.5 / 1.2183 - 1e-3, 1.5 / 1.2183 + 1e-3, "report interval");
         }
+    }
+}
+
+/// Twelve streams: more SSRCs than the blocks of one datagram.
+#[test]
+fn every_report_covers_every_stream() {
+    let mut config = CallConfig::new(fixed(kbps(6000)), kbps(500));
+    config.streams = (0..12).map(|index| video(index, kbps(500))).collect();
+    let ssrcs: BTreeSet<u32> = config.streams.iter().map(|stream| stream.info.ssrc).collect();
+    config.forward = random_loss(7, 0.02);
+    let call = TestCall::run(config, 20);
+    for (log, sender_reports) in [(&call.back_log, false), (&call.forward_log, true)] {
+        // The datagrams of one report leave at one instant.
+        let mut reports: BTreeMap<Time, Vec<u32>> = BTreeMap::new();
+        for datagram in log.iter().filter(|datagram| is_rtcp(&datagram.bytes)) {
+            for packet in parse_compound(&datagram.bytes).unwrap() {
+                match packet {
+                    Rtcp::ReceiverReport { blocks, .. } if !sender_reports => {
+                        let blocks: Vec<u32> = blocks.map(|block| block.ssrc).collect();
+                        assert!((1..=8).contains(&blocks.len()), "{}", blocks.len());
+                        reports.entry(datagram.at).or_default().extend(blocks);
+                    }
+                    Rtcp::SenderReport { ssrc, .. } if sender_reports => {
+                        reports.entry(datagram.at).or_default().push(ssrc);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!((15..=25).contains(&reports.len()), "{} reports in 20 s", reports.len());
+        for (at, named) in reports.iter().skip(2) {
+            let distinct: BTreeSet<u32> = named.iter().copied().collect();
+            assert_eq!(distinct.len(), named.len(), "no SSRC is reported twice at {at}");
+            assert!(distinct.is_superset(&ssrcs), "{} of 12 streams at {at}", distinct.intersection(&ssrcs).count());
+        }
+    }
+}
+
+/// At eight packets a second a report covers fewer than the 20 packets that a fraction lost needs.
+#[test]
+fn every_round_trip_time_reaches_the_controller() {
+    struct Recorder(Arc<Mutex<Vec<(Option<RoundTrip>, bool)>>>);
+    impl SendHalf for Recorder {
+        fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
+            self.0.lock().unwrap().push((Some(*rtt), false));
+        }
+        fn handle_report(&mut self, _: Time, _: &ReceiverReport, _: &mut Signals) {
+            self.0.lock().unwrap().push((None, true));
+        }
+        fn decision(&self) -> Decision {
+            let target = kbps(60);
+            Decision { pacing: kbps(200), ..Decision::new(target) }
+        }
+    }
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let mut config = CallConfig::new(Controller::from_sender(Recorder(calls.clone())), kbps(1000));
+    config.streams = vec![video_source(0, 8.0, kbps(30), kbps(60), kbps(60))];
+    let call = TestCall::run(config, 30);
+    let events = call.events.iter().filter(|(_, event)| matches!(event, SenderEvent::RoundTrip(_))).count();
+    let calls = calls.lock().unwrap();
+    let samples: Vec<RoundTrip> = calls.iter().filter_map(|(rtt, _)| *rtt).collect();
+    let losses = calls.iter().filter(|(_, is_loss)| *is_loss).count();
+    assert_eq!(samples.len(), events, "one call for each sample");
+    assert!((25..=35).contains(&samples.len()) && (8..14).contains(&losses), "{} samples, {losses}", samples.len());
+    for rtt in samples {
+        assert_within(rtt.last.as_millis_f64(), 39.5, 41.5, "last, ms");
+        assert_within(rtt.smoothed.as_millis_f64(), 39.5, 41.5, "smoothed, ms");
     }
 }
 

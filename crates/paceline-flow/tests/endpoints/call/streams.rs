@@ -2,10 +2,10 @@
 
 use crate::call::harness::{CallConfig, TestCall, fixed, stream, video};
 use crate::call::{any_media, assert_within, kbps};
-use paceline::{Controller, Decision, FeedbackKind, PacketKind, SendHalf, StreamState};
+use paceline::{Controller, Decision, PacketKind, SendHalf, StreamState};
 use paceline_flow::source::{Audio, AudioConfig};
 use paceline_flow::{DatagramKind, MediaKind};
-use paceline_units::{Ecn, Rate, StreamId, Time};
+use paceline_units::{Rate, StreamId, Time};
 
 #[test]
 fn two_streams_share_the_target() {
@@ -47,7 +47,7 @@ impl SendHalf for DividingHalf {
         self.0.push(*stream);
     }
     fn decision(&self) -> Decision {
-        Decision { target: kbps(3000), pacing: kbps(3000), window: None, padding: Rate::ZERO }
+        Decision::new(kbps(3000))
     }
     fn stream_rate(&self, stream: StreamId) -> Option<Rate> {
         let heaviest = self.0.iter().map(|known| known.priority).fold(0.0, f64::max);
@@ -58,8 +58,7 @@ impl SendHalf for DividingHalf {
 
 #[test]
 fn a_send_half_can_divide_the_target() {
-    let send: Box<dyn SendHalf> = Box::new(DividingHalf(Vec::new()));
-    let divides = Controller { send: Some(send), receive: None, feedback: FeedbackKind::None, ecn: Ecn::NotEct };
+    let divides = Controller::from_sender(DividingHalf(Vec::new()));
     let mut config = CallConfig::new(divides, kbps(300));
     config.streams = vec![video(0, kbps(2000)), video(1, kbps(600))];
     config.streams[1].priority = 1.5;

@@ -7,7 +7,7 @@ use paceline_units::{DataSize, Ecn, RandomStreams, Time, TimeDelta};
 use paceline_wire::TWCC_TICK;
 
 fn call(rate_kbps: u64, seconds: i64) -> Call {
-    Call { feedback: TRANSPORT_WIDE, ecn: Ecn::NotEct, rate: kbps(rate_kbps), seconds }
+    Call { feedback: Some(TRANSPORT_WIDE), ecn: Ecn::NotEct, rate: kbps(rate_kbps), seconds }
 }
 
 #[test]
