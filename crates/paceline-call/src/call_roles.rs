@@ -144,7 +144,7 @@ impl Config for Chromium {
     const SIGNALS: SignalTables = (crate::stats::SENDER_SIGNALS, crate::stats::RECEIVER_SIGNALS);
     const CONTROLS: bool = false;
 
-    fn build(&self, _: &Setup) -> Controller {
+    fn halves(&self, _: &Setup) -> Controller {
         Controller { send: None, receive: None, feedback: None }
     }
 }

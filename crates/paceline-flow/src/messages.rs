@@ -1,7 +1,7 @@
 //! Messages of the receive half to the send half, as RTCP: a REMB or an application-defined packet.
 
 use paceline::blocks::GroupDelta;
-use paceline::{GradientReport, Message, NadaMode, NadaReport};
+use paceline::{AppMessage, GradientReport, Message, NadaMode, NadaReport};
 use paceline_wire::{CompoundWriter, GroupStep, NadaFeedback, Rtcp, WriteError};
 
 pub(crate) fn write(
@@ -20,6 +20,7 @@ pub(crate) fn write(
         Message::Nada(NadaReport { mode, signal, incoming }) => {
             writer.nada(own_ssrc, &NadaFeedback { gradual: mode == NadaMode::Gradual, signal, rate: incoming })
         }
+        Message::App(app) => writer.app(own_ssrc, app.subtype(), app.name(), app.data()),
         _ => Ok(()),
     }
 }
@@ -34,6 +35,13 @@ pub(crate) fn read(packet: &Rtcp<'_>) -> Option<Message> {
         Rtcp::Nada { feedback: NadaFeedback { gradual, signal, rate }, .. } => {
             let mode = if gradual { NadaMode::Gradual } else { NadaMode::RampUp };
             Some(Message::Nada(NadaReport { mode, signal, incoming: rate }))
+        }
+        Rtcp::App { subtype, name, data, .. } => {
+            let mut words = [0; AppMessage::WORDS_MAX];
+            let (chunks, rest) = data.as_chunks::<4>();
+            let words = words.get_mut(..chunks.len()).filter(|_| rest.is_empty())?;
+            words.iter_mut().zip(chunks).for_each(|(word, bytes)| *word = u32::from_be_bytes(*bytes));
+            AppMessage::new(name, subtype, words).map(Message::App)
         }
         _ => None,
     }
@@ -55,6 +63,8 @@ mod tests {
             Message::Gradient(GradientReport { step, incoming: Rate::ZERO }),
             Message::Nada(NadaReport { mode: NadaMode::RampUp, signal: us(9_900), incoming: Rate::from_bps(999_999) }),
             Message::Nada(NadaReport { mode: NadaMode::Gradual, signal: us(3_276_700), incoming: Rate::ZERO }),
+            Message::App(AppMessage::new(*b"MINE", 31, &[u32::MAX, 0, 7]).unwrap()),
+            Message::App(AppMessage::new(*b"MINE", 0, &[]).unwrap()),
         ];
         let mut buffer = [0; 256];
         let mut writer = CompoundWriter::new(&mut buffer);

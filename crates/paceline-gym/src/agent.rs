@@ -166,7 +166,7 @@ pub(super) fn entry(state: &Arc<AgentState>) -> Entry {
 struct Agent(Arc<AgentState>);
 
 impl Config for Agent {
-    fn build(&self, _: &Setup) -> Controller {
+    fn halves(&self, _: &Setup) -> Controller {
         let feedback = FeedbackRequirement { ecn: false, interval: FEEDBACK.0, longest: FEEDBACK.1 };
         Controller { feedback: Some(feedback), ..Controller::from_sender(self.clone()) }
     }

@@ -136,7 +136,7 @@ impl Config for PythonConfig {
         self.signals
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let mut controller = Controller { send: None, receive: None, feedback: self.feedback };
         let numbers: Vec<_> = self.receive_parameters.iter().map(|p| (p.name.to_owned(), p.value)).collect();
         if let Some(name) = self.receive_of

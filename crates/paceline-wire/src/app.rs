@@ -95,9 +95,18 @@ pub(crate) fn read(subtype: u8, name: [u8; 4], data: &[u8]) -> Result<Option<App
 }
 
 impl CompoundWriter<'_> {
+    /// Writes an APP packet of this name and subtype, whose lower five bits count, with these words of data.
+    pub fn app(&mut self, ssrc: u32, subtype: u8, name: [u8; 4], words: &[u32]) -> Result<(), WriteError> {
+        let data = self.application(ssrc, subtype & 0x1F, name, 4 * words.len())?;
+        for (index, word) in words.iter().enumerate() {
+            put(data, 4 * index, word.to_be_bytes());
+        }
+        Ok(())
+    }
+
     /// Writes NADA feedback.
     pub fn nada(&mut self, ssrc: u32, feedback: &NadaFeedback) -> Result<(), WriteError> {
-        let data = self.application(ssrc, NADA, NADA_LEN)?;
+        let data = self.application(ssrc, 0, NADA, NADA_LEN)?;
         let signal = in_units(feedback.signal, SIGNAL_UNIT).clamp(0, i64::from(!GRADUAL)) as u16;
         put(data, 0, (signal | if feedback.gradual { GRADUAL } else { 0 }).to_be_bytes());
         put(data, 2, [0; 2]);
@@ -110,7 +119,7 @@ impl CompoundWriter<'_> {
         const MICROSECOND: TimeDelta = TimeDelta::from_micros(1);
         let gradient = in_units(step.gradient, MICROSECOND).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
         let departure = in_units(step.departure, MICROSECOND).clamp(0, u32::MAX.into()) as u32;
-        let data = self.application(ssrc, STEP, STEP_LEN)?;
+        let data = self.application(ssrc, 0, STEP, STEP_LEN)?;
         put(data, 0, gradient.to_be_bytes());
         put(data, 4, departure.to_be_bytes());
         put(data, 8, step.size.to_be_bytes());
@@ -118,9 +127,9 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
-    /// Writes SSRC and name with subtype 0. Returns the data, which the caller fills.
-    fn application(&mut self, ssrc: u32, name: [u8; 4], len: usize) -> Result<&mut [u8], WriteError> {
-        let (head, data) = self.packet(APPLICATION, 0, 8 + len)?.split_at_mut(8);
+    /// Writes SSRC and name. Returns the data, which the caller fills.
+    fn application(&mut self, ssrc: u32, subtype: u8, name: [u8; 4], len: usize) -> Result<&mut [u8], WriteError> {
+        let (head, data) = self.packet(APPLICATION, subtype, 8 + len)?.split_at_mut(8);
         put(head, 0, ssrc.to_be_bytes());
         put(head, 4, name);
         Ok(data)

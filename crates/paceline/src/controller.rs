@@ -29,6 +29,11 @@ impl Controller {
     pub fn from_halves(send: impl SendHalf + 'static, receive: impl ReceiveHalf + 'static) -> Self {
         Self { receive: Some(Box::new(receive)), ..Self::from_sender(send) }
     }
+    /// Puts the send half under the [`Guard`](crate::Guard), which lowers the rate when feedback stops, but not below `min`.
+    pub fn guarded(self, min: Rate) -> Self {
+        let guarded = |half| -> Box<dyn SendHalf> { Box::new(crate::Guard::new(half, min)) };
+        Self { send: self.send.map(guarded), ..self }
+    }
 }
 
 /// What a send half needs to know about each packet: whether and when it arrived, and perhaps its ECN field. The flow
@@ -340,6 +345,48 @@ pub enum Message {
     Gradient(GradientReport),
     /// NADA's feedback.
     Nada(NadaReport),
+    /// A message of a controller that is not part of this library.
+    App(AppMessage),
+}
+
+/// An application-defined message (APP of RFC 3550, section 6.7). It reaches the send half as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppMessage {
+    name: [u8; 4],
+    subtype: u8,
+    len: u8,
+    words: [u32; Self::WORDS_MAX],
+}
+
+impl AppMessage {
+    /// The most words of data.
+    pub const WORDS_MAX: usize = 16;
+    /// Names, with subtype 0, that [`Message::Nada`] and [`Message::Gradient`] use.
+    pub const RESERVED: [[u8; 4]; 2] = [*b"NADA", *b"GCCM"];
+
+    /// Returns a message with this name of four ASCII characters, a subtype below 32, and up to 16 words of data; `None` if a
+    /// part is out of range or the name is reserved.
+    pub fn new(name: [u8; 4], subtype: u8, data: &[u32]) -> Option<Self> {
+        let is_reserved = subtype == 0 && Self::RESERVED.contains(&name);
+        if !name.is_ascii() || subtype >= 32 || data.len() > Self::WORDS_MAX || is_reserved {
+            return None;
+        }
+        let mut words = [0; Self::WORDS_MAX];
+        words[..data.len()].copy_from_slice(data);
+        Some(Self { name, subtype, len: data.len() as u8, words })
+    }
+    /// Returns the name.
+    pub fn name(&self) -> [u8; 4] {
+        self.name
+    }
+    /// Returns the subtype.
+    pub fn subtype(&self) -> u8 {
+        self.subtype
+    }
+    /// Returns the data.
+    pub fn data(&self) -> &[u32] {
+        &self.words[..self.len as usize]
+    }
 }
 
 /// A gradient and the incoming rate (med16, section II-B).
@@ -399,6 +446,17 @@ pub trait ReceiveHalf: Send {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn app_message_has_bounds_and_reserved_names() {
+        let message = AppMessage::new(*b"MINE", 31, &[7; 16]).unwrap();
+        assert_eq!((message.name(), message.subtype(), message.data()), (*b"MINE", 31, &[7; 16][..]));
+        assert_eq!(AppMessage::new(*b"MINE", 32, &[]), None);
+        assert_eq!(AppMessage::new(*b"MINE", 0, &[0; 17]), None);
+        assert_eq!(AppMessage::new([200; 4], 0, &[]), None);
+        assert_eq!(AppMessage::new(*b"NADA", 0, &[]), None);
+        assert!(AppMessage::new(*b"NADA", 1, &[]).is_some());
+    }
 
     #[test]
     fn round_trip_time_is_smoothed_by_an_eighth() {

@@ -1,7 +1,6 @@
 //! A registered controller: its name, description and configuration. The configuration is the factory of its halves.
 
-use crate::guard::Guard;
-use crate::{Controller, FieldInfo, FieldVisitor, SendHalf, SignalSpec};
+use crate::{Controller, FieldInfo, FieldVisitor, SignalSpec};
 use paceline_units::Rate;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -36,8 +35,14 @@ pub trait Config: Clone + Send + Sync + 'static {
     fn signals(&self) -> SignalTables {
         Self::SIGNALS
     }
-    /// Builds the controller.
-    fn build(&self, setup: &Setup) -> Controller;
+    /// Creates the halves, without the guard.
+    fn halves(&self, setup: &Setup) -> Controller;
+    /// Builds the controller. The send half of a controller that controls its rate runs under the [`Guard`](crate::Guard), which lowers
+    /// the rate when feedback stops.
+    fn build(&self, setup: &Setup) -> Controller {
+        let halves = self.halves(setup);
+        if Self::CONTROLS { halves.guarded(setup.min) } else { halves }
+    }
 }
 
 /// An error of building a controller.
@@ -149,8 +154,7 @@ impl Entry {
     pub fn controls(&self) -> bool {
         self.factory.controls()
     }
-    /// Builds the controller with some parameters changed. The send half of a controller that controls its rate runs
-    /// under the guard, which lowers the rate when feedback stops.
+    /// Builds the controller with some parameters changed ([`Config::build`]).
     ///
     /// # Errors
     /// Returns an error if a change names no parameter, a value is out of range, or `setup` contradicts itself.
@@ -158,12 +162,7 @@ impl Entry {
         if setup.min > setup.start || setup.min > setup.max {
             return Err(ConfigError::Setup { controller: self.name.to_owned(), setup: *setup });
         }
-        let mut controller = self.factory.build(self.name, setup, changes)?;
-        if self.controls() {
-            let guarded = |half| -> Box<dyn SendHalf> { Box::new(Guard::new(half, setup.min)) };
-            controller.send = controller.send.map(guarded);
-        }
-        Ok(controller)
+        self.factory.build(self.name, setup, changes)
     }
 }
 

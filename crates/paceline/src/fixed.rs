@@ -28,7 +28,7 @@ impl Config for FixedConfig {
             .describe("pacing over target, as mmsys16 section 3.5");
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let target = if self.rate_bps == 0.0 { setup.max } else { Rate::from_bps_f64(self.rate_bps) };
         let pacing = target.scale(self.pacing_factor);
         Controller::from_sender(Fixed(Decision { pacing, padding: target, ..Decision::new(target) }))

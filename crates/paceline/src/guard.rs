@@ -31,7 +31,8 @@ const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 /// The share of the target that remains after a decrease (libwebrtc's `kDefaultDropFraction`).
 const DECREASE_FACTOR: f64 = 0.8;
 
-pub(crate) struct Guard {
+/// A send half under the guard.
+pub struct Guard {
     half: Box<dyn SendHalf>,
     min: Rate,
     /// The time at which the next decrease is due; [`Time::MAX`] if no media was sent since the last feedback.
@@ -45,6 +46,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
+    /// Puts a half under the guard, which never lowers the target below `min`.
     pub fn new(half: Box<dyn SendHalf>, min: Rate) -> Self {
         Self { half, min, decrease_due: Time::MAX, sent: false, cap: None, changed: Time::ZERO }
     }

@@ -30,7 +30,7 @@
 //!
 //! # Guard
 //!
-//! [`Entry::build`] wraps every send half that controls its rate in a guard. If no feedback arrives for 3 s, the guard
+//! [`Config::build`] wraps every send half that controls its rate in a guard. If no feedback arrives for 3 s, the guard
 //! caps the target at 80 % and lowers the cap by 20 % every second, down to the minimum. When feedback resumes, the cap
 //! doubles every second until it exceeds the controller's target.
 //!
@@ -60,12 +60,13 @@ mod signals;
 mod testing;
 
 pub use controller::{
-    Arrival, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind, Message, NadaMode,
-    NadaReport, PacketKind, PacketReport, ProbeCluster, ProbeId, ReceiveHalf, ReceiverReport, RoundTrip, SendHalf,
-    SentPacket, StreamState, Window,
+    AppMessage, Arrival, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind, Message,
+    NadaMode, NadaReport, PacketKind, PacketReport, ProbeCluster, ProbeId, ReceiveHalf, ReceiverReport, RoundTrip,
+    SendHalf, SentPacket, StreamState, Window,
 };
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
+pub use guard::Guard;
 pub use history::{Flight, History};
 pub use pacer::{Pacer, PacketPriority};
 pub use protection::{

@@ -7,7 +7,7 @@ use paceline::{
     Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, SendHalf, Setup, SignalSpec,
     SignalTables, Signals,
 };
-use paceline_units::{Ecn, Rate, Time, TimeDelta};
+use paceline_units::{Rate, Time, TimeDelta};
 
 /// Parameters of the controller.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Config for Toy {
             .describe("upper limit of the queuing delay; a round number");
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let half =
             Half { config: self.clone(), setup: *setup, rate: setup.start, base: None, last_decrease: Time::ZERO };
         let feedback = FeedbackRequirement { ecn: false, interval: INTERVAL, longest: INTERVAL };

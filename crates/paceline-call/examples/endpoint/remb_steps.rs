@@ -13,7 +13,7 @@ struct Steps(Vec<(TimeDelta, Rate)>);
 
 impl Config for Steps {
     const CONTROLS: bool = false;
-    fn build(&self, _: &Setup) -> Controller {
+    fn halves(&self, _: &Setup) -> Controller {
         let half = RembSchedule { steps: self.0.clone(), begin: None, due: RemoteTime::MAX };
         Controller { send: None, receive: Some(Box::new(half)), feedback: None }
     }

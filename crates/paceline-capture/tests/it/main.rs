@@ -38,7 +38,7 @@ struct Wide(FeedbackRequirement);
 struct WideHalf(Rate);
 
 impl Config for Wide {
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         Controller { feedback: Some(self.0), ..Controller::from_sender(WideHalf(setup.start)) }
     }
 }

@@ -11,6 +11,8 @@ use paceline_wire::{CompoundWriter, ReceptionStats, ReportBlock, ntp};
 
 /// The blocks of one datagram: as many as fit into its real bytes, with a message and the CNAME.
 const BLOCKS_MAX: usize = 8;
+/// The blocks of a datagram with an application-defined message, which may have 76 bytes.
+const BLOCKS_WITH_APP: usize = 6;
 
 impl MediaReceiver {
     /// Writes the next datagram that is due. Returns whether there was one.
@@ -64,7 +66,8 @@ impl MediaReceiver {
     fn write_report(&mut self, now: RemoteTime, out: &mut Datagram) -> usize {
         let mut blocks = [ReportBlock::default(); BLOCKS_MAX];
         let (mut count, mut from) = (0, self.next_block);
-        while count < BLOCKS_MAX
+        let most = if matches!(self.messages.front(), Some(Message::App(_))) { BLOCKS_WITH_APP } else { BLOCKS_MAX };
+        while count < most
             && let Some(index) = self.reported_from(from)
         {
             blocks[count] = self.report_block(now, index);

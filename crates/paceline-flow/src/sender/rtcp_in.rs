@@ -37,7 +37,7 @@ impl MediaSender {
                 let ours = ssrcs.any(|ssrc| self.streams.iter().any(|s| s.config.info.ssrc == ssrc));
                 self.handle_message(now, &packet, ours && !status.stale);
             }
-            Rtcp::Nada { .. } | Rtcp::GroupStep { .. } => {
+            Rtcp::Nada { .. } | Rtcp::GroupStep { .. } | Rtcp::App { .. } => {
                 self.handle_message(now, &packet, status.fresh && !status.stale);
             }
             Rtcp::Nack { media_ssrc, lost, .. } => self.handle_nack(now, media_ssrc, lost),

@@ -27,7 +27,7 @@ struct Recorder {
 
 impl Config for Recorder {
     const CONTROLS: bool = false;
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let half = Self { rate: setup.start, ..self.clone() };
         Controller { feedback: Some(self.feedback), ..Controller::from_sender(half) }
     }

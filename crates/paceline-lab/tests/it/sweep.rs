@@ -108,7 +108,7 @@ fn tables_do_not_depend_on_the_order_of_rows() {
 struct Steady(Rate);
 
 impl Config for Steady {
-    fn build(&self, _: &Setup) -> Controller {
+    fn halves(&self, _: &Setup) -> Controller {
         Controller::from_sender(self.clone())
     }
 }

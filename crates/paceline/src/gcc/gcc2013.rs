@@ -129,7 +129,7 @@ impl Config for Gcc2013Config {
         self.pacing_factor = (factor > 0.0).then_some(factor.max(1.0));
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {
             loss: self.loss,
             remb_lasts: self.remb_lasts,
@@ -159,7 +159,7 @@ mod tests {
     /// Returns the REMBs of 20 s of frames at 480 kbit/s as (ms, kbit/s). From second `queue.0` to `queue.1` each frame
     /// takes 4 ms more than the previous one, so that packets arrive at 429 kbit/s.
     fn rembs(config: &Gcc2013Config, queue: (i64, i64), kind: PacketKind) -> Vec<(i64, u64)> {
-        let mut half = config.build(&SETUP).receive.expect("a receive half");
+        let mut half = config.halves(&SETUP).receive.expect("a receive half");
         let mut signals = Signals::disabled();
         let mut rembs = Vec::new();
         let mut delay = 0;

@@ -104,7 +104,7 @@ impl Config for Gcc2015Config {
             .describe("pacing rate over target (kDefaultPaceMultiplier)");
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {
             loss: self.loss,
             remb_lasts: true,
@@ -132,7 +132,7 @@ mod tests {
 
     /// Returns the signals (threshold, alpha, region) whenever they change, for a queue that grows from 10 s on.
     fn steps(config: &Gcc2015Config) -> Vec<(f64, f64, f64)> {
-        let mut half = config.build(&SETUP).receive.expect("a receive half");
+        let mut half = config.halves(&SETUP).receive.expect("a receive half");
         let mut signals = Signals::enabled();
         let (mut now, mut steps) = ((0.0, 0.0, 0.0), Vec::new());
         for i in 0..600 {

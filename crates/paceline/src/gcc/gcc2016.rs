@@ -146,7 +146,7 @@ impl Config for Gcc2016Config {
             .describe("pacing rate over target, section 3.5");
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let sender = RembSenderConfig {
             loss: self.loss,
             remb_lasts: true,
@@ -225,7 +225,7 @@ mod tests {
     /// Audio starts first and has more packets. Both streams count towards `R`.
     #[test]
     fn only_video_frames_give_gradients() {
-        let mut half = Gcc2016Config::default().build(&SETUP).receive.expect("a receive half");
+        let mut half = Gcc2016Config::default().halves(&SETUP).receive.expect("a receive half");
         let mut signals = Signals::enabled();
         let (mut gradients, mut incoming) = (0, 0.0);
         for ms in (0..2000).step_by(10) {

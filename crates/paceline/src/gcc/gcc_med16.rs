@@ -140,7 +140,7 @@ impl Config for GccMed16Config {
             .describe("pacing rate over target (kDefaultPaceMultiplier)");
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let detector = AdaptiveDetector::new(self.overuse_ms, self.threshold, false);
         let rate = Aimd::starting_at(self.rate, setup.start, setup.min);
         let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(self.window_ms));
@@ -226,7 +226,7 @@ impl SendHalf for Sender {
         match message {
             Message::Gradient(report) => self.handle_gradient(now, report, signals),
             Message::Remb(rate) => self.remb = *rate,
-            Message::Nada(_) => return,
+            Message::Nada(_) | Message::App(_) => return,
         }
         self.bound(signals);
     }
@@ -281,7 +281,7 @@ mod tests {
     fn pair(changes: impl FnOnce(&mut GccMed16Config)) -> (Box<dyn SendHalf>, Box<dyn ReceiveHalf>) {
         let mut config = GccMed16Config::default();
         changes(&mut config);
-        let pair = config.build(&SETUP);
+        let pair = config.halves(&SETUP);
         (pair.send.expect("a send half"), pair.receive.expect("a receive half"))
     }
 

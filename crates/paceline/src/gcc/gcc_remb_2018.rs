@@ -115,7 +115,7 @@ impl Config for GccRemb2018Config {
             .describe("pacing rate over target (kDefaultPaceMultiplier)");
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(self.window_ms));
         let arrivals = Arrivals::new(BurstGroups::new(self.groups), incoming);
         let detector = AdaptiveDetector::new(self.overuse_ms, self.threshold, false);
@@ -213,7 +213,7 @@ mod tests {
     use crate::testing::{SETUP, arrival};
 
     fn receiver() -> Box<dyn ReceiveHalf> {
-        GccRemb2018Config::default().build(&SETUP).receive.expect("a receive half")
+        GccRemb2018Config::default().halves(&SETUP).receive.expect("a receive half")
     }
 
     /// Handles a packet of 1250 bytes. Returns the REMB, if one is sent.

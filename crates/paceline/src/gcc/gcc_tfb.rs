@@ -159,7 +159,7 @@ impl Config for GccTfbConfig {
         );
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let sender = Sender {
             groups: BurstGroups::new(self.groups),
             filter: self.trendline,

@@ -157,7 +157,7 @@ impl Config for Nada2015Config {
         );
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let sender = SenderConfig {
             generation: Generation::Y2015 { pacing_factor: self.pacing_factor },
             interval: self.interval,
@@ -236,7 +236,7 @@ mod tests {
     const SETUP: Setup = Setup { start: Rate::from_kbps(1000), min: Rate::from_kbps(50), max: Rate::from_kbps(2500) };
 
     fn pair(config: &Nada2015Config) -> (Box<dyn SendHalf>, Box<dyn ReceiveHalf>) {
-        let pair = config.build(&SETUP);
+        let pair = config.halves(&SETUP);
         (pair.send.expect("a send half"), pair.receive.expect("a receive half"))
     }
 

@@ -171,7 +171,7 @@ impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
             .describe("most that shaping takes and adds, as a share of the rate, eq. 11 and 12");
     }
 
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let (observer, interval) = (Observer::new(self.observer), self.interval);
         let (at_sender, receive, feedback) = if AT_SENDER {
             let longest = FEEDBACK_LONGEST.max(interval);
@@ -222,7 +222,7 @@ mod tests {
     const SETUP: Setup = Setup { start: Rate::from_kbps(1000), min: Rate::from_kbps(150), max: Rate::from_kbps(1500) };
 
     fn sender<const AT_SENDER: bool>(config: &NadaConfig<AT_SENDER>) -> Box<dyn SendHalf> {
-        config.build(&SETUP).send.expect("a send half")
+        config.halves(&SETUP).send.expect("a send half")
     }
 
     /// Handles a NADA report. Returns the new target.
@@ -279,7 +279,7 @@ mod tests {
     /// Runs the controller on packets of 1250 bytes each 10 ms, which have this delay or are lost. Returns the target
     /// after each second.
     fn targets<const AT_SENDER: bool>(delay: impl Fn(i64) -> Option<i64>) -> Vec<u64> {
-        let pair = NadaConfig::<AT_SENDER>::default().build(&SETUP);
+        let pair = NadaConfig::<AT_SENDER>::default().halves(&SETUP);
         let (mut send, mut receive) = (pair.send.expect("a send half"), pair.receive);
         let (mut signals, mut reports, mut targets) = (Signals::disabled(), Vec::new(), Vec::new());
         for n in 0..2000i64 {

@@ -69,7 +69,7 @@ impl Config for ScreamConfig {
     }
 
     /// Packets are ECN-capable, because RFC 8888 feedback contains ECN marks (RFC 8298, section 4.2.1: `n_ECN`).
-    fn build(&self, setup: &Setup) -> Controller {
+    fn halves(&self, setup: &Setup) -> Controller {
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
         let feedback = Some(FeedbackRequirement { ecn: true, interval, longest });
         Controller { feedback, ..Controller::from_sender(Sender::new(self, setup)) }

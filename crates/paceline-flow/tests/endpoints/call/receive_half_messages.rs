@@ -4,7 +4,8 @@ use crate::call::harness::{CallConfig, Fate, Impairment, TestCall};
 use crate::call::{assert_within, kbps, ms};
 use paceline::blocks::GroupDelta;
 use paceline::{
-    Arrival, Controller, Decision, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf, Signals,
+    AppMessage, Arrival, Controller, Decision, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf,
+    Signals,
 };
 use paceline_units::{Rate, RemoteTime, Time};
 use paceline_wire::{Rtcp, parse_compound};
@@ -18,13 +19,14 @@ struct MessageSource {
     due: VecDeque<Message>,
 }
 
-fn messages(round: u64) -> [Message; 3] {
+fn messages(round: u64) -> [Message; 4] {
     let incoming = Rate::from_bps(round);
     let step = GroupDelta { arrival: ms(35), departure: ms(33), size: -70 };
     [
         Message::Remb(incoming),
         Message::Gradient(GradientReport { step, incoming }),
         Message::Nada(NadaReport { mode: NadaMode::Gradual, signal: ms(7), incoming }),
+        Message::App(AppMessage::new(*b"MINE", 3, &[round as u32; 16]).unwrap()),
     ]
 }
 
@@ -71,18 +73,18 @@ fn received(back: Impairment) -> (TestCall, Vec<Message>) {
 #[test]
 fn messages_of_one_instant_share_a_report_and_all_arrive() {
     let (call, received) = received(Box::new(|_, _, _| Fate::Deliver));
-    assert_within(received.len() as f64, 290.0, 300.0, "three every 100 ms for 9.9 s");
+    assert_within(received.len() as f64, 388.0, 400.0, "four every 100 ms for 9.9 s");
     let expected: Vec<Message> = (1..).flat_map(messages).take(received.len()).collect();
     assert!(received == expected, "each once and in order");
     assert_eq!(call.sender_rejected(), 0);
     for left in &call.back_log {
         let kinds = parse_compound(&left.bytes).unwrap().into_iter().map(|packet| match packet {
             Rtcp::ReceiverReport { .. } => 'r',
-            Rtcp::Remb { .. } | Rtcp::GroupStep { .. } | Rtcp::Nada { .. } => 'm',
+            Rtcp::Remb { .. } | Rtcp::GroupStep { .. } | Rtcp::Nada { .. } | Rtcp::App { .. } => 'm',
             _ => '-',
         });
         let kinds: String = kinds.filter(|kind| *kind != '-').collect();
-        assert!(["r", "rmmm"].contains(&kinds.as_str()), "{kinds}");
+        assert!(["r", "rmmmm"].contains(&kinds.as_str()), "{kinds}");
     }
 }
 
@@ -101,7 +103,7 @@ fn old_messages_are_dropped() {
         assert!(place > last, "{message:?}");
         last = place;
     }
-    // 10 % are late: ten compounds of three messages.
-    assert_within(received.len() as f64, 255.0, 275.0, "received");
-    assert_within(call.sender_rejected().into(), 50.0, 90.0, "rejected");
+    // 10 % are late: ten compounds of four messages.
+    assert_within(received.len() as f64, 340.0, 366.0, "received");
+    assert_within(call.sender_rejected().into(), 66.0, 120.0, "rejected");
 }
