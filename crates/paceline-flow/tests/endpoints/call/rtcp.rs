@@ -80,27 +80,32 @@ fn every_report_covers_every_stream() {
 /// At eight packets a second a report covers fewer than the 20 packets that a fraction lost needs.
 #[test]
 fn every_round_trip_time_reaches_the_controller() {
-    struct Recorder(Arc<Mutex<Vec<(Option<RoundTrip>, bool)>>>);
+    #[derive(Clone, Copy)]
+    enum Input {
+        RoundTrip(RoundTrip),
+        Loss,
+    }
+    struct Recorder(Arc<Mutex<Vec<Input>>>);
     impl SendHalf for Recorder {
         fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
-            self.0.lock().unwrap().push((Some(*rtt), false));
+            self.0.lock().unwrap().push(Input::RoundTrip(*rtt));
         }
         fn handle_report(&mut self, _: Time, _: &ReceiverReport, _: &mut Signals) {
-            self.0.lock().unwrap().push((None, true));
+            self.0.lock().unwrap().push(Input::Loss);
         }
         fn decision(&self) -> Decision {
-            let target = kbps(60);
-            Decision { pacing: kbps(200), ..Decision::new(target) }
+            Decision { pacing: kbps(200), ..Decision::new(kbps(60)) }
         }
     }
-    let calls = Arc::new(Mutex::new(Vec::new()));
-    let mut config = CallConfig::new(Controller::from_sender(Recorder(calls.clone())), kbps(1000));
+    let inputs = Arc::new(Mutex::new(Vec::new()));
+    let mut config = CallConfig::new(Controller::from_sender(Recorder(inputs.clone())), kbps(1000));
     config.streams = vec![video_source(0, 8.0, kbps(30), kbps(60), kbps(60))];
     let call = TestCall::run(config, 30);
     let events = call.events.iter().filter(|(_, event)| matches!(event, SenderEvent::RoundTrip(_))).count();
-    let calls = calls.lock().unwrap();
-    let samples: Vec<RoundTrip> = calls.iter().filter_map(|(rtt, _)| *rtt).collect();
-    let losses = calls.iter().filter(|(_, is_loss)| *is_loss).count();
+    let inputs = inputs.lock().unwrap();
+    let samples: Vec<RoundTrip> =
+        inputs.iter().filter_map(|input| if let Input::RoundTrip(rtt) = input { Some(*rtt) } else { None }).collect();
+    let losses = inputs.len() - samples.len();
     assert_eq!(samples.len(), events, "one call for each sample");
     assert!((25..=35).contains(&samples.len()) && (8..14).contains(&losses), "{} samples, {losses}", samples.len());
     for rtt in samples {
