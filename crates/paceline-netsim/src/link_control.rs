@@ -4,7 +4,7 @@
 //! notes and plots use that plan.
 
 use crate::describe::CAPACITY_BIN;
-use crate::link::queue::DropTailLimit;
+use crate::link::queue::QueueLimit;
 use crate::link::{Capacity, CapacityEnd, LinkChange, LossModel, Schedule};
 use crate::plan::{HopPlan, Plan};
 use paceline_records::LinkUpdate;
@@ -90,7 +90,7 @@ impl HopPlan {
                 vec![LinkChange::Loss(self.loss.clone())]
             }
             LinkUpdate::Queue(time) => {
-                self.queue.set_limit(DropTailLimit::DrainTime(time));
+                self.queue.set_limit(QueueLimit::DrainTime(time));
                 vec![LinkChange::Limit(self.queue.limit())]
             }
             LinkUpdate::Scenario => {

@@ -1,6 +1,6 @@
 //! The plan: a scenario with every value resolved. `paceline-scenario` builds it; every backend runs it.
 
-use crate::link::queue::{Discipline, DropTail, DropTailLimit};
+use crate::link::queue::{Discipline, DropTail, QueueLimit};
 use crate::link::{Capacity, Jitter, LossModel, Schedule};
 use paceline::Protection;
 use paceline_flow::source::{self, AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
@@ -59,9 +59,9 @@ pub enum QueuePlan {
     /// `drop-tail`.
     DropTail {
         /// Queue limit.
-        limit: DropTailLimit,
+        limit: QueueLimit,
         /// Threshold above which ECN-capable packets are marked.
-        mark: Option<DropTailLimit>,
+        mark: Option<QueueLimit>,
     },
 }
 
@@ -74,14 +74,14 @@ impl QueuePlan {
     }
 
     /// Returns the limit of the queue.
-    pub fn limit(&self) -> DropTailLimit {
+    pub fn limit(&self) -> QueueLimit {
         match self {
             Self::DropTail { limit, .. } => *limit,
         }
     }
 
     /// Sets the limit of the queue.
-    pub fn set_limit(&mut self, to: DropTailLimit) {
+    pub fn set_limit(&mut self, to: QueueLimit) {
         match self {
             Self::DropTail { limit, .. } => *limit = to,
         }

@@ -1,7 +1,7 @@
 //! Errors of bad input: the line, the underlined text, the message, and the hint.
 
 use paceline::Registry;
-use paceline_netsim::link::queue::DropTailLimit;
+use paceline_netsim::link::queue::QueueLimit;
 use paceline_scenario::{Catalogue, Changes, Origin, Override, Scenario, ScenarioError, load};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::fs;
@@ -386,7 +386,7 @@ fn converts_a_drain_time_once_if_it_does_not_follow_capacity() {
         let text = GOOD.replace("capacity = \"1Mbps\"", &format!("capacity = {capacity}"));
         let text = text.replace("queue = { discipline = \"drop-tail\", limit = \"300ms\" }", queue);
         let limit = read(&text, &[]).unwrap().plan.hops[0].queue.limit();
-        assert_eq!(limit, DropTailLimit::Bytes(DataSize::from_bytes(bytes)), "{capacity}");
+        assert_eq!(limit, QueueLimit::Bytes(DataSize::from_bytes(bytes)), "{capacity}");
         let note = format!("forward: the queue's limit of 100 ms is {bytes} bytes, at {rate}, and stays so");
         assert!(notes(&text).contains(&note), "{note}: {:?}", notes(&text));
     }

@@ -5,7 +5,7 @@ use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
 use crate::text_span::{HasTextSpan, Spanned};
 use crate::trace::{Shape, Trace};
 use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
-use paceline_netsim::link::queue::{DISCIPLINES, DropTailLimit};
+use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit};
 use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, Schedule};
 use paceline_netsim::plan::{HopPlan, QueuePlan};
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
@@ -128,19 +128,19 @@ impl Resolver<'_> {
 
     fn queue(&mut self, queue: Option<&Queue>, nominal: Option<Rate>, id: &str) -> Checked<QueuePlan> {
         let Some(queue) = queue else {
-            return Ok(QueuePlan::DropTail { limit: DropTailLimit::DrainTime(QUEUE_LIMIT), mark: None });
+            return Ok(QueuePlan::DropTail { limit: QueueLimit::DrainTime(QUEUE_LIMIT), mark: None });
         };
         let limit = self.level(&queue.limit, queue, nominal, id, "limit")?;
         let nothing = match limit {
-            DropTailLimit::Bytes(bytes) => bytes < DataSize::from_bytes(1500),
-            DropTailLimit::Packets(packets) => packets == 0,
-            DropTailLimit::DrainTime(time) => !time.is_positive(),
+            QueueLimit::Bytes(bytes) => bytes < DataSize::from_bytes(1500),
+            QueueLimit::Packets(packets) => packets == 0,
+            QueueLimit::DrainTime(time) => !time.is_positive(),
         };
         if nothing {
             let help = "for the shortest queue write \"1 packet\"";
             return self.fail(&queue.limit, "a queue must hold at least one packet of 1500 bytes", help);
         }
-        if let DropTailLimit::DrainTime(time) = limit
+        if let QueueLimit::DrainTime(time) = limit
             && nominal.is_some()
         {
             self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
@@ -148,9 +148,9 @@ impl Resolver<'_> {
         let mark = queue.mark.as_ref().map(|spanned| self.level(spanned, queue, nominal, id, "mark")).transpose()?;
         if let (Some(spanned), Some(mark)) = (&queue.mark, mark) {
             let never = match (mark, limit) {
-                (DropTailLimit::Bytes(mark), DropTailLimit::Bytes(limit)) => mark >= limit,
-                (DropTailLimit::Packets(mark), DropTailLimit::Packets(limit)) => mark >= limit,
-                (DropTailLimit::DrainTime(mark), DropTailLimit::DrainTime(limit)) => mark >= limit,
+                (QueueLimit::Bytes(mark), QueueLimit::Bytes(limit)) => mark >= limit,
+                (QueueLimit::Packets(mark), QueueLimit::Packets(limit)) => mark >= limit,
+                (QueueLimit::DrainTime(mark), QueueLimit::DrainTime(limit)) => mark >= limit,
                 _ => false,
             };
             if never {
@@ -174,11 +174,11 @@ impl Resolver<'_> {
         nominal: Option<Rate>,
         id: &str,
         what: &str,
-    ) -> Checked<DropTailLimit> {
+    ) -> Checked<QueueLimit> {
         Ok(match *spanned.get() {
-            Limit::Bytes(bytes) => DropTailLimit::Bytes(bytes),
-            Limit::Packets(packets) => DropTailLimit::Packets(packets),
-            Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => DropTailLimit::DrainTime(time),
+            Limit::Bytes(bytes) => QueueLimit::Bytes(bytes),
+            Limit::Packets(packets) => QueueLimit::Packets(packets),
+            Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => QueueLimit::DrainTime(time),
             Limit::Time(time) => {
                 let Some(rate) = nominal else {
                     let help = format!("give the hop a `capacity`, or write the {what} like \"60 KB\"");
@@ -188,7 +188,7 @@ impl Resolver<'_> {
                 let bytes = level.as_bytes();
                 self.notes
                     .push(format!("{id}: the queue's {what} of {time} is {bytes} bytes, at {rate}, and stays so"));
-                DropTailLimit::Bytes(level)
+                QueueLimit::Bytes(level)
             }
         })
     }
