@@ -38,7 +38,7 @@ impl Plan {
                 steps.iter().map(|(at, rate)| (at.as_secs_f64(), rate.as_bps_f64())).collect()
             }),
             queue: hop.queue.name().to_owned(),
-            limit: match hop.queue.limit() {
+            limit: match hop.queue.limit {
                 QueueLimit::Bytes(size) => (size.as_bytes() as f64, "B".to_owned()),
                 QueueLimit::Packets(count) => (f64::from(count), "packets".to_owned()),
                 QueueLimit::DrainTime(time) => (time.as_millis_f64(), "ms".to_owned()),

@@ -262,7 +262,7 @@ fn link_state(hop: &HopPlan, at: Time) -> Point {
             LossModel::Bernoulli { probability } => Some(probability.get()),
             LossModel::GilbertElliott { .. } => None,
         },
-        queue: match hop.queue.limit() {
+        queue: match hop.queue.limit {
             QueueLimit::DrainTime(time) => Some(round(time.as_millis_f64())),
             QueueLimit::Bytes(size) => drain(size.as_bits()),
             QueueLimit::Packets(_) => None,

@@ -385,7 +385,7 @@ fn converts_a_drain_time_once_if_it_does_not_follow_capacity() {
     ] {
         let text = GOOD.replace("capacity = \"1Mbps\"", &format!("capacity = {capacity}"));
         let text = text.replace("queue = { discipline = \"drop-tail\", limit = \"300ms\" }", queue);
-        let limit = read(&text, &[]).unwrap().plan.hops[0].queue.limit();
+        let limit = read(&text, &[]).unwrap().plan.hops[0].queue.limit;
         assert_eq!(limit, QueueLimit::Bytes(DataSize::from_bytes(bytes)), "{capacity}");
         let note = format!("forward: the queue's limit of 100 ms is {bytes} bytes, at {rate}, and stays so");
         assert!(notes(&text).contains(&note), "{note}: {:?}", notes(&text));

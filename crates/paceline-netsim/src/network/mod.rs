@@ -375,13 +375,14 @@ impl<R: EventObserver> Network<R> {
 }
 
 fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
+    let path = format!("hop/{}", hop.id);
     let config = LinkConfig {
         capacity: hop.capacity.clone(),
         burst: hop.burst,
-        queue: hop.queue.build(),
+        queue: hop.queue.build(streams, &path),
         delay: hop.delay.clone(),
         jitter: hop.jitter,
         loss: hop.loss.clone(),
     };
-    Link::new(config, streams, &format!("hop/{}", hop.id))
+    Link::new(config, streams, &path)
 }

@@ -1,8 +1,12 @@
 //! Tests that every discipline must pass, inside a link: those of the registry, and disciplines of this file that hold
 //! packets, drop at departure, and draw random numbers.
 
-use super::{Descriptor, Discipline, DropTail, Drops, LinkRate, QueueLimit, QueuedPacket};
+use super::{
+    CoDel, CoDelQueue, DISCIPLINES, Descriptor, Discipline, DropTail, Drops, LinkRate, QueueLimit, QueuePlan,
+    QueuedPacket,
+};
 use crate::link::{Capacity, CapacityEnd, Jitter, JitterOrder, Link, LinkConfig, LossModel, Output, Schedule};
+use crate::parameter::Values;
 use paceline_records::DropReason;
 use paceline_units::{DataSize, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -204,10 +208,12 @@ impl Discipline for Checked {
     }
 }
 
-type Build = fn(&RandomStreams) -> Box<dyn Discipline>;
+type Build<'a> = &'a dyn Fn(&RandomStreams) -> Box<dyn Discipline>;
 
-const DISCIPLINES: [(&str, Build); 4] = [
-    ("drop-tail", |_| Box::new(DropTail::new(LIMIT).marking(Some(QueueLimit::Packets(6))))),
+/// The disciplines of this file, and two configurations of shipped ones.
+const TEST_DISCIPLINES: [(&str, fn(&RandomStreams) -> Box<dyn Discipline>); 5] = [
+    ("drop-tail with a mark", |_| Box::new(DropTail::new(LIMIT).marking(Some(QueueLimit::Packets(6))))),
+    ("codel that marks", |_| Box::new(CoDelQueue::new(LIMIT, CoDel::new(ms(5), ms(20), true)))),
     ("gate", |_| Box::new(Gate { queue: DropTail::new(LIMIT), last: None })),
     ("expiry", |_| Box::<Expiry>::default()),
     ("coin", |streams| Box::new(Coin { queue: DropTail::new(LIMIT), random: streams.stream("coin") })),
@@ -245,7 +251,7 @@ impl Case {
         Self { jitter, loss: if random.chance(0.5) { 0.1 } else { 0.0 }, burst, capacity, arrivals }
     }
 
-    fn link(&self, build: Build, seed: u64) -> Link {
+    fn link(&self, build: Build<'_>, seed: u64) -> Link {
         let streams = RandomStreams::new(seed);
         let schedule = Schedule::new(self.capacity.clone()).unwrap();
         let probability = Fraction::new(self.loss).unwrap();
@@ -307,15 +313,20 @@ fn poll_at_random(mut link: Link, case: &Case, probability: f64, random: &mut Ra
     outputs
 }
 
-/// Runs `check` on each discipline with 40 drawn cases.
-fn for_each(check: impl Fn(&str, Build, &Case, &mut RandomStream)) {
-    for (name, build) in DISCIPLINES {
+/// Runs `check` with 40 drawn cases on each discipline: every one of the registry, and those of this file.
+fn for_each(check: impl Fn(&str, Build<'_>, &Case, &mut RandomStream)) {
+    let on = |name: &str, build: Build<'_>| {
         let mut random = RandomStreams::new(17).stream(name);
         for _ in 0..40 {
             let case = Case::draw(&mut random);
             check(name, build, &case, &mut random);
         }
+    };
+    for discipline in DISCIPLINES {
+        let plan = QueuePlan { discipline, limit: LIMIT, values: Values::new(discipline.parameters, &[]) };
+        on(discipline.name, &|streams| plan.build(streams, "hop/test"));
     }
+    TEST_DISCIPLINES.iter().for_each(|(name, build)| on(name, build));
 }
 
 #[test]
@@ -384,8 +395,8 @@ fn the_test_disciplines_do_what_they_are_for() {
         arrivals: (0..100).map(|id| (Time::from_millis(5 * i64::from(id)), packet(id))).collect(),
     };
     let run = |name| {
-        let (_, build) = DISCIPLINES.iter().find(|(of, _)| *of == name).unwrap();
-        poll_promptly(case.link(*build, 1), &case, true)
+        let (_, build) = TEST_DISCIPLINES.iter().find(|(of, _)| *of == name).unwrap();
+        poll_promptly(case.link(build, 1), &case, true)
     };
     let aqm = |name| run(name).iter().filter(|o| matches!(o, Output::Dropped { reason: DropReason::Aqm, .. })).count();
     // One of two packets leaves, and those that wait at the end leave within another 40 ms.

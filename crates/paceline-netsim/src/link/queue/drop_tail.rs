@@ -1,10 +1,25 @@
 //! Drop-tail: first in, first out, with a limit. With a marking threshold, an ECN-capable packet that exceeds the
 //! threshold is marked as congestion experienced (RFC 3168) and queued; other packets are not changed.
 
-use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueLimit, QueuedPacket};
+use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
+use crate::parameter::{Parameter, ParameterKind};
 use paceline_records::DropReason;
 use paceline_units::{DataSize, Ecn, Time};
 use std::collections::VecDeque;
+
+pub(super) const ENTRY: QueueEntry = QueueEntry {
+    name: "drop-tail",
+    summary: "first in, first out; a full queue drops the arriving packet, above a mark it marks (ECN); both in time, bytes \
+              or packets",
+    parameters: &[Parameter::optional(
+        "mark",
+        ParameterKind::Level,
+        "no packet is marked",
+        "the queue level above which ECN-capable packets are marked (congestion experienced) as they are queued: a drain \
+         time, a size or a number of packets",
+    )],
+    build: |setup| Box::new(DropTail::new(setup.limit).marking(setup.values.level("mark"))),
+};
 
 /// The drop-tail queue.
 #[derive(Debug)]

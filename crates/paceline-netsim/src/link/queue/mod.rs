@@ -1,25 +1,23 @@
 //! Queue disciplines: which packets wait, which are dropped, which is served next.
 //!
-//! To add one: a file here, and a line in [`DISCIPLINES`].
+//! To add one: a file here with a [`QueueEntry`], and a line in [`DISCIPLINES`].
 
+mod codel;
 #[cfg(test)]
 mod conformance;
 mod drop_tail;
 mod drops;
 mod limit;
+mod registry;
 
+pub use codel::{CoDel, CoDelQueue};
 pub use drop_tail::DropTail;
 pub use drops::Drops;
 pub use limit::{LimitCheck, QueueLimit};
+pub use registry::{DISCIPLINES, QueueEntry, QueuePlan, QueueSetup};
 
 use super::capacity::Capacity;
 use paceline_units::{DataSize, Ecn, FlowId, Rate, Time};
-
-/// Every discipline: its name in scenarios, and a description.
-pub const DISCIPLINES: &[(&str, &str)] = &[(
-    "drop-tail",
-    "first in, first out; a full queue drops the arriving packet, above a mark it marks (ECN); both in time, bytes or packets",
-)];
 
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
