@@ -16,7 +16,7 @@
 mod capacity;
 mod delay;
 mod hop;
-mod loss;
+pub mod loss;
 pub mod queue;
 mod schedule;
 
