@@ -89,6 +89,7 @@ fn link(bencher: Bencher) {
         delay: Schedule::constant(TimeDelta::from_millis(25)),
         jitter: None,
         loss: Schedule::constant(LossModel::NONE),
+        batch: None,
     };
     let mut link = Link::new(config, &RandomStreams::new(1), "bench");
     let mut now = Time::ZERO;

@@ -51,6 +51,8 @@ pub struct HopPlan {
     pub jitter: Option<Jitter>,
     /// Loss on the wire.
     pub loss: Schedule<LossModel>,
+    /// The name of the medium that it shares with the other hops of this name; `None` if it shares none.
+    pub medium: Option<String>,
 }
 
 /// The direction of a flow's data.

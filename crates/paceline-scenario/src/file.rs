@@ -97,6 +97,9 @@ pub struct HopKeys {
     pub jitter: Option<Spanned<JitterTable>>,
     /// Random loss on the wire; none if absent.
     pub loss: Option<Spanned<Timed<Loss>>>,
+    /// The name of a medium that it shares with every other hop that gives this name, such as the other direction of a
+    /// half-duplex radio: one of them transmits at a time, in turns of one packet; none if absent.
+    pub medium: Option<Spanned<String>>,
 }
 
 /// A queue. Which of the keys make sense depends on `discipline`.

@@ -3,6 +3,7 @@
 use super::capacity::Capacity;
 use super::delay::{Jitter, JitterOrder};
 use super::loss::LossModel;
+use super::medium::Batch;
 use super::queue::{Descriptor, Discipline, Drops, LinkRate, QueueLimit, QueuedPacket};
 use super::schedule::Schedule;
 use paceline_records::DropReason;
@@ -70,6 +71,9 @@ pub struct LinkConfig {
     pub jitter: Option<Jitter>,
     /// Loss on the wire; the model in force when a packet leaves the server applies.
     pub loss: Schedule<LossModel>,
+    /// What the link transmits in one turn on a medium that it shares with others; `None` for a server of its own.
+    /// Requires a capacity of rates, without a token bucket. A [`Medium`](super::Medium) grants the turns.
+    pub batch: Option<Batch>,
 }
 
 /// A change of one parameter of a link. Schedules use absolute times, as in [`LinkConfig`].
@@ -113,12 +117,23 @@ pub struct Link {
     /// Whether a waiting packet may become an output before the first one on the wire.
     may_precede_wire: bool,
     drops: Drops,
+    shared: Option<SharedServer>,
+}
+
+/// The server of a link that shares a medium. Its private server never serves: [`Link::free`] is [`Time::MAX`].
+struct SharedServer {
+    batch: Batch,
+    /// The time since which the link asks for the medium, if it has packets; [`Time::MAX`] if the queue holds them until
+    /// the next arrival, or the capacity never serves them.
+    asks_since: Time,
+    /// A packet that has left the queue and did not fit into the last batch.
+    next: Option<QueuedPacket>,
 }
 
 impl Link {
     /// Creates a link that draws jitter and loss from the streams `<path>/jitter` and `<path>/loss`.
     pub fn new(config: LinkConfig, streams: &RandomStreams, path: &str) -> Self {
-        let LinkConfig { capacity, burst, queue, delay, jitter, loss } = config;
+        let LinkConfig { capacity, burst, queue, delay, jitter, loss, batch } = config;
         let reorders = jitter.is_some_and(|j| j.order == JitterOrder::Reorder);
         Self {
             capacity,
@@ -132,12 +147,13 @@ impl Link {
             jitter_random: streams.stream(&format!("{path}/jitter")),
             loss_random: streams.stream(&format!("{path}/loss")),
             loss_is_bad: false,
-            free: Time::ZERO,
+            free: if batch.is_some() { Time::MAX } else { Time::ZERO },
             is_held: false,
             wire: VecDeque::new(),
             last_due: Time::ZERO,
             reorders,
             drops: Drops::default(),
+            shared: batch.map(|batch| SharedServer { batch, asks_since: Time::MAX, next: None }),
         }
     }
 
@@ -151,6 +167,9 @@ impl Link {
             // An idle server begins no earlier than the arrival.
             self.free = if self.is_held { now } else { self.free.max(now) };
             self.is_held = false;
+        }
+        if let Some(shared) = &mut self.shared {
+            shared.handle_arrival(now, self.queue.is_empty());
         }
         self.queue.enqueue(now, LinkRate::at(self.capacity.as_ref(), now), packet, &mut self.drops);
         self.insert_drops(now);
@@ -168,13 +187,19 @@ impl Link {
             LinkChange::Limit(limit) => self.queue.set_limit(limit),
             LinkChange::Capacity(capacity) => self.change_capacity(now, capacity),
         }
-        if self.is_held {
+        if let Some(shared) = &mut self.shared {
+            shared.asks_since = shared.asks_since.min(now);
+        } else if self.is_held {
             self.free = now; // the queue may release its packets earlier or later now
             self.serve_until(now);
         }
     }
 
     fn change_capacity(&mut self, now: Time, capacity: Option<Capacity>) {
+        if self.shared.is_some() {
+            self.capacity = capacity;
+            return;
+        }
         // A packet that never leaves is the last on the wire: nothing is served after it.
         let stuck = self.wire.pop_back_if(|last| last.due() == Time::MAX);
         if stuck.is_some() {
@@ -249,6 +274,63 @@ impl Link {
         }
     }
 
+    /// Returns the time since which the link asks for its shared medium; `None` if it does not.
+    pub(super) fn asks_since(&self) -> Option<Time> {
+        let shared = self.shared.as_ref()?;
+        let has_packets = shared.next.is_some() || !self.queue.is_empty();
+        (has_packets && shared.asks_since != Time::MAX).then_some(shared.asks_since)
+    }
+
+    /// Serves a batch on the shared medium from `from` on, and returns the end of the batch; `None` if nothing was sent,
+    /// because the queue dropped or held its packets, or the capacity never serves the first of them.
+    pub(super) fn transmit(&mut self, from: Time) -> Option<Time> {
+        let SharedServer { batch, next, .. } = self.shared.as_mut()?;
+        let (batch, mut next) = (*batch, next.take());
+        let mut end = from + batch.overhead;
+        let (mut bytes, mut sent) = (DataSize::ZERO, Vec::new());
+        while sent.len() < batch.packets as usize {
+            let Some(queued) = next.take().or_else(|| self.dequeue_shared(from)) else { break };
+            let left = self.capacity.as_mut().map_or(end, |capacity| capacity.finish(end, queued.packet.size));
+            let is_over = bytes + queued.packet.size > batch.bytes || left - from > batch.airtime;
+            if left == Time::MAX || is_over && !sent.is_empty() {
+                next = Some(queued);
+                break;
+            }
+            bytes += queued.packet.size;
+            end = left;
+            sent.push(queued);
+        }
+        if let Some(shared) = &mut self.shared {
+            if sent.is_empty() && next.is_some() {
+                shared.asks_since = Time::MAX; // until a change of the capacity
+            }
+            shared.next = next;
+        }
+        if sent.is_empty() {
+            return None;
+        }
+        sent.into_iter().for_each(|queued| self.put_on_wire(end, queued.packet, from - queued.arrived));
+        Some(end)
+    }
+
+    /// Removes the next packet of a batch from the queue.
+    fn dequeue_shared(&mut self, now: Time) -> Option<QueuedPacket> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let rate = LinkRate::at(self.capacity.as_ref(), now);
+        let next = self.queue.dequeue(now, rate, &mut self.drops);
+        self.insert_drops(now);
+        if next.is_none()
+            && !self.queue.is_empty()
+            && let Some(shared) = &mut self.shared
+        {
+            shared.asks_since = self.queue.next_time(now).unwrap_or(Time::MAX);
+            assert!(shared.asks_since > now, "a queue that holds its packets at {now} must name a later time");
+        }
+        next
+    }
+
     /// Lets an idle server wait until the queue wants to be asked again.
     #[cold]
     fn hold(&mut self, start: Time) {
@@ -316,6 +398,16 @@ impl Link {
     }
 }
 
+impl SharedServer {
+    /// Asks for the medium from the arrival of a packet on, unless the link asks already.
+    fn handle_arrival(&mut self, now: Time, was_empty: bool) {
+        let is_asking = self.next.is_some() || !was_empty && self.asks_since <= now;
+        if !is_asking {
+            self.asks_since = now;
+        }
+    }
+}
+
 /// Returns the latest time, not before `from`, from which the capacity provides `burst` by `start`.
 fn credit_start(capacity: &Capacity, burst: DataSize, from: Time, start: Time) -> Time {
     if from >= start || capacity.volume(from, start) <= burst {
@@ -366,6 +458,7 @@ mod tests {
             delay: Schedule::constant(ms(40)),
             jitter: None,
             loss: Schedule::constant(LossModel::NONE),
+            batch: None,
         }
     }
 

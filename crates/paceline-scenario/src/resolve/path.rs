@@ -70,7 +70,15 @@ impl Resolver<'_> {
             None => Schedule::constant(LossModel::NONE),
         };
         let burst = hop.burst.as_ref().map(|b| self.burst(b, hop.capacity.as_ref())).transpose()?;
-        Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss })
+        if let Some(spanned) = &hop.medium {
+            self.name(spanned)?;
+            if !capacity.as_ref().is_some_and(Capacity::has_rates) || burst.is_some() {
+                let help = "give the hop a `capacity` like \"1 Mbps\" and no `burst`";
+                return self.fail(spanned, "a shared medium needs a capacity of rates", help);
+            }
+        }
+        let medium = hop.medium.as_ref().map(|spanned| spanned.get().clone());
+        Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss, medium })
     }
 
     fn burst(&self, spanned: &Spanned<DataSize>, capacity: Option<&Spanned<CapacityValue>>) -> Checked<DataSize> {

@@ -278,6 +278,7 @@ mod tests {
             delay: Schedule::constant(TimeDelta::from_millis(40)),
             jitter: None,
             loss: Schedule::constant(LossModel::NONE),
+            batch: None,
         };
         let mut link = Link::new(config, &RandomStreams::new(1), "test");
         (0..30).for_each(|id| link.handle_packet(ms(0), packet(id, Ecn::NotEct)));

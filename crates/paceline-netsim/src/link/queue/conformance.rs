@@ -262,6 +262,7 @@ impl Case {
             delay: Schedule::new(vec![(Time::ZERO, ms(20)), (Time::from_millis(700), ms(5))]).unwrap(),
             jitter: self.jitter,
             loss: Schedule::constant(LossModel::Bernoulli { probability }),
+            batch: None,
         };
         Link::new(config, &streams, "test")
     }
