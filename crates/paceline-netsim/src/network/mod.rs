@@ -184,6 +184,14 @@ impl<R: EventObserver> Network<R> {
     /// Makes the grants on the medium of a hop that are due by `now`, and wakes the other hops that share it.
     #[inline]
     fn advance_medium(&mut self, now: Time, hop: usize) {
+        if !self.media.is_empty() {
+            self.advance_shared(now, hop);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_shared(&mut self, now: Time, hop: usize) {
         let Some(medium) = self.medium_of[hop] else { return };
         let medium = &mut self.media[usize::from(medium)];
         if medium.advance(now, &mut self.hops) {
@@ -195,15 +203,24 @@ impl<R: EventObserver> Network<R> {
         }
     }
 
+    /// Wakes a hop at the next grant on its medium.
+    #[cold]
+    #[inline(never)]
+    fn wake_shared(&mut self, hop: usize) {
+        if let Some(medium) = self.medium_of[hop]
+            && let Some(at) = self.media[usize::from(medium)].next_start(&self.hops)
+        {
+            self.events.wake(hop, at);
+        }
+    }
+
     #[inline]
     fn wake_hop(&mut self, hop: usize) {
         if let Some(at) = self.hops[hop].poll_timeout() {
             self.events.wake(hop, at);
         }
-        if let Some(medium) = self.medium_of[hop]
-            && let Some(at) = self.media[usize::from(medium)].next_start(&self.hops)
-        {
-            self.events.wake(hop, at);
+        if !self.media.is_empty() {
+            self.wake_shared(hop);
         }
     }
 

@@ -1,15 +1,15 @@
-//! Tests that every discipline must pass, inside a link: those of the registry, and disciplines of this file that hold
-//! packets, drop at departure, and draw random numbers.
+//! Tests that every discipline must pass, inside a link: those of the registry, and disciplines for tests that hold packets,
+//! drop several at departure, and draw random numbers.
 
 use super::{
-    CoDel, CoDelQueue, DISCIPLINES, Descriptor, Discipline, DropTail, Drops, LinkRate, QueueLimit, QueuePlan,
-    QueuedPacket,
+    CoDel, CoDelQueue, DISCIPLINES, Descriptor, Discipline, DropTail, Drops, LinkRate, QueueEntry, QueueLimit,
+    QueuePlan, QueuedPacket, expiry,
 };
 use crate::link::{Capacity, CapacityEnd, Jitter, JitterOrder, Link, LinkConfig, LossModel, Output, Schedule};
 use crate::parameter::Values;
 use paceline_records::DropReason;
 use paceline_units::{DataSize, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 const PACKETS: u32 = 12;
 const LIMIT: QueueLimit = QueueLimit::Packets(PACKETS);
@@ -55,40 +55,6 @@ impl Discipline for Gate {
     }
     fn backlog(&self) -> DataSize {
         self.queue.backlog()
-    }
-}
-
-/// Drops every packet that has waited for more than 40 ms when it would leave, and the oldest packet in favour of an
-/// arriving one.
-#[derive(Default)]
-struct Expiry {
-    queue: VecDeque<QueuedPacket>,
-}
-
-impl Discipline for Expiry {
-    fn enqueue(&mut self, now: Time, _: LinkRate<'_>, packet: Descriptor, drops: &mut Drops) {
-        if self.queue.len() >= PACKETS as usize
-            && let Some(oldest) = self.queue.pop_front()
-        {
-            drops.push(oldest.packet, DropReason::Overflow);
-        }
-        self.queue.push_back(QueuedPacket { packet, arrived: now });
-    }
-    fn dequeue(&mut self, now: Time, _: LinkRate<'_>, drops: &mut Drops) -> Option<QueuedPacket> {
-        while let Some(head) = self.queue.pop_front() {
-            if now - head.arrived <= ms(40) {
-                return Some(head);
-            }
-            drops.push(head.packet, DropReason::Aqm);
-        }
-        None
-    }
-    fn set_limit(&mut self, _: QueueLimit) {}
-    fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-    fn backlog(&self) -> DataSize {
-        self.queue.iter().map(|queued| queued.packet.size).fold(DataSize::ZERO, |sum, size| sum + size)
     }
 }
 
@@ -215,7 +181,7 @@ const TEST_DISCIPLINES: [(&str, fn(&RandomStreams) -> Box<dyn Discipline>); 5] =
     ("drop-tail with a mark", |_| Box::new(DropTail::new(LIMIT).marking(Some(QueueLimit::Packets(6))))),
     ("codel that marks", |_| Box::new(CoDelQueue::new(LIMIT, CoDel::new(ms(5), ms(20), true)))),
     ("gate", |_| Box::new(Gate { queue: DropTail::new(LIMIT), last: None })),
-    ("expiry", |_| Box::<Expiry>::default()),
+    ("expiry", |streams| plan(&expiry::ENTRY).build(streams, "hop/test")),
     ("coin", |streams| Box::new(Coin { queue: DropTail::new(LIMIT), random: streams.stream("coin") })),
 ];
 
@@ -314,6 +280,11 @@ fn poll_at_random(mut link: Link, case: &Case, probability: f64, random: &mut Ra
     outputs
 }
 
+/// Returns a discipline with its defaults.
+fn plan(discipline: &'static QueueEntry) -> QueuePlan {
+    QueuePlan { discipline, limit: LIMIT, values: Values::new(discipline.parameters, &[]) }
+}
+
 /// Runs `check` with 40 drawn cases on each discipline: every one of the registry, and those of this file.
 fn for_each(check: impl Fn(&str, Build<'_>, &Case, &mut RandomStream)) {
     let on = |name: &str, build: Build<'_>| {
@@ -324,8 +295,7 @@ fn for_each(check: impl Fn(&str, Build<'_>, &Case, &mut RandomStream)) {
         }
     };
     for discipline in DISCIPLINES {
-        let plan = QueuePlan { discipline, limit: LIMIT, values: Values::new(discipline.parameters, &[]) };
-        on(discipline.name, &|streams| plan.build(streams, "hop/test"));
+        on(discipline.name, &|streams| plan(discipline).build(streams, "hop/test"));
     }
     TEST_DISCIPLINES.iter().for_each(|(name, build)| on(name, build));
 }

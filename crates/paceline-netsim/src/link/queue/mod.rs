@@ -7,6 +7,8 @@ mod codel;
 mod conformance;
 mod drop_tail;
 mod drops;
+#[cfg(test)]
+mod expiry;
 mod limit;
 mod registry;
 
