@@ -4,7 +4,7 @@ use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher};
 use paceline::Registry;
 use paceline_benches::{BareHeap, ReceiveLoop};
-use paceline_netsim::link::queue::{DropTail, DropTailLimit};
+use paceline_netsim::link::queue::{DropTail, QueueLimit};
 use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, Schedule};
 use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, ExtensionIds, RtpHeader};
@@ -85,10 +85,11 @@ fn link(bencher: Bencher) {
     let config = LinkConfig {
         burst: None,
         capacity: Some(Capacity::constant(Rate::from_kbps(2400))),
-        queue: Box::new(DropTail::new(DropTailLimit::DrainTime(TimeDelta::from_millis(300)))),
+        queue: Box::new(DropTail::new(QueueLimit::DrainTime(TimeDelta::from_millis(300)))),
         delay: Schedule::constant(TimeDelta::from_millis(25)),
         jitter: None,
         loss: Schedule::constant(LossModel::NONE),
+        batch: None,
     };
     let mut link = Link::new(config, &RandomStreams::new(1), "bench");
     let mut now = Time::ZERO;

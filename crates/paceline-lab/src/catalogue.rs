@@ -7,7 +7,7 @@ use crate::reproduce::FormulaTable;
 use crate::sweep::Sweep;
 use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
 use paceline_flow::tcp::{CONGESTION, Profile, Workload};
-use paceline_netsim::link::LossModel;
+use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::plan::{FlowKind, SourcePlan};
 use paceline_records::Label;
@@ -28,12 +28,12 @@ const KINDS: [(&str, Entries); 11] = [
     ("scenarios", |registry, _| Catalogue.ids().map(|id| scenario(id, registry)).collect()),
     ("sweeps", |registry, _| Catalogue.sweeps().map(|id| sweep(id, registry)).collect()),
     ("tables", |_, _| Catalogue.formula_tables().map(table).collect()),
-    ("queues", |_, _| named(DISCIPLINES.iter().copied())),
+    ("queues", |_, _| named(DISCIPLINES.iter().map(|of| (of.name, of.summary)))),
     ("metrics", |_, _| METRICS.iter().map(metric).collect()),
     ("flows", |_, _| named(FlowKind::NAMES.iter().copied())),
     ("tcp", |_, _| tcp()),
     ("sources", |_, _| named(SourcePlan::NAMES.iter().copied())),
-    ("losses", |_, _| named(LossModel::NAMES.iter().copied())),
+    ("losses", |_, _| named(LOSS_MODELS.iter().map(|of| (of.name, of.summary)))),
     ("traces", |_, _| named(Format::ALL.iter().map(|f| (f.name(), f.description())))),
 ];
 

@@ -1,6 +1,6 @@
 //! Metadata of a plan: the header of its runs, and the description for plots.
 
-use crate::link::queue::DropTailLimit;
+use crate::link::queue::QueueLimit;
 use crate::plan::{FlowKind, FlowPlan, Plan};
 use paceline::{Registry, SignalShape, SignalSpec};
 use paceline_flow::tcp::TcpSender;
@@ -38,10 +38,10 @@ impl Plan {
                 steps.iter().map(|(at, rate)| (at.as_secs_f64(), rate.as_bps_f64())).collect()
             }),
             queue: hop.queue.name().to_owned(),
-            limit: match hop.queue.limit() {
-                DropTailLimit::Bytes(size) => (size.as_bytes() as f64, "B".to_owned()),
-                DropTailLimit::Packets(count) => (f64::from(count), "packets".to_owned()),
-                DropTailLimit::DrainTime(time) => (time.as_millis_f64(), "ms".to_owned()),
+            limit: match hop.queue.limit {
+                QueueLimit::Bytes(size) => (size.as_bytes() as f64, "B".to_owned()),
+                QueueLimit::Packets(count) => (f64::from(count), "packets".to_owned()),
+                QueueLimit::DrainTime(time) => (time.as_millis_f64(), "ms".to_owned()),
             },
         });
         let flows = self.flows.iter().map(|flow| {

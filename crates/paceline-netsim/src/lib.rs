@@ -54,6 +54,7 @@ pub mod link;
 pub mod link_control;
 pub mod media_flow;
 pub mod network;
+pub mod parameter;
 pub mod plan;
 pub mod preview;
 mod receiver_clock;

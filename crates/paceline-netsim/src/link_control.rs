@@ -4,7 +4,7 @@
 //! notes and plots use that plan.
 
 use crate::describe::CAPACITY_BIN;
-use crate::link::queue::DropTailLimit;
+use crate::link::queue::QueueLimit;
 use crate::link::{Capacity, CapacityEnd, LinkChange, LossModel, Schedule};
 use crate::plan::{HopPlan, Plan};
 use paceline_records::LinkUpdate;
@@ -90,16 +90,16 @@ impl HopPlan {
                 vec![LinkChange::Loss(self.loss.clone())]
             }
             LinkUpdate::Queue(time) => {
-                self.queue.set_limit(DropTailLimit::DrainTime(time));
-                vec![LinkChange::Limit(self.queue.limit())]
+                self.queue.limit = QueueLimit::DrainTime(time);
+                vec![LinkChange::Limit(self.queue.limit)]
             }
             LinkUpdate::Scenario => {
-                self.queue = scenario.queue;
+                self.queue = scenario.queue.clone();
                 self.capacity = splice_capacity(&self.capacity, at, &scenario.capacity, end);
                 self.delay = splice(&self.delay, at, &scenario.delay);
                 self.loss = splice(&self.loss, at, &scenario.loss);
                 vec![
-                    LinkChange::Limit(self.queue.limit()),
+                    LinkChange::Limit(self.queue.limit),
                     LinkChange::Delay(scenario.delay.clone()),
                     LinkChange::Loss(scenario.loss.clone()),
                     LinkChange::Capacity(scenario.capacity.clone()),

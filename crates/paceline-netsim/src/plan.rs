@@ -1,6 +1,6 @@
 //! The plan: a scenario with every value resolved. `paceline-scenario` builds it; every backend runs it.
 
-use crate::link::queue::{Discipline, DropTail, DropTailLimit};
+use crate::link::queue::QueuePlan;
 use crate::link::{Capacity, Jitter, LossModel, Schedule};
 use paceline::Protection;
 use paceline_flow::source::{self, AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
@@ -51,48 +51,8 @@ pub struct HopPlan {
     pub jitter: Option<Jitter>,
     /// Loss on the wire.
     pub loss: Schedule<LossModel>,
-}
-
-/// A queue discipline with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueuePlan {
-    /// `drop-tail`.
-    DropTail {
-        /// Queue limit.
-        limit: DropTailLimit,
-        /// Threshold above which ECN-capable packets are marked.
-        mark: Option<DropTailLimit>,
-    },
-}
-
-impl QueuePlan {
-    /// Returns the name of the discipline in scenarios.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::DropTail { .. } => "drop-tail",
-        }
-    }
-
-    /// Returns the limit of the queue.
-    pub fn limit(&self) -> DropTailLimit {
-        match self {
-            Self::DropTail { limit, .. } => *limit,
-        }
-    }
-
-    /// Sets the limit of the queue.
-    pub fn set_limit(&mut self, to: DropTailLimit) {
-        match self {
-            Self::DropTail { limit, .. } => *limit = to,
-        }
-    }
-
-    /// Creates the queue.
-    pub fn build(&self) -> Box<dyn Discipline> {
-        match *self {
-            Self::DropTail { limit, mark } => Box::new(DropTail::new(limit).marking(mark)),
-        }
-    }
+    /// The name of the medium that it shares with the other hops of this name; `None` if it shares none.
+    pub medium: Option<String>,
 }
 
 /// The direction of a flow's data.

@@ -1,6 +1,7 @@
 //! The tables and keys of a scenario file. An absent key stays absent here; [`resolve`](super::resolve) knows every
 //! default.
 
+use super::parameters::{Parameters, Queues};
 use super::text_span::{Spanned, Table};
 use super::values::{CapacityValue, Limit, Loss, Timed};
 use paceline_records::Label;
@@ -96,22 +97,25 @@ pub struct HopKeys {
     pub jitter: Option<Spanned<JitterTable>>,
     /// Random loss on the wire; none if absent.
     pub loss: Option<Spanned<Timed<Loss>>>,
+    /// The name of a medium that it shares with every other hop that gives this name, such as the other direction of a
+    /// half-duplex radio: one of them transmits at a time, in turns of one packet; none if absent.
+    pub medium: Option<Spanned<String>>,
 }
 
-/// A queue.
+/// A queue. Which of the keys make sense depends on `discipline`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
-    /// Its discipline; `drop-tail` if absent.
+    /// Its discipline, of which `paceline list queues` shows all; `drop-tail` if absent.
     pub discipline: Option<Spanned<String>>,
     /// Its limit: a drain time, a size or a number of packets.
     pub limit: Spanned<Limit>,
-    /// The queue level above which ECN-capable packets are marked (congestion experienced) as they are queued: a drain
-    /// time, a size or a number of packets; no packet is marked if absent.
-    pub mark: Option<Spanned<Limit>>,
     /// Whether a limit or mark given as drain time follows each change of capacity. If not, it is converted to bytes
     /// once, at the first rate or a trace's mean; true if absent.
     pub follows_capacity: Option<bool>,
+    #[serde(rename = "$parameters")]
+    #[schemars(flatten)]
+    pub parameters: Table<Parameters<Queues>>,
 }
 
 /// Truncated Gaussian jitter (RFC 8868, section 4.5.3).

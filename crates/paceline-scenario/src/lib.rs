@@ -13,6 +13,7 @@ mod evaluation;
 mod file;
 mod layers;
 mod overrides;
+mod parameters;
 mod reader;
 mod resolve;
 mod text_span;

@@ -1,5 +1,6 @@
 //! Values with several forms: a constant or a schedule, a fraction or a table, a rate or a trace.
 
+use super::parameters::{Losses, Parameters};
 use super::text_span::{Spanned, Table};
 use super::trace::Direction;
 use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
@@ -143,18 +144,11 @@ pub enum Loss {
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossTable {
-    /// `bernoulli`, each packet independently, or `gilbert-elliott`, bursts: two states, each with its own loss.
+    /// Its name; `paceline list losses` shows all.
     pub model: Spanned<String>,
-    /// `bernoulli`: probability that a packet is lost; for `bernoulli` an error if absent.
-    pub probability: Option<Spanned<Fraction>>,
-    /// `gilbert-elliott`: probability to go from good to bad, per packet; for `gilbert-elliott` an error if absent.
-    pub to_bad: Option<Spanned<Fraction>>,
-    /// `gilbert-elliott`: probability to go from bad to good, per packet; for `gilbert-elliott` an error if absent.
-    pub to_good: Option<Spanned<Fraction>>,
-    /// `gilbert-elliott`: loss in the good state; 0 % if absent.
-    pub good: Option<Spanned<Fraction>>,
-    /// `gilbert-elliott`: loss in the bad state; 100 % if absent.
-    pub bad: Option<Spanned<Fraction>>,
+    #[serde(rename = "$parameters")]
+    #[schemars(flatten)]
+    pub parameters: Table<Parameters<Losses>>,
 }
 
 impl<'de> Forms<'de> for Loss {

@@ -5,7 +5,7 @@
 //! results contain every event at its own time.
 
 use paceline_netsim::link::LossModel;
-use paceline_netsim::link::queue::DropTailLimit;
+use paceline_netsim::link::queue::QueueLimit;
 use paceline_netsim::plan::{HopPlan, Plan};
 use paceline_records::{DropReason, EventObserver, EventRecord, HalfName, PacketRecord, RunHeader};
 use paceline_units::{Rate, Time, TimeDelta};
@@ -262,10 +262,10 @@ fn link_state(hop: &HopPlan, at: Time) -> Point {
             LossModel::Bernoulli { probability } => Some(probability.get()),
             LossModel::GilbertElliott { .. } => None,
         },
-        queue: match hop.queue.limit() {
-            DropTailLimit::DrainTime(time) => Some(round(time.as_millis_f64())),
-            DropTailLimit::Bytes(size) => drain(size.as_bits()),
-            DropTailLimit::Packets(_) => None,
+        queue: match hop.queue.limit {
+            QueueLimit::DrainTime(time) => Some(round(time.as_millis_f64())),
+            QueueLimit::Bytes(size) => drain(size.as_bits()),
+            QueueLimit::Packets(_) => None,
         },
         ..Point::default()
     }

@@ -1,7 +1,7 @@
 //! Errors of bad input: the line, the underlined text, the message, and the hint.
 
 use paceline::Registry;
-use paceline_netsim::link::queue::DropTailLimit;
+use paceline_netsim::link::queue::QueueLimit;
 use paceline_scenario::{Catalogue, Changes, Origin, Override, Scenario, ScenarioError, load};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::fs;
@@ -91,6 +91,10 @@ mark above the limit | 10 | queue = { limit = "50 ms", mark = "51 ms" } | 10 | "
 mark in a wrong unit | 10 | queue = { limit = "50 ms", mark = "5 pkt" } | 10 | "5 pkt" | `5 pkt` | 50 packets
 queue limit without unit | 10 | queue = { limit = 50 } | 10 | 50 | a queue limit | "50 packets"
 queue limit in a wrong unit | 10 | queue = { limit = "50 pkt" } | 10 | "50 pkt" | `50 pkt` | 50 packets
+key of another queue discipline | 10 | queue = { discipline = "codel", limit = "300ms", mark = "5 ms" } | 10 | mark | the queue discipline `codel` has no `mark` | `target`
+key of a discipline that is not named | 10 | queue = { limit = "300ms", target = "5 ms" } | 10 | target | the queue discipline `drop-tail` has no `target` | `mark`
+parameter out of its range | 10 | queue = { discipline = "codel", limit = "300ms", target = "11 s" } | 10 | "11 s" | `target` must be 1 ns to 10 s | default
+parameter of a wrong type | 10 | queue = { discipline = "codel", limit = "300ms", ecn = "yes" } | 10 | "yes" | true or false | without quotes
 unknown queue discipline | 10 | queue = { discipline = "droptail", limit = "300ms" } | 10 | "droptail" | no queue discipline `droptail` | `drop-tail`
 schedule that does not start at 0 s | 9 | capacity = [["1s", "1Mbps"]] | 9 | [["1s", "1Mbps"]] | start at 0s | [["0s"
 schedule that goes back | 9 | capacity = [["0s", "1Mbps"], ["9s", "2Mbps"], ["5s", "3Mbps"]] | 9 | [["0s", "1Mbps"], ["9s", "2Mbps"], ["5s", "3Mbps"]] | 5 s comes after 9 s |
@@ -385,8 +389,8 @@ fn converts_a_drain_time_once_if_it_does_not_follow_capacity() {
     ] {
         let text = GOOD.replace("capacity = \"1Mbps\"", &format!("capacity = {capacity}"));
         let text = text.replace("queue = { discipline = \"drop-tail\", limit = \"300ms\" }", queue);
-        let limit = read(&text, &[]).unwrap().plan.hops[0].queue.limit();
-        assert_eq!(limit, DropTailLimit::Bytes(DataSize::from_bytes(bytes)), "{capacity}");
+        let limit = read(&text, &[]).unwrap().plan.hops[0].queue.limit;
+        assert_eq!(limit, QueueLimit::Bytes(DataSize::from_bytes(bytes)), "{capacity}");
         let note = format!("forward: the queue's limit of 100 ms is {bytes} bytes, at {rate}, and stays so");
         assert!(notes(&text).contains(&note), "{note}: {:?}", notes(&text));
     }

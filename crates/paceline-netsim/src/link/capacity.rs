@@ -138,6 +138,11 @@ impl Capacity {
         }
     }
 
+    /// Returns whether the capacity consists of rates, not of delivery opportunities.
+    pub fn has_rates(&self) -> bool {
+        matches!(self.0, Shape::Rates { .. })
+    }
+
     /// Returns the bytes that can pass from `from` (included) to `to` (excluded).
     pub fn volume(&self, from: Time, to: Time) -> DataSize {
         match &self.0 {

@@ -3,7 +3,8 @@
 use super::capacity::Capacity;
 use super::delay::{Jitter, JitterOrder};
 use super::loss::LossModel;
-use super::queue::{Descriptor, Discipline, DropTailLimit, QueuedPacket};
+use super::medium::Batch;
+use super::queue::{Descriptor, Discipline, Drops, LinkRate, QueueLimit, QueuedPacket};
 use super::schedule::Schedule;
 use paceline_records::DropReason;
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
@@ -29,12 +30,29 @@ pub enum Output {
         packet: Descriptor,
         /// The reason.
         reason: DropReason,
-        /// Time of the drop: on arrival for an overflow, at the far end for a loss.
+        /// Time of the drop: at the far end for a loss, otherwise the time at which the queue dropped the packet.
         due: Time,
         /// The time at which the last bit left the server; `None` if the packet was not served. Only losses on the wire
         /// are served.
         left: Option<Time>,
     },
+}
+
+impl Output {
+    /// Returns the packet.
+    pub fn packet(&self) -> &Descriptor {
+        match self {
+            Self::Delivered { packet, .. } | Self::Dropped { packet, .. } => packet,
+        }
+    }
+
+    /// Returns the time of the outcome.
+    #[inline]
+    pub fn due(&self) -> Time {
+        match self {
+            Self::Delivered { due, .. } | Self::Dropped { due, .. } => *due,
+        }
+    }
 }
 
 /// The configuration of a link.
@@ -53,6 +71,9 @@ pub struct LinkConfig {
     pub jitter: Option<Jitter>,
     /// Loss on the wire; the model in force when a packet leaves the server applies.
     pub loss: Schedule<LossModel>,
+    /// What the link transmits in one turn on a medium that it shares with others; `None` for a server of its own.
+    /// Requires a capacity of rates, without a token bucket. A [`Medium`](super::Medium) grants the turns.
+    pub batch: Option<Batch>,
 }
 
 /// A change of one parameter of a link. Schedules use absolute times, as in [`LinkConfig`].
@@ -65,7 +86,7 @@ pub enum LinkChange {
     /// Sets the loss on the wire.
     Loss(Schedule<LossModel>),
     /// Sets the queue limit.
-    Limit(DropTailLimit),
+    Limit(QueueLimit),
 }
 
 /// The link of one hop. Call [`handle_packet`](Self::handle_packet) with times that never decrease, and
@@ -83,24 +104,42 @@ pub struct Link {
     loss_random: RandomStream,
     /// State of a two-state loss model; a scheduled change of model keeps it.
     loss_is_bad: bool,
-    /// The server is busy until this time; [`Time::MAX`] if the packet in service never leaves.
+    /// The server is busy until this time, or asks the queue again at this time; [`Time::MAX`] if the packet in service
+    /// never leaves, or the queue holds its packets until the next arrival.
     free: Time,
+    /// Whether the server is idle because the queue holds its packets.
+    is_held: bool,
     /// Outputs that are not due yet, in order of due time.
     wire: VecDeque<Output>,
     /// Due time of the last packet on a wire that keeps the order.
     last_due: Time,
     reorders: bool,
-    dropped: Vec<QueuedPacket>,
+    /// Whether a waiting packet may become an output before the first one on the wire.
+    may_precede_wire: bool,
+    drops: Drops,
+    shared: Option<SharedServer>,
+}
+
+/// The server of a link that shares a medium. Its private server never serves: [`Link::free`] is [`Time::MAX`].
+struct SharedServer {
+    batch: Batch,
+    /// The time since which the link asks for the medium, if it has packets; [`Time::MAX`] if the queue holds them until
+    /// the next arrival, or the capacity never serves them.
+    asks_since: Time,
+    /// A packet that has left the queue and did not fit into the last batch.
+    next: Option<QueuedPacket>,
 }
 
 impl Link {
     /// Creates a link that draws jitter and loss from the streams `<path>/jitter` and `<path>/loss`.
     pub fn new(config: LinkConfig, streams: &RandomStreams, path: &str) -> Self {
-        let LinkConfig { capacity, burst, queue, delay, jitter, loss } = config;
+        let LinkConfig { capacity, burst, queue, delay, jitter, loss, batch } = config;
+        let reorders = jitter.is_some_and(|j| j.order == JitterOrder::Reorder);
         Self {
             capacity,
             burst,
             credit_start: Time::ZERO,
+            may_precede_wire: reorders || queue.acts_at_departure(),
             queue,
             delay,
             jitter,
@@ -108,28 +147,33 @@ impl Link {
             jitter_random: streams.stream(&format!("{path}/jitter")),
             loss_random: streams.stream(&format!("{path}/loss")),
             loss_is_bad: false,
-            free: Time::ZERO,
+            free: if batch.is_some() { Time::MAX } else { Time::ZERO },
+            is_held: false,
             wire: VecDeque::new(),
             last_due: Time::ZERO,
-            reorders: jitter.is_some_and(|j| j.order == JitterOrder::Reorder),
-            dropped: Vec::new(),
+            reorders,
+            drops: Drops::default(),
+            shared: batch.map(|batch| SharedServer { batch, asks_since: Time::MAX, next: None }),
         }
     }
 
     /// Handles a packet that arrives at `now`.
     pub fn handle_packet(&mut self, now: Time, packet: Descriptor) {
-        let Some(capacity) = &self.capacity else {
+        if self.capacity.is_none() && self.queue.is_empty() {
             return self.put_on_wire(now, packet, TimeDelta::ZERO);
-        };
-        let rate = capacity.rate_at(now);
+        }
         self.serve_until(now);
-        if self.queue.is_empty() {
-            self.free = self.free.max(now); // an idle server begins no earlier than the arrival
+        if self.is_held || self.queue.is_empty() {
+            // An idle server begins no earlier than the arrival.
+            self.free = if self.is_held { now } else { self.free.max(now) };
+            self.is_held = false;
         }
-        match self.queue.enqueue(now, packet, rate) {
-            Ok(()) => self.serve_until(now),
-            Err(reason) => self.insert(Output::Dropped { packet, reason, due: now, left: None }),
+        if let Some(shared) = &mut self.shared {
+            shared.handle_arrival(now, self.queue.is_empty());
         }
+        self.queue.enqueue(now, LinkRate::at(self.capacity.as_ref(), now), packet, &mut self.drops);
+        self.insert_drops(now);
+        self.serve_until(now);
     }
 
     /// Changes the link from `now` on. Decisions already made stay: the packet in service keeps its departure time and
@@ -143,11 +187,21 @@ impl Link {
             LinkChange::Limit(limit) => self.queue.set_limit(limit),
             LinkChange::Capacity(capacity) => self.change_capacity(now, capacity),
         }
+        if let Some(shared) = &mut self.shared {
+            shared.asks_since = shared.asks_since.min(now);
+        } else if self.is_held {
+            self.free = now; // the queue may release its packets earlier or later now
+            self.serve_until(now);
+        }
     }
 
     fn change_capacity(&mut self, now: Time, capacity: Option<Capacity>) {
+        if self.shared.is_some() {
+            self.capacity = capacity;
+            return;
+        }
         // A packet that never leaves is the last on the wire: nothing is served after it.
-        let stuck = self.wire.pop_back_if(|last| due(last) == Time::MAX);
+        let stuck = self.wire.pop_back_if(|last| last.due() == Time::MAX);
         if stuck.is_some() {
             self.free = now;
         }
@@ -166,17 +220,17 @@ impl Link {
             self.put_on_wire(left, packet, waited);
         }
         // At an unlimited link packets wait only for the packet in service.
-        let until = if self.capacity.is_some() { now } else { self.free.max(now) };
+        let until = if self.capacity.is_some() || self.is_held { now } else { self.free.max(now) };
         self.serve_until(until);
     }
 
     /// Returns the next output that is due by `now`. Call until `None`.
     #[inline]
     pub fn poll_output(&mut self, now: Time) -> Option<Output> {
-        if self.wire.is_empty() || self.reorders {
+        if self.wire.is_empty() || self.may_precede_wire {
             self.serve_until(now);
         }
-        if due(self.wire.front()?) > now {
+        if self.wire.front()?.due() > now {
             return None;
         }
         let output = self.wire.pop_front();
@@ -187,10 +241,9 @@ impl Link {
     /// Returns the time at which the next output may be due; `None` for never.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        // While the order is kept, no waiting packet can arrive before the first on the wire.
         let next = match self.wire.front() {
-            Some(first) if !self.reorders || self.queue.is_empty() => due(first),
-            Some(first) => due(first).min(self.free),
+            Some(first) if !self.may_precede_wire || self.queue.is_empty() => first.due(),
+            Some(first) => first.due().min(self.free),
             None if self.queue.is_empty() => Time::MAX,
             None => self.free,
         };
@@ -207,15 +260,98 @@ impl Link {
     fn serve_until(&mut self, now: Time) {
         while self.free <= now && !self.queue.is_empty() {
             let start = self.free;
-            let next = self.queue.dequeue(start, &mut self.dropped);
-            while let Some(QueuedPacket { packet, .. }) = self.dropped.pop() {
-                self.insert(Output::Dropped { packet, reason: DropReason::Aqm, due: start, left: None });
-            }
-            let Some(QueuedPacket { packet, arrived }) = next else { break };
+            let rate = LinkRate::at(self.capacity.as_ref(), start);
+            let next = self.queue.dequeue(start, rate, &mut self.drops);
+            self.insert_drops(start);
+            let Some(QueuedPacket { packet, arrived }) = next else {
+                self.hold(start);
+                continue;
+            };
+            self.is_held = false;
             let left = self.serve(start, packet.size);
             self.free = left;
             self.put_on_wire(left, packet, start - arrived);
         }
+    }
+
+    /// Returns the time since which the link asks for its shared medium; `None` if it does not.
+    pub(super) fn asks_since(&self) -> Option<Time> {
+        let shared = self.shared.as_ref()?;
+        let has_packets = shared.next.is_some() || !self.queue.is_empty();
+        (has_packets && shared.asks_since != Time::MAX).then_some(shared.asks_since)
+    }
+
+    /// Serves a batch on the shared medium from `from` on, and returns the end of the batch; `None` if nothing was sent,
+    /// because the queue dropped or held its packets, or the capacity never serves the first of them.
+    pub(super) fn transmit(&mut self, from: Time) -> Option<Time> {
+        let SharedServer { batch, next, .. } = self.shared.as_mut()?;
+        let (batch, mut next) = (*batch, next.take());
+        let mut end = from + batch.overhead;
+        let (mut bytes, mut sent) = (DataSize::ZERO, Vec::new());
+        while sent.len() < batch.packets as usize {
+            let Some(queued) = next.take().or_else(|| self.dequeue_shared(from)) else { break };
+            let left = self.capacity.as_mut().map_or(end, |capacity| capacity.finish(end, queued.packet.size));
+            let is_over = bytes + queued.packet.size > batch.bytes || left - from > batch.airtime;
+            if left == Time::MAX || is_over && !sent.is_empty() {
+                next = Some(queued);
+                break;
+            }
+            bytes += queued.packet.size;
+            end = left;
+            sent.push(queued);
+        }
+        if let Some(shared) = &mut self.shared {
+            if sent.is_empty() && next.is_some() {
+                shared.asks_since = Time::MAX; // until a change of the capacity
+            }
+            shared.next = next;
+        }
+        if sent.is_empty() {
+            return None;
+        }
+        sent.into_iter().for_each(|queued| self.put_on_wire(end, queued.packet, from - queued.arrived));
+        Some(end)
+    }
+
+    /// Removes the next packet of a batch from the queue.
+    fn dequeue_shared(&mut self, now: Time) -> Option<QueuedPacket> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let rate = LinkRate::at(self.capacity.as_ref(), now);
+        let next = self.queue.dequeue(now, rate, &mut self.drops);
+        self.insert_drops(now);
+        if next.is_none()
+            && !self.queue.is_empty()
+            && let Some(shared) = &mut self.shared
+        {
+            shared.asks_since = self.queue.next_time(now).unwrap_or(Time::MAX);
+            assert!(shared.asks_since > now, "a queue that holds its packets at {now} must name a later time");
+        }
+        next
+    }
+
+    /// Lets an idle server wait until the queue wants to be asked again.
+    #[cold]
+    fn hold(&mut self, start: Time) {
+        self.is_held = !self.queue.is_empty();
+        if self.is_held {
+            self.free = self.queue.next_time(start).unwrap_or(Time::MAX);
+            assert!(self.free > start, "a queue that holds its packets at {start} must name a later time");
+        }
+    }
+
+    /// Moves the packets that the queue dropped at `at` to the outputs, in order.
+    #[inline]
+    fn insert_drops(&mut self, at: Time) {
+        if self.drops.is_empty() {
+            return;
+        }
+        let mut drops = std::mem::take(&mut self.drops);
+        for (packet, reason) in drops.drain() {
+            self.insert(Output::Dropped { packet, reason, due: at, left: None });
+        }
+        self.drops = drops;
     }
 
     /// Returns the time at which a packet whose service begins at `start` has left the server.
@@ -252,12 +388,22 @@ impl Link {
 
     /// Inserts an output in order of due time; equal times keep the order of insertion.
     fn insert(&mut self, output: Output) {
-        let at = due(&output);
-        if self.wire.back().is_none_or(|last| due(last) <= at) {
+        let at = output.due();
+        if self.wire.back().is_none_or(|last| last.due() <= at) {
             self.wire.push_back(output);
         } else {
-            let index = self.wire.partition_point(|o| due(o) <= at);
+            let index = self.wire.partition_point(|o| o.due() <= at);
             self.wire.insert(index, output);
+        }
+    }
+}
+
+impl SharedServer {
+    /// Asks for the medium from the arrival of a packet on, unless the link asks already.
+    fn handle_arrival(&mut self, now: Time, was_empty: bool) {
+        let is_asking = self.next.is_some() || !was_empty && self.asks_since <= now;
+        if !is_asking {
+            self.asks_since = now;
         }
     }
 }
@@ -287,13 +433,6 @@ fn credit_start(capacity: &Capacity, burst: DataSize, from: Time, start: Time) -
     early
 }
 
-#[inline]
-fn due(output: &Output) -> Time {
-    match output {
-        Output::Delivered { due, .. } | Output::Dropped { due, .. } => *due,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,16 +454,17 @@ mod tests {
         LinkConfig {
             capacity: Some(kbps(&[(0, 1000)])),
             burst: None,
-            queue: Box::new(DropTail::new(DropTailLimit::DrainTime(ms(100)))),
+            queue: Box::new(DropTail::new(QueueLimit::DrainTime(ms(100)))),
             delay: Schedule::constant(ms(40)),
             jitter: None,
             loss: Schedule::constant(LossModel::NONE),
+            batch: None,
         }
     }
 
     /// The same line without delay, behind a token bucket of 5000 bytes and with a queue of 50 packets.
     fn bucket() -> LinkConfig {
-        let queue = Box::new(DropTail::new(DropTailLimit::Packets(50)));
+        let queue = Box::new(DropTail::new(QueueLimit::Packets(50)));
         LinkConfig { burst: Some(DataSize::from_bytes(5000)), queue, delay: Schedule::constant(ms(0)), ..config() }
     }
 
@@ -371,13 +511,6 @@ mod tests {
         }
     }
 
-    fn sorted(mut outputs: Vec<Output>) -> Vec<Output> {
-        outputs.sort_by_key(|o| match o {
-            Output::Delivered { packet, .. } | Output::Dropped { packet, .. } => packet.id,
-        });
-        outputs
-    }
-
     #[test]
     fn empty_link_adds_serialisation_and_delay_only() {
         let mut link = link(None, 0.0);
@@ -398,8 +531,8 @@ mod tests {
             let often = run(link(jitter, 0.1), |_| true);
             let seldom = run(link(jitter, 0.1), |id| id % 37 == 0);
             assert_eq!(often.len(), 200, "every packet has exactly one outcome");
-            assert!(often.windows(2).all(|w| due(&w[0]) <= due(&w[1])), "outputs come in order of due time");
-            assert_eq!(sorted(often), sorted(seldom));
+            assert!(often.windows(2).all(|w| w[0].due() <= w[1].due()), "outputs come in order of due time");
+            assert_eq!(often, seldom);
         }
     }
 
@@ -495,7 +628,7 @@ mod tests {
         };
         let mut link = build(config());
         assert_eq!(room(&mut link, 0), (0, 10), "100 ms at 1 Mbit/s");
-        link.change(Time::from_millis(1), LinkChange::Limit(DropTailLimit::DrainTime(ms(50))));
+        link.change(Time::from_millis(1), LinkChange::Limit(QueueLimit::DrainTime(ms(50))));
         assert_eq!(room(&mut link, 1), (10, 10), "waiting packets stay, and none is added");
         times(&mut link, 1000);
         assert_eq!(room(&mut link, 1000), (0, 5));
@@ -504,7 +637,7 @@ mod tests {
         times(&mut link, 2000);
         // In an outage the rate before it applies.
         link.change(Time::from_millis(2000), rate(0));
-        link.change(Time::from_millis(2000), LinkChange::Limit(DropTailLimit::DrainTime(ms(20))));
+        link.change(Time::from_millis(2000), LinkChange::Limit(QueueLimit::DrainTime(ms(20))));
         assert_eq!(room(&mut link, 2000), (0, 4));
     }
 

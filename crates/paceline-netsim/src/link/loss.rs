@@ -1,6 +1,57 @@
-//! Random loss on the wire.
+//! Random loss on the wire. To add a model: a variant of [`LossModel`] here, and a line in [`LOSS_MODELS`].
 
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use paceline_units::{Fraction, RandomStream};
+
+/// Every model.
+pub static LOSS_MODELS: &[LossEntry] = &[BERNOULLI, GILBERT_ELLIOTT];
+
+/// A model: its name, its parameters, and how to create it.
+#[derive(Debug)]
+pub struct LossEntry {
+    /// The name in scenarios.
+    pub name: &'static str,
+    /// A description, in one line.
+    pub summary: &'static str,
+    /// The parameters.
+    pub parameters: &'static [Parameter],
+    /// Creates the model.
+    pub build: fn(&Values) -> LossModel,
+}
+
+const BERNOULLI: LossEntry = LossEntry {
+    name: "bernoulli",
+    summary: "each packet is lost independently with one probability",
+    parameters: &[Parameter::required("probability", ParameterKind::Fraction, "probability that a packet is lost")],
+    build: |values| LossModel::Bernoulli { probability: values.fraction("probability") },
+};
+
+const GILBERT_ELLIOTT: LossEntry = LossEntry {
+    name: "gilbert-elliott",
+    summary: "bursts: a good and a bad state, each with its own loss",
+    parameters: &[
+        Parameter::required("to_bad", ParameterKind::Fraction, "probability to go from good to bad, per packet"),
+        Parameter::required("to_good", ParameterKind::Fraction, "probability to go from bad to good, per packet"),
+        Parameter::new(
+            "good",
+            ParameterKind::Fraction,
+            (Value::Fraction(Fraction::ZERO), "0 %"),
+            "loss in the good state",
+        ),
+        Parameter::new(
+            "bad",
+            ParameterKind::Fraction,
+            (Value::Fraction(Fraction::ONE), "100 %"),
+            "loss in the bad state",
+        ),
+    ],
+    build: |values| LossModel::GilbertElliott {
+        to_bad: values.fraction("to_bad"),
+        to_good: values.fraction("to_good"),
+        good: values.fraction("good"),
+        bad: values.fraction("bad"),
+    },
+};
 
 /// A random loss process.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,12 +75,6 @@ pub enum LossModel {
 }
 
 impl LossModel {
-    /// Names of the models in scenarios, each with a description.
-    pub const NAMES: [(&'static str, &'static str); 2] = [
-        ("bernoulli", "each packet is lost independently with one probability"),
-        ("gilbert-elliott", "bursts: a good and a bad state, each with its own loss"),
-    ];
-
     /// No loss.
     pub const NONE: Self = Self::Bernoulli { probability: Fraction::ZERO };
 

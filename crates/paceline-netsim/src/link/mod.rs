@@ -16,7 +16,8 @@
 mod capacity;
 mod delay;
 mod hop;
-mod loss;
+pub mod loss;
+mod medium;
 pub mod queue;
 mod schedule;
 
@@ -24,5 +25,6 @@ pub use capacity::{Capacity, CapacityEnd, CapacityError};
 pub use delay::{Jitter, JitterOrder};
 pub use hop::{Link, LinkChange, LinkConfig, Output};
 pub use loss::LossModel;
+pub use medium::{Batch, Medium};
 pub use queue::Descriptor;
 pub use schedule::Schedule;

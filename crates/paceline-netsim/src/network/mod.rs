@@ -12,7 +12,7 @@ mod trace_hash;
 
 use crate::backend::Outcome;
 pub use crate::flow_end::FlowEnd;
-use crate::link::{Descriptor, Link, LinkChange, LinkConfig, Output};
+use crate::link::{Batch, Descriptor, Link, LinkChange, LinkConfig, Medium, Output};
 use crate::plan::{FlowPlan, HopPlan, Plan};
 use end_host_model::{EndHost, Transfer};
 use events::Events;
@@ -80,6 +80,9 @@ pub struct Network<R> {
     /// The packets in transit.
     pub packets: Packets,
     hops: Vec<Link>,
+    /// The media that hops share, and the index of the medium of each such hop.
+    media: Vec<Medium>,
+    medium_of: Vec<Option<u16>>,
     lines: Vec<Line>,
     hash: TraceHash,
     observer: R,
@@ -102,12 +105,15 @@ impl<R: EventObserver> Network<R> {
             access: [VecDeque::new(), VecDeque::new()],
             inbox: [VecDeque::new(), VecDeque::new()],
         };
+        let (media, medium_of) = build_media(&plan.hops);
         Self {
             events: Events::new(plan.hops.len() + plan.flows.len() * (PER_FLOW + INBOXES)),
             serving: None,
             delivered: 0,
             packets: Packets::default(),
             hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
+            media,
+            medium_of,
             lines: plan.flows.iter().map(line).collect(),
             hash: TraceHash::new(),
             tapped: observer.wants_taps(),
@@ -169,14 +175,52 @@ impl<R: EventObserver> Network<R> {
 
     /// Changes a hop. Call [`poll`](Self::poll) until `None` for `now` first.
     pub fn change(&mut self, now: Time, hop: usize, change: LinkChange) {
+        self.advance_medium(now, hop);
         self.hops[hop].change(now, change);
+        self.advance_medium(now, hop);
         self.wake_hop(hop);
+    }
+
+    /// Makes the grants on the medium of a hop that are due by `now`, and wakes the other hops that share it.
+    #[inline]
+    fn advance_medium(&mut self, now: Time, hop: usize) {
+        if !self.media.is_empty() {
+            self.advance_shared(now, hop);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_shared(&mut self, now: Time, hop: usize) {
+        let Some(medium) = self.medium_of[hop] else { return };
+        let medium = &mut self.media[usize::from(medium)];
+        if medium.advance(now, &mut self.hops) {
+            for other in medium.members().iter().filter(|other| **other != hop) {
+                if let Some(at) = self.hops[*other].poll_timeout() {
+                    self.events.wake(*other, at);
+                }
+            }
+        }
+    }
+
+    /// Wakes a hop at the next grant on its medium.
+    #[cold]
+    #[inline(never)]
+    fn wake_shared(&mut self, hop: usize) {
+        if let Some(medium) = self.medium_of[hop]
+            && let Some(at) = self.media[usize::from(medium)].next_start(&self.hops)
+        {
+            self.events.wake(hop, at);
+        }
     }
 
     #[inline]
     fn wake_hop(&mut self, hop: usize) {
         if let Some(at) = self.hops[hop].poll_timeout() {
             self.events.wake(hop, at);
+        }
+        if !self.media.is_empty() {
+            self.wake_shared(hop);
         }
     }
 
@@ -322,7 +366,9 @@ impl<R: EventObserver> Network<R> {
         let Some(&hop) = self.lines[flow].routes[from as usize].get(packet.hop as usize) else { return false };
         let descriptor = Descriptor { id: handle, flow: packet.record.flow, size: packet.record.size, ecn: packet.ecn };
         self.tap(now, TapPoint::Entry { hop: hop as u16 }, handle);
+        self.advance_medium(now, hop);
         self.hops[hop].handle_packet(now, descriptor);
+        self.advance_medium(now, hop);
         self.wake_hop(hop);
         true
     }
@@ -330,6 +376,7 @@ impl<R: EventObserver> Network<R> {
     /// Returns the next packet that has crossed `hop` by `now`. Reports and frees dropped packets.
     #[inline]
     fn leave_hop(&mut self, now: Time, hop: usize) -> Option<u32> {
+        self.advance_medium(now, hop);
         while let Some(output) = self.hops[hop].poll_output(now) {
             match output {
                 Output::Delivered { packet: descriptor, waited, left, due } => {
@@ -375,13 +422,32 @@ impl<R: EventObserver> Network<R> {
 }
 
 fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
+    let path = format!("hop/{}", hop.id);
     let config = LinkConfig {
         capacity: hop.capacity.clone(),
         burst: hop.burst,
-        queue: hop.queue.build(),
+        queue: hop.queue.build(streams, &path),
         delay: hop.delay.clone(),
         jitter: hop.jitter,
         loss: hop.loss.clone(),
+        batch: hop.medium.as_ref().map(|_| Batch::SINGLE),
     };
-    Link::new(config, streams, &format!("hop/{}", hop.id))
+    Link::new(config, streams, &path)
+}
+
+/// Returns the shared media, and the medium of each hop.
+fn build_media(hops: &[HopPlan]) -> (Vec<Medium>, Vec<Option<u16>>) {
+    let mut names: Vec<&str> = Vec::new();
+    let mut medium_of = Vec::new();
+    for hop in hops {
+        let index = hop.medium.as_deref().map(|name| {
+            names.iter().position(|other| *other == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            })
+        });
+        medium_of.push(index.map(|index| index as u16));
+    }
+    let members = |medium| (0..hops.len()).filter(|hop| medium_of[*hop] == Some(medium as u16)).collect();
+    ((0..names.len()).map(|medium| Medium::new(members(medium))).collect(), medium_of)
 }

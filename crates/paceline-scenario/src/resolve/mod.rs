@@ -174,6 +174,12 @@ impl Resolver<'_> {
             let text_span = named.map_or(TextSpan::default(), HasTextSpan::text_span);
             return self.fail(&text_span, format!("two hops have the id `{}`", hop.id), OWN_ID);
         }
+        for (index, hop) in hops.iter().enumerate() {
+            let shares = |(other, plan): (usize, &HopPlan)| other != index && plan.medium == hop.medium;
+            if let Some(medium) = hop.medium.as_ref().filter(|_| !hops.iter().enumerate().any(shares)) {
+                self.notes.push(format!("{}: no other hop shares its medium `{medium}`", hop.id));
+            }
+        }
         let end = Time::ZERO + duration;
 
         if file.flow.is_empty() {

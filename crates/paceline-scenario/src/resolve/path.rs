@@ -1,14 +1,28 @@
 //! The network: hops with their capacity, queue, delay, jitter and loss.
 
-use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get, names};
+use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get};
+use crate::error::suggestion;
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
-use crate::text_span::{HasTextSpan, Spanned};
+use crate::parameters::{Given, Parameters};
+use crate::text_span::{HasTextSpan, Spanned, Table, TextSpan};
 use crate::trace::{Shape, Trace};
 use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
-use paceline_netsim::link::queue::{DISCIPLINES, DropTailLimit};
+use paceline_netsim::link::loss::LOSS_MODELS;
+use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
 use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, Schedule};
-use paceline_netsim::plan::{HopPlan, QueuePlan};
-use paceline_units::{DataSize, Fraction, Rate, Time, TimeDelta};
+use paceline_netsim::parameter::{Parameter, ParameterKind, Value, Values};
+use paceline_netsim::plan::HopPlan;
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
+
+/// The entry of a registry whose parameters a table gives.
+struct Owner<'a> {
+    /// The kind of the entry, for messages.
+    what: &'static str,
+    name: &'a str,
+    parameters: &'static [Parameter],
+    /// The location of the name, for a parameter that is missing.
+    at: TextSpan,
+}
 
 impl Resolver<'_> {
     pub(super) fn way(&mut self, way: Option<&Way>, name: &str, half_rtt: Option<TimeDelta>) -> Checked<Vec<HopPlan>> {
@@ -42,7 +56,7 @@ impl Resolver<'_> {
         let queue = self.queue(hop.queue.as_ref().map(Spanned::get), nominal, &id)?;
         let delay = match &hop.delay {
             Some(spanned) => {
-                let schedule = self.schedule(spanned, spanned.get(), |d| Ok(*d))?;
+                let schedule = self.schedule(spanned, spanned.get(), |_, d| Ok(*d))?;
                 if schedule.points().iter().any(|(_, d)| *d < TimeDelta::ZERO) {
                     return self.fail(spanned, "a delay must not be negative", "0 ms is the least");
                 }
@@ -52,11 +66,19 @@ impl Resolver<'_> {
         };
         let jitter = hop.jitter.as_ref().map(|j| self.jitter(j.get())).transpose()?;
         let loss = match &hop.loss {
-            Some(spanned) => self.schedule(spanned, spanned.get(), |l| self.loss(l))?,
+            Some(spanned) => self.schedule(spanned, spanned.get(), Self::loss)?,
             None => Schedule::constant(LossModel::NONE),
         };
         let burst = hop.burst.as_ref().map(|b| self.burst(b, hop.capacity.as_ref())).transpose()?;
-        Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss })
+        if let Some(spanned) = &hop.medium {
+            self.name(spanned)?;
+            if !capacity.as_ref().is_some_and(Capacity::has_rates) || burst.is_some() {
+                let help = "give the hop a `capacity` like \"1 Mbps\" and no `burst`";
+                return self.fail(spanned, "a shared medium needs a capacity of rates", help);
+            }
+        }
+        let medium = hop.medium.as_ref().map(|spanned| spanned.get().clone());
+        Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss, medium })
     }
 
     fn burst(&self, spanned: &Spanned<DataSize>, capacity: Option<&Spanned<CapacityValue>>) -> Checked<DataSize> {
@@ -77,7 +99,7 @@ impl Resolver<'_> {
     fn capacity(&mut self, spanned: &Spanned<CapacityValue>, id: &str) -> Checked<(Capacity, Rate)> {
         match spanned.get() {
             CapacityValue::Rates(rates) => {
-                let schedule = self.schedule(spanned, rates, |r| Ok(*r))?;
+                let schedule = self.schedule(spanned, rates, |_, r| Ok(*r))?;
                 if schedule.points().iter().all(|(_, r)| r.is_zero()) {
                     return self.fail(spanned, "capacity must be > 0", "leave the key out for an unlimited hop");
                 }
@@ -127,43 +149,94 @@ impl Resolver<'_> {
     }
 
     fn queue(&mut self, queue: Option<&Queue>, nominal: Option<Rate>, id: &str) -> Checked<QueuePlan> {
-        let Some(queue) = queue else {
-            return Ok(QueuePlan::DropTail { limit: DropTailLimit::DrainTime(QUEUE_LIMIT), mark: None });
-        };
+        let Some(queue) = queue else { return Ok(QueuePlan::drop_tail(QueueLimit::DrainTime(QUEUE_LIMIT))) };
         let limit = self.level(&queue.limit, queue, nominal, id, "limit")?;
         let nothing = match limit {
-            DropTailLimit::Bytes(bytes) => bytes < DataSize::from_bytes(1500),
-            DropTailLimit::Packets(packets) => packets == 0,
-            DropTailLimit::DrainTime(time) => !time.is_positive(),
+            QueueLimit::Bytes(bytes) => bytes < DataSize::from_bytes(1500),
+            QueueLimit::Packets(packets) => packets == 0,
+            QueueLimit::DrainTime(time) => !time.is_positive(),
         };
         if nothing {
             let help = "for the shortest queue write \"1 packet\"";
             return self.fail(&queue.limit, "a queue must hold at least one packet of 1500 bytes", help);
         }
-        if let DropTailLimit::DrainTime(time) = limit
+        if let QueueLimit::DrainTime(time) = limit
             && nominal.is_some()
         {
             self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
         }
-        let mark = queue.mark.as_ref().map(|spanned| self.level(spanned, queue, nominal, id, "mark")).transpose()?;
-        if let (Some(spanned), Some(mark)) = (&queue.mark, mark) {
-            let never = match (mark, limit) {
-                (DropTailLimit::Bytes(mark), DropTailLimit::Bytes(limit)) => mark >= limit,
-                (DropTailLimit::Packets(mark), DropTailLimit::Packets(limit)) => mark >= limit,
-                (DropTailLimit::DrainTime(mark), DropTailLimit::DrainTime(limit)) => mark >= limit,
+        let name = queue.discipline.as_ref().map_or(DISCIPLINES[0].name, |spanned| spanned.get());
+        let entry = DISCIPLINES.iter().find(|entry| entry.name == name);
+        let Some(discipline) = entry else {
+            let known: Vec<&str> = DISCIPLINES.iter().map(|entry| entry.name).collect();
+            let spanned = queue.discipline.as_ref().expect("the default is known");
+            return self.unknown(spanned, "queue discipline", &known);
+        };
+        let at = queue.discipline.as_ref().map_or(queue.parameters.text_span(), HasTextSpan::text_span);
+        let of = Owner { what: "queue discipline", name: discipline.name, parameters: discipline.parameters, at };
+        let values = self.parameters(&of, &queue.parameters, |resolver, name, spanned| {
+            let level = resolver.level(spanned, queue, nominal, id, name)?;
+            let never = match (level, limit) {
+                (QueueLimit::Bytes(level), QueueLimit::Bytes(limit)) => level >= limit,
+                (QueueLimit::Packets(level), QueueLimit::Packets(limit)) => level >= limit,
+                (QueueLimit::DrainTime(level), QueueLimit::DrainTime(limit)) => level >= limit,
                 _ => false,
             };
             if never {
-                let message = "the queue drops packets before it can mark them";
-                return self.fail(spanned, message, "write a mark below the limit, or leave it out");
+                let message = format!("the queue drops packets before it can {name} them");
+                return resolver.fail(spanned, message, format!("write a {name} below the limit, or leave it out"));
             }
-        }
-        match &queue.discipline {
-            Some(spanned) if spanned.get() != "drop-tail" => {
-                self.unknown(spanned, "queue discipline", &names(DISCIPLINES))
+            Ok(level)
+        })?;
+        Ok(QueuePlan { discipline, limit, values })
+    }
+
+    /// Returns the values of an entry's parameters: those that the table gives, and the defaults. `level` converts a level
+    /// of a queue.
+    fn parameters<E>(
+        &mut self,
+        of: &Owner<'_>,
+        table: &Table<Parameters<E>>,
+        mut level: impl FnMut(&mut Self, &str, &Spanned<Limit>) -> Checked<QueueLimit>,
+    ) -> Checked<Values> {
+        let Owner { what, name: entry, parameters, at } = of;
+        let mut values = Vec::new();
+        for (name, given) in table.get().iter() {
+            let Some(parameter) = parameters.iter().find(|p| p.name == name) else {
+                let known: Vec<&str> = parameters.iter().map(|p| p.name).collect();
+                let help = if known.is_empty() { "leave it out".to_owned() } else { suggestion(name, &known) };
+                let key = table.key(name).unwrap_or(given.text_span());
+                return self.fail(&key, format!("the {what} `{entry}` has no `{name}`"), help);
+            };
+            let value = match given {
+                Given::Time(spanned) => Value::Time(*spanned.get()),
+                Given::Fraction(spanned) => Value::Fraction(*spanned.get()),
+                Given::Number(spanned) => Value::Number(*spanned.get()),
+                Given::Count(spanned) => Value::Count(*spanned.get()),
+                Given::Size(spanned) => Value::Size(*spanned.get()),
+                Given::Flag(spanned) => Value::Flag(*spanned.get()),
+                Given::Level(spanned) => Value::Level(level(self, name, spanned)?),
+            };
+            if !parameter.allows(value) {
+                let range = parameter.range().unwrap_or_default();
+                return self.fail(given, format!("`{name}` must be {range}"), "leave the key out for its default");
             }
-            _ => Ok(QueuePlan::DropTail { limit, mark }),
+            values.push((parameter.name, value));
         }
+        let missing = parameters.iter().find(|p| p.is_required && values.iter().all(|(name, _)| *name != p.name));
+        if let Some(Parameter { name, kind, .. }) = missing {
+            let example = match kind {
+                ParameterKind::Fraction => "\"1 %\"",
+                ParameterKind::Time(..) => "\"10 ms\"",
+                ParameterKind::Size(..) => "\"15 KB\"",
+                ParameterKind::Level => "\"10 packets\"",
+                ParameterKind::Flag => "true",
+                ParameterKind::Number(..) | ParameterKind::Count(..) => "1",
+            };
+            let message = format!("the {what} `{entry}` needs `{name}`");
+            return self.fail(at, message, format!("add `{name} = {example}`"));
+        }
+        Ok(Values::new(parameters, &values))
     }
 
     /// Returns a queue's `limit` or `mark`; `what` is its key.
@@ -174,11 +247,11 @@ impl Resolver<'_> {
         nominal: Option<Rate>,
         id: &str,
         what: &str,
-    ) -> Checked<DropTailLimit> {
+    ) -> Checked<QueueLimit> {
         Ok(match *spanned.get() {
-            Limit::Bytes(bytes) => DropTailLimit::Bytes(bytes),
-            Limit::Packets(packets) => DropTailLimit::Packets(packets),
-            Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => DropTailLimit::DrainTime(time),
+            Limit::Bytes(bytes) => QueueLimit::Bytes(bytes),
+            Limit::Packets(packets) => QueueLimit::Packets(packets),
+            Limit::Time(time) if queue.follows_capacity.unwrap_or(true) => QueueLimit::DrainTime(time),
             Limit::Time(time) => {
                 let Some(rate) = nominal else {
                     let help = format!("give the hop a `capacity`, or write the {what} like \"60 KB\"");
@@ -188,7 +261,7 @@ impl Resolver<'_> {
                 let bytes = level.as_bytes();
                 self.notes
                     .push(format!("{id}: the queue's {what} of {time} is {bytes} bytes, at {rate}, and stays so"));
-                DropTailLimit::Bytes(level)
+                QueueLimit::Bytes(level)
             }
         })
     }
@@ -209,44 +282,36 @@ impl Resolver<'_> {
         Ok(Jitter { std, limit: get(&table.limit, std * 3), order })
     }
 
-    fn loss(&self, loss: &Loss) -> Checked<LossModel> {
+    fn loss(&mut self, loss: &Loss) -> Checked<LossModel> {
         let spanned = match loss {
             Loss::Fraction(probability) => return Ok(LossModel::Bernoulli { probability: *probability }),
             Loss::Model(table) => table,
         };
         let table = spanned.get();
-        let allowed_keys: &[&str] = match table.model.get().as_str() {
-            "bernoulli" => &["probability"],
-            "gilbert-elliott" => &["to_bad", "to_good", "good", "bad"],
-            _ => return self.unknown(&table.model, "loss model", &names(&LossModel::NAMES)),
+        let name = table.model.get();
+        let Some(entry) = LOSS_MODELS.iter().find(|entry| entry.name == name) else {
+            let known: Vec<&str> = LOSS_MODELS.iter().map(|entry| entry.name).collect();
+            return self.unknown(&table.model, "loss model", &known);
         };
-        let needed = |key: &str, value: &Option<Spanned<Fraction>>| match value {
-            Some(spanned) => Ok(*spanned.get()),
-            None => self.needs(&table.model, "loss model", key, "\"1 %\""),
-        };
-        self.reject_unknown_keys(spanned, &table.model, "loss model", allowed_keys)?;
-        match table.model.get().as_str() {
-            "bernoulli" => Ok(LossModel::Bernoulli { probability: needed("probability", &table.probability)? }),
-            _ => Ok(LossModel::GilbertElliott {
-                to_bad: needed("to_bad", &table.to_bad)?,
-                to_good: needed("to_good", &table.to_good)?,
-                good: get(&table.good, Fraction::ZERO),
-                bad: get(&table.bad, Fraction::ONE),
-            }),
-        }
+        let at = table.model.text_span();
+        let of = Owner { what: "loss model", name: entry.name, parameters: entry.parameters, at };
+        let values = self.parameters(&of, &table.parameters, |resolver, _, spanned| {
+            resolver.fail(spanned, "a loss model has no level of a queue", "leave it out")
+        })?;
+        Ok((entry.build)(&values))
     }
 
     fn schedule<P: HasTextSpan, T, U>(
-        &self,
+        &mut self,
         spanned: &P,
         timed: &Timed<T>,
-        convert: impl Fn(&T) -> Checked<U>,
+        mut convert: impl FnMut(&mut Self, &T) -> Checked<U>,
     ) -> Checked<Schedule<U>> {
         match timed {
-            Timed::Constant(value) => convert(value).map(Schedule::constant),
+            Timed::Constant(value) => convert(self, value).map(Schedule::constant),
             Timed::Schedule(points) => {
                 let first = points.first().map(|(t, _)| *t);
-                let points = points.iter().map(|(t, v)| Ok((*t, convert(v)?))).collect::<Checked<Vec<_>>>()?;
+                let points = points.iter().map(|(t, v)| Ok((*t, convert(self, v)?))).collect::<Checked<Vec<_>>>()?;
                 let back = points.windows(2).find(|pair| pair[1].0 <= pair[0].0).map(|pair| (pair[0].0, pair[1].0));
                 let out_of_order = || {
                     let message = match back {

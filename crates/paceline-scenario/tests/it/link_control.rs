@@ -2,7 +2,7 @@
 
 use paceline::Registry;
 use paceline_netsim::link::LossModel;
-use paceline_netsim::link::queue::DropTailLimit;
+use paceline_netsim::link::queue::QueueLimit;
 use paceline_netsim::link_control::{LinkControl, describe_updates};
 use paceline_netsim::plan::Plan;
 use paceline_records::LinkUpdate;
@@ -81,8 +81,8 @@ fn delay_loss_and_queue_change_from_the_time_of_the_update_on() {
     assert_eq!((*hop.delay.at(s(9.9)), *hop.delay.at(s(10.0))), (ms(25), ms(200)));
     let lost = LossModel::Bernoulli { probability: loss };
     assert_eq!((*hop.loss.at(s(10.9)), *hop.loss.at(s(11.0))), (LossModel::NONE, lost));
-    let limit = |plan: &Plan| plan.hops[0].queue.limit();
-    assert_eq!(limit(&plan), DropTailLimit::DrainTime(ms(40)));
+    let limit = |plan: &Plan| plan.hops[0].queue.limit;
+    assert_eq!(limit(&plan), QueueLimit::DrainTime(ms(40)));
     assert_eq!(plan.flows[0].base_rtt_at(&plan, s(30.0)), ms(225));
     let changes = plan.update_hop(&scenario, s(20.0), 0, LinkUpdate::Scenario);
     assert_eq!(changes.len(), 4);

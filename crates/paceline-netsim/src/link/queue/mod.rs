@@ -1,19 +1,25 @@
 //! Queue disciplines: which packets wait, which are dropped, which is served next.
 //!
-//! To add one: a file here, a line in [`DISCIPLINES`], and its name in the scenario's queue table.
+//! To add one: a file here with a [`QueueEntry`], and a line in [`DISCIPLINES`].
 
+mod codel;
+#[cfg(test)]
+mod conformance;
 mod drop_tail;
+mod drops;
+#[cfg(test)]
+mod expiry;
+mod limit;
+mod registry;
 
-pub use drop_tail::{DropTail, DropTailLimit};
+pub use codel::{CoDel, CoDelQueue};
+pub use drop_tail::DropTail;
+pub use drops::Drops;
+pub use limit::{LimitCheck, QueueLimit};
+pub use registry::{DISCIPLINES, QueueEntry, QueuePlan, QueueSetup};
 
-use paceline_records::DropReason;
+use super::capacity::Capacity;
 use paceline_units::{DataSize, Ecn, FlowId, Rate, Time};
-
-/// Every discipline: its name in scenarios, and a description.
-pub const DISCIPLINES: &[(&str, &str)] = &[(
-    "drop-tail",
-    "first in, first out; a full queue drops the arriving packet, above a mark it marks (ECN); both in time, bytes or packets",
-)];
 
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
@@ -24,21 +30,65 @@ pub struct QueuedPacket {
     pub arrived: Time,
 }
 
-/// A queue discipline. The link calls it twice per packet, with times that never decrease.
+/// A queue discipline. It decides from arrival times, the rate of the link and its own random stream, and reads no
+/// clock.
+///
+/// The link calls [`enqueue`](Self::enqueue) once per arriving packet and [`dequeue`](Self::dequeue) each time it can
+/// serve one, with times that never decrease and that do not depend on how often the link is polled. The packet in service
+/// is not in the queue. To mark an ECN-capable packet, set its `ecn` field to [`Ecn::Ce`] before or as it leaves.
+///
+/// Every packet that enters leaves exactly once: as a result of `dequeue`, or through `drops`.
 pub trait Discipline: Send {
-    /// Queues a packet that arrives at `now`, while the link serves at `rate`.
-    ///
-    /// # Errors
-    /// The reason for which the packet is dropped at once.
-    fn enqueue(&mut self, now: Time, packet: Descriptor, rate: Rate) -> Result<(), DropReason>;
-    /// Returns the packet to serve at `now`. Adds packets that the discipline drops instead to `drops`.
-    fn dequeue(&mut self, now: Time, drops: &mut Vec<QueuedPacket>) -> Option<QueuedPacket>;
+    /// Handles a packet that arrives at `now`: queues it, or drops it. It may drop other packets as well.
+    fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, packet: Descriptor, drops: &mut Drops);
+
+    /// Returns the packet to serve at `now`, and may drop others. `None` from a queue that is not empty holds its
+    /// packets: the link calls again at [`next_time`](Self::next_time), or after the next arrival if that is earlier. The
+    /// link calls this only while the queue is not empty.
+    fn dequeue(&mut self, now: Time, rate: LinkRate<'_>, drops: &mut Drops) -> Option<QueuedPacket>;
+
+    /// Returns the time, later than `now`, at which a queue that holds its packets at `now` wants to be asked again;
+    /// `None` for not before the next arrival. The default is for disciplines that never hold packets.
+    fn next_time(&self, now: Time) -> Option<Time> {
+        let _ = now;
+        None
+    }
+
+    /// Returns whether `dequeue` may drop or hold packets; the same for the life of the queue. The link then asks at the
+    /// time of each service. Otherwise it may ask later, with the same `now`, which costs fewer events.
+    fn acts_at_departure(&self) -> bool {
+        true
+    }
+
     /// Sets the limit for later arrivals. Waiting packets stay.
-    fn set_limit(&mut self, limit: DropTailLimit);
+    fn set_limit(&mut self, limit: QueueLimit);
+
     /// Returns whether the queue is empty.
     fn is_empty(&self) -> bool;
+
     /// Returns the bytes in the queue.
     fn backlog(&self) -> DataSize;
+}
+
+/// The rate of the link at the time of a call, computed only if the discipline reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkRate<'a> {
+    capacity: Option<&'a Capacity>,
+    now: Time,
+}
+
+impl<'a> LinkRate<'a> {
+    /// Returns the rate of a capacity at `now`; without capacity the link is unlimited.
+    #[inline]
+    pub fn at(capacity: Option<&'a Capacity>, now: Time) -> Self {
+        Self { capacity, now }
+    }
+
+    /// Returns the rate: zero in an outage, [`Rate::MAX`] if the link is unlimited.
+    #[inline]
+    pub fn get(self) -> Rate {
+        self.capacity.map_or(Rate::MAX, |capacity| capacity.rate_at(self.now))
+    }
 }
 
 /// The properties of a packet that a link needs. The driver keeps the bytes.

@@ -1,0 +1,101 @@
+//! The queue disciplines by name. To add one: a file in this folder that declares a [`QueueEntry`], and a line in
+//! [`DISCIPLINES`].
+
+use super::{Discipline, QueueLimit, codel, drop_tail};
+use crate::parameter::{Parameter, Values};
+use paceline_units::{RandomStream, RandomStreams};
+
+/// Every discipline; the first is the default.
+pub static DISCIPLINES: &[QueueEntry] = &[drop_tail::ENTRY, codel::ENTRY];
+
+/// A discipline: its name, its parameters, and how to create a queue.
+#[derive(Debug)]
+pub struct QueueEntry {
+    /// The name in scenarios.
+    pub name: &'static str,
+    /// A description, in one line.
+    pub summary: &'static str,
+    /// The parameters besides the limit, which every discipline has.
+    pub parameters: &'static [Parameter],
+    /// Creates an empty queue.
+    pub build: fn(&QueueSetup<'_>) -> Box<dyn Discipline>,
+}
+
+/// The configuration of one queue.
+#[derive(Debug)]
+pub struct QueueSetup<'a> {
+    /// The limit.
+    pub limit: QueueLimit,
+    /// The parameters of the discipline.
+    pub values: &'a Values,
+    /// The random streams of the run.
+    pub streams: &'a RandomStreams,
+    /// The path of the hop, such as `hop/forward`.
+    pub path: &'a str,
+}
+
+impl QueueSetup<'_> {
+    /// Returns the random stream of the queue, `<path>/queue`. A discipline that draws calls this once and keeps it.
+    pub fn random(&self) -> RandomStream {
+        self.streams.stream(&format!("{}/queue", self.path))
+    }
+}
+
+/// A queue discipline with its limit and parameters.
+#[derive(Clone, Debug)]
+pub struct QueuePlan {
+    /// The discipline.
+    pub discipline: &'static QueueEntry,
+    /// The limit of the queue.
+    pub limit: QueueLimit,
+    /// The parameters of the discipline.
+    pub values: Values,
+}
+
+impl QueuePlan {
+    /// Returns a drop-tail queue that marks nothing.
+    pub fn drop_tail(limit: QueueLimit) -> Self {
+        let discipline = &DISCIPLINES[0];
+        Self { discipline, limit, values: Values::new(discipline.parameters, &[]) }
+    }
+
+    /// Returns the name of the discipline in scenarios.
+    pub fn name(&self) -> &'static str {
+        self.discipline.name
+    }
+
+    /// Creates the queue of the hop at `path`, such as `hop/forward`.
+    pub fn build(&self, streams: &RandomStreams, path: &str) -> Box<dyn Discipline> {
+        (self.discipline.build)(&QueueSetup { limit: self.limit, values: &self.values, streams, path })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_defaults_are_allowed() {
+        for (index, entry) in DISCIPLINES.iter().enumerate() {
+            assert!(DISCIPLINES[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
+            for parameter in entry.parameters {
+                assert!(!["discipline", "limit", "follows_capacity"].contains(&parameter.name));
+                assert!(parameter.default.is_none_or(|value| parameter.allows(value)), "{}", parameter.name);
+                assert!(!parameter.is_required, "a queue of a limit only must be valid");
+            }
+        }
+        assert_eq!(QueuePlan::drop_tail(QueueLimit::Packets(1)).name(), "drop-tail");
+    }
+
+    #[test]
+    fn each_queue_has_a_random_stream_of_its_own() {
+        let values = Values::new(&[], &[]);
+        let bits = |seed, path| {
+            let streams = RandomStreams::new(seed);
+            QueueSetup { limit: QueueLimit::Packets(1), values: &values, streams: &streams, path }.random().bits()
+        };
+        assert_eq!(bits(1, "hop/a"), bits(1, "hop/a"));
+        assert_ne!(bits(1, "hop/a"), bits(1, "hop/b"));
+        assert_ne!(bits(1, "hop/a"), bits(2, "hop/a"));
+    }
+}

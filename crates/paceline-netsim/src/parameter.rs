@@ -1,0 +1,157 @@
+//! The parameters that queue disciplines and loss models declare. Scenario keys, their checks, the JSON schema and the
+//! reference pages are derived from them.
+
+use crate::link::queue::QueueLimit;
+use paceline_units::{DataSize, Fraction, TimeDelta};
+
+/// A parameter: the name of its key in scenarios, its description, and its values.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// The key in scenarios.
+    pub name: &'static str,
+    /// A description, in one sentence without its end. It names the source of the default.
+    pub description: &'static str,
+    /// The type and range of its values.
+    pub kind: ParameterKind,
+    /// The value if the key is absent; `None` if the scenario need not or must give one.
+    pub default: Option<Value>,
+    /// What applies if the key is absent, as the reference pages show it, such as `5 ms` or `no packet is marked`.
+    pub if_absent: &'static str,
+    /// Whether the scenario must give a value.
+    pub is_required: bool,
+}
+
+/// The type and the range of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParameterKind {
+    /// A time between two bounds, both included.
+    Time(TimeDelta, TimeDelta),
+    /// A fraction.
+    Fraction,
+    /// A number between two bounds, both included.
+    Number(f64, f64),
+    /// A whole number between two bounds, both included.
+    Count(u32, u32),
+    /// A size between two bounds, both included.
+    Size(DataSize, DataSize),
+    /// True or false.
+    Flag,
+    /// A level of the queue below its limit.
+    Level,
+}
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Value {
+    Time(TimeDelta),
+    Fraction(Fraction),
+    Number(f64),
+    Count(u32),
+    Size(DataSize),
+    Flag(bool),
+    Level(QueueLimit),
+}
+
+impl Parameter {
+    /// Declares a parameter with a default, and the text of that default.
+    pub const fn new(
+        name: &'static str,
+        kind: ParameterKind,
+        (default, if_absent): (Value, &'static str),
+        description: &'static str,
+    ) -> Self {
+        Self { name, description, kind, default: Some(default), if_absent, is_required: false }
+    }
+
+    /// Declares a parameter that the scenario may leave out; `if_absent` says what that means.
+    pub const fn optional(
+        name: &'static str,
+        kind: ParameterKind,
+        if_absent: &'static str,
+        description: &'static str,
+    ) -> Self {
+        Self { name, description, kind, default: None, if_absent, is_required: false }
+    }
+
+    /// Declares a parameter that the scenario must give.
+    pub const fn required(name: &'static str, kind: ParameterKind, description: &'static str) -> Self {
+        Self { name, description, kind, default: None, if_absent: "an error", is_required: true }
+    }
+
+    /// Returns whether a value has the type of the parameter and lies in its range.
+    pub fn allows(&self, value: Value) -> bool {
+        match (self.kind, value) {
+            (ParameterKind::Time(least, most), Value::Time(value)) => (least..=most).contains(&value),
+            (ParameterKind::Number(least, most), Value::Number(value)) => (least..=most).contains(&value),
+            (ParameterKind::Count(least, most), Value::Count(value)) => (least..=most).contains(&value),
+            (ParameterKind::Size(least, most), Value::Size(value)) => (least..=most).contains(&value),
+            (ParameterKind::Fraction, Value::Fraction(_)) => true,
+            (ParameterKind::Flag, Value::Flag(_)) | (ParameterKind::Level, Value::Level(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// Describes the range; `None` if every value of the type is allowed.
+    pub fn range(&self) -> Option<String> {
+        match self.kind {
+            ParameterKind::Time(least, most) => Some(format!("{least} to {most}")),
+            ParameterKind::Number(least, most) => Some(format!("{least} to {most}")),
+            ParameterKind::Count(least, most) => Some(format!("{least} to {most}")),
+            ParameterKind::Size(least, most) => Some(format!("{least} to {most}")),
+            ParameterKind::Fraction | ParameterKind::Flag | ParameterKind::Level => None,
+        }
+    }
+}
+
+/// The values of an entry's parameters: those that a scenario gives, or else the defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Values(Vec<(&'static str, Option<Value>)>);
+
+/// Methods that return the value of a parameter of one type.
+macro_rules! getters {
+    ($($method:ident $variant:ident $type:ty,)*) => { $(
+        #[doc = concat!("Returns the value of a parameter of this type.\n\n# Panics\nThere is no such parameter with a value.")]
+        pub fn $method(&self, name: &str) -> $type {
+            match self.get(name) {
+                Some(Value::$variant(value)) => value,
+                other => panic!("`{name}` is {other:?}"),
+            }
+        }
+    )* };
+}
+
+impl Values {
+    /// Returns the values of `parameters`: those `given`, and the defaults of the others.
+    pub fn new(parameters: &'static [Parameter], given: &[(&str, Value)]) -> Self {
+        let value =
+            |p: &Parameter| given.iter().find(|(name, _)| *name == p.name).map(|(_, value)| *value).or(p.default);
+        Self(parameters.iter().map(|p| (p.name, value(p))).collect())
+    }
+
+    /// Returns the value of a parameter; `None` if it has none.
+    ///
+    /// # Panics
+    /// There is no such parameter.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        let entry = self.0.iter().find(|(of, _)| *of == name);
+        entry.unwrap_or_else(|| panic!("no parameter `{name}`")).1
+    }
+
+    /// Returns a level of the queue; `None` if it has no value.
+    pub fn level(&self, name: &str) -> Option<QueueLimit> {
+        match self.get(name) {
+            Some(Value::Level(level)) => Some(level),
+            _ => None,
+        }
+    }
+
+    getters! {
+        time Time TimeDelta,
+        fraction Fraction Fraction,
+        number Number f64,
+        count Count u32,
+        size Size DataSize,
+        flag Flag bool,
+    }
+}
