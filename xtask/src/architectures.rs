@@ -36,7 +36,10 @@ pub fn check(_: &str) -> Result<(), Problem> {
         let runner = runner.split(' ').next().unwrap_or(runner);
         need(&format!("{runner} --version"), &format!("Get it with `apt-get install {package}`."))?;
     }
-    output(build())?;
+    let mut native = build();
+    // With the command, whose libraries are then shared.
+    native.args(["--package", "paceline-cli"]);
+    output(native)?;
     let native = hashes(Command::new(target().join("release/trace-hashes")))?;
     for Architecture { target: name, runner, program, .. } in &ARCHITECTURES {
         let mut build = build();

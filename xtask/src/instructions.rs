@@ -79,7 +79,8 @@ pub fn accept(reason: &str) -> Result<(), Problem> {
 
 /// Counts all cases, and prints a table of them.
 fn count() -> Result<Vec<(&'static str, Entry)>, Problem> {
-    run(command("cargo build --quiet --release --package paceline-benches --bins"))?;
+    // With the command, whose libraries are then shared.
+    run(command("cargo build --quiet --release --package paceline-cli --package paceline-benches --bins"))?;
     let counted = CASES.iter().map(|case| {
         let count = difference("release/speed", case.arguments, case.sizes)?;
         Ok((case.name, Entry::from(&count)))
