@@ -1,6 +1,6 @@
 //! The stage `architectures`: a run makes the same decisions on another processor and with addresses of 32 bits.
 //!
-//! `examples/trace-hashes` prints lines `name hash`. It runs natively, for aarch64 under qemu, and for WebAssembly under Node.
+//! `examples/trace-hashes` prints lines `name trace signals` with two hashes of a run. It runs natively, for aarch64 under qemu, and for WebAssembly under Node.
 
 use crate::steps::{Problem, command, need, output, root, target};
 use std::process::Command;
@@ -51,10 +51,10 @@ pub fn check(_: &str) -> Result<(), Problem> {
         run.arg(target().join(name).join("release").join(program));
         let different = differences(&native, &hashes(run)?);
         if !different.is_empty() {
-            return Err(Problem::Failed(format!("trace hashes here and on {name} differ:\n{}", different.join("\n"))));
+            return Err(Problem::Failed(format!("hashes here and on {name} differ:\n{}", different.join("\n"))));
         }
     }
-    eprintln!("{} trace hashes are equal here, on aarch64 and in WebAssembly", native.len());
+    eprintln!("{} runs have equal hashes here, on aarch64 and in WebAssembly", native.len());
     Ok(())
 }
 
@@ -62,12 +62,12 @@ fn build() -> Command {
     command("cargo build --quiet --locked --release --package trace-hashes")
 }
 
-/// Runs the program. Returns its lines `name hash`, of which it prints at least two.
+/// Runs the program. Returns its lines, of which it prints at least two.
 fn hashes(mut program: Command) -> Result<Vec<String>, String> {
     program.current_dir(root());
     let (stdout, _) = output(program)?;
     let lines: Vec<String> = stdout.lines().map(str::to_owned).collect();
-    if lines.len() < 2 { Err(format!("too few trace hashes: {lines:?}")) } else { Ok(lines) }
+    if lines.len() < 2 { Err(format!("too few hashes: {lines:?}")) } else { Ok(lines) }
 }
 
 /// Returns a line for each hash that differs or that one side lacks.
