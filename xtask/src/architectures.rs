@@ -1,6 +1,7 @@
 //! The stage `architectures`: a run makes the same decisions on another processor and with addresses of 32 bits.
 //!
-//! `examples/trace-hashes` prints lines `name trace signals` with two hashes of a run. It runs natively, for aarch64 under qemu, and for WebAssembly under Node.
+//! `examples/trace-hashes` prints lines `name trace signals` with two hashes of a run. It runs natively, for aarch64 under qemu,
+//! and for WebAssembly under Node.
 
 use crate::steps::{Problem, command, need, output, root, target};
 use std::process::Command;

@@ -170,8 +170,9 @@ mod tests {
 
     #[test]
     fn costs_of_called_functions_do_not_count() {
-        let profile = "summary: 18\nfn=(1) paceline::gcc::one\n0 3\n+2 4\ncfn=(2) libm::two\ncalls=2 0\n0 11\n* 1\n\nfn=(2)\n0 10\n";
+        let caller = "fn=(1) paceline::gcc::one\n0 3\n+2 4\ncfn=(2) libm::two\ncalls=2 0\n0 11\n* 1\n";
+        let profile = format!("summary: 18\n{caller}\nfn=(2)\n0 10\n");
         let expected = BTreeMap::from([("libm".to_owned(), 10.0), ("paceline::gcc".to_owned(), 8.0)]);
-        assert_eq!(families(profile), expected);
+        assert_eq!(families(&profile), expected);
     }
 }

@@ -58,16 +58,16 @@ pub fn check() -> Result<(), Problem> {
     if here != compiler {
         wrong += &format!("the stored counts are of {compiler}, these are of {here}\n");
     }
-    Err(Problem::Failed(format!(
-        "instructions per packet changed by more than {:.0} %:\n{wrong}if this is intended, run `cargo xtask callgrind --accept REASON`",
-        100.0 * TOLERANCE
-    )))
+    let tolerance = 100.0 * TOLERANCE;
+    wrong += "if this is intended, run `cargo xtask callgrind --accept REASON`";
+    Err(Problem::Failed(format!("instructions per packet changed by more than {tolerance:.0} %:\n{wrong}")))
 }
 
-/// Stores the counts that differ by more than the tolerance, with this reason. The others stay, so that small changes add up until
-/// they are noticed.
+/// Stores the counts that differ by more than the tolerance, with this reason. The others stay, so that small changes add up
+/// until they are noticed.
 pub fn accept(reason: &str) -> Result<(), Problem> {
-    let stored = read().and_then(|text| parse(&text)).map(|(stored, _)| stored).unwrap_or_default();
+    // The first time there is no file.
+    let stored = read().map_or_else(|_| Ok(BTreeMap::new()), |text| parse(&text).map(|(stored, _)| stored))?;
     let mut entries = Vec::new();
     for (name, now) in count()? {
         let kept = stored.get(name).filter(|before| !is_outside(before, &now));

@@ -44,7 +44,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "callgrind",
-        help: "instructions per packet (--check: compare with benches/instructions.toml, --accept REASON: write it; needs valgrind)",
+        help: "instructions per packet (--check: compare with the committed ones, --accept REASON: write these; needs valgrind)",
         run: callgrind::callgrind,
     },
     Task {
