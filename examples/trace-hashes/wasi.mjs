@@ -4,5 +4,6 @@ import { argv } from "node:process";
 import { WASI } from "node:wasi";
 
 const wasi = new WASI({ version: "preview1" });
-const { instance } = await WebAssembly.instantiate(await readFile(argv[2]), wasi.getImportObject());
+const imports = { wasi_snapshot_preview1: wasi.wasiImport };
+const { instance } = await WebAssembly.instantiate(await readFile(argv[2]), imports);
 process.exitCode = wasi.start(instance);
