@@ -74,10 +74,11 @@ impl Simulation {
         Self::of(&Origin::from_text("cubic.toml", ONE_CUBIC), &[])
     }
 
-    /// A hundred flows: the 200 s of `mmsys16/table4` in which 99 CUBIC flows are there beside a GCC flow.
-    pub fn a_hundred() -> Self {
+    /// A hundred flows: the part of `mmsys16/table4` in which 99 CUBIC flows are there beside a GCC flow, 200 s in the paper.
+    pub fn a_hundred(seconds: u64) -> Self {
         let origin = Catalogue.find("mmsys16/table4").expect("it is shipped");
-        Self::of(&origin, &["duration=200s", "flow.tcp.start=0s", "flow.tcp.stop=200s"])
+        let [duration, stop] = ["duration", "flow.tcp.stop"].map(|key| format!("{key}={seconds}s"));
+        Self::of(&origin, &[&duration, "flow.tcp.start=0s", &stop])
     }
 
     fn of(origin: &Origin, settings: &[&str]) -> Self {

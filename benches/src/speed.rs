@@ -1,12 +1,12 @@
 //! Measures the CPU time of the simulator. `cargo xtask bench` prints the table; `cargo xtask callgrind` counts the instructions
-//! of `simulate` and `receive`.
+//! of `simulate`, `cubic`, `hundred` and `receive`.
 
 use paceline::Registry;
 use paceline_benches::{BareHeap, GymLoop, ReceiveLoop, SendLoop, Simulation};
 use std::process::ExitCode;
 use std::time::Duration;
 
-const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs [controller]] | hundred [runs] | gym [CPU seconds] | receive [packets]; default: 5";
+const USAGE: &str = "usage: speed table [CPU seconds] | simulate [runs [controller]] | cubic [runs] | hundred [simulated seconds] | gym [CPU seconds] | receive [packets]; default: 5";
 
 /// Controllers whose halves are timed.
 const HALVES: [&str; 5] = ["gcc-tfb", "nada", "nada-sender", "scream", "scream-cpp"];
@@ -26,7 +26,8 @@ fn main() -> ExitCode {
             Some(name) => simulate(&Simulation::one_video(name), runs),
             None => simulate(&Simulation::one_gcc(), runs),
         },
-        (Some("hundred"), Some(runs)) => hundred(runs),
+        (Some("cubic"), Some(runs)) => simulate(&Simulation::one_cubic(), runs),
+        (Some("hundred"), Some(seconds)) => hundred(seconds),
         (Some("gym"), Some(seconds)) => gym(Duration::from_secs(seconds)),
         (Some("receive"), Some(packets)) => receive(packets),
         _ => {
@@ -37,17 +38,15 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs seeds 1 to `runs`. Returns the number of delivered packets and the simulated time.
+/// Runs seeds 1 to `runs`. Prints the number of delivered packets and the simulated time.
 fn simulate(flow: &Simulation, runs: u64) {
     let delivered: u64 = (1..=runs).map(|seed| flow.run(seed).delivered).sum();
     println!("{delivered} {}", runs as f64 * flow.duration().as_secs_f64());
 }
 
-/// Runs the hundred flows. Returns the same and the peak memory.
-fn hundred(runs: u64) {
-    let flows = Simulation::a_hundred();
-    let delivered: u64 = (1..=runs).map(|seed| flows.run(seed).delivered).sum();
-    println!("{delivered}");
+/// Runs the hundred flows for this simulated time. Prints the same as [`simulate`], and the peak memory.
+fn hundred(seconds: u64) {
+    simulate(&Simulation::a_hundred(seconds), 1);
     eprintln!("{} at most", memory_at_most());
 }
 
@@ -132,7 +131,7 @@ fn table(at_least: Duration) {
     });
     let videos = VIDEOS.map(|name| (name, rate(&Simulation::one_video(name), at_least)));
     let (cubic, cubic_seconds) = rate(&Simulation::one_cubic(), at_least);
-    let (hundred, hundred_seconds) = rate(&Simulation::a_hundred(), at_least);
+    let (hundred, hundred_seconds) = rate(&Simulation::a_hundred(200), at_least);
 
     let packet = ns(simulating, delivered);
     let per_packet = events as f64 / delivered as f64;

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: what must hold before a change goes in, in stages that also run alone.
 
 use crate::steps::{Problem, command, output, program, root, run, target};
-use crate::{docs, figures, licences, make_traces, reference};
+use crate::{architectures, docs, figures, licences, make_traces, reference};
 use serde_json::{Value, from_str};
 use std::time::Instant;
 
@@ -48,6 +48,12 @@ const STAGES: &[Stage] = &[
         default: false,
         run: targets,
     },
+    Stage {
+        name: "architectures",
+        help: "equal trace hashes on aarch64 and in WebAssembly (needs qemu-user and Node)",
+        default: false,
+        run: architectures::check,
+    },
     Stage { name: "msrv", help: "the oldest supported Rust versions", default: false, run: msrv },
     Stage { name: "licences", help: "licences and sources of dependencies", default: false, run: licences::check },
 ];
@@ -69,14 +75,14 @@ pub fn test(arguments: &[String]) -> Result<(), Problem> {
     for stage in stages {
         let began = Instant::now();
         (stage.run)(features)?;
-        times += &format!("{:<12} {:>5.0} s\n", stage.name, began.elapsed().as_secs_f64());
+        times += &format!("{:<13} {:>5.0} s\n", stage.name, began.elapsed().as_secs_f64());
     }
     eprintln!("\nall checks passed\n{times}");
     Ok(())
 }
 
 fn unknown(name: &str) -> Problem {
-    let lines: String = STAGES.iter().map(|stage| format!("\n  {:<12} {}", stage.name, stage.help)).collect();
+    let lines: String = STAGES.iter().map(|stage| format!("\n  {:<13} {}", stage.name, stage.help)).collect();
     Problem::Usage(format!("no stage `{name}`; takes `--features LIST` and any of these:{lines}"))
 }
 

@@ -1,9 +1,12 @@
 //! Development tasks, run as `cargo xtask <name>`.
 
+mod architectures;
 mod book;
+mod callgrind;
 mod check;
 mod docs;
 mod figures;
+mod instructions;
 mod licences;
 mod make_traces;
 mod measure;
@@ -26,7 +29,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, package, targets, msrv, licences",
+        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, package, targets, architectures, msrv, licences",
         run: check::test,
     },
     Task {
@@ -39,7 +42,11 @@ const TASKS: &[Task] = &[
         help: "speed and accuracy of a link of real packets; each trial takes [seconds], 10 by default (needs root)",
         run: measure::track,
     },
-    Task { name: "callgrind", help: "instructions per packet (needs valgrind)", run: measure::callgrind },
+    Task {
+        name: "callgrind",
+        help: "instructions per packet (--check: compare with the committed ones, --accept REASON: write these; needs valgrind)",
+        run: callgrind::callgrind,
+    },
     Task {
         name: "fuzz",
         help: "every fuzz target for [seconds] each, 60 by default (needs cargo-fuzz)",
