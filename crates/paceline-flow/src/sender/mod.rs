@@ -255,7 +255,9 @@ impl MediaSender {
     }
 }
 
-/// Converts a time to units of an RTP clock, modulo 2^32.
+/// Converts a time to units of an RTP clock, modulo 2^32. Exact for times from zero on.
 pub fn rtp_timestamp(at: Time, clock_rate: u32) -> u32 {
-    (at.as_nanos() as i128 * clock_rate as i128 / 1_000_000_000) as u32
+    const SECOND: i64 = 1_000_000_000;
+    let (seconds, nanos) = (at.as_nanos() / SECOND, at.as_nanos() % SECOND);
+    (seconds.wrapping_mul(clock_rate as i64) + nanos * clock_rate as i64 / SECOND) as u32
 }

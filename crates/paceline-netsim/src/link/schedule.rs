@@ -36,6 +36,8 @@ impl<T> Schedule<T> {
     pub(crate) fn index_at(&self, now: Time) -> usize {
         match self.points.len() {
             1 => 0,
+            // So few are found sooner from the end.
+            2..=8 => self.points.iter().rposition(|(from, _)| *from <= now).unwrap_or(0),
             _ => self.points.partition_point(|(from, _)| *from <= now).saturating_sub(1),
         }
     }

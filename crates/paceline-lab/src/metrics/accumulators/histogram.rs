@@ -5,6 +5,8 @@
 const HALF: u64 = 1 << 10;
 /// Values below this are exact.
 const EXACT: u64 = 2 * HALF;
+/// The number of buckets that a search for a quantile passes at once.
+const BLOCK: usize = 64;
 
 /// The counts of each bucket, up to the largest value.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +69,16 @@ impl Histogram {
         fractions.map(|fraction| {
             let target = ((fraction * self.len as f64).ceil() as u64).max(1);
             while index < self.counts.len() {
+                // Whole blocks below the quantile are passed by their sum.
+                if index % BLOCK == 0
+                    && let Some(block) = self.counts.get(index..index + BLOCK)
+                {
+                    let sum = below + block.iter().map(|count| u64::from(*count)).sum::<u64>();
+                    if sum < target {
+                        (index, below) = (index + BLOCK, sum);
+                        continue;
+                    }
+                }
                 let after = below + u64::from(self.counts[index]);
                 if after >= target {
                     return largest(index);
