@@ -13,6 +13,7 @@ mod generations;
 mod nada;
 mod physics;
 mod protection;
+mod random_paths;
 mod streams;
 mod sweep;
 mod tcp;

@@ -174,10 +174,11 @@ impl Discipline for Checked {
     }
 }
 
+type BuildFn = fn(&RandomStreams) -> Box<dyn Discipline>;
 type Build<'a> = &'a dyn Fn(&RandomStreams) -> Box<dyn Discipline>;
 
 /// The disciplines of this file, and two configurations of shipped ones.
-const TEST_DISCIPLINES: [(&str, fn(&RandomStreams) -> Box<dyn Discipline>); 5] = [
+const TEST_DISCIPLINES: [(&str, BuildFn); 5] = [
     ("drop-tail with a mark", |_| Box::new(DropTail::new(LIMIT).marking(Some(QueueLimit::Packets(6))))),
     ("codel that marks", |_| Box::new(CoDelQueue::new(LIMIT, CoDel::new(ms(5), ms(20), true)))),
     ("gate", |_| Box::new(Gate { queue: DropTail::new(LIMIT), last: None })),

@@ -1,0 +1,311 @@
+//! Invariants of packets in random scenarios, from the events of their runs: hops, queues, losses, jitter, shared media and
+//! TCP mixes are drawn.
+
+use crate::fixtures::{observe, run, scenario, within};
+use paceline_netsim::link::queue::QueueLimit;
+use paceline_netsim::link::{JitterOrder, Schedule};
+use paceline_netsim::plan::{HopPlan, Plan};
+use paceline_records::{DropReason, EventRecord, PacketRecord};
+use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
+use std::collections::BTreeMap;
+
+const SCENARIOS: usize = 500;
+/// In s.
+const DURATION: u32 = 4;
+
+fn pick<'a>(random: &mut RandomStream, of: &[&'a str]) -> &'a str {
+    of[(random.bits() % of.len() as u64) as usize]
+}
+
+/// Draws the text of a hop's keys. Hops of a shared medium have a constant rate. The first hop of a way is limited:
+/// without any capacity TCP would grow without end.
+fn hop(random: &mut RandomStream, is_first: bool, medium: bool) -> String {
+    let mut keys: Vec<String> = Vec::new();
+    let mut key = |name: &str, value: &str| {
+        if !value.is_empty() {
+            keys.push(format!("{name} = {value}"));
+        }
+    };
+    let constant = ["\"300 kbps\"", "\"1 Mbps\"", "\"3 Mbps\""];
+    let rates = [
+        "[[\"0s\", \"1 Mbps\"], [\"1s\", \"400 kbps\"], [\"2s\", \"2 Mbps\"]]",
+        "[[\"0s\", \"1 Mbps\"], [\"2s\", \"0 bps\"], [\"2.3s\", \"1 Mbps\"]]",
+    ];
+    let capacity = match medium {
+        true => pick(random, &constant),
+        false if is_first => pick(random, &[&constant[..], &rates].concat()),
+        false => pick(random, &[&constant[..], &rates, &[""]].concat()),
+    };
+    key("capacity", capacity);
+    if medium {
+        key("medium", "\"air\"");
+    } else if !capacity.is_empty() && random.chance(0.3) {
+        key("burst", "\"5 KB\"");
+    }
+    let limit = pick(random, &["30 ms", "300 ms", "20 KB", "3 packets", "40 packets"]);
+    let discipline = pick(random, &["drop-tail", "codel"]);
+    let more = match discipline {
+        "codel" => pick(random, &["", ", ecn = true", ", target = \"20 ms\"", ", interval = \"30 ms\""]),
+        _ => pick(random, &["", ", mark = \"10 ms\"", ", mark = \"2 packets\""]),
+    };
+    let more = if more.contains("10 ms") && limit.contains("ms") && limit != "300 ms" { "" } else { more };
+    key("queue", &format!("{{ discipline = \"{discipline}\", limit = \"{limit}\"{more} }}"));
+    key("delay", pick(random, &["\"0 ms\"", "\"5 ms\"", "\"40 ms\"", "[[\"0s\", \"60 ms\"], [\"2s\", \"10 ms\"]]"]));
+    key("jitter", pick(random, &["", "", "{ std = \"4 ms\" }", "{ std = \"4 ms\", order = \"reorder\" }"]));
+    let bursts = "{ model = \"gilbert-elliott\", to_bad = \"1 %\", to_good = \"30 %\" }";
+    key("loss", pick(random, &["", "", "\"2 %\"", bursts]));
+    keys.join("\n")
+}
+
+/// Draws the text of a scenario.
+fn draw(random: &mut RandomStream) -> String {
+    let medium = random.chance(0.2);
+    let mut text = format!("id = \"test/random\"\ntitle = \"Random\"\nduration = \"{DURATION} s\"\n[path]\n");
+    for way in ["forward", "reverse"] {
+        for index in 0..1 + random.bits() % 3 {
+            text += &format!("[[path.{way}.hops]]\n{}\n", hop(random, index == 0, medium && index == 0));
+        }
+    }
+    for id in 0..1 + random.bits() % 3 {
+        let direction = pick(random, &["forward", "forward", "reverse"]);
+        text += &format!("[[flow]]\nid = \"flow{id}\"\ndirection = \"{direction}\"\n");
+        text += match random.bits() % 3 {
+            0 => "controller = \"gcc-2016\"\n",
+            1 => "controller = \"nada\"\n",
+            _ => "kind = \"tcp\"\n",
+        };
+        if text.ends_with("kind = \"tcp\"\n") {
+            text += &format!("congestion = \"{}\"\n", pick(random, &["cubic", "new-reno", "bbr"]));
+        }
+    }
+    text
+}
+
+/// The packets at one hop.
+#[derive(Default)]
+struct AtHop {
+    /// Start and end of each service, with the size; in the order of the ends.
+    served: Vec<(Time, DataSize)>,
+    /// Arrival at the far end of the last packet.
+    last_arrival: Option<Time>,
+    /// Changes of the number of packets and bytes in the queue: at an arrival, a start of service, or a drop.
+    queue: Vec<(Time, i64, i64)>,
+}
+
+/// Follows each packet from its sender to its end.
+struct Checker<'a> {
+    plan: &'a Plan,
+    /// Where each packet in transit is: the next hop's position in its route, and its arrival there.
+    transit: BTreeMap<u64, (usize, Time)>,
+    hops: Vec<AtHop>,
+    sent: u64,
+    arrived: u64,
+    dropped: u64,
+}
+
+impl<'a> Checker<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        let hops = plan.hops.iter().map(|_| AtHop::default()).collect();
+        Self { plan, transit: BTreeMap::new(), hops, sent: 0, arrived: 0, dropped: 0 }
+    }
+
+    fn route(&self, packet: &PacketRecord) -> &'a [usize] {
+        let flow = &self.plan.flows[usize::from(packet.flow.0)];
+        if packet.class.is_from_receiver() { &flow.return_route } else { &flow.route }
+    }
+
+    fn hop(&self, index: usize) -> &'a HopPlan {
+        &self.plan.hops[index]
+    }
+
+    /// Returns the arrival of a packet at a hop, at which it must be.
+    fn at_hop(&self, packet: &PacketRecord, hop: u16) -> (usize, Time) {
+        let (position, arrival) = self.transit[&packet.packet];
+        assert_eq!(self.route(packet)[position], usize::from(hop), "a packet crosses the hops of its route in order");
+        (position, arrival)
+    }
+
+    fn serve(&mut self, hop: u16, packet: &PacketRecord, arrival: Time, start: Time, left: Time) {
+        assert!(arrival <= start && start <= left, "arrival {arrival}, start {start}, departure {left}");
+        let (at, bytes) = (&mut self.hops[usize::from(hop)], packet.size.as_bytes() as i64);
+        at.served.push((left, packet.size));
+        at.queue.extend([(arrival, 1, bytes), (start, -1, -bytes)]);
+    }
+
+    fn on_event(&mut self, event: &EventRecord) {
+        match *event {
+            EventRecord::Sent { at, packet } => {
+                self.sent += 1;
+                let access = self.plan.flows[usize::from(packet.flow.0)].access_delay;
+                assert!(self.transit.insert(packet.packet, (0, at + access)).is_none(), "each number is sent once");
+            }
+            EventRecord::Crossed { at, hop, packet, waited, left, .. } => {
+                let (position, arrival) = self.at_hop(&packet, hop);
+                self.serve(hop, &packet, arrival, arrival + waited, left);
+                let plan = self.hop(usize::from(hop));
+                assert!(at >= left + *plan.delay.at(left), "the delay is at least the propagation");
+                let most = plan.jitter.map_or(TimeDelta::ZERO, |jitter| jitter.limit);
+                let of_wire = &mut self.hops[usize::from(hop)];
+                if plan.jitter.is_none_or(|jitter| jitter.order == JitterOrder::Keep) {
+                    assert!(of_wire.last_arrival.is_none_or(|last| last <= at), "the hop keeps the order");
+                    let earliest = (left + *plan.delay.at(left) + most).max(of_wire.last_arrival.unwrap_or(Time::ZERO));
+                    assert!(at <= earliest.max(left + highest(&plan.delay) + most), "no packet waits without reason");
+                }
+                of_wire.last_arrival = Some(at);
+                self.transit.insert(packet.packet, (position + 1, at));
+            }
+            EventRecord::Dropped { at, hop, packet, reason, left } => {
+                let (_, arrival) = self.at_hop(&packet, hop);
+                self.transit.remove(&packet.packet);
+                self.dropped += 1;
+                assert_eq!(reason == DropReason::Loss, left.is_some(), "only losses on the wire were served");
+                match (reason, left) {
+                    // The start of its service is unknown: it leaves the queue no earlier than it arrived.
+                    (_, Some(left)) => self.serve(hop, &packet, arrival, arrival, left),
+                    (DropReason::Overflow, _) => assert_eq!(at, arrival, "these disciplines drop the arriving packet"),
+                    _ => {
+                        let bytes = packet.size.as_bytes() as i64;
+                        self.hops[usize::from(hop)].queue.extend([(arrival, 1, bytes), (at, -1, -bytes)]);
+                    }
+                }
+            }
+            EventRecord::Arrived { at, packet, delay, .. } => {
+                let (position, last) = self.transit.remove(&packet.packet).expect("it is in transit");
+                assert_eq!((position, last), (self.route(&packet).len(), at), "it crossed its whole route");
+                assert!(delay >= TimeDelta::ZERO);
+                self.arrived += 1;
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks what needs the whole run.
+    fn finish(mut self) {
+        assert_eq!(self.sent, self.arrived + self.dropped + self.transit.len() as u64, "every packet has one outcome");
+        for (hop, at) in self.plan.hops.iter().zip(&mut self.hops) {
+            at.served.sort_unstable();
+            check_rate(hop, &at.served);
+            // Departures first: the packet in service is not in the queue.
+            at.queue.sort_unstable();
+            check_limit(hop, &at.queue);
+        }
+        let mut media: BTreeMap<&str, Vec<(Time, TimeDelta)>> = BTreeMap::new();
+        for (hop, at) in self.plan.hops.iter().zip(&self.hops) {
+            let (Some(medium), Some(capacity)) = (&hop.medium, &hop.capacity) else { continue };
+            let services = at.served.iter().map(|(left, size)| (*left, *size / capacity.rate_at(Time::ZERO)));
+            media.entry(medium).or_default().extend(services);
+        }
+        for mut services in media.into_values() {
+            services.sort_unstable();
+            for pair in services.windows(2) {
+                assert!(pair[1].0 - pair[1].1 >= pair[0].0, "one hop transmits at a time");
+            }
+        }
+    }
+}
+
+fn highest(delay: &Schedule<TimeDelta>) -> TimeDelta {
+    delay.points().iter().map(|(_, delay)| *delay).max().unwrap_or(TimeDelta::ZERO)
+}
+
+/// Checks that between any two of some departures the capacity suffices for what left, besides a burst.
+fn check_rate(hop: &HopPlan, served: &[(Time, DataSize)]) {
+    let Some(capacity) = &hop.capacity else { return };
+    let burst = hop.burst.unwrap_or(DataSize::ZERO);
+    for length in [1, 2, 10, 100] {
+        for window in served.windows(length + 1).step_by(length) {
+            let bytes = window[1..].iter().fold(DataSize::ZERO, |sum, (_, size)| sum + *size);
+            // One byte of rounding per packet.
+            let rounding = DataSize::from_bytes(length as u64);
+            let most = capacity.volume(window[0].0, window[length].0) + burst + rounding;
+            assert!(bytes <= most, "{}: {bytes} left in time for {most}", hop.id);
+        }
+    }
+}
+
+/// Checks that the queue never holds more than its limit. Changes are in order of time.
+fn check_limit(hop: &HopPlan, changes: &[(Time, i64, i64)]) {
+    let Some(capacity) = &hop.capacity else { return };
+    let highest_rate = capacity.steps(Time::from_secs(i64::from(DURATION)), TimeDelta::from_secs(1));
+    let highest_rate = highest_rate.iter().map(|(_, rate)| *rate).max().expect("a capacity has a rate");
+    let (most_packets, most_bytes) = match hop.queue.limit {
+        QueueLimit::Packets(packets) => (i64::from(packets), i64::MAX),
+        QueueLimit::Bytes(bytes) => (i64::MAX, bytes.as_bytes() as i64),
+        QueueLimit::DrainTime(time) => (i64::MAX, (highest_rate * time).as_bytes().max(1500) as i64),
+    };
+    let (mut packets, mut bytes, mut last) = (0, 0, None);
+    for (index, (at, more, size)) in changes.iter().enumerate() {
+        packets += more;
+        bytes += size;
+        last = last.max(Some(*at));
+        // Several changes at one time are one: a packet may arrive at an idle server.
+        if changes.get(index + 1).is_none_or(|(next, ..)| next != at) {
+            assert!(packets <= most_packets && bytes <= most_bytes, "{}: {packets} packets, {bytes} B", hop.id);
+            assert!(packets >= 0 && bytes >= 0, "{}: no packet leaves before it arrives", hop.id);
+        }
+    }
+}
+
+#[test]
+fn packets_obey_the_plan_in_random_scenarios() {
+    let mut random = RandomStreams::new(17).stream("random scenarios");
+    let (mut sent, mut arrived, mut dropped, mut shared) = (0, 0, 0, 0);
+    for number in 0..SCENARIOS {
+        let text = draw(&mut random);
+        let scenario = scenario(&text, &[]);
+        let mut checker = Checker::new(&scenario.plan);
+        let checked = std::panic::AssertUnwindSafe(|| {
+            observe(&scenario, number as u64, |event| checker.on_event(event));
+            sent += checker.sent;
+            arrived += checker.arrived;
+            dropped += checker.dropped;
+            checker.finish();
+        });
+        if let Err(cause) = std::panic::catch_unwind(checked) {
+            eprintln!("scenario {number}, seed {number}:\n{text}");
+            std::panic::resume_unwind(cause);
+        }
+        shared += usize::from(scenario.plan.hops.iter().any(|hop| hop.medium.is_some()));
+    }
+    assert!(arrived > 200_000 && arrived < sent, "{arrived} of {sent} packets arrived");
+    assert!(dropped > 10_000, "{dropped} packets were dropped");
+    assert!((60..140).contains(&shared), "{shared} scenarios share a medium");
+}
+
+/// A half-duplex pair of 2 Mbit/s.
+const PAIR: &str = r#"
+id = "test/pair"
+title = "A half-duplex pair"
+duration = "60 s"
+[path]
+rtt = "20 ms"
+[path.forward]
+capacity = "2 Mbps"
+medium = "air"
+queue = { limit = "100 ms" }
+[path.reverse]
+capacity = "2 Mbps"
+medium = "air"
+queue = { limit = "100 ms" }
+[[flow]]
+id = "up"
+kind = "tcp"
+"#;
+
+const DOWN: &str = "[[flow]]\nid = \"down\"\nkind = \"tcp\"\ndirection = \"reverse\"\n";
+
+#[test]
+fn tcp_shares_a_half_duplex_pair_with_its_acknowledgements_and_the_other_direction() {
+    let rate = |result: &paceline_lab::run::RunResult, flow: usize| {
+        crate::fixtures::metric(&result.whole, "throughput_bps", Some(flow)).unwrap() / 1e6
+    };
+    // Two segments of 1500 bytes and their acknowledgement of 52 bytes: 3000 of 3052 bytes are data, 1.966 Mbit/s.
+    let alone = run(PAIR, &[]);
+    within("one direction", rate(&alone, 0), 1.90, 1.966);
+    // Without the medium each direction has 2 Mbit/s; with it both together have what one had.
+    let both = run(&format!("{PAIR}{DOWN}"), &[]);
+    let (up, down) = (rate(&both, 0), rate(&both, 1));
+    within("both directions", up + down, 1.85, 1.966);
+    within("the share of one", up / (up + down), 0.35, 0.65);
+    assert_eq!(run(&format!("{PAIR}{DOWN}"), &[]).trace_hash, both.trace_hash);
+}
