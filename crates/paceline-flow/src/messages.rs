@@ -25,6 +25,17 @@ pub(crate) fn write(
     }
 }
 
+/// Returns the bytes of a message, which names this many streams.
+pub(crate) fn len(message: &Message, streams: usize) -> usize {
+    match message {
+        Message::Remb(_) => 20 + 4 * streams,
+        Message::Gradient(_) => 12 + 16,
+        Message::Nada(_) => 12 + 8,
+        Message::App(app) => 12 + 4 * app.data().len(),
+        _ => 0,
+    }
+}
+
 pub(crate) fn read(packet: &Rtcp<'_>) -> Option<Message> {
     match *packet {
         Rtcp::Remb { rate, .. } => Some(Message::Remb(rate)),
@@ -69,7 +80,9 @@ mod tests {
         let mut buffer = [0; 256];
         let mut writer = CompoundWriter::new(&mut buffer);
         for message in &messages {
+            let before = writer.len();
             write(message, 1, &[1000], &mut writer).unwrap();
+            assert_eq!(writer.len() - before, len(message, 1), "{message:?}");
         }
         let len = writer.finish();
         let packets = parse_compound(&buffer[..len]).unwrap().into_iter();

@@ -138,16 +138,18 @@ impl Config for PythonConfig {
 
     fn halves(&self, setup: &Setup) -> Controller {
         let mut controller = Controller { send: None, receive: None, feedback: self.feedback };
+        let mut ecn = self.ecn;
         let numbers: Vec<_> = self.receive_parameters.iter().map(|p| (p.name.to_owned(), p.value)).collect();
         if let Some(name) = self.receive_of
             && let Ok(other) = Registry::standard().get(name).expect("entry() found it").build(setup, &numbers)
         {
+            ecn = other.send.map_or(ecn, |half| half.decision().ecn);
             (controller.receive, controller.feedback) = (other.receive, other.feedback);
         }
         if let Some(class) = &self.send {
             let half = match self
                 .make(class, setup)
-                .and_then(|half| PythonSendHalf::new(self.name, half, self.ecn, self.signals.0))
+                .and_then(|half| PythonSendHalf::new(self.name, half, ecn, self.signals.0))
             {
                 Ok(half) => half,
                 Err(error) => {

@@ -198,7 +198,7 @@ impl StreamState {
 pub struct Decision {
     /// The sending rate of the flow, IP and UDP headers included.
     pub target: Rate,
-    /// A rate up to the target that changes more slowly, for choices that are costly to take back, such as a resolution.
+    /// A rate up to the target that changes more slowly, for choices that are costly to revert, such as a resolution.
     pub stable_target: Rate,
     /// The rate at which the pacer empties its queue.
     pub pacing: Rate,

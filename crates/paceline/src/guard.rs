@@ -153,7 +153,11 @@ impl SendHalf for Guard {
     #[inline]
     /// While the guard limits the rate, no probe is sent.
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
-        self.half.poll_probe(now).filter(|_| self.cap.is_none())
+        if self.cap.is_none() {
+            return self.half.poll_probe(now);
+        }
+        while self.half.poll_probe(now).is_some() {}
+        None
     }
     #[inline]
     fn decision(&self) -> Decision {

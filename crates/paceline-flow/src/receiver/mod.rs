@@ -70,6 +70,10 @@ pub struct MediaReceiver {
     next_report: RemoteTime,
     /// The first source of the next datagram of an unfinished report; 0 if there is none. See `source`.
     next_block: usize,
+    /// The size of the datagrams of an unfinished report.
+    reported: DataSize,
+    /// The time from which messages may be sent.
+    messages_due: RemoteTime,
     nack: bool,
     send_times: SendTimeUnwrapper,
     /// Messages of the receive half that wait for the next report.
@@ -100,6 +104,8 @@ impl MediaReceiver {
             rtcp,
             next_report,
             next_block: 0,
+            reported: DataSize::ZERO,
+            messages_due: AT_ONCE,
             nack: config.nack,
             send_times: SendTimeUnwrapper::default(),
             messages: VecDeque::new(),
@@ -164,12 +170,9 @@ impl MediaReceiver {
     }
 
     fn update_wake(&mut self) {
-        let mut wake = self.next_report;
+        let mut wake = self.report_due();
         if let Some(half) = &self.half {
             wake = wake.min(half.poll_timeout().unwrap_or(RemoteTime::MAX));
-        }
-        if !self.messages.is_empty() || self.next_block > 0 {
-            wake = AT_ONCE;
         }
         if let Some(due) = self.feedback.as_ref().and_then(FeedbackBuilder::poll_timeout) {
             wake = wake.min(due);

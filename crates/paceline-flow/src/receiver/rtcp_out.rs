@@ -1,29 +1,34 @@
 //! Outgoing RTCP: receiver reports with the messages of the receive half, NACK, key frame requests, per-packet
 //! feedback.
 
-use super::{MediaReceiver, ReceiverEvent};
+use super::{AT_ONCE, MediaReceiver, ReceiverEvent};
 use crate::datagram::Datagram;
 use crate::messages;
 use crate::nack::REQUEST_MAX;
 use paceline::Message;
-use paceline_units::{Ecn, RemoteTime};
+use paceline_units::{Ecn, RemoteTime, TimeDelta};
 use paceline_wire::{CompoundWriter, ReceptionStats, ReportBlock, ntp};
 
 /// The blocks of one datagram: as many as fit into its real bytes, with a message and the CNAME.
 const BLOCKS_MAX: usize = 8;
-/// The blocks of a datagram with an application-defined message, which may have 76 bytes.
-const BLOCKS_WITH_APP: usize = 6;
+/// The time after which messages that did not fit are sent. The delay since the last sender report has then grown by several
+/// units of 1/65536 s, which shows that the report is newer.
+const MESSAGE_INTERVAL: TimeDelta = TimeDelta::from_millis(1);
+/// The bytes of a receiver report without blocks, and of a block (RFC 3550, section 6.4.2).
+const REPORT_LEN: usize = 8;
+const BLOCK_LEN: usize = 24;
 
 impl MediaReceiver {
     /// Writes the next datagram that is due. Returns whether there was one.
     pub(super) fn write_next(&mut self, now: RemoteTime, out: &mut Datagram) -> bool {
         let own = self.ssrc;
-        let continues = self.next_block > 0;
-        if !self.messages.is_empty() || continues || now >= self.next_report {
+        if now >= self.report_due() {
             let len = self.write_report(now, out);
             out.set_len(len, 0, Ecn::NotEct);
-            if !continues {
-                self.next_report = now + self.rtcp.next_interval(Some(out.size()));
+            self.reported += out.size();
+            if self.next_block == 0 {
+                let size = core::mem::take(&mut self.reported);
+                self.next_report = now + self.rtcp.next_interval(Some(size));
             }
             return true;
         }
@@ -57,16 +62,33 @@ impl MediaReceiver {
         false
     }
 
+    /// Returns the time at which a report is due: at once for messages and for the rest of a report.
+    pub(super) fn report_due(&self) -> RemoteTime {
+        match (self.next_block, self.messages.is_empty()) {
+            (0, true) => self.next_report,
+            (0, false) => self.next_report.min(self.messages_due),
+            _ => AT_ONCE,
+        }
+    }
+
     /// Writes a receiver report followed by the messages of the receive half. A compound begins with a report (RFC 3550,
     /// section 6.1), and this one counts as the regular report. Messages of one instant share a report, because the
-    /// sender would ignore a second one as not newer.
+    /// sender would ignore a second one as not newer. Messages that do not fit wait for [`MESSAGE_INTERVAL`].
     ///
     /// The report has a block for every SSRC that was received, first those of media, then those of retransmissions. If
     /// they do not fit into one datagram, the next datagrams continue (RFC 3550, section 6.4.2).
     fn write_report(&mut self, now: RemoteTime, out: &mut Datagram) -> usize {
         let mut blocks = [ReportBlock::default(); BLOCKS_MAX];
         let (mut count, mut from) = (0, self.next_block);
-        let most = if matches!(self.messages.front(), Some(Message::App(_))) { BLOCKS_WITH_APP } else { BLOCKS_MAX };
+        // A later datagram of a report may name no media stream, so the sender could not tell that it is new.
+        let takes_messages = from == 0;
+        let streams = self.streams.len().min(BLOCKS_MAX);
+        let most = if takes_messages {
+            let len: usize = self.messages.iter().map(|message| messages::len(message, streams)).sum();
+            (out.buffer().len().saturating_sub(REPORT_LEN + len) / BLOCK_LEN).clamp(1, BLOCKS_MAX)
+        } else {
+            BLOCKS_MAX
+        };
         while count < most
             && let Some(index) = self.reported_from(from)
         {
@@ -83,10 +105,11 @@ impl MediaReceiver {
         }
         let ssrcs = &ssrcs[..self.streams.len().min(BLOCKS_MAX)];
         let report_len = writer.len();
-        while let Some(message) = self.messages.front() {
+        while takes_messages && let Some(message) = self.messages.front() {
             let written = messages::write(message, self.ssrc, ssrcs, &mut writer);
             debug_assert!(written.is_ok() || writer.len() > report_len, "one message on eight streams fits");
             if written.is_err() && writer.len() > report_len {
+                self.messages_due = now + MESSAGE_INTERVAL;
                 break;
             }
             if let Some(Message::Remb(rate)) = self.messages.pop_front() {

@@ -77,6 +77,10 @@ pub struct MediaSender {
     next_report: Time,
     /// The first stream of the next datagram of an unfinished sender report; 0 if there is none.
     next_reported: usize,
+    /// The size of the datagrams of an unfinished sender report.
+    reported: DataSize,
+    /// LSR and DLSR of the last sample of the round-trip time: datagrams of one report give one sample.
+    sampled: Option<(u32, u32)>,
     rtt: Option<RoundTrip>,
     retransmit: bool,
     ntp_origin: u64,
@@ -142,6 +146,8 @@ impl MediaSender {
             rtcp,
             next_report,
             next_reported: 0,
+            reported: DataSize::ZERO,
+            sampled: None,
             rtt: None,
             retransmit: config.retransmit,
             ntp_origin: config.ntp_origin,

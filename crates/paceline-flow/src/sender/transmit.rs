@@ -157,8 +157,7 @@ impl MediaSender {
     fn write_report(&mut self, now: Time, out: &mut Datagram) {
         let now_ntp = self.ntp(now);
         let mut writer = CompoundWriter::new(out.buffer());
-        let first = self.next_reported;
-        for s in &self.streams[first..] {
+        for s in &self.streams[self.next_reported..] {
             let info = s.config.info;
             let timestamp = rtp_timestamp(now, info.clock_rate).wrapping_add(s.config.timestamp_offset);
             if writer.sender_report(info.ssrc, now_ntp, timestamp, s.packets as u32, s.octets, &[]).is_err() {
@@ -173,8 +172,10 @@ impl MediaSender {
         let _ = writer.sdes_cname(self.streams[0].config.info.ssrc, "paceline");
         let len = writer.finish();
         out.set_len(len, 0, Ecn::NotEct);
-        if first == 0 {
-            self.next_report = now + self.rtcp.next_interval(Some(out.size()));
+        self.reported += out.size();
+        if self.next_reported == 0 {
+            let size = core::mem::take(&mut self.reported);
+            self.next_report = now + self.rtcp.next_interval(Some(size));
             self.update_resend_rate(now);
         }
     }

@@ -182,6 +182,24 @@ impl Capacity {
         steps
     }
 
+    /// Returns the end of an outage at `t`, [`Time::MAX`] for never; `None` if the rate is not zero. Opportunities have no
+    /// outages.
+    pub(crate) fn outage_end(&self, t: Time) -> Option<Time> {
+        let Shape::Rates { schedule, end } = &self.0 else { return None };
+        let (mut rate, mut until) = segment(schedule, *end, t);
+        if !rate.is_zero() {
+            return None;
+        }
+        while rate.is_zero() && until != Time::MAX {
+            let from = until;
+            (rate, until) = segment(schedule, *end, from);
+            if !rate.is_zero() {
+                return Some(from);
+            }
+        }
+        Some(Time::MAX)
+    }
+
     /// Returns the rate in force at `t` and its end.
     fn segment(&self, t: Time) -> (Rate, Time) {
         match &self.0 {

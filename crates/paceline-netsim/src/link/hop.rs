@@ -159,7 +159,7 @@ impl Link {
 
     /// Handles a packet that arrives at `now`.
     pub fn handle_packet(&mut self, now: Time, packet: Descriptor) {
-        if self.capacity.is_none() && self.queue.is_empty() {
+        if self.capacity.is_none() && self.shared.is_none() && self.queue.is_empty() {
             return self.put_on_wire(now, packet, TimeDelta::ZERO);
         }
         self.serve_until(now);
@@ -284,8 +284,12 @@ impl Link {
     /// Serves a batch on the shared medium from `from` on, and returns the end of the batch; `None` if nothing was sent,
     /// because the queue dropped or held its packets, or the capacity never serves the first of them.
     pub(super) fn transmit(&mut self, from: Time) -> Option<Time> {
-        let SharedServer { batch, next, .. } = self.shared.as_mut()?;
-        let (batch, mut next) = (*batch, next.take());
+        let shared = self.shared.as_mut()?;
+        if let Some(end) = self.capacity.as_ref().and_then(|capacity| capacity.outage_end(from)) {
+            shared.asks_since = end; // the others use the medium until then
+            return None;
+        }
+        let (batch, mut next) = (shared.batch, shared.next.take());
         let mut end = from + batch.overhead;
         let (mut bytes, mut sent) = (DataSize::ZERO, Vec::new());
         while sent.len() < batch.packets as usize {
@@ -403,7 +407,7 @@ impl SharedServer {
     fn handle_arrival(&mut self, now: Time, was_empty: bool) {
         let is_asking = self.next.is_some() || !was_empty && self.asks_since <= now;
         if !is_asking {
-            self.asks_since = now;
+            self.asks_since = now; // also in an outage, whose end the next grant finds again
         }
     }
 }

@@ -86,7 +86,7 @@ impl Medium {
 mod tests {
     use super::*;
     use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
-    use crate::link::{Capacity, LinkChange, LinkConfig, LossModel, Output, Schedule};
+    use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, Output, Schedule};
     use paceline_units::{Ecn, FlowId, RandomStreams, Rate};
 
     fn ms(t: i64) -> Time {
@@ -239,5 +239,19 @@ mod tests {
         assert_eq!(delivered(&mut medium, &mut links, 1, 50), [(10, 0, 10), (11, 10, 20)]);
         links[0].change(ms(50), LinkChange::Capacity(Some(Capacity::constant(Rate::from_kbps(500)))));
         assert_eq!(delivered(&mut medium, &mut links, 0, 100), [(0, 50, 70), (1, 70, 90)]);
+    }
+
+    /// The outage from 0 to 50 ms is in the schedule. The first link transmits when it ends.
+    #[test]
+    fn a_scheduled_outage_leaves_the_medium_to_the_other() {
+        let (mut medium, mut links) = pair(Batch::SINGLE);
+        let steps = vec![(ms(0), Rate::ZERO), (ms(20), Rate::ZERO), (ms(50), Rate::from_kbps(1000))];
+        let capacity = Capacity::rates(Schedule::new(steps).unwrap(), CapacityEnd::Hold).unwrap();
+        links[0].change(ms(0), LinkChange::Capacity(Some(capacity)));
+        arrive(&mut medium, &mut links, 0, 0, 0..2);
+        arrive(&mut medium, &mut links, 0, 1, 10..12);
+        arrive(&mut medium, &mut links, 30, 0, 2..3);
+        assert_eq!(delivered(&mut medium, &mut links, 1, 49), [(10, 0, 10), (11, 10, 20)]);
+        assert_eq!(delivered(&mut medium, &mut links, 0, 100), [(0, 50, 60), (1, 60, 70), (2, 40, 80)]);
     }
 }

@@ -61,7 +61,7 @@ const RESULT_MAX: TimeDelta = TimeDelta::from_secs(1);
 enum Phase {
     /// Nothing was sent.
     Start,
-    /// A cluster was sent at this time; an estimate above this rate leads to a further one.
+    /// The last packet of a cluster left at this time, or the cluster was requested; an estimate above this rate leads to a further one.
     Waiting(Time, Rate),
     Complete,
 }
@@ -92,6 +92,13 @@ impl ProbeController {
             self.probe(now, &[self.start.scale(first), self.start.scale(second)]);
         }
         self.due.pop_front()
+    }
+
+    /// Handles a packet of a cluster that left. The wait for the result begins now.
+    pub fn handle_sent(&mut self, now: Time) {
+        if let Phase::Waiting(since, _) = &mut self.phase {
+            *since = now;
+        }
     }
 
     /// Handles a change of the estimate.

@@ -6,7 +6,7 @@
 //! result       = min(send, receive);  0.95 receive if receive < 0.9 send;  none if receive > 2 send
 //! ```
 
-use crate::{PacketReport, ProbeCluster, ProbeId};
+use crate::{PacketReport, ProbeCluster};
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 use std::collections::VecDeque;
 
@@ -80,11 +80,6 @@ impl ProbeEstimator {
         progress.sent.add(report.sent, report.size);
         progress.received.add(arrival, report.size);
         progress.rate()
-    }
-
-    /// Returns whether a cluster of this number was sent.
-    pub fn knows(&self, id: ProbeId) -> bool {
-        self.clusters.iter().any(|progress| progress.cluster.id == id)
     }
 }
 
@@ -166,6 +161,5 @@ mod tests {
         let cluster = |id| ProbeCluster { id, rate: Rate::from_kbps(1), duration: TimeDelta::ZERO, packets: 1 };
         (0..20).for_each(|id| estimator.handle_cluster(cluster(id)));
         assert_eq!(estimator.clusters.len(), CLUSTERS_MAX, "the memory is bounded");
-        assert!(estimator.knows(19) && !estimator.knows(11));
     }
 }

@@ -17,7 +17,7 @@ use crate::blocks::{
 };
 use crate::{
     Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, PacketReport,
-    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec, SignalTables, Signals,
+    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalSpec, SignalTables, Signals,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
@@ -220,6 +220,12 @@ struct Sender {
 }
 
 impl SendHalf for Sender {
+    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
+        if packet.probe.is_some() {
+            self.probes.handle_sent(now);
+        }
+    }
+
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let arrived = feedback.packets.iter().filter_map(|p| Some((p.arrival?, p.sent, p.size)));
         let over = if in_order(feedback.packets) {

@@ -1,12 +1,13 @@
 //! Messages of the receive half to the send half, through encoded packets.
 
-use crate::call::harness::{CallConfig, Fate, Impairment, TestCall};
+use crate::call::harness::{CallConfig, Fate, Impairment, TestCall, video};
 use crate::call::{assert_within, kbps, ms};
 use paceline::blocks::GroupDelta;
 use paceline::{
     AppMessage, Arrival, Controller, Decision, GradientReport, Message, NadaMode, NadaReport, ReceiveHalf, SendHalf,
     Signals,
 };
+use paceline_flow::StreamConfig;
 use paceline_units::{Rate, RemoteTime, Time};
 use paceline_wire::{Rtcp, parse_compound};
 use std::collections::VecDeque;
@@ -59,11 +60,16 @@ impl SendHalf for MessageSink {
 
 /// Ten seconds with this impairment of the reports.
 fn received(back: Impairment) -> (TestCall, Vec<Message>) {
+    received_on(vec![video(0, kbps(2000))], back)
+}
+
+/// The same with these streams.
+fn received_on(streams: Vec<StreamConfig>, back: Impairment) -> (TestCall, Vec<Message>) {
     let (sink, received): (_, Receiver<Message>) = channel();
     let source = MessageSource { next: RemoteTime::MAX, round: 0, due: VecDeque::new() };
     let controller = Controller::from_halves(MessageSink(sink), source);
     let mut config = CallConfig::new(controller, kbps(2000));
-    config.back = back;
+    (config.streams, config.back) = (streams, back);
     let call = TestCall::run(config, 10);
     let received = received.try_iter().collect();
     (call, received)
@@ -86,6 +92,18 @@ fn messages_of_one_instant_share_a_report_and_all_arrive() {
         let kinds: String = kinds.filter(|kind| *kind != '-').collect();
         assert!(["r", "rmmmm"].contains(&kinds.as_str()), "{kinds}");
     }
+}
+
+/// Ten streams: reports take two datagrams, and the messages of an instant share the first with fewer
+/// blocks.
+#[test]
+fn messages_arrive_beside_reports_of_several_datagrams() {
+    let streams = (0..10).map(|index| video(index, kbps(300))).collect();
+    let (call, received) = received_on(streams, Box::new(|_, _, _| Fate::Deliver));
+    assert_within(received.len() as f64, 380.0, 400.0, "four every 100 ms for 9.9 s");
+    let expected: Vec<Message> = (1..).flat_map(messages).take(received.len()).collect();
+    assert!(received == expected, "each once and in order");
+    assert_eq!(call.sender_rejected(), 0);
 }
 
 /// Duplicated messages are delivered once, late ones never.
