@@ -79,8 +79,6 @@ pub struct MediaSender {
     next_reported: usize,
     /// The size of the datagrams of an unfinished sender report.
     reported: DataSize,
-    /// LSR and DLSR of the last sample of the round-trip time: datagrams of one report give one sample.
-    sampled: Option<(u32, u32)>,
     rtt: Option<RoundTrip>,
     retransmit: bool,
     ntp_origin: u64,
@@ -147,7 +145,6 @@ impl MediaSender {
             next_report,
             next_reported: 0,
             reported: DataSize::ZERO,
-            sampled: None,
             rtt: None,
             retransmit: config.retransmit,
             ntp_origin: config.ntp_origin,

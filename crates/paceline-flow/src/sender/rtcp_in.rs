@@ -83,10 +83,9 @@ impl MediaSender {
             stream.last_report = order;
             expected += covered;
             lost += covered * block.fraction_lost as u64;
-            rtt = rtt.or(ntp::round_trip(now_ntp, last_sr, delay).map(|rtt| (rtt, (last_sr, delay))));
+            rtt = rtt.or(ntp::round_trip(now_ntp, last_sr, delay));
         }
-        if let Some((sample, source)) = rtt.filter(|(_, source)| expected > 0 && self.sampled != Some(*source)) {
-            self.sampled = Some(source);
+        if let Some(sample) = rtt.filter(|_| expected > 0) {
             let rtt = RoundTrip::after(self.rtt, sample);
             self.rtt = Some(rtt);
             self.events.push_back(SenderEvent::RoundTrip(sample));
