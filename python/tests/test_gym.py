@@ -96,13 +96,17 @@ def test_later_steps_do_not_change_earlier_observations():
 
 def test_a_baseline_is_the_same_run_as_paceline_run():
     call = paceline.Scenario("gym/call").edit({"path.forward.loss": "5 %"})
+    seeds = range(1, 13)
     for controller in ("gcc-tfb", "nada"):
-        (score,) = gym.evaluate(controller, gym.Task(call, step_s=0.1), seeds=[7])
-        run = paceline.run(call, controller=controller, seed=7)
-        # The score counts packets of whole steps, the run counts bytes.
-        assert score.loss == pytest.approx(run["flows"][0]["loss_ratio"], abs=0.01)
-        assert 0.03 < score.loss < 0.08
-        assert score.steps == 300 and -0.1 < score.reward < score.used <= 1.0
+        scores = gym.evaluate(controller, gym.Task(call, step_s=0.1), seeds=seeds)
+        runs = [paceline.run(call, controller=controller, seed=seed)["flows"][0]["loss_ratio"] for seed in seeds]
+        # The score counts packets of whole steps, the run counts bytes: in one run of few packets of different sizes they
+        # differ by up to 0.01, in the mean of twelve by less than half of it.
+        difference = np.mean([score.loss for score in scores]) - np.mean(runs)
+        assert abs(difference) < 0.005
+        for score in scores:
+            assert 0.03 < score.loss < 0.08
+            assert score.steps == 300 and -0.1 < score.reward < score.used <= 1.0
 
 
 def test_controllers_are_baselines_on_the_same_seeds():
