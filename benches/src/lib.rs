@@ -153,7 +153,7 @@ impl ReceiveLoop {
     }
 }
 
-/// A bare heap of event keys that holds as many as a simulation has pending: what no event loop can be faster than.
+/// A heap of event keys, with which to compare the event queue of the simulator.
 pub struct BareHeap {
     heap: BinaryHeap<Reverse<u128>>,
     random: u64,

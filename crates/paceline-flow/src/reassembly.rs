@@ -6,10 +6,11 @@
 //! between two frames, rendering continues at once.
 
 use paceline_units::{DataSize, RemoteTime, TimeDelta};
+use std::collections::BTreeMap;
 
 /// The longest time that a hole may block rendering. Ten requests 100 ms apart have failed by then.
 pub(crate) const HOLE_TIMEOUT: TimeDelta = TimeDelta::from_millis(1000);
-/// Number of stored packets. A hole that falls out of this window is given up at once.
+/// The span of sequence numbers of stored packets. A hole that falls out of this window is given up at once.
 const WINDOW: u64 = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +44,10 @@ pub(crate) struct AssembledFrame {
 /// The packets of a video stream that are not rendered yet.
 #[derive(Debug)]
 pub(crate) struct Reassembly {
-    /// By sequence number modulo [`WINDOW`].
-    packets: Vec<Option<(u64, FramePacket)>>,
+    /// Packets that arrived ahead of a missing one, or before a key frame, by sequence number.
+    packets: BTreeMap<u64, FramePacket>,
+    /// The frame that the last packet completed, if none was missing.
+    complete: Option<AssembledFrame>,
     /// Everything below is rendered or given up. `None` before the start of the first key frame.
     next: Option<u64>,
     /// The incomplete frame before `next`: its first packet and its size so far.
@@ -65,7 +68,8 @@ pub(crate) struct Reassembly {
 impl Reassembly {
     pub fn new() -> Self {
         Self {
-            packets: vec![None; WINDOW as usize],
+            packets: BTreeMap::new(),
+            complete: None,
             next: None,
             current: None,
             end: 0,
@@ -90,8 +94,16 @@ impl Reassembly {
                 return false;
             }
         };
-        if sequence < next || sequence >= next + WINDOW && !self.skip_to(sequence) {
+        if sequence < next {
             return false;
+        }
+        if sequence == next && self.packets.is_empty() && !self.needs_key && self.complete.is_none() {
+            (self.next, self.end) = (Some(sequence + 1), self.end.max(sequence + 1));
+            self.complete = self.append(packet);
+            return true;
+        }
+        if sequence >= next + WINDOW {
+            self.skip_to(sequence);
         }
         self.store(sequence, packet);
         if sequence != self.next.unwrap_or(sequence) && self.blocked.is_none() {
@@ -103,12 +115,18 @@ impl Reassembly {
     /// Returns the next frame to render, if one is complete.
     #[inline]
     pub fn poll(&mut self, now: RemoteTime) -> Option<AssembledFrame> {
+        if let Some(frame) = self.complete.take() {
+            return Some(frame);
+        }
         loop {
+            if self.packets.is_empty() {
+                return None;
+            }
             if self.needs_key && !self.seek_key() {
                 return None;
             }
             let next = self.next?;
-            let Some(packet) = self.get(next) else {
+            let Some(packet) = self.packets.remove(&next) else {
                 if self.blocked.is_some_and(|since| now - since >= HOLE_TIMEOUT) {
                     self.needs_key = true;
                     self.given_up = self.end;
@@ -116,30 +134,36 @@ impl Reassembly {
                     continue;
                 }
                 if let Some(start) = self.next_start(next) {
+                    self.remove_below(start);
                     self.next = Some(start);
                     continue;
                 }
                 return None;
             };
-            self.packets[(next % WINDOW) as usize] = None;
             self.next = Some(next + 1);
-            self.blocked = (next + 1 < self.end && self.get(next + 1).is_none()).then_some(now);
-            let (first, bytes) = match self.current {
-                _ if packet.start => (packet, packet.payload as u64),
-                Some((first, bytes)) => (first, bytes + packet.payload as u64),
-                None => continue, // the end of a frame whose start was given up
-            };
-            if !packet.marker {
-                self.current = Some((first, bytes));
-                continue;
+            self.blocked = (next + 1 < self.end && !self.packets.contains_key(&(next + 1))).then_some(now);
+            if let Some(frame) = self.append(packet) {
+                return Some(frame);
             }
-            self.current = None;
-            let dropped =
-                self.last_picture.map_or(0, |last| (first.picture.wrapping_sub(last) & 0x7FFF).saturating_sub(1));
-            self.last_picture = Some(first.picture);
-            let (timestamp, key) = (first.timestamp, first.key);
-            return Some(AssembledFrame { timestamp, size: DataSize::from_bytes(bytes), key, dropped });
         }
+    }
+
+    /// Appends the next packet in order, and returns the frame if this completes one.
+    fn append(&mut self, packet: FramePacket) -> Option<AssembledFrame> {
+        let (first, bytes) = match self.current {
+            _ if packet.start => (packet, packet.payload as u64),
+            Some((first, bytes)) => (first, bytes + packet.payload as u64),
+            None => return None, // the end of a frame whose start was given up
+        };
+        if !packet.marker {
+            self.current = Some((first, bytes));
+            return None;
+        }
+        self.current = None;
+        let dropped = self.last_picture.map_or(0, |last| (first.picture.wrapping_sub(last) & 0x7FFF).saturating_sub(1));
+        self.last_picture = Some(first.picture);
+        let (timestamp, key) = (first.timestamp, first.key);
+        Some(AssembledFrame { timestamp, size: DataSize::from_bytes(bytes), key, dropped })
     }
 
     /// Returns whether a key frame must be requested now: at once when a hole is given up, then every [`HOLE_TIMEOUT`].
@@ -167,40 +191,44 @@ impl Reassembly {
     }
 
     fn store(&mut self, sequence: u64, packet: FramePacket) {
-        self.packets[(sequence % WINDOW) as usize] = Some((sequence, packet));
+        self.packets.insert(sequence, packet);
         self.end = self.end.max(sequence + 1);
+        if self.next.is_none() {
+            self.remove_below(self.end.saturating_sub(WINDOW));
+        }
     }
 
-    fn get(&self, sequence: u64) -> Option<FramePacket> {
-        self.packets[(sequence % WINDOW) as usize].filter(|(s, _)| *s == sequence).map(|(_, p)| p)
+    fn remove_below(&mut self, sequence: u64) {
+        while self.packets.first_key_value().is_some_and(|(first, _)| *first < sequence) {
+            self.packets.pop_first();
+        }
     }
 
     /// Returns the sequence number of the first packet of the next frame, if only FEC is missing before it.
     fn next_start(&self, next: u64) -> Option<u64> {
         let (last, None) = (self.last_picture?, self.current) else { return None };
-        let media = |s| self.get(s).filter(|packet| !packet.fec).map(|packet| (s, packet));
-        let (sequence, packet) = (next + 1..self.end).find_map(media)?;
-        (packet.start && packet.picture == last.wrapping_add(1) & 0x7FFF).then_some(sequence)
+        let (sequence, packet) = self.packets.range(next + 1..).find(|(_, packet)| !packet.fec)?;
+        (packet.start && packet.picture == last.wrapping_add(1) & 0x7FFF).then_some(*sequence)
     }
 
     /// Skips to the first stored start of a key frame. Returns whether there is one.
     fn seek_key(&mut self) -> bool {
-        let from = self.next.unwrap_or(self.end.saturating_sub(WINDOW));
-        let found = (from..self.end).find(|s| self.get(*s).is_some_and(|p| p.start && p.key));
-        if let Some(sequence) = found {
-            self.next = Some(sequence);
-            (self.needs_key, self.key_requested, self.blocked) = (false, None, None);
-        }
-        found.is_some()
+        let found = self.packets.range(self.next.unwrap_or(0)..).find(|(_, p)| p.start && p.key);
+        let Some((&sequence, _)) = found else { return false };
+        self.remove_below(sequence);
+        self.next = Some(sequence);
+        (self.needs_key, self.key_requested, self.blocked) = (false, None, None);
+        true
     }
 
     /// Gives up all missing packets that no longer fit into the window with `sequence`.
-    fn skip_to(&mut self, sequence: u64) -> bool {
+    fn skip_to(&mut self, sequence: u64) {
+        let next = sequence.saturating_sub(WINDOW / 2);
         self.needs_key = true;
         self.given_up = sequence;
         self.current = None;
-        self.next = Some(sequence.saturating_sub(WINDOW / 2));
-        true
+        self.next = Some(next);
+        self.remove_below(next);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The sender's store of packets for retransmission.
 
 use paceline_units::{Time, TimeDelta};
+use std::collections::BTreeMap;
 
 /// The fields from which a media packet is built, when it is sent and when it is retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,37 +20,59 @@ pub(crate) struct MediaPacket {
 
 /// Packets stored per stream: 3.4 s at 300 packets per second.
 const CAPACITY: usize = 1024;
+/// The store grows to its capacity in steps that double, from this size.
+const FIRST_SIZE: usize = 64;
 /// A packet may be retransmitted again a round-trip time and this margin after the last time (libwebrtc 2013).
 const REPEAT_MARGIN: TimeDelta = TimeDelta::from_millis(5);
 
 #[derive(Debug)]
 pub(crate) struct RetransmissionStore {
-    /// Each packet and the time of its last retransmission, by sequence number modulo [`CAPACITY`].
-    packets: Vec<Option<(MediaPacket, Option<Time>)>>,
+    /// The last packets, by sequence number modulo the length, which is a power of two.
+    packets: Vec<Option<MediaPacket>>,
+    /// The time of the last retransmission of each stored packet that was retransmitted.
+    resent: BTreeMap<u16, Time>,
 }
 
 impl RetransmissionStore {
     pub fn new() -> Self {
-        Self { packets: vec![None; CAPACITY] }
+        Self { packets: Vec::new(), resent: BTreeMap::new() }
     }
 
-    /// Stores a packet, in place of the one [`CAPACITY`] before.
+    /// Stores a packet, in place of the one [`CAPACITY`] before. Sequence numbers may have gaps.
     pub fn insert(&mut self, packet: MediaPacket) {
-        self.packets[packet.sequence as usize % CAPACITY] = Some((packet, None));
+        let slot = packet.sequence as usize % self.packets.len().max(1);
+        let is_taken = self.packets.get(slot).is_none_or(Option::is_some);
+        if is_taken && self.packets.len() < CAPACITY {
+            self.grow();
+            return self.insert(packet);
+        }
+        if let Some(old) = self.packets[slot].replace(packet)
+            && !self.resent.is_empty()
+        {
+            self.resent.remove(&old.sequence);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let len = (2 * self.packets.len()).max(FIRST_SIZE);
+        let old = std::mem::replace(&mut self.packets, vec![None; len]);
+        for packet in old.into_iter().flatten() {
+            self.packets[packet.sequence as usize % len] = Some(packet);
+        }
     }
 
     /// Returns the packet, unless it is no longer stored or was retransmitted less than a round trip ago.
     pub fn find(&self, now: Time, sequence: u16, rtt: TimeDelta) -> Option<MediaPacket> {
-        let (packet, resent) = self.packets[sequence as usize % CAPACITY]?;
-        let again = resent.is_none_or(|at| now - at >= rtt + REPEAT_MARGIN);
+        let packet = (*self.packets.get(sequence as usize % self.packets.len().max(1))?)?;
+        let resent = self.resent.get(&sequence);
+        let again = resent.is_none_or(|at| now - *at >= rtt + REPEAT_MARGIN);
         (packet.sequence == sequence && again).then_some(packet)
     }
 
     /// Marks the packet that [`find`](Self::find) returned as retransmitted.
     pub fn mark_resent(&mut self, now: Time, sequence: u16) {
-        if let Some((_, resent)) = &mut self.packets[sequence as usize % CAPACITY] {
-            *resent = Some(now);
-        }
+        self.resent.insert(sequence, now);
     }
 }
 

@@ -92,8 +92,6 @@ pub struct Outcome {
     pub trace_hash: u64,
     /// Number of events handled.
     pub events: u64,
-    /// Maximum length of the event queue.
-    pub pending_max: usize,
     /// Number of packets that reached their endpoint.
     pub delivered: u64,
     /// Statistics of the host; `None` in virtual time.

@@ -105,11 +105,13 @@ pub fn packet_class(sent: &DatagramKind) -> PacketClass {
 
 /// Returns the capture time of an RTP timestamp: the nearest one that is not after `now`.
 fn capture_time(now: Time, timestamp: u32, clock_rate: u32) -> Time {
-    let rate = clock_rate as i128;
-    let now_units = now.as_nanos() as i128 * rate / 1_000_000_000;
+    const SECOND: i64 = 1_000_000_000;
+    let rate = i64::from(clock_rate);
+    let now_units = now.as_nanos() / SECOND * rate + now.as_nanos() % SECOND * rate / SECOND;
     // A timestamp in the future is an error of the clocks.
     let age = ((now_units as u32).wrapping_sub(timestamp) as i32).max(0);
-    Time::from_nanos(((now_units - age as i128) * 1_000_000_000 / rate) as i64)
+    let units = now_units - i64::from(age);
+    Time::from_nanos(units / rate * SECOND + units % rate * SECOND / rate)
 }
 
 /// Returns the registry entry of a flow's controller.

@@ -199,6 +199,12 @@ impl FlowPlan {
         self.propagation(&self.route, plan, at)
     }
 
+    /// Returns the same if no hop of the route ever changes its delay.
+    pub fn constant_base_owd(&self, plan: &Plan) -> Option<TimeDelta> {
+        let is_constant = |hop: &usize| plan.hops[*hop].delay.points().len() == 1;
+        self.route.iter().all(is_constant).then(|| self.base_owd(plan, Time::ZERO))
+    }
+
     /// Returns the minimum round-trip time in force at `at`: propagation delay of both paths, access lines included.
     pub fn base_rtt_at(&self, plan: &Plan, at: Time) -> TimeDelta {
         self.propagation(&self.route, plan, at) + self.propagation(&self.return_route, plan, at)

@@ -136,6 +136,24 @@ impl RtpHeader {
         FIXED_LEN + 4 + 4 * words as usize
     }
 
+    /// Reads both elements in the form of [`write`](Self::write), which most packets have. Returns false, and reads nothing,
+    /// if the elements have another form.
+    #[inline]
+    fn read_own_elements(&mut self, elements: &[u8], ids: &ExtensionIds) -> bool {
+        let &[time, t1, t2, t3, sequence, s1, s2, 0] = elements else { return false };
+        let (time_id, sequence_id) = (ids.abs_send_time, ids.transport_sequence);
+        let is_own = u16::from(time) == u16::from(time_id) << 4 | 2
+            && u16::from(sequence) == u16::from(sequence_id) << 4 | 1
+            && one_byte_id(time_id)
+            && one_byte_id(sequence_id)
+            && time_id != sequence_id;
+        if is_own {
+            self.abs_send_time = Some(AbsSendTime(u32::from_be_bytes([0, t1, t2, t3])));
+            self.transport_sequence = Some(u16::from_be_bytes([s1, s2]));
+        }
+        is_own
+    }
+
     /// Reads a header and returns it with the offset of the payload.
     ///
     /// `bytes` is the part of the packet that exists in memory: the whole packet on a real path, at least the header in
@@ -166,6 +184,7 @@ impl RtpHeader {
         let len = 4 * usize::from(be16(block, 2));
         let elements = rest.get(..len).ok_or(WireError::RtpTruncated)?;
         match be16(block, 0) {
+            ONE_BYTE_PROFILE if header.read_own_elements(elements, ids) => {}
             ONE_BYTE_PROFILE => header.read_elements::<1>(elements, ids)?,
             profile if profile & 0xFFF0 == TWO_BYTE_PROFILE => header.read_elements::<2>(elements, ids)?,
             _ => {}

@@ -182,19 +182,25 @@ impl MediaSender {
 
     /// Handles the expiry of [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: Time) {
+        let mut is_changed = false;
         if let Some(half) = &mut self.half
             && half.poll_timeout().is_some_and(|due| due <= now)
         {
             half.handle_timeout(now, &mut self.signals);
             self.update_decision(now);
             self.poll_probes(now);
+            is_changed = true;
         }
         for index in 0..self.streams.len() {
             while self.streams[index].next_frame <= now {
                 self.handle_frame_due(now, index);
+                is_changed = true;
             }
         }
-        self.update_wake();
+        // Mostly the next packet of the pacer is due, which is none of these.
+        if is_changed {
+            self.update_wake();
+        }
     }
 
     /// Writes the next datagram that may be sent at `now` into `out` and returns its kind. Call until it returns

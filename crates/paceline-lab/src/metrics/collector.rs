@@ -1,15 +1,16 @@
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
-use super::accumulators::{FlowTotals, RateBins, TargetInForce, WindowTotals, contains};
+use super::accumulators::{FlowTotals, Freezes, RateBins, Spans, TargetInForce, TargetSum, Totals, contains};
 use super::documents::{LinkResult, Pooled, WindowResult};
-use super::results::{flow_result, link_result};
+use super::results::{FlowInWindow, flow_result, link_result};
 use super::run_data::RunData;
 use super::{Accumulator, Delays, METRICS, fairness, find};
 use paceline_netsim::plan::Plan;
 use paceline_records::{EventObserver, EventRecord, MetricKind, PacketClass};
 use paceline_scenario::{Quantity, Scenario, Window};
-use paceline_units::Time;
+use paceline_units::{Time, TimeDelta};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Receives the events of a run.
 pub struct Collector<'a> {
@@ -17,20 +18,49 @@ pub struct Collector<'a> {
     /// The plan with every link update so far.
     plan: Cow<'a, Plan>,
     /// The whole run first. Windows that are requested twice are gathered once.
-    windows: Vec<WindowTotals>,
+    windows: Vec<WindowState>,
+    spans: Spans,
+    empty: Totals,
     /// Index of each requested window.
     requested: Vec<usize>,
-    /// The accumulators that metrics have of their own, for each window.
-    own: Vec<Vec<(&'static str, Box<dyn Accumulator>)>>,
     wants_signals: bool,
     /// Of each flow.
     rates: Vec<RateBins>,
     targets: Vec<TargetInForce>,
     /// Whether pooled distributions cover the flow.
     pooled: Vec<bool>,
+    /// The propagation delay of each flow, if it is constant.
+    base_owd: Vec<Option<TimeDelta>>,
     /// Called when each second of the run is over.
     on_second: &'a dyn Fn(),
     seconds_over: usize,
+}
+
+/// What is accumulated for one window apart from the others, because it cannot be merged from spans.
+struct WindowState {
+    window: Window,
+    /// The spans that it consists of.
+    spans: Range<usize>,
+    /// Of each flow.
+    targets: Vec<TargetSum>,
+    /// Of each stream of each flow.
+    freezes: Vec<Vec<Freezes>>,
+    /// The accumulators that metrics have of their own.
+    own: Vec<(&'static str, Box<dyn Accumulator>)>,
+}
+
+impl WindowState {
+    fn new(scenario: &Scenario, window: Window, spans: Range<usize>) -> Self {
+        let flows = &scenario.plan.flows;
+        let freezes = |streams: usize| vec![Freezes::default(); streams];
+        Self {
+            window,
+            spans,
+            targets: vec![TargetSum::default(); flows.len()],
+            freezes: flows.iter().map(|f| freezes(f.media().map_or(0, |m| m.streams.len()))).collect(),
+            own: METRICS.iter().filter_map(|m| Some((m.id, m.accumulator?(scenario, window)?))).collect(),
+        }
+    }
 }
 
 impl<'a> Collector<'a> {
@@ -65,22 +95,24 @@ impl<'a> Collector<'a> {
             })
         };
         let requested = requested.iter().map(&mut index).collect();
-        let own = |window: &Window| -> Vec<_> {
-            METRICS.iter().filter_map(|m| Some((m.id, m.accumulator?(scenario, *window)?))).collect()
-        };
-        let own: Vec<Vec<_>> = distinct.iter().map(own).collect();
+        let empty = Totals::new(scenario, packet_delays);
+        let spans = Spans::new(&distinct, &empty);
+        let state = |window| WindowState::new(scenario, window, spans.within(window));
+        let windows: Vec<WindowState> = distinct.into_iter().map(state).collect();
         let seconds = plan.duration.as_secs_f64() as usize + 1;
         let has_media = plan.flows.iter().any(|f| f.media().is_some());
         Self {
             scenario,
             plan: Cow::Borrowed(plan),
             requested,
-            wants_signals: own[0].iter().any(|(_, accumulator)| accumulator.wants_signals()),
-            own,
+            wants_signals: windows[0].own.iter().any(|(_, accumulator)| accumulator.wants_signals()),
             rates: plan.flows.iter().map(|f| RateBins::new(seconds, f.media().is_some())).collect(),
             targets: vec![None; plan.flows.len()],
             pooled: plan.flows.iter().map(|f| packet_delays && (f.media().is_some() || !has_media)).collect(),
-            windows: distinct.into_iter().map(|w| WindowTotals::new(scenario, w, packet_delays)).collect(),
+            base_owd: plan.flows.iter().map(|f| f.constant_base_owd(plan)).collect(),
+            windows,
+            spans,
+            empty,
             on_second,
             seconds_over: 0,
         }
@@ -99,9 +131,9 @@ impl<'a> Collector<'a> {
         whole.to = whole.to.min(end);
         for (index, flow) in self.scenario.plan.flows.iter().enumerate() {
             self.settle_target(index, flow.stop.min(end));
-            for WindowTotals { window, flows, .. } in &mut self.windows {
+            for WindowState { window, freezes, .. } in &mut self.windows {
                 let (from, to) = (flow.start.max(window.from), flow.stop.min(window.to));
-                flows[index].streams.iter_mut().for_each(|s| s.freezes.finish(from, to));
+                freezes[index].iter_mut().for_each(|freezes| freezes.finish(from, to));
             }
         }
         let results: Vec<WindowResult> = (0..self.windows.len()).map(|index| self.result(index)).collect();
@@ -115,16 +147,17 @@ impl<'a> Collector<'a> {
         if let Some((rate, since)) = target {
             self.rates[flow].add_target(rate, since, at);
         }
-        for WindowTotals { window, flows, .. } in &mut self.windows {
-            flows[flow].add_target(target, at, window);
+        for WindowState { window, targets, .. } in &mut self.windows {
+            targets[flow].add(target, at, window);
         }
     }
 
     fn result(&self, index: usize) -> WindowResult {
-        let WindowTotals { window, hops, flows, one_way } = &self.windows[index];
+        let WindowState { window, spans, targets, freezes, own } = &self.windows[index];
+        let Totals { hops, flows, one_way } = &self.spans.sums(spans.clone(), &self.empty);
         let run = RunData { scenario: self.scenario, plan: &self.plan, rates: &self.rates };
         let links: Vec<LinkResult> = hops.iter().zip(&self.plan.hops).map(|(h, p)| link_result(h, p, window)).collect();
-        let own = self.own[index].iter().map(|(id, accumulator)| (*id, accumulator.values())).collect();
+        let own = own.iter().map(|(id, accumulator)| (*id, accumulator.values())).collect();
         let pool = |of: fn(&FlowTotals) -> &Delays| {
             let mut all = Delays::new();
             flows.iter().zip(&self.pooled).filter(|(_, pooled)| **pooled).for_each(|(f, _)| all.merge(of(f)));
@@ -146,17 +179,14 @@ impl<'a> Collector<'a> {
             own,
         };
         let received: u64 = flows.iter().map(|f| f.received).sum();
-        for (index, flow) in flows.iter().enumerate() {
-            let flow = flow_result(&run, flow, index, window, received, &result);
+        for (index, totals) in flows.iter().enumerate() {
+            let flow = FlowInWindow { totals, target: targets[index], freezes: &freezes[index] };
+            let flow = flow_result(&run, &flow, index, window, received, &result);
             result.flows.push(flow);
         }
         result
     }
 
-    #[inline]
-    fn windows_containing(&mut self, at: Time) -> impl Iterator<Item = &mut WindowTotals> {
-        self.windows.iter_mut().filter(move |totals| contains(&totals.window, at))
-    }
 }
 
 impl EventObserver for Collector<'_> {
@@ -168,10 +198,12 @@ impl EventObserver for Collector<'_> {
                 }
                 let index = usize::from(packet.flow.0);
                 self.rates[index].add_sent(at, packet.size, packet.class == PacketClass::Fec);
-                self.windows_containing(at).for_each(|totals| totals.flows[index].add_sent(&packet));
+                if let Some(totals) = self.spans.containing(at) {
+                    totals.flows[index].add_sent(&packet);
+                }
             }
             EventRecord::Crossed { hop, packet, waited, left, marked, .. } => {
-                for totals in self.windows_containing(left) {
+                if let Some(totals) = self.spans.containing(left) {
                     let hop = &mut totals.hops[usize::from(hop)];
                     hop.crossed += packet.size.as_bytes();
                     hop.waited.add(waited);
@@ -180,10 +212,10 @@ impl EventObserver for Collector<'_> {
             }
             EventRecord::Dropped { at, hop, packet, left, .. } => {
                 let (hop, bytes) = (usize::from(hop), packet.size.as_bytes());
-                if let Some(left) = left {
-                    self.windows_containing(left).for_each(|totals| totals.hops[hop].lost_on_wire += bytes);
+                if let Some(totals) = left.and_then(|left| self.spans.containing(left)) {
+                    totals.hops[hop].lost_on_wire += bytes;
                 }
-                for totals in self.windows_containing(at) {
+                if let Some(totals) = self.spans.containing(at) {
                     totals.hops[hop].dropped += bytes;
                     totals.hops[hop].dropped_packets += 1;
                     if !packet.class.is_from_receiver() {
@@ -207,8 +239,9 @@ impl EventObserver for Collector<'_> {
                 }
                 self.rates[index].received[second] += packet.size.as_bytes();
                 // Propagation is taken at the time of sending.
-                let queued = self.pooled[index].then(|| delay - flow.base_owd(&self.plan, at - delay));
-                for totals in self.windows_containing(at) {
+                let base_owd = || self.base_owd[index].unwrap_or_else(|| flow.base_owd(&self.plan, at - delay));
+                let queued = self.pooled[index].then(|| delay - base_owd());
+                if let Some(totals) = self.spans.containing(at) {
                     totals.flows[index].add_arrived(&packet, delay, ecn);
                     if let Some(queued) = queued {
                         totals.one_way.add(queued);
@@ -217,6 +250,25 @@ impl EventObserver for Collector<'_> {
             }
             EventRecord::LinkUpdated { at, hop, to } => {
                 self.plan.to_mut().update_hop(&self.scenario.plan, at, hop.into(), to);
+                self.base_owd = self.plan.flows.iter().map(|f| f.constant_base_owd(&self.plan)).collect();
+            }
+            EventRecord::Read { at, flow, size } => {
+                if let Some(totals) = self.spans.containing(at) {
+                    totals.flows[usize::from(flow.0)].read += size.as_bytes();
+                }
+            }
+            EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
+                let (flow, stream) = (usize::from(flow.0), usize::from(stream.0));
+                for state in self.windows.iter_mut().filter(|state| contains(&state.window, at)) {
+                    state.freezes[flow][stream].rendered(at);
+                }
+                if let Some(totals) = self.spans.containing(at) {
+                    let stream = &mut totals.flows[flow].streams[stream];
+                    stream.bytes += size.as_bytes();
+                    stream.frames += 1;
+                    stream.dropped += u64::from(dropped);
+                    stream.delay.add(at - captured);
+                }
             }
             EventRecord::Signal { .. } if !self.wants_signals => {}
             _ => self.on_other_event(event),
@@ -229,14 +281,15 @@ impl EventObserver for Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// Handles an event that is not of a packet.
+    /// Handles an event that is not of a packet, a frame or what was read.
     fn on_other_event(&mut self, event: &EventRecord) {
-        self.own.iter_mut().flatten().for_each(|(_, accumulator)| accumulator.on_event(event));
+        let own = self.windows.iter_mut().flat_map(|state| &mut state.own);
+        own.for_each(|(_, accumulator)| accumulator.on_event(event));
         match *event {
             EventRecord::RoundTrip { at, flow, rtt } => {
                 let index = usize::from(flow.0);
                 let base = self.scenario.plan.flows[index].base_rtt_at(&self.plan, at);
-                for totals in self.windows_containing(at) {
+                if let Some(totals) = self.spans.containing(at) {
                     totals.flows[index].rtt.add(rtt);
                     totals.flows[index].rtt_queue.add(rtt - base);
                 }
@@ -244,20 +297,6 @@ impl Collector<'_> {
             EventRecord::Decision { at, flow, target, .. } => {
                 self.settle_target(usize::from(flow.0), at);
                 self.targets[usize::from(flow.0)] = Some((target, at));
-            }
-            EventRecord::Read { at, flow, size } => {
-                self.windows_containing(at)
-                    .for_each(|totals| totals.flows[usize::from(flow.0)].read += size.as_bytes());
-            }
-            EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
-                for totals in self.windows_containing(at) {
-                    let stream = &mut totals.flows[usize::from(flow.0)].streams[usize::from(stream.0)];
-                    stream.bytes += size.as_bytes();
-                    stream.frames += 1;
-                    stream.dropped += u64::from(dropped);
-                    stream.delay.add(at - captured);
-                    stream.freezes.rendered(at);
-                }
             }
             _ => {}
         }

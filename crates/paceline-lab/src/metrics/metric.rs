@@ -23,7 +23,8 @@ pub struct MetricSpec {
 
 pub(super) type NewAccumulator = fn(&Scenario, Window) -> Option<Box<dyn Accumulator>>;
 
-/// Collects the data of one metric in one window. Receives all events except packet events.
+/// Collects the data of one metric in one window. Receives all events except those of packets, of rendered frames and of what
+/// a TCP application read.
 pub(super) trait Accumulator {
     /// Adds an event, whether or not it lies in the window.
     fn on_event(&mut self, event: &EventRecord);

@@ -1,6 +1,6 @@
 //! Computes the results of a window from what was accumulated in it.
 
-use super::accumulators::{FlowTotals, HopTotals};
+use super::accumulators::{FlowTotals, Freezes, HopTotals, TargetSum};
 use super::documents::{FlowResult, LinkResult, StreamResult, WindowResult};
 use super::run_data::RunData;
 use super::{convergence, link_share, rate};
@@ -9,15 +9,24 @@ use paceline_flow::MediaKind;
 use paceline_netsim::plan::HopPlan;
 use paceline_scenario::{LossMeasure, Window};
 
+/// What was accumulated for a flow in a window.
+pub(super) struct FlowInWindow<'a> {
+    pub totals: &'a FlowTotals,
+    pub target: TargetSum,
+    /// Of each stream.
+    pub freezes: &'a [Freezes],
+}
+
 /// Returns the result of one flow in a window. `all_received`: the bytes that all flows received in it.
 pub(super) fn flow_result(
     run: &RunData<'_>,
-    totals: &FlowTotals,
+    flow: &FlowInWindow<'_>,
     index: usize,
     window: &Window,
     all_received: u64,
     result: &WindowResult,
 ) -> FlowResult {
+    let FlowInWindow { totals, target, freezes } = flow;
     let plan = &run.scenario.plan.flows[index];
     let (from, to) = (plan.start.max(window.from), plan.stop.min(window.to));
     let seconds = (to - from).as_secs_f64().max(0.0);
@@ -26,9 +35,9 @@ pub(super) fn flow_result(
         LossMeasure::Sent => totals.sent,
         LossMeasure::Received => totals.received,
     };
-    let target_bps = totals.target_time.is_positive().then(|| totals.target_bits / totals.target_time.as_secs_f64());
+    let target_bps = target.time.is_positive().then(|| target.bits / target.time.as_secs_f64());
     let stream_plans = plan.media().map_or(&[][..], |m| &m.streams);
-    let streams = totals.streams.iter().zip(stream_plans).map(|(s, p)| StreamResult {
+    let streams = totals.streams.iter().zip(*freezes).zip(stream_plans).map(|((s, freezes), p)| StreamResult {
         id: p.id.clone(),
         kind: match p.kind {
             MediaKind::Video => "video",
@@ -37,8 +46,8 @@ pub(super) fn flow_result(
         throughput_bps: per_second(s.bytes),
         target_bps_mean: target_bps,
         frame_delay_ms: s.delay.distribution(),
-        freezes: s.freezes.count,
-        freeze_s: s.freezes.total.as_secs_f64(),
+        freezes: freezes.count,
+        freeze_s: freezes.total.as_secs_f64(),
         frames: s.frames,
         frames_dropped: s.dropped,
     });
@@ -66,7 +75,7 @@ pub(super) fn flow_result(
         fec_share: fec.and_then(|fec| of_sent(fec.sent)),
         rtx_share: rtx.and_then(|rtx| of_sent(rtx.sent)),
         fec_over_target_max: fec.and_then(|_| rates.fec_over_target(from, to)).map(|(_, most)| most),
-        target_bits: totals.target_bits,
+        target_bits: target.bits,
         capacity_bytes: run.slowest(index, from, to).map(|(_, volume)| volume.as_bytes()),
         crosses_link: plan.route.contains(&run.plan.bottleneck),
         link_share: link_share::share(run, index, totals.received, from, to),

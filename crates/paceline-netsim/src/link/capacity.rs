@@ -40,8 +40,25 @@ pub enum CapacityError {
 
 #[derive(Clone, Debug)]
 enum Shape {
-    Rates { schedule: Schedule<Rate>, end: CapacityEnd },
+    Rates(Rates),
     Opportunities(Opportunities),
+}
+
+/// A rate that changes at given times.
+#[derive(Clone, Debug)]
+struct Rates {
+    schedule: Schedule<Rate>,
+    end: CapacityEnd,
+    /// The segment of the last departure. The next is mostly in the same.
+    current: Segment,
+}
+
+/// A time during which the rate is constant.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    from: Time,
+    until: Time,
+    rate: Rate,
 }
 
 /// The model of mahimahi: each instant is one delivery opportunity of `bytes_each`. Several small packets share an
@@ -63,7 +80,7 @@ struct Opportunities {
 impl Capacity {
     /// Returns a constant capacity.
     pub fn constant(rate: Rate) -> Self {
-        Self(Shape::Rates { schedule: Schedule::constant(rate), end: CapacityEnd::Hold })
+        Self(Shape::Rates(Rates::new(Schedule::constant(rate), CapacityEnd::Hold)))
     }
 
     /// Returns a capacity of rates, each in force from its time on.
@@ -83,7 +100,7 @@ impl Capacity {
                 return Err(CapacityError::NothingServed);
             }
         }
-        Ok(Self(Shape::Rates { schedule, end }))
+        Ok(Self(Shape::Rates(Rates::new(schedule, end))))
     }
 
     /// Returns a capacity of delivery opportunities at instants since the start; equal instants are several
@@ -117,7 +134,7 @@ impl Capacity {
     #[inline]
     pub(crate) fn finish(&mut self, start: Time, size: DataSize) -> Time {
         match &mut self.0 {
-            Shape::Rates { schedule, end } => finish_at_rates(schedule, *end, start, size),
+            Shape::Rates(rates) => rates.finish(start, size),
             Shape::Opportunities(o) => o.finish(start, size),
         }
     }
@@ -126,7 +143,7 @@ impl Capacity {
     /// second may be shorter. An opportunity at the very end of a trace counts in its last second.
     pub fn rate_at(&self, now: Time) -> Rate {
         match &self.0 {
-            Shape::Rates { schedule, end } => *schedule.at(fold(now, *end).0),
+            Shape::Rates(rates) => rates.segment(now).rate,
             Shape::Opportunities(o) => {
                 let within = fold(now, o.end).0 - Time::ZERO;
                 if within > o.span {
@@ -140,23 +157,13 @@ impl Capacity {
 
     /// Returns whether the capacity consists of rates, not of delivery opportunities.
     pub fn has_rates(&self) -> bool {
-        matches!(self.0, Shape::Rates { .. })
+        matches!(self.0, Shape::Rates(_))
     }
 
     /// Returns the bytes that can pass from `from` (included) to `to` (excluded).
     pub fn volume(&self, from: Time, to: Time) -> DataSize {
         match &self.0 {
-            Shape::Rates { .. } => {
-                let mut bit_ns = 0u128;
-                let mut t = from;
-                while t < to {
-                    let (rate, until) = self.segment(t);
-                    let until = until.min(to);
-                    bit_ns += rate.as_bps() as u128 * (until - t).as_nanos() as u128;
-                    t = until;
-                }
-                DataSize::from_bytes((bit_ns / 8_000_000_000) as u64)
-            }
+            Shape::Rates(rates) => DataSize::from_bytes((rates.bit_nanos(from, to) / BYTE_NANOS) as u64),
             Shape::Opportunities(o) => DataSize::from_bytes((o.count_before(to) - o.count_before(from)) * o.bytes_each),
         }
     }
@@ -168,7 +175,10 @@ impl Capacity {
         let mut t = Time::ZERO;
         while t < until {
             let (rate, next) = match &self.0 {
-                Shape::Rates { .. } => self.segment(t),
+                Shape::Rates(rates) => {
+                    let Segment { rate, until, .. } = rates.segment(t);
+                    (rate, until)
+                }
                 Shape::Opportunities(_) => {
                     let next = (t + bin).min(until);
                     (Rate::from_size_and_time(self.volume(t, next), next - t), next)
@@ -185,30 +195,132 @@ impl Capacity {
     /// Returns the end of an outage at `t`, [`Time::MAX`] for never; `None` if the rate is not zero. Opportunities have no
     /// outages.
     pub(crate) fn outage_end(&self, t: Time) -> Option<Time> {
-        let Shape::Rates { schedule, end } = &self.0 else { return None };
-        let (mut rate, mut until) = segment(schedule, *end, t);
-        if !rate.is_zero() {
+        let Shape::Rates(rates) = &self.0 else { return None };
+        let mut segment = rates.segment(t);
+        if !segment.rate.is_zero() {
             return None;
         }
-        while rate.is_zero() && until != Time::MAX {
-            let from = until;
-            (rate, until) = segment(schedule, *end, from);
-            if !rate.is_zero() {
-                return Some(from);
-            }
+        while segment.rate.is_zero() && segment.until != Time::MAX {
+            segment = rates.segment(segment.until);
         }
-        Some(Time::MAX)
+        Some(if segment.rate.is_zero() { Time::MAX } else { segment.from })
     }
 
-    /// Returns the rate in force at `t` and its end.
-    fn segment(&self, t: Time) -> (Rate, Time) {
-        match &self.0 {
-            Shape::Rates { schedule, end } => segment(schedule, *end, t),
-            Shape::Opportunities(_) => unreachable!("only rates have segments"),
+    /// Returns the latest time, not before `from`, from which the capacity provides `volume` by `to`; `from` if it provides
+    /// less.
+    pub(crate) fn provides_from(&self, volume: DataSize, from: Time, to: Time) -> Time {
+        if from >= to {
+            return from;
         }
+        let since = match &self.0 {
+            Shape::Rates(rates) => rates.provides_from(volume, from, to),
+            Shape::Opportunities(_) => None,
+        };
+        since.unwrap_or_else(|| self.search_provides_from(volume, from, to))
+    }
+
+    /// Searches it to the nanosecond.
+    fn search_provides_from(&self, volume: DataSize, from: Time, to: Time) -> Time {
+        let (mut early, mut late) = (from, to);
+        while early < late {
+            let middle = early + (late - early) / 2;
+            match self.volume(middle, to) > volume {
+                true => early = middle + TimeDelta::from_nanos(1),
+                false => late = middle,
+            }
+        }
+        early
     }
 }
 
+impl Rates {
+    fn new(schedule: Schedule<Rate>, end: CapacityEnd) -> Self {
+        let current = Segment { from: Time::ZERO, until: Time::ZERO, rate: Rate::ZERO };
+        Self { schedule, end, current }
+    }
+
+    /// Returns the segment that contains `t`.
+    #[inline]
+    fn segment(&self, t: Time) -> Segment {
+        if self.current.from <= t && t < self.current.until { self.current } else { self.find(t) }
+    }
+
+    fn find(&self, t: Time) -> Segment {
+        let (within, begin) = fold(t, self.end);
+        let points = self.schedule.points();
+        let index = self.schedule.index_at(within);
+        let until = match (points.get(index + 1), self.end) {
+            (Some((next, _)), _) => begin + (*next - Time::ZERO),
+            (None, CapacityEnd::Loop(period)) => begin + period,
+            (None, CapacityEnd::Hold) => Time::MAX,
+        };
+        let (from, rate) = points[index];
+        Segment { from: begin + (from - Time::ZERO), until, rate }
+    }
+
+    #[inline]
+    fn finish(&mut self, start: Time, size: DataSize) -> Time {
+        self.current = self.segment(start);
+        let Segment { rate, until, .. } = self.current;
+        let done = start + size / rate;
+        // Also when both are "never".
+        if done <= until { done } else { self.finish_across(start, size) }
+    }
+
+    /// Returns the departure of a packet during whose transmission the rate changes. Its rest is counted exactly, in
+    /// bit-nanoseconds.
+    #[cold]
+    fn finish_across(&self, start: Time, size: DataSize) -> Time {
+        let mut left = size.as_bits() as u128 * SECOND as u128;
+        let mut t = start;
+        loop {
+            let Segment { rate, until, .. } = self.segment(t);
+            let passes = rate.as_bps() as u128 * (until - t).as_nanos() as u128;
+            if passes >= left {
+                let bps = rate.as_bps() as u128;
+                return t + TimeDelta::from_nanos(left.div_ceil(bps).min(i64::MAX as u128) as i64);
+            }
+            if until == Time::MAX {
+                return Time::MAX;
+            }
+            left -= passes;
+            t = until;
+        }
+    }
+
+    /// Returns the integral of the rate, in bit-nanoseconds per second.
+    fn bit_nanos(&self, from: Time, to: Time) -> u128 {
+        let (mut sum, mut t) = (0, from);
+        while t < to {
+            let Segment { rate, until, .. } = self.segment(t);
+            let until = until.min(to);
+            sum += rate.as_bps() as u128 * (until - t).as_nanos() as u128;
+            t = until;
+        }
+        sum
+    }
+
+    /// See [`Capacity::provides_from`]; `None` if the rate changes in between.
+    #[inline]
+    fn provides_from(&self, volume: DataSize, from: Time, to: Time) -> Option<Time> {
+        let bytes = volume.as_bytes() as u128;
+        if self.bit_nanos(from, to) < (bytes + 1) * BYTE_NANOS {
+            return Some(from);
+        }
+        let rate = self.segment(to).rate;
+        if rate.is_zero() {
+            return None;
+        }
+        // Exact for a constant rate, except for one byte of rounding.
+        let since = to - volume / rate;
+        let provided = self.bit_nanos(since, to);
+        let is_exact = provided + BYTE_NANOS >= bytes * BYTE_NANOS && provided < (bytes + 2) * BYTE_NANOS;
+        (since > from && is_exact).then_some(since)
+    }
+}
+
+/// Bit-nanoseconds per second in a byte.
+const BYTE_NANOS: u128 = 8 * SECOND as u128;
 /// In nanoseconds.
 const SECOND: i64 = 1_000_000_000;
 
@@ -238,42 +350,6 @@ fn fold(now: Time, end: CapacityEnd) -> (Time, Time) {
             (Time::ZERO + (now - begin), begin)
         }
         CapacityEnd::Hold => (now, Time::ZERO),
-    }
-}
-
-fn segment(schedule: &Schedule<Rate>, end: CapacityEnd, t: Time) -> (Rate, Time) {
-    let (within, begin) = fold(t, end);
-    let points = schedule.points();
-    let index = schedule.index_at(within);
-    let until = match (points.get(index + 1), end) {
-        (Some((next, _)), _) => begin + (*next - Time::ZERO),
-        (None, CapacityEnd::Loop(period)) => begin + period,
-        (None, CapacityEnd::Hold) => Time::MAX,
-    };
-    (points[index].1, until)
-}
-
-fn finish_at_rates(schedule: &Schedule<Rate>, end: CapacityEnd, start: Time, size: DataSize) -> Time {
-    let (rate, until) = segment(schedule, end, start);
-    let done = start + size / rate;
-    if done <= until {
-        return done; // also when both are "never"
-    }
-    // Across changes of rate, the rest is counted exactly in bit-nanoseconds.
-    let mut left = size.as_bits() as u128 * 1_000_000_000;
-    let (mut t, mut rate, mut until) = (start, rate, until);
-    loop {
-        let passes = rate.as_bps() as u128 * (until - t).as_nanos() as u128;
-        if passes >= left {
-            let bps = rate.as_bps() as u128;
-            return t + TimeDelta::from_nanos(left.div_ceil(bps).min(i64::MAX as u128) as i64);
-        }
-        if until == Time::MAX {
-            return Time::MAX;
-        }
-        left -= passes;
-        t = until;
-        (rate, until) = segment(schedule, end, t);
     }
 }
 

@@ -208,9 +208,9 @@ impl Link {
         if let (Some(burst), Some(old), Some(new)) = (self.burst, &self.capacity, &capacity) {
             // Keep the number of tokens: move the start to when the new rate would have provided them.
             let from =
-                if self.credit_start == Time::MAX { now } else { credit_start(old, burst, self.credit_start, now) };
+                if self.credit_start == Time::MAX { now } else { old.provides_from(burst, self.credit_start, now) };
             if from <= now {
-                self.credit_start = credit_start(new, old.volume(from, now), Time::ZERO, now);
+                self.credit_start = new.provides_from(old.volume(from, now), Time::ZERO, now);
             }
         }
         self.capacity = capacity;
@@ -365,7 +365,7 @@ impl Link {
         let Some(capacity) = &mut self.capacity else { return start };
         let Some(burst) = self.burst else { return capacity.finish(start, size) };
         // Tokens arrive at the rate of the link; a full bucket is a credit of `burst` bytes.
-        let credit = credit_start(capacity, burst, self.credit_start, start);
+        let credit = capacity.provides_from(burst, self.credit_start, start);
         self.credit_start = capacity.finish(self.credit_start.max(credit), size);
         self.credit_start.max(start)
     }
@@ -410,31 +410,6 @@ impl SharedServer {
             self.asks_since = now; // also in an outage, whose end the next grant finds again
         }
     }
-}
-
-/// Returns the latest time, not before `from`, from which the capacity provides `burst` by `start`.
-fn credit_start(capacity: &Capacity, burst: DataSize, from: Time, start: Time) -> Time {
-    if from >= start || capacity.volume(from, start) <= burst {
-        return from;
-    }
-    let rate = capacity.rate_at(start);
-    if !rate.is_zero() {
-        // Exact for a constant rate, except for one byte of rounding.
-        let since = start - burst / rate;
-        if since > from && capacity.volume(since, start).as_bytes().abs_diff(burst.as_bytes()) <= 1 {
-            return since;
-        }
-    }
-    // The rate changed in between: bisect to the nanosecond.
-    let (mut early, mut late) = (from, start);
-    while early < late {
-        let middle = early + (late - early) / 2;
-        match capacity.volume(middle, start) > burst {
-            true => early = middle + TimeDelta::from_nanos(1),
-            false => late = middle,
-        }
-    }
-    early
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
-//! The event queue: a heap of small keys with a total order.
+//! The event queue: a tournament tree over the components.
 //!
-//! An event is one 128-bit key: due time, sequence number, component to wake. Events with equal times keep the order of
-//! insertion. Nothing is cancelled: a component that no longer needs a wake-up does nothing.
+//! A wake-up is one 128-bit key: due time, sequence number, component to wake. Wake-ups with equal times keep the order of
+//! insertion. Each component has a leaf, because it has at most one wake-up, and each inner node has the smaller key of its
+//! two children. Nothing is cancelled: a component that no longer needs a wake-up does nothing.
 
 use paceline_units::Time;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 const TARGET_BITS: u32 = 20;
 const NEVER: u128 = (Time::MAX.as_nanos() as u128) << 64;
@@ -13,65 +12,76 @@ const NEVER: u128 = (Time::MAX.as_nanos() as u128) << 64;
 /// Pending wake-ups; each component has at most one, at its earliest time.
 #[derive(Debug)]
 pub(super) struct Events {
-    heap: BinaryHeap<Reverse<u128>>,
+    /// The children of node `n` are `2n` and `2n + 1`, the root is node 1, and the second half are the leaves.
+    nodes: Vec<u128>,
+    /// The leaf whose wake-up was returned last: the nodes above it still have its key. 0 for none.
+    ///
+    /// A component mostly sets its next wake-up before the next is returned, so one walk to the root does for both.
+    popped: usize,
     sequence: u64,
-    /// The key of each component's pending wake-up, [`NEVER`] without one. Other keys in the heap are stale and skipped.
-    scheduled: Vec<u128>,
     handled: u64,
-    pending_max: usize,
 }
 
 impl Events {
     pub fn new(components: usize) -> Self {
         assert!(components < 1 << TARGET_BITS, "more components than an event can name");
-        let scheduled = vec![NEVER; components];
-        Self { heap: BinaryHeap::new(), sequence: 0, scheduled, handled: 0, pending_max: 0 }
+        Self { nodes: vec![NEVER; 2 * components.max(1)], popped: 0, sequence: 0, handled: 0 }
     }
 
     /// Wakes `component` at `at`, unless it has an earlier wake-up.
     #[inline]
     pub fn wake(&mut self, component: usize, at: Time) {
+        let leaf = self.nodes.len() / 2 + component;
         let due = (at.as_nanos() as u128) << 64;
-        if due >= self.scheduled[component] & (u128::MAX << 64) {
+        if due >= self.nodes[leaf] & (u128::MAX << 64) {
             return;
         }
         let key = due | ((self.sequence << TARGET_BITS) | component as u64) as u128;
         self.sequence += 1;
-        self.scheduled[component] = key;
-        self.heap.push(Reverse(key));
-        self.pending_max = self.pending_max.max(self.heap.len());
+        self.nodes[leaf] = key;
+        if leaf == self.popped {
+            return;
+        }
+        let mut node = leaf / 2;
+        while node > 0 && key < self.nodes[node] {
+            self.nodes[node] = key;
+            node /= 2;
+        }
     }
 
     /// Returns the next component to wake and its time; `None` if there is none by `end`.
     #[inline]
     pub fn pop(&mut self, end: Time) -> Option<(Time, usize)> {
-        loop {
-            let Reverse(key) = *self.heap.peek()?;
-            let at = Time::from_nanos((key >> 64) as i64);
-            if at > end {
-                return None;
-            }
-            self.heap.pop();
-            let component = (key as u64 & ((1 << TARGET_BITS) - 1)) as usize;
-            if self.scheduled[component] == key {
-                self.scheduled[component] = NEVER;
-                self.handled += 1;
-                return Some((at, component));
-            }
+        let mut node = core::mem::take(&mut self.popped) / 2;
+        while node > 0 {
+            self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
+            node /= 2;
         }
+        let key = self.nodes[1];
+        let at = Time::from_nanos((key >> 64) as i64);
+        if at > end || key == NEVER {
+            return None;
+        }
+        let component = (key as u64 & ((1 << TARGET_BITS) - 1)) as usize;
+        self.popped = self.nodes.len() / 2 + component;
+        self.nodes[self.popped] = NEVER;
+        self.handled += 1;
+        Some((at, component))
     }
 
-    /// Returns a lower bound of the next wake-up, which a stale key may determine; `None` without any key.
+    /// Returns the time of the next wake-up; `None` without any.
     pub fn next(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse(key)| Time::from_nanos((key >> 64) as i64))
+        let (mut node, mut key) = (self.popped, self.nodes[self.popped.max(1)]);
+        while node > 1 {
+            key = key.min(self.nodes[node ^ 1]);
+            node /= 2;
+        }
+        (key != NEVER).then(|| Time::from_nanos((key >> 64) as i64))
     }
 
+    /// Returns the number of wake-ups that were returned.
     pub fn handled(&self) -> u64 {
         self.handled
-    }
-
-    pub fn pending_max(&self) -> usize {
-        self.pending_max
     }
 }
 
@@ -98,7 +108,9 @@ mod tests {
             if step % 3 == 0 {
                 model.sort_unstable();
                 let (at, _, component) = model.remove(0);
+                assert_eq!(events.next(), Some(at));
                 assert_eq!(events.pop(Time::MAX), Some((at, component)));
+                assert_eq!(events.next(), model.iter().map(|(at, _, _)| *at).min());
                 now = at;
             }
         }

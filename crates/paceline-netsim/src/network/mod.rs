@@ -54,11 +54,10 @@ enum Component {
     Inbox(usize, FlowEnd),
 }
 
-/// Components of a flow, in this order: sender, receiver, the access line of each. Numbers of hops come before those of
-/// all flows; the inboxes, two per flow, come last.
-const PER_FLOW: usize = 4;
-const ACCESS: usize = 2;
-const INBOXES: usize = 2;
+/// Numbers of a flow in the trace hash: sender, receiver, and two that no record uses.
+const TRACE_NUMBERS: usize = 4;
+/// Components of each kind per flow: of the sender, then of the receiver.
+const ENDS: usize = 2;
 
 struct Line {
     /// Hops of the packets that leave each end.
@@ -69,6 +68,15 @@ struct Line {
     /// Packets on the access line and in the inbox of each end, with the time at which they leave it.
     access: [VecDeque<(Time, u32)>; 2],
     inbox: [VecDeque<(Time, u32)>; 2],
+}
+
+impl Line {
+    /// Returns whether packets go from this end to their first hop without delay. A flow without hops always uses the
+    /// access line.
+    #[inline]
+    fn is_direct(&self, from: FlowEnd) -> bool {
+        self.hosts.is_none() && self.access_delay == TimeDelta::ZERO && !self.routes[from as usize].is_empty()
+    }
 }
 
 /// Everything between the endpoints.
@@ -106,15 +114,19 @@ impl<R: EventObserver> Network<R> {
             inbox: [VecDeque::new(), VecDeque::new()],
         };
         let (media, medium_of) = build_media(&plan.hops);
+        let lines: Vec<Line> = plan.flows.iter().map(line).collect();
+        // In most networks packets neither wait on an access line nor in a host.
+        let is_direct = |line: &Line| line.is_direct(FlowEnd::Sender) && line.is_direct(FlowEnd::Receiver);
+        let kinds = if lines.iter().all(is_direct) { 1 } else { 3 };
         Self {
-            events: Events::new(plan.hops.len() + plan.flows.len() * (PER_FLOW + INBOXES)),
+            events: Events::new(plan.hops.len() + kinds * ENDS * lines.len()),
             serving: None,
             delivered: 0,
             packets: Packets::default(),
             hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
             media,
             medium_of,
-            lines: plan.flows.iter().map(line).collect(),
+            lines,
             hash: TraceHash::new(),
             tapped: observer.wants_taps(),
             observer,
@@ -132,7 +144,6 @@ impl<R: EventObserver> Network<R> {
         Outcome {
             trace_hash: self.hash.finish(),
             events: self.events.handled(),
-            pending_max: self.events.pending_max(),
             delivered: self.delivered,
             machine: None,
         }
@@ -236,37 +247,39 @@ impl<R: EventObserver> Network<R> {
         Some(self.arrived(now, flow, from.other(), handle))
     }
 
+    /// Returns the component of a number. Hops come first, then the ends of all flows, their access lines, their inboxes.
     #[inline]
     fn component(&self, number: usize) -> Component {
-        let Some(within) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
-        let flow = within / PER_FLOW;
-        if let Some(inbox) = within.checked_sub(self.lines.len() * PER_FLOW) {
-            let end = if inbox % INBOXES == 0 { FlowEnd::Sender } else { FlowEnd::Receiver };
-            return Component::Inbox(inbox / INBOXES, end);
-        }
-        match within % PER_FLOW {
-            0 => Component::End(flow, FlowEnd::Sender),
-            1 => Component::End(flow, FlowEnd::Receiver),
-            2 => Component::Access(flow, FlowEnd::Sender),
-            _ => Component::Access(flow, FlowEnd::Receiver),
+        let Some(number) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
+        let (flow, end) = (number / ENDS, if number.is_multiple_of(ENDS) { FlowEnd::Sender } else { FlowEnd::Receiver });
+        let Some(flow) = flow.checked_sub(self.lines.len()) else { return Component::End(flow, end) };
+        let Some(flow) = flow.checked_sub(self.lines.len()) else { return Component::Access(flow, end) };
+        Component::Inbox(flow, end)
+    }
+
+    /// Returns the number of a component.
+    #[inline]
+    fn number(&self, component: Component) -> usize {
+        let (flows, hops) = (self.lines.len(), self.hops.len());
+        match component {
+            Component::Hop(hop) => hop,
+            Component::End(flow, end) => hops + flow * ENDS + end as usize,
+            Component::Access(flow, end) => hops + (flows + flow) * ENDS + end as usize,
+            Component::Inbox(flow, end) => hops + (2 * flows + flow) * ENDS + end as usize,
         }
     }
 
+    /// Returns the number of an end in the trace hash.
     #[inline]
-    fn number(&self, flow: usize, part: usize) -> usize {
-        self.hops.len() + flow * PER_FLOW + part
-    }
-
-    #[inline]
-    fn inbox_number(&self, flow: usize, end: FlowEnd) -> usize {
-        self.hops.len() + self.lines.len() * PER_FLOW + flow * INBOXES + end as usize
+    fn trace_number(&self, flow: usize, end: FlowEnd) -> usize {
+        self.hops.len() + flow * TRACE_NUMBERS + end as usize
     }
 
     /// Wakes an endpoint at `at`; with `None`, or if an earlier wake-up is pending, this has no effect.
     #[inline]
     pub fn wake(&mut self, flow: usize, end: FlowEnd, at: Option<Time>) {
         if let Some(at) = at {
-            self.events.wake(self.number(flow, end as usize), at);
+            self.events.wake(self.number(Component::End(flow, end)), at);
         }
     }
 
@@ -293,7 +306,7 @@ impl<R: EventObserver> Network<R> {
         value: u64,
         size: DataSize,
     ) {
-        self.hash.add(now, self.number(flow, end as usize), event, value, size, Ecn::NotEct);
+        self.hash.add(now, self.trace_number(flow, end), event, value, size, Ecn::NotEct);
     }
 
     /// Sends the datagram in `handle`, with its size and ECN field.
@@ -314,29 +327,27 @@ impl<R: EventObserver> Network<R> {
         packet.hop = 0;
         let (record, ecn) = (packet.record, packet.ecn);
         self.sent += 1;
-        self.hash.add(now, self.number(flow, from as usize), TraceEvent::Sent, record.packet, size, ecn);
+        self.hash.add(now, self.trace_number(flow, from), TraceEvent::Sent, record.packet, size, ecn);
         self.tap(now, from.tap_point(), handle);
         self.emit(&EventRecord::Sent { at: now, packet: record });
 
         let line = &mut self.lines[flow];
-        // A flow without hops always uses the access line.
-        if line.hosts.is_none() && line.access_delay == TimeDelta::ZERO && !line.routes[from as usize].is_empty() {
+        if line.is_direct(from) {
             self.enter_next_hop(now, flow, from, handle);
             return;
         }
         let left = line.hosts.as_mut().map_or(now, |hosts| hosts[from as usize].pass(now, Transfer::Out));
         let due = left + line.access_delay;
         line.access[from as usize].push_back((due, handle));
-        self.events.wake(self.number(flow, ACCESS + from as usize), due);
+        self.events.wake(self.number(Component::Access(flow, from)), due);
     }
 
     /// Returns the next packet that an access line or an inbox releases by `now`.
     fn release(&mut self, now: Time, component: Component) -> Option<u32> {
-        let (number, queue) = match component {
-            Component::Access(flow, from) => {
-                (self.number(flow, ACCESS + from as usize), &mut self.lines[flow].access[from as usize])
-            }
-            Component::Inbox(flow, end) => (self.inbox_number(flow, end), &mut self.lines[flow].inbox[end as usize]),
+        let number = self.number(component);
+        let queue = match component {
+            Component::Access(flow, from) => &mut self.lines[flow].access[from as usize],
+            Component::Inbox(flow, end) => &mut self.lines[flow].inbox[end as usize],
             Component::Hop(_) | Component::End(..) => unreachable!("these have no delay queue"),
         };
         let &(due, handle) = queue.front()?;
@@ -355,7 +366,7 @@ impl<R: EventObserver> Network<R> {
         let Some(hosts) = &mut line.hosts else { return false };
         let due = hosts[end as usize].pass(now, Transfer::In);
         line.inbox[end as usize].push_back((due, handle));
-        self.events.wake(self.inbox_number(flow, end), due);
+        self.events.wake(self.number(Component::Inbox(flow, end)), due);
         true
     }
 
@@ -414,7 +425,7 @@ impl<R: EventObserver> Network<R> {
         let packet = self.packets.get(handle);
         let (record, delay, ecn) = (packet.record, now - packet.sent, packet.ecn);
         self.delivered += 1;
-        self.hash.add(now, self.number(flow, end as usize), TraceEvent::Arrived, record.packet, record.size, ecn);
+        self.hash.add(now, self.trace_number(flow, end), TraceEvent::Arrived, record.packet, record.size, ecn);
         self.tap(now, end.tap_point(), handle);
         self.emit(&EventRecord::Arrived { at: now, packet: record, delay, ecn });
         Wake::Arrived { flow, end, handle }

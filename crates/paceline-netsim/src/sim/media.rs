@@ -41,7 +41,7 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
 
 impl MediaEndpoints {
     fn drain_sender<R: EventObserver>(&mut self, now: Time, net: &mut Network<R>) {
-        loop {
+        while self.flow.sender.poll_timeout().is_some_and(|due| due <= now) {
             let handle = net.packets.alloc();
             let Some(sent) = self.flow.sender.poll_transmit(now, net.packets.datagram_mut(handle)) else {
                 net.packets.free(handle);
@@ -60,15 +60,13 @@ impl MediaEndpoints {
 
     fn drain_receiver<R: EventObserver>(&mut self, now: Time, net: &mut Network<R>) {
         let reading = self.flow.clock.at(now);
-        if self.flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
-            loop {
-                let handle = net.packets.alloc();
-                if !self.flow.receiver.poll_transmit(reading, net.packets.datagram_mut(handle)) {
-                    net.packets.free(handle);
-                    break;
-                }
-                net.send_datagram(now, self.id, FlowEnd::Receiver, PacketClass::ReceiverControl, handle);
+        while self.flow.receiver.poll_timeout().is_some_and(|due| due <= reading) {
+            let handle = net.packets.alloc();
+            if !self.flow.receiver.poll_transmit(reading, net.packets.datagram_mut(handle)) {
+                net.packets.free(handle);
+                break;
             }
+            net.send_datagram(now, self.id, FlowEnd::Receiver, PacketClass::ReceiverControl, handle);
         }
         while let Some(event) = self.flow.receiver.poll_event() {
             if let ReceiverEvent::Frame { timestamp, size, .. } = &event {

@@ -5,13 +5,15 @@
 const HALF: u64 = 1 << 10;
 /// Values below this are exact.
 const EXACT: u64 = 2 * HALF;
-/// The number of buckets that a search for a quantile passes at once.
-const BLOCK: usize = 64;
+/// Buckets are stored in pages of this many. Delays are mostly close together, so most pages are never needed.
+const PAGE: usize = 64;
 
-/// The counts of each bucket, up to the largest value.
+/// The counts of each bucket.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
-    counts: Vec<u32>,
+    /// The position in `pages` of each page, plus one; 0 for a page without values.
+    directory: Vec<u16>,
+    pages: Vec<[u32; PAGE]>,
     len: u64,
 }
 
@@ -32,23 +34,40 @@ impl Histogram {
     #[inline]
     pub(super) fn add(&mut self, value: u64) {
         let bucket = bucket(value);
-        if bucket >= self.counts.len() {
-            self.grow(bucket);
-        }
-        let count = &mut self.counts[bucket];
+        let position = self.directory.get(bucket / PAGE).copied().unwrap_or(0);
+        let count = match self.pages.get_mut(usize::from(position).wrapping_sub(1)) {
+            Some(page) => &mut page[bucket % PAGE],
+            None => &mut self.new_page(bucket / PAGE)[bucket % PAGE],
+        };
         *count = count.saturating_add(1);
         self.len += 1;
     }
 
     #[cold]
-    fn grow(&mut self, bucket: usize) {
-        self.counts.resize((bucket + 1).next_multiple_of(64), 0);
+    fn new_page(&mut self, number: usize) -> &mut [u32; PAGE] {
+        if number >= self.directory.len() {
+            self.directory.resize(number + 1, 0);
+        }
+        self.directory[number] = self.pages.len() as u16 + 1;
+        self.pages.push([0; PAGE]);
+        self.pages.last_mut().expect("a page was added")
+    }
+
+    /// Returns the pages that have values, with their numbers, in order.
+    fn used_pages(&self) -> impl Iterator<Item = (usize, &[u32; PAGE])> {
+        let numbered = self.directory.iter().enumerate().filter(|(_, position)| **position > 0);
+        numbered.map(|(number, position)| (number, &self.pages[usize::from(*position) - 1]))
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count = count.saturating_add(*more);
+        for (number, more) in other.used_pages() {
+            let page = match self.directory.get(number) {
+                Some(&position) if position > 0 => &mut self.pages[usize::from(position) - 1],
+                _ => self.new_page(number),
+            };
+            for (count, more) in page.iter_mut().zip(more) {
+                *count = count.saturating_add(*more);
+            }
         }
         self.len += other.len;
     }
@@ -65,25 +84,24 @@ impl Histogram {
     /// Returns the quantiles at these fractions, which ascend: the largest value of the bucket in which the count of values
     /// reaches the fraction. Zero for an empty histogram.
     pub(super) fn quantiles<const N: usize>(&self, fractions: [f64; N]) -> [u64; N] {
-        let (mut index, mut below) = (0, 0);
+        let mut pages = self.used_pages().peekable();
+        // The count of values in pages that were passed.
+        let mut below = 0;
         fractions.map(|fraction| {
             let target = ((fraction * self.len as f64).ceil() as u64).max(1);
-            while index < self.counts.len() {
-                // Whole blocks below the quantile are passed by their sum.
-                if index % BLOCK == 0
-                    && let Some(block) = self.counts.get(index..index + BLOCK)
-                {
-                    let sum = below + block.iter().map(|count| u64::from(*count)).sum::<u64>();
-                    if sum < target {
-                        (index, below) = (index + BLOCK, sum);
-                        continue;
-                    }
+            while let Some((number, page)) = pages.peek() {
+                let sum = below + page.iter().map(|count| u64::from(*count)).sum::<u64>();
+                if sum < target {
+                    below = sum;
+                    pages.next();
+                    continue;
                 }
-                let after = below + u64::from(self.counts[index]);
-                if after >= target {
-                    return largest(index);
-                }
-                (index, below) = (index + 1, after);
+                let mut reached = below;
+                let index = page.iter().position(|count| {
+                    reached += u64::from(*count);
+                    reached >= target
+                });
+                return index.map_or(0, |index| largest(number * PAGE + index));
             }
             0
         })

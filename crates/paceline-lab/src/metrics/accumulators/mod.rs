@@ -4,10 +4,14 @@ mod delays;
 mod freezes;
 mod histogram;
 mod rate_bins;
+mod spans;
+mod target_sum;
 mod totals;
 
 pub(super) use delays::Delays;
 pub use delays::Distribution;
 pub(super) use freezes::Freezes;
 pub(super) use rate_bins::{RateBins, seconds_between, whole_seconds};
-pub(super) use totals::{FlowTotals, HopTotals, TargetInForce, WindowTotals, contains};
+pub(super) use spans::{Spans, contains};
+pub(super) use target_sum::{TargetInForce, TargetSum};
+pub(super) use totals::{FlowTotals, HopTotals, Totals};

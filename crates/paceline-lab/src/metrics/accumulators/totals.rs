@@ -1,13 +1,13 @@
-//! Sums of one window: of each hop, of each flow and of each of its streams.
+//! Sums of a span of time: of each hop, of each flow and of each of its streams. Sums of adjacent spans can be merged.
 
-use super::{Delays, Freezes};
+use super::Delays;
 use paceline_records::{PacketClass, PacketRecord};
-use paceline_scenario::{Scenario, Window};
-use paceline_units::{Ecn, Rate, Time, TimeDelta};
+use paceline_scenario::Scenario;
+use paceline_units::{Ecn, TimeDelta};
 
-/// Everything that is summed up in one window.
-pub(crate) struct WindowTotals {
-    pub window: Window,
+/// Sums of a span of time.
+#[derive(Clone)]
+pub(crate) struct Totals {
     pub hops: Vec<HopTotals>,
     pub flows: Vec<FlowTotals>,
     /// One-way delay over propagation of the flows that pooled distributions cover.
@@ -43,9 +43,6 @@ pub(crate) struct FlowTotals {
     pub rtt_queue: Delays,
     /// Bytes that TCP's application read.
     pub read: u64,
-    /// Integral of the target over time, bit, and how long there was one.
-    pub target_bits: f64,
-    pub target_time: TimeDelta,
     pub streams: Vec<StreamTotals>,
 }
 
@@ -62,15 +59,11 @@ pub(crate) struct StreamTotals {
     pub frames: u64,
     pub dropped: u64,
     pub delay: Delays,
-    pub freezes: Freezes,
 }
 
-/// The target of a flow, and since when it is in force.
-pub(crate) type TargetInForce = Option<(Rate, Time)>;
-
-impl WindowTotals {
+impl Totals {
     /// Creates empty sums; without `packet_delays`, distributions to which each packet or frame adds stay empty.
-    pub fn new(scenario: &Scenario, window: Window, packet_delays: bool) -> Self {
+    pub fn new(scenario: &Scenario, packet_delays: bool) -> Self {
         let delays = if packet_delays { Delays::new() } else { Delays::disabled() };
         let hop = HopTotals { waited: delays.clone(), ..HopTotals::default() };
         let stream = StreamTotals { delay: delays.clone(), ..StreamTotals::default() };
@@ -83,17 +76,47 @@ impl WindowTotals {
         };
         let plan = &scenario.plan;
         Self {
-            window,
             hops: vec![hop; plan.hops.len()],
             flows: plan.flows.iter().map(|f| flow(f.media().map_or(0, |m| m.streams.len()))).collect(),
             one_way: delays.clone(),
         }
     }
+
+    /// Adds the sums of another span.
+    pub fn merge(&mut self, other: &Self) {
+        self.hops.iter_mut().zip(&other.hops).for_each(|(sums, more)| sums.merge(more));
+        self.flows.iter_mut().zip(&other.flows).for_each(|(sums, more)| sums.merge(more));
+        self.one_way.merge(&other.one_way);
+    }
 }
 
-#[inline]
-pub(crate) fn contains(window: &Window, at: Time) -> bool {
-    window.from <= at && at < window.to
+impl HopTotals {
+    fn merge(&mut self, other: &Self) {
+        let Self { crossed, lost_on_wire, dropped, dropped_packets, marked_packets, waited } = other;
+        self.crossed += crossed;
+        self.lost_on_wire += lost_on_wire;
+        self.dropped += dropped;
+        self.dropped_packets += dropped_packets;
+        self.marked_packets += marked_packets;
+        self.waited.merge(waited);
+    }
+}
+
+impl RepairTotals {
+    fn merge(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+    }
+}
+
+impl StreamTotals {
+    fn merge(&mut self, other: &Self) {
+        let Self { bytes, frames, dropped, delay } = other;
+        self.bytes += bytes;
+        self.frames += frames;
+        self.dropped += dropped;
+        self.delay.merge(delay);
+    }
 }
 
 impl FlowTotals {
@@ -123,14 +146,21 @@ impl FlowTotals {
         self.owd.add(delay);
     }
 
-    /// Adds the target that was in force up to `to`, as far as it lies in the window.
-    pub fn add_target(&mut self, target: TargetInForce, to: Time, window: &Window) {
-        if let Some((rate, since)) = target {
-            let span = to.min(window.to) - since.max(window.from);
-            if span.is_positive() {
-                self.target_bits += rate.as_bps_f64() * span.as_secs_f64();
-                self.target_time += span;
-            }
-        }
+    fn merge(&mut self, other: &Self) {
+        let Self { sent, received, ecn_packets, marked_packets, media, fec, rtx, lost, owd, rtt, rtt_queue, read, streams } =
+            other;
+        self.sent += sent;
+        self.received += received;
+        self.ecn_packets += ecn_packets;
+        self.marked_packets += marked_packets;
+        self.media += media;
+        self.fec.merge(fec);
+        self.rtx.merge(rtx);
+        self.lost += lost;
+        self.owd.merge(owd);
+        self.rtt.merge(rtt);
+        self.rtt_queue.merge(rtt_queue);
+        self.read += read;
+        self.streams.iter_mut().zip(streams).for_each(|(sums, more)| sums.merge(more));
     }
 }
