@@ -1,10 +1,11 @@
 //! `cargo xtask callgrind`: instructions, counted by valgrind. A count is the difference between a long and a short run, so that
 //! loading the scenario, setting up and reading the metrics cancel.
 
-use crate::instructions;
-use crate::steps::{Problem, command, need, output, program, run, target};
+use crate::steps::{Problem, need, output, program, target};
+use crate::{dist, instructions};
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 /// Prints instructions per packet. With `--check`, compares them with the stored ones; with `--accept REASON`, stores them.
 pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
@@ -19,11 +20,11 @@ pub fn callgrind(arguments: &[String]) -> Result<(), Problem> {
 
 /// Prints the tables of `docs/explanation/benchmarks.md`.
 fn table() -> Result<(), Problem> {
-    run(command("cargo build --quiet --profile dist --package paceline-benches --bins --example senders"))?;
+    let folder = dist::guided()?;
     const PACKETS: [u64; 2] = [100_000, 600_000];
     const RUNS: [u64; 2] = [1, 6];
-    let halves = |what| difference("dist/examples/senders", &[what], PACKETS).map(|more| more.per_packet());
-    let speed = |what: &[&str], sizes| difference("dist/speed", what, sizes);
+    let halves = |what| difference(&folder.join("examples/senders"), &[what], PACKETS).map(|more| more.per_packet());
+    let speed = |what: &[&str], sizes| difference(&folder.join("speed"), what, sizes);
     let script = halves("script")?;
     println!("| what                                   | instructions per packet |");
     println!("|:---------------------------------------|------------------------:|");
@@ -72,9 +73,9 @@ impl Count {
     }
 }
 
-/// Runs a program of the target folder twice. The first argument is `what[0]`, the second the size, then follows the rest of
+/// Runs a program twice. The first argument is `what[0]`, the second the size, then follows the rest of
 /// `what`. Returns what the run of size `more` executes beyond that of size `less`.
-pub fn difference(program: &str, what: &[&str], [less, more]: [u64; 2]) -> Result<Count, String> {
+pub fn difference(program: &Path, what: &[&str], [less, more]: [u64; 2]) -> Result<Count, String> {
     let (few, many) = (counted(program, what, less)?, counted(program, what, more)?);
     let mut families = many.families;
     for (name, instructions) in few.families {
@@ -89,13 +90,13 @@ pub fn difference(program: &str, what: &[&str], [less, more]: [u64; 2]) -> Resul
 }
 
 /// Returns the instructions of one run, and the packets and simulated seconds that it prints.
-fn counted(path: &str, what: &[&str], size: u64) -> Result<Count, String> {
+fn counted(path: &Path, what: &[&str], size: u64) -> Result<Count, String> {
     let folder = target().join("callgrind");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let file = folder.join(what.join("-")).with_extension("out");
     let mut valgrind = program("valgrind".into(), "--tool=callgrind");
     valgrind.arg(format!("--callgrind-out-file={}", file.display()));
-    valgrind.arg(target().join(path)).arg(what[0]).arg(size.to_string()).args(&what[1..]);
+    valgrind.arg(path).arg(what[0]).arg(size.to_string()).args(&what[1..]);
     let (stdout, stderr) = output(valgrind)?;
     let profile = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut printed = stdout.split_whitespace().map_while(|word| word.parse().ok());

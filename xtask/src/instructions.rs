@@ -2,7 +2,7 @@
 //! `benches/instructions.toml`.
 
 use crate::callgrind::{Count, difference};
-use crate::steps::{Problem, command, output, root, run};
+use crate::steps::{Problem, command, output, root, run, target};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -87,7 +87,7 @@ fn count() -> Result<Vec<(&'static str, Entry)>, Problem> {
     // With the command, whose libraries are then shared.
     run(command("cargo build --quiet --release --package paceline-cli --package paceline-benches --bins"))?;
     let counted = CASES.iter().map(|case| {
-        let count = difference("release/speed", case.arguments, case.sizes)?;
+        let count = difference(&target().join("release/speed"), case.arguments, case.sizes)?;
         Ok((case.name, Entry::from(&count)))
     });
     let counted = counted.collect::<Result<Vec<_>, String>>()?;

@@ -4,6 +4,7 @@ mod architectures;
 mod book;
 mod callgrind;
 mod check;
+mod dist;
 mod docs;
 mod figures;
 mod instructions;
@@ -41,6 +42,11 @@ const TASKS: &[Task] = &[
         name: "track",
         help: "speed and accuracy of a link of real packets; each trial takes [seconds], 10 by default (needs root)",
         run: measure::track,
+    },
+    Task {
+        name: "dist",
+        help: "published binaries, optimised for what simulations execute (needs the component llvm-tools)",
+        run: dist::dist,
     },
     Task {
         name: "callgrind",

@@ -1,6 +1,7 @@
 //! `cargo xtask bench` and `cargo xtask track`: CPU time.
 
 use crate::callgrind::callgrind;
+use crate::dist;
 use crate::steps::{Problem, command, program, run, target};
 use std::fs;
 
@@ -12,9 +13,9 @@ pub fn bench(arguments: &[String]) -> Result<(), Problem> {
         [flag] if flag == "--all" => true,
         _ => return Err(Problem::Usage("takes `--all` or nothing".into())),
     };
-    run(command("cargo build --quiet --profile dist --package paceline-benches"))?;
+    let folder = dist::guided()?;
     println!("{}\n", machine());
-    run(program(target().join("dist/speed"), "table"))?;
+    run(program(folder.join("speed"), "table"))?;
     println!();
     match callgrind(&[]) {
         Err(Problem::Missing(advice)) => println!("instructions per packet: not measured. {advice}"),

@@ -15,17 +15,19 @@ pub(crate) const PADDING_PAYLOAD: u64 = 252;
 #[derive(Debug)]
 pub(crate) struct Padding {
     rate: Rate,
+    /// The transmission time of a padding packet.
+    interval: TimeDelta,
     clock: Time,
 }
 
 impl Padding {
     pub fn new(start: Time) -> Self {
-        Self { rate: Rate::ZERO, clock: start }
+        Self { rate: Rate::ZERO, interval: TimeDelta::MAX, clock: start }
     }
 
-    /// Sets the rate to fill up to; zero turns padding off.
-    pub fn set_rate(&mut self, rate: Rate) {
-        self.rate = rate;
+    /// Sets the rate to fill up to with packets of `size`; zero turns padding off.
+    pub fn set_rate(&mut self, rate: Rate, size: DataSize) {
+        (self.rate, self.interval) = (rate, size / rate);
     }
 
     /// Handles a sent packet.
@@ -36,9 +38,10 @@ impl Padding {
         }
     }
 
-    /// Returns the time at which a padding packet of `size` is due if nothing else is sent before.
-    pub fn due(&self, size: DataSize) -> Option<Time> {
-        (!self.rate.is_zero()).then(|| self.clock + size / self.rate)
+    /// Returns the time at which a padding packet is due if nothing else is sent before.
+    #[inline]
+    pub fn due(&self) -> Option<Time> {
+        (!self.rate.is_zero()).then(|| self.clock + self.interval)
     }
 }
 
@@ -49,11 +52,11 @@ mod tests {
     #[test]
     fn mean_rate_is_the_target_and_no_burst_follows_a_pause() {
         let mut padding = Padding::new(Time::ZERO);
-        padding.set_rate(Rate::from_kbps(1000));
         let size = DataSize::from_bytes(250); // 2 ms
+        padding.set_rate(Rate::from_kbps(1000), size);
         let sent_until = |padding: &mut Padding, end: Time| {
             let mut n = 0;
-            while let Some(now) = padding.due(size).filter(|due| *due <= end) {
+            while let Some(now) = padding.due().filter(|due| *due <= end) {
                 padding.handle_sent(now, size);
                 n += 1;
             }
@@ -63,6 +66,6 @@ mod tests {
         padding.handle_sent(Time::from_secs(1), DataSize::from_bytes(25_000)); // a frame of 200 ms
         assert_eq!(sent_until(&mut padding, Time::from_secs(2)), 400);
         padding.handle_sent(Time::from_secs(60), size);
-        assert_eq!(padding.due(size), Some(Time::from_millis(60_000 - 50 + 4)));
+        assert_eq!(padding.due(), Some(Time::from_millis(60_000 - 50 + 4)));
     }
 }

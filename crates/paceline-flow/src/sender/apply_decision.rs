@@ -1,6 +1,7 @@
 //! Applies the controller's decision to pacer, padding and sources.
 
 use super::stream::SenderStream;
+use super::transmit::PADDING_SIZE;
 use super::{MediaSender, RTT_DEFAULT, SenderEvent};
 use crate::allocation;
 use paceline::{MediaKind, TargetSplit, split_target};
@@ -62,7 +63,7 @@ impl MediaSender {
         self.requests.extend(self.streams.iter().map(SenderStream::rate_request));
         let pads = self.streams.iter().any(|s| s.config.info.kind == MediaKind::Video);
         let most = self.requests.iter().map(|request| request.max).sum();
-        self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO });
+        self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO }, PADDING_SIZE);
         self.shares.clear();
         self.shares.resize(self.streams.len(), Rate::ZERO);
         allocation::divide(media, &self.requests, &mut self.shares);

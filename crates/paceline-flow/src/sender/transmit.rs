@@ -10,7 +10,8 @@ use paceline::{MediaKind, PacketKind, SentPacket};
 use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, ntp, red, rtx};
 
-const PADDING_SIZE: DataSize =
+/// The size of a padding packet on the network.
+pub(super) const PADDING_SIZE: DataSize =
     DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + RtpHeader::MAX_LEN as u64 + PADDING_PAYLOAD);
 
 impl MediaSender {
@@ -51,7 +52,7 @@ impl MediaSender {
 
     /// Returns the time at which padding is due if no media is sent before; [`Time::MAX`] for never.
     pub(super) fn padding_due(&self) -> Time {
-        self.padding.due(PADDING_SIZE).unwrap_or(Time::MAX).max(self.pacer.next_release())
+        self.padding.due().unwrap_or(Time::MAX).max(self.pacer.next_release())
     }
 
     fn write_media(&mut self, now: Time, queued: QueuedPacket, out: &mut Datagram) -> DatagramKind {

@@ -304,7 +304,12 @@ impl Rates {
     #[inline]
     fn provides_from(&self, volume: DataSize, from: Time, to: Time) -> Option<Time> {
         let bytes = volume.as_bytes() as u128;
-        if self.bit_nanos(from, to) < (bytes + 1) * BYTE_NANOS {
+        let Segment { from: begin, until, rate } = self.current;
+        let provided = match begin <= from && to < until {
+            true => rate.as_bps() as u128 * (to - from).as_nanos() as u128,
+            false => self.bit_nanos(from, to),
+        };
+        if provided < (bytes + 1) * BYTE_NANOS {
             return Some(from);
         }
         let rate = self.segment(to).rate;

@@ -12,8 +12,9 @@ const NEVER: u128 = (Time::MAX.as_nanos() as u128) << 64;
 /// Pending wake-ups; each component has at most one, at its earliest time.
 #[derive(Debug)]
 pub(super) struct Events {
-    /// The children of node `n` are `2n` and `2n + 1`, the root is node 1, and the second half are the leaves.
-    nodes: Vec<u128>,
+    /// The keys of nodes `2n` and `2n + 1`, the children of node `n`, at index `n`. The root is node 1, and the second half of
+    /// all nodes are the leaves.
+    nodes: Vec<[u128; 2]>,
     /// The leaf whose wake-up was returned last: the nodes above it still have its key. 0 for none.
     ///
     /// A component mostly sets its next wake-up before the next is returned, so one walk to the root does for both.
@@ -25,27 +26,28 @@ pub(super) struct Events {
 impl Events {
     pub fn new(components: usize) -> Self {
         assert!(components < 1 << TARGET_BITS, "more components than an event can name");
-        Self { nodes: vec![NEVER; 2 * components.max(1)], popped: 0, sequence: 0, handled: 0 }
+        Self { nodes: vec![[NEVER; 2]; components.max(1)], popped: 0, sequence: 0, handled: 0 }
     }
 
     /// Wakes `component` at `at`, unless it has an earlier wake-up.
     #[inline]
     pub fn wake(&mut self, component: usize, at: Time) {
-        let leaf = self.nodes.len() / 2 + component;
+        let mut node = self.nodes.len() + component;
+        let pending = &mut self.nodes[node / 2][node % 2];
         let due = (at.as_nanos() as u128) << 64;
-        if due >= self.nodes[leaf] & (u128::MAX << 64) {
+        if due >= *pending & (u128::MAX << 64) {
             return;
         }
         let key = due | ((self.sequence << TARGET_BITS) | component as u64) as u128;
         self.sequence += 1;
-        self.nodes[leaf] = key;
-        if leaf == self.popped {
-            return;
-        }
-        let mut node = leaf / 2;
-        while node > 0 && key < self.nodes[node] {
-            self.nodes[node] = key;
+        *pending = key;
+        while node != self.popped && node > 1 {
             node /= 2;
+            let least = &mut self.nodes[node / 2][node % 2];
+            if key >= *least {
+                return;
+            }
+            *least = key;
         }
     }
 
@@ -54,26 +56,28 @@ impl Events {
     pub fn pop(&mut self, end: Time) -> Option<(Time, usize)> {
         let mut node = core::mem::take(&mut self.popped) / 2;
         while node > 0 {
-            self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
+            let [a, b] = self.nodes[node];
+            self.nodes[node / 2][node % 2] = a.min(b);
             node /= 2;
         }
-        let key = self.nodes[1];
+        let key = self.nodes[0][1];
         let at = Time::from_nanos((key >> 64) as i64);
         if at > end || key == NEVER {
             return None;
         }
         let component = (key as u64 & ((1 << TARGET_BITS) - 1)) as usize;
-        self.popped = self.nodes.len() / 2 + component;
-        self.nodes[self.popped] = NEVER;
+        self.popped = self.nodes.len() + component;
+        self.nodes[self.popped / 2][self.popped % 2] = NEVER;
         self.handled += 1;
         Some((at, component))
     }
 
     /// Returns the time of the next wake-up; `None` without any.
     pub fn next(&self) -> Option<Time> {
-        let (mut node, mut key) = (self.popped, self.nodes[self.popped.max(1)]);
+        let key_of = |node: usize| self.nodes[node / 2][node % 2];
+        let (mut node, mut key) = (self.popped, key_of(self.popped.max(1)));
         while node > 1 {
-            key = key.min(self.nodes[node ^ 1]);
+            key = key.min(key_of(node ^ 1));
             node /= 2;
         }
         (key != NEVER).then(|| Time::from_nanos((key >> 64) as i64))

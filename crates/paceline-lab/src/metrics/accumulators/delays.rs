@@ -32,7 +32,6 @@ pub struct Distribution {
 pub(crate) struct Delays {
     /// None: disabled, `add` has no effect.
     histogram: Option<Histogram>,
-    largest: u64,
     sum: u64,
     squares: u128,
 }
@@ -55,7 +54,6 @@ impl Delays {
         // An hour and more count as an hour.
         let us = ((time.as_nanos().max(0) as u64 + 500) / 1000).min(3_600_000_000);
         histogram.add(us);
-        self.largest = self.largest.max(us);
         self.sum += us;
         self.squares += u128::from(us * us);
     }
@@ -63,7 +61,6 @@ impl Delays {
     pub fn merge(&mut self, other: &Self) {
         let (Some(histogram), Some(more)) = (&mut self.histogram, &other.histogram) else { return };
         histogram.merge(more);
-        self.largest = self.largest.max(other.largest);
         self.sum += other.sum;
         self.squares += other.squares;
     }
@@ -84,7 +81,7 @@ impl Delays {
             p90,
             p95,
             p99,
-            max: ms(Histogram::largest_in_bucket_of(self.largest)),
+            max: ms(histogram.largest()),
             mean: self.sum as f64 / samples as f64 / 1e3,
             std: ((n * self.squares - sum * sum) as f64).sqrt() / samples as f64 / 1e3,
             samples,

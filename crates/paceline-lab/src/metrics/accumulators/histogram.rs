@@ -72,9 +72,11 @@ impl Histogram {
         self.len += other.len;
     }
 
-    /// Returns the largest value of the bucket of `value`.
-    pub(super) fn largest_in_bucket_of(value: u64) -> u64 {
-        largest(bucket(value))
+    /// Returns the largest value of the last bucket with a value; zero for an empty histogram.
+    pub(super) fn largest(&self) -> u64 {
+        let last = self.used_pages().last();
+        let index = last.and_then(|(number, page)| Some(number * PAGE + page.iter().rposition(|count| *count > 0)?));
+        index.map_or(0, largest)
     }
 
     pub(super) fn len(&self) -> u64 {

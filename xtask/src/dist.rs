@@ -1,0 +1,53 @@
+//! `cargo xtask dist`: published binaries. They are built twice: the first build counts what typical simulations execute, and
+//! the compiler arranges the second build for that.
+
+use crate::steps::{Problem, command, need, output, program, run, target};
+use std::path::PathBuf;
+
+/// The simulations that the first build runs: arguments of the program `speed`. A run of each size covers every family of
+/// controllers and both kinds of flow.
+const TRAINING: &[&str] =
+    &["simulate 4", "simulate 2 gcc-tfb", "simulate 2 nada", "simulate 2 nada-sender", "simulate 2 scream", "cubic 4", "hundred 10"];
+const BUILD: &str = "cargo build --quiet --profile dist --package paceline-cli --package paceline-benches --bins --example senders";
+
+/// Builds the binaries.
+pub fn dist(arguments: &[String]) -> Result<(), Problem> {
+    if !arguments.is_empty() {
+        return Err(Problem::Usage("takes no arguments".into()));
+    }
+    println!("{}", guided()?.join("paceline").display());
+    Ok(())
+}
+
+/// Builds the binaries and returns their folder.
+pub fn guided() -> Result<PathBuf, Problem> {
+    let profdata = profdata()?;
+    let (counts, merged) = (target().join("profile-counts"), target().join("profile.profdata"));
+    // Counts of another version of the code do not fit.
+    let _ = std::fs::remove_dir_all(&counts);
+    let instrumented = build("instrumented", &format!("-Cprofile-generate={}", counts.display()))?;
+    for arguments in TRAINING {
+        output(program(instrumented.join("speed"), arguments))?;
+    }
+    let mut merge = program(profdata, "merge -o");
+    merge.arg(&merged).arg(&counts);
+    run(merge)?;
+    build("guided", &format!("-Cprofile-use={}", merged.display()))
+}
+
+/// Builds with these flags of the compiler in a folder of the target folder, and returns the folder of the binaries.
+fn build(folder: &str, flags: &str) -> Result<PathBuf, Problem> {
+    let folder = target().join(folder);
+    let mut build = command(BUILD);
+    build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", flags);
+    run(build)?;
+    Ok(folder.join("dist"))
+}
+
+/// Returns the path of `llvm-profdata`, which comes with the compiler.
+fn profdata() -> Result<PathBuf, Problem> {
+    let (libraries, _) = output(command("rustc --print target-libdir"))?;
+    let path = PathBuf::from(libraries.trim()).with_file_name("bin").join("llvm-profdata");
+    need(&format!("{} --version", path.display()), "Get it with `rustup component add llvm-tools`.")?;
+    Ok(path)
+}
