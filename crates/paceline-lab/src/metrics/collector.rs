@@ -155,7 +155,7 @@ impl<'a> Collector<'a> {
     fn result(&self, index: usize) -> WindowResult {
         let WindowState { window, spans, targets, freezes, own } = &self.windows[index];
         let Totals { hops, flows, one_way } = &self.spans.sums(spans.clone(), &self.empty);
-        let run = RunData { scenario: self.scenario, plan: &self.plan, rates: &self.rates };
+        let run = RunData::new(self.scenario, &self.plan, &self.rates);
         let links: Vec<LinkResult> = hops.iter().zip(&self.plan.hops).map(|(h, p)| link_result(h, p, window)).collect();
         let own = own.iter().map(|(id, accumulator)| (*id, accumulator.values())).collect();
         let pool = |of: fn(&FlowTotals) -> &Delays| {

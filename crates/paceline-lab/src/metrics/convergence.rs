@@ -16,14 +16,10 @@ pub(super) const CONVERGENCE_TIME: MetricSpec = MetricSpec::new(
 /// Returns the time from `from` to the end of that second, s; `None` if there is none until `to`.
 pub(super) fn time(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> Option<f64> {
     let most = run.most(flow);
-    let crossing = |hop: usize, at: Time| {
-        let living = run.scenario.plan.flows.iter().filter(|f| f.start <= at && at < f.stop);
-        living.filter(|f| f.route.contains(&hop)).count().max(1)
-    };
     let mut seconds = whole_seconds(from, to).zip(run.rates[flow].received_in(from, to));
     seconds.find_map(|((a, b), received)| {
         let (hop, volume) = run.slowest(flow, a, b)?;
-        let fair = (volume.as_bits() as f64 / crossing(hop, a) as f64).min(most);
+        let fair = (volume.as_bits() as f64 / run.crossing(hop, a).max(1) as f64).min(most);
         (received as f64 * 8.0 >= 0.9 * fair).then(|| (b - from).as_secs_f64())
     })
 }

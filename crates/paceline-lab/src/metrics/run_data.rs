@@ -12,9 +12,28 @@ pub(crate) struct RunData<'a> {
     pub plan: &'a Plan,
     /// Of each flow.
     pub rates: &'a [RateBins],
+    /// Of each hop, the start and stop times of the flows that cross it, each in order.
+    lives: Vec<[Vec<Time>; 2]>,
 }
 
-impl RunData<'_> {
+impl<'a> RunData<'a> {
+    pub fn new(scenario: &'a Scenario, plan: &'a Plan, rates: &'a [RateBins]) -> Self {
+        let lives = |hop: usize| {
+            let crossing = || scenario.plan.flows.iter().filter(|f| f.start < f.stop && f.route.contains(&hop));
+            let (mut starts, mut stops): (Vec<_>, Vec<_>) = crossing().map(|f| (f.start, f.stop)).unzip();
+            starts.sort_unstable();
+            stops.sort_unstable();
+            [starts, stops]
+        };
+        Self { scenario, plan, rates, lives: (0..plan.hops.len()).map(lives).collect() }
+    }
+
+    /// Returns the number of flows that live at this time and cross the hop.
+    pub fn crossing(&self, hop: usize, at: Time) -> usize {
+        let [starts, stops] = self.lives[hop].each_ref().map(|times| times.partition_point(|time| *time <= at));
+        starts - stops
+    }
+
     /// Returns the hop of a flow's route that can carry least from `from` to `to`, and how much that is; `None` if no hop
     /// has a capacity.
     pub fn slowest(&self, flow: usize, from: Time, to: Time) -> Option<(usize, DataSize)> {
