@@ -153,7 +153,7 @@ impl LiveSeries {
             EventRecord::Dropped { packet, reason, .. } if !packet.class.is_from_receiver() => {
                 self.flow(at, packet, |flow| {
                     flow.point.dropped += 1;
-                    flow.point.by_queue += u32::from(reason != DropReason::Loss);
+                    flow.point.by_queue += u32::from(matches!(reason, DropReason::Overflow | DropReason::Aqm));
                 });
             }
             EventRecord::Crossed { hop, waited, .. } if usize::from(hop) == bottleneck => {

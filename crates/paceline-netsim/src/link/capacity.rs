@@ -200,6 +200,20 @@ impl Capacity {
         Some(Time::MAX)
     }
 
+    /// Returns the start of the first outage between two times; `None` if there is none. Opportunities have no outages.
+    pub(crate) fn outage_start(&self, from: Time, to: Time) -> Option<Time> {
+        let Shape::Rates { schedule, end } = &self.0 else { return None };
+        let mut t = from;
+        while t < to {
+            let (rate, until) = segment(schedule, *end, t);
+            if rate.is_zero() {
+                return Some(t);
+            }
+            t = until;
+        }
+        None
+    }
+
     /// Returns the rate in force at `t` and its end.
     fn segment(&self, t: Time) -> (Rate, Time) {
         match &self.0 {
