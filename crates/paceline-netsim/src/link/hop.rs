@@ -2,7 +2,7 @@
 
 use super::capacity::Capacity;
 use super::delay::{Jitter, JitterOrder};
-use super::loss::LossModel;
+use super::loss::{LossModel, LossProcess};
 use super::medium::Batch;
 use super::queue::{Descriptor, Discipline, Drops, LinkRate, QueueLimit, QueuedPacket};
 use super::schedule::Schedule;
@@ -105,8 +105,8 @@ pub struct Link {
     loss: Schedule<LossModel>,
     jitter_random: RandomStream,
     loss_random: RandomStream,
-    /// State of a two-state loss model; a scheduled change of model keeps it.
-    loss_is_bad: bool,
+    /// State of the loss model; a scheduled change of model keeps it.
+    loss_state: u32,
     mtu: Schedule<DataSize>,
     /// The smallest MTU of the schedule. Packets up to this size always pass.
     mtu_min: DataSize,
@@ -154,7 +154,7 @@ impl Link {
             loss,
             jitter_random: streams.stream(&format!("{path}/jitter")),
             loss_random: streams.stream(&format!("{path}/loss")),
-            loss_is_bad: false,
+            loss_state: 0,
             mtu_min: mtu.points().iter().map(|(_, mtu)| *mtu).min().unwrap_or(DataSize::ZERO),
             mtu,
             free: if batch.is_some() { Time::MAX } else { Time::ZERO },
@@ -413,7 +413,7 @@ impl Link {
             due = due.max(self.last_due);
             self.last_due = due;
         }
-        let output = match self.loss.at(left).draw(&mut self.loss_is_bad, &mut self.loss_random) {
+        let output = match self.loss.at(left).is_lost(&mut self.loss_state, &mut self.loss_random) {
             true => Output::Dropped { packet, reason: DropReason::Loss, due, left: Some(left) },
             false => Output::Delivered { packet, waited, left, due },
         };
@@ -512,7 +512,7 @@ mod tests {
             capacity: Some(kbps(&[(0, 1000), (500, 300)])),
             delay: Schedule::new(vec![(Time::ZERO, ms(40)), (Time::from_millis(300), ms(5))]).unwrap(),
             jitter,
-            loss: Schedule::constant(LossModel::Bernoulli { probability: Fraction::new(loss).unwrap() }),
+            loss: Schedule::constant(LossModel::bernoulli(Fraction::new(loss).unwrap())),
             ..config()
         })
     }
@@ -645,7 +645,7 @@ mod tests {
     fn loss_change_applies_to_later_departures() {
         let mut link = build(config());
         arrive(&mut link, 0, 0..3);
-        let all = LossModel::Bernoulli { probability: Fraction::ONE };
+        let all = LossModel::bernoulli(Fraction::ONE);
         link.change(Time::from_millis(15), LinkChange::Loss(Schedule::constant(all)));
         assert_eq!(times(&mut link, 500), [(10, 50), (20, 60)]);
         link.change(Time::from_millis(500), LinkChange::Loss(Schedule::constant(LossModel::NONE)));

@@ -288,7 +288,7 @@ impl Resolver<'_> {
 
     fn loss(&mut self, loss: &Loss, hop: &str) -> Checked<LossModel> {
         let spanned = match loss {
-            Loss::Fraction(probability) => return Ok(LossModel::Bernoulli { probability: *probability }),
+            Loss::Fraction(probability) => return Ok(LossModel::bernoulli(*probability)),
             Loss::Model(table) => table,
         };
         let table = spanned.get();

@@ -228,7 +228,7 @@ impl Case {
             queue: Box::new(Checked::new(build(&streams))),
             delay: Schedule::new(vec![(Time::ZERO, ms(20)), (Time::from_millis(700), ms(5))]).unwrap(),
             jitter: self.jitter,
-            loss: Schedule::constant(LossModel::Bernoulli { probability }),
+            loss: Schedule::constant(LossModel::bernoulli(probability)),
             mtu: Schedule::constant(MTU),
             batch: None,
         };
