@@ -5,7 +5,7 @@ use divan::{AllocProfiler, Bencher};
 use paceline::Registry;
 use paceline_benches::{BareHeap, ReceiveLoop};
 use paceline_netsim::link::queue::{DropTail, QueueLimit};
-use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, Schedule};
+use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, MTU, Schedule};
 use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, ExtensionIds, RtpHeader};
 
@@ -89,6 +89,7 @@ fn link(bencher: Bencher) {
         delay: Schedule::constant(TimeDelta::from_millis(25)),
         jitter: None,
         loss: Schedule::constant(LossModel::NONE),
+        mtu: Schedule::constant(MTU),
         batch: None,
     };
     let mut link = Link::new(config, &RandomStreams::new(1), "bench");

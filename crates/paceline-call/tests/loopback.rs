@@ -168,6 +168,12 @@ fn rejects_unsupported_flows() {
     let [receives, sends] = refusals("protection = { fec = \"ulpfec\" }");
     assert_eq!(receives, "", "a receiver accepts FEC settings");
     assert!(sends.contains("forward error correction"), "{sends}");
+    let [receives, sends] = refusals("packet_size = \"600 B\"");
+    assert!(receives.contains("`packet_size` for packets of Chromium"), "{receives}");
+    assert_eq!(sends, "", "a local sender has the size of the plan");
+    // 28 bytes of IP and UDP headers and 10 of SRTP: at most 1462 of 1500.
+    assert!(refusals("packet_size = \"1463 B\"")[1].contains("a `packet_size` of 1463 B"));
+    assert_eq!(refusals("packet_size = \"1462 B\"")[1], "");
 }
 
 #[test]

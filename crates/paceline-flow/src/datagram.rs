@@ -2,12 +2,17 @@
 
 use paceline_units::{DataSize, Ecn, StreamId};
 use paceline_wire::{RtpHeader, Vp8Descriptor, rtx};
+use std::ops::RangeInclusive;
 
 /// Size of the IPv4 and UDP headers of every datagram. Every rate in Paceline includes them.
 pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
-/// The largest RTP packet that a sender makes, in bytes, with the RTP header and without IP and UDP headers.
-pub const MAX_RTP_PACKET: u64 = 1200;
+/// The default of [`SenderConfig::packet_size`](crate::SenderConfig::packet_size): libwebrtc's `kVideoMtu`.
+pub const PACKET_SIZE_DEFAULT: DataSize = DataSize::from_bytes(1200);
+
+/// The range of [`SenderConfig::packet_size`](crate::SenderConfig::packet_size): from a padding packet, rounded up, to the
+/// payload of a UDP datagram that fits an Ethernet frame of 1500 bytes.
+pub const PACKET_SIZE_RANGE: RangeInclusive<DataSize> = DataSize::from_bytes(300)..=DataSize::from_bytes(1472);
 
 /// The largest size of the headers before the media in an RTP packet: RTP header with extensions, original sequence
 /// number of a retransmission, and VP8 descriptor.

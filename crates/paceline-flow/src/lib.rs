@@ -49,6 +49,7 @@
 //!     extensions: Default::default(),
 //!     streams: vec![stream],
 //!     start: Time::ZERO,
+//!     packet_size: PACKET_SIZE_DEFAULT,
 //!     rtcp,
 //!     pacer_limit: TimeDelta::from_secs(2),
 //!     retransmit: true,
@@ -112,7 +113,7 @@ pub mod source;
 mod stream_info;
 pub mod tcp;
 
-pub use datagram::{Datagram, FramePiece, IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS};
+pub use datagram::{Datagram, FramePiece, IP_UDP_HEADERS, MEDIA_HEADERS, PACKET_SIZE_DEFAULT, PACKET_SIZE_RANGE};
 pub use feedback::{FeedbackFormat, FeedbackFormats};
 pub use receiver::{MediaReceiver, ReceiverConfig, ReceiverEvent};
 pub use rtcp_timer::RtcpTiming;

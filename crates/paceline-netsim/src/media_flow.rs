@@ -249,6 +249,7 @@ impl PreparedFlow {
             extensions,
             streams: configs,
             start,
+            packet_size: media.packet_size,
             rtcp,
             pacer_limit: media.pacer_limit,
             retransmit: media.retransmit,

@@ -5,7 +5,7 @@ use crate::link::{Capacity, Jitter, LossModel, Schedule};
 use paceline::Protection;
 use paceline_flow::source::{self, AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
 use paceline_flow::tcp::{TcpConfig, Workload};
-use paceline_flow::{IP_UDP_HEADERS, MAX_RTP_PACKET, MEDIA_HEADERS, MediaKind};
+use paceline_flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
 use paceline_records::{HalfName, Label};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::sync::Arc;
@@ -51,6 +51,8 @@ pub struct HopPlan {
     pub jitter: Option<Jitter>,
     /// Loss on the wire.
     pub loss: Schedule<LossModel>,
+    /// Size of the largest IP packet that it carries; larger ones are dropped.
+    pub mtu: Schedule<DataSize>,
     /// The name of the medium that it shares with the other hops of this name; `None` if it shares none.
     pub medium: Option<String>,
 }
@@ -138,6 +140,8 @@ pub struct MediaPlan {
     pub clock: ClockPlan,
     /// Streams.
     pub streams: Vec<StreamPlan>,
+    /// Size of the largest RTP packet, without IP and UDP headers.
+    pub packet_size: DataSize,
     /// Minimum deterministic interval of RTCP reports.
     pub rtcp_interval: TimeDelta,
     /// Maximum drain time of the pacer's queue.
@@ -151,7 +155,7 @@ pub struct MediaPlan {
 impl MediaPlan {
     /// Returns the maximum rate of its sources on the network, headers included.
     pub fn max_rate(&self) -> Rate {
-        self.streams.iter().map(|s| with_headers(s.source.range().1)).sum()
+        self.streams.iter().map(|s| with_headers(s.source.range().1, self.packet_size)).sum()
     }
 }
 
@@ -189,6 +193,14 @@ impl FlowPlan {
         }
     }
 
+    /// Returns the size of its largest IP packet.
+    pub fn largest_packet(&self) -> DataSize {
+        match &self.kind {
+            FlowKind::Media(media) => media.packet_size + IP_UDP_HEADERS,
+            FlowKind::Tcp(tcp) => tcp.config.full_packet(),
+        }
+    }
+
     /// Returns the maximum rate on the network, headers included; `None` means unlimited.
     pub fn max_rate(&self) -> Option<Rate> {
         self.media().map(MediaPlan::max_rate)
@@ -215,9 +227,9 @@ impl FlowPlan {
     }
 }
 
-/// Returns the rate on the network of media with this encoded rate, in packets of maximum size.
-pub fn with_headers(payload: Rate) -> Rate {
-    let packet = MAX_RTP_PACKET as f64;
+/// Returns the rate on the network of media with this encoded rate, in RTP packets of `packet_size`.
+pub fn with_headers(payload: Rate, packet_size: DataSize) -> Rate {
+    let packet = packet_size.as_bytes() as f64;
     payload.scale((packet + IP_UDP_HEADERS.as_bytes() as f64) / (packet - MEDIA_HEADERS.as_bytes() as f64))
 }
 

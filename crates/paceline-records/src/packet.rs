@@ -80,11 +80,13 @@ pub enum DropReason {
     Loss,
     /// Dropped by active queue management (RFC 7567).
     Aqm,
+    /// Larger than the MTU of the hop.
+    Mtu,
 }
 
 impl DropReason {
     /// The name of each reason in files.
-    pub const NAMES: [&'static str; 3] = ["overflow", "loss", "aqm"];
+    pub const NAMES: [&'static str; 4] = ["overflow", "loss", "aqm", "mtu"];
 
     /// Returns the name in files.
     pub fn name(self) -> &'static str {

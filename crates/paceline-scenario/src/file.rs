@@ -97,6 +97,9 @@ pub struct HopKeys {
     pub jitter: Option<Spanned<JitterTable>>,
     /// Random loss on the wire; none if absent.
     pub loss: Option<Spanned<Timed<Loss>>>,
+    /// Size of the largest IP packet that it carries. Larger ones are dropped, with `mtu` as the reason; 1500 B if
+    /// absent.
+    pub mtu: Option<Spanned<Timed<DataSize>>>,
     /// The name of a medium that it shares with every other hop that gives this name, such as the other direction of a
     /// half-duplex radio: one of them transmits at a time, in turns of one packet; none if absent.
     pub medium: Option<Spanned<String>>,
@@ -196,6 +199,9 @@ pub struct MediaKeys {
     pub stream: Vec<Stream>,
     /// Media: the receiver's clock; the defaults of its keys if absent.
     pub clock: Option<Spanned<ClockTable>>,
+    /// Media: size of the largest RTP packet with its extensions, retransmissions and FEC included; IP and UDP add 28 B;
+    /// 1200 B if absent.
+    pub packet_size: Option<Spanned<DataSize>>,
     /// Media: smallest deterministic interval of RTCP reports; 1 s if absent.
     pub rtcp_interval: Option<Spanned<TimeDelta>>,
     /// Media: longest time that the pacer's queue may take to drain; 2 s if absent.
@@ -214,7 +220,7 @@ pub struct TcpKeys {
     pub congestion: Option<Spanned<String>>,
     /// TCP: `rfc`, which follows the RFCs exactly, or `linux`, which follows the kernel; `linux` if absent.
     pub profile: Option<Spanned<String>>,
-    /// TCP: payload of a full segment; 1448 B if absent.
+    /// TCP: payload of a full segment; 1448 B if absent, or less if a hop of the route has a smaller MTU than 1500 B.
     pub segment: Option<Spanned<DataSize>>,
     /// TCP: the receiver's window; unlimited if absent.
     pub receive_window: Option<Spanned<DataSize>>,

@@ -53,7 +53,7 @@ macro_rules! deserialize_forms {
         }
     )* };
 }
-deserialize_forms!(Limit Loss CapacityValue Timed<Loss> Timed<TimeDelta>);
+deserialize_forms!(Limit Loss CapacityValue Timed<Loss> Timed<TimeDelta> Timed<DataSize>);
 
 fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
@@ -62,6 +62,15 @@ fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Result<T, Stri
 impl Forms<'_> for TimeDelta {
     fn expected() -> String {
         "a time like \"300 ms\"".to_owned()
+    }
+    fn from_text(text: &str) -> Result<Self, String> {
+        parsed(text)
+    }
+}
+
+impl Forms<'_> for DataSize {
+    fn expected() -> String {
+        "a size like \"1500 B\"".to_owned()
     }
     fn from_text(text: &str) -> Result<Self, String> {
         parsed(text)

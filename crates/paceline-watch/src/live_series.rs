@@ -153,7 +153,7 @@ impl LiveSeries {
             EventRecord::Dropped { packet, reason, .. } if !packet.class.is_from_receiver() => {
                 self.flow(at, packet, |flow| {
                     flow.point.dropped += 1;
-                    flow.point.by_queue += u32::from(reason != DropReason::Loss);
+                    flow.point.by_queue += u32::from(matches!(reason, DropReason::Overflow | DropReason::Aqm));
                 });
             }
             EventRecord::Crossed { hop, waited, .. } if usize::from(hop) == bottleneck => {
@@ -259,8 +259,8 @@ fn link_state(hop: &HopPlan, at: Time) -> Point {
         capacity: capacity.map(Rate::as_bps_f64),
         delay: round(hop.delay.at(at).as_millis_f64()),
         loss: match hop.loss.at(at) {
-            LossModel::Bernoulli { probability } => Some(probability.get()),
-            LossModel::GilbertElliott { .. } => None,
+            LossModel::Bernoulli(model) => Some(model.probability.get()),
+            _ => None,
         },
         queue: match hop.queue.limit {
             QueueLimit::DrainTime(time) => Some(round(time.as_millis_f64())),

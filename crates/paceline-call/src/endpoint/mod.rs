@@ -31,8 +31,11 @@ use crate::call_roles::feedback_format;
 use crate::stats::SRTP_TAG;
 use paceline::{Controller, FecScheme, MediaKind, Registry};
 use paceline_flow::source::Source;
-use paceline_flow::{Datagram, DatagramKind, FeedbackFormat, IP_UDP_HEADERS, StreamInfo, rtp_timestamp};
+use paceline_flow::{
+    Datagram, DatagramKind, FeedbackFormat, IP_UDP_HEADERS, PACKET_SIZE_DEFAULT, StreamInfo, rtp_timestamp,
+};
 use paceline_live::clock::Monotonic;
+use paceline_live::device::MTU;
 use paceline_live::socket::{ReceiveBuffers, Socket};
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::media_flow::{MediaFlow, PreparedFlow, Terms, controller};
@@ -457,8 +460,19 @@ pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<
     if local == Some(FlowEnd::Sender) && media.protection.fec != FecScheme::None {
         return refuse("forward error correction", "--set flow.ID.protection.fec=\"none\"");
     }
+    if local != Some(FlowEnd::Sender) && media.packet_size != PACKET_SIZE_DEFAULT {
+        let hint = "leave it out: Chromium chooses the size of its packets; a controller at a local sender can set it";
+        return refuse("a `packet_size` for packets of Chromium", hint);
+    }
+    if media.packet_size > SRTP_PACKET_MAX {
+        let hint = format!("at most \"{SRTP_PACKET_MAX}\": SRTP adds a tag of {SRTP_TAG} bytes");
+        return refuse(&format!("a `packet_size` of {}", media.packet_size), &hint);
+    }
     Ok(())
 }
+
+/// The largest RTP packet that fits the MTU of the devices with its SRTP tag.
+const SRTP_PACKET_MAX: DataSize = DataSize::from_bytes(MTU as u64 - IP_UDP_HEADERS.as_bytes() - SRTP_TAG as u64);
 
 /// Checks that the negotiated section has the feedback that a controller needs.
 fn check_feedback(controller: &Controller, agreed: &VideoSection) -> Result<(), EndpointError> {

@@ -71,7 +71,8 @@ mod tests {
     use paceline::{Registry, Setup, Signals};
     use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
     use paceline_flow::{
-        DatagramKind, IP_UDP_HEADERS, MediaKind, MediaSender, RtcpTiming, SenderConfig, StreamConfig, StreamInfo,
+        DatagramKind, IP_UDP_HEADERS, MediaKind, MediaSender, PACKET_SIZE_DEFAULT, RtcpTiming, SenderConfig,
+        StreamConfig, StreamInfo,
     };
     use paceline_units::{RandomStreams, Rate, StreamId, Time, TimeDelta};
     use paceline_wire::{ExtensionIds, RtpHeader, parse_compound};
@@ -117,6 +118,7 @@ mod tests {
                 timestamp_offset: 9,
             }],
             start: Time::ZERO,
+            packet_size: PACKET_SIZE_DEFAULT,
             rtcp: RtcpTiming { min_interval: TimeDelta::from_secs(1), session: rate },
             pacer_limit: TimeDelta::from_secs(2),
             retransmit: true,

@@ -97,7 +97,9 @@ const BARE: &str = r#"
 id = "link"
 title = "A link alone"
 [path.forward]
+mtu = "65535 B"
 [path.reverse]
+mtu = "65535 B"
 [[flow]]
 id = "traffic"
 kind = "tcp"

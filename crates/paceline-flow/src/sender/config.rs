@@ -5,7 +5,7 @@ use crate::rtcp_timer::RtcpTiming;
 use crate::source::Source;
 use crate::stream_info::StreamInfo;
 use paceline::{Decision, PacketKind, Protection};
-use paceline_units::{Fraction, StreamId, Time, TimeDelta};
+use paceline_units::{DataSize, Fraction, StreamId, Time, TimeDelta};
 use paceline_wire::ExtensionIds;
 
 /// The sender's configuration of one stream.
@@ -30,6 +30,9 @@ pub struct SenderConfig {
     pub streams: Vec<StreamConfig>,
     /// The earliest time of the first report and the first frame.
     pub start: Time,
+    /// Size of the largest RTP packet, in [`PACKET_SIZE_RANGE`](crate::PACKET_SIZE_RANGE): RTP header and extensions, RTX,
+    /// RED and FEC headers included, IP and UDP headers not. Media, retransmissions, FEC, padding and probes keep to it.
+    pub packet_size: DataSize,
     /// Timing of sender reports.
     pub rtcp: RtcpTiming,
     /// The longest time that the pacer queue may need to drain. Frames that would exceed it are dropped.

@@ -14,7 +14,7 @@ mod stream;
 mod transmit;
 
 use crate::allocation::RateRequest;
-use crate::datagram::Datagram;
+use crate::datagram::{Datagram, PACKET_SIZE_RANGE};
 use crate::event_queue;
 use crate::feedback::FeedbackFormat;
 use crate::padding::Padding;
@@ -110,7 +110,11 @@ const RTT_DEFAULT: TimeDelta = TimeDelta::from_millis(100);
 
 impl MediaSender {
     /// Creates a sender that takes the send half out of `controller`. The receive half stays there for the receiver.
+    ///
+    /// # Panics
+    /// `packet_size` is outside [`PACKET_SIZE_RANGE`].
     pub fn new(config: SenderConfig, controller: &mut Controller, random: RandomStream, signals: Signals) -> Self {
+        assert!(PACKET_SIZE_RANGE.contains(&config.packet_size), "packet size {}", config.packet_size);
         let half = controller.send.take();
         let start = config.start;
         let most = config.streams.iter().map(|s| s.source.range().1).sum::<Rate>();
@@ -124,9 +128,10 @@ impl MediaSender {
         let ssrcs = config.streams.iter().flat_map(|s| [s.info.ssrc, s.info.rtx_ssrc]);
         let sequence_maps = ssrcs.filter(|_| by_ssrc).map(SequenceMap::new).collect();
         let weights = config.streams.iter().map(|s| s.priority).collect::<Vec<_>>();
+        let streams = config.streams.into_iter().map(|stream| SenderStream::new(stream, fec, config.packet_size));
         let mut sender = Self {
             extensions: config.extensions,
-            streams: config.streams.into_iter().map(|stream| SenderStream::new(stream, fec)).collect(),
+            streams: streams.collect(),
             half,
             decision,
             pacer: Pacer::new(decision.pacing, config.pacer_limit, weights),

@@ -4,14 +4,12 @@ use super::StreamConfig;
 use super::fec_encoder::{FEC_HEADERS, FecEncoder};
 use super::report_order::ReportOrder;
 use crate::allocation::RateRequest;
-use crate::datagram::{MAX_RTP_PACKET, MEDIA_HEADERS, PACKET_HEADERS};
+use crate::datagram::{MEDIA_HEADERS, PACKET_HEADERS};
 use crate::retransmission_store::RetransmissionStore;
 use crate::stream_info::MediaKind;
 use paceline_units::{DataSize, Rate, Time};
 use paceline_wire::red;
 
-/// Media bytes in a full packet.
-const PAYLOAD_MAX: u64 = MAX_RTP_PACKET - MEDIA_HEADERS.as_bytes();
 /// Weight of the old value in the smoothed header overhead, per frame.
 const OVERHEAD_SMOOTHING: f64 = 0.9;
 
@@ -45,13 +43,14 @@ pub(super) struct SenderStream {
 }
 
 impl SenderStream {
-    /// A stream before its first packet. `fec`: forward error correction is on.
-    pub fn new(config: StreamConfig, fec: bool) -> Self {
+    /// A stream before its first packet. `fec`: forward error correction is on. `packet_size`: the largest RTP packet.
+    pub fn new(config: StreamConfig, fec: bool, packet_size: DataSize) -> Self {
         let red = fec && config.info.kind == MediaKind::Video;
+        let packet_size = packet_size.as_bytes();
         let (headers, payload_max) = match red {
             // A FEC packet must fit too: its own headers and the parity of a full media payload.
-            true => (PACKET_HEADERS + red::LEN as u64, PAYLOAD_MAX + MEDIA_HEADERS.as_bytes() - FEC_HEADERS),
-            false => (PACKET_HEADERS, PAYLOAD_MAX),
+            true => (PACKET_HEADERS + red::LEN as u64, packet_size - FEC_HEADERS),
+            false => (PACKET_HEADERS, packet_size - MEDIA_HEADERS.as_bytes()),
         };
         Self {
             next_frame: config.source.poll_timeout().unwrap_or(Time::MAX),
@@ -62,7 +61,7 @@ impl SenderStream {
             packets: 0,
             octets: 0,
             queued: DataSize::ZERO,
-            overhead: PACKET_HEADERS as f64 / MAX_RTP_PACKET as f64,
+            overhead: PACKET_HEADERS as f64 / packet_size as f64,
             allotted: Rate::ZERO,
             headers,
             payload_max,

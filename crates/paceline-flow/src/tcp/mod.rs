@@ -39,6 +39,21 @@ pub struct TcpConfig {
     pub receive_window: Option<DataSize>,
 }
 
+impl TcpConfig {
+    /// Returns the size of the IP packet of a full segment.
+    pub fn full_packet(&self) -> DataSize {
+        self.segment + FULL_HEADERS
+    }
+
+    /// Returns the largest segment, at most the default, whose packet fits an MTU.
+    pub fn segment_for(mtu: DataSize) -> DataSize {
+        SEGMENT_DEFAULT.min(mtu.saturating_sub(FULL_HEADERS))
+    }
+}
+
+/// Headers of a full segment: IP, TCP and its timestamps.
+const FULL_HEADERS: DataSize = DataSize::from_bytes(IP_TCP_HEADERS.as_bytes() + TIMESTAMP_OPTION.as_bytes());
+
 /// Data in a full segment, which makes a packet of 1500 bytes.
 const SEGMENT_DEFAULT: DataSize = DataSize::from_bytes(1448);
 

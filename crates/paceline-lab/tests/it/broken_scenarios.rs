@@ -81,13 +81,15 @@ loss over 100 % | 12 | loss = "101 %" | 12 | "101 %" | from 0 % to 100 % |
 negative loss | 12 | loss = "-1 %" | 12 | "-1 %" | from 0 % to 100 % |
 unknown loss model | 12 | loss = { model = "gilbert" } | 12 | "gilbert" | `gilbert` | `gilbert-elliott`
 loss without model | 12 | loss = { to_bad = "1 %" } | 12 | { to_bad = "1 %" } | `model` | gilbert-elliott
-loss model without its numbers | 12 | loss = { model = "gilbert-elliott", to_bad = "1 %" } | 12 | "gilbert-elliott" | `to_good` | `to_good =
+loss model without its numbers | 12 | loss = { model = "gilbert-elliott", to_bad = "1 %" } | 12 | "gilbert-elliott" | `gilbert-elliott` of the hop `forward` needs `to_good` | `to_good =
+loss model without its numbers in a schedule | 12 | loss = [["0s", "1 %"], ["5s", { model = "bernoulli" }]] | 12 | "bernoulli" | `bernoulli` of the hop `forward` needs `probability` | `probability = "1 %"`
 loss model with a number of another | 12 | loss = { model = "bernoulli", probability = "1 %", bad = "1 %" } | 12 | bad | `bad` | `probability`
 queue of zero | 10 | queue = { limit = "0ms" } | 10 | "0ms" | at least one packet | 1 packet
 queue of zero packets | 10 | queue = { limit = "0 packets" } | 10 | "0 packets" | at least one | 1 packet
 queue of few bytes | 10 | queue = { limit = "100 B" } | 10 | "100 B" | at least one packet | 1 packet
-mark at the limit | 10 | queue = { limit = "60 KB", mark = "60 KB" } | 10 | "60 KB" | before it can mark them | below the limit
-mark above the limit | 10 | queue = { limit = "50 ms", mark = "51 ms" } | 10 | "51 ms" | before it can mark them | below the limit
+mark at the limit | 10 | queue = { limit = "60 KB", mark = "60 KB" } | 10 | "60 KB" | the level `mark` has no effect | a `mark` below the limit
+mark above the limit | 10 | queue = { limit = "50 ms", mark = "51 ms" } | 10 | "51 ms" | the level `mark` has no effect | a `mark` below the limit
+mark in drain time without a capacity | 9 | hops = [{ queue = { limit = "60 KB", mark = "5 ms", follows_capacity = false } }]⏎[path.reverse] | 9 | "5 ms" | a `mark` in drain time needs a capacity | write the mark like
 mark in a wrong unit | 10 | queue = { limit = "50 ms", mark = "5 pkt" } | 10 | "5 pkt" | `5 pkt` | 50 packets
 queue limit without unit | 10 | queue = { limit = 50 } | 10 | 50 | a queue limit | "50 packets"
 queue limit in a wrong unit | 10 | queue = { limit = "50 pkt" } | 10 | "50 pkt" | `50 pkt` | 50 packets
@@ -100,6 +102,9 @@ schedule that does not start at 0 s | 9 | capacity = [["1s", "1Mbps"]] | 9 | [["
 schedule that goes back | 9 | capacity = [["0s", "1Mbps"], ["9s", "2Mbps"], ["5s", "3Mbps"]] | 9 | [["0s", "1Mbps"], ["9s", "2Mbps"], ["5s", "3Mbps"]] | 5 s comes after 9 s |
 empty schedule | 9 | capacity = [] | 9 | [] | start at 0s | [["0s"
 schedule without times | 9 | capacity = ["1Mbps", "2Mbps"] | 9 | "1Mbps" | a pair | [["0s"
+MTU below that of every host | 11 | mtu = "575 B" | 11 | "575 B" | an MTU must be 576 to 65535 bytes | 1500 B
+MTU in a schedule | 11 | mtu = [["0s", "1500 B"], ["5s", "70 KB"]] | 11 | [["0s", "1500 B"], ["5s", "70 KB"]] | 576 to 65535 bytes | 1500 B
+MTU without unit | 11 | mtu = 1500 | 11 | 1500 | a size | 1500 B
 jitter of zero | 11 | jitter = { std = "0ms" } | 11 | "0ms" | std must be > 0 | leave
 duration of zero | 3 | duration = "0s" | 3 | "0s" | duration must be > 0 | 60 s
 duration of a year | 3 | duration = "31536000 s" | 3 | "31536000 s" | at most a week |
@@ -127,6 +132,7 @@ start spread longer than the flow | 17 | start_spread = "61 s" | 17 | "61 s" | a
 unknown congestion control | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎congestion = "cubik"⏎[[flow]] | 17 | "cubik" | no congestion control `cubik` | did you mean `cubic`
 unknown profile | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎profile = "bsd"⏎[[flow]] | 17 | "bsd" | no TCP profile `bsd` | `linux`
 segment of zero | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎segment = "0 B"⏎[[flow]] | 17 | "0 B" | 100 to 1460 bytes | 1448
+segment above the MTU | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎segment = "1460 B"⏎[[flow]] | 17 | "1460 B" | `t` has packets of 1512 B, but the MTU of its hop `forward` is 1500 B | segment = "1448 B"
 window of one segment | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎receive_window = "1448 B"⏎[[flow]] | 17 | "1448 B" | two segments | unlimited
 unknown workload | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "onoff" }⏎[[flow]] | 17 | "onoff" | no workload `onoff` | did you mean `on-off`
 workload without its times | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "on-off", on = "3s" }⏎[[flow]] | 17 | "on-off" | needs `off` | add `off =
@@ -148,6 +154,9 @@ route over a hop twice | 18 | route = [⏎"forward",⏎"forward"] | 20 | "forwar
 encoder beside streams | 20 | [[flow.stream]]⏎id = "a"⏎encoder = {}⏎ | 19 | { max = "2Mbps" } | not both | [[flow.stream]]
 priority of zero | 19 | [[flow.stream]]⏎id = "a"⏎priority = 0⏎encoder = {}⏎ | 21 | 0 | above 0 | 1
 clock drift out of range | 18 | clock = { drift_ppm = 1e9 } | 18 | 1e9 | at most 100000 ppm | ppm
+packet size below a padding packet | 18 | packet_size = "299 B" | 18 | "299 B" | a packet size must be 300 to 1472 bytes | 1200 B
+packet size above an Ethernet frame | 18 | packet_size = "1473 B" | 18 | "1473 B" | 300 to 1472 bytes | 1200 B
+packet size on a TCP flow | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎packet_size = "600 B"⏎[[flow]] | 17 | packet_size | has no `packet_size` | media
 RTCP interval of zero | 18 | rtcp_interval = "0s" | 18 | "0s" | must be > 0 | leave
 "#;
 
@@ -157,6 +166,8 @@ keys beside hops | 9 | capacity = "1Mbps"⏎hops = [{ id = "a" }] | 9 | capacity
 empty list of hops | 9 | hops = []⏎[path.reverse] | 9 | [] | no hop | leave
 two hops with one id | 8 | [path.reverse]⏎hops = [{ id = "a" }, { id = "a" }]⏎[path.forward] | 9 | "a" | two hops have the id `a` | its own
 missing trace | 9 | capacity = { trace = "no.trace" } | 9 | "no.trace" | cannot read | in the folder of the scenario file
+MTU that no full packet passes | 11 | mtu = "1227 B" | 15 | "video" | `video` has packets of 1228 B, but the MTU of its hop `forward` is 1227 B | packet_size = "1199 B"
+MTU in the middle | 9 | hops = [{ id = "in" }, { id = "mid", mtu = "1 KB" }, { id = "out" }]⏎[path.reverse] | 16 | "video" | MTU of its hop `mid` is 1000 B | packet_size = "972 B"
 unknown end of a trace | 9 | capacity = { trace = "x", end = "stop" } | 9 | "stop" | `stop` | `loop`
 "#;
 

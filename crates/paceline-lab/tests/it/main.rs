@@ -10,6 +10,7 @@ mod determinism;
 mod ecn;
 mod fixtures;
 mod generations;
+mod mtu;
 mod nada;
 mod physics;
 mod protection;

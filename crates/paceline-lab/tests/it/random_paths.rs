@@ -1,5 +1,5 @@
-//! Invariants of packets in random scenarios, from the events of their runs: hops, queues, losses, jitter, shared media and
-//! TCP mixes are drawn.
+//! Invariants of packets in random scenarios, from the events of their runs: hops, queues, losses, jitter, MTUs, shared media
+//! and TCP mixes are drawn.
 
 use crate::fixtures::{observe, run, scenario, within};
 use paceline_netsim::link::queue::QueueLimit;
@@ -54,6 +54,7 @@ fn hop(random: &mut RandomStream, is_first: bool, medium: bool) -> String {
     key("jitter", pick(random, &["", "", "{ std = \"4 ms\" }", "{ std = \"4 ms\", order = \"reorder\" }"]));
     let bursts = "{ model = \"gilbert-elliott\", to_bad = \"1 %\", to_good = \"30 %\" }";
     key("loss", pick(random, &["", "", "\"2 %\"", bursts]));
+    key("mtu", pick(random, &["", "", "", "[[\"0s\", \"1500 B\"], [\"1s\", \"800 B\"], [\"2s\", \"1300 B\"]]"]));
     keys.join("\n")
 }
 
@@ -101,12 +102,13 @@ struct Checker<'a> {
     sent: u64,
     arrived: u64,
     dropped: u64,
+    oversized: u64,
 }
 
 impl<'a> Checker<'a> {
     fn new(plan: &'a Plan) -> Self {
         let hops = plan.hops.iter().map(|_| AtHop::default()).collect();
-        Self { plan, transit: BTreeMap::new(), hops, sent: 0, arrived: 0, dropped: 0 }
+        Self { plan, transit: BTreeMap::new(), hops, sent: 0, arrived: 0, dropped: 0, oversized: 0 }
     }
 
     fn route(&self, packet: &PacketRecord) -> &'a [usize] {
@@ -143,6 +145,7 @@ impl<'a> Checker<'a> {
                 let (position, arrival) = self.at_hop(&packet, hop);
                 self.serve(hop, &packet, arrival, arrival + waited, left);
                 let plan = self.hop(usize::from(hop));
+                assert!(packet.size <= *plan.mtu.at(arrival), "the MTU is kept");
                 assert!(at >= left + *plan.delay.at(left), "the delay is at least the propagation");
                 let most = plan.jitter.map_or(TimeDelta::ZERO, |jitter| jitter.limit);
                 let of_wire = &mut self.hops[usize::from(hop)];
@@ -162,6 +165,11 @@ impl<'a> Checker<'a> {
                 match (reason, left) {
                     // The start of its service is unknown: it leaves the queue no earlier than it arrived.
                     (_, Some(left)) => self.serve(hop, &packet, arrival, arrival, left),
+                    (DropReason::Mtu, _) => {
+                        assert_eq!(at, arrival, "dropped as it arrives");
+                        assert!(packet.size > *self.hop(usize::from(hop)).mtu.at(at), "only larger packets");
+                        self.oversized += 1;
+                    }
                     (DropReason::Overflow, _) => assert_eq!(at, arrival, "these disciplines drop the arriving packet"),
                     _ => {
                         let bytes = packet.size.as_bytes() as i64;
@@ -249,7 +257,7 @@ fn check_limit(hop: &HopPlan, changes: &[(Time, i64, i64)]) {
 #[test]
 fn packets_obey_the_plan_in_random_scenarios() {
     let mut random = RandomStreams::new(17).stream("random scenarios");
-    let (mut sent, mut arrived, mut dropped, mut shared) = (0, 0, 0, 0);
+    let (mut sent, mut arrived, mut dropped, mut oversized, mut shared) = (0, 0, 0, 0, 0);
     for number in 0..SCENARIOS {
         let text = draw(&mut random);
         let scenario = scenario(&text, &[]);
@@ -259,6 +267,7 @@ fn packets_obey_the_plan_in_random_scenarios() {
             sent += checker.sent;
             arrived += checker.arrived;
             dropped += checker.dropped;
+            oversized += checker.oversized;
             checker.finish();
         });
         if let Err(cause) = std::panic::catch_unwind(checked) {
@@ -269,6 +278,7 @@ fn packets_obey_the_plan_in_random_scenarios() {
     }
     assert!(arrived > 200_000 && arrived < sent, "{arrived} of {sent} packets arrived");
     assert!(dropped > 10_000, "{dropped} packets were dropped");
+    assert!(oversized > 500 && oversized < dropped, "{oversized} exceeded an MTU");
     assert!((60..140).contains(&shared), "{shared} scenarios share a medium");
 }
 

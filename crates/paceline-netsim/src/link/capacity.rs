@@ -206,6 +206,20 @@ impl Capacity {
         Some(if segment.rate.is_zero() { Time::MAX } else { segment.from })
     }
 
+    /// Returns the start of the first outage between two times; `None` if there is none. Opportunities have no outages.
+    pub(crate) fn outage_start(&self, from: Time, to: Time) -> Option<Time> {
+        let Shape::Rates(rates) = &self.0 else { return None };
+        let mut t = from;
+        while t < to {
+            let Segment { rate, until, .. } = rates.segment(t);
+            if rate.is_zero() {
+                return Some(t);
+            }
+            t = until;
+        }
+        None
+    }
+
     /// Returns the latest time, not before `from`, from which the capacity provides `volume` by `to`; `from` if it provides
     /// less.
     pub(crate) fn provides_from(&self, volume: DataSize, from: Time, to: Time) -> Time {

@@ -2,7 +2,7 @@
 
 use super::capacity::Capacity;
 use super::delay::{Jitter, JitterOrder};
-use super::loss::LossModel;
+use super::loss::{LossModel, LossProcess};
 use super::medium::Batch;
 use super::queue::{Descriptor, Discipline, Drops, LinkRate, QueueLimit, QueuedPacket};
 use super::schedule::Schedule;
@@ -71,6 +71,9 @@ pub struct LinkConfig {
     pub jitter: Option<Jitter>,
     /// Loss on the wire; the model in force when a packet leaves the server applies.
     pub loss: Schedule<LossModel>,
+    /// Size of the largest packet that it carries, headers included; larger ones are dropped. The value in force when a
+    /// packet arrives applies.
+    pub mtu: Schedule<DataSize>,
     /// What the link transmits in one turn on a medium that it shares with others; `None` for a server of its own.
     /// Requires a capacity of rates, without a token bucket. A [`Medium`](super::Medium) grants the turns.
     pub batch: Option<Batch>,
@@ -102,9 +105,12 @@ pub struct Link {
     loss: Schedule<LossModel>,
     jitter_random: RandomStream,
     loss_random: RandomStream,
-    /// State of a two-state loss model; a scheduled change of model keeps it.
-    loss_is_bad: bool,
-    /// The server is busy until this time, or asks the queue again at this time; [`Time::MAX`] if the packet in service
+    /// State of the loss model; a scheduled change of model keeps it.
+    loss_state: u32,
+    mtu: Schedule<DataSize>,
+    /// The smallest MTU of the schedule. Packets up to this size always pass.
+    mtu_min: DataSize,
+    /// The server is busy until this time, or calls the queue again at this time; [`Time::MAX`] if the packet in service
     /// never leaves, or the queue holds its packets until the next arrival.
     free: Time,
     /// Whether the server is idle because the queue holds its packets.
@@ -123,17 +129,19 @@ pub struct Link {
 /// The server of a link that shares a medium. Its private server never serves: [`Link::free`] is [`Time::MAX`].
 struct SharedServer {
     batch: Batch,
-    /// The time since which the link asks for the medium, if it has packets; [`Time::MAX`] if the queue holds them until
+    /// The time since which the link requests the medium, if it has packets; [`Time::MAX`] if the queue holds them until
     /// the next arrival, or the capacity never serves them.
-    asks_since: Time,
-    /// A packet that has left the queue and did not fit into the last batch.
+    requested_since: Time,
+    /// A packet that has left the queue and did not fit into the last batch, or that an outage interrupted.
     next: Option<QueuedPacket>,
+    /// The start of service of `next` and the part of it that was transmitted, if an outage interrupted it.
+    interrupted: Option<(Time, DataSize)>,
 }
 
 impl Link {
     /// Creates a link that draws jitter and loss from the streams `<path>/jitter` and `<path>/loss`.
     pub fn new(config: LinkConfig, streams: &RandomStreams, path: &str) -> Self {
-        let LinkConfig { capacity, burst, queue, delay, jitter, loss, batch } = config;
+        let LinkConfig { capacity, burst, queue, delay, jitter, loss, mtu, batch } = config;
         let reorders = jitter.is_some_and(|j| j.order == JitterOrder::Reorder);
         Self {
             capacity,
@@ -146,19 +154,29 @@ impl Link {
             loss,
             jitter_random: streams.stream(&format!("{path}/jitter")),
             loss_random: streams.stream(&format!("{path}/loss")),
-            loss_is_bad: false,
+            loss_state: 0,
+            mtu_min: mtu.points().iter().map(|(_, mtu)| *mtu).min().unwrap_or(DataSize::ZERO),
+            mtu,
             free: if batch.is_some() { Time::MAX } else { Time::ZERO },
             is_held: false,
             wire: VecDeque::new(),
             last_due: Time::ZERO,
             reorders,
             drops: Drops::default(),
-            shared: batch.map(|batch| SharedServer { batch, asks_since: Time::MAX, next: None }),
+            shared: batch.map(|batch| SharedServer {
+                batch,
+                requested_since: Time::MAX,
+                next: None,
+                interrupted: None,
+            }),
         }
     }
 
-    /// Handles a packet that arrives at `now`.
+    /// Handles a packet that arrives at `now`. One that is larger than the MTU is dropped at once.
     pub fn handle_packet(&mut self, now: Time, packet: Descriptor) {
+        if packet.size > self.mtu_min && packet.size > *self.mtu.at(now) {
+            return self.drop_oversized(now, packet);
+        }
         if self.capacity.is_none() && self.shared.is_none() && self.queue.is_empty() {
             return self.put_on_wire(now, packet, TimeDelta::ZERO);
         }
@@ -176,6 +194,12 @@ impl Link {
         self.serve_until(now);
     }
 
+    #[cold]
+    fn drop_oversized(&mut self, now: Time, packet: Descriptor) {
+        self.serve_until(now); // the outputs that are due before this one come first
+        self.insert(Output::Dropped { packet, reason: DropReason::Mtu, due: now, left: None });
+    }
+
     /// Changes the link from `now` on. Decisions already made stay: the packet in service keeps its departure time and
     /// delay, and packets on the wire keep their arrival times. Only a packet that would never leave, because the link
     /// had no capacity, is served again. Waiting packets stay in the queue, whatever the new limit is.
@@ -188,7 +212,7 @@ impl Link {
             LinkChange::Capacity(capacity) => self.change_capacity(now, capacity),
         }
         if let Some(shared) = &mut self.shared {
-            shared.asks_since = shared.asks_since.min(now);
+            shared.requested_since = shared.requested_since.min(now);
         } else if self.is_held {
             self.free = now; // the queue may release its packets earlier or later now
             self.serve_until(now);
@@ -274,46 +298,52 @@ impl Link {
         }
     }
 
-    /// Returns the time since which the link asks for its shared medium; `None` if it does not.
-    pub(super) fn asks_since(&self) -> Option<Time> {
+    /// Returns the time since which the link requests its shared medium; `None` if it does not.
+    pub(super) fn requested_since(&self) -> Option<Time> {
         let shared = self.shared.as_ref()?;
         let has_packets = shared.next.is_some() || !self.queue.is_empty();
-        (has_packets && shared.asks_since != Time::MAX).then_some(shared.asks_since)
+        (has_packets && shared.requested_since != Time::MAX).then_some(shared.requested_since)
     }
 
-    /// Serves a batch on the shared medium from `from` on, and returns the end of the batch; `None` if nothing was sent,
-    /// because the queue dropped or held its packets, or the capacity never serves the first of them.
+    /// Serves a batch on the shared medium from `from` on, and returns the end of the turn; `None` if nothing was sent,
+    /// because the queue dropped or held its packets, or the capacity is zero. A turn ends when an outage begins: the packet
+    /// that it interrupts is completed in a later turn.
     pub(super) fn transmit(&mut self, from: Time) -> Option<Time> {
         let shared = self.shared.as_mut()?;
         if let Some(end) = self.capacity.as_ref().and_then(|capacity| capacity.outage_end(from)) {
-            shared.asks_since = end; // the others use the medium until then
+            shared.requested_since = end; // the others use the medium until then
             return None;
         }
-        let (batch, mut next) = (shared.batch, shared.next.take());
+        let (batch, mut next, mut interrupted) = (shared.batch, shared.next.take(), shared.interrupted.take());
         let mut end = from + batch.overhead;
         let (mut bytes, mut sent) = (DataSize::ZERO, Vec::new());
         while sent.len() < batch.packets as usize {
             let Some(queued) = next.take().or_else(|| self.dequeue_shared(from)) else { break };
-            let left = self.capacity.as_mut().map_or(end, |capacity| capacity.finish(end, queued.packet.size));
-            let is_over = bytes + queued.packet.size > batch.bytes || left - from > batch.airtime;
-            if left == Time::MAX || is_over && !sent.is_empty() {
+            let (began, done) = interrupted.take().unwrap_or((from, DataSize::ZERO));
+            let rest = queued.packet.size - done;
+            let left = self.capacity.as_mut().map_or(end, |capacity| capacity.finish(end, rest));
+            let outage = self.capacity.as_ref().and_then(|capacity| capacity.outage_start(from, left));
+            let is_over = outage.is_some() || bytes + rest > batch.bytes || left - from > batch.airtime;
+            if is_over && !sent.is_empty() {
                 next = Some(queued);
                 break;
             }
-            bytes += queued.packet.size;
+            if let (Some(outage), Some(capacity), Some(shared)) = (outage, &self.capacity, &mut self.shared) {
+                shared.requested_since = capacity.outage_end(outage).unwrap_or(outage);
+                (shared.next, shared.interrupted) = (Some(queued), Some((began, done + capacity.volume(end, outage))));
+                return Some(outage);
+            }
+            bytes += rest;
             end = left;
-            sent.push(queued);
+            sent.push((queued.packet, began - queued.arrived));
         }
         if let Some(shared) = &mut self.shared {
-            if sent.is_empty() && next.is_some() {
-                shared.asks_since = Time::MAX; // until a change of the capacity
-            }
             shared.next = next;
         }
         if sent.is_empty() {
             return None;
         }
-        sent.into_iter().for_each(|queued| self.put_on_wire(end, queued.packet, from - queued.arrived));
+        sent.into_iter().for_each(|(packet, waited)| self.put_on_wire(end, packet, waited));
         Some(end)
     }
 
@@ -329,13 +359,13 @@ impl Link {
             && !self.queue.is_empty()
             && let Some(shared) = &mut self.shared
         {
-            shared.asks_since = self.queue.next_time(now).unwrap_or(Time::MAX);
-            assert!(shared.asks_since > now, "a queue that holds its packets at {now} must name a later time");
+            shared.requested_since = self.queue.next_time(now).unwrap_or(Time::MAX);
+            assert!(shared.requested_since > now, "a queue that holds its packets at {now} must name a later time");
         }
         next
     }
 
-    /// Lets an idle server wait until the queue wants to be asked again.
+    /// Lets an idle server wait until the queue requests the next call.
     #[cold]
     fn hold(&mut self, start: Time) {
         self.is_held = !self.queue.is_empty();
@@ -383,7 +413,7 @@ impl Link {
             due = due.max(self.last_due);
             self.last_due = due;
         }
-        let output = match self.loss.at(left).draw(&mut self.loss_is_bad, &mut self.loss_random) {
+        let output = match self.loss.at(left).is_lost(&mut self.loss_state, &mut self.loss_random) {
             true => Output::Dropped { packet, reason: DropReason::Loss, due, left: Some(left) },
             false => Output::Delivered { packet, waited, left, due },
         };
@@ -403,11 +433,11 @@ impl Link {
 }
 
 impl SharedServer {
-    /// Asks for the medium from the arrival of a packet on, unless the link asks already.
+    /// Requests the medium from the arrival of a packet on, unless the link does already.
     fn handle_arrival(&mut self, now: Time, was_empty: bool) {
-        let is_asking = self.next.is_some() || !was_empty && self.asks_since <= now;
-        if !is_asking {
-            self.asks_since = now; // also in an outage, whose end the next grant finds again
+        let is_requested = self.next.is_some() || !was_empty && self.requested_since <= now;
+        if !is_requested {
+            self.requested_since = now; // also in an outage, whose end the next grant finds again
         }
     }
 }
@@ -416,7 +446,7 @@ impl SharedServer {
 mod tests {
     use super::*;
     use crate::link::queue::DropTail;
-    use crate::link::{CapacityEnd, LossModel};
+    use crate::link::{CapacityEnd, LossModel, MTU};
     use paceline_units::{Ecn, FlowId, Fraction, Rate};
 
     fn ms(t: i64) -> TimeDelta {
@@ -437,6 +467,7 @@ mod tests {
             delay: Schedule::constant(ms(40)),
             jitter: None,
             loss: Schedule::constant(LossModel::NONE),
+            mtu: Schedule::constant(MTU),
             batch: None,
         }
     }
@@ -456,7 +487,7 @@ mod tests {
             capacity: Some(kbps(&[(0, 1000), (500, 300)])),
             delay: Schedule::new(vec![(Time::ZERO, ms(40)), (Time::from_millis(300), ms(5))]).unwrap(),
             jitter,
-            loss: Schedule::constant(LossModel::Bernoulli { probability: Fraction::new(loss).unwrap() }),
+            loss: Schedule::constant(LossModel::bernoulli(Fraction::new(loss).unwrap())),
             ..config()
         })
     }
@@ -589,7 +620,7 @@ mod tests {
     fn loss_change_applies_to_later_departures() {
         let mut link = build(config());
         arrive(&mut link, 0, 0..3);
-        let all = LossModel::Bernoulli { probability: Fraction::ONE };
+        let all = LossModel::bernoulli(Fraction::ONE);
         link.change(Time::from_millis(15), LinkChange::Loss(Schedule::constant(all)));
         assert_eq!(times(&mut link, 500), [(10, 50), (20, 60)]);
         link.change(Time::from_millis(500), LinkChange::Loss(Schedule::constant(LossModel::NONE)));
@@ -670,6 +701,50 @@ mod tests {
             let left: Vec<i64> = outputs(&mut link, Time::from_secs(20)).into_iter().map(left).collect();
             assert_eq!(left, [0, 0, 0, 0, 20, 40, 60], "before: {before} kbit/s");
         }
+    }
+
+    /// Ids of 1250 bytes; the MTU is 1250, 1249 from 1 s on, and 1500 from 2 s on.
+    #[test]
+    fn packets_above_the_mtu_are_dropped_as_they_arrive() {
+        let size = DataSize::from_bytes;
+        let points = vec![(Time::ZERO, size(1250)), (Time::from_secs(1), size(1249)), (Time::from_secs(2), size(1500))];
+        for seldom in [false, true] {
+            let mut link = build(LinkConfig { mtu: Schedule::new(points.clone()).unwrap(), ..config() });
+            let (mut dropped, mut delivered) = (Vec::new(), Vec::new());
+            let mut poll = |link: &mut Link, until: i64| {
+                for output in outputs(link, Time::from_millis(until)) {
+                    match output {
+                        Output::Dropped { packet, reason, due, left } => {
+                            assert_eq!((reason, left), (DropReason::Mtu, None));
+                            dropped.push((packet.id, due));
+                        }
+                        Output::Delivered { packet, due, .. } => delivered.push((packet.id, due)),
+                    }
+                }
+            };
+            // Three waiting packets of which the last leaves at 1020 ms: the MTU at their arrival counts.
+            for (at, ids) in [(990, 0..3), (1000, 3..4), (1999, 4..5), (2000, 5..6)] {
+                arrive(&mut link, at, ids);
+                if !seldom {
+                    poll(&mut link, at);
+                }
+            }
+            poll(&mut link, 3000);
+            let ms = Time::from_millis;
+            assert_eq!(dropped, [(3, ms(1000)), (4, ms(1999))], "polled seldom: {seldom}");
+            assert_eq!(delivered, [(0, ms(1040)), (1, ms(1050)), (2, ms(1060)), (5, ms(2050))], "seldom: {seldom}");
+        }
+    }
+
+    #[test]
+    fn packets_above_the_mtu_are_dropped_by_an_unlimited_link() {
+        let mtu = Schedule::constant(DataSize::from_bytes(1249));
+        let mut link = build(LinkConfig { capacity: None, mtu, ..config() });
+        arrive(&mut link, 5, 0..1);
+        assert_eq!(link.poll_timeout(), Some(Time::from_millis(5)));
+        let output = link.poll_output(Time::from_millis(5));
+        assert!(matches!(output, Some(Output::Dropped { reason: DropReason::Mtu, .. })), "{output:?}");
+        assert_eq!((link.poll_timeout(), link.backlog()), (None, DataSize::ZERO));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! A medium that several links share: one of them transmits at a time, as the two directions of a half-duplex radio do.
 //!
-//! A link with packets asks for the medium. The medium grants it from a time on; the link serves a [`Batch`] and
-//! releases the medium at the end of the batch. Among the links that ask, grants go round in the order of the links.
+//! A link with packets requests the medium. The medium grants it from a time on; the link serves a [`Batch`] and
+//! releases the medium at the end of the batch, or when an outage of the link begins. Among the links that request it,
+//! grants go round in the order of the links.
 //!
 //! ```text
 //!  link 0  |==batch==|           |==batch==|
@@ -58,10 +59,10 @@ impl Medium {
         &self.members
     }
 
-    /// Returns the time of the next grant, as of the last call; `None` if no link asks for the medium.
+    /// Returns the time of the next grant, as of the last call; `None` if no link requests the medium.
     pub fn next_start(&self, links: &[Link]) -> Option<Time> {
-        let asked = self.members.iter().filter_map(|member| links[*member].asks_since()).min()?;
-        Some(asked.max(self.free))
+        let since = self.members.iter().filter_map(|member| links[*member].requested_since()).min()?;
+        Some(since.max(self.free))
     }
 
     /// Makes every grant that is due by `now`. Returns whether there was one.
@@ -70,8 +71,11 @@ impl Medium {
         while let Some(start) = self.next_start(links).filter(|start| *start <= now) {
             let count = self.members.len();
             let mut turns = (0..count).map(|turn| (self.next + turn) % count);
-            let asks = |turn: &usize| links[self.members[*turn]].asks_since().is_some_and(|since| since <= start);
-            let turn = turns.find(asks).expect("a link asks at this time");
+            let requests = |turn: &usize| {
+                let since = links[self.members[*turn]].requested_since();
+                since.is_some_and(|since| since <= start)
+            };
+            let turn = turns.find(requests).expect("a link requests the medium at this time");
             if let Some(end) = links[self.members[turn]].transmit(start) {
                 self.free = end;
                 self.next = (turn + 1) % count;
@@ -86,7 +90,7 @@ impl Medium {
 mod tests {
     use super::*;
     use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
-    use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, Output, Schedule};
+    use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, MTU, Output, Schedule};
     use paceline_units::{Ecn, FlowId, RandomStreams, Rate};
 
     fn ms(t: i64) -> Time {
@@ -102,6 +106,7 @@ mod tests {
             delay: Schedule::constant(TimeDelta::ZERO),
             jitter: None,
             loss: Schedule::constant(LossModel::NONE),
+            mtu: Schedule::constant(MTU),
             batch: Some(batch),
         };
         Link::new(config, &RandomStreams::new(1), "test")
@@ -253,5 +258,58 @@ mod tests {
         arrive(&mut medium, &mut links, 30, 0, 2..3);
         assert_eq!(delivered(&mut medium, &mut links, 1, 49), [(10, 0, 10), (11, 10, 20)]);
         assert_eq!(delivered(&mut medium, &mut links, 0, 100), [(0, 50, 60), (1, 60, 70), (2, 40, 80)]);
+    }
+    /// Rates of the first link, kbit/s, each from its time in ms on.
+    fn set_rates(links: &mut [Link], steps: &[(i64, u64)]) {
+        let steps = steps.iter().map(|(at, kbps)| (ms(*at), Rate::from_kbps(*kbps))).collect();
+        let capacity = Capacity::rates(Schedule::new(steps).unwrap(), CapacityEnd::Hold).unwrap();
+        links[0].change(ms(0), LinkChange::Capacity(Some(capacity)));
+    }
+
+    /// The outage from 5 to 50 ms interrupts a packet after half of its 10 ms. The medium is free at once; the other half
+    /// follows when the outage ends.
+    #[test]
+    fn an_outage_that_interrupts_a_packet_releases_the_medium() {
+        let (mut medium, mut links) = pair(Batch::SINGLE);
+        set_rates(&mut links, &[(0, 1000), (5, 0), (50, 1000)]);
+        arrive(&mut medium, &mut links, 0, 0, 0..2);
+        arrive(&mut medium, &mut links, 0, 1, 10..14);
+        let second = delivered(&mut medium, &mut links, 1, 100);
+        assert_eq!(second, [(10, 5, 15), (11, 15, 25), (12, 25, 35), (13, 35, 45)]);
+        assert_eq!(delivered(&mut medium, &mut links, 0, 100), [(0, 0, 55), (1, 55, 65)]);
+    }
+
+    /// Packet 0 goes alone. Of the next batch, packet 1 ends before the outage from 25 to 60 ms; packet 2 is begun at 20 ms
+    /// and completed from 60 to 65 ms.
+    #[test]
+    fn an_outage_ends_a_batch_before_the_packet_that_it_would_interrupt() {
+        let (mut medium, mut links) = pair(Batch { packets: 3, ..Batch::SINGLE });
+        set_rates(&mut links, &[(0, 1000), (25, 0), (60, 1000)]);
+        arrive(&mut medium, &mut links, 0, 0, 0..3);
+        arrive(&mut medium, &mut links, 22, 1, 10..11);
+        assert_eq!(delivered(&mut medium, &mut links, 1, 100), [(10, 3, 35)]);
+        assert_eq!(delivered(&mut medium, &mut links, 0, 100), [(0, 0, 10), (1, 10, 20), (2, 20, 65)]);
+    }
+
+    /// Windows of 4 ms are too short for a packet of 10 ms: it takes three of them, and the other link has the rest.
+    #[test]
+    fn a_packet_is_completed_over_several_outages() {
+        let (mut medium, mut links) = pair(Batch::SINGLE);
+        set_rates(&mut links, &[(0, 1000), (4, 0), (20, 1000), (24, 0), (40, 1000), (44, 0), (60, 1000)]);
+        arrive(&mut medium, &mut links, 0, 0, 0..1);
+        arrive(&mut medium, &mut links, 6, 1, 10..11);
+        arrive(&mut medium, &mut links, 25, 1, 11..12);
+        assert_eq!(delivered(&mut medium, &mut links, 1, 100), [(10, 0, 16), (11, 0, 35)]);
+        assert_eq!(delivered(&mut medium, &mut links, 0, 100), [(0, 0, 42)]);
+    }
+
+    #[test]
+    fn a_packet_that_an_endless_outage_interrupts_waits_for_a_change() {
+        let (mut medium, mut links) = pair(Batch::SINGLE);
+        set_rates(&mut links, &[(0, 1000), (5, 0)]);
+        arrive(&mut medium, &mut links, 0, 0, 0..2);
+        assert_eq!((delivered(&mut medium, &mut links, 0, 1000), medium.next_start(&links)), (vec![], None));
+        links[0].change(ms(1000), LinkChange::Capacity(Some(Capacity::constant(Rate::from_kbps(500)))));
+        assert_eq!(delivered(&mut medium, &mut links, 0, 2000), [(0, 0, 1010), (1, 1010, 1030)]);
     }
 }

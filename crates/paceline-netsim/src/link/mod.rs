@@ -8,7 +8,7 @@
 //! ```text
 //!  handle_packet          at service start         finish          finish + delay + jitter
 //!  ------------> [queue] -----------------> [server] -------> [wire] ------------------> poll_output
-//!       \ overflow: dropped at once            capacity          loss: dropped at the far end
+//!       \ MTU, overflow: dropped at once       capacity          loss: dropped at the far end
 //! ```
 //!
 //! The packet in service is not in the queue: a queue limit bounds waiting packets only, as on a line card.
@@ -28,3 +28,8 @@ pub use loss::LossModel;
 pub use medium::{Batch, Medium};
 pub use queue::Descriptor;
 pub use schedule::Schedule;
+
+use paceline_units::DataSize;
+
+/// The MTU of Ethernet (RFC 894), which applies where a plan gives no other.
+pub const MTU: DataSize = DataSize::from_bytes(1500);

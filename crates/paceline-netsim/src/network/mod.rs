@@ -407,6 +407,7 @@ impl<R: EventObserver> Network<R> {
                         DropReason::Overflow => TraceEvent::Overflow,
                         DropReason::Loss => TraceEvent::Loss,
                         DropReason::Aqm => TraceEvent::Aqm,
+                        DropReason::Mtu => TraceEvent::Mtu,
                     };
                     let record = self.packets.get(descriptor.id).record;
                     self.hash.add(due, hop, event, record.packet, record.size, descriptor.ecn);
@@ -441,6 +442,7 @@ fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
         delay: hop.delay.clone(),
         jitter: hop.jitter,
         loss: hop.loss.clone(),
+        mtu: hop.mtu.clone(),
         batch: hop.medium.as_ref().map(|_| Batch::SINGLE),
     };
     Link::new(config, streams, &path)

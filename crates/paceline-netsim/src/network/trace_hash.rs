@@ -27,6 +27,8 @@ pub enum TraceEvent {
     Frame = 7,
     /// A controller made a new decision.
     Decision = 8,
+    /// A hop dropped a packet that is larger than its MTU.
+    Mtu = 9,
 }
 
 pub(super) struct TraceHash(Xxh3);

@@ -1,5 +1,6 @@
 //! Flows: times, routes and kind; media flows with their controller.
 
+use super::mtu::path_mtu;
 use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get, names};
 use crate::error::{no_controller, suggestion};
 use crate::file::{Flow, FlowDirection, HostTable, ProtectionTable};
@@ -9,7 +10,7 @@ use paceline_netsim::plan::{
     ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
 };
 use paceline_records::HalfName;
-use paceline_units::{Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// The longest interval of which no drawn one, at most 1.5 / 1.218 of it, exceeds the 3 s without a report after which a
 /// sender slows down.
@@ -80,23 +81,27 @@ impl Resolver<'_> {
             Some(FlowDirection::Forward) | None => (Direction::Forward, true),
         };
         let ways = [0..forward_hops, forward_hops..hops.len()];
+        let route = self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?;
+        let stop = stop.min(end);
         let kind = match kind {
-            "tcp" => FlowKind::Tcp(self.tcp(flow.tcp.get())?),
+            "tcp" => FlowKind::Tcp(self.tcp(flow.tcp.get(), path_mtu(&route, hops, start..stop))?),
             _ => FlowKind::Media(self.media(flow)?),
         };
-        Ok(FlowPlan {
+        let plan = FlowPlan {
             id: flow.id.get().clone(),
             group: None,
             direction,
             start,
             start_spread,
-            stop: stop.min(end),
-            route: self.route(&flow.route, hops, ways[usize::from(!forward)].clone())?,
+            stop,
+            route,
             return_route: self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?,
             access_delay: self.not_negative(&flow.access_delay)?,
             host: flow.host.as_ref().map(|spanned| self.host(spanned)).transpose()?,
             kind,
-        })
+        };
+        self.check_mtu(flow, &plan, hops)?;
+        Ok(plan)
     }
 
     /// Checks a name, which tables, files and captures contain.
@@ -126,9 +131,10 @@ impl Resolver<'_> {
     fn media(&mut self, flow: &Flow) -> Checked<MediaPlan> {
         let id = flow.id.get();
         let streams = self.streams(flow)?;
-        let controller = self.controller(flow, &streams)?;
+        let packet_size = self.packet_size(&flow.media.get().packet_size)?;
+        let controller = self.controller(flow, &streams, packet_size)?;
         let flow = flow.media.get();
-        let least: Rate = streams.iter().map(|s| with_headers(s.source.range().0)).sum();
+        let least: Rate = streams.iter().map(|s| with_headers(s.source.range().0, packet_size)).sum();
         let floor = get(&flow.min_rate, MIN_RATE);
         if floor < least && flow.min_rate.is_some() {
             self.notes.push(format!("{id}: the encoders need at least {least}, but min_rate is {floor}; below {least} the pacer drops frames. Set min_rate to {least} or lower encoder.min"));
@@ -155,6 +161,7 @@ impl Resolver<'_> {
                 drift_ppb: drift.map_or(0, |d| (d.get() * 1000.0) as i64),
             },
             streams,
+            packet_size,
             rtcp_interval,
             pacer_limit: self.positive(&flow.pacer_limit, PACER_LIMIT)?,
             retransmit: get(&flow.retransmit, true),
@@ -192,7 +199,7 @@ impl Resolver<'_> {
         Ok(route)
     }
 
-    fn controller(&self, flow: &Flow, streams: &[StreamPlan]) -> Checked<ControllerPlan> {
+    fn controller(&self, flow: &Flow, streams: &[StreamPlan], packet_size: DataSize) -> Checked<ControllerPlan> {
         let media = flow.media.get();
         let Some(spanned) = &media.controller else {
             let help = "add `controller = \"gcc-2016\"`; `paceline list controllers` shows all";
@@ -208,7 +215,7 @@ impl Resolver<'_> {
         let setup = Setup {
             start: get(&media.start_rate, START_RATE),
             min: get(&media.min_rate, MIN_RATE),
-            max: streams.iter().map(|s| with_headers(s.source.range().1)).sum(),
+            max: streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum(),
         };
         entry.build(&setup, &config).map_err(|error| {
             let (text_span, help): (TextSpan, String) = match &error {

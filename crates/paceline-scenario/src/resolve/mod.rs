@@ -2,6 +2,7 @@
 
 mod expect;
 mod flow;
+mod mtu;
 mod path;
 mod source;
 mod tcp;

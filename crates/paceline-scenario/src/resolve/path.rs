@@ -9,7 +9,7 @@ use crate::trace::{Shape, Trace};
 use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
-use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, Schedule};
+use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, MTU, Schedule};
 use paceline_netsim::parameter::{Parameter, ParameterKind, Value, Values};
 use paceline_netsim::plan::HopPlan;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
@@ -22,6 +22,8 @@ struct Owner<'a> {
     parameters: &'static [Parameter],
     /// The location of the name, for a parameter that is missing.
     at: TextSpan,
+    /// The hop, for messages.
+    hop: &'a str,
 }
 
 impl Resolver<'_> {
@@ -66,7 +68,7 @@ impl Resolver<'_> {
         };
         let jitter = hop.jitter.as_ref().map(|j| self.jitter(j.get())).transpose()?;
         let loss = match &hop.loss {
-            Some(spanned) => self.schedule(spanned, spanned.get(), Self::loss)?,
+            Some(spanned) => self.schedule(spanned, spanned.get(), |resolver, loss| resolver.loss(loss, &id))?,
             None => Schedule::constant(LossModel::NONE),
         };
         let burst = hop.burst.as_ref().map(|b| self.burst(b, hop.capacity.as_ref())).transpose()?;
@@ -78,7 +80,8 @@ impl Resolver<'_> {
             }
         }
         let medium = hop.medium.as_ref().map(|spanned| spanned.get().clone());
-        Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss, medium })
+        let mtu = hop.mtu.as_ref().map_or(Ok(Schedule::constant(MTU)), |spanned| self.mtu(spanned))?;
+        Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss, mtu, medium })
     }
 
     fn burst(&self, spanned: &Spanned<DataSize>, capacity: Option<&Spanned<CapacityValue>>) -> Checked<DataSize> {
@@ -173,7 +176,8 @@ impl Resolver<'_> {
             return self.unknown(spanned, "queue discipline", &known);
         };
         let at = queue.discipline.as_ref().map_or(queue.parameters.text_span(), HasTextSpan::text_span);
-        let of = Owner { what: "queue discipline", name: discipline.name, parameters: discipline.parameters, at };
+        let of =
+            Owner { what: "queue discipline", name: discipline.name, parameters: discipline.parameters, at, hop: id };
         let values = self.parameters(&of, &queue.parameters, |resolver, name, spanned| {
             let level = resolver.level(spanned, queue, nominal, id, name)?;
             let never = match (level, limit) {
@@ -183,8 +187,8 @@ impl Resolver<'_> {
                 _ => false,
             };
             if never {
-                let message = format!("the queue drops packets before it can {name} them");
-                return resolver.fail(spanned, message, format!("write a {name} below the limit, or leave it out"));
+                let message = format!("the level `{name}` has no effect: the queue drops packets before they reach it");
+                return resolver.fail(spanned, message, format!("write a `{name}` below the limit, or leave it out"));
             }
             Ok(level)
         })?;
@@ -199,7 +203,7 @@ impl Resolver<'_> {
         table: &Table<Parameters<E>>,
         mut level: impl FnMut(&mut Self, &str, &Spanned<Limit>) -> Checked<QueueLimit>,
     ) -> Checked<Values> {
-        let Owner { what, name: entry, parameters, at } = of;
+        let Owner { what, name: entry, parameters, at, hop } = of;
         let mut values = Vec::new();
         for (name, given) in table.get().iter() {
             let Some(parameter) = parameters.iter().find(|p| p.name == name) else {
@@ -233,7 +237,7 @@ impl Resolver<'_> {
                 ParameterKind::Flag => "true",
                 ParameterKind::Number(..) | ParameterKind::Count(..) => "1",
             };
-            let message = format!("the {what} `{entry}` needs `{name}`");
+            let message = format!("the {what} `{entry}` of the hop `{hop}` needs `{name}`");
             return self.fail(at, message, format!("add `{name} = {example}`"));
         }
         Ok(Values::new(parameters, &values))
@@ -255,7 +259,7 @@ impl Resolver<'_> {
             Limit::Time(time) => {
                 let Some(rate) = nominal else {
                     let help = format!("give the hop a `capacity`, or write the {what} like \"60 KB\"");
-                    return self.fail(spanned, "a drain time needs a capacity", help);
+                    return self.fail(spanned, format!("a `{what}` in drain time needs a capacity"), help);
                 };
                 let level = rate * time;
                 let bytes = level.as_bytes();
@@ -282,9 +286,9 @@ impl Resolver<'_> {
         Ok(Jitter { std, limit: get(&table.limit, std * 3), order })
     }
 
-    fn loss(&mut self, loss: &Loss) -> Checked<LossModel> {
+    fn loss(&mut self, loss: &Loss, hop: &str) -> Checked<LossModel> {
         let spanned = match loss {
-            Loss::Fraction(probability) => return Ok(LossModel::Bernoulli { probability: *probability }),
+            Loss::Fraction(probability) => return Ok(LossModel::bernoulli(*probability)),
             Loss::Model(table) => table,
         };
         let table = spanned.get();
@@ -294,14 +298,18 @@ impl Resolver<'_> {
             return self.unknown(&table.model, "loss model", &known);
         };
         let at = table.model.text_span();
-        let of = Owner { what: "loss model", name: entry.name, parameters: entry.parameters, at };
-        let values = self.parameters(&of, &table.parameters, |resolver, _, spanned| {
-            resolver.fail(spanned, "a loss model has no level of a queue", "leave it out")
+        let of = Owner { what: "loss model", name: entry.name, parameters: entry.parameters, at, hop };
+        let values = self.parameters(&of, &table.parameters, |resolver, name, spanned| {
+            resolver.fail(
+                spanned,
+                format!("`{name}` is a level of a queue, which a loss model has not"),
+                "leave it out",
+            )
         })?;
         Ok((entry.build)(&values))
     }
 
-    fn schedule<P: HasTextSpan, T, U>(
+    pub(super) fn schedule<P: HasTextSpan, T, U>(
         &mut self,
         spanned: &P,
         timed: &Timed<T>,

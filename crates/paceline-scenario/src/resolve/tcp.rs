@@ -11,8 +11,9 @@ use paceline_units::{DataSize, TimeDelta};
 const SEGMENTS: std::ops::RangeInclusive<u64> = 100..=1460;
 
 impl Resolver<'_> {
-    pub(super) fn tcp(&self, flow: &TcpKeys) -> Checked<TcpPlan> {
-        let mut config = TcpConfig::default();
+    /// `mtu`: the smallest one of the route while the flow lasts.
+    pub(super) fn tcp(&self, flow: &TcpKeys, mtu: DataSize) -> Checked<TcpPlan> {
+        let mut config = TcpConfig { segment: TcpConfig::segment_for(mtu), ..TcpConfig::default() };
         if let Some(spanned) = &flow.congestion {
             let known: Vec<&str> = CONGESTION.iter().map(|(name, ..)| *name).collect();
             let found =

@@ -4,8 +4,8 @@
 use paceline::{Controller, Protection, Registry, Setup, Signals};
 use paceline_flow::source::{Ideal, IdealConfig, Source};
 use paceline_flow::{
-    Datagram, DatagramKind, FeedbackFormats, MediaKind, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent,
-    RtcpTiming, SenderConfig, SenderEvent, StreamConfig, StreamInfo,
+    Datagram, DatagramKind, FeedbackFormats, MediaKind, MediaReceiver, MediaSender, PACKET_SIZE_DEFAULT,
+    ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig, SenderEvent, StreamConfig, StreamInfo,
 };
 use paceline_units::{DataSize, Ecn, RandomStreams, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use paceline_wire::CompoundWriter;
@@ -32,6 +32,7 @@ pub type Impairment = Box<dyn FnMut(u64, Time, &[u8]) -> Fate>;
 /// The configuration of a test call.
 pub struct CallConfig {
     pub controller: Controller,
+    pub packet_size: DataSize,
     pub streams: Vec<StreamConfig>,
     pub retransmit: bool,
     pub protection: Protection,
@@ -53,6 +54,7 @@ impl CallConfig {
     pub fn new(controller: Controller, most: Rate) -> Self {
         Self {
             controller,
+            packet_size: PACKET_SIZE_DEFAULT,
             streams: vec![video(0, most)],
             retransmit: true,
             protection: Protection::default(),
@@ -87,6 +89,7 @@ impl CallConfig {
             extensions: Default::default(),
             streams,
             start: Time::ZERO,
+            packet_size: self.packet_size,
             rtcp,
             pacer_limit: self.pacer_limit,
             retransmit: self.retransmit,

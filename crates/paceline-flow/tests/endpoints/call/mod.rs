@@ -6,6 +6,7 @@ mod fec;
 mod harness;
 mod outages;
 mod packet_reports;
+mod packet_size;
 mod probes;
 mod receive_half_messages;
 mod rfc8888;

@@ -207,7 +207,7 @@ impl Discipline for CoDelQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::{Capacity, Link, LinkConfig, LossModel, Output, Schedule};
+    use crate::link::{Capacity, Link, LinkConfig, LossModel, MTU, Output, Schedule};
     use paceline_units::{FlowId, RandomStreams, Rate};
 
     fn ms(t: i64) -> Time {
@@ -278,6 +278,7 @@ mod tests {
             delay: Schedule::constant(TimeDelta::from_millis(40)),
             jitter: None,
             loss: Schedule::constant(LossModel::NONE),
+            mtu: Schedule::constant(MTU),
             batch: None,
         };
         let mut link = Link::new(config, &RandomStreams::new(1), "test");

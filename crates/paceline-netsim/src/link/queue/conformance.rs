@@ -5,7 +5,7 @@ use super::{
     CoDel, CoDelQueue, DISCIPLINES, Descriptor, Discipline, DropTail, Drops, LinkRate, QueueEntry, QueueLimit,
     QueuePlan, QueuedPacket, expiry,
 };
-use crate::link::{Capacity, CapacityEnd, Jitter, JitterOrder, Link, LinkConfig, LossModel, Output, Schedule};
+use crate::link::{Capacity, CapacityEnd, Jitter, JitterOrder, Link, LinkConfig, LossModel, MTU, Output, Schedule};
 use crate::parameter::Values;
 use paceline_records::DropReason;
 use paceline_units::{DataSize, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
@@ -103,13 +103,13 @@ struct Checked {
     /// Size of each waiting packet.
     waiting: BTreeMap<u32, DataSize>,
     served: BTreeMap<FlowId, u32>,
-    is_asked_again_at: Option<Time>,
+    held_until: Option<Time>,
 }
 
 impl Checked {
     fn new(queue: Box<dyn Discipline>) -> Self {
         let (waiting, served) = (BTreeMap::new(), BTreeMap::new());
-        Self { queue, last: Time::ZERO, waiting, served, is_asked_again_at: None }
+        Self { queue, last: Time::ZERO, waiting, served, held_until: None }
     }
 
     fn check(&mut self, now: Time, dropped: &Drops, before: usize) {
@@ -131,14 +131,14 @@ impl Discipline for Checked {
         let before = self.waiting.len();
         self.waiting.insert(packet.id, packet.size);
         self.queue.enqueue(now, rate, packet, drops);
-        self.is_asked_again_at = None;
+        self.held_until = None;
         self.check(now, drops, before);
     }
     fn dequeue(&mut self, now: Time, rate: LinkRate<'_>, drops: &mut Drops) -> Option<QueuedPacket> {
         assert!(drops.is_empty(), "the link empties the drops after each call");
-        assert!(!self.queue.is_empty(), "the link asks only a queue that is not empty");
-        assert!(self.is_asked_again_at.is_none_or(|at| now >= at), "the link asks no earlier than `next_time`");
-        self.is_asked_again_at = None;
+        assert!(!self.queue.is_empty(), "the link calls only a queue that is not empty");
+        assert!(self.held_until.is_none_or(|at| now >= at), "the link calls no earlier than `next_time`");
+        self.held_until = None;
         let before = self.waiting.len();
         let next = self.queue.dequeue(now, rate, drops);
         assert!(drops.is_empty() || self.queue.acts_at_departure());
@@ -153,7 +153,7 @@ impl Discipline for Checked {
             assert!(self.queue.acts_at_departure());
             let at = self.queue.next_time(now).unwrap_or(Time::MAX);
             assert!(at > now, "a queue that holds packets names a later time");
-            self.is_asked_again_at = Some(at);
+            self.held_until = Some(at);
         }
         next
     }
@@ -228,7 +228,8 @@ impl Case {
             queue: Box::new(Checked::new(build(&streams))),
             delay: Schedule::new(vec![(Time::ZERO, ms(20)), (Time::from_millis(700), ms(5))]).unwrap(),
             jitter: self.jitter,
-            loss: Schedule::constant(LossModel::Bernoulli { probability }),
+            loss: Schedule::constant(LossModel::bernoulli(probability)),
+            mtu: Schedule::constant(MTU),
             batch: None,
         };
         Link::new(config, &streams, "test")

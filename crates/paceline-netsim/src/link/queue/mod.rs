@@ -47,15 +47,15 @@ pub trait Discipline: Send {
     /// link calls this only while the queue is not empty.
     fn dequeue(&mut self, now: Time, rate: LinkRate<'_>, drops: &mut Drops) -> Option<QueuedPacket>;
 
-    /// Returns the time, later than `now`, at which a queue that holds its packets at `now` wants to be asked again;
+    /// Returns the time, later than `now`, at which a queue that holds its packets at `now` requests the next call;
     /// `None` for not before the next arrival. The default is for disciplines that never hold packets.
     fn next_time(&self, now: Time) -> Option<Time> {
         let _ = now;
         None
     }
 
-    /// Returns whether `dequeue` may drop or hold packets; the same for the life of the queue. The link then asks at the
-    /// time of each service. Otherwise it may ask later, with the same `now`, which costs fewer events.
+    /// Returns whether `dequeue` may drop or hold packets; the same for the life of the queue. The link then calls at the
+    /// time of each service. Otherwise it may call later, with the same `now`, which costs fewer events.
     fn acts_at_departure(&self) -> bool {
         true
     }
