@@ -1,10 +1,11 @@
 //! Reads one Parquet file: typed columns, one row group at a time.
 
+use super::dictionary::Names;
 use super::schema::ColumnSchema;
 use crate::StoreError;
 use crate::files::io;
-use parquet::column::reader::{ColumnReader, get_typed_column_reader};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use std::fs::File;
@@ -51,42 +52,33 @@ impl TableReader {
 pub(super) trait Typed: DataType {
     /// Its name in messages.
     const NAME: &'static str;
-    /// Returns whether a reader has this type; the library panics on another.
-    fn fits(reader: &ColumnReader) -> bool;
 }
 
 macro_rules! typed {
-    ($($of:ty, $reader:ident, $name:literal;)*) => { $(
+    ($($of:ty, $name:literal;)*) => { $(
         impl Typed for $of {
             const NAME: &'static str = $name;
-            fn fits(reader: &ColumnReader) -> bool {
-                matches!(reader, ColumnReader::$reader(_))
-            }
         }
     )* };
 }
 
 typed! {
-    Int64Type, Int64ColumnReader, "64-bit integers";
-    Int32Type, Int32ColumnReader, "32-bit integers";
-    DoubleType, DoubleColumnReader, "floats";
-    BoolType, BoolColumnReader, "booleans";
-    ByteArrayType, ByteArrayColumnReader, "names";
+    Int64Type, "64-bit integers";
+    Int32Type, "32-bit integers";
+    DoubleType, "floats";
+    BoolType, "booleans";
+    ByteArrayType, "names";
 }
 
 impl RowGroup<'_> {
-    /// Reads a column that may contain nulls.
-    pub(super) fn optional<T: Typed>(&self, column: ColumnSchema) -> Result<Vec<Option<T::T>>, StoreError>
+    /// Reads a column that may contain nulls; a null becomes the default of the type.
+    pub(super) fn optional<T: Typed>(&self, column: ColumnSchema) -> Result<Vec<T::T>, StoreError>
     where
         T::T: Clone,
     {
         let (values, levels) = self.read::<T>(column)?;
         // A required column has no levels.
-        if levels.is_empty() {
-            return Ok(values.into_iter().map(Some).collect());
-        }
-        let mut values = values.into_iter();
-        Ok(levels.iter().map(|level| if *level > 0 { values.next() } else { None }).collect())
+        if levels.is_empty() { Ok(values) } else { Ok(spread(values, levels.iter().map(|level| *level > 0))) }
     }
 
     /// Reads a column without nulls.
@@ -95,69 +87,77 @@ impl RowGroup<'_> {
         if values.len() == self.rows { Ok(values) } else { Err(self.unexpected(column, "lacks values".to_owned())) }
     }
 
-    /// Reads a column of names, each as its index in `known`.
+    /// Reads a column of names, each as its index in `known`; a null becomes 0.
     pub(super) fn names(&self, column: ColumnSchema, known: &[impl AsRef<str>]) -> Result<Vec<u16>, StoreError> {
-        let names = self.required::<ByteArrayType>(column)?;
-        let mut last = None;
-        names.iter().map(|name| self.index(column, known, name, &mut last)).collect()
-    }
-
-    /// Reads a column of names that may contain nulls.
-    pub(super) fn optional_names(
-        &self,
-        column: ColumnSchema,
-        known: &[impl AsRef<str>],
-    ) -> Result<Vec<Option<u16>>, StoreError> {
-        let names = self.optional::<ByteArrayType>(column)?;
-        let mut last = None;
-        let index =
-            |name: &Option<ByteArray>| name.as_ref().map(|name| self.index(column, known, name, &mut last)).transpose();
-        names.iter().map(index).collect()
+        let names = self.dictionary(column)?;
+        let index = |name: &String| known.iter().position(|k| k.as_ref() == name).and_then(|at| u16::try_from(at).ok());
+        let indices: Vec<Option<u16>> = names.dictionary.iter().map(index).collect();
+        let of_row = |code: Option<u32>| match code.map(|code| indices[code as usize].ok_or(code)) {
+            None => Ok(0),
+            Some(Ok(index)) => Ok(index),
+            Some(Err(code)) => {
+                let name = &names.dictionary[code as usize];
+                let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+                Err(self.unexpected(column, format!("contains `{name}`, which is none of {}", known.join(", "))))
+            }
+        };
+        names.rows().map(of_row).collect()
     }
 
     /// Reads a column of names, each as its index in `seen`, and adds new names to `seen`.
     pub(super) fn any_names(&self, column: ColumnSchema, seen: &mut Vec<String>) -> Result<Vec<u16>, StoreError> {
-        let names = self.required::<ByteArrayType>(column)?;
-        for (index, name) in names.iter().enumerate() {
-            let again = index > 0 && names[index - 1] == *name;
-            if !again && seen.iter().all(|known| known.as_bytes() != name.data()) {
-                seen.push(String::from_utf8_lossy(name.data()).into_owned());
+        let names = self.dictionary(column)?;
+        for name in &names.dictionary {
+            if !seen.contains(name) {
+                seen.push(name.clone());
             }
         }
-        let mut last = None;
-        names.iter().map(|name| self.index(column, seen, name, &mut last)).collect()
+        self.names(column, seen)
     }
 
-    /// Returns the index of a name. Successive rows mostly have the same name, so `last` is compared first.
-    fn index(
-        &self,
-        column: ColumnSchema,
-        known: &[impl AsRef<str>],
-        name: &ByteArray,
-        last: &mut Option<u16>,
-    ) -> Result<u16, StoreError> {
-        let is = |index: u16| known[usize::from(index)].as_ref().as_bytes() == name.data();
-        if let Some(index) = last.filter(|index| is(*index)) {
-            return Ok(index);
+    /// Reads a column of names.
+    fn dictionary(&self, column: ColumnSchema) -> Result<Names, StoreError> {
+        let (at, optional) = self.find::<ByteArrayType>(column)?;
+        let unreadable = |source| self.table.unreadable(source);
+        let mut pages = self.reader.get_column_page_reader(at).map_err(unreadable)?;
+        let mut names = Names::default();
+        while let Some(page) = pages.get_next_page().map_err(unreadable)? {
+            if names.add_page(&page, optional).is_none() {
+                names = self.plain_names(column)?;
+                break;
+            }
         }
-        let found = (0..u16::try_from(known.len()).unwrap_or(u16::MAX)).find(|index| is(*index));
-        *last = found;
-        found.ok_or_else(|| {
-            let name = String::from_utf8_lossy(name.data());
-            let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-            self.unexpected(column, format!("contains `{name}`, which is none of {}", known.join(", ")))
-        })
+        let rows = names.rows().count();
+        if rows == self.rows { Ok(names) } else { Err(self.ends_early(column, rows)) }
     }
 
-    fn read<T: Typed>(&self, column: ColumnSchema) -> Result<(Vec<T::T>, Vec<i16>), StoreError> {
+    /// Reads a column of names with any encoding.
+    fn plain_names(&self, column: ColumnSchema) -> Result<Names, StoreError> {
+        let (values, levels) = self.read::<ByteArrayType>(column)?;
+        let mut names = Names::default();
+        let mut values = values.iter().map(|value| String::from_utf8_lossy(value.data()));
+        for row in 0..self.rows {
+            let null = levels.get(row) == Some(&0);
+            names.add_row(if null { None } else { values.next() }.as_deref(), !levels.is_empty());
+        }
+        Ok(names)
+    }
+
+    /// Returns the index of a column, and whether it may contain nulls.
+    fn find<T: Typed>(&self, column: ColumnSchema) -> Result<(usize, bool), StoreError> {
         let columns = self.reader.metadata().columns();
         let at = columns.iter().position(|c| c.column_descr().name() == column.name);
         let at = at.ok_or_else(|| self.unexpected(column, "is missing".to_owned()))?;
-        let optional = columns[at].column_descr().max_def_level() > 0;
-        let reader = self.reader.get_column_reader(at).map_err(|source| self.table.unreadable(source))?;
-        if !T::fits(&reader) {
+        let found = columns[at].column_descr();
+        if found.physical_type() != T::get_physical_type() {
             return Err(self.unexpected(column, format!("does not hold {}", T::NAME)));
         }
+        Ok((at, found.max_def_level() > 0))
+    }
+
+    fn read<T: Typed>(&self, column: ColumnSchema) -> Result<(Vec<T::T>, Vec<i16>), StoreError> {
+        let (at, optional) = self.find::<T>(column)?;
+        let reader = self.reader.get_column_reader(at).map_err(|source| self.table.unreadable(source))?;
         let mut reader = get_typed_column_reader::<T>(reader);
         let (mut values, mut levels) = (Vec::with_capacity(self.rows), Vec::new());
         let mut done = 0;
@@ -167,14 +167,24 @@ impl RowGroup<'_> {
                 .read_records(wanted, optional.then_some(&mut levels), None, &mut values)
                 .map_err(|source| self.table.unreadable(source))?;
             if records == 0 {
-                return Err(self.unexpected(column, format!("ends after {done} of {} rows", self.rows)));
+                return Err(self.ends_early(column, done));
             }
             done += records;
         }
         Ok((values, levels))
     }
 
+    fn ends_early(&self, column: ColumnSchema, rows: usize) -> StoreError {
+        self.unexpected(column, format!("ends after {rows} of {} rows", self.rows))
+    }
+
     fn unexpected(&self, column: ColumnSchema, cause: String) -> StoreError {
         StoreError::Column { path: self.table.path.clone(), column: column.name, cause }
     }
+}
+
+/// Returns a value for each row: the next one, or the default for a null.
+fn spread<T: Default>(values: Vec<T>, present: impl Iterator<Item = bool>) -> Vec<T> {
+    let mut values = values.into_iter();
+    present.map(|present| if present { values.next().unwrap_or_default() } else { T::default() }).collect()
 }

@@ -1,13 +1,14 @@
 //! Writes one Parquet file by rows, with buffers of one row group.
 
+use super::dictionary::Dictionary;
 use crate::StoreError;
 use crate::files::io;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use std::borrow::Cow;
 use std::fs::File;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 pub const ROW_GROUP: usize = 65_536;
 
 /// Higher levels take much more time and save little space.
-const ZSTD_LEVEL: i32 = 1;
+pub(super) const ZSTD_LEVEL: i32 = 1;
 
 /// The type of a column.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ pub enum ColumnType {
     /// Truth values.
     Bool,
     /// One of these names, as UTF-8.
-    Name(Vec<ByteArray>),
+    Name(Vec<String>),
     /// Hashes, as 16 hexadecimal digits in UTF-8.
     Hash,
 }
@@ -81,7 +82,8 @@ enum Values {
     Int32(Vec<i32>),
     Float64(Vec<f64>),
     Bool(Vec<bool>),
-    Name { values: Vec<u32>, names: Vec<ByteArray> },
+    /// Indices in the dictionary.
+    Name { values: Vec<u32>, dictionary: Dictionary },
     Hash(Vec<ByteArray>),
 }
 
@@ -105,7 +107,8 @@ impl TableWriter {
     pub fn create(path: PathBuf, columns: Vec<Column>, metadata: Vec<KeyValue>) -> Result<Self, StoreError> {
         let file = File::create(&path).map_err(io("create", &path))?;
         let writer = open(file, &columns, metadata).map_err(write_error(&path))?;
-        let buffers = columns.into_iter().map(Buffer::new).collect();
+        let buffers: ParquetResult<_> = columns.into_iter().map(Buffer::new).collect();
+        let buffers = buffers.map_err(write_error(&path))?;
         Ok(Self { path, writer, buffers, buffered: 0, rows: 0 })
     }
 
@@ -113,7 +116,7 @@ impl TableWriter {
     pub fn push(&mut self, row: &[ColumnValue]) -> Result<(), StoreError> {
         assert_eq!(row.len(), self.buffers.len(), "one value for each column");
         for (buffer, value) in self.buffers.iter_mut().zip(row) {
-            buffer.push(*value);
+            buffer.push(self.buffered, *value);
         }
         self.buffered += 1;
         self.rows += 1;
@@ -132,47 +135,59 @@ impl TableWriter {
         if self.buffered == 0 {
             return Ok(());
         }
+        for levels in self.buffers.iter_mut().filter_map(|buffer| buffer.levels.as_mut()) {
+            levels.resize(self.buffered, 0);
+        }
         self.buffered = 0;
         write_group(&mut self.writer, &mut self.buffers).map_err(write_error(&self.path))
     }
 }
 
 impl Buffer {
-    fn new(column: Column) -> Self {
+    fn new(column: Column) -> ParquetResult<Self> {
         let values = match column.kind {
             ColumnType::Int64 => Values::Int64(Vec::new()),
             ColumnType::Int32 => Values::Int32(Vec::new()),
             ColumnType::Float64 => Values::Float64(Vec::new()),
             ColumnType::Bool => Values::Bool(Vec::new()),
-            ColumnType::Name(names) => Values::Name { values: Vec::new(), names },
+            ColumnType::Name(names) => Values::Name { values: Vec::new(), dictionary: Dictionary::new(&names)? },
             ColumnType::Hash => Values::Hash(Vec::new()),
         };
-        Self { values, levels: column.optional.then(Vec::new) }
+        Ok(Self { values, levels: column.optional.then(Vec::new) })
     }
 
-    fn push(&mut self, value: ColumnValue) {
+    /// Adds the value of a row. Levels of nulls are added with the next value, or by [`TableWriter::flush`].
+    fn push(&mut self, row: usize, value: ColumnValue) {
         match (&mut self.values, value) {
             (Values::Int64(values), ColumnValue::Int64(x)) => values.push(x),
             (Values::Int32(values), ColumnValue::Int32(x)) => values.push(x),
             (Values::Float64(values), ColumnValue::Float64(x)) => values.push(x),
             (Values::Bool(values), ColumnValue::Bool(x)) => values.push(x),
-            (Values::Name { values, .. }, ColumnValue::Name(x)) => values.push(x),
+            (Values::Name { values, dictionary }, ColumnValue::Name(x)) => values.push(dictionary.code(x)),
             (Values::Hash(values), ColumnValue::Hash(x)) => {
                 values.push(ByteArray::from(format!("{x:016x}").into_bytes()))
             }
-            (_, ColumnValue::Null) if self.levels.is_some() => {}
+            (_, ColumnValue::Null) if self.levels.is_some() => return,
             (values, value) => unreachable!("{value:?} in a column of {values:?}"),
         }
         if let Some(levels) = &mut self.levels {
-            levels.push(i16::from(!matches!(value, ColumnValue::Null)));
+            levels.resize(row, 0);
+            levels.push(1);
         }
     }
 }
 
+pub(super) fn compression() -> ParquetResult<Compression> {
+    Ok(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+}
+
 fn open(file: File, columns: &[Column], metadata: Vec<KeyValue>) -> ParquetResult<SerializedFileWriter<File>> {
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+        .set_compression(compression()?)
         .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
         .set_key_value_metadata(Some(metadata));
     let mut fields = Vec::new();
     for column in columns {
@@ -191,15 +206,15 @@ fn open(file: File, columns: &[Column], metadata: Vec<KeyValue>) -> ParquetResul
             .build()?;
         fields.push(Arc::new(field));
         let path = ColumnPath::from(&*column.name);
-        properties = match column.kind {
-            // Differences of times and packet numbers are short; a dictionary of them would be long.
-            ColumnType::Int64 => properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
-            // The smallest encoding: a dictionary stores each value twice, and byte splitting hides repetition.
-            ColumnType::Float64 | ColumnType::Hash => properties.set_column_dictionary_enabled(path, false),
-            ColumnType::Int32 | ColumnType::Bool | ColumnType::Name(_) => properties,
-        };
+        // Differences of times, numbers and sizes are short. A dictionary of floats would store each value twice, and byte
+        // splitting hides repetition.
+        if matches!(column.kind, ColumnType::Int64 | ColumnType::Int32) {
+            properties = properties.set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
+        }
+        // By the times of a row group, readers skip it.
+        if matches!(column.kind, ColumnType::Int64) && !column.optional {
+            properties = properties.set_column_statistics_enabled(path, EnabledStatistics::Chunk);
+        }
     }
     let schema = Type::group_type_builder("paceline").with_fields(fields).build()?;
     SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
@@ -207,39 +222,40 @@ fn open(file: File, columns: &[Column], metadata: Vec<KeyValue>) -> ParquetResul
 
 /// Writes the buffers as one row group and empties them.
 fn write_group(writer: &mut SerializedFileWriter<File>, buffers: &mut [Buffer]) -> ParquetResult<()> {
+    let columns = writer.schema_descr().columns().to_vec();
     let mut group = writer.next_row_group()?;
-    for buffer in buffers {
-        let mut column =
-            group.next_column()?.ok_or_else(|| ParquetError::General("fewer columns than buffers".to_owned()))?;
-        let levels = buffer.levels.as_deref();
-        match &mut buffer.values {
-            Values::Int64(values) => write_column::<Int64Type>(&mut column, values, levels)?,
-            Values::Int32(values) => write_column::<Int32Type>(&mut column, values, levels)?,
-            Values::Float64(values) => write_column::<DoubleType>(&mut column, values, levels)?,
-            Values::Bool(values) => write_column::<BoolType>(&mut column, values, levels)?,
-            Values::Hash(values) => write_column::<ByteArrayType>(&mut column, values, levels)?,
-            Values::Name { values, names } => {
-                let mut texts = values.drain(..).map(|index| names[index as usize].clone()).collect();
-                write_column::<ByteArrayType>(&mut column, &mut texts, levels)?;
+    for (Buffer { values, levels }, column) in buffers.iter_mut().zip(columns) {
+        let present = levels.as_deref();
+        match values {
+            Values::Int64(values) => write_column::<Int64Type>(&mut group, values, present)?,
+            Values::Int32(values) => write_column::<Int32Type>(&mut group, values, present)?,
+            Values::Float64(values) => write_column::<DoubleType>(&mut group, values, present)?,
+            Values::Bool(values) => write_column::<BoolType>(&mut group, values, present)?,
+            Values::Hash(values) => write_column::<ByteArrayType>(&mut group, values, present)?,
+            Values::Name { values, dictionary } => {
+                let (chunk, close) = dictionary.chunk(column, values, present)?;
+                group.append_column(&chunk, close)?;
+                values.clear();
             }
         }
-        if let Some(levels) = &mut buffer.levels {
+        if let Some(levels) = levels {
             levels.clear();
         }
-        column.close()?;
     }
     group.close()?;
     Ok(())
 }
 
 fn write_column<T: DataType>(
-    column: &mut SerializedColumnWriter<'_>,
+    group: &mut SerializedRowGroupWriter<'_, File>,
     values: &mut Vec<T::T>,
     levels: Option<&[i16]>,
 ) -> ParquetResult<()> {
+    let mut column =
+        group.next_column()?.ok_or_else(|| ParquetError::General("fewer columns than buffers".to_owned()))?;
     column.typed::<T>().write_batch(values, levels, None)?;
     values.clear();
-    Ok(())
+    column.close()
 }
 
 pub(super) fn write_error(path: &Path) -> impl FnOnce(ParquetError) -> StoreError {

@@ -7,7 +7,6 @@ use crate::StoreError;
 use crate::manifest::StoredFile;
 use paceline_records::{EventRecord, HalfName, PacketRecord, RunHeader};
 use paceline_units::{DataSize, FlowId, Rate, StreamId, Time, TimeDelta};
-use parquet::data_type::ByteArray;
 use parquet::file::metadata::KeyValue;
 use std::path::{Path, PathBuf};
 
@@ -204,7 +203,7 @@ impl EventTables {
 }
 
 fn name_column<S: AsRef<str>>(names: &[S]) -> ColumnType {
-    ColumnType::Name(names.iter().map(|name| ByteArray::from(name.as_ref())).collect())
+    ColumnType::Name(names.iter().map(|name| name.as_ref().to_owned()).collect())
 }
 
 fn metadata(table: &str, header: &RunHeader, version: &str) -> Vec<KeyValue> {
