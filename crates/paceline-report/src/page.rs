@@ -143,7 +143,12 @@ fn figure_data<'a>(drawn: &'a Downsampled, columns: &mut Columns) -> FigureData<
         id: &panel.id,
         x: &panel.x,
         y: &panel.y,
-        series: panel.series.iter().zip(intervals_s).map(|(s, interval_s)| series_data(s, *interval_s, columns)).collect(),
+        series: panel
+            .series
+            .iter()
+            .zip(intervals_s)
+            .map(|(s, interval_s)| series_data(s, *interval_s, columns))
+            .collect(),
     });
     FigureData { id, scenario, subjects, panels: panels.collect() }
 }

@@ -126,11 +126,14 @@ mod tests {
     /// A million values between 0 and 1, and one peak in each direction.
     fn with_peaks() -> Series {
         let noise = (0..1_000_000_u32).map(|n| f64::from(n.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24));
-        series(SeriesKind::Line, noise.enumerate().map(|(n, y)| match n {
-            333_333 => 50.0,
-            777_777 => -50.0,
-            _ => y,
-        }))
+        series(
+            SeriesKind::Line,
+            noise.enumerate().map(|(n, y)| match n {
+                333_333 => 50.0,
+                777_777 => -50.0,
+                _ => y,
+            }),
+        )
     }
 
     #[test]

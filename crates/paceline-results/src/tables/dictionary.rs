@@ -14,6 +14,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 use std::collections::BTreeMap;
+use zstd::bulk::Compressor;
 
 /// The names of a column, each once.
 #[derive(Debug)]
@@ -58,6 +59,7 @@ impl Dictionary {
         column: ColumnDescPtr,
         values: &[u32],
         levels: Option<&[i16]>,
+        compressor: &mut Compressor<'_>,
     ) -> ParquetResult<(Bytes, ColumnCloseResult)> {
         let rows = levels.map_or(values.len(), <[i16]>::len);
         let mut body = Vec::with_capacity(rows);
@@ -77,7 +79,7 @@ impl Dictionary {
             is_sorted: false,
         };
         let data = Page::DataPage {
-            buf: zstd::bulk::compress(&body, ZSTD_LEVEL)?.into(),
+            buf: compressor.compress(&body)?.into(),
             num_values: rows as u32,
             encoding: Encoding::RLE_DICTIONARY,
             def_level_encoding: Encoding::RLE,
@@ -137,21 +139,23 @@ impl Names {
                 }
                 Some(())
             }
-            Page::DataPage { buf, num_values, encoding: Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY, .. } => {
+            Page::DataPage {
+                buf, num_values, encoding: Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY, ..
+            } => {
                 let (mut rest, mut count) = (&buf[..], *num_values as usize);
                 if optional {
                     let (length, after) = rest.split_first_chunk()?;
                     let (levels, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-                    let levels = rle::decode(levels, 1, count)?;
-                    count = levels.iter().filter(|level| **level > 0).count();
-                    self.levels.extend(levels);
+                    let from = self.levels.len();
+                    rle::decode(levels, 1, count, &mut self.levels)?;
+                    count = self.levels[from..].iter().filter(|level| **level > 0).count();
                     rest = after;
                 }
                 let (width, indices) = rest.split_first()?;
-                let codes = rle::decode(indices, u32::from(*width).min(u32::BITS), count)?;
-                self.codes.extend(codes);
-                let count = self.dictionary.len();
-                self.codes.iter().all(|code| (*code as usize) < count).then_some(())
+                let from = self.codes.len();
+                rle::decode(indices, u32::from(*width).min(u32::BITS), count, &mut self.codes)?;
+                let last = self.codes[from..].iter().max();
+                last.is_none_or(|code| (*code as usize) < self.dictionary.len()).then_some(())
             }
             Page::DataPage { .. } | Page::DataPageV2 { .. } => None,
         }
@@ -171,13 +175,34 @@ impl Names {
         }
     }
 
-    /// Returns the index in the dictionary of each row; `None` for a null.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Option<u32>> {
-        let mut codes = self.codes.iter().copied();
-        let rows = if self.levels.is_empty() { self.codes.len() } else { self.levels.len() };
-        (0..rows).map(move |row| match self.levels.get(row) {
-            Some(0) => None,
-            _ => codes.next(),
-        })
+    pub(super) fn rows(&self) -> usize {
+        if self.levels.is_empty() { self.codes.len() } else { self.levels.len() }
+    }
+
+    /// Replaces `to` by one number for each row: that of its name in `numbers`, or 0 for a null. On failure, returns the
+    /// first name without number.
+    pub(super) fn numbers(&self, numbers: &[Option<u16>], to: &mut Vec<u16>) -> Result<(), &str> {
+        let unknown = |code: &&u32| numbers[**code as usize].is_none();
+        if numbers.contains(&None)
+            && let Some(code) = self.codes.iter().find(unknown)
+        {
+            return Err(&self.dictionary[*code as usize]);
+        }
+        let numbers: Vec<u16> = numbers.iter().map(|number| number.unwrap_or_default()).collect();
+        let mut of_values = self.codes.iter().map(|code| numbers[*code as usize]);
+        to.clear();
+        if self.levels.is_empty() {
+            to.extend(of_values);
+        } else {
+            to.extend(self.levels.iter().map(|level| if *level > 0 { of_values.next().unwrap_or(0) } else { 0 }));
+        }
+        Ok(())
+    }
+
+    /// Removes all rows and names.
+    pub(super) fn clear(&mut self) {
+        self.dictionary.clear();
+        self.codes.clear();
+        self.levels.clear();
     }
 }

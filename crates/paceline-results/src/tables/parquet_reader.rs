@@ -16,10 +16,19 @@ pub(super) struct TableReader {
     reader: SerializedFileReader<File>,
 }
 
+/// A row group. Its columns are read into buffers that the next row group uses again.
 pub(super) struct RowGroup<'a> {
     table: &'a TableReader,
     reader: Box<dyn RowGroupReader + 'a>,
     rows: usize,
+    buffers: Buffers,
+}
+
+/// The levels and the names of the column last read.
+#[derive(Default)]
+struct Buffers {
+    levels: Vec<i16>,
+    names: Names,
 }
 
 impl TableReader {
@@ -33,12 +42,15 @@ impl TableReader {
 
     pub(super) fn row_groups(
         &self,
-        mut each: impl FnMut(&RowGroup<'_>) -> Result<(), StoreError>,
+        mut each: impl FnMut(&mut RowGroup<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        let mut buffers = Buffers::default();
         for index in 0..self.reader.num_row_groups() {
             let reader = self.reader.get_row_group(index).map_err(|source| self.unreadable(source))?;
             let rows = usize::try_from(reader.metadata().num_rows()).unwrap_or(0);
-            each(&RowGroup { table: self, reader, rows })?;
+            let mut group = RowGroup { table: self, reader, rows, buffers };
+            each(&mut group)?;
+            buffers = group.buffers;
         }
         Ok(())
     }
@@ -71,76 +83,99 @@ typed! {
 }
 
 impl RowGroup<'_> {
-    /// Reads a column that may contain nulls; a null becomes the default of the type.
-    pub(super) fn optional<T: Typed>(&self, column: ColumnSchema) -> Result<Vec<T::T>, StoreError>
+    /// Replaces `to` by a column that may contain nulls; a null becomes the default of the type.
+    pub(super) fn optional<T: Typed>(&mut self, column: ColumnSchema, to: &mut Vec<T::T>) -> Result<(), StoreError>
     where
         T::T: Clone,
     {
-        let (values, levels) = self.read::<T>(column)?;
-        // A required column has no levels.
-        if levels.is_empty() { Ok(values) } else { Ok(spread(values, levels.iter().map(|level| *level > 0))) }
-    }
-
-    /// Reads a column without nulls.
-    pub(super) fn required<T: Typed>(&self, column: ColumnSchema) -> Result<Vec<T::T>, StoreError> {
-        let (values, _) = self.read::<T>(column)?;
-        if values.len() == self.rows { Ok(values) } else { Err(self.unexpected(column, "lacks values".to_owned())) }
-    }
-
-    /// Reads a column of names, each as its index in `known`; a null becomes 0.
-    pub(super) fn names(&self, column: ColumnSchema, known: &[impl AsRef<str>]) -> Result<Vec<u16>, StoreError> {
-        let names = self.dictionary(column)?;
-        let index = |name: &String| known.iter().position(|k| k.as_ref() == name).and_then(|at| u16::try_from(at).ok());
-        let indices: Vec<Option<u16>> = names.dictionary.iter().map(index).collect();
-        let of_row = |code: Option<u32>| match code.map(|code| indices[code as usize].ok_or(code)) {
-            None => Ok(0),
-            Some(Ok(index)) => Ok(index),
-            Some(Err(code)) => {
-                let name = &names.dictionary[code as usize];
-                let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-                Err(self.unexpected(column, format!("contains `{name}`, which is none of {}", known.join(", "))))
+        self.read::<T>(column, to)?;
+        let levels = &self.buffers.levels;
+        // A required column has no levels. Values move from the last to the first.
+        if !levels.is_empty() {
+            let mut next = to.len();
+            to.resize(levels.len(), T::T::default());
+            for row in (0..levels.len()).rev() {
+                if levels[row] > 0 {
+                    next -= 1;
+                    to.swap(row, next);
+                }
             }
-        };
-        names.rows().map(of_row).collect()
+        }
+        Ok(())
     }
 
-    /// Reads a column of names, each as its index in `seen`, and adds new names to `seen`.
-    pub(super) fn any_names(&self, column: ColumnSchema, seen: &mut Vec<String>) -> Result<Vec<u16>, StoreError> {
-        let names = self.dictionary(column)?;
-        for name in &names.dictionary {
+    /// Replaces `to` by a column without nulls.
+    pub(super) fn required<T: Typed>(&mut self, column: ColumnSchema, to: &mut Vec<T::T>) -> Result<(), StoreError> {
+        self.read::<T>(column, to)?;
+        if to.len() == self.rows { Ok(()) } else { Err(self.unexpected(column, "lacks values".to_owned())) }
+    }
+
+    /// Replaces `to` by a column of names, each as its index in `known`; a null becomes 0.
+    pub(super) fn names(
+        &mut self,
+        column: ColumnSchema,
+        known: &[impl AsRef<str>],
+        to: &mut Vec<u16>,
+    ) -> Result<(), StoreError> {
+        self.read_names(column)?;
+        self.indices(column, known, to)
+    }
+
+    /// Replaces `to` by a column of names, each as its index in `seen`, and adds new names to `seen`.
+    pub(super) fn any_names(
+        &mut self,
+        column: ColumnSchema,
+        seen: &mut Vec<String>,
+        to: &mut Vec<u16>,
+    ) -> Result<(), StoreError> {
+        self.read_names(column)?;
+        for name in &self.buffers.names.dictionary {
             if !seen.contains(name) {
                 seen.push(name.clone());
             }
         }
-        self.names(column, seen)
+        self.indices(column, seen, to)
+    }
+
+    /// Returns the names last read, as indices.
+    fn indices(&self, column: ColumnSchema, known: &[impl AsRef<str>], to: &mut Vec<u16>) -> Result<(), StoreError> {
+        let index = |name: &String| known.iter().position(|k| k.as_ref() == name).and_then(|at| u16::try_from(at).ok());
+        let names = &self.buffers.names;
+        let numbers: Vec<Option<u16>> = names.dictionary.iter().map(index).collect();
+        names.numbers(&numbers, to).map_err(|name| {
+            let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+            self.unexpected(column, format!("contains `{name}`, which is none of {}", known.join(", ")))
+        })
     }
 
     /// Reads a column of names.
-    fn dictionary(&self, column: ColumnSchema) -> Result<Names, StoreError> {
+    fn read_names(&mut self, column: ColumnSchema) -> Result<(), StoreError> {
         let (at, optional) = self.find::<ByteArrayType>(column)?;
         let unreadable = |source| self.table.unreadable(source);
         let mut pages = self.reader.get_column_page_reader(at).map_err(unreadable)?;
-        let mut names = Names::default();
+        self.buffers.names.clear();
         while let Some(page) = pages.get_next_page().map_err(unreadable)? {
-            if names.add_page(&page, optional).is_none() {
-                names = self.plain_names(column)?;
+            if self.buffers.names.add_page(&page, optional).is_none() {
+                self.read_plain_names(column)?;
                 break;
             }
         }
-        let rows = names.rows().count();
-        if rows == self.rows { Ok(names) } else { Err(self.ends_early(column, rows)) }
+        let rows = self.buffers.names.rows();
+        if rows == self.rows { Ok(()) } else { Err(self.ends_early(column, rows)) }
     }
 
     /// Reads a column of names with any encoding.
-    fn plain_names(&self, column: ColumnSchema) -> Result<Names, StoreError> {
-        let (values, levels) = self.read::<ByteArrayType>(column)?;
-        let mut names = Names::default();
+    fn read_plain_names(&mut self, column: ColumnSchema) -> Result<(), StoreError> {
+        let mut values = Vec::new();
+        self.read::<ByteArrayType>(column, &mut values)?;
+        let Buffers { levels, names } = &mut self.buffers;
         let mut values = values.iter().map(|value| String::from_utf8_lossy(value.data()));
+        names.clear();
         for row in 0..self.rows {
             let null = levels.get(row) == Some(&0);
             names.add_row(if null { None } else { values.next() }.as_deref(), !levels.is_empty());
         }
-        Ok(names)
+        Ok(())
     }
 
     /// Returns the index of a column, and whether it may contain nulls.
@@ -155,23 +190,26 @@ impl RowGroup<'_> {
         Ok((at, found.max_def_level() > 0))
     }
 
-    fn read<T: Typed>(&self, column: ColumnSchema) -> Result<(Vec<T::T>, Vec<i16>), StoreError> {
+    /// Replaces `to` by the values of a column, and the levels by its levels.
+    fn read<T: Typed>(&mut self, column: ColumnSchema, to: &mut Vec<T::T>) -> Result<(), StoreError> {
         let (at, optional) = self.find::<T>(column)?;
         let reader = self.reader.get_column_reader(at).map_err(|source| self.table.unreadable(source))?;
         let mut reader = get_typed_column_reader::<T>(reader);
-        let (mut values, mut levels) = (Vec::with_capacity(self.rows), Vec::new());
+        let levels = &mut self.buffers.levels;
+        to.clear();
+        levels.clear();
         let mut done = 0;
         while done < self.rows {
             let wanted = self.rows - done;
             let (records, ..) = reader
-                .read_records(wanted, optional.then_some(&mut levels), None, &mut values)
+                .read_records(wanted, optional.then_some(&mut *levels), None, to)
                 .map_err(|source| self.table.unreadable(source))?;
             if records == 0 {
                 return Err(self.ends_early(column, done));
             }
             done += records;
         }
-        Ok((values, levels))
+        Ok(())
     }
 
     fn ends_early(&self, column: ColumnSchema, rows: usize) -> StoreError {
@@ -181,10 +219,4 @@ impl RowGroup<'_> {
     fn unexpected(&self, column: ColumnSchema, cause: String) -> StoreError {
         StoreError::Column { path: self.table.path.clone(), column: column.name, cause }
     }
-}
-
-/// Returns a value for each row: the next one, or the default for a null.
-fn spread<T: Default>(values: Vec<T>, present: impl Iterator<Item = bool>) -> Vec<T> {
-    let mut values = values.into_iter();
-    present.map(|present| if present { values.next().unwrap_or_default() } else { T::default() }).collect()
 }

@@ -119,16 +119,19 @@ impl<'a> RunTables<'a> {
     /// # Errors
     /// The file cannot be read, or has other columns.
     pub fn packets(&self, mut each: impl FnMut(&[PacketRow])) -> Result<(), StoreError> {
+        let [mut time, mut waited, mut left, mut delay] = [const { Vec::new() }; 4];
+        let [mut event, mut flow, mut class, mut hop] = [const { Vec::new() }; 4];
+        let mut size = Vec::new();
         self.row_groups(PACKETS, |group| {
-            let time = group.required::<Int64Type>(TIME)?;
-            let event = group.names(EVENT, &EVENTS)?;
-            let flow = group.names(FLOW, &self.about.flows)?;
-            let class = group.names(CLASS, &PacketClass::NAMES)?;
-            let size = group.required::<Int32Type>(PACKET_SIZE)?;
-            let hop = group.names(HOP, &self.about.hops)?;
-            let waited = group.optional::<Int64Type>(WAITED)?;
-            let left = group.optional::<Int64Type>(LEFT)?;
-            let delay = group.optional::<Int64Type>(DELAY)?;
+            group.required::<Int64Type>(TIME, &mut time)?;
+            group.names(EVENT, &EVENTS, &mut event)?;
+            group.names(FLOW, &self.about.flows, &mut flow)?;
+            group.names(CLASS, &PacketClass::NAMES, &mut class)?;
+            group.required::<Int32Type>(PACKET_SIZE, &mut size)?;
+            group.names(HOP, &self.about.hops, &mut hop)?;
+            group.optional::<Int64Type>(WAITED, &mut waited)?;
+            group.optional::<Int64Type>(LEFT, &mut left)?;
+            group.optional::<Int64Type>(DELAY, &mut delay)?;
             batches(time.len(), &mut each, |row| {
                 let hop = hop[row];
                 let event = match PacketEvent::ALL[usize::from(event[row])] {
@@ -149,11 +152,13 @@ impl<'a> RunTables<'a> {
     /// # Errors
     /// The file cannot be read, or has other columns.
     pub fn flows(&self, mut each: impl FnMut(&[FlowRow])) -> Result<(), StoreError> {
+        let (mut time, mut value) = (Vec::new(), Vec::new());
+        let [mut flow, mut kind] = [const { Vec::new() }; 2];
         self.row_groups(FLOWS, |group| {
-            let time = group.required::<Int64Type>(TIME)?;
-            let flow = group.names(FLOW, &self.about.flows)?;
-            let kind = group.names(KIND, &FLOW_KINDS)?;
-            let value = group.required::<DoubleType>(VALUE)?;
+            group.required::<Int64Type>(TIME, &mut time)?;
+            group.names(FLOW, &self.about.flows, &mut flow)?;
+            group.names(KIND, &FLOW_KINDS, &mut kind)?;
+            group.required::<DoubleType>(VALUE, &mut value)?;
             batches(time.len(), &mut each, |row| {
                 let kind = FlowKind::ALL[usize::from(kind[row])];
                 FlowRow { time_ns: time[row], flow: flow[row], kind, value: value[row] }
@@ -167,12 +172,14 @@ impl<'a> RunTables<'a> {
     /// # Errors
     /// The file cannot be read, or has other columns.
     pub fn frames(&self, mut each: impl FnMut(&[FrameRow])) -> Result<(), StoreError> {
+        let [mut time, mut captured] = [const { Vec::new() }; 2];
+        let (mut flow, mut stream, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         self.row_groups(FRAMES, |group| {
-            let time = group.required::<Int64Type>(TIME)?;
-            let flow = group.names(FLOW, &self.about.flows)?;
-            let stream = group.required::<Int32Type>(STREAM)?;
-            let captured = group.optional::<Int64Type>(CAPTURED)?;
-            let refused = group.required::<BoolType>(REFUSED)?;
+            group.required::<Int64Type>(TIME, &mut time)?;
+            group.names(FLOW, &self.about.flows, &mut flow)?;
+            group.required::<Int32Type>(STREAM, &mut stream)?;
+            group.optional::<Int64Type>(CAPTURED, &mut captured)?;
+            group.required::<BoolType>(REFUSED, &mut refused)?;
             batches(time.len(), &mut each, |row| {
                 let stream = usize::try_from(stream[row]).unwrap_or(0);
                 let captured_ns = (!refused[row]).then_some(captured[row]);
@@ -189,13 +196,15 @@ impl<'a> RunTables<'a> {
     pub fn signals(&self, mut each: impl FnMut(&[SignalRow<'_>])) -> Result<(), StoreError> {
         // In a folder of an older version only the table itself has the names and units of signals.
         let (mut signals, mut units) = (Vec::new(), Vec::new());
+        let (mut time, mut value) = (Vec::new(), Vec::new());
+        let [mut flow, mut half, mut name, mut unit] = [const { Vec::new() }; 4];
         self.row_groups(SIGNALS, |group| {
-            let time = group.required::<Int64Type>(TIME)?;
-            let flow = group.names(FLOW, &self.about.flows)?;
-            let half = group.names(HALF, &HALVES)?;
-            let name = group.any_names(SIGNAL, &mut signals)?;
-            let unit = group.any_names(SIGNAL_UNIT, &mut units)?;
-            let value = group.required::<DoubleType>(VALUE)?;
+            group.required::<Int64Type>(TIME, &mut time)?;
+            group.names(FLOW, &self.about.flows, &mut flow)?;
+            group.names(HALF, &HALVES, &mut half)?;
+            group.any_names(SIGNAL, &mut signals, &mut name)?;
+            group.any_names(SIGNAL_UNIT, &mut units, &mut unit)?;
+            group.required::<DoubleType>(VALUE, &mut value)?;
             batches(time.len(), &mut each, |row| SignalRow {
                 time_ns: time[row],
                 flow: flow[row],
@@ -212,7 +221,7 @@ impl<'a> RunTables<'a> {
     fn row_groups(
         &self,
         table: TableSchema,
-        each: impl FnMut(&RowGroup<'_>) -> Result<(), StoreError>,
+        each: impl FnMut(&mut RowGroup<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         TableReader::open(self.dir.join(table.file_name()))?.row_groups(each)
     }

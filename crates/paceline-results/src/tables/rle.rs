@@ -51,27 +51,25 @@ fn pack(values: Range<usize>, width: u32, value: &impl Fn(usize) -> u32, to: &mu
     to.resize(end, 0);
 }
 
-/// Returns the first `count` values, or `None` if the bytes are damaged. A `width` of 0 means that all values are zero.
-pub(super) fn decode(mut bytes: &[u8], width: u32, count: usize) -> Option<Vec<u32>> {
-    let mut values = Vec::with_capacity(count);
-    while values.len() < count {
-        let (header, rest) = varint(bytes)?;
-        let missing = count - values.len();
+/// Appends the first `count` values to `to`. Returns `None` if the bytes are damaged. A `width` of 0 means that all values
+/// are zero.
+pub(super) fn decode(mut bytes: &[u8], width: u32, count: usize, to: &mut Vec<u32>) -> Option<()> {
+    let end = to.len() + count;
+    while to.len() < end {
+        let (header, rest) = varint(bytes).filter(|(header, _)| *header > 1)?;
+        let missing = end - to.len();
         let length = if header % 2 == 0 {
             let value = rest.get(..bytes_of(width))?.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte));
-            values.resize(values.len() + missing.min(header / 2), value);
+            to.resize(to.len() + missing.min(header / 2), value);
             bytes_of(width)
         } else {
             let length = (header / 2).checked_mul(width as usize)?;
-            unpack(rest.get(..length)?, width, missing.min(header / 2 * GROUP), &mut values);
+            unpack(rest.get(..length)?, width, missing.min(header / 2 * GROUP), to);
             length
         };
-        if header < 2 {
-            return None;
-        }
         bytes = &rest[length..];
     }
-    Some(values)
+    Some(())
 }
 
 /// Appends the first `count` values of a bit-packed run.
@@ -128,6 +126,12 @@ mod tests {
         bytes
     }
 
+    fn decoded(bytes: &[u8], width: u32, count: usize) -> Option<Vec<u32>> {
+        let mut values = Vec::new();
+        decode(bytes, width, count, &mut values)?;
+        Some(values)
+    }
+
     #[test]
     fn encodes_as_the_format_specifies() {
         // The example of the specification: 0 to 7 in three bits each.
@@ -147,20 +151,20 @@ mod tests {
                 .chain([largest, 0, largest])
                 .collect();
             let bytes = encoded(&values, width);
-            assert_eq!(decode(&bytes, width, values.len()).as_ref(), Some(&values), "{width} bits");
+            assert_eq!(decoded(&bytes, width, values.len()).as_ref(), Some(&values), "{width} bits");
             assert!(bytes.len() < 4 * values.len(), "{width} bits: {} bytes", bytes.len());
             for end in 0..bytes.len() {
-                assert_eq!(decode(&bytes[..end], width, values.len()), None, "{width} bits, {end} bytes");
+                assert_eq!(decoded(&bytes[..end], width, values.len()), None, "{width} bits, {end} bytes");
             }
         }
     }
 
     #[test]
     fn decodes_runs_without_bits_and_rejects_empty_ones() {
-        assert_eq!(decode(&[20], 0, 7), Some(vec![0; 7]));
-        assert_eq!(decode(&[3], 0, 7), Some(vec![0; 7]));
-        assert_eq!(decode(&[0, 0, 0, 0], 1, 7), None);
-        assert_eq!(decode(&[1, 1, 1, 1], 1, 7), None);
-        assert_eq!(decode(&[0xff; 9], 1, 7), None, "an endless header");
+        assert_eq!(decoded(&[20], 0, 7), Some(vec![0; 7]));
+        assert_eq!(decoded(&[3], 0, 7), Some(vec![0; 7]));
+        assert_eq!(decoded(&[0, 0, 0, 0], 1, 7), None);
+        assert_eq!(decoded(&[1, 1, 1, 1], 1, 7), None);
+        assert_eq!(decoded(&[0xff; 9], 1, 7), None, "an endless header");
     }
 }

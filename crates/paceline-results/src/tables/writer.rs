@@ -10,6 +10,15 @@ use paceline_units::{DataSize, FlowId, Rate, StreamId, Time, TimeDelta};
 use parquet::file::metadata::KeyValue;
 use std::path::{Path, PathBuf};
 
+/// Positions in [`PACKETS`] of the columns that depend on the event.
+const HOP: usize = 6;
+const WAITED: usize = 7;
+const LEFT: usize = 8;
+const DELAY: usize = 9;
+const REASON: usize = 10;
+const MARKED: usize = 11;
+const ECN: usize = 12;
+
 #[derive(Debug)]
 pub(crate) struct EventTables {
     packets: TableWriter,
@@ -65,21 +74,20 @@ impl EventTables {
     }
 
     pub(crate) fn push(&mut self, event: &EventRecord) -> Result<(), StoreError> {
-        use ColumnValue::Null;
         match *event {
-            EventRecord::Sent { at, packet } => self.packet(at, PacketEvent::Sent, packet, [Null; 7]),
+            EventRecord::Sent { at, packet } => self.packet(at, PacketEvent::Sent, packet, []),
             EventRecord::Crossed { at, hop, packet, waited, left, marked } => {
-                let (hop, marked) = (self.hop(hop)?, ColumnValue::Bool(marked));
-                let rest = [hop, span(waited), time(left), Null, Null, marked, Null];
+                let marked = (MARKED, ColumnValue::Bool(marked));
+                let rest = [(HOP, self.hop(hop)?), (WAITED, span(waited)), (LEFT, time(left)), marked];
                 self.packet(at, PacketEvent::Crossed, packet, rest)
             }
             EventRecord::Dropped { at, hop, packet, reason, left } => {
-                let (hop, reason) = (self.hop(hop)?, ColumnValue::Name(reason as u32));
-                let left = left.map_or(Null, time);
-                self.packet(at, PacketEvent::Dropped, packet, [hop, Null, left, Null, reason, Null, Null])
+                let reason = (REASON, ColumnValue::Name(reason as u32));
+                let left = (LEFT, left.map_or(ColumnValue::Null, time));
+                self.packet(at, PacketEvent::Dropped, packet, [(HOP, self.hop(hop)?), left, reason])
             }
             EventRecord::Arrived { at, packet, delay, ecn } => {
-                let rest = [Null, Null, Null, span(delay), Null, Null, ColumnValue::Name(ecn as u32)];
+                let rest = [(DELAY, span(delay)), (ECN, ColumnValue::Name(ecn as u32))];
                 self.packet(at, PacketEvent::Arrived, packet, rest)
             }
             EventRecord::RoundTrip { at, flow, rtt } => {
@@ -98,7 +106,9 @@ impl EventTables {
                 let values = [time(captured), bytes(size), ColumnValue::Int32(i32::from(dropped))];
                 self.frame(at, flow, stream, values, false)
             }
-            EventRecord::FrameDropped { at, flow, stream } => self.frame(at, flow, stream, [Null; 3], true),
+            EventRecord::FrameDropped { at, flow, stream } => {
+                self.frame(at, flow, stream, [ColumnValue::Null; 3], true)
+            }
             EventRecord::Signal { at, flow, half, signal, value } => self.signal(at, flow, half, signal.into(), value),
             // `about.json` has the capacity over time.
             EventRecord::LinkUpdated { .. } => Ok(()),
@@ -123,31 +133,27 @@ impl EventTables {
         TABLES.iter().map(joined).collect()
     }
 
-    /// `rest`: hop, waited, left, delay, reason, marked, ECN field.
-    fn packet(
+    /// `rest`: positions and values of the columns that depend on the event.
+    #[inline]
+    fn packet<const N: usize>(
         &mut self,
         at: Time,
         event: PacketEvent,
         packet: PacketRecord,
-        rest: [ColumnValue; 7],
+        rest: [(usize, ColumnValue); N],
     ) -> Result<(), StoreError> {
-        let flow = self.flow(packet.flow)?;
-        let [hop, waited, left, delay, reason, marked, ecn] = rest;
-        self.packets.push(&[
+        let of_all = [
             time(at),
             ColumnValue::Name(event as u32),
             ColumnValue::Int64(i64::try_from(packet.packet).unwrap_or(i64::MAX)),
-            flow,
+            self.flow(packet.flow)?,
             ColumnValue::Name(packet.class as u32),
             bytes(packet.size),
-            hop,
-            waited,
-            left,
-            delay,
-            reason,
-            marked,
-            ecn,
-        ])
+        ];
+        for (column, value) in of_all.into_iter().enumerate().chain(rest) {
+            self.packets.set(column, value);
+        }
+        self.packets.end_row()
     }
 
     fn flow_value(&mut self, at: Time, flow: FlowId, kind: FlowKind, value: f64) -> Result<(), StoreError> {

@@ -100,7 +100,9 @@ fn stores_every_kind_of_event() {
 
     let mut rows = Vec::new();
     let tables = RunTables::new(&place, &about);
-    tables.packets(|batch| rows.extend(batch.iter().map(|r| format!("{:?} {} {}", r.event, r.flow, r.is_forward)))).unwrap();
+    tables
+        .packets(|batch| rows.extend(batch.iter().map(|r| format!("{:?} {} {}", r.event, r.flow, r.is_forward))))
+        .unwrap();
     assert_eq!([&*rows[0], &*rows[5]], ["Sent 0 true", "Sent 1 false"]);
     assert_eq!(
         rows[6..9],

@@ -73,7 +73,8 @@ fn check_selection(name: &str, plotted: &[(f64, f64)], wanted: &[(f64, f64)]) {
     // A hundredth of an interval, of which there are at least 250; and four digits.
     let tick = (last.0 - first.0) / 250.0 / 100.0;
     let fits = |(x, y): (f64, f64), (wanted_x, wanted_y): (f64, f64)| {
-        (x - wanted_x).abs() <= tick && ((y - wanted_y).abs() <= 1.3e-4 * wanted_y.abs() || (y.is_nan() && wanted_y.is_nan()))
+        (x - wanted_x).abs() <= tick
+            && ((y - wanted_y).abs() <= 1.3e-4 * wanted_y.abs() || (y.is_nan() && wanted_y.is_nan()))
     };
     for point in plotted {
         let near = wanted.partition_point(|(x, _)| *x < point.0 - tick);
