@@ -12,6 +12,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use std::borrow::Cow;
 use std::fs::File;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zstd::bulk::Compressor;
@@ -55,12 +56,8 @@ pub struct Column {
 pub enum ColumnValue {
     /// A 64-bit integer.
     Int64(i64),
-    /// A 32-bit integer.
-    Int32(i32),
     /// A floating-point number.
     Float64(f64),
-    /// A truth value.
-    Bool(bool),
     /// Index among the column's names.
     Name(u32),
     /// A 64-bit hash, written as hexadecimal text.
@@ -69,12 +66,12 @@ pub enum ColumnValue {
     Null,
 }
 
-/// The buffered values of a column. A null has a level and no value.
+/// The buffered values of a column. A null has no value.
 #[derive(Debug)]
 struct Buffer {
     values: Values,
-    /// 1 for a value, 0 for a null; `None` for a column without nulls.
-    levels: Option<Vec<i16>>,
+    /// Rows with a value, counted from the start of the row group; `None` for a column without nulls.
+    present: Option<Vec<u32>>,
 }
 
 #[derive(Debug)]
@@ -97,8 +94,22 @@ pub struct TableWriter {
     writer: SerializedFileWriter<File>,
     buffers: Vec<Buffer>,
     compressor: Compressor<'static>,
+    /// For each row, 1 for a value and 0 for a null, of one column at a time.
+    levels: Vec<i16>,
     buffered: usize,
     rows: u64,
+}
+
+/// Adds a value of the current row to the buffer of a column, which has this type.
+macro_rules! setter {
+    ($table:expr, $column:expr, $kind:ident $fields:tt => $push:expr) => {{
+        let Buffer { values, present } = &mut $table.buffers[$column];
+        let Values::$kind $fields = values else { unreachable!("column {} has another type", $column) };
+        $push;
+        if let Some(present) = present {
+            present.push($table.buffered as u32);
+        }
+    }};
 }
 
 impl std::fmt::Debug for TableWriter {
@@ -115,22 +126,57 @@ impl TableWriter {
         let buffers: ParquetResult<_> = columns.into_iter().map(Buffer::new).collect();
         let buffers = buffers.map_err(write_error(&path))?;
         let compressor = Compressor::new(ZSTD_LEVEL).map_err(io("compress", &path))?;
-        Ok(Self { path, writer, buffers, compressor, buffered: 0, rows: 0 })
+        Ok(Self { path, writer, buffers, compressor, levels: Vec::new(), buffered: 0, rows: 0 })
     }
 
     /// Adds a row: a value of the right type for each column.
     pub fn push(&mut self, row: &[ColumnValue]) -> Result<(), StoreError> {
         assert_eq!(row.len(), self.buffers.len(), "one value for each column");
         for (column, value) in row.iter().enumerate() {
-            self.set(column, *value);
+            match *value {
+                ColumnValue::Int64(value) => self.int64(column, value),
+                ColumnValue::Float64(value) => self.float64(column, value),
+                ColumnValue::Name(value) => self.name(column, value),
+                ColumnValue::Hash(value) => {
+                    let text = ByteArray::from(format!("{value:016x}").into_bytes());
+                    setter!(self, column, Hash(values) => values.push(text));
+                }
+                ColumnValue::Null => {
+                    assert!(self.buffers[column].present.is_some(), "a null in a column without nulls")
+                }
+            }
         }
         self.end_row()
     }
 
-    /// Sets a value of the current row.
+    /// Sets an integer of the current row.
     #[inline]
-    pub(super) fn set(&mut self, column: usize, value: ColumnValue) {
-        self.buffers[column].push(self.buffered, value);
+    pub(super) fn int64(&mut self, column: usize, value: i64) {
+        setter!(self, column, Int64(values) => values.push(value));
+    }
+
+    /// Sets a small integer of the current row.
+    #[inline]
+    pub(super) fn int32(&mut self, column: usize, value: i32) {
+        setter!(self, column, Int32(values) => values.push(value));
+    }
+
+    /// Sets a float of the current row.
+    #[inline]
+    pub(super) fn float64(&mut self, column: usize, value: f64) {
+        setter!(self, column, Float64(values) => values.push(value));
+    }
+
+    /// Sets a truth value of the current row.
+    #[inline]
+    pub(super) fn bool(&mut self, column: usize, value: bool) {
+        setter!(self, column, Bool(values) => values.push(value));
+    }
+
+    /// Sets a name of the current row, by its index among the column's names.
+    #[inline]
+    pub(super) fn name(&mut self, column: usize, index: u32) {
+        setter!(self, column, Name { values, dictionary } => values.push(dictionary.code(index)));
     }
 
     /// Ends the current row. Columns that are not set are null.
@@ -153,11 +199,38 @@ impl TableWriter {
         if self.buffered == 0 {
             return Ok(());
         }
-        for levels in self.buffers.iter_mut().filter_map(|buffer| buffer.levels.as_mut()) {
-            levels.resize(self.buffered, 0);
+        let rows = mem::take(&mut self.buffered);
+        self.write_group(rows).map_err(write_error(&self.path))
+    }
+}
+
+impl TableWriter {
+    /// Writes the buffers as one row group and empties them.
+    fn write_group(&mut self, rows: usize) -> ParquetResult<()> {
+        let columns = self.writer.schema_descr().columns().to_vec();
+        let mut group = self.writer.next_row_group()?;
+        for (Buffer { values, present }, column) in self.buffers.iter_mut().zip(columns) {
+            let levels = present.as_mut().map(|present| {
+                self.levels.clear();
+                self.levels.resize(rows, 0);
+                present.drain(..).for_each(|row| self.levels[row as usize] = 1);
+                &self.levels[..]
+            });
+            match values {
+                Values::Int64(values) => write_column::<Int64Type>(&mut group, values, levels)?,
+                Values::Int32(values) => write_column::<Int32Type>(&mut group, values, levels)?,
+                Values::Float64(values) => write_column::<DoubleType>(&mut group, values, levels)?,
+                Values::Bool(values) => write_column::<BoolType>(&mut group, values, levels)?,
+                Values::Hash(values) => write_column::<ByteArrayType>(&mut group, values, levels)?,
+                Values::Name { values, dictionary } => {
+                    let (chunk, close) = dictionary.chunk(column, values, levels, &mut self.compressor)?;
+                    group.append_column(&chunk, close)?;
+                    values.clear();
+                }
+            }
         }
-        self.buffered = 0;
-        write_group(&mut self.writer, &mut self.buffers, &mut self.compressor).map_err(write_error(&self.path))
+        group.close()?;
+        Ok(())
     }
 }
 
@@ -171,28 +244,7 @@ impl Buffer {
             ColumnType::Name(names) => Values::Name { values: Vec::new(), dictionary: Dictionary::new(&names)? },
             ColumnType::Hash => Values::Hash(Vec::new()),
         };
-        Ok(Self { values, levels: column.optional.then(Vec::new) })
-    }
-
-    /// Adds the value of a row. Levels of nulls are added with the next value, or by [`TableWriter::flush`].
-    #[inline]
-    fn push(&mut self, row: usize, value: ColumnValue) {
-        match (&mut self.values, value) {
-            (Values::Int64(values), ColumnValue::Int64(x)) => values.push(x),
-            (Values::Int32(values), ColumnValue::Int32(x)) => values.push(x),
-            (Values::Float64(values), ColumnValue::Float64(x)) => values.push(x),
-            (Values::Bool(values), ColumnValue::Bool(x)) => values.push(x),
-            (Values::Name { values, dictionary }, ColumnValue::Name(x)) => values.push(dictionary.code(x)),
-            (Values::Hash(values), ColumnValue::Hash(x)) => {
-                values.push(ByteArray::from(format!("{x:016x}").into_bytes()))
-            }
-            (_, ColumnValue::Null) if self.levels.is_some() => return,
-            (values, value) => unreachable!("{value:?} in a column of {values:?}"),
-        }
-        if let Some(levels) = &mut self.levels {
-            levels.resize(row, 0);
-            levels.push(1);
-        }
+        Ok(Self { values, present: column.optional.then(Vec::new) })
     }
 }
 
@@ -204,7 +256,6 @@ fn open(file: File, columns: &[Column], metadata: Vec<KeyValue>) -> ParquetResul
     let mut properties = WriterProperties::builder()
         .set_compression(compression()?)
         .set_max_row_group_row_count(Some(ROW_GROUP))
-        .set_data_page_row_count_limit(ROW_GROUP)
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
@@ -243,36 +294,6 @@ fn open(file: File, columns: &[Column], metadata: Vec<KeyValue>) -> ParquetResul
     }
     let schema = Type::group_type_builder("paceline").with_fields(fields).build()?;
     SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
-}
-
-/// Writes the buffers as one row group and empties them.
-fn write_group(
-    writer: &mut SerializedFileWriter<File>,
-    buffers: &mut [Buffer],
-    compressor: &mut Compressor<'_>,
-) -> ParquetResult<()> {
-    let columns = writer.schema_descr().columns().to_vec();
-    let mut group = writer.next_row_group()?;
-    for (Buffer { values, levels }, column) in buffers.iter_mut().zip(columns) {
-        let present = levels.as_deref();
-        match values {
-            Values::Int64(values) => write_column::<Int64Type>(&mut group, values, present)?,
-            Values::Int32(values) => write_column::<Int32Type>(&mut group, values, present)?,
-            Values::Float64(values) => write_column::<DoubleType>(&mut group, values, present)?,
-            Values::Bool(values) => write_column::<BoolType>(&mut group, values, present)?,
-            Values::Hash(values) => write_column::<ByteArrayType>(&mut group, values, present)?,
-            Values::Name { values, dictionary } => {
-                let (chunk, close) = dictionary.chunk(column, values, present, compressor)?;
-                group.append_column(&chunk, close)?;
-                values.clear();
-            }
-        }
-        if let Some(levels) = levels {
-            levels.clear();
-        }
-    }
-    group.close()?;
-    Ok(())
 }
 
 fn write_column<T: DataType>(
