@@ -155,6 +155,13 @@ impl Series {
         self.y.push(y);
     }
 
+    /// Returns this series without its points.
+    pub fn without_points(&self) -> Self {
+        let Self { id, label, subject, role, kind, states, .. } = self;
+        let (id, label, states) = (id.clone(), label.clone(), states.clone());
+        Self { id, label, subject: *subject, role: *role, kind: *kind, states, x: Vec::new(), y: Vec::new() }
+    }
+
     /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.x.len()

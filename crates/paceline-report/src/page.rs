@@ -1,6 +1,7 @@
 //! The report page: one HTML file with tables, figures as compact columns, and the scripts that draw them. It loads nothing.
 
 mod columns;
+mod downsample;
 pub(crate) mod tables;
 
 use crate::error::ReportError;
@@ -8,7 +9,8 @@ use crate::figure::{Axis, Figure, Role, Series, SeriesKind, Subject};
 use crate::panels;
 use crate::read::Results;
 use askama::Template;
-use columns::{Column, Columns};
+use columns::{Column, Columns, TICKS_PER_SECOND, shortened, ticks_per_second};
+use downsample::{Downsampled, MOST_POINTS};
 use paceline_records::MetricCatalogue;
 use paceline_results::write_whole;
 use serde::Serialize;
@@ -18,9 +20,6 @@ use tables::Section;
 
 /// Default name of the page in its folder.
 pub const REPORT_FILE: &str = "report.html";
-
-/// Resolution of times on the page, s.
-pub const TIME_QUANTUM_S: f64 = 1e-6;
 
 /// Reads a folder of results and writes its page.
 ///
@@ -50,12 +49,21 @@ pub(crate) fn write_page(page: &str, to: &Path) -> Result<(), ReportError> {
 /// A table cannot be read.
 pub fn render(results: &Results, metrics: MetricCatalogue) -> Result<String, ReportError> {
     let figures = panels::figures(results)?;
+    let drawn = downsample::downsample(&figures, MOST_POINTS);
     let mut columns = Columns::default();
-    let points = figures.iter().flat_map(|f| &f.panels).flat_map(|p| &p.series).map(Series::len).sum();
-    let data = figures.iter().map(|figure| figure_data(figure, &mut columns)).collect();
-    let data = PageData { time_quantum_s: TIME_QUANTUM_S, points, figures: data };
-    let sections =
+    let data = drawn.iter().map(|figure| figure_data(figure, &mut columns)).collect();
+    let data = PageData { points: drawn.iter().map(|drawn| points(&drawn.figure)).sum(), figures: data };
+    let mut sections: Vec<Section<'_>> =
         results.scenarios().into_iter().map(|scenario| Section::of(results, scenario, &figures, metrics)).collect();
+    for section in &mut sections {
+        let count = |figures: &mut dyn Iterator<Item = &Figure>| -> usize {
+            figures.filter(|figure| figure.scenario == section.scenario).map(points).sum()
+        };
+        let (all, shown) = (count(&mut figures.iter()), count(&mut drawn.iter().map(|drawn| &drawn.figure)));
+        if shown < all {
+            section.left_out += &downsample::note(shown, all);
+        }
+    }
     let page = Page {
         title: results.scenarios().join(", "),
         sections,
@@ -92,7 +100,6 @@ struct Page<'a> {
 /// The figures as the script of the page reads them. Their numbers are in the columns.
 #[derive(Serialize)]
 struct PageData<'a> {
-    time_quantum_s: f64,
     points: usize,
     figures: Vec<FigureData<'a>>,
 }
@@ -126,8 +133,30 @@ struct SeriesData<'a> {
     y: Column,
 }
 
-fn figure_data<'a>(Figure { id, scenario, subjects, panels, .. }: &'a Figure, columns: &mut Columns) -> FigureData<'a> {
-    let mut series = |series: &'a Series| SeriesData {
+fn points(figure: &Figure) -> usize {
+    figure.panels.iter().flat_map(|panel| &panel.series).map(Series::len).sum()
+}
+
+fn figure_data<'a>(drawn: &'a Downsampled, columns: &mut Columns) -> FigureData<'a> {
+    let Downsampled { figure: Figure { id, scenario, subjects, panels, .. }, intervals_s } = drawn;
+    let panels = panels.iter().zip(intervals_s).map(|(panel, intervals_s)| PanelData {
+        id: &panel.id,
+        x: &panel.x,
+        y: &panel.y,
+        series: panel
+            .series
+            .iter()
+            .zip(intervals_s)
+            .map(|(s, interval_s)| series_data(s, *interval_s, columns))
+            .collect(),
+    });
+    FigureData { id, scenario, subjects, panels: panels.collect() }
+}
+
+/// `interval_s`: length of the intervals of a down-sampled series.
+fn series_data<'a>(series: &'a Series, interval_s: Option<f64>, columns: &mut Columns) -> SeriesData<'a> {
+    let exact = |values: &'a [f64]| values.iter().map(|value| *value as f32);
+    SeriesData {
         id: &series.id,
         label: &series.label,
         subject: series.subject,
@@ -135,16 +164,15 @@ fn figure_data<'a>(Figure { id, scenario, subjects, panels, .. }: &'a Figure, co
         kind: series.kind,
         states: &series.states,
         n: series.len(),
-        x: if series.kind == SeriesKind::Cdf { columns.floats(&series.x) } else { columns.times(&series.x) },
-        y: columns.floats(&series.y),
-    };
-    let panels = panels.iter().map(|panel| PanelData {
-        id: &panel.id,
-        x: &panel.x,
-        y: &panel.y,
-        series: panel.series.iter().map(&mut series).collect(),
-    });
-    FigureData { id, scenario, subjects, panels: panels.collect() }
+        x: match series.kind {
+            SeriesKind::Cdf => columns.floats(exact(&series.x)),
+            _ => columns.times(&series.x, interval_s.map_or(TICKS_PER_SECOND, ticks_per_second)),
+        },
+        y: match interval_s {
+            None => columns.floats(exact(&series.y)),
+            Some(_) => columns.floats(series.y.iter().map(|value| shortened(*value))),
+        },
+    }
 }
 
 /// Returns JSON that is safe inside a script element.

@@ -30,6 +30,19 @@ trait PanelBuilder {
     fn flow(&mut self, _: &FlowRow) {}
     fn frame(&mut self, _: &FrameRow) {}
     fn signal(&mut self, _: &SignalRow<'_>) {}
+    // One virtual call for many rows.
+    fn packets(&mut self, rows: &[PacketRow]) {
+        rows.iter().for_each(|row| self.packet(row));
+    }
+    fn flows(&mut self, rows: &[FlowRow]) {
+        rows.iter().for_each(|row| self.flow(row));
+    }
+    fn frames(&mut self, rows: &[FrameRow]) {
+        rows.iter().for_each(|row| self.frame(row));
+    }
+    fn signals(&mut self, rows: &[SignalRow<'_>]) {
+        rows.iter().for_each(|row| self.signal(row));
+    }
     /// Returns the panels. Panels without series are dropped.
     fn finish(self: Box<Self>) -> Vec<Panel>;
 }
@@ -99,10 +112,10 @@ fn of_scenario(scenario: &str, runs: &[&Run]) -> Result<Vec<Figure>, ReportError
         subjects.extend(view.subjects());
         let all = PANELS.iter().chain(DISTRIBUTIONS);
         let mut builders: Vec<Box<dyn PanelBuilder + '_>> = all.map(|begin| begin(&view)).collect();
-        run.tables().packets(|row| builders.iter_mut().for_each(|d| d.packet(row)))?;
-        run.tables().flows(|row| builders.iter_mut().for_each(|d| d.flow(row)))?;
-        run.tables().frames(|row| builders.iter_mut().for_each(|d| d.frame(row)))?;
-        run.tables().signals(|row| builders.iter_mut().for_each(|d| d.signal(row)))?;
+        run.tables().packets(|rows| builders.iter_mut().for_each(|d| d.packets(rows)))?;
+        run.tables().flows(|rows| builders.iter_mut().for_each(|d| d.flows(rows)))?;
+        run.tables().frames(|rows| builders.iter_mut().for_each(|d| d.frames(rows)))?;
+        run.tables().signals(|rows| builders.iter_mut().for_each(|d| d.signals(rows)))?;
         for (panels, done) in over_time.iter_mut().chain(&mut over_values).zip(builders) {
             done.finish().into_iter().for_each(|panel| merge(panels, panel));
         }

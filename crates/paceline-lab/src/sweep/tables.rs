@@ -4,7 +4,6 @@ use super::axis::{label, names, number};
 use super::{JobRow, Subject, Sweep, SweepResult};
 use paceline_results::StoreError;
 use paceline_results::tables::{Column, ColumnType, ColumnValue, TableWriter};
-use parquet::data_type::ByteArray;
 use parquet::file::metadata::KeyValue;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +26,7 @@ impl<'a> RowTable<'a> {
         columns.extend(columns_of_keys(sweep, &keys));
         let subjects: Vec<String> = sweep.subjects.iter().map(Subject::name).collect();
         columns.extend([
-            column("subject", name_column(&subjects)),
+            column("subject", ColumnType::Name(subjects)),
             column("seed", ColumnType::Int64),
             column("trace_hash", ColumnType::Hash),
         ]);
@@ -91,7 +90,7 @@ fn key_columns(sweep: &Sweep) -> Vec<KeyColumn> {
 fn columns_of_keys(sweep: &Sweep, keys: &[KeyColumn]) -> Vec<Column> {
     let kind = |key: &KeyColumn| match key {
         KeyColumn::Numbers => ColumnType::Float64,
-        KeyColumn::Names(names) => name_column(names),
+        KeyColumn::Names(names) => ColumnType::Name(names.clone()),
     };
     sweep.keys().zip(keys).map(|(name, key)| column(name, kind(key))).collect()
 }
@@ -119,8 +118,4 @@ fn column(name: impl Into<String>, kind: ColumnType) -> Column {
 
 fn optional(name: String, kind: ColumnType) -> Column {
     Column { name: name.into(), kind, optional: true }
-}
-
-fn name_column(names: &[String]) -> ColumnType {
-    ColumnType::Name(names.iter().map(|name| ByteArray::from(name.as_str())).collect())
 }

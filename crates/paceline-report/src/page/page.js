@@ -1,7 +1,7 @@
 // Draws the plots from the columns in this document; it loads nothing else.
 //
-// uPlot provides axes, cursor and zoom. This script draws the lines, because each series has its own times and may have a
-// million points. For each column of pixels it draws the first, smallest, largest and last value in view.
+// uPlot provides axes, cursor and zoom. This script draws the lines, because each series has its own times and may have very
+// many points. For each column of pixels it draws the first, smallest, largest and last value in view.
 (() => {
   const COLOURS = 7;                                   // --c0 to --c6 of page.css
   const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];  // one per cycle of colours, and per line of a subject
@@ -34,7 +34,7 @@
     const scenarios = new Map();
     for (const figure of data.figures) {
       for (const panel of figure.panels)
-        for (const series of panel.series) decode(series, bytes, data.time_quantum_s);
+        for (const series of panel.series) decode(series, bytes);
       page.figures.push(figure);
       if (!scenarios.has(figure.scenario)) scenarios.set(figure.scenario, []);
       scenarios.get(figure.scenario).push(figure);
@@ -61,8 +61,8 @@
     return new Uint8Array(await new Response(stream).arrayBuffer());
   }
 
-  function decode(series, bytes, quantum) {
-    const column = ({ at, code }) => {
+  function decode(series, bytes) {
+    const column = ({ at, code, ticks_per_second }) => {
       if (code === "floats") {
         const planes = new Uint8Array(4 * series.n);
         for (let byte = 0; byte < 4; byte++)
@@ -70,7 +70,6 @@
         return new Float32Array(planes.buffer);
       }
       const times = new Float64Array(series.n);
-      const perSecond = Math.round(1 / quantum); // exact, unlike multiplication by the quantum
       for (let i = 0, now = 0; i < series.n; i++) {
         let zigzag = 0, scale = 1, byte;
         do {
@@ -79,7 +78,7 @@
           scale *= 128;
         } while (byte >= 0x80);
         now += zigzag % 2 ? -(zigzag + 1) / 2 : zigzag / 2;
-        times[i] = now / perSecond;
+        times[i] = now / ticks_per_second;
       }
       return times;
     };

@@ -1,6 +1,7 @@
 //! Series created on the first event that belongs to them.
 
 use crate::figure::Series;
+use crate::read::SignalRow;
 
 /// Series by subject and number.
 #[derive(Default)]
@@ -13,16 +14,26 @@ pub(super) struct SeriesMap {
 impl SeriesMap {
     /// Returns the series of this key, created if necessary.
     pub(super) fn of(&mut self, subject: usize, number: usize, make: impl FnOnce() -> Series) -> &mut Series {
-        let key = (subject, number);
         // Consecutive events often belong to the same series.
-        if self.keys.get(self.last) != Some(&key) {
-            self.last = self.keys.iter().position(|known| *known == key).unwrap_or(self.keys.len());
-            if self.last == self.keys.len() {
-                self.keys.push(key);
-                self.series.push(make());
-            }
+        if self.keys.get(self.last) != Some(&(subject, number)) {
+            self.last = self.place(subject, number, make);
         }
         &mut self.series[self.last]
+    }
+
+    /// Returns the place of the series of this key, created if necessary.
+    pub(super) fn place(&mut self, subject: usize, number: usize, make: impl FnOnce() -> Series) -> usize {
+        let key = (subject, number);
+        self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+            self.keys.push(key);
+            self.series.push(make());
+            self.keys.len() - 1
+        })
+    }
+
+    /// Returns the series at a place.
+    pub(super) fn at(&mut self, place: usize) -> &mut Series {
+        &mut self.series[place]
     }
 
     /// Returns the series, sorted by subject and number.
@@ -56,6 +67,30 @@ pub(super) fn entry<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) ->
         list.len() - 1
     });
     &mut list[at].1
+}
+
+/// A value for each signal of each flow, computed when it first occurs, because names are slow to compare.
+pub(super) struct BySignal<T>(Vec<Vec<Option<T>>>);
+
+impl<T> Default for BySignal<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Copy> BySignal<T> {
+    /// Returns the value of the signal of a row.
+    pub(super) fn of(&mut self, row: &SignalRow<'_>, make: impl FnOnce() -> T) -> T {
+        let (half, name) = (2 * usize::from(row.flow) + usize::from(row.receive), usize::from(row.name_index));
+        if self.0.len() <= half {
+            self.0.resize_with(half + 1, Vec::new);
+        }
+        let names = &mut self.0[half];
+        if names.len() <= name {
+            names.resize_with(name + 1, || None);
+        }
+        *names[name].get_or_insert_with(make)
+    }
 }
 
 /// Sums by subject in time bins of equal length.

@@ -1,7 +1,7 @@
 //! Signals of controllers and TCP: states in one panel, and all others but gradients in one panel per unit.
 
 use super::gradient::{GRADIENTS, THRESHOLDS};
-use super::series_map::{SeriesMap, entry, hold, step};
+use super::series_map::{BySignal, SeriesMap, hold, step};
 use super::{PanelBuilder, RunView, over_time, seconds};
 use crate::figure::{Axis, Panel, Role, Series, SeriesKind};
 use crate::read::{FlowKind, FlowRow, SignalRow};
@@ -19,44 +19,61 @@ struct Signals<'a> {
     /// Series by unit.
     panels: Vec<(String, SeriesMap)>,
     names: Vec<String>,
+    targets: BySignal<Option<Target>>,
+}
+
+/// The series of a signal: places of the panel and of the series in it, and the factor to the displayed unit.
+#[derive(Clone, Copy)]
+struct Target {
+    panel: usize,
+    series: usize,
+    factor: f64,
 }
 
 pub(super) fn begin<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
-    Box::new(Signals { view, panels: Vec::new(), names: Vec::new() })
+    Box::new(Signals { view, panels: Vec::new(), names: Vec::new(), targets: BySignal::default() })
 }
 
-impl Signals<'_> {
-    fn add(&mut self, subject: usize, name: &str, unit: &str, role: Role, kind: SeriesKind, (at, value): (f64, f64)) {
-        let number = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.names.push(name.to_owned());
-            self.names.len() - 1
-        });
-        let factor = UNITS.iter().find(|(known, ..)| *known == unit).map_or(1.0, |(.., factor)| *factor);
-        let series = entry(&mut self.panels, unit.to_owned())
-            .of(subject, number, || Series::new(name, name, subject, role, kind));
-        match kind {
-            SeriesKind::Steps => step(series, at, value * factor),
-            _ => series.push(at, value * factor),
-        }
-    }
+/// Returns the target of a signal, or of the REMBs of a flow.
+fn target(
+    panels: &mut Vec<(String, SeriesMap)>,
+    names: &mut Vec<String>,
+    (subject, name, unit): (usize, &str, &str),
+    (role, kind): (Role, SeriesKind),
+) -> Target {
+    let number = names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    });
+    let factor = UNITS.iter().find(|(known, ..)| *known == unit).map_or(1.0, |(.., factor)| *factor);
+    let panel = panels.iter().position(|(known, _)| known == unit).unwrap_or_else(|| {
+        panels.push((unit.to_owned(), SeriesMap::default()));
+        panels.len() - 1
+    });
+    let series = panels[panel].1.place(subject, number, || Series::new(name, name, subject, role, kind));
+    Target { panel, series, factor }
 }
 
 impl PanelBuilder for Signals<'_> {
     fn flow(&mut self, row: &FlowRow) {
-        if let (FlowKind::Remb, Some(subject)) = (row.kind, self.view.subject(row.flow)) {
-            let point = (seconds(row.time_ns), row.value);
-            self.add(subject, "REMB", "bit/s", Role::Second, SeriesKind::Points, point);
+        let Self { view, panels, names, .. } = self;
+        if let (FlowKind::Remb, Some(subject)) = (row.kind, view.subject(row.flow)) {
+            let to = target(panels, names, (subject, "REMB", "bit/s"), (Role::Second, SeriesKind::Points));
+            panels[to.panel].1.at(to.series).push(seconds(row.time_ns), row.value * to.factor);
         }
     }
 
     fn signal(&mut self, row: &SignalRow<'_>) {
-        let elsewhere = GRADIENTS.contains(&row.name) || THRESHOLDS.contains(&row.name);
-        let Some(subject) = self.view.subject(row.flow).filter(|_| !elsewhere) else { return };
-        if self.view.states(row).is_none() {
+        let Self { view, panels, names, targets } = self;
+        let make = || {
+            let elsewhere = GRADIENTS.contains(&row.name) || THRESHOLDS.contains(&row.name);
+            let subject = view.subject(row.flow).filter(|_| !elsewhere && view.states(row).is_none())?;
+            Some(target(panels, names, (subject, row.name, row.unit), (Role::Main, SeriesKind::Steps)))
+        };
+        if let Some(to) = targets.of(row, make) {
             // The initial slow start threshold exceeds every window.
             let value = if row.value < 1e15 { row.value } else { f64::NAN };
-            let point = (seconds(row.time_ns), value);
-            self.add(subject, row.name, row.unit, Role::Main, SeriesKind::Steps, point);
+            step(panels[to.panel].1.at(to.series), seconds(row.time_ns), value * to.factor);
         }
     }
 
@@ -91,22 +108,27 @@ impl PanelBuilder for Signals<'_> {
 struct States<'a> {
     view: &'a RunView<'a>,
     series: SeriesMap,
+    places: BySignal<Option<usize>>,
 }
 
 pub(super) fn begin_states<'a>(view: &'a RunView<'a>) -> Box<dyn PanelBuilder + 'a> {
-    Box::new(States { view, series: SeriesMap::default() })
+    Box::new(States { view, series: SeriesMap::default(), places: BySignal::default() })
 }
 
 impl PanelBuilder for States<'_> {
     fn signal(&mut self, row: &SignalRow<'_>) {
-        let (Some(subject), Some((number, states))) = (self.view.subject(row.flow), self.view.states(row)) else {
-            return;
+        let Self { view, series, places } = self;
+        let place = || {
+            let (subject, (number, states)) = (view.subject(row.flow)?, view.states(row)?);
+            let make = || Series {
+                states: states.to_vec(),
+                ..Series::new(row.name, row.name, subject, Role::Main, SeriesKind::Band)
+            };
+            Some(series.place(subject, number, make))
         };
-        let make = || Series {
-            states: states.to_vec(),
-            ..Series::new(row.name, row.name, subject, Role::Main, SeriesKind::Band)
-        };
-        step(self.series.of(subject, number, make), seconds(row.time_ns), row.value);
+        if let Some(place) = places.of(row, place) {
+            step(series.at(place), seconds(row.time_ns), row.value);
+        }
     }
 
     fn finish(self: Box<Self>) -> Vec<Panel> {

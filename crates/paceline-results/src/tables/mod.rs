@@ -1,9 +1,11 @@
 //! The Parquet tables of a run: one schema, a writer and a reader.
 
+mod dictionary;
 mod join;
 mod parquet_reader;
 mod parquet_writer;
 mod reader;
+mod rle;
 mod schema;
 mod writer;
 

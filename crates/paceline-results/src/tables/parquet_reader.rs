@@ -1,10 +1,11 @@
 //! Reads one Parquet file: typed columns, one row group at a time.
 
+use super::dictionary::Names;
 use super::schema::ColumnSchema;
 use crate::StoreError;
 use crate::files::io;
-use parquet::column::reader::{ColumnReader, get_typed_column_reader};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use std::fs::File;
@@ -15,10 +16,19 @@ pub(super) struct TableReader {
     reader: SerializedFileReader<File>,
 }
 
+/// A row group. Its columns are read into buffers that the next row group uses again.
 pub(super) struct RowGroup<'a> {
     table: &'a TableReader,
     reader: Box<dyn RowGroupReader + 'a>,
     rows: usize,
+    buffers: Buffers,
+}
+
+/// The levels and the names of the column last read.
+#[derive(Default)]
+struct Buffers {
+    levels: Vec<i16>,
+    names: Names,
 }
 
 impl TableReader {
@@ -32,12 +42,15 @@ impl TableReader {
 
     pub(super) fn row_groups(
         &self,
-        mut each: impl FnMut(&RowGroup<'_>) -> Result<(), StoreError>,
+        mut each: impl FnMut(&mut RowGroup<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        let mut buffers = Buffers::default();
         for index in 0..self.reader.num_row_groups() {
             let reader = self.reader.get_row_group(index).map_err(|source| self.unreadable(source))?;
             let rows = usize::try_from(reader.metadata().num_rows()).unwrap_or(0);
-            each(&RowGroup { table: self, reader, rows })?;
+            let mut group = RowGroup { table: self, reader, rows, buffers };
+            each(&mut group)?;
+            buffers = group.buffers;
         }
         Ok(())
     }
@@ -51,127 +64,156 @@ impl TableReader {
 pub(super) trait Typed: DataType {
     /// Its name in messages.
     const NAME: &'static str;
-    /// Returns whether a reader has this type; the library panics on another.
-    fn fits(reader: &ColumnReader) -> bool;
 }
 
 macro_rules! typed {
-    ($($of:ty, $reader:ident, $name:literal;)*) => { $(
+    ($($of:ty, $name:literal;)*) => { $(
         impl Typed for $of {
             const NAME: &'static str = $name;
-            fn fits(reader: &ColumnReader) -> bool {
-                matches!(reader, ColumnReader::$reader(_))
-            }
         }
     )* };
 }
 
 typed! {
-    Int64Type, Int64ColumnReader, "64-bit integers";
-    Int32Type, Int32ColumnReader, "32-bit integers";
-    DoubleType, DoubleColumnReader, "floats";
-    BoolType, BoolColumnReader, "booleans";
-    ByteArrayType, ByteArrayColumnReader, "names";
+    Int64Type, "64-bit integers";
+    Int32Type, "32-bit integers";
+    DoubleType, "floats";
+    BoolType, "booleans";
+    ByteArrayType, "names";
 }
 
 impl RowGroup<'_> {
-    /// Reads a column that may contain nulls.
-    pub(super) fn optional<T: Typed>(&self, column: ColumnSchema) -> Result<Vec<Option<T::T>>, StoreError>
+    /// Replaces `to` by a column that may contain nulls; a null becomes the default of the type.
+    pub(super) fn optional<T: Typed>(&mut self, column: ColumnSchema, to: &mut Vec<T::T>) -> Result<(), StoreError>
     where
         T::T: Clone,
     {
-        let (values, levels) = self.read::<T>(column)?;
-        // A required column has no levels.
-        if levels.is_empty() {
-            return Ok(values.into_iter().map(Some).collect());
-        }
-        let mut values = values.into_iter();
-        Ok(levels.iter().map(|level| if *level > 0 { values.next() } else { None }).collect())
-    }
-
-    /// Reads a column without nulls.
-    pub(super) fn required<T: Typed>(&self, column: ColumnSchema) -> Result<Vec<T::T>, StoreError> {
-        let (values, _) = self.read::<T>(column)?;
-        if values.len() == self.rows { Ok(values) } else { Err(self.unexpected(column, "lacks values".to_owned())) }
-    }
-
-    /// Reads a column of names, each as its index in `known`.
-    pub(super) fn names(&self, column: ColumnSchema, known: &[impl AsRef<str>]) -> Result<Vec<u16>, StoreError> {
-        let names = self.required::<ByteArrayType>(column)?;
-        let mut last = None;
-        names.iter().map(|name| self.index(column, known, name, &mut last)).collect()
-    }
-
-    /// Reads a column of names that may contain nulls.
-    pub(super) fn optional_names(
-        &self,
-        column: ColumnSchema,
-        known: &[impl AsRef<str>],
-    ) -> Result<Vec<Option<u16>>, StoreError> {
-        let names = self.optional::<ByteArrayType>(column)?;
-        let mut last = None;
-        let index =
-            |name: &Option<ByteArray>| name.as_ref().map(|name| self.index(column, known, name, &mut last)).transpose();
-        names.iter().map(index).collect()
-    }
-
-    /// Reads a column of names, each as its index in `seen`, and adds new names to `seen`.
-    pub(super) fn any_names(&self, column: ColumnSchema, seen: &mut Vec<String>) -> Result<Vec<u16>, StoreError> {
-        let names = self.required::<ByteArrayType>(column)?;
-        for (index, name) in names.iter().enumerate() {
-            let again = index > 0 && names[index - 1] == *name;
-            if !again && seen.iter().all(|known| known.as_bytes() != name.data()) {
-                seen.push(String::from_utf8_lossy(name.data()).into_owned());
+        self.read::<T>(column, to)?;
+        let levels = &self.buffers.levels;
+        // A required column has no levels. Values move from the last to the first.
+        if !levels.is_empty() {
+            let mut next = to.len();
+            to.resize(levels.len(), T::T::default());
+            for row in (0..levels.len()).rev() {
+                if levels[row] > 0 {
+                    next -= 1;
+                    to.swap(row, next);
+                }
             }
         }
-        let mut last = None;
-        names.iter().map(|name| self.index(column, seen, name, &mut last)).collect()
+        Ok(())
     }
 
-    /// Returns the index of a name. Successive rows mostly have the same name, so `last` is compared first.
-    fn index(
-        &self,
+    /// Replaces `to` by a column without nulls.
+    pub(super) fn required<T: Typed>(&mut self, column: ColumnSchema, to: &mut Vec<T::T>) -> Result<(), StoreError> {
+        self.read::<T>(column, to)?;
+        if to.len() == self.rows { Ok(()) } else { Err(self.unexpected(column, "lacks values".to_owned())) }
+    }
+
+    /// Replaces `to` by a column of names, each as its index in `known`; a null becomes 0.
+    pub(super) fn names(
+        &mut self,
         column: ColumnSchema,
         known: &[impl AsRef<str>],
-        name: &ByteArray,
-        last: &mut Option<u16>,
-    ) -> Result<u16, StoreError> {
-        let is = |index: u16| known[usize::from(index)].as_ref().as_bytes() == name.data();
-        if let Some(index) = last.filter(|index| is(*index)) {
-            return Ok(index);
+        to: &mut Vec<u16>,
+    ) -> Result<(), StoreError> {
+        self.read_names(column)?;
+        self.indices(column, known, to)
+    }
+
+    /// Replaces `to` by a column of names, each as its index in `seen`, and adds new names to `seen`.
+    pub(super) fn any_names(
+        &mut self,
+        column: ColumnSchema,
+        seen: &mut Vec<String>,
+        to: &mut Vec<u16>,
+    ) -> Result<(), StoreError> {
+        self.read_names(column)?;
+        for name in &self.buffers.names.dictionary {
+            if !seen.contains(name) {
+                seen.push(name.clone());
+            }
         }
-        let found = (0..u16::try_from(known.len()).unwrap_or(u16::MAX)).find(|index| is(*index));
-        *last = found;
-        found.ok_or_else(|| {
-            let name = String::from_utf8_lossy(name.data());
+        self.indices(column, seen, to)
+    }
+
+    /// Returns the names last read, as indices.
+    fn indices(&self, column: ColumnSchema, known: &[impl AsRef<str>], to: &mut Vec<u16>) -> Result<(), StoreError> {
+        let index = |name: &String| known.iter().position(|k| k.as_ref() == name).and_then(|at| u16::try_from(at).ok());
+        let names = &self.buffers.names;
+        let numbers: Vec<Option<u16>> = names.dictionary.iter().map(index).collect();
+        names.numbers(&numbers, to).map_err(|name| {
             let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
             self.unexpected(column, format!("contains `{name}`, which is none of {}", known.join(", ")))
         })
     }
 
-    fn read<T: Typed>(&self, column: ColumnSchema) -> Result<(Vec<T::T>, Vec<i16>), StoreError> {
+    /// Reads a column of names.
+    fn read_names(&mut self, column: ColumnSchema) -> Result<(), StoreError> {
+        let (at, optional) = self.find::<ByteArrayType>(column)?;
+        let unreadable = |source| self.table.unreadable(source);
+        let mut pages = self.reader.get_column_page_reader(at).map_err(unreadable)?;
+        self.buffers.names.clear();
+        while let Some(page) = pages.get_next_page().map_err(unreadable)? {
+            if self.buffers.names.add_page(&page, optional).is_none() {
+                self.read_plain_names(column)?;
+                break;
+            }
+        }
+        let rows = self.buffers.names.rows();
+        if rows == self.rows { Ok(()) } else { Err(self.ends_early(column, rows)) }
+    }
+
+    /// Reads a column of names with any encoding.
+    fn read_plain_names(&mut self, column: ColumnSchema) -> Result<(), StoreError> {
+        let mut values = Vec::new();
+        self.read::<ByteArrayType>(column, &mut values)?;
+        let Buffers { levels, names } = &mut self.buffers;
+        let mut values = values.iter().map(|value| String::from_utf8_lossy(value.data()));
+        names.clear();
+        for row in 0..self.rows {
+            let null = levels.get(row) == Some(&0);
+            names.add_row(if null { None } else { values.next() }.as_deref(), !levels.is_empty());
+        }
+        Ok(())
+    }
+
+    /// Returns the index of a column, and whether it may contain nulls.
+    fn find<T: Typed>(&self, column: ColumnSchema) -> Result<(usize, bool), StoreError> {
         let columns = self.reader.metadata().columns();
         let at = columns.iter().position(|c| c.column_descr().name() == column.name);
         let at = at.ok_or_else(|| self.unexpected(column, "is missing".to_owned()))?;
-        let optional = columns[at].column_descr().max_def_level() > 0;
-        let reader = self.reader.get_column_reader(at).map_err(|source| self.table.unreadable(source))?;
-        if !T::fits(&reader) {
+        let found = columns[at].column_descr();
+        if found.physical_type() != T::get_physical_type() {
             return Err(self.unexpected(column, format!("does not hold {}", T::NAME)));
         }
+        Ok((at, found.max_def_level() > 0))
+    }
+
+    /// Replaces `to` by the values of a column, and the levels by its levels.
+    fn read<T: Typed>(&mut self, column: ColumnSchema, to: &mut Vec<T::T>) -> Result<(), StoreError> {
+        let (at, optional) = self.find::<T>(column)?;
+        let reader = self.reader.get_column_reader(at).map_err(|source| self.table.unreadable(source))?;
         let mut reader = get_typed_column_reader::<T>(reader);
-        let (mut values, mut levels) = (Vec::with_capacity(self.rows), Vec::new());
+        let levels = &mut self.buffers.levels;
+        to.clear();
+        levels.clear();
         let mut done = 0;
         while done < self.rows {
             let wanted = self.rows - done;
             let (records, ..) = reader
-                .read_records(wanted, optional.then_some(&mut levels), None, &mut values)
+                .read_records(wanted, optional.then_some(&mut *levels), None, to)
                 .map_err(|source| self.table.unreadable(source))?;
             if records == 0 {
-                return Err(self.unexpected(column, format!("ends after {done} of {} rows", self.rows)));
+                return Err(self.ends_early(column, done));
             }
             done += records;
         }
-        Ok((values, levels))
+        Ok(())
+    }
+
+    fn ends_early(&self, column: ColumnSchema, rows: usize) -> StoreError {
+        self.unexpected(column, format!("ends after {rows} of {} rows", self.rows))
     }
 
     fn unexpected(&self, column: ColumnSchema, cause: String) -> StoreError {

@@ -11,6 +11,9 @@ use paceline_records::PacketClass;
 use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
 use std::path::Path;
 
+/// Rows that are passed on together.
+const BATCH: usize = 1024;
+
 /// An event of a packet. Hops are indices among the run's hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -89,6 +92,8 @@ pub struct SignalRow<'a> {
     pub receive: bool,
     /// Name of the signal.
     pub name: &'a str,
+    /// Number of the name: equal for equal names of a table.
+    pub name_index: u16,
     /// Unit of the value.
     pub unit: &'a str,
     /// Its value.
@@ -109,101 +114,106 @@ impl<'a> RunTables<'a> {
         Self { dir, about }
     }
 
-    /// Calls `each` with every row of `packets`, in order.
+    /// Calls `each` with all rows of `packets`, in order, some at a time.
     ///
     /// # Errors
     /// The file cannot be read, or has other columns.
-    pub fn packets(&self, mut each: impl FnMut(&PacketRow)) -> Result<(), StoreError> {
+    pub fn packets(&self, mut each: impl FnMut(&[PacketRow])) -> Result<(), StoreError> {
+        let [mut time, mut waited, mut left, mut delay] = [const { Vec::new() }; 4];
+        let [mut event, mut flow, mut class, mut hop] = [const { Vec::new() }; 4];
+        let mut size = Vec::new();
         self.row_groups(PACKETS, |group| {
-            let time = group.required::<Int64Type>(TIME)?;
-            let event = group.names(EVENT, &EVENTS)?;
-            let flow = group.names(FLOW, &self.about.flows)?;
-            let class = group.names(CLASS, &PacketClass::NAMES)?;
-            let size = group.required::<Int32Type>(PACKET_SIZE)?;
-            let hop = group.optional_names(HOP, &self.about.hops)?;
-            let waited = group.optional::<Int64Type>(WAITED)?;
-            let left = group.optional::<Int64Type>(LEFT)?;
-            let delay = group.optional::<Int64Type>(DELAY)?;
-            for row in 0..time.len() {
-                let hop = hop[row].unwrap_or(0);
-                let or_zero = |value: Option<i64>| value.unwrap_or(0);
+            group.required::<Int64Type>(TIME, &mut time)?;
+            group.names(EVENT, &EVENTS, &mut event)?;
+            group.names(FLOW, &self.about.flows, &mut flow)?;
+            group.names(CLASS, &PacketClass::NAMES, &mut class)?;
+            group.required::<Int32Type>(PACKET_SIZE, &mut size)?;
+            group.names(HOP, &self.about.hops, &mut hop)?;
+            group.optional::<Int64Type>(WAITED, &mut waited)?;
+            group.optional::<Int64Type>(LEFT, &mut left)?;
+            group.optional::<Int64Type>(DELAY, &mut delay)?;
+            batches(time.len(), &mut each, |row| {
+                let hop = hop[row];
                 let event = match PacketEvent::ALL[usize::from(event[row])] {
                     PacketEvent::Sent => Event::Sent,
-                    PacketEvent::Crossed => {
-                        Event::Crossed { hop, waited_ns: or_zero(waited[row]), left_ns: or_zero(left[row]) }
-                    }
+                    PacketEvent::Crossed => Event::Crossed { hop, waited_ns: waited[row], left_ns: left[row] },
                     PacketEvent::Dropped => Event::Dropped { hop },
-                    PacketEvent::Arrived => Event::Arrived { delay_ns: or_zero(delay[row]) },
+                    PacketEvent::Arrived => Event::Arrived { delay_ns: delay[row] },
                 };
                 let is_forward = !PacketClass::ALL[usize::from(class[row])].is_from_receiver();
-                each(&PacketRow { time_ns: time[row], event, flow: flow[row], is_forward, size_bytes: size[row] });
-            }
+                PacketRow { time_ns: time[row], event, flow: flow[row], is_forward, size_bytes: size[row] }
+            });
             Ok(())
         })
     }
 
-    /// Calls `each` with every row of `flows`, in order.
+    /// Calls `each` with all rows of `flows`, in order, some at a time.
     ///
     /// # Errors
     /// The file cannot be read, or has other columns.
-    pub fn flows(&self, mut each: impl FnMut(&FlowRow)) -> Result<(), StoreError> {
+    pub fn flows(&self, mut each: impl FnMut(&[FlowRow])) -> Result<(), StoreError> {
+        let (mut time, mut value) = (Vec::new(), Vec::new());
+        let [mut flow, mut kind] = [const { Vec::new() }; 2];
         self.row_groups(FLOWS, |group| {
-            let time = group.required::<Int64Type>(TIME)?;
-            let flow = group.names(FLOW, &self.about.flows)?;
-            let kind = group.names(KIND, &FLOW_KINDS)?;
-            let value = group.required::<DoubleType>(VALUE)?;
-            for row in 0..time.len() {
+            group.required::<Int64Type>(TIME, &mut time)?;
+            group.names(FLOW, &self.about.flows, &mut flow)?;
+            group.names(KIND, &FLOW_KINDS, &mut kind)?;
+            group.required::<DoubleType>(VALUE, &mut value)?;
+            batches(time.len(), &mut each, |row| {
                 let kind = FlowKind::ALL[usize::from(kind[row])];
-                each(&FlowRow { time_ns: time[row], flow: flow[row], kind, value: value[row] });
-            }
+                FlowRow { time_ns: time[row], flow: flow[row], kind, value: value[row] }
+            });
             Ok(())
         })
     }
 
-    /// Calls `each` with every row of `frames`, in order.
+    /// Calls `each` with all rows of `frames`, in order, some at a time.
     ///
     /// # Errors
     /// The file cannot be read, or has other columns.
-    pub fn frames(&self, mut each: impl FnMut(&FrameRow)) -> Result<(), StoreError> {
+    pub fn frames(&self, mut each: impl FnMut(&[FrameRow])) -> Result<(), StoreError> {
+        let [mut time, mut captured] = [const { Vec::new() }; 2];
+        let (mut flow, mut stream, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         self.row_groups(FRAMES, |group| {
-            let time = group.required::<Int64Type>(TIME)?;
-            let flow = group.names(FLOW, &self.about.flows)?;
-            let stream = group.required::<Int32Type>(STREAM)?;
-            let captured = group.optional::<Int64Type>(CAPTURED)?;
-            let refused = group.required::<BoolType>(REFUSED)?;
-            for row in 0..time.len() {
+            group.required::<Int64Type>(TIME, &mut time)?;
+            group.names(FLOW, &self.about.flows, &mut flow)?;
+            group.required::<Int32Type>(STREAM, &mut stream)?;
+            group.optional::<Int64Type>(CAPTURED, &mut captured)?;
+            group.required::<BoolType>(REFUSED, &mut refused)?;
+            batches(time.len(), &mut each, |row| {
                 let stream = usize::try_from(stream[row]).unwrap_or(0);
-                let captured_ns = captured[row].filter(|_| !refused[row]);
-                each(&FrameRow { time_ns: time[row], flow: flow[row], stream, captured_ns });
-            }
+                let captured_ns = (!refused[row]).then_some(captured[row]);
+                FrameRow { time_ns: time[row], flow: flow[row], stream, captured_ns }
+            });
             Ok(())
         })
     }
 
-    /// Calls `each` with every row of `signals`, in order.
+    /// Calls `each` with all rows of `signals`, in order, some at a time.
     ///
     /// # Errors
     /// The file cannot be read, or has other columns.
-    pub fn signals(&self, mut each: impl FnMut(&SignalRow<'_>)) -> Result<(), StoreError> {
+    pub fn signals(&self, mut each: impl FnMut(&[SignalRow<'_>])) -> Result<(), StoreError> {
         // In a folder of an older version only the table itself has the names and units of signals.
         let (mut signals, mut units) = (Vec::new(), Vec::new());
+        let (mut time, mut value) = (Vec::new(), Vec::new());
+        let [mut flow, mut half, mut name, mut unit] = [const { Vec::new() }; 4];
         self.row_groups(SIGNALS, |group| {
-            let time = group.required::<Int64Type>(TIME)?;
-            let flow = group.names(FLOW, &self.about.flows)?;
-            let half = group.names(HALF, &HALVES)?;
-            let name = group.any_names(SIGNAL, &mut signals)?;
-            let unit = group.any_names(SIGNAL_UNIT, &mut units)?;
-            let value = group.required::<DoubleType>(VALUE)?;
-            for row in 0..time.len() {
-                each(&SignalRow {
-                    time_ns: time[row],
-                    flow: flow[row],
-                    receive: half[row] == 1,
-                    name: &signals[usize::from(name[row])],
-                    unit: &units[usize::from(unit[row])],
-                    value: value[row],
-                });
-            }
+            group.required::<Int64Type>(TIME, &mut time)?;
+            group.names(FLOW, &self.about.flows, &mut flow)?;
+            group.names(HALF, &HALVES, &mut half)?;
+            group.any_names(SIGNAL, &mut signals, &mut name)?;
+            group.any_names(SIGNAL_UNIT, &mut units, &mut unit)?;
+            group.required::<DoubleType>(VALUE, &mut value)?;
+            batches(time.len(), &mut each, |row| SignalRow {
+                time_ns: time[row],
+                flow: flow[row],
+                receive: half[row] == 1,
+                name: &signals[usize::from(name[row])],
+                name_index: name[row],
+                unit: &units[usize::from(unit[row])],
+                value: value[row],
+            });
             Ok(())
         })
     }
@@ -211,8 +221,18 @@ impl<'a> RunTables<'a> {
     fn row_groups(
         &self,
         table: TableSchema,
-        each: impl FnMut(&RowGroup<'_>) -> Result<(), StoreError>,
+        each: impl FnMut(&mut RowGroup<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         TableReader::open(self.dir.join(table.file_name()))?.row_groups(each)
+    }
+}
+
+/// Calls `each` with all rows, in order, [`BATCH`] at a time.
+fn batches<R>(rows: usize, each: &mut impl FnMut(&[R]), row: impl Fn(usize) -> R) {
+    let mut batch = Vec::with_capacity(BATCH.min(rows));
+    for from in (0..rows).step_by(BATCH) {
+        batch.clear();
+        batch.extend((from..rows.min(from + BATCH)).map(&row));
+        each(&batch);
     }
 }

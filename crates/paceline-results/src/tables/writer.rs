@@ -1,15 +1,28 @@
 //! Writes the events of a run to its four tables.
 
 use super::join::join;
-use super::parquet_writer::{Column, ColumnType, ColumnValue, TableWriter};
+use super::parquet_writer::{Column, ColumnType, TableWriter};
 use super::schema::{FLOWS, FRAMES, FlowKind, PACKETS, PacketEvent, SIGNALS, TABLES, TableSchema, UNITS, Values};
 use crate::StoreError;
 use crate::manifest::StoredFile;
 use paceline_records::{EventRecord, HalfName, PacketRecord, RunHeader};
-use paceline_units::{DataSize, FlowId, Rate, StreamId, Time, TimeDelta};
-use parquet::data_type::ByteArray;
+use paceline_units::{DataSize, FlowId, Rate, StreamId, Time};
 use parquet::file::metadata::KeyValue;
 use std::path::{Path, PathBuf};
+
+// Positions in `PACKETS` of the columns that depend on the event.
+const HOP: usize = 6;
+const WAITED: usize = 7;
+const LEFT: usize = 8;
+const DELAY: usize = 9;
+const REASON: usize = 10;
+const MARKED: usize = 11;
+const ECN: usize = 12;
+
+// Positions in `FRAMES` of the columns that are null for a refused frame.
+const CAPTURED: usize = 3;
+const FRAME_SIZE: usize = 4;
+const FRAMES_DROPPED: usize = 5;
 
 #[derive(Debug)]
 pub(crate) struct EventTables {
@@ -66,22 +79,32 @@ impl EventTables {
     }
 
     pub(crate) fn push(&mut self, event: &EventRecord) -> Result<(), StoreError> {
-        use ColumnValue::Null;
         match *event {
-            EventRecord::Sent { at, packet } => self.packet(at, PacketEvent::Sent, packet, [Null; 7]),
+            EventRecord::Sent { at, packet } => self.packet(at, PacketEvent::Sent, packet)?.end_row(),
             EventRecord::Crossed { at, hop, packet, waited, left, marked } => {
-                let (hop, marked) = (self.hop(hop)?, ColumnValue::Bool(marked));
-                let rest = [hop, span(waited), time(left), Null, Null, marked, Null];
-                self.packet(at, PacketEvent::Crossed, packet, rest)
+                let hop = checked("hop", hop, self.hop_count)?;
+                let row = self.packet(at, PacketEvent::Crossed, packet)?;
+                row.name(HOP, hop);
+                row.int64(WAITED, waited.as_nanos());
+                row.int64(LEFT, left.as_nanos());
+                row.bool(MARKED, marked);
+                row.end_row()
             }
             EventRecord::Dropped { at, hop, packet, reason, left } => {
-                let (hop, reason) = (self.hop(hop)?, ColumnValue::Name(reason as u32));
-                let left = left.map_or(Null, time);
-                self.packet(at, PacketEvent::Dropped, packet, [hop, Null, left, Null, reason, Null, Null])
+                let hop = checked("hop", hop, self.hop_count)?;
+                let row = self.packet(at, PacketEvent::Dropped, packet)?;
+                row.name(HOP, hop);
+                if let Some(left) = left {
+                    row.int64(LEFT, left.as_nanos());
+                }
+                row.name(REASON, reason as u32);
+                row.end_row()
             }
             EventRecord::Arrived { at, packet, delay, ecn } => {
-                let rest = [Null, Null, Null, span(delay), Null, Null, ColumnValue::Name(ecn as u32)];
-                self.packet(at, PacketEvent::Arrived, packet, rest)
+                let row = self.packet(at, PacketEvent::Arrived, packet)?;
+                row.int64(DELAY, delay.as_nanos());
+                row.name(ECN, ecn as u32);
+                row.end_row()
             }
             EventRecord::RoundTrip { at, flow, rtt } => {
                 self.flow_value(at, flow, FlowKind::RoundTrip, rtt.as_millis_f64())
@@ -96,10 +119,13 @@ impl EventTables {
             EventRecord::Remb { at, flow, rate } => self.flow_rate(at, flow, FlowKind::Remb, rate),
             EventRecord::Read { at, flow, size } => self.flow_value(at, flow, FlowKind::Read, size.as_bytes() as f64),
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
-                let values = [time(captured), bytes(size), ColumnValue::Int32(i32::from(dropped))];
-                self.frame(at, flow, stream, values, false)
+                let row = self.frame(at, flow, stream, false)?;
+                row.int64(CAPTURED, captured.as_nanos());
+                row.int32(FRAME_SIZE, bytes(size));
+                row.int32(FRAMES_DROPPED, dropped.into());
+                row.end_row()
             }
-            EventRecord::FrameDropped { at, flow, stream } => self.frame(at, flow, stream, [Null; 3], true),
+            EventRecord::FrameDropped { at, flow, stream } => self.frame(at, flow, stream, true)?.end_row(),
             EventRecord::Signal { at, flow, half, signal, value } => self.signal(at, flow, half, signal.into(), value),
             // `about.json` has the capacity over time.
             EventRecord::LinkUpdated { .. } => Ok(()),
@@ -124,87 +150,76 @@ impl EventTables {
         TABLES.iter().map(joined).collect()
     }
 
-    /// `rest`: hop, waited, left, delay, reason, marked, ECN field.
-    fn packet(
-        &mut self,
-        at: Time,
-        event: PacketEvent,
-        packet: PacketRecord,
-        rest: [ColumnValue; 7],
-    ) -> Result<(), StoreError> {
+    /// Begins a row of `packets`.
+    #[inline]
+    fn packet(&mut self, at: Time, event: PacketEvent, packet: PacketRecord) -> Result<&mut TableWriter, StoreError> {
         let flow = self.flow(packet.flow)?;
-        let [hop, waited, left, delay, reason, marked, ecn] = rest;
-        self.packets.push(&[
-            time(at),
-            ColumnValue::Name(event as u32),
-            ColumnValue::Int64(i64::try_from(packet.packet).unwrap_or(i64::MAX)),
-            flow,
-            ColumnValue::Name(packet.class as u32),
-            bytes(packet.size),
-            hop,
-            waited,
-            left,
-            delay,
-            reason,
-            marked,
-            ecn,
-        ])
+        let row = &mut self.packets;
+        row.int64(0, at.as_nanos());
+        row.name(1, event as u32);
+        row.int64(2, i64::try_from(packet.packet).unwrap_or(i64::MAX));
+        row.name(3, flow);
+        row.name(4, packet.class as u32);
+        row.int32(5, bytes(packet.size));
+        Ok(row)
     }
 
     fn flow_value(&mut self, at: Time, flow: FlowId, kind: FlowKind, value: f64) -> Result<(), StoreError> {
         let flow = self.flow(flow)?;
-        let kind = ColumnValue::Name(kind as u32);
-        self.flows.push(&[time(at), flow, kind, ColumnValue::Float64(value), kind])
+        let row = &mut self.flows;
+        row.int64(0, at.as_nanos());
+        row.name(1, flow);
+        row.name(2, kind as u32);
+        row.float64(3, value);
+        row.name(4, kind as u32);
+        row.end_row()
     }
 
     fn flow_rate(&mut self, at: Time, flow: FlowId, kind: FlowKind, rate: Rate) -> Result<(), StoreError> {
         self.flow_value(at, flow, kind, rate.as_bps_f64())
     }
 
-    /// `values`: captured, size, dropped.
+    /// Begins a row of `frames`.
     fn frame(
         &mut self,
         at: Time,
         flow: FlowId,
         stream: StreamId,
-        values: [ColumnValue; 3],
         refused: bool,
-    ) -> Result<(), StoreError> {
+    ) -> Result<&mut TableWriter, StoreError> {
         let flow = self.flow(flow)?;
-        let [captured, size, dropped] = values;
-        self.frames.push(&[
-            time(at),
-            flow,
-            ColumnValue::Int32(stream.0.into()),
-            captured,
-            size,
-            dropped,
-            ColumnValue::Bool(refused),
-        ])
+        let row = &mut self.frames;
+        row.int64(0, at.as_nanos());
+        row.name(1, flow);
+        row.int32(2, stream.0.into());
+        row.bool(6, refused);
+        Ok(row)
     }
 
     fn signal(&mut self, at: Time, flow: FlowId, half: HalfName, signal: usize, value: f64) -> Result<(), StoreError> {
         let name = self.flow(flow)?;
         let spans = self.signal_spans.get(usize::from(flow.0));
-        let half_index = half as usize;
-        let signal = match spans.map(|halves| halves[half_index]) {
-            Some((start, count)) if signal < count => index(start + signal),
+        let signal = match spans.map(|halves| halves[half as usize]) {
+            Some((start, count)) if signal < count => (start + signal) as u32,
             _ => return Err(StoreError::Undeclared { what: "signal", index: signal }),
         };
-        self.signals.push(&[time(at), name, index(half_index), signal, signal, ColumnValue::Float64(value)])
+        let row = &mut self.signals;
+        row.int64(0, at.as_nanos());
+        row.name(1, name);
+        row.name(2, half as u32);
+        row.name(3, signal);
+        row.name(4, signal);
+        row.float64(5, value);
+        row.end_row()
     }
 
-    fn flow(&self, flow: FlowId) -> Result<ColumnValue, StoreError> {
+    fn flow(&self, flow: FlowId) -> Result<u32, StoreError> {
         checked("flow", flow.0, self.flow_count)
-    }
-
-    fn hop(&self, hop: u16) -> Result<ColumnValue, StoreError> {
-        checked("hop", hop, self.hop_count)
     }
 }
 
 fn name_column<S: AsRef<str>>(names: &[S]) -> ColumnType {
-    ColumnType::Name(names.iter().map(|name| ByteArray::from(name.as_ref())).collect())
+    ColumnType::Name(names.iter().map(|name| name.as_ref().to_owned()).collect())
 }
 
 fn metadata(table: &str, header: &RunHeader, version: &str) -> Vec<KeyValue> {
@@ -223,26 +238,14 @@ fn metadata(table: &str, header: &RunHeader, version: &str) -> Vec<KeyValue> {
     .collect()
 }
 
-fn time(at: Time) -> ColumnValue {
-    ColumnValue::Int64(at.as_nanos())
-}
-
-fn span(span: TimeDelta) -> ColumnValue {
-    ColumnValue::Int64(span.as_nanos())
-}
-
 /// Sizes above 2 GiB do not occur; they would become the largest value.
-fn bytes(size: DataSize) -> ColumnValue {
-    ColumnValue::Int32(i32::try_from(size.as_bytes()).unwrap_or(i32::MAX))
+fn bytes(size: DataSize) -> i32 {
+    i32::try_from(size.as_bytes()).unwrap_or(i32::MAX)
 }
 
-fn index(index: usize) -> ColumnValue {
-    ColumnValue::Name(u32::try_from(index).expect("65,536 flows have fewer than 2^32 signals"))
-}
-
-fn checked(what: &'static str, index: u16, count: usize) -> Result<ColumnValue, StoreError> {
+fn checked(what: &'static str, index: u16, count: usize) -> Result<u32, StoreError> {
     if usize::from(index) < count {
-        Ok(ColumnValue::Name(index.into()))
+        Ok(index.into())
     } else {
         Err(StoreError::Undeclared { what, index: index.into() })
     }

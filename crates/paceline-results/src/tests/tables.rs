@@ -101,7 +101,9 @@ fn stores_every_kind_of_event() {
 
     let mut rows = Vec::new();
     let tables = RunTables::new(&place, &about);
-    tables.packets(|row| rows.push(format!("{:?} {} {}", row.event, row.flow, row.is_forward))).unwrap();
+    tables
+        .packets(|batch| rows.extend(batch.iter().map(|r| format!("{:?} {} {}", r.event, r.flow, r.is_forward))))
+        .unwrap();
     assert_eq!([&*rows[0], &*rows[5]], ["Sent 0 true", "Sent 1 false"]);
     assert_eq!(
         rows[6..9],
@@ -112,13 +114,13 @@ fn stores_every_kind_of_event() {
         ]
     );
     rows.clear();
-    tables.flows(|row| rows.push(format!("{:?} {}", row.kind, row.value))).unwrap();
+    tables.flows(|batch| rows.extend(batch.iter().map(|r| format!("{:?} {}", r.kind, r.value)))).unwrap();
     assert_eq!(rows, ["RoundTrip 52.5", "FractionLost 0.25", "Target 300000", "Pacing 750000", "Remb 123456"]);
     rows.clear();
-    tables.frames(|row| rows.push(format!("{} {:?}", row.stream, row.captured_ns))).unwrap();
+    tables.frames(|batch| rows.extend(batch.iter().map(|r| format!("{} {:?}", r.stream, r.captured_ns)))).unwrap();
     assert_eq!(rows, ["2 Some(6)", "2 None"]);
     rows.clear();
-    tables.signals(|row| rows.push(format!("{} {} {}", row.receive, row.name, row.unit))).unwrap();
+    tables.signals(|batch| rows.extend(batch.iter().map(|r| format!("{} {} {}", r.receive, r.name, r.unit)))).unwrap();
     assert_eq!(rows, ["false f_l ", "true gamma ms"]);
 }
 

@@ -1,0 +1,208 @@
+//! Columns of names: a page with the dictionary, and pages with an index for each row.
+//!
+//! The writer of the library looks up the text of each row, and its reader copies it. Here, the names are known before the
+//! first row is written, and they are compared once for each row group that is read.
+
+use super::parquet_writer::{ZSTD_LEVEL, compression};
+use super::rle;
+use bytes::Bytes;
+use parquet::basic::{Encoding, EncodingMask};
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescPtr;
+use std::collections::BTreeMap;
+use zstd::bulk::Compressor;
+
+/// The names of a column, each once.
+#[derive(Debug)]
+pub(super) struct Dictionary {
+    /// Index in the dictionary of each declared name.
+    codes: Vec<u32>,
+    count: u32,
+    /// Bits of an index.
+    width: u32,
+    /// The names, each after its length.
+    plain_length: usize,
+    compressed: Bytes,
+}
+
+impl Dictionary {
+    /// Creates the dictionary of these names, of which several may be equal.
+    pub(super) fn new(names: &[impl AsRef<str>]) -> ParquetResult<Self> {
+        let mut known = BTreeMap::new();
+        let (mut codes, mut plain) = (Vec::new(), Vec::new());
+        for name in names.iter().map(AsRef::as_ref) {
+            let next = known.len() as u32;
+            codes.push(*known.entry(name).or_insert_with(|| {
+                plain.extend_from_slice(&(name.len() as u32).to_le_bytes());
+                plain.extend_from_slice(name.as_bytes());
+                next
+            }));
+        }
+        let count = known.len() as u32;
+        let width = (u32::BITS - count.saturating_sub(1).leading_zeros()).max(1);
+        let compressed = zstd::bulk::compress(&plain, ZSTD_LEVEL)?.into();
+        Ok(Self { codes, count, width, plain_length: plain.len(), compressed })
+    }
+
+    /// Returns the index in the dictionary of the name that was declared as number `declared`.
+    pub(super) fn code(&self, declared: u32) -> u32 {
+        self.codes[declared as usize]
+    }
+
+    /// Encodes a column chunk. `levels` are 1 for a value and 0 for a null, or `None` in a column without nulls.
+    pub(super) fn chunk(
+        &self,
+        column: ColumnDescPtr,
+        values: &[u32],
+        levels: Option<&[i16]>,
+        compressor: &mut Compressor<'_>,
+    ) -> ParquetResult<(Bytes, ColumnCloseResult)> {
+        let rows = levels.map_or(values.len(), <[i16]>::len);
+        let mut body = Vec::with_capacity(rows);
+        if let Some(levels) = levels {
+            body.extend([0; 4]);
+            rle::encode(rows, 1, |row| u32::from(levels[row] > 0), &mut body);
+            let length = (body.len() - 4) as u32;
+            body[..4].copy_from_slice(&length.to_le_bytes());
+        }
+        body.push(self.width as u8);
+        rle::encode(values.len(), self.width, |index| values[index], &mut body);
+
+        let dictionary = Page::DictionaryPage {
+            buf: self.compressed.clone(),
+            num_values: self.count,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        };
+        let data = Page::DataPage {
+            buf: compressor.compress(&body)?.into(),
+            num_values: rows as u32,
+            encoding: Encoding::RLE_DICTIONARY,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let mut sink = TrackedWrite::new(Vec::new());
+        let mut pages = SerializedPageWriter::new(&mut sink);
+        let first = pages.write_page(CompressedPage::new(dictionary, self.plain_length))?;
+        let second = pages.write_page(CompressedPage::new(data, body.len()))?;
+        let chunk: Bytes = sink.into_inner()?.into();
+
+        let encodings = [Encoding::PLAIN, Encoding::RLE_DICTIONARY, Encoding::RLE];
+        let metadata = ColumnChunkMetaData::builder(column)
+            .set_compression(compression()?)
+            .set_encodings_mask(EncodingMask::new_from_encodings(encodings.iter()))
+            .set_total_compressed_size((first.compressed_size + second.compressed_size) as i64)
+            .set_total_uncompressed_size((first.uncompressed_size + second.uncompressed_size) as i64)
+            .set_num_values(rows as i64)
+            .set_dictionary_page_offset(Some(first.offset as i64))
+            .set_data_page_offset(second.offset as i64)
+            .build()?;
+        let close = ColumnCloseResult {
+            bytes_written: chunk.len() as u64,
+            rows_written: rows as u64,
+            metadata,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        Ok((chunk, close))
+    }
+}
+
+/// The names in the rows of a column chunk.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// The names, each once.
+    pub(super) dictionary: Vec<String>,
+    /// Index in the dictionary of each row that is not null.
+    codes: Vec<u32>,
+    /// 1 for a value and 0 for a null; empty for a column without nulls.
+    levels: Vec<u32>,
+}
+
+impl Names {
+    /// Adds the rows of a page. Returns `None` if the page is damaged or has another encoding.
+    pub(super) fn add_page(&mut self, page: &Page, optional: bool) -> Option<()> {
+        match page {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                let mut rest = &buf[..];
+                for _ in 0..*num_values {
+                    let (length, after) = rest.split_first_chunk()?;
+                    let (name, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+                    self.dictionary.push(str::from_utf8(name).ok()?.to_owned());
+                    rest = after;
+                }
+                Some(())
+            }
+            Page::DataPage {
+                buf, num_values, encoding: Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY, ..
+            } => {
+                let (mut rest, mut count) = (&buf[..], *num_values as usize);
+                if optional {
+                    let (length, after) = rest.split_first_chunk()?;
+                    let (levels, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+                    let from = self.levels.len();
+                    rle::decode(levels, 1, count, &mut self.levels)?;
+                    count = self.levels[from..].iter().filter(|level| **level > 0).count();
+                    rest = after;
+                }
+                let (width, indices) = rest.split_first()?;
+                let from = self.codes.len();
+                rle::decode(indices, u32::from(*width).min(u32::BITS), count, &mut self.codes)?;
+                let last = self.codes[from..].iter().max();
+                last.is_none_or(|code| (*code as usize) < self.dictionary.len()).then_some(())
+            }
+            Page::DataPage { .. } | Page::DataPageV2 { .. } => None,
+        }
+    }
+
+    /// Adds the next row of a column that has no dictionary.
+    pub(super) fn add_row(&mut self, name: Option<&str>, optional: bool) {
+        if optional {
+            self.levels.push(u32::from(name.is_some()));
+        }
+        let Some(name) = name else { return };
+        let again = self.codes.last().filter(|code| self.dictionary[**code as usize] == name).copied();
+        let code = again.map(|code| code as usize).or_else(|| self.dictionary.iter().position(|known| known == name));
+        self.codes.push(code.unwrap_or(self.dictionary.len()) as u32);
+        if code.is_none() {
+            self.dictionary.push(name.to_owned());
+        }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        if self.levels.is_empty() { self.codes.len() } else { self.levels.len() }
+    }
+
+    /// Replaces `to` by one number for each row: that of its name in `numbers`, or 0 for a null. On failure, returns the
+    /// first name without number.
+    pub(super) fn numbers(&self, numbers: &[Option<u16>], to: &mut Vec<u16>) -> Result<(), &str> {
+        let unknown = |code: &&u32| numbers[**code as usize].is_none();
+        if numbers.contains(&None)
+            && let Some(code) = self.codes.iter().find(unknown)
+        {
+            return Err(&self.dictionary[*code as usize]);
+        }
+        let numbers: Vec<u16> = numbers.iter().map(|number| number.unwrap_or_default()).collect();
+        let mut of_values = self.codes.iter().map(|code| numbers[*code as usize]);
+        to.clear();
+        if self.levels.is_empty() {
+            to.extend(of_values);
+        } else {
+            to.extend(self.levels.iter().map(|level| if *level > 0 { of_values.next().unwrap_or(0) } else { 0 }));
+        }
+        Ok(())
+    }
+
+    /// Removes all rows and names.
+    pub(super) fn clear(&mut self) {
+        self.dictionary.clear();
+        self.codes.clear();
+        self.levels.clear();
+    }
+}
