@@ -103,6 +103,7 @@ mod feedback;
 mod messages;
 mod nack;
 mod padding;
+pub mod parameter;
 mod reassembly;
 mod receiver;
 mod retransmission_store;

@@ -6,10 +6,11 @@ use crate::registries;
 use crate::reproduce::FormulaTable;
 use crate::sweep::Sweep;
 use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
+use paceline_flow::source::SOURCES;
 use paceline_flow::tcp::{CONGESTION, Profile, Workload};
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::DISCIPLINES;
-use paceline_netsim::plan::{FlowKind, SourcePlan};
+use paceline_netsim::plan::FlowKind;
 use paceline_records::Label;
 use paceline_results::Axis;
 use paceline_scenario::trace::Format;
@@ -32,7 +33,7 @@ const KINDS: [(&str, Entries); 11] = [
     ("metrics", |_, _| METRICS.iter().map(metric).collect()),
     ("flows", |_, _| named(FlowKind::NAMES.iter().copied())),
     ("tcp", |_, _| tcp()),
-    ("sources", |_, _| named(SourcePlan::NAMES.iter().copied())),
+    ("sources", |_, _| named(SOURCES.iter().map(|of| (of.name, of.summary)))),
     ("losses", |_, _| named(LOSS_MODELS.iter().map(|of| (of.name, of.summary)))),
     ("traces", |_, _| named(Format::ALL.iter().map(|f| (f.name(), f.description())))),
 ];

@@ -54,8 +54,9 @@ pub mod link;
 pub mod link_control;
 pub mod media_flow;
 pub mod network;
-pub mod parameter;
 pub mod plan;
 pub mod preview;
 mod receiver_clock;
 pub mod sim;
+
+pub use paceline_flow::parameter;

@@ -2,16 +2,16 @@
 
 use crate::backend::{BackendError, EPOCH};
 use crate::flow_end::FlowEnd;
-use crate::plan::{FlowPlan, MediaPlan, SourcePlan};
+use crate::plan::{FlowPlan, MediaPlan};
 pub use crate::receiver_clock::ReceiverClock;
 use paceline::{Controller, Entry, PacketKind, Registry, Setup, Signals};
-use paceline_flow::source::{Audio, Encoder, FrameTrace, Ideal, Source, SourceError};
+use paceline_flow::source::Source;
 use paceline_flow::{
     DatagramKind, FeedbackFormats, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig,
     SenderEvent, StreamConfig, StreamInfo,
 };
 use paceline_records::{EventRecord, HalfName, PacketClass};
-use paceline_units::{DataSize, Ecn, FlowId, RandomStream, RandomStreams, StreamId, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, StreamId, Time, TimeDelta};
 use paceline_wire::ExtensionIds;
 use std::time::Duration;
 
@@ -232,7 +232,7 @@ impl PreparedFlow {
         let mut configs = Vec::new();
         for ((stream, info), first) in media.streams.iter().zip(&stream_infos).zip(&initial_rtp_values) {
             let random = streams.stream(&path(&format!("stream/{}", stream.id)));
-            let planned = || build_source(&stream.source, start, random);
+            let planned = || stream.source.config.build(start, random);
             let source = source
                 .take()
                 .map_or_else(planned, Ok)
@@ -270,15 +270,6 @@ impl PreparedFlow {
         let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), emitted());
         Ok(MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing })
     }
-}
-
-fn build_source(plan: &SourcePlan, start: Time, random: RandomStream) -> Result<Box<dyn Source>, SourceError> {
-    Ok(match plan {
-        SourcePlan::Ideal(config) => Box::new(Ideal::new(config.clone(), start)?),
-        SourcePlan::Encoder(config) => Box::new(Encoder::new(config.clone(), start, random)?),
-        SourcePlan::Frames(config, ladder) => Box::new(FrameTrace::new(config.clone(), ladder.clone(), start)?),
-        SourcePlan::Audio(config) => Box::new(Audio::new(config.clone(), start)?),
-    })
 }
 
 #[cfg(test)]

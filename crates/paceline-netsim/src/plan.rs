@@ -3,7 +3,7 @@
 use crate::link::queue::QueuePlan;
 use crate::link::{Capacity, Jitter, LossModel, Schedule};
 use paceline::Protection;
-use paceline_flow::source::{self, AudioConfig, EncoderConfig, FrameTraceConfig, IdealConfig, Ladder};
+use paceline_flow::source::{SourceConfig, SourceEntry};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
 use paceline_records::{HalfName, Label};
@@ -268,41 +268,21 @@ pub struct StreamPlan {
 
 /// A source with its parameters.
 #[derive(Clone, Debug)]
-pub enum SourcePlan {
-    /// `ideal`.
-    Ideal(IdealConfig),
-    /// `encoder`.
-    Encoder(EncoderConfig),
-    /// `frames`.
-    Frames(FrameTraceConfig, Arc<Ladder>),
-    /// `audio`.
-    Audio(AudioConfig),
+pub struct SourcePlan {
+    /// The source.
+    pub entry: &'static SourceEntry,
+    /// Its configuration.
+    pub config: Arc<dyn SourceConfig>,
 }
 
 impl SourcePlan {
-    /// Names of the sources in scenarios, each with a description.
-    pub const NAMES: [(&'static str, &'static str); 4] = [
-        ("encoder", "statistical video encoder of RFC 8593, section 5"),
-        ("ideal", "frames of exactly the target rate"),
-        ("frames", "recorded frame sizes on a ladder of bitrates, RFC 8593, section 6"),
-        ("audio", "constant-bitrate audio"),
-    ];
-
     /// Returns the minimum and maximum rate, without headers.
     pub fn range(&self) -> (Rate, Rate) {
-        match self {
-            Self::Ideal(c) => (c.min, c.max),
-            Self::Encoder(c) => (c.min, c.max),
-            Self::Frames(c, _) => (c.min, c.max),
-            Self::Audio(c) => (c.rate, c.rate),
-        }
+        self.config.range()
     }
 
     /// Returns the RTP clock rate, Hz.
     pub fn clock_rate(&self) -> u32 {
-        match self {
-            Self::Ideal(_) | Self::Encoder(_) | Self::Frames(..) => source::VIDEO_CLOCK,
-            Self::Audio(_) => source::AUDIO_CLOCK,
-        }
+        self.entry.clock_rate()
     }
 }

@@ -10,7 +10,7 @@ use super::evaluation::Constant;
 use super::file::AnyValue;
 use super::overrides::{KeyPath, Override, key_path, set};
 use super::reader::read;
-use super::resolve::source_reads;
+use super::resolve::{source_implied_by, source_reads};
 use super::text_span::{HasTextSpan, Sources, Spanned, TextSpan};
 use super::tree::{Entries, Node, Value};
 use paceline::Registry;
@@ -218,7 +218,7 @@ fn keys_of_flow(
 
 /// Returns whether the source that is written in `table` reads `field`.
 fn reads(table: Option<&Node>, default: &str, field: &str) -> bool {
-    let implied = if table.is_some_and(|t| t.get("frames").is_some()) { "frames" } else { default };
+    let implied = source_implied_by(|key| table.is_some_and(|t| t.get(key).is_some())).unwrap_or(default);
     source_reads(table.and_then(|t| t.text_of("source")).unwrap_or(implied), field)
 }
 

@@ -1,7 +1,7 @@
 //! The tables and keys of a scenario file. An absent key stays absent here; [`resolve`](super::resolve) knows every
 //! default.
 
-use super::parameters::{Parameters, Queues};
+use super::parameters::{Parameters, Queues, Sources};
 use super::text_span::{Spanned, Table};
 use super::values::{CapacityValue, Limit, Loss, Timed};
 use paceline_records::Label;
@@ -297,33 +297,12 @@ pub struct Stream {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceTable {
-    /// `encoder`, `ideal`, `frames` or `audio`; `audio` in `audio`, else `frames` where that is given, else `encoder`
-    /// if absent.
+    /// Its name, of which `paceline list sources` shows all; `audio` in `audio`, else `frames` where that is given, else
+    /// `encoder` if absent.
     pub source: Option<Spanned<String>>,
-    /// Frames per second; 30 if absent.
-    pub fps: Option<Spanned<f64>>,
-    /// Lowest rate of encoded media; 50 kbps if absent.
-    pub min: Option<Spanned<Rate>>,
-    /// Highest rate of encoded media; 2 Mbps if absent.
-    pub max: Option<Spanned<Rate>>,
-    /// Rate of audio; 20 kbps if absent.
-    pub rate: Option<Spanned<Rate>>,
-    /// Time in which a source that has reacted to a target ignores others (RFC 8593, tau_v); 200 ms if absent.
-    pub reaction_delay: Option<Spanned<TimeDelta>>,
-    /// Scale of the Laplace noise on frame sizes (RFC 8593, SCALE_B); 0.15 if absent.
-    pub size_noise: Option<Spanned<f64>>,
-    /// Scale of the Laplace noise on frame intervals (RFC 8593, SCALE_t); 0.15 if absent.
-    pub interval_noise: Option<Spanned<f64>>,
-    /// Size of a key frame over a mean frame (RFC 8593, K_B / B_0); 3.24 if absent.
-    pub key_ratio: Option<Spanned<f64>>,
-    /// Frames over which a key frame's excess is compensated (RFC 8593, K_d); 8 if absent.
-    pub key_frames: Option<Spanned<u32>>,
-    /// Time between key frames; only on request if absent.
-    pub key_period: Option<Spanned<TimeDelta>>,
-    /// Folder of recorded frame sizes, `<content>_<resolution>_<kbps>.txt` each; none if absent.
-    pub frames: Option<Spanned<String>>,
-    /// The resolution of the recording; the highest if absent.
-    pub resolution: Option<Spanned<String>>,
+    #[serde(rename = "$parameters")]
+    #[schemars(flatten)]
+    pub parameters: Table<Parameters<Sources>>,
 }
 
 /// The receiver's clock, relative to that of the run.

@@ -1,12 +1,13 @@
-//! Keys that the entries of a registry declare: the parameters of queue disciplines and of loss models. Their types,
+//! Keys that the entries of a registry declare: the parameters of queue disciplines, loss models and sources. Their types,
 //! descriptions and defaults in the schema come from the entries.
 
 use super::text_span::{HasTextSpan, Spanned, TextSpan};
 use super::values::Limit;
+use paceline_flow::source::SOURCES;
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::parameter::{Parameter, ParameterKind};
-use paceline_units::{DataSize, Fraction, TimeDelta};
+use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -50,6 +51,8 @@ entries! {
     Queues DISCIPLINES,
     /// The loss models.
     Losses LOSS_MODELS,
+    /// The sources.
+    Sources SOURCES,
 }
 
 /// A value as a scenario gives it.
@@ -61,6 +64,8 @@ pub enum Given {
     Number(Spanned<f64>),
     Count(Spanned<u32>),
     Size(Spanned<DataSize>),
+    Rate(Spanned<Rate>),
+    Text(Spanned<String>),
     Flag(Spanned<bool>),
     Level(Spanned<Limit>),
 }
@@ -73,6 +78,8 @@ impl HasTextSpan for Given {
             Self::Number(spanned) => spanned.text_span(),
             Self::Count(spanned) => spanned.text_span(),
             Self::Size(spanned) => spanned.text_span(),
+            Self::Rate(spanned) => spanned.text_span(),
+            Self::Text(spanned) => spanned.text_span(),
             Self::Flag(spanned) => spanned.text_span(),
             Self::Level(spanned) => spanned.text_span(),
         }
@@ -120,6 +127,8 @@ impl<'de, E: Entries> Visitor<'de> for ParametersVisitor<E> {
                 ParameterKind::Number(..) => Given::Number(table.next_value()?),
                 ParameterKind::Count(..) => Given::Count(table.next_value()?),
                 ParameterKind::Size(..) => Given::Size(table.next_value()?),
+                ParameterKind::Rate => Given::Rate(table.next_value()?),
+                ParameterKind::Text => Given::Text(table.next_value()?),
                 ParameterKind::Flag => Given::Flag(table.next_value()?),
                 ParameterKind::Level => Given::Level(table.next_value()?),
             };
@@ -146,22 +155,37 @@ impl<E: Entries> JsonSchema for Parameters<E> {
                 ParameterKind::Number(..) => generator.subschema_for::<Option<f64>>(),
                 ParameterKind::Count(..) => generator.subschema_for::<Option<u32>>(),
                 ParameterKind::Size(..) => generator.subschema_for::<Option<DataSize>>(),
+                ParameterKind::Rate => generator.subschema_for::<Option<Rate>>(),
+                ParameterKind::Text => generator.subschema_for::<Option<String>>(),
                 ParameterKind::Flag => generator.subschema_for::<Option<bool>>(),
                 ParameterKind::Level => generator.subschema_for::<Option<Spanned<Limit>>>(),
             };
-            let described: Vec<String> = of_key.iter().map(|(entry, parameter)| describe(entry, parameter)).collect();
-            schema.insert("description".to_owned(), described.join(" ").into());
+            schema.insert("description".to_owned(), describe_all(&of_key).into());
             properties.insert((*key).to_owned(), schema.to_value());
         }
         schemars::json_schema!({ "type": "object", "properties": properties })
     }
 }
 
+/// Describes the parameters of one name of all entries. Entries for which it means the same are named together.
+fn describe_all(of_key: &[(&str, &Parameter)]) -> String {
+    let mut described: Vec<(String, String)> = Vec::new();
+    for (entry, parameter) in of_key {
+        let text = describe(entry, parameter);
+        match described.iter_mut().find(|(_, other)| *other == text) {
+            Some((entries, _)) => *entries += &format!(", `{entry}`"),
+            None => described.push((format!("`{entry}`"), text)),
+        }
+    }
+    let all: Vec<String> = described.iter().map(|(entries, text)| format!("{entries}: {text}")).collect();
+    all.join(" ")
+}
+
 /// Describes a parameter of an entry, with the default at the end.
 fn describe(entry: &str, parameter: &Parameter) -> String {
     let Parameter { description, if_absent, is_required, .. } = parameter;
     let of_entry = if *is_required { format!("for `{entry}` ") } else { String::new() };
-    format!("`{entry}`: {description}; {of_entry}{if_absent} if absent.")
+    format!("{description}; {of_entry}{if_absent} if absent.")
 }
 
 #[cfg(test)]
@@ -183,6 +207,7 @@ mod tests {
         }
         check::<Queues>();
         check::<Losses>();
+        check::<Sources>();
         assert_eq!(Losses::keys(), ["bad", "good", "probability", "to_bad", "to_good"]);
     }
 }

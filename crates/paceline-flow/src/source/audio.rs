@@ -5,8 +5,24 @@
 
 use super::error::check;
 use super::rounding::ByteRounder;
-use super::{AUDIO_CLOCK, Frame, Source, SourceError};
-use paceline_units::{Rate, Time, TimeDelta};
+use super::{AUDIO_CLOCK, Frame, Source, SourceConfig, SourceEntry, SourceError};
+use crate::parameter::{Parameter, ParameterKind, Value};
+use crate::stream_info::MediaKind;
+use paceline_units::{RandomStream, Rate, Time, TimeDelta};
+use std::sync::Arc;
+
+/// The rate of RFC 8867, section 4.
+const RATE: Rate = Rate::from_kbps(20);
+
+pub(super) const ENTRY: SourceEntry = SourceEntry {
+    name: "audio",
+    summary: "constant-bitrate audio",
+    kind: MediaKind::Audio,
+    parameters: &[Parameter::new("rate", ParameterKind::Rate, (Value::Rate(RATE), "20 kbps"), "rate of audio")],
+    implied_by: None,
+    renamed: &[],
+    configure: |setup| Ok(Arc::new(AudioConfig { rate: setup.values.rate("rate"), ..AudioConfig::default() })),
+};
 
 /// The configuration of an [`Audio`] source. The default is 20 kbps in frames of 20 ms.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +35,16 @@ pub struct AudioConfig {
 
 impl Default for AudioConfig {
     fn default() -> Self {
-        Self { rate: Rate::from_kbps(20), interval: TimeDelta::from_millis(20) }
+        Self { rate: RATE, interval: TimeDelta::from_millis(20) }
+    }
+}
+
+impl SourceConfig for AudioConfig {
+    fn build(&self, start: Time, _: RandomStream) -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(Audio::new(self.clone(), start)?))
+    }
+    fn range(&self) -> (Rate, Rate) {
+        (self.rate, self.rate)
     }
 }
 

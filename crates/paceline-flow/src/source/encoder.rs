@@ -30,9 +30,88 @@
 
 use super::damped_target::DampedTarget;
 use super::error::{check, check_fps, check_range};
+use super::registry::{FPS, MAX, MIN};
 use super::rounding::ByteRounder;
-use super::{Frame, Source, SourceError, VIDEO_CLOCK};
+use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
+use crate::parameter::{Parameter, ParameterKind, Value};
+use crate::stream_info::MediaKind;
 use paceline_units::{Fraction, RandomStream, Rate, Time, TimeDelta};
+use std::sync::Arc;
+
+pub(super) const ENTRY: SourceEntry = SourceEntry {
+    name: "encoder",
+    summary: "statistical video encoder of RFC 8593, section 5",
+    kind: MediaKind::Video,
+    parameters: &[
+        FPS,
+        MIN,
+        MAX,
+        REACTION_DELAY,
+        Parameter::new(
+            "size_noise",
+            ParameterKind::Number(0.0, 0.5),
+            (Value::Number(0.15), "0.15"),
+            "scale of the Laplace noise on frame sizes (RFC 8593, SCALE_B)",
+        ),
+        Parameter::new(
+            "interval_noise",
+            ParameterKind::Number(0.0, 0.5),
+            (Value::Number(0.15), "0.15"),
+            "scale of the Laplace noise on frame intervals (RFC 8593, SCALE_t)",
+        ),
+        Parameter::new(
+            "key_ratio",
+            ParameterKind::Number(1.0, f64::MAX),
+            (Value::Number(3.24), "3.24"),
+            "size of a key frame over a mean frame (RFC 8593, K_B / B_0)",
+        ),
+        Parameter::new(
+            "key_frames",
+            ParameterKind::Count(1, u32::MAX),
+            (Value::Count(8), "8"),
+            "frames over which a key frame's excess is compensated (RFC 8593, K_d)",
+        ),
+        Parameter::optional(
+            "key_period",
+            ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_nanos(i64::MAX)),
+            "only on request",
+            "time between key frames",
+        ),
+    ],
+    implied_by: None,
+    renamed: &[
+        ("start", "min"),
+        ("burst_frames", "key_frames"),
+        ("burst_ratio", "key_ratio"),
+        ("size_scale", "size_noise"),
+        ("interval_scale", "interval_noise"),
+        ("key_frame_period", "key_period"),
+    ],
+    configure: |setup| {
+        let (values, (min, max, start)) = (setup.values, setup.rates());
+        Ok(Arc::new(EncoderConfig {
+            fps: values.number("fps"),
+            min,
+            max,
+            start,
+            reaction_delay: values.time("reaction_delay"),
+            burst_frames: values.count("key_frames"),
+            burst_ratio: values.number("key_ratio"),
+            size_scale: values.number("size_noise"),
+            interval_scale: values.number("interval_noise"),
+            key_frame_period: values.optional_time("key_period"),
+            ..EncoderConfig::default()
+        }))
+    },
+};
+
+/// The time in which a live encoder that has reacted ignores other targets.
+pub(super) const REACTION_DELAY: Parameter = Parameter::new(
+    "reaction_delay",
+    ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(60)),
+    (Value::Time(TimeDelta::from_millis(200)), "200 ms"),
+    "time in which a source that has reacted to a target ignores others (RFC 8593, tau_v)",
+);
 
 /// The configuration of an [`Encoder`]. The default is RFC 8593, figure 2.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +162,15 @@ impl Default for EncoderConfig {
             interval_scale: 0.15,
             key_frame_period: None,
         }
+    }
+}
+
+impl SourceConfig for EncoderConfig {
+    fn build(&self, start: Time, random: RandomStream) -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(Encoder::new(self.clone(), start, random)?))
+    }
+    fn range(&self) -> (Rate, Rate) {
+        (self.min, self.max)
     }
 }
 

@@ -28,12 +28,105 @@
 //! [`EncoderConfig::reaction_delay`](super::EncoderConfig::reaction_delay).
 
 use super::damped_target::DampedTarget;
+use super::encoder::REACTION_DELAY;
 use super::error::{check, check_fps, check_range};
-use super::ladder::{Ladder, SKIP_FRAMES};
+use super::ladder::{Ladder, SKIP_FRAMES, ladder_rung, parse_frame_sizes};
+use super::registry::{FPS, FolderFiles, MAX, MIN};
 use super::rounding::{ByteRounder, FrameClock};
-use super::{Frame, Source, SourceError, VIDEO_CLOCK};
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use super::{Frame, SetupError, SetupHint, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
+use crate::parameter::{Parameter, ParameterKind};
+use crate::stream_info::MediaKind;
+use paceline_units::{DataSize, RandomStream, Rate, Time, TimeDelta};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub(super) const ENTRY: SourceEntry = SourceEntry {
+    name: "frames",
+    summary: "recorded frame sizes on a ladder of bitrates, RFC 8593, section 6",
+    kind: MediaKind::Video,
+    parameters: &[
+        FPS,
+        MIN,
+        MAX,
+        REACTION_DELAY,
+        Parameter::required(
+            "frames",
+            ParameterKind::Text,
+            "folder of recorded frame sizes, `<content>_<resolution>_<kbps>.txt` each",
+        ),
+        Parameter::optional("resolution", ParameterKind::Text, "the highest", "the resolution of the recording"),
+    ],
+    implied_by: Some("frames"),
+    renamed: &[("start", "min")],
+    configure: |setup| {
+        let (values, (min, max, start)) = (setup.values, setup.rates());
+        let folder = values.text("frames").unwrap_or_default();
+        let files = (setup.read_folder)(folder).map_err(|message| SetupError {
+            parameter: "frames",
+            message,
+            hint: SetupHint::MissingFile,
+        })?;
+        let (resolution, ladder) = read_ladder(folder, &files, values.text("resolution"))?;
+        setup.notes.push(format!(
+            "frame sizes: {} rungs of {resolution} from {folder}, each scaled to its nominal rate",
+            ladder.rungs().len()
+        ));
+        let (fps, reaction_delay) = (values.number("fps"), values.time("reaction_delay"));
+        let config = FrameTraceConfig { fps, min, max, start, reaction_delay, ..FrameTraceConfig::default() };
+        Ok(Arc::new(LadderConfig { config, ladder: Arc::new(ladder) }))
+    },
+};
+
+/// Reads the recordings of a folder in one resolution, the highest if none is given. Returns the resolution, too.
+fn read_ladder(folder: &str, files: &FolderFiles, wanted: Option<&str>) -> Result<(String, Ladder), SetupError> {
+    let error = |message, hint| SetupError { parameter: "frames", message, hint: SetupHint::Text(hint) };
+    /// Recordings by rate, for each resolution (as a number first, to find the highest).
+    type Ladders = BTreeMap<(u32, String), Vec<(Rate, Vec<u32>)>>;
+    let mut ladders = Ladders::new();
+    for (name, text) in files {
+        let Some((resolution, rate)) = ladder_rung(name) else { continue };
+        let sizes = parse_frame_sizes(text)
+            .map_err(|e| error(format!("{folder}/{name}, {e}"), "a line is: index type X timestamp(s) size(bytes)"))?;
+        let lines: u32 = resolution.trim_end_matches('p').parse().unwrap_or(0);
+        ladders.entry((lines, resolution.to_owned())).or_default().push((rate, sizes));
+    }
+    let known = || ladders.keys().map(|(_, resolution)| resolution.clone()).collect();
+    let key = match wanted {
+        Some(wanted) => {
+            ladders.keys().find(|(_, resolution)| resolution == wanted).cloned().ok_or_else(|| SetupError {
+                parameter: "resolution",
+                message: format!("no frame sizes of resolution `{wanted}`"),
+                hint: SetupHint::Known(known()),
+            })?
+        }
+        None => ladders.keys().next_back().cloned().ok_or_else(|| {
+            let hint = "files are called <content>_<resolution>_<kbps>.txt, such as talk_720p_1000.txt";
+            error(format!("{folder} holds no frame sizes"), hint)
+        })?,
+    };
+    let rungs = ladders.remove(&key).unwrap_or_default();
+    let ladder = Ladder::new(rungs).map_err(|e| {
+        let hint = "every file of one resolution must hold the same frames, encoded at another rate";
+        error(format!("{folder}: {e}"), hint)
+    })?;
+    Ok((key.1, ladder))
+}
+
+/// A configuration with its recordings, which all runs share.
+#[derive(Clone, Debug)]
+struct LadderConfig {
+    config: FrameTraceConfig,
+    ladder: Arc<Ladder>,
+}
+
+impl SourceConfig for LadderConfig {
+    fn build(&self, start: Time, _: RandomStream) -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(FrameTrace::new(self.config.clone(), self.ladder.clone(), start)?))
+    }
+    fn range(&self) -> (Rate, Rate) {
+        (self.config.min, self.config.max)
+    }
+}
 
 /// The configuration of a [`FrameTrace`], in addition to its ladder. The default values are the examples of RFC 8593.
 #[derive(Clone, Debug, PartialEq)]

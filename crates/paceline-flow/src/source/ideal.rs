@@ -6,9 +6,25 @@
 //! remainder is added to the next frame, and the long-run rate is exact.
 
 use super::error::{check_fps, check_range};
+use super::registry::{FPS, MAX, MIN};
 use super::rounding::{ByteRounder, FrameClock};
-use super::{Frame, Source, SourceError, VIDEO_CLOCK};
-use paceline_units::{Rate, Time};
+use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
+use crate::stream_info::MediaKind;
+use paceline_units::{RandomStream, Rate, Time};
+use std::sync::Arc;
+
+pub(super) const ENTRY: SourceEntry = SourceEntry {
+    name: "ideal",
+    summary: "frames of exactly the target rate",
+    kind: MediaKind::Video,
+    parameters: &[FPS, MIN, MAX],
+    implied_by: None,
+    renamed: &[("start", "min")],
+    configure: |setup| {
+        let (min, max, start) = setup.rates();
+        Ok(Arc::new(IdealConfig { fps: setup.values.number("fps"), min, max, start }))
+    },
+};
 
 /// The configuration of an [`Ideal`] source.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +37,15 @@ pub struct IdealConfig {
     pub max: Rate,
     /// The target before the first [`Source::set_target`].
     pub start: Rate,
+}
+
+impl SourceConfig for IdealConfig {
+    fn build(&self, start: Time, _: RandomStream) -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(Ideal::new(self.clone(), start)?))
+    }
+    fn range(&self) -> (Rate, Rate) {
+        (self.min, self.max)
+    }
 }
 
 /// A video source that follows its target exactly.

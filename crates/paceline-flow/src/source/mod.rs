@@ -1,6 +1,7 @@
 //! Sources: encoder models that produce frames at about the target rate.
 //!
 //! A source does not depend on packets, RTP or networks. It gets a target rate and returns frames when they are due.
+//! [`SOURCES`] is the registry; to add one, see `docs/how-to/source.md`.
 //!
 //! | Source | Frame sizes | Frame intervals | Reacts to the target |
 //! |---|---|---|---|
@@ -16,7 +17,10 @@ mod error;
 mod frame_trace;
 mod ideal;
 mod ladder;
+mod registry;
 mod rounding;
+#[cfg(test)]
+mod slides;
 
 pub use audio::{Audio, AudioConfig};
 pub use encoder::{Encoder, EncoderConfig};
@@ -24,6 +28,7 @@ pub use error::SourceError;
 pub use frame_trace::{FrameTrace, FrameTraceConfig};
 pub use ideal::{Ideal, IdealConfig};
 pub use ladder::{FrameTraceError, Ladder, ladder_rung, parse_frame_sizes};
+pub use registry::{FolderFiles, SOURCES, SetupError, SetupHint, SourceConfig, SourceEntry, SourceSetup};
 
 use paceline_units::{DataSize, Rate, Time};
 

@@ -146,7 +146,7 @@ lowest rate above the highest | 19 | encoder = { min = "3Mbps", max = "2Mbps" } 
 frame rate of zero | 19 | encoder = { fps = 0 } | 19 | 0 | `fps` is 0 | 30
 key that the source does not read | 19 | encoder = { source = "ideal", key_ratio = 3.0 } | 19 | key_ratio | `key_ratio` | `encoder`
 missing folder of frames | 19 | encoder = { frames = "no/dir" } | 19 | "no/dir" | cannot read no/dir | in the folder of the scenario file
-frames without a folder | 19 | encoder = { source = "frames" } | 19 | "frames" | the folder | frames =
+frames without a folder | 19 | encoder = { source = "frames" } | 19 | "frames" | the source `frames` of the flow `video` needs `frames` | folder of recorded frame sizes
 lowest rate above the start rate | 18 | min_rate = "500kbps" | 18 | "500kbps" | min 500 kbps | `start_rate`
 route over an unknown hop | 18 | route = ["forwards"] | 18 | "forwards" | no hop `forwards` | `forward`
 route over a hop of the reverse way | 18 | route = ["reverse"] | 18 | "reverse" | no hop `reverse` | `forward`

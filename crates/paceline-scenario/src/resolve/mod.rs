@@ -3,11 +3,12 @@
 mod expect;
 mod flow;
 mod mtu;
+mod parameters;
 mod path;
 mod source;
 mod tcp;
 
-pub(crate) use source::reads as source_reads;
+pub(crate) use source::{implied_by as source_implied_by, reads as source_reads};
 
 use super::catalogue::Origin;
 use super::error::{ScenarioError, suggestion};
@@ -26,9 +27,6 @@ const START_RATE: Rate = Rate::from_kbps(300);
 const MIN_RATE: Rate = Rate::from_kbps(30);
 const RTCP_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const PACER_LIMIT: TimeDelta = TimeDelta::from_secs(2);
-const FPS: f64 = 30.0;
-const SOURCE_MIN: Rate = Rate::from_kbps(50);
-const SOURCE_MAX: Rate = Rate::from_kbps(2000);
 const FILES: &str = "files are looked up in the folder of the scenario file, then from the working directory";
 const FORMATS: &str = "`paceline list traces` shows the formats";
 const OWN_ID: &str = "results identify it by its `id`; give each its own";

@@ -1,30 +1,16 @@
 //! The network: hops with their capacity, queue, delay, jitter and loss.
 
+use super::parameters::Owner;
 use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get};
-use crate::error::suggestion;
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
-use crate::parameters::{Given, Parameters};
-use crate::text_span::{HasTextSpan, Spanned, Table, TextSpan};
+use crate::text_span::{HasTextSpan, Spanned};
 use crate::trace::{Shape, Trace};
 use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
 use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, MTU, Schedule};
-use paceline_netsim::parameter::{Parameter, ParameterKind, Value, Values};
 use paceline_netsim::plan::HopPlan;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
-
-/// The entry of a registry whose parameters a table gives.
-struct Owner<'a> {
-    /// The kind of the entry, for messages.
-    what: &'static str,
-    name: &'a str,
-    parameters: &'static [Parameter],
-    /// The location of the name, for a parameter that is missing.
-    at: TextSpan,
-    /// The hop, for messages.
-    hop: &'a str,
-}
 
 impl Resolver<'_> {
     pub(super) fn way(&mut self, way: Option<&Way>, name: &str, half_rtt: Option<TimeDelta>) -> Checked<Vec<HopPlan>> {
@@ -176,8 +162,14 @@ impl Resolver<'_> {
             return self.unknown(spanned, "queue discipline", &known);
         };
         let at = queue.discipline.as_ref().map_or(queue.parameters.text_span(), HasTextSpan::text_span);
-        let of =
-            Owner { what: "queue discipline", name: discipline.name, parameters: discipline.parameters, at, hop: id };
+        let of = Owner {
+            what: "queue discipline",
+            name: discipline.name,
+            parameters: discipline.parameters,
+            at,
+            place: format!("hop `{id}`"),
+            checks_ranges: true,
+        };
         let values = self.parameters(&of, &queue.parameters, |resolver, name, spanned| {
             let level = resolver.level(spanned, queue, nominal, id, name)?;
             let never = match (level, limit) {
@@ -193,54 +185,6 @@ impl Resolver<'_> {
             Ok(level)
         })?;
         Ok(QueuePlan { discipline, limit, values })
-    }
-
-    /// Returns the values of an entry's parameters: those that the table gives, and the defaults. `level` converts a level
-    /// of a queue.
-    fn parameters<E>(
-        &mut self,
-        of: &Owner<'_>,
-        table: &Table<Parameters<E>>,
-        mut level: impl FnMut(&mut Self, &str, &Spanned<Limit>) -> Checked<QueueLimit>,
-    ) -> Checked<Values> {
-        let Owner { what, name: entry, parameters, at, hop } = of;
-        let mut values = Vec::new();
-        for (name, given) in table.get().iter() {
-            let Some(parameter) = parameters.iter().find(|p| p.name == name) else {
-                let known: Vec<&str> = parameters.iter().map(|p| p.name).collect();
-                let help = if known.is_empty() { "leave it out".to_owned() } else { suggestion(name, &known) };
-                let key = table.key(name).unwrap_or(given.text_span());
-                return self.fail(&key, format!("the {what} `{entry}` has no `{name}`"), help);
-            };
-            let value = match given {
-                Given::Time(spanned) => Value::Time(*spanned.get()),
-                Given::Fraction(spanned) => Value::Fraction(*spanned.get()),
-                Given::Number(spanned) => Value::Number(*spanned.get()),
-                Given::Count(spanned) => Value::Count(*spanned.get()),
-                Given::Size(spanned) => Value::Size(*spanned.get()),
-                Given::Flag(spanned) => Value::Flag(*spanned.get()),
-                Given::Level(spanned) => Value::Level(level(self, name, spanned)?),
-            };
-            if !parameter.allows(value) {
-                let range = parameter.range().unwrap_or_default();
-                return self.fail(given, format!("`{name}` must be {range}"), "leave the key out for its default");
-            }
-            values.push((parameter.name, value));
-        }
-        let missing = parameters.iter().find(|p| p.is_required && values.iter().all(|(name, _)| *name != p.name));
-        if let Some(Parameter { name, kind, .. }) = missing {
-            let example = match kind {
-                ParameterKind::Fraction => "\"1 %\"",
-                ParameterKind::Time(..) => "\"10 ms\"",
-                ParameterKind::Size(..) => "\"15 KB\"",
-                ParameterKind::Level => "\"10 packets\"",
-                ParameterKind::Flag => "true",
-                ParameterKind::Number(..) | ParameterKind::Count(..) => "1",
-            };
-            let message = format!("the {what} `{entry}` of the hop `{hop}` needs `{name}`");
-            return self.fail(at, message, format!("add `{name} = {example}`"));
-        }
-        Ok(Values::new(parameters, &values))
     }
 
     /// Returns a queue's `limit` or `mark`; `what` is its key.
@@ -298,7 +242,14 @@ impl Resolver<'_> {
             return self.unknown(&table.model, "loss model", &known);
         };
         let at = table.model.text_span();
-        let of = Owner { what: "loss model", name: entry.name, parameters: entry.parameters, at, hop };
+        let of = Owner {
+            what: "loss model",
+            name: entry.name,
+            parameters: entry.parameters,
+            at,
+            place: format!("hop `{hop}`"),
+            checks_ranges: true,
+        };
         let values = self.parameters(&of, &table.parameters, |resolver, name, spanned| {
             resolver.fail(
                 spanned,

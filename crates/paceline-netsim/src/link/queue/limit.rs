@@ -1,20 +1,8 @@
 //! The limit of a queue: in bytes, in packets, or in the time that the link needs to drain it.
 
 use super::LinkRate;
-use paceline_units::{DataSize, Rate, TimeDelta};
-
-/// A limit on the waiting packets of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueLimit {
-    /// Bytes.
-    Bytes(DataSize),
-    /// Packets.
-    Packets(u32),
-    /// The bytes that the link drains in this time at its rate when a packet arrives. The limit in bytes follows every
-    /// change of capacity. Queued packets stay; an outage keeps the limit that was in force before it.
-    /// As a queue limit it is at least 1500 bytes; as a marking threshold it has no minimum.
-    DrainTime(TimeDelta),
-}
+pub use paceline_flow::parameter::QueueLimit;
+use paceline_units::{DataSize, Rate};
 
 /// Minimum of a drain-time limit: a queue without room for one packet would pass none.
 const PACKET: DataSize = DataSize::from_bytes(1500);

@@ -1,8 +1,20 @@
-//! The parameters that queue disciplines and loss models declare. Scenario keys, their checks, the JSON schema and the
-//! reference pages are derived from them.
+//! The parameters that the entries of a registry declare: sources, queue disciplines, loss models. Scenario keys, their
+//! checks, the JSON schema and the reference pages are derived from them.
 
-use crate::link::queue::QueueLimit;
-use paceline_units::{DataSize, Fraction, TimeDelta};
+use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
+
+/// A level of a queue, such as its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// Bytes.
+    Bytes(DataSize),
+    /// Packets.
+    Packets(u32),
+    /// The bytes that the link drains in this time at its rate when a packet arrives. The limit in bytes follows every
+    /// change of capacity. Queued packets stay; an outage keeps the limit that was in force before it.
+    /// As a queue limit it is at least 1500 bytes; as a marking threshold it has no minimum.
+    DrainTime(TimeDelta),
+}
 
 /// A parameter: the name of its key in scenarios, its description, and its values.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +46,10 @@ pub enum ParameterKind {
     Count(u32, u32),
     /// A size between two bounds, both included.
     Size(DataSize, DataSize),
+    /// A rate.
+    Rate,
+    /// Text.
+    Text,
     /// True or false.
     Flag,
     /// A level of the queue below its limit.
@@ -49,6 +65,7 @@ pub enum Value {
     Number(f64),
     Count(u32),
     Size(DataSize),
+    Rate(Rate),
     Flag(bool),
     Level(QueueLimit),
 }
@@ -86,7 +103,7 @@ impl Parameter {
             (ParameterKind::Number(least, most), Value::Number(value)) => (least..=most).contains(&value),
             (ParameterKind::Count(least, most), Value::Count(value)) => (least..=most).contains(&value),
             (ParameterKind::Size(least, most), Value::Size(value)) => (least..=most).contains(&value),
-            (ParameterKind::Fraction, Value::Fraction(_)) => true,
+            (ParameterKind::Fraction, Value::Fraction(_)) | (ParameterKind::Rate, Value::Rate(_)) => true,
             (ParameterKind::Flag, Value::Flag(_)) | (ParameterKind::Level, Value::Level(_)) => true,
             _ => false,
         }
@@ -99,14 +116,21 @@ impl Parameter {
             ParameterKind::Number(least, most) => Some(format!("{least} to {most}")),
             ParameterKind::Count(least, most) => Some(format!("{least} to {most}")),
             ParameterKind::Size(least, most) => Some(format!("{least} to {most}")),
-            ParameterKind::Fraction | ParameterKind::Flag | ParameterKind::Level => None,
+            ParameterKind::Fraction
+            | ParameterKind::Rate
+            | ParameterKind::Text
+            | ParameterKind::Flag
+            | ParameterKind::Level => None,
         }
     }
 }
 
 /// The values of an entry's parameters: those that a scenario gives, or else the defaults.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Values(Vec<(&'static str, Option<Value>)>);
+pub struct Values {
+    values: Vec<(&'static str, Option<Value>)>,
+    texts: Vec<(&'static str, String)>,
+}
 
 /// Methods that return the value of a parameter of one type.
 macro_rules! getters {
@@ -126,7 +150,17 @@ impl Values {
     pub fn new(parameters: &'static [Parameter], given: &[(&str, Value)]) -> Self {
         let value =
             |p: &Parameter| given.iter().find(|(name, _)| *name == p.name).map(|(_, value)| *value).or(p.default);
-        Self(parameters.iter().map(|p| (p.name, value(p))).collect())
+        Self { values: parameters.iter().map(|p| (p.name, value(p))).collect(), texts: Vec::new() }
+    }
+
+    /// Adds the values of parameters that are text.
+    pub fn with_texts(self, texts: Vec<(&'static str, String)>) -> Self {
+        Self { texts, ..self }
+    }
+
+    /// Returns a text; `None` if it has no value.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.texts.iter().find(|(of, _)| *of == name).map(|(_, text)| text.as_str())
     }
 
     /// Returns the value of a parameter; `None` if it has none.
@@ -134,7 +168,7 @@ impl Values {
     /// # Panics
     /// There is no such parameter.
     pub fn get(&self, name: &str) -> Option<Value> {
-        let entry = self.0.iter().find(|(of, _)| *of == name);
+        let entry = self.values.iter().find(|(of, _)| *of == name);
         entry.unwrap_or_else(|| panic!("no parameter `{name}`")).1
     }
 
@@ -146,12 +180,21 @@ impl Values {
         }
     }
 
+    /// Returns a time; `None` if it has no value.
+    pub fn optional_time(&self, name: &str) -> Option<TimeDelta> {
+        match self.get(name) {
+            Some(Value::Time(time)) => Some(time),
+            _ => None,
+        }
+    }
+
     getters! {
         time Time TimeDelta,
         fraction Fraction Fraction,
         number Number f64,
         count Count u32,
         size Size DataSize,
+        rate Rate Rate,
         flag Flag bool,
     }
 }
