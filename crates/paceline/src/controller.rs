@@ -5,8 +5,8 @@
 //! method except the decision has an empty default, so a controller that only needs one call per feedback message
 //! implements that alone.
 
-use crate::Signals;
 use crate::blocks::GroupDelta;
+use crate::{Setup, Signals};
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
 /// A controller as a flow holds it.
@@ -169,6 +169,22 @@ impl RoundTrip {
     }
 }
 
+/// Limits of the target. If they contradict each other, the minimum takes precedence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The lowest target.
+    pub min: Rate,
+    /// The highest target.
+    pub max: Rate,
+}
+
+impl Bounds {
+    /// Returns the rate within the limits that is next to `rate`.
+    pub fn clamp(&self, rate: Rate) -> Rate {
+        rate.min(self.max).max(self.min)
+    }
+}
+
 /// The state of a stream at the sender, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamState {
@@ -283,9 +299,28 @@ pub trait SendHalf: Send {
     fn on_liveness(&mut self, now: Time) {
         let _ = now;
     }
-    /// Handles the state of a stream. The flow calls this before each of the stream's frames.
+    /// Handles the state of a stream, which may be new or have other limits than before. The flow calls this before each
+    /// of the stream's frames.
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         let _ = (now, stream);
+    }
+    /// Handles the end of a stream. Its queue counts no longer.
+    fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
+        let _ = (now, stream);
+    }
+    /// Handles new limits of the target, which apply at once. The half keeps what it has measured.
+    fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
+        let _ = (now, bounds, signals);
+    }
+    /// Handles a change of the network route: what was measured says nothing about the new path. Afterwards the half
+    /// behaves like one that was built with the same config and this setup. The flow passes on no reports on packets
+    /// that were sent before.
+    fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
+        let _ = (now, setup, signals);
+    }
+    /// Handles the loss and the return of the network. While it is unavailable, the flow sends nothing.
+    fn handle_availability(&mut self, now: Time, available: bool) {
+        let _ = (now, available);
     }
     /// Handles the time returned by [`poll_timeout`](Self::poll_timeout).
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
@@ -431,6 +466,15 @@ impl NadaMode {
 pub trait ReceiveHalf: Send {
     /// Handles an arriving packet.
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals);
+    /// Handles new limits of the sender's target.
+    fn handle_bounds(&mut self, now: RemoteTime, bounds: &Bounds) {
+        let _ = (now, bounds);
+    }
+    /// Handles a change of the network route. Afterwards the half behaves like one that was built with the same config
+    /// and this setup.
+    fn handle_route_change(&mut self, now: RemoteTime, setup: &Setup) {
+        let _ = (now, setup);
+    }
     /// Handles the time returned by [`poll_timeout`](Self::poll_timeout).
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
         let _ = (now, signals);

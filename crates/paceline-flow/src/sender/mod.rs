@@ -4,6 +4,7 @@
 mod apply_decision;
 mod config;
 mod fec_encoder;
+mod network;
 mod packet_feedback;
 mod packetize;
 mod prober;
@@ -11,6 +12,7 @@ mod report_order;
 mod rtcp_in;
 mod sequence_map;
 mod stream;
+mod stream_changes;
 mod transmit;
 
 use crate::allocation::RateRequest;
@@ -54,6 +56,8 @@ pub struct MediaSender {
     streams: Vec<SenderStream>,
     half: Option<Box<dyn SendHalf>>,
     decision: Decision,
+    /// Whether there is a network to send to.
+    available: bool,
     pacer: Pacer<QueuedPacket>,
     /// The controller's window has been full since the last packet was sent.
     window_was_full: bool,
@@ -129,6 +133,7 @@ impl MediaSender {
             streams: config.streams.into_iter().map(|stream| SenderStream::new(stream, fec)).collect(),
             half,
             decision,
+            available: true,
             pacer: Pacer::new(decision.pacing, config.pacer_limit, weights),
             window_was_full: false,
             pacer_limit: config.pacer_limit,
@@ -235,7 +240,9 @@ impl MediaSender {
         for stream in &self.streams {
             wake = wake.min(stream.next_frame);
         }
-        if !self.window_is_open() {
+        if !self.available {
+            wake = self.streams.iter().map(|stream| stream.next_frame).min().unwrap_or(Time::MAX);
+        } else if !self.window_is_open() {
             self.window_was_full = true;
         } else {
             let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };

@@ -45,7 +45,7 @@ impl MediaSender {
         let fec = stream.fec.packets_for(media, count, fec_size);
         let total = media + DataSize::from_bytes(fec * fec_size.as_bytes());
         // When the clock jumps, a source returns all the frames that it missed: those are too old to be queued.
-        if now - frame.captured > self.pacer_limit || !self.pacer.has_room(total) {
+        if now - frame.captured > self.pacer_limit || !self.pacer.has_room(total) || !self.available {
             // The frame takes a picture number, so that the receiver notices the missing frame.
             stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
             stream.config.source.request_key_frame(frame.captured);

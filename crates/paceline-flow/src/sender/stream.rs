@@ -17,6 +17,8 @@ const OVERHEAD_SMOOTHING: f64 = 0.9;
 
 pub(super) struct SenderStream {
     pub config: StreamConfig,
+    /// Whether the stream ended. Its packets in the pacer still leave.
+    pub removed: bool,
     /// The time at which the next frame is due; [`Time::MAX`] if never.
     pub next_frame: Time,
     pub sequence: u16,
@@ -54,6 +56,7 @@ impl SenderStream {
             false => (PACKET_HEADERS, PAYLOAD_MAX),
         };
         Self {
+            removed: false,
             next_frame: config.source.poll_timeout().unwrap_or(Time::MAX),
             sequence: config.first_sequence,
             rtx_sequence: config.first_sequence ^ 0x5555,
@@ -87,8 +90,13 @@ impl SenderStream {
 
     /// Returns the rates that the stream requests, headers included.
     pub fn rate_request(&self) -> RateRequest {
-        let (min, max) = self.config.source.range();
+        let (min, max) = if self.removed { (Rate::ZERO, Rate::ZERO) } else { self.config.source.range() };
         RateRequest { priority: self.config.priority, min: self.with_headers(min), max: self.with_headers(max) }
+    }
+
+    /// Returns whether padding may be sent on this stream's retransmission SSRC.
+    pub fn carries_padding(&self) -> bool {
+        self.config.info.kind == MediaKind::Video && !self.removed
     }
 
     /// Converts an encoder rate to the rate on the network.

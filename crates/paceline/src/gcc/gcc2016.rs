@@ -16,7 +16,9 @@ use super::arrivals::{Grouping, VideoFrames};
 use super::remb_sender::{RembSender, RembSenderConfig};
 use super::{RateConfig, RateController, RembTimer};
 use crate::blocks::{Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfig, ScalarKalman, ThresholdConfig};
-use crate::{Arrival, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalTables, Signals};
+use crate::{
+    Arrival, Bounds, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalTables, Signals,
+};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
 pub(crate) fn entry() -> Entry {
@@ -150,26 +152,18 @@ impl Config for Gcc2016Config {
         let sender = RembSenderConfig {
             loss: self.loss,
             remb_lasts: true,
-            max: Rate::MAX,
+            max: Some(Rate::MAX),
             pacing_factor: Some(self.pacing_factor),
             pads: true,
         };
-        let receiver = Receiver {
-            frames: VideoFrames::new(self.departure, TimeDelta::ZERO, false),
-            incoming: IncomingRate::full_window(TimeDelta::from_millis_f64(self.window_ms)),
-            kalman: ScalarKalman::new(self.kalman),
-            detector: AdaptiveDetector::new(self.overuse_ms, self.threshold, true),
-            rate: RateController::new(self.rate, setup.start, setup.min),
-            timer: RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms)),
-            has_gradient: false,
-        };
-        Controller::from_halves(RembSender::new(sender, setup), receiver)
+        Controller::from_halves(RembSender::new(sender, setup), Receiver::new(self, setup))
     }
 }
 
 /// Unlike the receivers of the other generations it updates the rate at each frame, and repeats the REMB regularly even
 /// if no packet arrives.
 struct Receiver {
+    config: Gcc2016Config,
     frames: VideoFrames,
     incoming: IncomingRate,
     kalman: ScalarKalman,
@@ -180,6 +174,14 @@ struct Receiver {
 }
 
 impl ReceiveHalf for Receiver {
+    fn handle_bounds(&mut self, _: RemoteTime, bounds: &Bounds) {
+        self.rate.set_min(bounds.min);
+    }
+
+    fn handle_route_change(&mut self, _: RemoteTime, setup: &Setup) {
+        *self = Self::new(&self.config, setup);
+    }
+
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
         self.incoming.handle_arrival(now, arrival.size);
@@ -201,6 +203,20 @@ impl ReceiveHalf for Receiver {
 }
 
 impl Receiver {
+    fn new(config: &Gcc2016Config, setup: &Setup) -> Self {
+        let c = config.clone();
+        Self {
+            frames: VideoFrames::new(c.departure, TimeDelta::ZERO, false),
+            incoming: IncomingRate::full_window(TimeDelta::from_millis_f64(c.window_ms)),
+            kalman: ScalarKalman::new(c.kalman),
+            detector: AdaptiveDetector::new(c.overuse_ms, c.threshold, true),
+            rate: RateController::new(c.rate, setup.start, setup.min),
+            timer: RembTimer::new(TimeDelta::from_millis_f64(c.remb_ms)),
+            has_gradient: false,
+            config: c,
+        }
+    }
+
     fn handle_frame(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
         self.has_gradient = true;
         let d_m = delta.gradient_ms();

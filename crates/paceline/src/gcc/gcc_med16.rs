@@ -19,8 +19,8 @@ use crate::blocks::{
     BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, ThresholdConfig, TwoStateConfig, Usage,
 };
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FieldVisitor, GradientReport, Message, ReceiveHalf, ReceiverReport,
-    RoundTrip, SendHalf, Setup, SignalSpec, SignalTables, Signals,
+    Arrival, Bounds, Config, Controller, Decision, Entry, FieldVisitor, GradientReport, Message, ReceiveHalf,
+    ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec, SignalTables, Signals,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
@@ -141,35 +141,29 @@ impl Config for GccMed16Config {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let detector = AdaptiveDetector::new(self.overuse_ms, self.threshold, false);
-        let rate = Aimd::starting_at(self.rate, setup.start, setup.min);
-        let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(self.window_ms));
-        Controller::from_halves(
-            Sender {
-                estimator: AimdEstimator::new(self.kalman, detector, rate),
-                loss: LossController::new(self.loss, setup.start),
-                loss_high: self.loss.high,
-                loss_hold: self.loss_hold,
-                rtt: self.rate.rtt,
-                decreased: None,
-                remb: Rate::MAX,
-                delay_based: None,
-                clock: RemoteTime::ZERO,
-                last_gradient: None,
-                min: setup.min,
-                pacing_factor: self.pacing_factor,
-            },
-            Receiver { arrivals: Arrivals::new(BurstGroups::new(self.groups), incoming), pending: None },
-        )
+        Controller::from_halves(Sender::new(self, setup), Receiver::new(self.groups, self.window_ms))
     }
 }
 
 struct Receiver {
+    groups: BurstConfig,
+    window_ms: f64,
     arrivals: Arrivals<BurstGroups>,
     pending: Option<GradientReport>,
 }
 
+impl Receiver {
+    fn new(groups: BurstConfig, window_ms: f64) -> Self {
+        let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(window_ms));
+        Self { groups, window_ms, arrivals: Arrivals::new(BurstGroups::new(groups), incoming), pending: None }
+    }
+}
+
 impl ReceiveHalf for Receiver {
+    fn handle_route_change(&mut self, _: RemoteTime, _: &Setup) {
+        *self = Self::new(self.groups, self.window_ms);
+    }
+
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, _: &mut Signals) {
         if let Some(step) = self.arrivals.handle_arrival(now, arrival).and_then(|step| step.delta) {
@@ -185,11 +179,9 @@ impl ReceiveHalf for Receiver {
 }
 
 struct Sender {
+    config: GccMed16Config,
     estimator: AimdEstimator<Time>,
     loss: LossController,
-    /// Above this fraction lost `A_s` decreases.
-    loss_high: f64,
-    loss_hold: TimeDelta,
     rtt: TimeDelta,
     /// The time at which `A_s` last decreased for loss.
     decreased: Option<Time>,
@@ -200,8 +192,7 @@ struct Sender {
     /// The receiver's clock: the sum of the reported steps.
     clock: RemoteTime,
     last_gradient: Option<Time>,
-    min: Rate,
-    pacing_factor: f64,
+    bounds: Bounds,
 }
 
 impl SendHalf for Sender {
@@ -213,8 +204,8 @@ impl SendHalf for Sender {
 
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         // Several reports arrive per round trip, but a decrease is visible in them only after one round trip.
-        let decreases = report.fraction_lost.get() > self.loss_high;
-        if !decreases || self.decreased.is_none_or(|at| now - at >= self.loss_hold + self.rtt) {
+        let decreases = report.fraction_lost.get() > self.config.loss.high;
+        if !decreases || self.decreased.is_none_or(|at| now - at >= self.config.loss_hold + self.rtt) {
             self.loss.handle_report(report.fraction_lost);
             self.decreased = if decreases { Some(now) } else { self.decreased };
         }
@@ -231,14 +222,43 @@ impl SendHalf for Sender {
         self.bound(signals);
     }
 
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.estimator.rate.set_min(bounds.min);
+        self.bounds = *bounds;
+        self.bound(signals);
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(&self.config, setup);
+    }
+
     /// `A = min(A_s, A_r)`. libwebrtc does not pad a single video stream.
     fn decision(&self) -> Decision {
         let target = self.loss.rate();
-        Decision { pacing: target.scale(self.pacing_factor), ..Decision::new(target) }
+        Decision { pacing: target.scale(self.config.pacing_factor), ..Decision::new(target) }
     }
 }
 
 impl Sender {
+    fn new(config: &GccMed16Config, setup: &Setup) -> Self {
+        let c = config.clone();
+        let detector = AdaptiveDetector::new(c.overuse_ms, c.threshold, false);
+        let rate = Aimd::starting_at(c.rate, setup.start, setup.min);
+        Self {
+            estimator: AimdEstimator::new(c.kalman, detector, rate),
+            loss: LossController::new(c.loss, setup.start),
+            rtt: c.rate.rtt,
+            decreased: None,
+            remb: Rate::MAX,
+            delay_based: None,
+            clock: RemoteTime::ZERO,
+            last_gradient: None,
+            // The maximum of the sources does not bound the target of the paper.
+            bounds: Bounds { max: Rate::MAX, ..setup.bounds() },
+            config: c,
+        }
+    }
+
     /// Filter and detector take every report into account.
     fn handle_gradient(&mut self, now: Time, report: &GradientReport, signals: &mut Signals) {
         if self.last_gradient.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
@@ -266,7 +286,8 @@ impl Sender {
 
     /// `A_s` cannot exceed `A_r`.
     fn bound(&mut self, signals: &mut Signals) {
-        self.loss.bound(self.min, self.delay_based.unwrap_or(Rate::MAX).min(self.remb));
+        self.loss
+            .bound(self.bounds.min, self.delay_based.unwrap_or(self.bounds.max).min(self.remb).min(self.bounds.max));
         signals.emit(7, self.loss.rate().as_bps_f64());
     }
 }

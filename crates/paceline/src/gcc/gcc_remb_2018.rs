@@ -13,15 +13,15 @@
 use super::adaptive_detector::{AdaptiveDetector, ESTIMATOR_SIGNALS};
 use super::aimd_estimator::AimdEstimator;
 use super::arrivals::Arrivals;
-use super::remb_receiver::{Estimator, RembReceiver};
-use super::{Aimd, AimdConfig, RateState, RembRule, RembTimer};
+use super::remb_receiver::{Estimator, RembParts, RembReceiver};
+use super::{Aimd, AimdConfig, RateState, RembTimer};
 use crate::blocks::{
     BurstConfig, BurstGroups, GroupDelta, IncomingRate, SendSideConfig, SendSideEstimate, ThresholdConfig,
     TwoStateConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, FieldVisitor, Message, ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec,
-    SignalTables, Signals,
+    Bounds, Config, Controller, Decision, Entry, FieldVisitor, Message, ReceiverReport, RoundTrip, SendHalf, Setup,
+    SignalSpec, SignalTables, Signals,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
@@ -116,24 +116,37 @@ impl Config for GccRemb2018Config {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
+        let sender = Sender::new(self.loss, self.pacing_factor, setup);
+        Controller::from_halves(sender, RembReceiver::new(self, setup))
+    }
+}
+
+impl RembParts for GccRemb2018Config {
+    type Groups = BurstGroups;
+    type Estimator = AimdEstimator<RemoteTime>;
+
+    fn arrivals(&self) -> Arrivals<BurstGroups> {
         let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(self.window_ms));
-        let arrivals = Arrivals::new(BurstGroups::new(self.groups), incoming);
+        Arrivals::new(BurstGroups::new(self.groups), incoming)
+    }
+
+    fn estimator(&self, setup: &Setup) -> AimdEstimator<RemoteTime> {
         let detector = AdaptiveDetector::new(self.overuse_ms, self.threshold, false);
-        let estimator = AimdEstimator::new(self.kalman, detector, Aimd::new(self.rate, setup.min));
-        let timer = RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms));
-        Controller::from_halves(
-            Sender {
-                estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
-                pacing_factor: self.pacing_factor,
-            },
-            RembReceiver::new(arrivals, estimator, timer, RembRule::Always),
-        )
+        AimdEstimator::new(self.kalman, detector, Aimd::new(self.rate, setup.min))
+    }
+
+    fn timer(&self) -> RembTimer {
+        RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms))
     }
 }
 
 impl Estimator for AimdEstimator<RemoteTime> {
     fn restart(&mut self) {
         self.restart_filter();
+    }
+
+    fn set_min(&mut self, min: Rate) {
+        self.rate.set_min(min);
     }
 
     fn usage(&self) -> Usage {
@@ -165,8 +178,15 @@ impl Estimator for AimdEstimator<RemoteTime> {
 }
 
 struct Sender {
-    estimate: SendSideEstimate,
+    loss: SendSideConfig,
     pacing_factor: f64,
+    estimate: SendSideEstimate,
+}
+
+impl Sender {
+    fn new(loss: SendSideConfig, pacing_factor: f64, setup: &Setup) -> Self {
+        Self { loss, pacing_factor, estimate: SendSideEstimate::new(loss, setup.start, setup.min) }
+    }
 }
 
 impl SendHalf for Sender {
@@ -185,6 +205,15 @@ impl SendHalf for Sender {
         self.estimate.handle_remb(rate);
         signals.emit(0, self.estimate.rate().as_bps_f64());
         signals.emit(1, rate.as_bps_f64());
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.estimate.set_bounds(bounds);
+        signals.emit(0, self.estimate.rate().as_bps_f64());
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(self.loss, self.pacing_factor, setup);
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {

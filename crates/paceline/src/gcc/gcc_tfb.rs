@@ -16,7 +16,7 @@ use crate::blocks::{
     SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, PacketReport,
+    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, PacketReport,
     ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalSpec, SignalTables, Signals,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
@@ -160,28 +160,9 @@ impl Config for GccTfbConfig {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let sender = Sender {
-            groups: BurstGroups::new(self.groups),
-            filter: self.trendline,
-            trendline: Trendline::new(self.trendline),
-            gain: self.gain,
-            detector: AdaptiveDetector::new(self.overuse_ms, self.threshold, false),
-            acked: AckedRate::new(self.acked),
-            rate: Aimd::starting_at(self.rate, setup.start, setup.min),
-            estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
-            remb: Rate::MAX,
-            pacing_factor: self.pacing_factor,
-            probes: ProbeController::new(self.probes, setup.start, setup.max),
-            probe_estimator: ProbeEstimator::default(),
-            decision: decision(setup.start, self.pacing_factor),
-            last_feedback: None,
-            completed: None,
-            backwards: 0,
-            unsorted: Vec::new(),
-        };
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
         let feedback = Some(FeedbackRequirement { ecn: false, interval, longest });
-        Controller { feedback, ..Controller::from_sender(sender) }
+        Controller { feedback, ..Controller::from_sender(Sender::new(self, setup)) }
     }
 }
 
@@ -196,17 +177,15 @@ const BACKWARDS_MAX: u8 = 3;
 type ArrivedPacket = (RemoteTime, Time, DataSize);
 
 struct Sender {
+    config: GccTfbConfig,
     groups: BurstGroups,
-    filter: TrendlineConfig,
     trendline: Trendline,
-    gain: f64,
     detector: AdaptiveDetector,
     acked: AckedRate,
     rate: Aimd<Time>,
     estimate: SendSideEstimate,
     /// The last REMB: the remote endpoint may be another implementation that sends one.
     remb: Rate,
-    pacing_factor: f64,
     probes: ProbeController,
     probe_estimator: ProbeEstimator,
     decision: Decision,
@@ -263,6 +242,17 @@ impl SendHalf for Sender {
         self.bound(signals);
     }
 
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.rate.set_min(bounds.min);
+        self.estimate.set_bounds(bounds);
+        self.probes.set_max(bounds.max);
+        self.decide(signals);
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(&self.config, setup);
+    }
+
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
         self.estimate.handle_timeout(now);
         self.decide(signals);
@@ -296,11 +286,32 @@ fn decision(target: Rate, pacing_factor: f64) -> Decision {
 }
 
 impl Sender {
+    fn new(config: &GccTfbConfig, setup: &Setup) -> Self {
+        let c = config.clone();
+        Self {
+            groups: BurstGroups::new(c.groups),
+            trendline: Trendline::new(c.trendline),
+            detector: AdaptiveDetector::new(c.overuse_ms, c.threshold, false),
+            acked: AckedRate::new(c.acked),
+            rate: Aimd::starting_at(c.rate, setup.start, setup.min),
+            estimate: SendSideEstimate::new(c.loss, setup.start, setup.min),
+            remb: Rate::MAX,
+            probes: ProbeController::new(c.probes, setup.start, setup.max),
+            probe_estimator: ProbeEstimator::default(),
+            decision: decision(setup.start, c.pacing_factor),
+            last_feedback: None,
+            completed: None,
+            backwards: 0,
+            unsorted: Vec::new(),
+            config: c,
+        }
+    }
+
     /// Follows the estimate if it has changed.
     fn decide(&mut self, signals: &mut Signals) {
         let rate = self.estimate.rate();
         if rate != self.decision.target {
-            self.decision = decision(rate, self.pacing_factor);
+            self.decision = decision(rate, self.config.pacing_factor);
             signals.emit(9, rate.as_bps_f64());
         }
     }
@@ -330,7 +341,7 @@ impl Sender {
     fn restart_after_pause(&mut self, now: Time) {
         if self.last_feedback.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
             self.groups.restart();
-            self.trendline = Trendline::new(self.filter);
+            self.trendline = Trendline::new(self.config.trendline);
             self.detector.restart();
         }
     }
@@ -346,7 +357,7 @@ impl Sender {
         let trend = self.trendline.update(at, delta.arrival - delta.departure);
         signals.emit(0, delta.gradient_ms());
         signals.emit(1, trend);
-        self.detector.update(at, self.gain * trend, delta.departure.as_millis_f64(), signals, 2);
+        self.detector.update(at, self.config.gain * trend, delta.departure.as_millis_f64(), signals, 2);
     }
 
     /// Ignores a group that was overtaken, or whose arrival time comes from a clock that was set.

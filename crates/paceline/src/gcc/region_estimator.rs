@@ -143,6 +143,11 @@ impl Estimator for RegionEstimator {
         self.m = 0.0;
     }
 
+    fn set_min(&mut self, min: Rate) {
+        self.min = min;
+        self.rate.set_min(min);
+    }
+
     fn usage(&self) -> Usage {
         self.detector.usage()
     }

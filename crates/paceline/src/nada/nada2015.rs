@@ -168,14 +168,7 @@ impl Config for Nada2015Config {
             rtt: self.rtt,
             ecn: Ecn::NotEct,
         };
-        let observer = Observer2015 {
-            config: self.clone(),
-            queuing: QueueDelay::new(BaseDelayConfig::WHOLE_CALL),
-            filter: MedianEwma::new(self.alpha),
-            loss: ShareWindow::new(self.window),
-            incoming: IncomingRate::growing_window(self.window),
-            delay: (0.0, 0.0),
-        };
+        let observer = Observer2015::new(self);
         Controller::from_halves(Sender::new(sender, setup, None), Receiver::new(observer, self.interval, self.window))
     }
 }
@@ -191,7 +184,24 @@ struct Observer2015 {
     delay: (f64, f64),
 }
 
+impl Observer2015 {
+    fn new(config: &Nada2015Config) -> Self {
+        Self {
+            config: config.clone(),
+            queuing: QueueDelay::new(BaseDelayConfig::WHOLE_CALL),
+            filter: MedianEwma::new(config.alpha),
+            loss: ShareWindow::new(config.window),
+            incoming: IncomingRate::growing_window(config.window),
+            delay: (0.0, 0.0),
+        }
+    }
+}
+
 impl Observe for Observer2015 {
+    fn restarted(&self) -> Self {
+        Self::new(&self.config)
+    }
+
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, position: Option<SequencePosition>) {
         self.incoming.handle_arrival(now, arrival.size);

@@ -135,6 +135,11 @@ impl Observer {
         }
     }
 
+    /// Returns an observer with the same numbers, without packets.
+    pub fn restarted(&self) -> Self {
+        Self::new(self.config)
+    }
+
     /// Returns the latest arrival.
     pub fn now(&self) -> RemoteTime {
         self.now.unwrap_or(RemoteTime::ZERO)
@@ -144,7 +149,7 @@ impl Observer {
     /// observation starts again.
     pub fn handle_packet(&mut self, packet: &ReceivedPacket) {
         if self.now.is_some_and(|now| now - packet.arrival > CLOCK_JUMP) {
-            *self = Self::new(self.config);
+            *self = self.restarted();
         }
         let now = self.now.map_or(packet.arrival, |now| now.max(packet.arrival));
         self.now = Some(now);

@@ -197,6 +197,10 @@ impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
 
 /// Section 4.2, at the receiver.
 impl Observe for Observer {
+    fn restarted(&self) -> Self {
+        Observer::restarted(self)
+    }
+
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, position: Option<SequencePosition>) {
         let missing = match position {

@@ -1,8 +1,10 @@
 //! The send half of both generations: accelerated ramp-up or gradual update, and the rate-shaping buffer.
 
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
-use crate::{Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, Setup, Signals, StreamState};
-use paceline_units::{Ecn, Rate, Time, TimeDelta};
+use crate::{
+    Bounds, Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, Setup, Signals, StreamState,
+};
+use paceline_units::{Ecn, Rate, StreamId, Time, TimeDelta};
 
 /// Numbers of the send half, with the differences between the generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,8 +39,7 @@ pub(super) const SENDER_SIGNALS: usize = 6;
 
 pub(super) struct Sender {
     config: SenderConfig,
-    min: Rate,
-    max: Rate,
+    bounds: Bounds,
     /// `R_n`, `r_ref`.
     rate: Rate,
     /// The signal of the previous report, `x_prev`, ms.
@@ -61,8 +62,7 @@ impl Sender {
         let rate = setup.start.min(setup.max);
         let mut sender = Self {
             config,
-            min: setup.min,
-            max: setup.max,
+            bounds: setup.bounds(),
             rate,
             x_before: 0.0,
             rtt: config.rtt,
@@ -80,10 +80,10 @@ impl Sender {
     /// The encoders follow `r_vin`, the pacer follows `r_send`.
     fn decide(&mut self) {
         let (encoder, pacer) = self.shaping.rates(self.rate);
-        let target = encoder.max(self.min);
+        let target = encoder.max(self.bounds.min);
         let pacing = match self.config.generation {
             Generation::Y2015 { pacing_factor } => pacer.max(target).scale(pacing_factor),
-            Generation::Rfc8698 => pacer.min(self.max).max(target),
+            Generation::Rfc8698 => pacer.min(self.bounds.max).max(target),
         };
         self.decision = Decision { target, stable_target: target, pacing, ..self.decision };
     }
@@ -96,10 +96,10 @@ impl Sender {
                 let rate = ramp_up(report.incoming, self.rtt + c.response, &c.ramp_up);
                 if c.generation == Generation::Rfc8698 { self.rate.max(rate) } else { rate }
             }
-            NadaMode::Gradual => gradual(self.rate, x, self.x_before, self.step(now), self.max, &c.gradual),
+            NadaMode::Gradual => gradual(self.rate, x, self.x_before, self.step(now), self.bounds.max, &c.gradual),
         };
         // Eq. 8 and 9.
-        self.rate = rate.min(self.max).max(self.min);
+        self.rate = self.bounds.clamp(rate);
         self.x_before = x;
         self.updated = Some(now);
         self.decide();
@@ -153,6 +153,21 @@ impl SendHalf for Sender {
         }
         let report = observer.report(observer.now(), signals, SENDER_SIGNALS as u8);
         self.update(now, &report, signals);
+    }
+
+    fn handle_stream_removed(&mut self, _: Time, stream: StreamId) {
+        self.shaping.remove_stream(stream);
+        self.decide();
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        (self.bounds, self.rate) = (*bounds, bounds.clamp(self.rate));
+        self.decide();
+        signals.emit(0, self.rate.as_bps_f64());
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(self.config, setup, self.observer.as_ref().map(Observer::restarted));
     }
 
     fn handle_stream(&mut self, _: Time, stream: &StreamState) {

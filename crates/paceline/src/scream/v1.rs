@@ -23,10 +23,10 @@ use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
 use crate::blocks::QueueDelay;
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, PacketReport, SendHalf,
+    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, PacketReport, SendHalf,
     SentPacket, Setup, SignalSpec, SignalTables, Signals, StreamState, Window,
 };
-use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, Time, TimeDelta};
 
 pub(crate) fn entries() -> [Entry; 2] {
     [
@@ -187,6 +187,20 @@ impl SendHalf for Sender {
     fn handle_stream(&mut self, _: Time, stream: &StreamState) {
         let encoded = self.queue.handle_stream(stream);
         self.rates.handle_encoded(encoded);
+    }
+
+    fn handle_stream_removed(&mut self, _: Time, stream: StreamId) {
+        self.queue.remove_stream(stream);
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.media.set_bounds(bounds);
+        self.decide();
+        signals.emit(12, self.media.get().as_bps_f64());
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(&self.config, setup);
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {

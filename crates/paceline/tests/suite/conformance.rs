@@ -10,13 +10,13 @@ use proptest::prelude::*;
 
 /// An input to a controller, and the time since the previous one.
 #[derive(Clone, Debug)]
-struct Step {
+pub struct Step {
     after: TimeDelta,
     input: Input,
 }
 
 #[derive(Clone, Debug)]
-enum Input {
+pub enum Input {
     Report(f64, Option<TimeDelta>),
     Message(Message),
     Sent(u64),
@@ -97,7 +97,7 @@ fn message() -> impl Strategy<Value = Message> {
     prop_oneof![rate().prop_map(Message::Remb), gradient, nada]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub fn step() -> impl Strategy<Value = Step> {
     let report = (0.0..=1.0f64, proptest::option::of(span())).prop_map(|(f, rtt)| Input::Report(f, rtt));
     let packet = (0i64..2_000_000_000, 0u64..70_000, proptest::option::of(any::<i64>()));
     let input = prop_oneof![
@@ -112,7 +112,7 @@ fn step() -> impl Strategy<Value = Step> {
     (span(), input).prop_map(|(after, input)| Step { after, input })
 }
 
-fn setups() -> impl Strategy<Value = Setup> {
+pub fn setups() -> impl Strategy<Value = Setup> {
     (0u64..200_000, 0u64..5_000_000, 0u64..10_000_000).prop_map(|(min, over, more)| Setup {
         min: Rate::from_bps(min),
         start: Rate::from_bps(min + over),
@@ -121,25 +121,28 @@ fn setups() -> impl Strategy<Value = Setup> {
 }
 
 /// A controller under test, and a record of its outputs.
-struct Harness {
-    controller: Controller,
-    setup: Setup,
-    now: Time,
-    remote: RemoteTime,
+pub struct Harness {
+    pub controller: Controller,
+    pub setup: Setup,
+    /// The highest target.
+    pub max: Rate,
+    pub now: Time,
+    pub remote: RemoteTime,
     sent: Time,
     timestamp: u32,
     sequence: u64,
-    signals: Signals,
-    outputs: Vec<(Time, Result<Decision, Message>)>,
+    pub signals: Signals,
+    pub outputs: Vec<(Time, Result<Decision, Message>)>,
     /// Index and bits of each emitted signal.
-    emitted: Vec<(u8, u64)>,
+    pub emitted: Vec<(u8, u64)>,
 }
 
 impl Harness {
-    fn new(controller: Controller, setup: Setup) -> Self {
+    pub fn new(controller: Controller, setup: Setup) -> Self {
         Self {
             controller,
             setup,
+            max: Rate::MAX,
             now: Time::ZERO,
             remote: RemoteTime::from_nanos(987_654_321_987),
             sent: Time::ZERO,
@@ -151,7 +154,13 @@ impl Harness {
         }
     }
 
-    fn run(&mut self, steps: &[Step]) {
+    /// Returns a harness at the same time, with another controller that gets the same packets from now on.
+    pub fn branch(&self, controller: Controller) -> Self {
+        let Self { setup, max, now, remote, sent, timestamp, sequence, .. } = *self;
+        Self { max, now, remote, sent, timestamp, sequence, ..Self::new(controller, setup) }
+    }
+
+    pub fn run(&mut self, steps: &[Step]) {
         self.check();
         for step in steps {
             self.now += step.after;
@@ -243,6 +252,7 @@ impl Harness {
         if let Some(half) = &self.controller.send {
             let d = half.decision();
             assert!(d.target >= min, "{} below the minimum {min}", d.target);
+            assert!(d.target <= self.max, "{} above the maximum {}", d.target, self.max);
             // With a window the pacing rate may be below the target: the window limits the rate as well.
             let paced = d.pacing >= d.target || (d.window.is_some() && d.pacing > Rate::ZERO);
             assert!(paced, "pacing {} below target {}", d.pacing, d.target);
@@ -267,7 +277,7 @@ impl Harness {
     }
 }
 
-fn built(entry: &paceline::Entry, setup: &Setup) -> Controller {
+pub fn built(entry: &paceline::Entry, setup: &Setup) -> Controller {
     entry.build(setup, &[]).unwrap()
 }
 

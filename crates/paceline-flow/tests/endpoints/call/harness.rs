@@ -235,6 +235,11 @@ impl TestCall {
         }
     }
 
+    /// Returns the time on the receiver's clock.
+    pub fn remote_now(&self) -> RemoteTime {
+        remote_time(&self.config, self.now)
+    }
+
     /// Creates a call and runs it for this time.
     pub fn run(config: CallConfig, seconds: i64) -> Self {
         let mut call = Self::new(config);

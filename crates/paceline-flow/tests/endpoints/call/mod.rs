@@ -4,6 +4,7 @@ mod damaged_input;
 mod delivery;
 mod fec;
 mod harness;
+mod network_changes;
 mod outages;
 mod packet_reports;
 mod probes;
