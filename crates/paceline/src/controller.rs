@@ -192,7 +192,8 @@ pub struct StreamState {
     pub stream: StreamId,
     /// The size of the stream's packets in the pacer's queue.
     pub queued: DataSize,
-    /// The part of the allocated rate that exceeds the stream's maximum.
+    /// The rate that was allocated to the stream and that its source did not use, IP and UDP headers included: allocated
+    /// minus produced over the last window of at least 500 ms, or zero if the source produced more.
     pub unused: Rate,
     /// The weight when streams share the target; above zero.
     pub priority: f64,
@@ -207,6 +208,19 @@ impl StreamState {
     pub fn new(stream: StreamId, queued: DataSize) -> Self {
         Self { stream, queued, unused: Rate::ZERO, priority: 1.0, min: Rate::ZERO, max: Rate::from_bps(u64::MAX) }
     }
+}
+
+/// A frame whose packets are in the pacer's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedFrame {
+    /// The stream.
+    pub stream: StreamId,
+    /// The size of its packets on the network, FEC included.
+    pub size: DataSize,
+    /// The number of its packets, FEC included.
+    pub packets: u32,
+    /// Whether it can be decoded without earlier frames.
+    pub key: bool,
 }
 
 /// The instructions for encoder and pacer until the next decision. [`Decision::new`] has the defaults.
@@ -303,6 +317,16 @@ pub trait SendHalf: Send {
     /// of the stream's frames.
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         let _ = (now, stream);
+    }
+    /// Handles a frame that was queued in the pacer. The flow calls this after [`handle_stream`](Self::handle_stream),
+    /// but not for a frame that it drops.
+    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
+        let _ = (now, frame);
+    }
+    /// Handles a change of whether the application limits the flow: it has no backlog and sends less than the target allows
+    /// ([`ApplicationLimit`](crate::blocks::ApplicationLimit)). A flow begins without this limitation.
+    fn handle_application_limit(&mut self, now: Time, limited: bool) {
+        let _ = (now, limited);
     }
     /// Handles the end of a stream. Its queue counts no longer.
     fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {

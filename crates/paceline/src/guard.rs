@@ -20,8 +20,8 @@
 //! While the network is unavailable, no feedback is expected. A change of the route removes the cap.
 
 use crate::{
-    Bounds, Decision, Feedback, Message, PacketKind, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket,
-    Setup, Signals, StreamState,
+    Bounds, Decision, Feedback, Message, PacketKind, ProbeCluster, QueuedFrame, ReceiverReport, RoundTrip, SendHalf,
+    SentPacket, Setup, Signals, StreamState,
 };
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
@@ -131,6 +131,12 @@ impl SendHalf for Guard {
     }
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         self.half.handle_stream(now, stream);
+    }
+    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
+        self.half.handle_frame(now, frame);
+    }
+    fn handle_application_limit(&mut self, now: Time, limited: bool) {
+        self.half.handle_application_limit(now, limited);
     }
     fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
         self.half.handle_stream_removed(now, stream);

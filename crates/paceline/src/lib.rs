@@ -61,8 +61,8 @@ mod testing;
 
 pub use controller::{
     AppMessage, Arrival, Bounds, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind,
-    Message, NadaMode, NadaReport, PacketKind, PacketReport, ProbeCluster, ProbeId, ReceiveHalf, ReceiverReport,
-    RoundTrip, SendHalf, SentPacket, StreamState, Window,
+    Message, NadaMode, NadaReport, PacketKind, PacketReport, ProbeCluster, ProbeId, QueuedFrame, ReceiveHalf,
+    ReceiverReport, RoundTrip, SendHalf, SentPacket, StreamState, Window,
 };
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};

@@ -14,6 +14,7 @@ mod sequence_map;
 mod stream;
 mod stream_changes;
 mod transmit;
+mod unused_rate;
 
 use crate::allocation::RateRequest;
 use crate::datagram::Datagram;
@@ -22,6 +23,7 @@ use crate::feedback::FeedbackFormat;
 use crate::padding::Padding;
 use crate::retransmission_store::MediaPacket;
 use crate::rtcp_timer::RtcpTimer;
+use paceline::blocks::ApplicationLimit;
 use paceline::{
     Controller, Decision, FecDemand, FecScheme, History, Pacer, PacketReport, ProbeId, ResendBudget, RoundTrip,
     SendHalf, Signals, Window,
@@ -75,6 +77,10 @@ pub struct MediaSender {
     sequence_maps: Vec<SequenceMap>,
     /// With RFC 8888 feedback: the last report timestamp, unwrapped, and when the report arrived.
     last_report_timestamp: Option<(i64, Time)>,
+    /// Bytes sent since the application limit was last checked.
+    sent_since: DataSize,
+    application_limit: ApplicationLimit,
+    application_limited: bool,
     /// Packets sent. The low 16 bits are the next transport-wide sequence number.
     sent: u64,
     rtcp: RtcpTimer,
@@ -145,6 +151,9 @@ impl MediaSender {
             last_ticks: None,
             sequence_maps,
             last_report_timestamp: None,
+            sent_since: DataSize::ZERO,
+            application_limit: ApplicationLimit::default(),
+            application_limited: false,
             sent: 0,
             rtcp,
             next_report,
@@ -227,6 +236,11 @@ impl MediaSender {
     /// Returns the decision in force.
     pub fn decision(&self) -> &Decision {
         &self.decision
+    }
+
+    /// Returns whether the application limits the flow: it has no backlog and sends less than the target allows.
+    pub fn is_application_limited(&self) -> bool {
+        self.application_limited
     }
 
     /// Returns the numbers of malformed packets that arrived, by kind of error, and of well-formed ones that were ignored

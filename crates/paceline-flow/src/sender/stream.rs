@@ -3,6 +3,7 @@
 use super::StreamConfig;
 use super::fec_encoder::{FEC_HEADERS, FecEncoder};
 use super::report_order::ReportOrder;
+use super::unused_rate::UnusedRate;
 use crate::allocation::RateRequest;
 use crate::datagram::{MAX_RTP_PACKET, MEDIA_HEADERS, PACKET_HEADERS};
 use crate::retransmission_store::RetransmissionStore;
@@ -34,6 +35,8 @@ pub(super) struct SenderStream {
     pub overhead: f64,
     /// The encoder's target.
     pub allotted: Rate,
+    /// The part of it that the encoder did not use.
+    pub unused: UnusedRate,
     /// Bytes of headers on a media packet, IP and UDP included.
     pub headers: u64,
     /// The most bytes of media after these headers.
@@ -67,6 +70,7 @@ impl SenderStream {
             queued: DataSize::ZERO,
             overhead: PACKET_HEADERS as f64 / MAX_RTP_PACKET as f64,
             allotted: Rate::ZERO,
+            unused: UnusedRate::default(),
             headers,
             payload_max,
             red,
@@ -100,7 +104,7 @@ impl SenderStream {
     }
 
     /// Converts an encoder rate to the rate on the network.
-    fn with_headers(&self, payload: Rate) -> Rate {
+    pub fn with_headers(&self, payload: Rate) -> Rate {
         payload.scale(1.0 / (1.0 - self.overhead))
     }
 

@@ -145,6 +145,7 @@ impl MediaSender {
         let in_flight = self.history.as_ref().map(|history| history.flight().outstanding);
         let packet = SentPacket { sequence: self.sent, size, stream, kind, probe, in_flight };
         self.sent += 1;
+        self.sent_since += size;
         if let Some(history) = &mut self.history {
             history.handle_sent(now, &packet);
         }

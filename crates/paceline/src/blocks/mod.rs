@@ -2,6 +2,7 @@
 
 mod acked_rate;
 mod adaptive_threshold;
+mod application_limit;
 mod burst_groups;
 mod frame_groups;
 mod group_delta;
@@ -20,6 +21,7 @@ mod trendline;
 
 pub use acked_rate::{AckedRate, AckedRateConfig};
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
+pub use application_limit::ApplicationLimit;
 pub(crate) use burst_groups::rounded;
 pub use burst_groups::{BurstConfig, BurstGroups};
 pub use frame_groups::{Departure, FrameGroups};

@@ -1,5 +1,6 @@
 //! Test calls between a media sender and a media receiver.
 
+mod application_limit;
 mod damaged_input;
 mod delivery;
 mod fec;
