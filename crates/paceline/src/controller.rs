@@ -7,9 +7,11 @@
 
 use crate::blocks::GroupDelta;
 use crate::{Setup, Signals};
+use core::fmt::Debug;
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
-/// A controller as a flow holds it.
+/// A controller as a flow holds it. A clone has the same state, and the two do not affect each other.
+#[derive(Clone, Debug)]
 pub struct Controller {
     /// The half at the sender. Without one the flow sends at the rate of its sources.
     pub send: Option<Box<dyn SendHalf>>,
@@ -284,8 +286,27 @@ pub enum Window {
     AfterHighest(DataSize),
 }
 
-/// The half at the sender. Times never decrease from call to call.
-pub trait SendHalf: Send {
+/// Copies the state of a send half, so that a call can be continued in several ways or restored. Every send half that is
+/// [`Clone`] has it.
+pub trait SendSnapshot {
+    /// Returns a half in the same state. The same calls then cause the same decisions in both.
+    fn snapshot(&self) -> Box<dyn SendHalf>;
+}
+
+impl<T: SendHalf + Clone + 'static> SendSnapshot for T {
+    fn snapshot(&self) -> Box<dyn SendHalf> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn SendHalf> {
+    fn clone(&self) -> Self {
+        (**self).snapshot()
+    }
+}
+
+/// The half at the sender. Times never decrease from call to call. `Debug` shows the state; derive it and [`Clone`].
+pub trait SendHalf: Send + Debug + SendSnapshot {
     /// Handles a packet that left the pacer.
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         let _ = (now, packet);
@@ -486,8 +507,27 @@ impl NadaMode {
     }
 }
 
-/// The half at the receiver, on the receiver's clock. Times never decrease from call to call.
-pub trait ReceiveHalf: Send {
+/// Copies the state of a receive half, as [`SendSnapshot`] that of a send half.
+pub trait ReceiveSnapshot {
+    /// Returns a half in the same state. The same calls then cause the same messages from both.
+    fn snapshot(&self) -> Box<dyn ReceiveHalf>;
+}
+
+impl<T: ReceiveHalf + Clone + 'static> ReceiveSnapshot for T {
+    fn snapshot(&self) -> Box<dyn ReceiveHalf> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn ReceiveHalf> {
+    fn clone(&self) -> Self {
+        (**self).snapshot()
+    }
+}
+
+/// The half at the receiver, on the receiver's clock. Times never decrease from call to call. `Debug` shows the state;
+/// derive it and [`Clone`].
+pub trait ReceiveHalf: Send + Debug + ReceiveSnapshot {
     /// Handles an arriving packet.
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals);
     /// Handles new limits of the sender's target.

@@ -44,6 +44,7 @@ impl Config for FixedConfig {
     }
 }
 
+#[derive(Clone, Debug)]
 struct Fixed {
     config: FixedConfig,
     decision: Decision,

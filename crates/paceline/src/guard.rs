@@ -34,6 +34,7 @@ const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const DECREASE_FACTOR: f64 = 0.8;
 
 /// A send half under the guard.
+#[derive(Clone, Debug)]
 pub struct Guard {
     half: Box<dyn SendHalf>,
     min: Rate,
@@ -198,6 +199,7 @@ mod tests {
     use crate::testing;
 
     /// A half with a constant target of 1 Mbit/s, and a timeout at 10 s.
+    #[derive(Clone, Debug)]
     struct ConstantRate {
         timeouts: Vec<Time>,
     }

@@ -62,7 +62,7 @@ mod testing;
 pub use controller::{
     AppMessage, Arrival, Bounds, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind,
     Message, NadaMode, NadaReport, PacketKind, PacketReport, ProbeCluster, ProbeId, QueuedFrame, ReceiveHalf,
-    ReceiverReport, RoundTrip, SendHalf, SentPacket, StreamState, Window,
+    ReceiveSnapshot, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, StreamState, Window,
 };
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};

@@ -41,6 +41,7 @@ impl Config for Toy {
 /// Interval of the feedback.
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
+#[derive(Clone, Debug)]
 struct Half {
     config: Toy,
     setup: Setup,

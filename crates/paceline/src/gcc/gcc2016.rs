@@ -162,6 +162,7 @@ impl Config for Gcc2016Config {
 
 /// Unlike the receivers of the other generations it updates the rate at each frame, and repeats the REMB regularly even
 /// if no packet arrives.
+#[derive(Clone, Debug)]
 struct Receiver {
     config: Gcc2016Config,
     frames: VideoFrames,

@@ -145,6 +145,7 @@ impl Config for GccMed16Config {
     }
 }
 
+#[derive(Clone, Debug)]
 struct Receiver {
     groups: BurstConfig,
     window_ms: f64,
@@ -178,6 +179,7 @@ impl ReceiveHalf for Receiver {
     }
 }
 
+#[derive(Clone, Debug)]
 struct Sender {
     config: GccMed16Config,
     estimator: AimdEstimator<Time>,

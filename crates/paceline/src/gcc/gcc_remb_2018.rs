@@ -177,6 +177,7 @@ impl Estimator for AimdEstimator<RemoteTime> {
     }
 }
 
+#[derive(Clone, Debug)]
 struct Sender {
     loss: SendSideConfig,
     pacing_factor: f64,

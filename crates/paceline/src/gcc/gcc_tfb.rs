@@ -176,6 +176,7 @@ const BACKWARDS_MAX: u8 = 3;
 /// A packet that arrived: arrival time, send time, size.
 type ArrivedPacket = (RemoteTime, Time, DataSize);
 
+#[derive(Clone, Debug)]
 struct Sender {
     config: GccTfbConfig,
     groups: BurstGroups,

@@ -11,10 +11,11 @@ use super::arrivals::{Arrivals, Grouping};
 use super::{RateState, RembRule, RembTimer};
 use crate::blocks::{GroupDelta, Usage};
 use crate::{Arrival, Bounds, Message, ReceiveHalf, Setup, Signals};
+use core::fmt::Debug;
 use paceline_units::{Rate, RemoteTime};
 
 /// Derives a rate from groups of packets.
-pub(super) trait Estimator: Send {
+pub(super) trait Estimator: Clone + Debug + Send + 'static {
     /// Restarts after a pause.
     fn restart(&mut self);
     /// Sets the lowest rate, which applies at once.
@@ -30,7 +31,7 @@ pub(super) trait Estimator: Send {
 }
 
 /// The parts of a receiver before its first packet.
-pub(super) trait RembParts: Clone + Send {
+pub(super) trait RembParts: Clone + Debug + Send + 'static {
     type Groups: Grouping;
     type Estimator: Estimator;
     fn arrivals(&self) -> Arrivals<Self::Groups>;
@@ -41,6 +42,7 @@ pub(super) trait RembParts: Clone + Send {
     }
 }
 
+#[derive(Clone, Debug)]
 pub(super) struct RembReceiver<C: RembParts> {
     config: C,
     arrivals: Arrivals<C::Groups>,

@@ -21,6 +21,7 @@ pub(super) struct RembSenderConfig {
     pub pads: bool,
 }
 
+#[derive(Clone, Debug)]
 pub(super) struct RembSender {
     config: RembSenderConfig,
     loss: LossController,

@@ -174,6 +174,7 @@ impl Config for Nada2015Config {
 }
 
 /// Section II-A at the receiver.
+#[derive(Clone, Debug)]
 struct Observer2015 {
     config: Nada2015Config,
     queuing: QueueDelay,

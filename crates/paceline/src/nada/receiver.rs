@@ -2,10 +2,11 @@
 
 use super::{ReportTimer, SequencePosition, SequenceTracker};
 use crate::{Arrival, Message, NadaReport, PacketKind, ReceiveHalf, Setup, Signals};
+use core::fmt::Debug;
 use paceline_units::{RemoteTime, TimeDelta};
 
 /// Derives reports from arrivals.
-pub(super) trait Observe: Send {
+pub(super) trait Observe: Clone + Debug + Send + 'static {
     /// Returns an observer with the same numbers, without packets.
     fn restarted(&self) -> Self;
     /// Handles a packet. `position` is `None` for retransmissions and padding, which are outside the media's sequence.
@@ -13,6 +14,7 @@ pub(super) trait Observe: Send {
     fn report(&mut self, now: RemoteTime, signals: &mut Signals) -> NadaReport;
 }
 
+#[derive(Clone, Debug)]
 pub(super) struct Receiver<O> {
     observer: O,
     sequences: SequenceTracker,

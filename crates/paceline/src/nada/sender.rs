@@ -37,6 +37,7 @@ pub(super) enum Generation {
 
 pub(super) const SENDER_SIGNALS: usize = 6;
 
+#[derive(Clone, Debug)]
 pub(super) struct Sender {
     config: SenderConfig,
     bounds: Bounds,

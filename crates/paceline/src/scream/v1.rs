@@ -91,6 +91,7 @@ const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_millis(500);
 /// The lowest bound on the acknowledged bytes that count for growth, in packets per report (C++).
 const COUNTED_MIN: u64 = 2;
 
+#[derive(Clone, Debug)]
 struct Sender {
     qdelays: QueueDelay,
     trend: Trend,

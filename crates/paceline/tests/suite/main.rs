@@ -5,6 +5,7 @@ mod conformance;
 mod constants;
 mod network_changes;
 mod over_use;
+mod snapshots;
 mod vectors;
 
 use paceline::{Arrival, MediaKind, PacketKind};

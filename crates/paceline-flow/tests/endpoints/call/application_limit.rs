@@ -17,6 +17,7 @@ struct Log {
 }
 
 /// A half with a constant decision.
+#[derive(Clone, Debug)]
 struct Half(Decision, Arc<Mutex<Log>>);
 
 impl SendHalf for Half {

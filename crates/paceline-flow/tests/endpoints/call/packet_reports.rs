@@ -16,7 +16,7 @@ pub const RFC8888: FeedbackRequirement = FeedbackRequirement { ecn: true, ..TRAN
 /// RFC 8888: the error between two arrivals, half of 1/1024 s each and the clock's resolution of 1/65536 s.
 pub const RFC8888_ERROR: TimeDelta = TimeDelta::from_micros(977 + 31);
 
-#[derive(Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct ReportLog {
     pub sent: Vec<(Time, SentPacket)>,
     pub reports: Vec<(Time, PacketReport)>,
@@ -25,6 +25,7 @@ pub struct ReportLog {
 }
 
 /// A send half that records its inputs.
+#[derive(Clone, Debug)]
 pub struct RecordingHalf(pub Rate, pub Ecn, pub Arc<Mutex<ReportLog>>);
 
 impl SendHalf for RecordingHalf {
@@ -151,6 +152,7 @@ pub fn assert_arrivals(log: &ReportLog, error: TimeDelta, late: impl Fn(u64) -> 
 }
 
 /// A send half with a target of 2 Mbit/s and a window of 6000 bytes.
+#[derive(Clone, Debug)]
 struct Windowed(Arc<Mutex<Vec<DataSize>>>);
 
 impl SendHalf for Windowed {
