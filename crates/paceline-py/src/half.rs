@@ -62,7 +62,7 @@ pub fn forward_emitted(half: &Bound<'_, PyAny>, specs: &'static [SignalSpec], si
             let known: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
             PyValueError::new_err(format!("no signal `{name}` is declared; declared: {}", known.join(", ")))
         })?;
-        signals.emit(index as u8, value);
+        signals.emit_index(index as u8, value);
     }
     emitted.call_method0("clear")?;
     Ok(())

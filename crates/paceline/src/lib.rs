@@ -73,7 +73,7 @@ pub use protection::{
     FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, TargetSplit, split_target,
 };
 pub use registry::Registry;
-pub use signals::{SignalShape, SignalSpec, Signals};
+pub use signals::{SignalName, SignalShape, SignalSpec, Signals};
 
 /// The guide's example is compiled and run.
 #[cfg(doctest)]

@@ -13,12 +13,12 @@
 //! it.
 
 use super::arrivals::{Arrivals, VideoFrames};
-use super::region_estimator::{RegionEstimator, RegionReceiverConfig};
+use super::region_estimator::{RegionEstimator, RegionReceiverConfig, RegionSignal};
 use super::remb_receiver::{RembParts, RembReceiver};
-use super::remb_sender::{RembSender, RembSenderConfig};
+use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{GrowthLaw, RembRule, RembTimer};
 use crate::blocks::{Departure, IncomingRate, LossConfig, TwoStateConfig};
-use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalTables};
+use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalName, SignalTables};
 use paceline_units::TimeDelta;
 
 pub(crate) fn entry() -> Entry {
@@ -74,7 +74,7 @@ impl Default for Gcc2013Config {
 }
 
 impl Config for Gcc2013Config {
-    const SIGNALS: SignalTables = (RembSender::SIGNALS, RegionEstimator::SIGNALS);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, RegionSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields

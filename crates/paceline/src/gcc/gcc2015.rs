@@ -12,12 +12,12 @@
 //! lists the sources of everything else.
 
 use super::arrivals::Arrivals;
-use super::region_estimator::{RegionEstimator, RegionReceiverConfig};
+use super::region_estimator::{RegionEstimator, RegionReceiverConfig, RegionSignal};
 use super::remb_receiver::{RembParts, RembReceiver};
-use super::remb_sender::{RembSender, RembSenderConfig};
+use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{GrowthLaw, RembTimer};
 use crate::blocks::{BurstConfig, BurstGroups, IncomingRate, LossConfig, TwoStateConfig};
-use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalTables};
+use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalName, SignalTables};
 use paceline_units::{Rate, TimeDelta};
 
 /// `gcc-2015`. Its preset `gcc-dynamic-alpha` derives the decrease factor from gradient and threshold.
@@ -67,7 +67,7 @@ impl Default for Gcc2015Config {
 }
 
 impl Config for Gcc2015Config {
-    const SIGNALS: SignalTables = (RembSender::SIGNALS, RegionEstimator::SIGNALS);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, RegionSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.block(&mut self.groups, BurstConfig::LIBWEBRTC_SOURCES);

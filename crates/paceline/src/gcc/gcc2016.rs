@@ -11,13 +11,14 @@
 //!
 //! `docs/algorithms/gcc-2016.md` lists the points that the paper does not specify, with the sources of the choices.
 
-use super::adaptive_detector::{AdaptiveDetector, ESTIMATOR_SIGNALS};
+use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal};
 use super::arrivals::{Grouping, VideoFrames};
-use super::remb_sender::{RembSender, RembSenderConfig};
+use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{RateConfig, RateController, RembTimer};
 use crate::blocks::{Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfig, ScalarKalman, ThresholdConfig};
 use crate::{
-    Arrival, Bounds, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalTables, Signals,
+    Arrival, Bounds, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalName, SignalTables,
+    Signals,
 };
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
@@ -89,7 +90,7 @@ impl Default for Gcc2016Config {
 }
 
 impl Config for Gcc2016Config {
-    const SIGNALS: SignalTables = (RembSender::SIGNALS, ESTIMATOR_SIGNALS);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.choice("departure_last", &[Departure::First, Departure::Last], &mut self.departure).describe(
@@ -222,13 +223,14 @@ impl Receiver {
         self.has_gradient = true;
         let d_m = delta.gradient_ms();
         let m = self.kalman.update(d_m);
-        signals.emit(0, d_m);
-        self.detector.update(now, m, delta.departure.as_millis_f64(), signals, 1);
+        signals.emit(EstimatorSignal::Gradient, d_m);
+        let names = [EstimatorSignal::Scaled, EstimatorSignal::Threshold, EstimatorSignal::Usage];
+        self.detector.update(now, m, delta.departure.as_millis_f64(), signals, names);
         let incoming = self.incoming.rate(now);
         let rate = self.rate.update(now, delta.departure, self.detector.usage(), incoming);
-        signals.emit(4, self.rate.state().index());
-        signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(6, rate.as_bps_f64());
+        signals.emit(EstimatorSignal::State, self.rate.state().index());
+        signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());
     }
 }
 

@@ -20,7 +20,7 @@ use crate::blocks::{
 };
 use crate::{
     Arrival, Bounds, Config, Controller, Decision, Entry, FieldVisitor, GradientReport, Message, ReceiveHalf,
-    ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec, SignalTables, Signals,
+    ReceiverReport, RoundTrip, SendHalf, Setup, SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
@@ -74,20 +74,7 @@ impl Default for GccMed16Config {
 }
 
 impl Config for GccMed16Config {
-    const SIGNALS: SignalTables = (
-        &[
-            SignalSpec::series("d_m", "ms"),
-            SignalSpec::series("m scaled", "ms"),
-            SignalSpec::series("gamma", "ms"),
-            SignalSpec::state("usage", Usage::NAMES),
-            SignalSpec::state("sigma", RateState::NAMES),
-            SignalSpec::series("R", "bit/s"),
-            SignalSpec::series("A_r", "bit/s"),
-            SignalSpec::series("A_s", "bit/s"),
-            SignalSpec::series("f_l", ""),
-        ],
-        &[],
-    );
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.block(
@@ -179,6 +166,20 @@ impl ReceiveHalf for Receiver {
     }
 }
 
+signal_names! {
+    enum SenderSignal {
+        Gradient = series("d_m", "ms"),
+        Scaled = series("m scaled", "ms"),
+        Threshold = series("gamma", "ms"),
+        Usage = state("usage", Usage::NAMES),
+        State = state("sigma", RateState::NAMES),
+        Incoming = series("R", "bit/s"),
+        DelayBased = series("A_r", "bit/s"),
+        LossBased = series("A_s", "bit/s"),
+        FractionLost = series("f_l", ""),
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Sender {
     config: GccMed16Config,
@@ -212,7 +213,7 @@ impl SendHalf for Sender {
             self.decreased = if decreases { Some(now) } else { self.decreased };
         }
         self.bound(signals);
-        signals.emit(8, report.fraction_lost.get());
+        signals.emit(SenderSignal::FractionLost, report.fraction_lost.get());
     }
 
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
@@ -268,13 +269,14 @@ impl Sender {
         }
         let before = self.estimator.usage();
         self.clock += report.step.arrival.max(TimeDelta::ZERO);
-        self.estimator.handle_group(self.clock, &report.step, signals);
+        let detector = [SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
+        self.estimator.handle_group(self.clock, &report.step, signals, SenderSignal::Gradient, detector);
         if self.is_due(now, before, report.incoming) {
             self.delay_based = self.estimator.update(now, Some(report.incoming).filter(|r| !r.is_zero()));
         }
-        signals.emit(4, self.estimator.rate.state().index());
-        signals.emit(5, report.incoming.as_bps_f64());
-        signals.emit(6, self.delay_based.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(SenderSignal::State, self.estimator.rate.state().index());
+        signals.emit(SenderSignal::Incoming, report.incoming.as_bps_f64());
+        signals.emit(SenderSignal::DelayBased, self.delay_based.unwrap_or(Rate::ZERO).as_bps_f64());
     }
 
     /// The rate is updated regularly, when over-use is detected, and while it lasts once per round-trip time.
@@ -290,7 +292,7 @@ impl Sender {
     fn bound(&mut self, signals: &mut Signals) {
         self.loss
             .bound(self.bounds.min, self.delay_based.unwrap_or(self.bounds.max).min(self.remb).min(self.bounds.max));
-        signals.emit(7, self.loss.rate().as_bps_f64());
+        signals.emit(SenderSignal::LossBased, self.loss.rate().as_bps_f64());
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! `docs/algorithms/gcc-remb-2018.md` lists the differences to the code, with reasons.
 
-use super::adaptive_detector::{AdaptiveDetector, ESTIMATOR_SIGNALS};
+use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal};
 use super::aimd_estimator::AimdEstimator;
 use super::arrivals::Arrivals;
 use super::remb_receiver::{Estimator, RembParts, RembReceiver};
@@ -21,7 +21,7 @@ use crate::blocks::{
 };
 use crate::{
     Bounds, Config, Controller, Decision, Entry, FieldVisitor, Message, ReceiverReport, RoundTrip, SendHalf, Setup,
-    SignalSpec, SignalTables, Signals,
+    SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
@@ -74,10 +74,7 @@ impl Default for GccRemb2018Config {
 }
 
 impl Config for GccRemb2018Config {
-    const SIGNALS: SignalTables = (
-        &[SignalSpec::series("A", "bit/s"), SignalSpec::series("A_r received", "bit/s"), SignalSpec::series("f_l", "")],
-        ESTIMATOR_SIGNALS,
-    );
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, EstimatorSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.block(&mut self.groups, BurstConfig::LIBWEBRTC_SOURCES);
@@ -158,7 +155,8 @@ impl Estimator for AimdEstimator<RemoteTime> {
     }
 
     fn handle_group(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
-        AimdEstimator::handle_group(self, now, delta, signals);
+        use EstimatorSignal::{Gradient, Scaled, Threshold, Usage};
+        AimdEstimator::handle_group(self, now, delta, signals, Gradient, [Scaled, Threshold, Usage]);
     }
 
     /// Regularly, and during over-use whenever another decrease is allowed.
@@ -170,10 +168,18 @@ impl Estimator for AimdEstimator<RemoteTime> {
 
     fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate> {
         let rate = AimdEstimator::update(self, now, incoming)?;
-        signals.emit(4, self.rate.state().index());
-        signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(6, rate.as_bps_f64());
+        signals.emit(EstimatorSignal::State, self.rate.state().index());
+        signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());
         Some(rate)
+    }
+}
+
+signal_names! {
+    enum SenderSignal {
+        Rate = series("A", "bit/s"),
+        Remb = series("A_r received", "bit/s"),
+        FractionLost = series("f_l", ""),
     }
 }
 
@@ -197,20 +203,20 @@ impl SendHalf for Sender {
 
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         self.estimate.handle_report(now, report.fraction_lost);
-        signals.emit(0, self.estimate.rate().as_bps_f64());
-        signals.emit(2, report.fraction_lost.get());
+        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
+        signals.emit(SenderSignal::FractionLost, report.fraction_lost.get());
     }
 
     fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
         let &Message::Remb(rate) = message else { return };
         self.estimate.handle_remb(rate);
-        signals.emit(0, self.estimate.rate().as_bps_f64());
-        signals.emit(1, rate.as_bps_f64());
+        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
+        signals.emit(SenderSignal::Remb, rate.as_bps_f64());
     }
 
     fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
         self.estimate.set_bounds(bounds);
-        signals.emit(0, self.estimate.rate().as_bps_f64());
+        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
     }
 
     fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
@@ -221,7 +227,7 @@ impl SendHalf for Sender {
         let before = self.estimate.rate();
         self.estimate.handle_timeout(now);
         if self.estimate.rate() != before {
-            signals.emit(0, self.estimate.rate().as_bps_f64());
+            signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
         }
     }
 

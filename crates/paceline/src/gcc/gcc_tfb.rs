@@ -17,7 +17,8 @@ use crate::blocks::{
 };
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, PacketReport,
-    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalSpec, SignalTables, Signals,
+    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals,
+    signal_names,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
@@ -79,22 +80,7 @@ impl Default for GccTfbConfig {
 }
 
 impl Config for GccTfbConfig {
-    const SIGNALS: SignalTables = (
-        &[
-            SignalSpec::series("d_m", "ms"),
-            SignalSpec::series("trend", "ms/ms"),
-            SignalSpec::series("m scaled", "ms"),
-            SignalSpec::series("gamma", "ms"),
-            SignalSpec::state("usage", Usage::NAMES),
-            SignalSpec::state("sigma", RateState::NAMES),
-            SignalSpec::series("R", "bit/s"),
-            SignalSpec::series("link capacity", "bit/s"),
-            SignalSpec::series("A_r", "bit/s"),
-            SignalSpec::series("A", "bit/s"),
-            SignalSpec::series("f_l", ""),
-        ],
-        &[],
-    );
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
@@ -176,6 +162,22 @@ const BACKWARDS_MAX: u8 = 3;
 /// A packet that arrived: arrival time, send time, size.
 type ArrivedPacket = (RemoteTime, Time, DataSize);
 
+signal_names! {
+    enum SenderSignal {
+        Gradient = series("d_m", "ms"),
+        Trend = series("trend", "ms/ms"),
+        Scaled = series("m scaled", "ms"),
+        Threshold = series("gamma", "ms"),
+        Usage = state("usage", Usage::NAMES),
+        State = state("sigma", RateState::NAMES),
+        Acked = series("R", "bit/s"),
+        Capacity = series("link capacity", "bit/s"),
+        DelayBased = series("A_r", "bit/s"),
+        Rate = series("A", "bit/s"),
+        FractionLost = series("f_l", ""),
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Sender {
     config: GccTfbConfig,
@@ -234,7 +236,7 @@ impl SendHalf for Sender {
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         self.estimate.handle_report(now, report.fraction_lost);
         self.decide(signals);
-        signals.emit(10, report.fraction_lost.get());
+        signals.emit(SenderSignal::FractionLost, report.fraction_lost.get());
     }
 
     fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
@@ -313,7 +315,7 @@ impl Sender {
         let rate = self.estimate.rate();
         if rate != self.decision.target {
             self.decision = decision(rate, self.config.pacing_factor);
-            signals.emit(9, rate.as_bps_f64());
+            signals.emit(SenderSignal::Rate, rate.as_bps_f64());
         }
     }
 
@@ -356,9 +358,10 @@ impl Sender {
         }
         self.backwards = 0;
         let trend = self.trendline.update(at, delta.arrival - delta.departure);
-        signals.emit(0, delta.gradient_ms());
-        signals.emit(1, trend);
-        self.detector.update(at, self.config.gain * trend, delta.departure.as_millis_f64(), signals, 2);
+        signals.emit(SenderSignal::Gradient, delta.gradient_ms());
+        signals.emit(SenderSignal::Trend, trend);
+        let names = [SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
+        self.detector.update(at, self.config.gain * trend, delta.departure.as_millis_f64(), signals, names);
     }
 
     /// Ignores a group that was overtaken, or whose arrival time comes from a clock that was set.
@@ -393,9 +396,9 @@ impl Sender {
             (true, Some(_)) => {}
             (true, None) => self.rate.halve(now),
         }
-        signals.emit(5, self.rate.state().index());
-        signals.emit(6, acked.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(7, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(SenderSignal::State, self.rate.state().index());
+        signals.emit(SenderSignal::Acked, acked.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(SenderSignal::Capacity, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
         self.bound(signals);
         self.probes.handle_estimate(now, self.decision.target);
     }
@@ -403,7 +406,7 @@ impl Sender {
     /// Bounds the rate by the delay-based rate and by the last REMB.
     fn bound(&mut self, signals: &mut Signals) {
         if let Some(rate) = self.rate.estimate() {
-            signals.emit(8, rate.as_bps_f64());
+            signals.emit(SenderSignal::DelayBased, rate.as_bps_f64());
             self.estimate.handle_remb(rate.min(self.remb));
         }
         self.decide(signals);

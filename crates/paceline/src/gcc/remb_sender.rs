@@ -5,7 +5,7 @@
 //! ```
 
 use crate::blocks::{LossConfig, LossController};
-use crate::{Bounds, Decision, Message, ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec, Signals};
+use crate::{Bounds, Decision, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals, signal_names};
 use paceline_units::{Rate, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +21,14 @@ pub(super) struct RembSenderConfig {
     pub pads: bool,
 }
 
+signal_names! {
+    pub(super) enum RembSenderSignal {
+        LossBased = series("A_s", "bit/s"),
+        Remb = series("A_r received", "bit/s"),
+        FractionLost = series("f_l", ""),
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct RembSender {
     config: RembSenderConfig,
@@ -30,12 +38,6 @@ pub(super) struct RembSender {
 }
 
 impl RembSender {
-    pub const SIGNALS: &'static [SignalSpec] = &[
-        SignalSpec::series("A_s", "bit/s"),
-        SignalSpec::series("A_r received", "bit/s"),
-        SignalSpec::series("f_l", ""),
-    ];
-
     pub fn new(config: RembSenderConfig, setup: &Setup) -> Self {
         let bounds = Bounds { max: config.max.unwrap_or(setup.max), ..setup.bounds() };
         Self { config, loss: LossController::new(config.loss, setup.start), remb: None, bounds }
@@ -51,22 +53,22 @@ impl SendHalf for RembSender {
         self.loss.handle_report(report.fraction_lost);
         let remb = self.remb.filter(|_| self.config.remb_lasts).unwrap_or(Rate::MAX);
         self.loss.bound(self.bounds.min, self.bounds.max.min(remb));
-        signals.emit(0, self.loss.rate().as_bps_f64());
-        signals.emit(2, report.fraction_lost.get());
+        signals.emit(RembSenderSignal::LossBased, self.loss.rate().as_bps_f64());
+        signals.emit(RembSenderSignal::FractionLost, report.fraction_lost.get());
     }
 
     fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
         let &Message::Remb(rate) = message else { return };
         self.remb = Some(rate);
         self.loss.bound(self.bounds.min, rate);
-        signals.emit(0, self.loss.rate().as_bps_f64());
-        signals.emit(1, rate.as_bps_f64());
+        signals.emit(RembSenderSignal::LossBased, self.loss.rate().as_bps_f64());
+        signals.emit(RembSenderSignal::Remb, rate.as_bps_f64());
     }
 
     fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
         self.bounds = Bounds { max: self.config.max.unwrap_or(Rate::MAX).min(bounds.max), min: bounds.min };
         self.loss.bound(self.bounds.min, self.bounds.max);
-        signals.emit(0, self.loss.rate().as_bps_f64());
+        signals.emit(RembSenderSignal::LossBased, self.loss.rate().as_bps_f64());
     }
 
     fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {

@@ -1,9 +1,13 @@
 //! The send half of both generations: accelerated ramp-up or gradual update, and the rate-shaping buffer.
 
+use super::observer::OBSERVED;
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
 use crate::{
-    Bounds, Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, Setup, Signals, StreamState,
+    Bounds, Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, Setup, SignalName, Signals,
+    StreamState,
 };
+use core::fmt::Debug;
+use core::marker::PhantomData;
 use paceline_units::{Ecn, Rate, StreamId, Time, TimeDelta};
 
 /// Numbers of the send half, with the differences between the generations.
@@ -35,10 +39,20 @@ pub(super) enum Generation {
     Rfc8698,
 }
 
-pub(super) const SENDER_SIGNALS: usize = 6;
+/// The names of the signals of a send half.
+pub(super) trait SenderSignal: SignalName + Debug + Send + 'static {
+    const RATE: Self;
+    const MODE: Self;
+    const SIGNAL: Self;
+    const RECEIVED: Self;
+    const QUEUED: Self;
+    const RTT: Self;
+    /// The names of the observer's signals, if it runs at the sender.
+    const OBSERVED: Option<[Self; OBSERVED]>;
+}
 
 #[derive(Clone, Debug)]
-pub(super) struct Sender {
+pub(super) struct Sender<S> {
     config: SenderConfig,
     bounds: Bounds,
     /// `R_n`, `r_ref`.
@@ -56,9 +70,10 @@ pub(super) struct Sender {
     /// The highest reported packet plus one.
     next: u64,
     decision: Decision,
+    signals: PhantomData<fn() -> S>,
 }
 
-impl Sender {
+impl<S: SenderSignal> Sender<S> {
     pub fn new(config: SenderConfig, setup: &Setup, observer: Option<Observer>) -> Self {
         let rate = setup.start.min(setup.max);
         let mut sender = Self {
@@ -73,6 +88,7 @@ impl Sender {
             missing: 0,
             next: 0,
             decision: Decision { ecn: config.ecn, ..Decision::new(rate) },
+            signals: PhantomData,
         };
         sender.decide();
         sender
@@ -104,11 +120,11 @@ impl Sender {
         self.x_before = x;
         self.updated = Some(now);
         self.decide();
-        signals.emit(0, self.rate.as_bps_f64());
-        signals.emit(1, report.mode.index());
-        signals.emit(2, x);
-        signals.emit(3, report.incoming.as_bps_f64());
-        signals.emit(4, self.shaping.queued().as_bytes() as f64);
+        signals.emit(S::RATE, self.rate.as_bps_f64());
+        signals.emit(S::MODE, report.mode.index());
+        signals.emit(S::SIGNAL, x);
+        signals.emit(S::RECEIVED, report.incoming.as_bps_f64());
+        signals.emit(S::QUEUED, self.shaping.queued().as_bytes() as f64);
     }
 
     /// Returns the time that a gradual update stands for. By the RFC it is one interval for the first report, and at
@@ -124,11 +140,11 @@ impl Sender {
     }
 }
 
-impl SendHalf for Sender {
+impl<S: SenderSignal> SendHalf for Sender<S> {
     /// Of reports only the round-trip time is used: loss is part of the congestion signal.
     fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, signals: &mut Signals) {
         self.rtt = rtt.last;
-        signals.emit(5, self.rtt.as_millis_f64());
+        signals.emit(S::RTT, self.rtt.as_millis_f64());
     }
 
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
@@ -139,7 +155,7 @@ impl SendHalf for Sender {
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        let Some(observer) = &mut self.observer else { return };
+        let (Some(observer), Some(names)) = (&mut self.observer, S::OBSERVED) else { return };
         for packet in feedback.packets {
             let above = packet.sequence >= self.next;
             self.next = self.next.max(packet.sequence + 1);
@@ -152,7 +168,7 @@ impl SendHalf for Sender {
             let (sent, size, ecn) = (Some(packet.sent), packet.size, packet.ecn.unwrap_or(Ecn::NotEct));
             observer.handle_packet(&ReceivedPacket { arrival, sent, size, ecn, missing });
         }
-        let report = observer.report(observer.now(), signals, SENDER_SIGNALS as u8);
+        let report = observer.report(observer.now(), signals, names);
         self.update(now, &report, signals);
     }
 
@@ -164,7 +180,7 @@ impl SendHalf for Sender {
     fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
         (self.bounds, self.rate) = (*bounds, bounds.clamp(self.rate));
         self.decide();
-        signals.emit(0, self.rate.as_bps_f64());
+        signals.emit(S::RATE, self.rate.as_bps_f64());
     }
 
     fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {

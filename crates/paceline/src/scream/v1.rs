@@ -24,7 +24,7 @@ use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
 use crate::blocks::QueueDelay;
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, PacketReport, SendHalf,
-    SentPacket, Setup, SignalSpec, SignalTables, Signals, StreamState, Window,
+    SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
 };
 use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, Time, TimeDelta};
 
@@ -45,24 +45,26 @@ pub(crate) fn entries() -> [Entry; 2] {
     ]
 }
 
-const SIGNALS: &[SignalSpec] = &[
-    SignalSpec::series("qdelay", "ms"),
-    SignalSpec::series("qdelay target", "ms"),
-    SignalSpec::series("qdelay trend", ""),
-    SignalSpec::series("cwnd", "B"),
-    SignalSpec::series("bytes in flight", "B"),
-    SignalSpec::state("window grows", WindowGrowth::NAMES),
-    SignalSpec::series("s_rtt", "ms"),
-    SignalSpec::series("rate transmit", "bit/s"),
-    SignalSpec::series("rate ack", "bit/s"),
-    SignalSpec::series("rate media", "bit/s"),
-    SignalSpec::series("RTP queue", "B"),
-    SignalSpec::series("target last max", "bit/s"),
-    SignalSpec::series("A", "bit/s"),
-];
+signal_names! {
+    enum ScreamSignal {
+        QueueDelay = series("qdelay", "ms"),
+        QueueDelayTarget = series("qdelay target", "ms"),
+        QueueDelayTrend = series("qdelay trend", ""),
+        Window = series("cwnd", "B"),
+        InFlight = series("bytes in flight", "B"),
+        WindowGrowth = state("window grows", WindowGrowth::NAMES),
+        SmoothedRtt = series("s_rtt", "ms"),
+        RateTransmit = series("rate transmit", "bit/s"),
+        RateAck = series("rate ack", "bit/s"),
+        RateMedia = series("rate media", "bit/s"),
+        RtpQueue = series("RTP queue", "B"),
+        LastMax = series("target last max", "bit/s"),
+        Target = series("A", "bit/s"),
+    }
+}
 
 impl Config for ScreamConfig {
-    const SIGNALS: SignalTables = (SIGNALS, &[]);
+    const SIGNALS: SignalTables = (ScreamSignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         self.visit(fields);
@@ -197,7 +199,7 @@ impl SendHalf for Sender {
     fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
         self.media.set_bounds(bounds);
         self.decide();
-        signals.emit(12, self.media.get().as_bps_f64());
+        signals.emit(ScreamSignal::Target, self.media.get().as_bps_f64());
     }
 
     fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
@@ -221,13 +223,13 @@ impl SendHalf for Sender {
         }
         self.decide();
         self.update_open_due(now);
-        signals.emit(0, self.qdelay.as_millis_f64());
-        signals.emit(1, self.target.get().as_millis_f64());
-        signals.emit(2, self.trend.trend());
-        signals.emit(3, self.window.get().as_bytes() as f64);
-        signals.emit(4, self.in_flight.as_bytes() as f64);
-        signals.emit(5, self.window.growth().index());
-        signals.emit(6, self.s_rtt.unwrap_or_default().as_millis_f64());
+        signals.emit(ScreamSignal::QueueDelay, self.qdelay.as_millis_f64());
+        signals.emit(ScreamSignal::QueueDelayTarget, self.target.get().as_millis_f64());
+        signals.emit(ScreamSignal::QueueDelayTrend, self.trend.trend());
+        signals.emit(ScreamSignal::Window, self.window.get().as_bytes() as f64);
+        signals.emit(ScreamSignal::InFlight, self.in_flight.as_bytes() as f64);
+        signals.emit(ScreamSignal::WindowGrowth, self.window.growth().index());
+        signals.emit(ScreamSignal::SmoothedRtt, self.s_rtt.unwrap_or_default().as_millis_f64());
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
@@ -374,12 +376,12 @@ impl Sender {
             });
             self.decide();
         }
-        signals.emit(7, self.rates.transmit().as_bps_f64());
-        signals.emit(8, self.rates.ack().as_bps_f64());
-        signals.emit(9, self.rates.media().as_bps_f64());
-        signals.emit(10, queued.as_bytes() as f64);
-        signals.emit(11, self.media.last_max().as_bps_f64());
-        signals.emit(12, self.media.get().as_bps_f64());
+        signals.emit(ScreamSignal::RateTransmit, self.rates.transmit().as_bps_f64());
+        signals.emit(ScreamSignal::RateAck, self.rates.ack().as_bps_f64());
+        signals.emit(ScreamSignal::RateMedia, self.rates.media().as_bps_f64());
+        signals.emit(ScreamSignal::RtpQueue, queued.as_bytes() as f64);
+        signals.emit(ScreamSignal::LastMax, self.media.last_max().as_bps_f64());
+        signals.emit(ScreamSignal::Target, self.media.get().as_bps_f64());
     }
 
     fn advance_trend(&mut self, now: Time) {

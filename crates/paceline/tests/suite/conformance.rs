@@ -132,6 +132,8 @@ pub struct Harness {
     timestamp: u32,
     sequence: u64,
     pub signals: Signals,
+    /// Those of the receive half.
+    remote_signals: Signals,
     pub outputs: Vec<(Time, Result<Decision, Message>)>,
     /// Index and bits of each emitted signal.
     pub emitted: Vec<(u8, u64)>,
@@ -149,9 +151,17 @@ impl Harness {
             timestamp: 4_294_960_000,
             sequence: 0,
             signals: Signals::enabled(),
+            remote_signals: Signals::enabled(),
             outputs: Vec::new(),
             emitted: Vec::new(),
         }
+    }
+
+    /// Returns a harness that accepts only the signals that the controller declares.
+    fn checked(entry: &paceline::Entry, setup: Setup) -> Self {
+        let (send, receive) = entry.signals();
+        let (signals, remote_signals) = (Signals::checked(send), Signals::checked(receive));
+        Self { signals, remote_signals, ..Self::new(built(entry, &setup), setup) }
     }
 
     /// Returns a harness at the same time, with another controller that gets the same packets from now on.
@@ -179,7 +189,7 @@ impl Harness {
         if let Some(half) =
             self.controller.receive.as_mut().filter(|h| h.poll_timeout().is_some_and(|due| due <= remote))
         {
-            half.handle_timeout(remote, &mut self.signals);
+            half.handle_timeout(remote, &mut self.remote_signals);
         }
         self.check();
         if let Some(half) = &self.controller.receive {
@@ -242,7 +252,7 @@ impl Harness {
                     ecn,
                     ..video_packet(self.sent, DataSize::from_bytes(size))
                 };
-                half.handle_arrival(self.remote, &arrival, &mut self.signals);
+                half.handle_arrival(self.remote, &arrival, &mut self.remote_signals);
             }
         }
     }
@@ -270,7 +280,7 @@ impl Harness {
                 assert!(messages < 10, "unlimited messages");
             }
         }
-        for (signal, value) in self.signals.drain() {
+        for (signal, value) in self.signals.drain().chain(self.remote_signals.drain()) {
             assert!(value.is_finite(), "signal {signal} is {value}");
             self.emitted.push((signal, value.to_bits()));
         }
@@ -284,11 +294,11 @@ pub fn built(entry: &paceline::Entry, setup: &Setup) -> Controller {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// There is no panic, and the bounds hold.
+    /// There is no panic, the bounds hold, and each half emits only the signals that it declares.
     #[test]
     fn same_inputs_give_bit_identical_outputs(setup in setups(), steps in proptest::collection::vec(step(), 1..200)) {
         for entry in Registry::standard().iter() {
-            let mut first = Harness::new(built(entry, &setup), setup);
+            let mut first = Harness::checked(entry, setup);
             first.run(&steps);
             let mut again = Harness::new(built(entry, &setup), setup);
             again.run(&steps);
