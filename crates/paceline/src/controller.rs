@@ -141,6 +141,17 @@ pub struct Feedback<'a> {
     pub outstanding: DataSize,
     /// The bytes sent after the highest acknowledged packet (bytes in flight of RFC 8298), after this message.
     pub after_highest: DataSize,
+    /// The round-trip time of the highest packet that arrived, without the time for which the receiver held its report, to
+    /// 1/1024 s. `None` if the message has no packet that arrived, or if its format does not contain that time,
+    /// as transport-wide feedback.
+    pub rtt: Option<RoundTrip>,
+}
+
+impl<'a> Feedback<'a> {
+    /// Returns a message without a round-trip time.
+    pub fn new(packets: &'a [PacketReport], outstanding: DataSize, after_highest: DataSize) -> Self {
+        Self { packets, outstanding, after_highest, rtt: None }
+    }
 }
 
 /// The loss in the RTCP sender or receiver reports on the flow, over at least 20 packets.

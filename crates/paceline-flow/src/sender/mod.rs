@@ -77,6 +77,8 @@ pub struct MediaSender {
     sequence_maps: Vec<SequenceMap>,
     /// With RFC 8888 feedback: the last report timestamp, unwrapped, and when the report arrived.
     last_report_timestamp: Option<(i64, Time)>,
+    /// With RFC 8888 feedback: the round-trip time of packets.
+    packet_rtt: Option<RoundTrip>,
     /// Bytes sent since the application limit was last checked.
     sent_since: DataSize,
     application_limit: ApplicationLimit,
@@ -151,6 +153,7 @@ impl MediaSender {
             last_ticks: None,
             sequence_maps,
             last_report_timestamp: None,
+            packet_rtt: None,
             sent_since: DataSize::ZERO,
             application_limit: ApplicationLimit::default(),
             application_limited: false,

@@ -21,7 +21,7 @@ impl MediaSender {
         if let Some(history) = &mut self.history {
             history.restart();
         }
-        (self.prober, self.rtt, self.unreported_loss) = (Prober::default(), None, (0, 0));
+        (self.prober, self.rtt, self.packet_rtt, self.unreported_loss) = (Prober::default(), None, None, (0, 0));
         if let Some(half) = &mut self.half {
             half.handle_route_change(now, setup, &mut self.signals);
             half.handle_bounds(now, &setup.bounds(), &mut self.signals);

@@ -334,7 +334,7 @@ mod tests {
             }
             reports.push(PacketReport { ecn: Some(ecn), ..PacketReport::new(n as u64, sent, size, arrived) });
             if n % 10 == 9 {
-                let feedback = Feedback { packets: &reports, outstanding: size, after_highest: size };
+                let feedback = Feedback::new(&reports, size, size);
                 send.handle_feedback(sent, &feedback, &mut signals);
                 reports.clear();
             }
@@ -373,7 +373,7 @@ mod tests {
                 PacketReport { ecn: Some(Ecn::Ect0), ..PacketReport::new(n, sent, size, arrival) }
             };
             let packets: Vec<PacketReport> = packets.iter().map(report).collect();
-            let feedback = Feedback { packets: &packets, outstanding: DataSize::ZERO, after_highest: DataSize::ZERO };
+            let feedback = Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO);
             half.handle_feedback(Time::from_millis(200), &feedback, &mut signals);
             signals.drain().find(|(index, _)| *index == 9).expect("p_loss").1
         };

@@ -2,6 +2,7 @@
 
 use super::observer::OBSERVED;
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
+use crate::blocks::EcnValidation;
 use crate::{
     Bounds, Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, Setup, SignalName, Signals,
     StreamState,
@@ -65,6 +66,8 @@ pub(super) struct Sender<S> {
     shaping: Shaping,
     /// Observes packets in per-packet feedback, if no receiver reports.
     observer: Option<Observer>,
+    /// Without per-packet feedback the path cannot be validated.
+    ecn: EcnValidation,
     /// Packets that were reported lost and are not yet followed by an observed one.
     missing: u32,
     /// The highest reported packet plus one.
@@ -85,6 +88,7 @@ impl<S: SenderSignal> Sender<S> {
             updated: None,
             shaping: Shaping::new(config.shaping),
             observer,
+            ecn: EcnValidation::new(config.ecn),
             missing: 0,
             next: 0,
             decision: Decision { ecn: config.ecn, ..Decision::new(rate) },
@@ -102,7 +106,7 @@ impl<S: SenderSignal> Sender<S> {
             Generation::Y2015 { pacing_factor } => pacer.max(target).scale(pacing_factor),
             Generation::Rfc8698 => pacer.min(self.bounds.max).max(target),
         };
-        self.decision = Decision { target, stable_target: target, pacing, ..self.decision };
+        self.decision = Decision { target, stable_target: target, pacing, ecn: self.ecn.codepoint(), ..self.decision };
     }
 
     /// Handles a report (RFC 8698, section 4.3).
@@ -157,6 +161,7 @@ impl<S: SenderSignal> SendHalf for Sender<S> {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let (Some(observer), Some(names)) = (&mut self.observer, S::OBSERVED) else { return };
         for packet in feedback.packets {
+            self.ecn.handle_report(packet);
             let above = packet.sequence >= self.next;
             self.next = self.next.max(packet.sequence + 1);
             let Some(arrival) = packet.arrival else {

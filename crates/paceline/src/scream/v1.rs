@@ -21,7 +21,7 @@ use super::rtp_queue::RtpQueue;
 use super::target::DelayTarget;
 use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
-use crate::blocks::QueueDelay;
+use crate::blocks::{EcnValidation, QueueDelay};
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, PacketReport, SendHalf,
     SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
@@ -70,7 +70,8 @@ impl Config for ScreamConfig {
         self.visit(fields);
     }
 
-    /// Packets are ECN-capable, because RFC 8888 feedback contains ECN marks (RFC 8298, section 4.2.1: `n_ECN`).
+    /// Packets are ECN-capable, because RFC 8888 feedback contains ECN marks (RFC 8298, section 4.2.1: `n_ECN`), as long as
+    /// the path keeps the field.
     fn halves(&self, setup: &Setup) -> Controller {
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
         let feedback = Some(FeedbackRequirement { ecn: true, interval, longest });
@@ -105,6 +106,7 @@ struct Sender {
     queue: RtpQueue,
     media: MediaRate,
     config: ScreamConfig,
+    ecn: EcnValidation,
 
     qdelay: TimeDelta,
     /// Smoothed; `None` before the first sample.
@@ -151,6 +153,7 @@ impl Sender {
             queue: RtpQueue::default(),
             media,
             config: config.clone(),
+            ecn: EcnValidation::new(Ecn::Ect0),
             qdelay: TimeDelta::ZERO,
             s_rtt: None,
             highest: None,
@@ -271,6 +274,7 @@ impl Sender {
         let mut summary = FeedbackSummary { newest: None, marked: false };
         let s_rtt = self.s_rtt();
         for packet in packets {
+            self.ecn.handle_report(packet);
             let above = self.highest.is_none_or(|highest| packet.sequence > highest);
             match packet.arrival {
                 None => self.missing.handle_missing(now, packet.sequence),
@@ -402,7 +406,7 @@ impl Sender {
         self.decision = Decision {
             pacing: self.s_rtt.map_or(target.max(self.config.window.pace_min), |s_rtt| self.window.pacing(s_rtt)),
             window: Some(Window::AfterHighest(allowed)),
-            ecn: Ecn::Ect0,
+            ecn: self.ecn.codepoint(),
             ..Decision::new(target)
         };
     }
@@ -492,7 +496,7 @@ mod tests {
             let Some(last) = packets.iter().rposition(|p| p.arrival.is_some()) else { return };
             self.reported = first + last + 1;
             let flight = DataSize::from_bytes(PACKET.as_bytes() * (self.sent.len() - self.reported) as u64);
-            let feedback = Feedback { packets: &packets[..=last], outstanding: flight, after_highest: flight };
+            let feedback = Feedback::new(&packets[..=last], flight, flight);
             self.half.handle_feedback(now, &feedback, &mut self.signals);
         }
 

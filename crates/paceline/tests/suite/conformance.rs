@@ -226,7 +226,7 @@ impl Harness {
                     };
                     let packets: Vec<PacketReport> = packets.iter().enumerate().map(report).collect();
                     let outstanding = DataSize::from_bytes(5000);
-                    let feedback = Feedback { packets: &packets, outstanding, after_highest: outstanding };
+                    let feedback = Feedback::new(&packets, outstanding, outstanding);
                     half.handle_feedback(now, &feedback, &mut self.signals);
                 }
                 Input::Stream(queued, unused) => {

@@ -3,7 +3,7 @@
 use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, pass, stream, video_source};
 use crate::call::{assert_within, ms};
 use paceline::{
-    Controller, Decision, Feedback, FeedbackRequirement, PacketReport, SendHalf, SentPacket, Signals, Window,
+    Controller, Decision, Feedback, FeedbackRequirement, PacketReport, RoundTrip, SendHalf, SentPacket, Signals, Window,
 };
 use paceline_flow::MediaKind;
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
@@ -22,6 +22,7 @@ pub struct ReportLog {
     pub reports: Vec<(Time, PacketReport)>,
     pub outstanding: Vec<DataSize>,
     pub after_highest: DataSize,
+    pub round_trips: Vec<(Time, Option<RoundTrip>)>,
 }
 
 /// A send half that records its inputs.
@@ -38,6 +39,7 @@ impl SendHalf for RecordingHalf {
         log.reports.extend(feedback.packets.iter().map(|p| (now, *p)));
         log.outstanding.push(feedback.outstanding);
         log.after_highest = feedback.after_highest;
+        log.round_trips.push((now, feedback.rtt));
     }
     fn decision(&self) -> Decision {
         Decision { pacing: self.0.scale(1.5), ecn: self.1, ..Decision::new(self.0) }
