@@ -92,7 +92,7 @@ impl SendLoop {
         self.reports.push(PacketReport::new(sequence, sent, size, packet.arrival));
         if packet.feedback_due {
             let outstanding = DataSize::from_bytes(10_000);
-            let feedback = Feedback { packets: &self.reports, outstanding, after_highest: outstanding };
+            let feedback = Feedback::new(&self.reports, outstanding, outstanding);
             self.half.handle_feedback(sent + TimeDelta::from_millis(25), &feedback, &mut self.signals);
             black_box(self.half.decision());
             self.reports.clear();

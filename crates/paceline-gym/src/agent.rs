@@ -162,7 +162,8 @@ pub(super) fn entry(state: &Arc<AgentState>) -> Entry {
     Entry::new("agent", "a target that is set from outside, step by step", "no paper", Agent(Arc::clone(state)))
 }
 
-#[derive(Clone)]
+/// A snapshot shares the state: the target is set from outside.
+#[derive(Clone, Debug)]
 struct Agent(Arc<AgentState>);
 
 impl Config for Agent {

@@ -36,6 +36,19 @@ pub fn take_raised() -> Option<Raised> {
     RAISED.take()
 }
 
+/// Returns a deep copy of a half (`copy.deepcopy`). `None` if it has none, or if the copy raises an exception, which then
+/// ends the run.
+pub fn copied(half: Option<&Py<PyAny>>, controller: &'static str, name: &'static str) -> Option<Py<PyAny>> {
+    let half = half?;
+    Python::attach(|py| match py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (half,))) {
+        Ok(copy) => Some(copy.unbind()),
+        Err(error) => {
+            raise(controller, name, "while it was copied in".to_owned(), error);
+            None
+        }
+    })
+}
+
 /// Forwards the values that the half emitted with `emit(name, value)`.
 pub fn forward_emitted(half: &Bound<'_, PyAny>, specs: &'static [SignalSpec], signals: &mut Signals) -> PyResult<()> {
     if specs.is_empty() {
@@ -49,7 +62,7 @@ pub fn forward_emitted(half: &Bound<'_, PyAny>, specs: &'static [SignalSpec], si
             let known: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
             PyValueError::new_err(format!("no signal `{name}` is declared; declared: {}", known.join(", ")))
         })?;
-        signals.emit(index as u8, value);
+        signals.emit_index(index as u8, value);
     }
     emitted.call_method0("clear")?;
     Ok(())

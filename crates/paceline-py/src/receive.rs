@@ -1,12 +1,13 @@
 //! A receive half in Python: `handle_arrivals` receives the packets of an interval and returns the rate of a REMB, or `None`.
 
-use crate::half::{forward_emitted, raise};
+use crate::half::{copied, forward_emitted, raise};
 use crate::types::{self, Arrived};
 use paceline::{Arrival, Message, ReceiveHalf, SignalSpec, Signals};
 use paceline_units::{RemoteTime, TimeDelta};
 use pyo3::prelude::*;
 
 /// A receive half whose method is in Python, with the packets of the current interval and its last message.
+#[derive(Debug)]
 pub struct PythonReceiveHalf {
     name: &'static str,
     /// `None` after an exception.
@@ -45,6 +46,14 @@ impl PythonReceiveHalf {
                 raise(self.name, "receive", format!("at {now_s:.6} s on the receiver's clock in"), error);
             }
         }
+    }
+}
+
+/// A snapshot has a deep copy of the instance.
+impl Clone for PythonReceiveHalf {
+    fn clone(&self) -> Self {
+        let half = copied(self.half.as_ref(), self.name, "receive");
+        Self { half, pending: self.pending.clone(), ..*self }
     }
 }
 

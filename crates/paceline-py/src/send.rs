@@ -4,7 +4,7 @@
 //! After each call, `decision()` and, where defined, `poll_timeout()` are called, and their results are cached until the next
 //! call. A half that raised an exception is not called again, and its run ends.
 
-use crate::half::{forward_emitted, raise};
+use crate::half::{copied, forward_emitted, raise};
 use crate::types;
 use paceline::{
     Decision, Feedback, Message, ReceiverReport, RoundTrip, SendHalf, SentPacket, SignalSpec, Signals, StreamState,
@@ -39,6 +39,7 @@ const METHODS: [&str; 8] = [
 ];
 
 /// A send half whose methods are in Python, with its last results.
+#[derive(Debug)]
 pub struct PythonSendHalf {
     name: &'static str,
     /// `None` after an exception.
@@ -111,6 +112,13 @@ impl PythonSendHalf {
             Ok((decision, timeout)) => (self.decision, self.timeout) = (decision, timeout),
             Err(error) => self.fail(now, error),
         }
+    }
+}
+
+/// A snapshot has a deep copy of the instance.
+impl Clone for PythonSendHalf {
+    fn clone(&self) -> Self {
+        Self { half: copied(self.half.as_ref(), self.name, "send"), ..*self }
     }
 }
 

@@ -5,11 +5,13 @@
 //! method except the decision has an empty default, so a controller that only needs one call per feedback message
 //! implements that alone.
 
-use crate::Signals;
 use crate::blocks::GroupDelta;
+use crate::{Setup, Signals};
+use core::fmt::Debug;
 use paceline_units::{DataSize, Ecn, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 
-/// A controller as a flow holds it.
+/// A controller as a flow holds it. A clone has the same state, and the two do not affect each other.
+#[derive(Clone, Debug)]
 pub struct Controller {
     /// The half at the sender. Without one the flow sends at the rate of its sources.
     pub send: Option<Box<dyn SendHalf>>,
@@ -139,6 +141,17 @@ pub struct Feedback<'a> {
     pub outstanding: DataSize,
     /// The bytes sent after the highest acknowledged packet (bytes in flight of RFC 8298), after this message.
     pub after_highest: DataSize,
+    /// The round-trip time of the highest packet that arrived, without the time for which the receiver held its report, to
+    /// 1/1024 s. `None` if the message has no packet that arrived, or if its format does not contain that time,
+    /// as transport-wide feedback.
+    pub rtt: Option<RoundTrip>,
+}
+
+impl<'a> Feedback<'a> {
+    /// Returns a message without a round-trip time.
+    pub fn new(packets: &'a [PacketReport], outstanding: DataSize, after_highest: DataSize) -> Self {
+        Self { packets, outstanding, after_highest, rtt: None }
+    }
 }
 
 /// The loss in the RTCP sender or receiver reports on the flow, over at least 20 packets.
@@ -169,6 +182,22 @@ impl RoundTrip {
     }
 }
 
+/// Limits of the target. If they contradict each other, the minimum takes precedence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The lowest target.
+    pub min: Rate,
+    /// The highest target.
+    pub max: Rate,
+}
+
+impl Bounds {
+    /// Returns the rate within the limits that is next to `rate`.
+    pub fn clamp(&self, rate: Rate) -> Rate {
+        rate.min(self.max).max(self.min)
+    }
+}
+
 /// The state of a stream at the sender, and its limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamState {
@@ -176,7 +205,8 @@ pub struct StreamState {
     pub stream: StreamId,
     /// The size of the stream's packets in the pacer's queue.
     pub queued: DataSize,
-    /// The part of the allocated rate that exceeds the stream's maximum.
+    /// The rate that was allocated to the stream and that its source did not use, IP and UDP headers included: allocated
+    /// minus produced over the last window of at least 500 ms, or zero if the source produced more.
     pub unused: Rate,
     /// The weight when streams share the target; above zero.
     pub priority: f64,
@@ -191,6 +221,19 @@ impl StreamState {
     pub fn new(stream: StreamId, queued: DataSize) -> Self {
         Self { stream, queued, unused: Rate::ZERO, priority: 1.0, min: Rate::ZERO, max: Rate::from_bps(u64::MAX) }
     }
+}
+
+/// A frame whose packets are in the pacer's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedFrame {
+    /// The stream.
+    pub stream: StreamId,
+    /// The size of its packets on the network, FEC included.
+    pub size: DataSize,
+    /// The number of its packets, FEC included.
+    pub packets: u32,
+    /// Whether it can be decoded without earlier frames.
+    pub key: bool,
 }
 
 /// The instructions for encoder and pacer until the next decision. [`Decision::new`] has the defaults.
@@ -254,8 +297,27 @@ pub enum Window {
     AfterHighest(DataSize),
 }
 
-/// The half at the sender. Times never decrease from call to call.
-pub trait SendHalf: Send {
+/// Copies the state of a send half, so that a call can be continued in several ways or restored. Every send half that is
+/// [`Clone`] has it.
+pub trait SendSnapshot {
+    /// Returns a half in the same state. The same calls then cause the same decisions in both.
+    fn snapshot(&self) -> Box<dyn SendHalf>;
+}
+
+impl<T: SendHalf + Clone + 'static> SendSnapshot for T {
+    fn snapshot(&self) -> Box<dyn SendHalf> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn SendHalf> {
+    fn clone(&self) -> Self {
+        (**self).snapshot()
+    }
+}
+
+/// The half at the sender. Times never decrease from call to call. `Debug` shows the state; derive it and [`Clone`].
+pub trait SendHalf: Send + Debug + SendSnapshot {
     /// Handles a packet that left the pacer.
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         let _ = (now, packet);
@@ -283,9 +345,38 @@ pub trait SendHalf: Send {
     fn on_liveness(&mut self, now: Time) {
         let _ = now;
     }
-    /// Handles the state of a stream. The flow calls this before each of the stream's frames.
+    /// Handles the state of a stream, which may be new or have other limits than before. The flow calls this before each
+    /// of the stream's frames.
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         let _ = (now, stream);
+    }
+    /// Handles a frame that was queued in the pacer. The flow calls this after [`handle_stream`](Self::handle_stream),
+    /// but not for a frame that it drops.
+    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
+        let _ = (now, frame);
+    }
+    /// Handles a change of whether the application limits the flow: it has no backlog and sends less than the target allows
+    /// ([`ApplicationLimit`](crate::blocks::ApplicationLimit)). A flow begins without this limitation.
+    fn handle_application_limit(&mut self, now: Time, limited: bool) {
+        let _ = (now, limited);
+    }
+    /// Handles the end of a stream. Its queue counts no longer.
+    fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
+        let _ = (now, stream);
+    }
+    /// Handles new limits of the target, which apply at once. The half keeps what it has measured.
+    fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
+        let _ = (now, bounds, signals);
+    }
+    /// Handles a change of the network route: what was measured says nothing about the new path. Afterwards the half
+    /// behaves like one that was built with the same config and this setup. The flow passes on no reports on packets
+    /// that were sent before.
+    fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
+        let _ = (now, setup, signals);
+    }
+    /// Handles the loss and the return of the network. While it is unavailable, the flow sends nothing.
+    fn handle_availability(&mut self, now: Time, available: bool) {
+        let _ = (now, available);
     }
     /// Handles the time returned by [`poll_timeout`](Self::poll_timeout).
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
@@ -427,10 +518,38 @@ impl NadaMode {
     }
 }
 
-/// The half at the receiver, on the receiver's clock. Times never decrease from call to call.
-pub trait ReceiveHalf: Send {
+/// Copies the state of a receive half, as [`SendSnapshot`] that of a send half.
+pub trait ReceiveSnapshot {
+    /// Returns a half in the same state. The same calls then cause the same messages from both.
+    fn snapshot(&self) -> Box<dyn ReceiveHalf>;
+}
+
+impl<T: ReceiveHalf + Clone + 'static> ReceiveSnapshot for T {
+    fn snapshot(&self) -> Box<dyn ReceiveHalf> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn ReceiveHalf> {
+    fn clone(&self) -> Self {
+        (**self).snapshot()
+    }
+}
+
+/// The half at the receiver, on the receiver's clock. Times never decrease from call to call. `Debug` shows the state;
+/// derive it and [`Clone`].
+pub trait ReceiveHalf: Send + Debug + ReceiveSnapshot {
     /// Handles an arriving packet.
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals);
+    /// Handles new limits of the sender's target.
+    fn handle_bounds(&mut self, now: RemoteTime, bounds: &Bounds) {
+        let _ = (now, bounds);
+    }
+    /// Handles a change of the network route. Afterwards the half behaves like one that was built with the same config
+    /// and this setup.
+    fn handle_route_change(&mut self, now: RemoteTime, setup: &Setup) {
+        let _ = (now, setup);
+    }
     /// Handles the time returned by [`poll_timeout`](Self::poll_timeout).
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {
         let _ = (now, signals);

@@ -1,11 +1,11 @@
 //! A registered controller: its name, description and configuration. The configuration is the factory of its halves.
 
-use crate::{Controller, FieldInfo, FieldVisitor, SignalSpec};
+use crate::{Bounds, Controller, FieldInfo, FieldVisitor, SignalSpec};
 use paceline_units::Rate;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Rate limits of a flow, given to a controller when it is built.
+/// Rate limits of a flow, given to a controller when it is built and when the route changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// The first target.
@@ -14,6 +14,13 @@ pub struct Setup {
     pub min: Rate,
     /// The highest rate that the flow's sources can use, headers included. Padding and probing stop there.
     pub max: Rate,
+}
+
+impl Setup {
+    /// Returns the lowest and the highest target.
+    pub fn bounds(&self) -> Bounds {
+        Bounds { min: self.min, max: self.max }
+    }
 }
 
 /// The signals of the send half, and those of the receive half.

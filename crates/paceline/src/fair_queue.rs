@@ -39,6 +39,16 @@ impl<T> FairQueue<T> {
         Self { queues: weights.into_iter().map(queue).collect(), virtual_time: 0.0 }
     }
 
+    /// Adds an empty queue.
+    pub fn add(&mut self, weight: f64) {
+        self.queues.push(StreamQueue { weight, start: self.virtual_time, packets: VecDeque::new() });
+    }
+
+    /// Sets the weight of a queue for the following packets.
+    pub fn set_weight(&mut self, queue: usize, weight: f64) {
+        self.queues[queue].weight = weight;
+    }
+
     /// Appends a packet to an existing queue.
     pub fn push(&mut self, queue: usize, packet: T, size: DataSize) {
         let queue = &mut self.queues[queue];
@@ -99,6 +109,22 @@ mod tests {
                 assert!((0.98..=1.02).contains(&share), "{streams:?}: {share}");
             }
         }
+    }
+
+    /// By hand: 1000 bytes of the first queue leave alone. The new queue starts at the virtual time of the last of them,
+    /// so it is served first, and then takes turns.
+    #[test]
+    fn added_queue_and_new_weight_share_from_then_on() {
+        let size = DataSize::from_bytes(1000);
+        let mut queue = FairQueue::new([1.0]);
+        (0..9).for_each(|_| queue.push(0, 'a', size));
+        let order = |queue: &mut FairQueue<char>, n| -> String { (0..n).map(|_| queue.pop().unwrap().0).collect() };
+        assert_eq!(order(&mut queue, 1), "a");
+        queue.add(1.0);
+        (0..9).for_each(|_| queue.push(1, 'b', size));
+        assert_eq!(order(&mut queue, 4), "abab");
+        queue.set_weight(1, 2.0);
+        assert_eq!(order(&mut queue, 6), "abbabb");
     }
 
     #[test]

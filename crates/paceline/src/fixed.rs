@@ -1,7 +1,7 @@
 //! `fixed`: a constant rate without congestion control, as a reference for the other controllers.
 
-use crate::{Config, Controller, Decision, Entry, FieldVisitor, SendHalf, Setup};
-use paceline_units::Rate;
+use crate::{Bounds, Config, Controller, Decision, Entry, FieldVisitor, SendHalf, Setup, Signals};
+use paceline_units::{Rate, Time};
 
 #[derive(Clone, Debug)]
 struct FixedConfig {
@@ -14,6 +14,17 @@ struct FixedConfig {
 pub(crate) fn entry() -> Entry {
     let config = FixedConfig { rate_bps: 0.0, pacing_factor: 1.5 };
     Entry::new("fixed", "constant rate, no congestion control", "a yardstick, from no paper", config)
+}
+
+impl FixedConfig {
+    /// Returns the configured rate, or the maximum of the sources.
+    fn rate(&self, max: Rate) -> Rate {
+        if self.rate_bps == 0.0 { max } else { Rate::from_bps_f64(self.rate_bps) }
+    }
+
+    fn decision(&self, target: Rate) -> Decision {
+        Decision { pacing: target.scale(self.pacing_factor), padding: target, ..Decision::new(target) }
+    }
 }
 
 impl Config for FixedConfig {
@@ -29,16 +40,32 @@ impl Config for FixedConfig {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let target = if self.rate_bps == 0.0 { setup.max } else { Rate::from_bps_f64(self.rate_bps) };
-        let pacing = target.scale(self.pacing_factor);
-        Controller::from_sender(Fixed(Decision { pacing, padding: target, ..Decision::new(target) }))
+        Controller::from_sender(Fixed::new(self, setup))
     }
 }
 
-struct Fixed(Decision);
+#[derive(Clone, Debug)]
+struct Fixed {
+    config: FixedConfig,
+    decision: Decision,
+}
+
+impl Fixed {
+    fn new(config: &FixedConfig, setup: &Setup) -> Self {
+        Self { config: config.clone(), decision: config.decision(config.rate(setup.max)) }
+    }
+}
 
 impl SendHalf for Fixed {
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, _: &mut Signals) {
+        self.decision = self.config.decision(bounds.clamp(self.config.rate(bounds.max)));
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(&self.config, setup);
+    }
+
     fn decision(&self) -> Decision {
-        self.0
+        self.decision
     }
 }

@@ -16,10 +16,12 @@
 //! do not: a receiver may keep resending its last REMB although no packets arrive. The flow drops duplicate, forged and
 //! outdated reports before they reach the guard. While feedback arrives, the guard changes nothing. Reports must arrive
 //! more often than every 3 s.
+//!
+//! While the network is unavailable, no feedback is expected. A change of the route removes the cap.
 
 use crate::{
-    Decision, Feedback, Message, PacketKind, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Signals,
-    StreamState,
+    Bounds, Decision, Feedback, Message, PacketKind, ProbeCluster, QueuedFrame, ReceiverReport, RoundTrip, SendHalf,
+    SentPacket, Setup, Signals, StreamState,
 };
 use libm::exp2;
 use paceline_units::{Rate, StreamId, Time, TimeDelta};
@@ -32,6 +34,7 @@ const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 const DECREASE_FACTOR: f64 = 0.8;
 
 /// A send half under the guard.
+#[derive(Clone, Debug)]
 pub struct Guard {
     half: Box<dyn SendHalf>,
     min: Rate,
@@ -130,6 +133,27 @@ impl SendHalf for Guard {
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         self.half.handle_stream(now, stream);
     }
+    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
+        self.half.handle_frame(now, frame);
+    }
+    fn handle_application_limit(&mut self, now: Time, limited: bool) {
+        self.half.handle_application_limit(now, limited);
+    }
+    fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
+        self.half.handle_stream_removed(now, stream);
+    }
+    fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.half.handle_bounds(now, bounds, signals);
+        (self.min, self.cap) = (bounds.min, self.cap.map(|cap| cap.max(bounds.min)));
+    }
+    fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
+        self.half.handle_route_change(now, setup, signals);
+        (self.min, self.decrease_due, self.sent, self.cap) = (setup.min, Time::MAX, false, None);
+    }
+    fn handle_availability(&mut self, now: Time, available: bool) {
+        self.half.handle_availability(now, available);
+        (self.decrease_due, self.sent) = (Time::MAX, false);
+    }
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
         if self.half.poll_timeout().is_some_and(|due| due <= now) {
             self.half.handle_timeout(now, signals);
@@ -175,6 +199,7 @@ mod tests {
     use crate::testing;
 
     /// A half with a constant target of 1 Mbit/s, and a timeout at 10 s.
+    #[derive(Clone, Debug)]
     struct ConstantRate {
         timeouts: Vec<Time>,
     }

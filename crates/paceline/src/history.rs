@@ -141,6 +141,13 @@ impl History {
         }
     }
 
+    /// Forgets all packets. Reports on them change nothing from now on.
+    pub fn restart(&mut self) {
+        let next = self.next_sequence();
+        self.packets.clear();
+        (self.first, self.above, self.covered, self.flight) = (next, next, next, Flight::default());
+    }
+
     /// Returns the bytes in flight.
     pub fn flight(&self) -> Flight {
         self.flight
@@ -217,6 +224,21 @@ mod tests {
         assert_eq!(flight(&history), (0, 500));
         send(&mut history, 1);
         assert_eq!(flight(&history), (100, 600));
+    }
+
+    #[test]
+    fn restart_forgets_packets_and_keeps_the_numbers() {
+        let mut history = History::new();
+        send(&mut history, 5);
+        assert!(history.settle(1, AT, None).is_some());
+        history.restart();
+        assert_eq!((flight(&history), history.next_sequence(), history.unwrap(4)), ((0, 0), 5, None));
+        assert!(history.settle(4, AT, None).is_none());
+        history.abandon_below(3);
+        send(&mut history, 2);
+        assert_eq!(flight(&history), (200, 200));
+        assert!(history.settle(6, AT, None).is_some());
+        assert_eq!(flight(&history), (100, 0));
     }
 
     #[test]

@@ -60,9 +60,9 @@ mod signals;
 mod testing;
 
 pub use controller::{
-    AppMessage, Arrival, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind, Message,
-    NadaMode, NadaReport, PacketKind, PacketReport, ProbeCluster, ProbeId, ReceiveHalf, ReceiverReport, RoundTrip,
-    SendHalf, SentPacket, StreamState, Window,
+    AppMessage, Arrival, Bounds, Controller, Decision, Feedback, FeedbackRequirement, GradientReport, MediaKind,
+    Message, NadaMode, NadaReport, PacketKind, PacketReport, ProbeCluster, ProbeId, QueuedFrame, ReceiveHalf,
+    ReceiveSnapshot, ReceiverReport, RoundTrip, SendHalf, SendSnapshot, SentPacket, StreamState, Window,
 };
 pub use entry::{Config, ConfigError, Entry, Preset, Setup, SignalTables};
 pub use fields::{Block, FieldEntry, FieldInfo, FieldSources, FieldVisitor};
@@ -73,7 +73,7 @@ pub use protection::{
     FEC_SHARE_MAX, FecDemand, FecScheme, Protection, RESEND_SHARE, ResendBudget, ResendRule, TargetSplit, split_target,
 };
 pub use registry::Registry;
-pub use signals::{SignalShape, SignalSpec, Signals};
+pub use signals::{SignalName, SignalShape, SignalSpec, Signals};
 
 /// The guide's example is compiled and run.
 #[cfg(doctest)]

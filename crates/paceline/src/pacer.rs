@@ -48,6 +48,16 @@ impl<T> Pacer<T> {
         Self { urgent, video, queued: DataSize::ZERO, rate, limit, burst: TimeDelta::ZERO, next: Time::ZERO }
     }
 
+    /// Adds a stream with this weight, which is above zero. Its index follows the last one.
+    pub fn add_stream(&mut self, weight: f64) {
+        self.video.add(weight);
+    }
+
+    /// Sets the weight of a stream, above zero, for the following packets.
+    pub fn set_weight(&mut self, stream: usize, weight: f64) {
+        self.video.set_weight(stream, weight);
+    }
+
     /// Sets the pacing rate for the following packets.
     pub fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;

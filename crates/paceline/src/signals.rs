@@ -1,4 +1,5 @@
-//! The internal variables that a controller exposes. Each is declared once and emitted as (index, value).
+//! The internal variables that a controller exposes. Each is declared once, as a variant of an enum, and emitted by that
+//! name. Outside a controller it is its index in the table of the declared signals.
 
 /// The kind of values of a signal; plots, columns and docs depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,25 +32,88 @@ impl SignalSpec {
     }
 }
 
+/// The names of the signals of a half: an enum that [`signal_names!`](crate::signal_names) declares.
+pub trait SignalName: Copy {
+    /// The declared signals, in the order of the variants.
+    const TABLE: &'static [SignalSpec];
+    /// Returns the index in the table.
+    fn index(self) -> u8;
+}
+
+/// Declares signals: an enum with a variant for each, which is a [`SignalName`](crate::SignalName).
+///
+/// ```
+/// paceline::signal_names! {
+///     /// The signals of a half.
+///     enum MySignal {
+///         Gradient = series("d_m", "ms"),
+///         Usage = state("usage", &["normal", "over"]),
+///     }
+/// }
+/// # use paceline::SignalName;
+/// assert_eq!((MySignal::Usage.index(), MySignal::TABLE[1].name), (1, "usage"));
+/// ```
+#[macro_export]
+macro_rules! signal_names {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($variant:ident = $shape:ident($($argument:expr),* $(,)?)),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name { $(
+            #[allow(missing_docs, reason = "the declared name says it")]
+            $variant
+        ),+ }
+
+        impl $crate::SignalName for $name {
+            const TABLE: &'static [$crate::SignalSpec] = &[$($crate::SignalSpec::$shape($($argument),*)),+];
+            fn index(self) -> u8 {
+                self as u8
+            }
+        }
+    };
+}
+
 /// Collects the emitted signals. If it is disabled, an emission costs one branch.
 #[derive(Debug)]
 pub struct Signals {
     enabled: bool,
+    /// If set, only signals of this table are accepted.
+    table: Option<&'static [SignalSpec]>,
     values: Vec<(u8, f64)>,
 }
 
 impl Signals {
     /// Returns a collector that ignores all values.
     pub const fn disabled() -> Self {
-        Self { enabled: false, values: Vec::new() }
+        Self { enabled: false, table: None, values: Vec::new() }
     }
     /// Returns a collector that keeps the values until they are drained.
     pub const fn enabled() -> Self {
-        Self { enabled: true, values: Vec::new() }
+        Self { enabled: true, table: None, values: Vec::new() }
     }
-    /// Emits a value of the signal with this index in the controller's table.
+    /// Returns a collector for a test: it keeps the values, and panics if a signal is not declared in this table.
+    pub const fn checked(table: &'static [SignalSpec]) -> Self {
+        Self { enabled: true, table: Some(table), values: Vec::new() }
+    }
+    /// Returns whether emitted values are kept.
     #[inline]
-    pub fn emit(&mut self, index: u8, value: f64) {
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+    /// Emits a value of a signal.
+    #[inline]
+    pub fn emit<S: SignalName>(&mut self, signal: S, value: f64) {
+        if self.enabled {
+            let index = signal.index();
+            if let Some(table) = self.table {
+                let (declared, emitted) = (table.get(usize::from(index)), S::TABLE[usize::from(index)]);
+                assert!(declared == Some(&emitted), "`{}` is not signal {index} of this half", emitted.name);
+            }
+            self.values.push((index, value));
+        }
+    }
+    /// Emits a value of the signal with this index in the table of a half whose signals are known only at run time.
+    #[inline]
+    pub fn emit_index(&mut self, index: u8, value: f64) {
         if self.enabled {
             self.values.push((index, value));
         }
@@ -61,5 +125,42 @@ impl Signals {
     /// Returns whether [`drain`](Self::drain) would return nothing.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    signal_names! {
+        enum Declared {
+            Rate = series("A", "bit/s"),
+            State = state("sigma", &["hold"]),
+        }
+    }
+
+    signal_names! {
+        enum Other {
+            Rate = series("A", "bit/s"),
+            Threshold = series("gamma", "ms"),
+        }
+    }
+
+    #[test]
+    fn checked_collector_accepts_declared_signals() {
+        let mut signals = Signals::checked(Declared::TABLE);
+        signals.emit(Declared::State, 0.0);
+        signals.emit(Declared::Rate, 2.0);
+        signals.emit(Other::Rate, 1.0);
+        assert_eq!(signals.drain().collect::<Vec<_>>(), [(1, 0.0), (0, 2.0), (0, 1.0)]);
+        let mut none = Signals::disabled();
+        none.emit(Other::Threshold, 1.0);
+        assert!(none.is_empty() && !none.is_enabled() && signals.is_enabled());
+    }
+
+    #[test]
+    #[should_panic(expected = "`gamma` is not signal 1 of this half")]
+    fn checked_collector_rejects_the_signal_of_another_table() {
+        Signals::checked(Declared::TABLE).emit(Other::Threshold, 1.0);
     }
 }

@@ -4,8 +4,8 @@
 //! their constant offset cancels.
 
 use paceline::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, SendHalf, Setup, SignalSpec,
-    SignalTables, Signals,
+    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, SendHalf, Setup, SignalName,
+    SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, Time, TimeDelta};
 
@@ -21,8 +21,14 @@ pub fn entry() -> Entry {
     Entry::new("toy", "keeps the queue below a target", "an example, from no paper", Toy { target_ms: 30.0 })
 }
 
+signal_names! {
+    enum ToySignal {
+        Queue = series("queue", "ms"),
+    }
+}
+
 impl Config for Toy {
-    const SIGNALS: SignalTables = (&[SignalSpec::series("queue", "ms")], &[]);
+    const SIGNALS: SignalTables = (ToySignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
@@ -41,6 +47,7 @@ impl Config for Toy {
 /// Interval of the feedback.
 const INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 
+#[derive(Clone, Debug)]
 struct Half {
     config: Toy,
     setup: Setup,
@@ -57,7 +64,7 @@ impl SendHalf for Half {
         let Some(delay) = delays.min() else { return };
         let base = *self.base.insert(self.base.map_or(delay, |b| b.min(delay)));
         let queue_ms = (delay - base) as f64 / 1e6;
-        signals.emit(0, queue_ms);
+        signals.emit(ToySignal::Queue, queue_ms);
         let rate = if queue_ms < self.config.target_ms {
             self.rate.scale(1.004) // 8 % a second at 20 messages a second
         } else if now - self.last_decrease > TimeDelta::from_millis(500) {

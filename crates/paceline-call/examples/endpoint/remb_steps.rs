@@ -19,6 +19,7 @@ impl Config for Steps {
     }
 }
 
+#[derive(Clone, Debug)]
 struct RembSchedule {
     steps: Vec<(TimeDelta, Rate)>,
     begin: Option<RemoteTime>,

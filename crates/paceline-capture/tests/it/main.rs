@@ -35,6 +35,7 @@ audio = {}
 /// A controller that sends at its start rate with padding and receives per-packet feedback.
 #[derive(Clone)]
 struct Wide(FeedbackRequirement);
+#[derive(Clone, Debug)]
 struct WideHalf(Rate);
 
 impl Config for Wide {

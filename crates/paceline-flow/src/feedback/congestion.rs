@@ -69,6 +69,16 @@ impl CongestionFeedbackBuilder {
         }
     }
 
+    /// Adds SSRCs to the following reports.
+    pub fn add_ssrcs(&mut self, ssrcs: [u32; 2]) {
+        self.ssrcs.extend(ssrcs.map(SsrcRecord::new));
+    }
+
+    /// Leaves SSRCs out of the following reports.
+    pub fn remove_ssrcs(&mut self, ssrcs: [u32; 2]) {
+        self.ssrcs.retain(|record| !ssrcs.contains(&record.ssrc));
+    }
+
     /// Records the arrival of a packet with this RTP sequence number.
     pub fn handle_packet(&mut self, now: RemoteTime, ssrc: u32, number: u16, ecn: Ecn, size: DataSize) {
         self.interval.handle_packet(now, size);

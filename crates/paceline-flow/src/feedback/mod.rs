@@ -36,6 +36,20 @@ impl FeedbackBuilder {
         }
     }
 
+    /// Adds the SSRCs of a stream.
+    pub fn add_stream(&mut self, info: &StreamInfo) {
+        if let Self::Rfc8888(builder) = self {
+            builder.add_ssrcs([info.ssrc, info.rtx_ssrc]);
+        }
+    }
+
+    /// Removes the SSRCs of a stream.
+    pub fn remove_stream(&mut self, info: &StreamInfo) {
+        if let Self::Rfc8888(builder) = self {
+            builder.remove_ssrcs([info.ssrc, info.rtx_ssrc]);
+        }
+    }
+
     /// Records the arrival of an RTP packet.
     pub fn handle_packet(&mut self, now: RemoteTime, header: &RtpHeader, ecn: Ecn, size: DataSize) {
         match (self, header.transport_sequence) {

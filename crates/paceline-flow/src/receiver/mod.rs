@@ -1,6 +1,7 @@
 //! The receiving endpoint, on its own clock: passes arrivals to the receive half, reassembles frames, and sends
 //! reports, feedback and requests.
 
+mod changes;
 mod rtcp_out;
 mod rtp_in;
 mod send_time;

@@ -52,7 +52,7 @@ impl MediaReceiver {
             return len > 0;
         }
         if let Some(feedback) = &mut self.feedback {
-            let media_ssrc = self.streams[0].info.ssrc;
+            let media_ssrc = self.streams.first().map_or(0, |stream| stream.info.ssrc);
             if feedback.write(now, own, media_ssrc, &mut writer) {
                 let len = writer.finish();
                 out.set_len(len, 0, Ecn::NotEct);

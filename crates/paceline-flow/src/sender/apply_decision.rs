@@ -4,7 +4,7 @@ use super::stream::SenderStream;
 use super::transmit::PADDING_SIZE;
 use super::{MediaSender, RTT_DEFAULT, SenderEvent};
 use crate::allocation;
-use paceline::{MediaKind, TargetSplit, split_target};
+use paceline::{TargetSplit, split_target};
 use paceline_units::{Rate, Time};
 
 impl MediaSender {
@@ -23,7 +23,7 @@ impl MediaSender {
     /// video, which has no padding.
     pub(super) fn poll_probes(&mut self, now: Time) {
         let Some(half) = &mut self.half else { return };
-        let pads = self.streams.iter().any(|stream| stream.config.info.kind == MediaKind::Video);
+        let pads = self.streams.iter().any(SenderStream::carries_padding);
         while let Some(cluster) = half.poll_probe(now) {
             if pads && self.history.is_some() {
                 self.prober.push(cluster);
@@ -61,7 +61,7 @@ impl MediaSender {
         let TargetSplit { fec, media } = split_target(target, wanted, self.resend_rate);
         self.requests.clear();
         self.requests.extend(self.streams.iter().map(SenderStream::rate_request));
-        let pads = self.streams.iter().any(|s| s.config.info.kind == MediaKind::Video);
+        let pads = self.streams.iter().any(SenderStream::carries_padding);
         let most = self.requests.iter().map(|request| request.max).sum();
         self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO }, PADDING_SIZE);
         self.shares.clear();

@@ -4,6 +4,7 @@
 mod apply_decision;
 mod config;
 mod fec_encoder;
+mod network;
 mod packet_feedback;
 mod packetize;
 mod prober;
@@ -11,7 +12,9 @@ mod report_order;
 mod rtcp_in;
 mod sequence_map;
 mod stream;
+mod stream_changes;
 mod transmit;
+mod unused_rate;
 
 use crate::allocation::RateRequest;
 use crate::datagram::{Datagram, PACKET_SIZE_RANGE};
@@ -20,6 +23,7 @@ use crate::feedback::FeedbackFormat;
 use crate::padding::Padding;
 use crate::retransmission_store::MediaPacket;
 use crate::rtcp_timer::RtcpTimer;
+use paceline::blocks::ApplicationLimit;
 use paceline::{
     Controller, Decision, FecDemand, FecScheme, History, Pacer, PacketReport, ProbeId, ResendBudget, RoundTrip,
     SendHalf, Signals, Window,
@@ -54,6 +58,8 @@ pub struct MediaSender {
     streams: Vec<SenderStream>,
     half: Option<Box<dyn SendHalf>>,
     decision: Decision,
+    /// Whether there is a network to send to.
+    available: bool,
     pacer: Pacer<QueuedPacket>,
     /// The controller's window has been full since the last packet was sent.
     window_was_full: bool,
@@ -71,6 +77,12 @@ pub struct MediaSender {
     sequence_maps: Vec<SequenceMap>,
     /// With RFC 8888 feedback: the last report timestamp, unwrapped, and when the report arrived.
     last_report_timestamp: Option<(i64, Time)>,
+    /// With RFC 8888 feedback: the round-trip time of packets.
+    packet_rtt: Option<RoundTrip>,
+    /// Bytes sent since the application limit was last checked.
+    sent_since: DataSize,
+    application_limit: ApplicationLimit,
+    application_limited: bool,
     /// Packets sent. The low 16 bits are the next transport-wide sequence number.
     sent: u64,
     rtcp: RtcpTimer,
@@ -134,6 +146,7 @@ impl MediaSender {
             streams: streams.collect(),
             half,
             decision,
+            available: true,
             pacer: Pacer::new(decision.pacing, config.pacer_limit, weights),
             window_was_full: false,
             pacer_limit: config.pacer_limit,
@@ -145,6 +158,10 @@ impl MediaSender {
             last_ticks: None,
             sequence_maps,
             last_report_timestamp: None,
+            packet_rtt: None,
+            sent_since: DataSize::ZERO,
+            application_limit: ApplicationLimit::default(),
+            application_limited: false,
             sent: 0,
             rtcp,
             next_report,
@@ -235,6 +252,11 @@ impl MediaSender {
         &self.decision
     }
 
+    /// Returns whether the application limits the flow: it has no backlog and sends less than the target allows.
+    pub fn is_application_limited(&self) -> bool {
+        self.application_limited
+    }
+
     /// Returns the numbers of malformed packets that arrived, by kind of error, and of well-formed ones that were ignored
     /// because they refer to nothing that this sender sent.
     pub fn rejected_packets(&self) -> (&[u32; WireError::COUNT], u32) {
@@ -246,7 +268,9 @@ impl MediaSender {
         for stream in &self.streams {
             wake = wake.min(stream.next_frame);
         }
-        if !self.window_is_open() {
+        if !self.available {
+            wake = self.streams.iter().map(|stream| stream.next_frame).min().unwrap_or(Time::MAX);
+        } else if !self.window_is_open() {
             self.window_was_full = true;
         } else {
             let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };

@@ -2,8 +2,8 @@
 
 use super::MediaSender;
 use super::stream::SenderStream;
-use paceline::{Feedback, History};
-use paceline_units::{RemoteTime, Time};
+use paceline::{Feedback, History, RoundTrip};
+use paceline_units::{RemoteTime, Time, TimeDelta};
 use paceline_wire::{CongestionFeedback, TWCC_TICK, TransportFeedback, ntp, unwrap_ticks};
 
 impl MediaSender {
@@ -31,7 +31,7 @@ impl MediaSender {
             });
             self.reports.extend(history.settle(sequence, arrival, None));
         }
-        self.deliver_reports(now);
+        self.deliver_reports(now, None);
     }
 
     /// Handles an RFC 8888 report. Each packet is in two reports; the history ignores what it knows already. A packet
@@ -79,18 +79,30 @@ impl MediaSender {
             self.reports.sort_unstable_by_key(|report| (report.sequence, report.arrival.is_none()));
             self.reports.dedup_by_key(|report| report.sequence);
         }
-        self.deliver_reports(now);
+        let reported = RemoteTime::from_nanos(ntp::nanos(timestamp));
+        let newest = self.reports.iter().rev().find_map(|report| Some((report.sent, report.arrival?)));
+        if let Some((sent, arrived)) = newest {
+            let sample = path_round_trip(now - sent, reported - arrived);
+            self.packet_rtt = Some(RoundTrip::after(self.packet_rtt, sample));
+        }
+        self.deliver_reports(now, self.packet_rtt.filter(|_| newest.is_some()));
     }
 
     /// Passes the packet reports of a feedback message to the send half, if there are any.
-    fn deliver_reports(&mut self, now: Time) {
+    fn deliver_reports(&mut self, now: Time, rtt: Option<RoundTrip>) {
         let flight = self.history.as_ref().map(History::flight).unwrap_or_default();
         if let (Some(half), false) = (&mut self.half, self.reports.is_empty()) {
             let (outstanding, after_highest) = (flight.outstanding, flight.after_highest);
-            let joined = Feedback { packets: &self.reports, outstanding, after_highest };
+            let joined = Feedback { packets: &self.reports, outstanding, after_highest, rtt };
             half.handle_feedback(now, &joined, &mut self.signals);
         }
     }
+}
+
+/// Returns the round-trip time of a packet whose report arrived this long after it left, and which the receiver held for
+/// `held`: the report timestamp minus the arrival time (RFC 8888, section 3.1). Both clocks measure only differences.
+fn path_round_trip(since_sent: TimeDelta, held: TimeDelta) -> TimeDelta {
+    (since_sent - held.max(TimeDelta::ZERO)).max(TimeDelta::ZERO)
 }
 
 /// Unwraps a report timestamp. It wraps every 18 hours; the sender's own clock gives the number of wraps since the last

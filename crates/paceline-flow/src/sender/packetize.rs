@@ -6,7 +6,7 @@ use crate::allocation::RateRequest;
 use crate::datagram::IP_UDP_HEADERS;
 use crate::retransmission_store::MediaPacket;
 use crate::source::Frame;
-use paceline::{MediaKind, PacketPriority, StreamState};
+use paceline::{MediaKind, PacketPriority, QueuedFrame, StreamState};
 use paceline_units::{DataSize, Time};
 
 impl MediaSender {
@@ -15,21 +15,34 @@ impl MediaSender {
         let frame = stream.config.source.poll_frame(now);
         stream.next_frame = stream.config.source.poll_timeout().unwrap_or(Time::MAX);
         let Some(frame) = frame else { return };
+        stream.unused.handle_frame(frame.captured, stream.allotted, frame.size);
         let RateRequest { priority, min, max } = stream.rate_request();
         let state = StreamState {
             stream: stream.config.info.id,
             queued: stream.queued,
-            unused: stream.allotted.saturating_sub(stream.config.source.range().1),
+            unused: stream.with_headers(stream.unused.get()),
             priority,
             min,
             max,
         };
+        self.check_application_limit(now);
         if let Some(half) = &mut self.half {
             half.handle_stream(now, &state);
             self.update_decision(now);
         }
         self.packetize(now, index, &frame);
         self.allocate_rates(now); // the header overhead has changed
+    }
+
+    /// Reports to the half when the application begins or ceases to limit the flow.
+    pub(super) fn check_application_limit(&mut self, now: Time) {
+        let sent = core::mem::take(&mut self.sent_since);
+        let limited = self.application_limit.update(now, self.decision.target, sent, self.pacer.queued());
+        if limited != core::mem::replace(&mut self.application_limited, limited)
+            && let Some(half) = &mut self.half
+        {
+            half.handle_application_limit(now, limited);
+        }
     }
 
     /// Cuts a frame into packets of equal size and queues all of them, or drops the frame.
@@ -45,7 +58,7 @@ impl MediaSender {
         let fec = stream.fec.packets_for(media, count, fec_size);
         let total = media + DataSize::from_bytes(fec * fec_size.as_bytes());
         // When the clock jumps, a source returns all the frames that it missed: those are too old to be queued.
-        if now - frame.captured > self.pacer_limit || !self.pacer.has_room(total) {
+        if now - frame.captured > self.pacer_limit || !self.pacer.has_room(total) || !self.available {
             // The frame takes a picture number, so that the receiver notices the missing frame.
             stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
             stream.config.source.request_key_frame(frame.captured);
@@ -58,7 +71,7 @@ impl MediaSender {
             MediaKind::Audio => PacketPriority::Audio,
             MediaKind::Video => PacketPriority::Video,
         };
-        let (first, picture) = (stream.sequence, stream.picture);
+        let (first, picture, key, before) = (stream.sequence, stream.picture, frame.key, stream.queued);
         let packet = |i: u64| MediaPacket {
             sequence: first.wrapping_add(i as u16),
             timestamp,
@@ -86,5 +99,11 @@ impl MediaSender {
             self.pacer.push(now, class, index, queued(QueuedKind::Fec, packet), size);
         }
         stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
+        let size = stream.queued.saturating_sub(before);
+        let queued = QueuedFrame { stream: info.id, size, packets: (count + fec) as u32, key };
+        if let Some(half) = &mut self.half {
+            half.handle_frame(now, &queued);
+            self.update_decision(now);
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::StreamConfig;
 use super::fec_encoder::{FEC_HEADERS, FecEncoder};
 use super::report_order::ReportOrder;
+use super::unused_rate::UnusedRate;
 use crate::allocation::RateRequest;
 use crate::datagram::{MEDIA_HEADERS, PACKET_HEADERS};
 use crate::retransmission_store::RetransmissionStore;
@@ -15,6 +16,8 @@ const OVERHEAD_SMOOTHING: f64 = 0.9;
 
 pub(super) struct SenderStream {
     pub config: StreamConfig,
+    /// Whether the stream ended. Its packets in the pacer still leave.
+    pub removed: bool,
     /// The time at which the next frame is due; [`Time::MAX`] if never.
     pub next_frame: Time,
     pub sequence: u16,
@@ -30,6 +33,8 @@ pub(super) struct SenderStream {
     pub overhead: f64,
     /// The encoder's target.
     pub allotted: Rate,
+    /// The part of it that the encoder did not use.
+    pub unused: UnusedRate,
     /// Bytes of headers on a media packet, IP and UDP included.
     pub headers: u64,
     /// The most bytes of media after these headers.
@@ -53,6 +58,7 @@ impl SenderStream {
             false => (PACKET_HEADERS, packet_size - MEDIA_HEADERS.as_bytes()),
         };
         Self {
+            removed: false,
             next_frame: config.source.poll_timeout().unwrap_or(Time::MAX),
             sequence: config.first_sequence,
             rtx_sequence: config.first_sequence ^ 0x5555,
@@ -63,6 +69,7 @@ impl SenderStream {
             queued: DataSize::ZERO,
             overhead: PACKET_HEADERS as f64 / packet_size as f64,
             allotted: Rate::ZERO,
+            unused: UnusedRate::default(),
             headers,
             payload_max,
             red,
@@ -86,12 +93,17 @@ impl SenderStream {
 
     /// Returns the rates that the stream requests, headers included.
     pub fn rate_request(&self) -> RateRequest {
-        let (min, max) = self.config.source.range();
+        let (min, max) = if self.removed { (Rate::ZERO, Rate::ZERO) } else { self.config.source.range() };
         RateRequest { priority: self.config.priority, min: self.with_headers(min), max: self.with_headers(max) }
     }
 
+    /// Returns whether padding may be sent on this stream's retransmission SSRC.
+    pub fn carries_padding(&self) -> bool {
+        self.config.info.kind == MediaKind::Video && !self.removed
+    }
+
     /// Converts an encoder rate to the rate on the network.
-    fn with_headers(&self, payload: Rate) -> Rate {
+    pub fn with_headers(&self, payload: Rate) -> Rate {
         payload.scale(1.0 / (1.0 - self.overhead))
     }
 

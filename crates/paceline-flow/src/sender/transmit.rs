@@ -18,6 +18,9 @@ impl MediaSender {
     /// Writes the next packet that may be sent at `now`: a sender report, then a probe, then media in pacer order,
     /// then padding.
     pub(super) fn write_next(&mut self, now: Time, out: &mut Datagram) -> Option<DatagramKind> {
+        if !self.available {
+            return None;
+        }
         if now >= self.next_report || self.next_reported > 0 {
             self.write_report(now, out);
             return Some(DatagramKind::Rtcp);
@@ -105,7 +108,7 @@ impl MediaSender {
     }
 
     fn write_padding(&mut self, now: Time, out: &mut Datagram) -> DatagramKind {
-        let stream = self.streams.iter_mut().find(|s| s.config.info.kind == MediaKind::Video);
+        let stream = self.streams.iter_mut().find(|s| s.carries_padding());
         let stream = stream.expect("the padding rate is zero without video");
         let info = stream.config.info;
         let (sequence, timestamp) = (stream.rtx_sequence, stream.last_timestamp);
@@ -143,6 +146,7 @@ impl MediaSender {
         let in_flight = self.history.as_ref().map(|history| history.flight().outstanding);
         let packet = SentPacket { sequence: self.sent, size, stream, kind, probe, in_flight };
         self.sent += 1;
+        self.sent_since += size;
         if let Some(history) = &mut self.history {
             history.handle_sent(now, &packet);
         }
@@ -159,6 +163,10 @@ impl MediaSender {
         let now_ntp = self.ntp(now);
         let mut writer = CompoundWriter::new(out.buffer());
         for s in &self.streams[self.next_reported..] {
+            if s.removed {
+                self.next_reported += 1;
+                continue;
+            }
             let info = s.config.info;
             let timestamp = rtp_timestamp(now, info.clock_rate).wrapping_add(s.config.timestamp_offset);
             if writer.sender_report(info.ssrc, now_ntp, timestamp, s.packets as u32, s.octets, &[]).is_err() {

@@ -17,7 +17,7 @@ const WIDE: FeedbackRequirement = FeedbackRequirement { ecn: false, interval: IN
 const BY_STREAM: FeedbackRequirement = FeedbackRequirement { ecn: true, ..WIDE };
 
 /// Config and send half of a controller that sends at its start rate and records its feedback.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Recorder {
     feedback: FeedbackRequirement,
     ecn: Ecn,

@@ -104,7 +104,7 @@ fn tables_do_not_depend_on_the_order_of_rows() {
 }
 
 /// A controller whose rate is part of its code, and not of the scenario or the version.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Steady(Rate);
 
 impl Config for Steady {

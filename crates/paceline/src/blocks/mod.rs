@@ -2,7 +2,9 @@
 
 mod acked_rate;
 mod adaptive_threshold;
+mod application_limit;
 mod burst_groups;
+mod ecn_validation;
 mod frame_groups;
 mod group_delta;
 mod incoming_rate;
@@ -20,8 +22,10 @@ mod trendline;
 
 pub use acked_rate::{AckedRate, AckedRateConfig};
 pub use adaptive_threshold::{AdaptiveThreshold, ThresholdConfig};
+pub use application_limit::ApplicationLimit;
 pub(crate) use burst_groups::rounded;
 pub use burst_groups::{BurstConfig, BurstGroups};
+pub use ecn_validation::EcnValidation;
 pub use frame_groups::{Departure, FrameGroups};
 pub use group_delta::GroupDelta;
 pub use incoming_rate::IncomingRate;

@@ -85,6 +85,12 @@ impl ProbeController {
         Self { config, max, phase, due: VecDeque::new(), next_id: 0, start }
     }
 
+    /// Sets the highest rate of a cluster.
+    pub fn set_max(&mut self, max: Rate) {
+        self.max = max;
+        self.due.iter_mut().for_each(|cluster| cluster.rate = cluster.rate.min(max));
+    }
+
     /// Returns the next cluster to send.
     pub fn poll(&mut self, now: Time) -> Option<ProbeCluster> {
         if self.phase == Phase::Start {

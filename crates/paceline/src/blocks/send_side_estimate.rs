@@ -9,7 +9,7 @@
 //!
 //! It runs every 25 ms on the last report, while that is less than six seconds old.
 
-use crate::{Block, FieldSources, FieldVisitor};
+use crate::{Block, Bounds, FieldSources, FieldVisitor};
 use paceline_units::{Fraction, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 
@@ -62,7 +62,7 @@ const START_PHASE: TimeDelta = TimeDelta::from_millis(2000);
 /// Older reports are ignored: 1.2 times the longest report interval, 5 s.
 const REPORT_MAX_AGE: TimeDelta = TimeDelta::from_millis(6000);
 
-/// The highest rate, also if a REMB is higher.
+/// The highest rate until there is a lower limit, also if a REMB is higher.
 const MAX: Rate = Rate::from_kbps(1_000_000);
 
 /// The controller.
@@ -70,6 +70,7 @@ const MAX: Rate = Rate::from_kbps(1_000_000);
 pub struct SendSideEstimate {
     config: SendSideConfig,
     min: Rate,
+    max: Rate,
     rate: Rate,
     /// The receiver's estimate.
     remb: Option<Rate>,
@@ -91,6 +92,7 @@ impl SendSideEstimate {
         Self {
             config,
             min,
+            max: MAX,
             rate: start,
             remb: None,
             loss: 0.0,
@@ -107,6 +109,12 @@ impl SendSideEstimate {
     /// Returns `A`.
     pub fn rate(&self) -> Rate {
         self.rate
+    }
+
+    /// Sets the limits of the rate, which apply at once.
+    pub fn set_bounds(&mut self, bounds: &Bounds) {
+        (self.min, self.max) = (bounds.min, bounds.max.min(MAX));
+        self.rate = self.capped(self.rate);
     }
 
     /// Sets the round-trip time. A time of zero is ignored.
@@ -126,7 +134,7 @@ impl SendSideEstimate {
 
     /// Sets the rate to the result of a probe. It replaces the cap and what is known about the last second.
     pub fn handle_probe(&mut self, rate: Rate) {
-        (self.remb, self.rate) = (None, rate.min(MAX).max(self.min));
+        (self.remb, self.rate) = (None, rate.min(self.max).max(self.min));
         self.least.clear();
     }
 
@@ -188,7 +196,7 @@ impl SendSideEstimate {
     }
 
     fn capped(&self, rate: Rate) -> Rate {
-        rate.min(self.remb.unwrap_or(MAX).min(MAX)).max(self.min)
+        rate.min(self.remb.unwrap_or(MAX).min(self.max)).max(self.min)
     }
 }
 

@@ -3,19 +3,21 @@
 
 use super::RateState;
 use crate::blocks::{AdaptiveThreshold, OveruseDetector, ThresholdConfig, Usage};
-use crate::{SignalSpec, Signals};
+use crate::{SignalName, Signals, signal_names};
 use paceline_units::RemoteTime;
 
-/// The signals of an estimator with this detector.
-pub(super) const ESTIMATOR_SIGNALS: &[SignalSpec] = &[
-    SignalSpec::series("d_m", "ms"),
-    SignalSpec::series("m scaled", "ms"),
-    SignalSpec::series("gamma", "ms"),
-    SignalSpec::state("usage", Usage::NAMES),
-    SignalSpec::state("sigma", RateState::NAMES),
-    SignalSpec::series("R", "bit/s"),
-    SignalSpec::series("A_r", "bit/s"),
-];
+signal_names! {
+    /// The signals of a receiver with this detector.
+    pub(super) enum EstimatorSignal {
+        Gradient = series("d_m", "ms"),
+        Scaled = series("m scaled", "ms"),
+        Threshold = series("gamma", "ms"),
+        Usage = state("usage", Usage::NAMES),
+        State = state("sigma", RateState::NAMES),
+        Incoming = series("R", "bit/s"),
+        Rate = series("A_r", "bit/s"),
+    }
+}
 
 /// Detector and threshold.
 #[derive(Clone, Debug)]
@@ -43,17 +45,25 @@ impl AdaptiveDetector {
         self.detector.restart();
     }
 
-    /// Handles the gradient `m` (ms) of a group that was sent `departure_ms` after the previous one. Emits `m scaled`,
-    /// `gamma` and `usage` as the signals from index `first` on.
+    /// Handles the gradient `m` (ms) of a group that was sent `departure_ms` after the previous one. Emits the
+    /// scaled gradient, the threshold and the state under these names.
     #[inline]
-    pub fn update(&mut self, now: RemoteTime, m: f64, departure_ms: f64, signals: &mut Signals, first: u8) {
+    pub fn update<S: SignalName>(
+        &mut self,
+        now: RemoteTime,
+        m: f64,
+        departure_ms: f64,
+        signals: &mut Signals,
+        names: [S; 3],
+    ) {
         let scaled = self.detector.scale(m);
         let usage = self.detector.update(m, scaled, self.threshold.gamma_ms(), departure_ms);
         if self.adapts_from_first || self.detector.is_ready() {
             self.threshold.update(now, scaled);
         }
-        signals.emit(first, scaled);
-        signals.emit(first + 1, self.threshold.gamma_ms());
-        signals.emit(first + 2, usage.index());
+        let [scaled_name, threshold, usage_name] = names;
+        signals.emit(scaled_name, scaled);
+        signals.emit(threshold, self.threshold.gamma_ms());
+        signals.emit(usage_name, usage.index());
     }
 }

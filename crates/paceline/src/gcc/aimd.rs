@@ -93,6 +93,11 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
         Self { rate: start.max(min), valid: true, ..Self::new(config, min) }
     }
 
+    /// Sets the lowest rate, which applies at once.
+    pub fn set_min(&mut self, min: Rate) {
+        (self.min, self.rate) = (min, self.rate.max(min));
+    }
+
     /// Sets the measured round-trip time.
     pub fn set_rtt(&mut self, rtt: TimeDelta) {
         self.config.rtt = rtt;

@@ -3,8 +3,8 @@
 
 use super::Aimd;
 use super::adaptive_detector::AdaptiveDetector;
-use crate::Signals;
 use crate::blocks::{GroupDelta, TwoStateConfig, TwoStateKalman, Usage};
+use crate::{SignalName, Signals};
 use core::ops::Sub;
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
@@ -35,14 +35,21 @@ impl<T: Copy + Sub<Output = TimeDelta>> AimdEstimator<T> {
         self.detector.usage()
     }
 
-    /// Handles a complete group. `at` is the receiver's time. Emits the signals 0 to 3: `d_m`, `m scaled`, `gamma`,
-    /// `usage`.
-    pub fn handle_group(&mut self, at: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
+    /// Handles a complete group. `at` is the receiver's time. Emits the gradient and the
+    /// values of the detector under these names.
+    pub fn handle_group<S: SignalName>(
+        &mut self,
+        at: RemoteTime,
+        delta: &GroupDelta,
+        signals: &mut Signals,
+        gradient: S,
+        detector: [S; 3],
+    ) {
         let (arrival, departure) = (delta.arrival.as_millis_f64(), delta.departure.as_millis_f64());
         let usage = self.usage();
         let m = self.kalman.update(arrival, departure, delta.size as f64, usage == Usage::Normal, usage.sign());
-        signals.emit(0, delta.gradient_ms());
-        self.detector.update(at, m, departure, signals, 1);
+        signals.emit(gradient, delta.gradient_ms());
+        self.detector.update(at, m, departure, signals, detector);
     }
 
     /// Returns whether the regular interval has passed since the last update of the rate.

@@ -3,10 +3,11 @@
 use super::STREAM_TIMEOUT;
 use crate::blocks::{BurstGroups, Departure, FrameGroups, GroupDelta, IncomingRate, rounded};
 use crate::{Arrival, MediaKind, PacketKind};
+use core::fmt::Debug;
 use paceline_units::{Rate, RemoteTime, StreamId, TimeDelta};
 
 /// A way to form groups of packets.
-pub(super) trait Grouping: Send {
+pub(super) trait Grouping: Clone + Debug + Send + 'static {
     /// Returns whether the packet is measured at all.
     fn accepts(&self, arrival: &Arrival) -> bool;
     /// Handles an accepted packet. Returns the step between two groups when the packet completes the second one.
@@ -29,6 +30,7 @@ impl Grouping for BurstGroups {
 }
 
 /// The frames of one video stream: the first one that arrives. The packets of every stream count towards `R`.
+#[derive(Clone, Debug)]
 pub(super) struct VideoFrames {
     groups: FrameGroups,
     /// Arrival times are rounded to this; zero: not at all.
@@ -65,6 +67,7 @@ impl Grouping for VideoFrames {
 }
 
 /// Groups and incoming rate of one receiver.
+#[derive(Clone, Debug)]
 pub(super) struct Arrivals<G> {
     groups: G,
     incoming: IncomingRate,

@@ -13,12 +13,12 @@
 //! it.
 
 use super::arrivals::{Arrivals, VideoFrames};
-use super::region_estimator::{RegionEstimator, RegionReceiverConfig};
-use super::remb_receiver::RembReceiver;
-use super::remb_sender::{RembSender, RembSenderConfig};
-use super::{GrowthLaw, RembRule};
+use super::region_estimator::{RegionEstimator, RegionReceiverConfig, RegionSignal};
+use super::remb_receiver::{RembParts, RembReceiver};
+use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
+use super::{GrowthLaw, RembRule, RembTimer};
 use crate::blocks::{Departure, IncomingRate, LossConfig, TwoStateConfig};
-use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalTables};
+use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalName, SignalTables};
 use paceline_units::TimeDelta;
 
 pub(crate) fn entry() -> Entry {
@@ -74,7 +74,7 @@ impl Default for Gcc2013Config {
 }
 
 impl Config for Gcc2013Config {
-    const SIGNALS: SignalTables = (RembSender::SIGNALS, RegionEstimator::SIGNALS);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, RegionSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
@@ -133,19 +133,33 @@ impl Config for Gcc2013Config {
         let sender = RembSenderConfig {
             loss: self.loss,
             remb_lasts: self.remb_lasts,
-            max: setup.max,
+            max: None,
             pacing_factor: self.pacing_factor,
             pads: false,
         };
-        let arrivals = Arrivals::new(
-            VideoFrames::new(Departure::Timestamp, self.clock, true),
-            IncomingRate::full_window(self.region.window),
-        );
-        let estimator = RegionEstimator::new(self.region, setup.min, true);
-        Controller::from_halves(
-            RembSender::new(sender, setup),
-            RembReceiver::new(arrivals, estimator, self.region.timer(), self.remb_rule),
-        )
+        Controller::from_halves(RembSender::new(sender, setup), RembReceiver::new(self, setup))
+    }
+}
+
+impl RembParts for Gcc2013Config {
+    type Groups = VideoFrames;
+    type Estimator = RegionEstimator;
+
+    fn arrivals(&self) -> Arrivals<VideoFrames> {
+        let frames = VideoFrames::new(Departure::Timestamp, self.clock, true);
+        Arrivals::new(frames, IncomingRate::full_window(self.region.window))
+    }
+
+    fn estimator(&self, setup: &Setup) -> RegionEstimator {
+        RegionEstimator::new(self.region, setup.min, true)
+    }
+
+    fn timer(&self) -> RembTimer {
+        self.region.timer()
+    }
+
+    fn rule(&self) -> RembRule {
+        self.remb_rule
     }
 }
 

@@ -12,12 +12,12 @@
 //! lists the sources of everything else.
 
 use super::arrivals::Arrivals;
-use super::region_estimator::{RegionEstimator, RegionReceiverConfig};
-use super::remb_receiver::RembReceiver;
-use super::remb_sender::{RembSender, RembSenderConfig};
-use super::{GrowthLaw, RembRule};
+use super::region_estimator::{RegionEstimator, RegionReceiverConfig, RegionSignal};
+use super::remb_receiver::{RembParts, RembReceiver};
+use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
+use super::{GrowthLaw, RembTimer};
 use crate::blocks::{BurstConfig, BurstGroups, IncomingRate, LossConfig, TwoStateConfig};
-use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalTables};
+use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalName, SignalTables};
 use paceline_units::{Rate, TimeDelta};
 
 /// `gcc-2015`. Its preset `gcc-dynamic-alpha` derives the decrease factor from gradient and threshold.
@@ -67,7 +67,7 @@ impl Default for Gcc2015Config {
 }
 
 impl Config for Gcc2015Config {
-    const SIGNALS: SignalTables = (RembSender::SIGNALS, RegionEstimator::SIGNALS);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, RegionSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.block(&mut self.groups, BurstConfig::LIBWEBRTC_SOURCES);
@@ -108,17 +108,28 @@ impl Config for Gcc2015Config {
         let sender = RembSenderConfig {
             loss: self.loss,
             remb_lasts: true,
-            max: Rate::from_kbps(1_000_000),
+            max: Some(Rate::from_kbps(1_000_000)),
             pacing_factor: Some(self.pacing_factor),
             pads: false,
         };
-        let incoming = IncomingRate::growing_window(self.region.window);
-        let arrivals = Arrivals::new(BurstGroups::new(self.groups), incoming);
-        let estimator = RegionEstimator::new(self.region, setup.min, false);
-        Controller::from_halves(
-            RembSender::new(sender, setup),
-            RembReceiver::new(arrivals, estimator, self.region.timer(), RembRule::Always),
-        )
+        Controller::from_halves(RembSender::new(sender, setup), RembReceiver::new(self, setup))
+    }
+}
+
+impl RembParts for Gcc2015Config {
+    type Groups = BurstGroups;
+    type Estimator = RegionEstimator;
+
+    fn arrivals(&self) -> Arrivals<BurstGroups> {
+        Arrivals::new(BurstGroups::new(self.groups), IncomingRate::growing_window(self.region.window))
+    }
+
+    fn estimator(&self, setup: &Setup) -> RegionEstimator {
+        RegionEstimator::new(self.region, setup.min, false)
+    }
+
+    fn timer(&self) -> RembTimer {
+        self.region.timer()
     }
 }
 

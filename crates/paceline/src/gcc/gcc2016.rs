@@ -11,12 +11,15 @@
 //!
 //! `docs/algorithms/gcc-2016.md` lists the points that the paper does not specify, with the sources of the choices.
 
-use super::adaptive_detector::{AdaptiveDetector, ESTIMATOR_SIGNALS};
+use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal};
 use super::arrivals::{Grouping, VideoFrames};
-use super::remb_sender::{RembSender, RembSenderConfig};
+use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{RateConfig, RateController, RembTimer};
 use crate::blocks::{Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfig, ScalarKalman, ThresholdConfig};
-use crate::{Arrival, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalTables, Signals};
+use crate::{
+    Arrival, Bounds, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalName, SignalTables,
+    Signals,
+};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
 pub(crate) fn entry() -> Entry {
@@ -87,7 +90,7 @@ impl Default for Gcc2016Config {
 }
 
 impl Config for Gcc2016Config {
-    const SIGNALS: SignalTables = (RembSender::SIGNALS, ESTIMATOR_SIGNALS);
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.choice("departure_last", &[Departure::First, Departure::Last], &mut self.departure).describe(
@@ -150,26 +153,19 @@ impl Config for Gcc2016Config {
         let sender = RembSenderConfig {
             loss: self.loss,
             remb_lasts: true,
-            max: Rate::MAX,
+            max: Some(Rate::MAX),
             pacing_factor: Some(self.pacing_factor),
             pads: true,
         };
-        let receiver = Receiver {
-            frames: VideoFrames::new(self.departure, TimeDelta::ZERO, false),
-            incoming: IncomingRate::full_window(TimeDelta::from_millis_f64(self.window_ms)),
-            kalman: ScalarKalman::new(self.kalman),
-            detector: AdaptiveDetector::new(self.overuse_ms, self.threshold, true),
-            rate: RateController::new(self.rate, setup.start, setup.min),
-            timer: RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms)),
-            has_gradient: false,
-        };
-        Controller::from_halves(RembSender::new(sender, setup), receiver)
+        Controller::from_halves(RembSender::new(sender, setup), Receiver::new(self, setup))
     }
 }
 
 /// Unlike the receivers of the other generations it updates the rate at each frame, and repeats the REMB regularly even
 /// if no packet arrives.
+#[derive(Clone, Debug)]
 struct Receiver {
+    config: Gcc2016Config,
     frames: VideoFrames,
     incoming: IncomingRate,
     kalman: ScalarKalman,
@@ -180,6 +176,14 @@ struct Receiver {
 }
 
 impl ReceiveHalf for Receiver {
+    fn handle_bounds(&mut self, _: RemoteTime, bounds: &Bounds) {
+        self.rate.set_min(bounds.min);
+    }
+
+    fn handle_route_change(&mut self, _: RemoteTime, setup: &Setup) {
+        *self = Self::new(&self.config, setup);
+    }
+
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
         self.incoming.handle_arrival(now, arrival.size);
@@ -201,17 +205,32 @@ impl ReceiveHalf for Receiver {
 }
 
 impl Receiver {
+    fn new(config: &Gcc2016Config, setup: &Setup) -> Self {
+        let c = config.clone();
+        Self {
+            frames: VideoFrames::new(c.departure, TimeDelta::ZERO, false),
+            incoming: IncomingRate::full_window(TimeDelta::from_millis_f64(c.window_ms)),
+            kalman: ScalarKalman::new(c.kalman),
+            detector: AdaptiveDetector::new(c.overuse_ms, c.threshold, true),
+            rate: RateController::new(c.rate, setup.start, setup.min),
+            timer: RembTimer::new(TimeDelta::from_millis_f64(c.remb_ms)),
+            has_gradient: false,
+            config: c,
+        }
+    }
+
     fn handle_frame(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
         self.has_gradient = true;
         let d_m = delta.gradient_ms();
         let m = self.kalman.update(d_m);
-        signals.emit(0, d_m);
-        self.detector.update(now, m, delta.departure.as_millis_f64(), signals, 1);
+        signals.emit(EstimatorSignal::Gradient, d_m);
+        let names = [EstimatorSignal::Scaled, EstimatorSignal::Threshold, EstimatorSignal::Usage];
+        self.detector.update(now, m, delta.departure.as_millis_f64(), signals, names);
         let incoming = self.incoming.rate(now);
         let rate = self.rate.update(now, delta.departure, self.detector.usage(), incoming);
-        signals.emit(4, self.rate.state().index());
-        signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(6, rate.as_bps_f64());
+        signals.emit(EstimatorSignal::State, self.rate.state().index());
+        signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());
     }
 }
 

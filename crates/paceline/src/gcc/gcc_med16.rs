@@ -19,8 +19,8 @@ use crate::blocks::{
     BurstConfig, BurstGroups, IncomingRate, LossConfig, LossController, ThresholdConfig, TwoStateConfig, Usage,
 };
 use crate::{
-    Arrival, Config, Controller, Decision, Entry, FieldVisitor, GradientReport, Message, ReceiveHalf, ReceiverReport,
-    RoundTrip, SendHalf, Setup, SignalSpec, SignalTables, Signals,
+    Arrival, Bounds, Config, Controller, Decision, Entry, FieldVisitor, GradientReport, Message, ReceiveHalf,
+    ReceiverReport, RoundTrip, SendHalf, Setup, SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
@@ -74,20 +74,7 @@ impl Default for GccMed16Config {
 }
 
 impl Config for GccMed16Config {
-    const SIGNALS: SignalTables = (
-        &[
-            SignalSpec::series("d_m", "ms"),
-            SignalSpec::series("m scaled", "ms"),
-            SignalSpec::series("gamma", "ms"),
-            SignalSpec::state("usage", Usage::NAMES),
-            SignalSpec::state("sigma", RateState::NAMES),
-            SignalSpec::series("R", "bit/s"),
-            SignalSpec::series("A_r", "bit/s"),
-            SignalSpec::series("A_s", "bit/s"),
-            SignalSpec::series("f_l", ""),
-        ],
-        &[],
-    );
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.block(
@@ -141,35 +128,30 @@ impl Config for GccMed16Config {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let detector = AdaptiveDetector::new(self.overuse_ms, self.threshold, false);
-        let rate = Aimd::starting_at(self.rate, setup.start, setup.min);
-        let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(self.window_ms));
-        Controller::from_halves(
-            Sender {
-                estimator: AimdEstimator::new(self.kalman, detector, rate),
-                loss: LossController::new(self.loss, setup.start),
-                loss_high: self.loss.high,
-                loss_hold: self.loss_hold,
-                rtt: self.rate.rtt,
-                decreased: None,
-                remb: Rate::MAX,
-                delay_based: None,
-                clock: RemoteTime::ZERO,
-                last_gradient: None,
-                min: setup.min,
-                pacing_factor: self.pacing_factor,
-            },
-            Receiver { arrivals: Arrivals::new(BurstGroups::new(self.groups), incoming), pending: None },
-        )
+        Controller::from_halves(Sender::new(self, setup), Receiver::new(self.groups, self.window_ms))
     }
 }
 
+#[derive(Clone, Debug)]
 struct Receiver {
+    groups: BurstConfig,
+    window_ms: f64,
     arrivals: Arrivals<BurstGroups>,
     pending: Option<GradientReport>,
 }
 
+impl Receiver {
+    fn new(groups: BurstConfig, window_ms: f64) -> Self {
+        let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(window_ms));
+        Self { groups, window_ms, arrivals: Arrivals::new(BurstGroups::new(groups), incoming), pending: None }
+    }
+}
+
 impl ReceiveHalf for Receiver {
+    fn handle_route_change(&mut self, _: RemoteTime, _: &Setup) {
+        *self = Self::new(self.groups, self.window_ms);
+    }
+
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, _: &mut Signals) {
         if let Some(step) = self.arrivals.handle_arrival(now, arrival).and_then(|step| step.delta) {
@@ -184,12 +166,25 @@ impl ReceiveHalf for Receiver {
     }
 }
 
+signal_names! {
+    enum SenderSignal {
+        Gradient = series("d_m", "ms"),
+        Scaled = series("m scaled", "ms"),
+        Threshold = series("gamma", "ms"),
+        Usage = state("usage", Usage::NAMES),
+        State = state("sigma", RateState::NAMES),
+        Incoming = series("R", "bit/s"),
+        DelayBased = series("A_r", "bit/s"),
+        LossBased = series("A_s", "bit/s"),
+        FractionLost = series("f_l", ""),
+    }
+}
+
+#[derive(Clone, Debug)]
 struct Sender {
+    config: GccMed16Config,
     estimator: AimdEstimator<Time>,
     loss: LossController,
-    /// Above this fraction lost `A_s` decreases.
-    loss_high: f64,
-    loss_hold: TimeDelta,
     rtt: TimeDelta,
     /// The time at which `A_s` last decreased for loss.
     decreased: Option<Time>,
@@ -200,8 +195,7 @@ struct Sender {
     /// The receiver's clock: the sum of the reported steps.
     clock: RemoteTime,
     last_gradient: Option<Time>,
-    min: Rate,
-    pacing_factor: f64,
+    bounds: Bounds,
 }
 
 impl SendHalf for Sender {
@@ -213,13 +207,13 @@ impl SendHalf for Sender {
 
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         // Several reports arrive per round trip, but a decrease is visible in them only after one round trip.
-        let decreases = report.fraction_lost.get() > self.loss_high;
-        if !decreases || self.decreased.is_none_or(|at| now - at >= self.loss_hold + self.rtt) {
+        let decreases = report.fraction_lost.get() > self.config.loss.high;
+        if !decreases || self.decreased.is_none_or(|at| now - at >= self.config.loss_hold + self.rtt) {
             self.loss.handle_report(report.fraction_lost);
             self.decreased = if decreases { Some(now) } else { self.decreased };
         }
         self.bound(signals);
-        signals.emit(8, report.fraction_lost.get());
+        signals.emit(SenderSignal::FractionLost, report.fraction_lost.get());
     }
 
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
@@ -231,14 +225,43 @@ impl SendHalf for Sender {
         self.bound(signals);
     }
 
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.estimator.rate.set_min(bounds.min);
+        self.bounds = *bounds;
+        self.bound(signals);
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(&self.config, setup);
+    }
+
     /// `A = min(A_s, A_r)`. libwebrtc does not pad a single video stream.
     fn decision(&self) -> Decision {
         let target = self.loss.rate();
-        Decision { pacing: target.scale(self.pacing_factor), ..Decision::new(target) }
+        Decision { pacing: target.scale(self.config.pacing_factor), ..Decision::new(target) }
     }
 }
 
 impl Sender {
+    fn new(config: &GccMed16Config, setup: &Setup) -> Self {
+        let c = config.clone();
+        let detector = AdaptiveDetector::new(c.overuse_ms, c.threshold, false);
+        let rate = Aimd::starting_at(c.rate, setup.start, setup.min);
+        Self {
+            estimator: AimdEstimator::new(c.kalman, detector, rate),
+            loss: LossController::new(c.loss, setup.start),
+            rtt: c.rate.rtt,
+            decreased: None,
+            remb: Rate::MAX,
+            delay_based: None,
+            clock: RemoteTime::ZERO,
+            last_gradient: None,
+            // The maximum of the sources does not bound the target of the paper.
+            bounds: Bounds { max: Rate::MAX, ..setup.bounds() },
+            config: c,
+        }
+    }
+
     /// Filter and detector take every report into account.
     fn handle_gradient(&mut self, now: Time, report: &GradientReport, signals: &mut Signals) {
         if self.last_gradient.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
@@ -246,13 +269,14 @@ impl Sender {
         }
         let before = self.estimator.usage();
         self.clock += report.step.arrival.max(TimeDelta::ZERO);
-        self.estimator.handle_group(self.clock, &report.step, signals);
+        let detector = [SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
+        self.estimator.handle_group(self.clock, &report.step, signals, SenderSignal::Gradient, detector);
         if self.is_due(now, before, report.incoming) {
             self.delay_based = self.estimator.update(now, Some(report.incoming).filter(|r| !r.is_zero()));
         }
-        signals.emit(4, self.estimator.rate.state().index());
-        signals.emit(5, report.incoming.as_bps_f64());
-        signals.emit(6, self.delay_based.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(SenderSignal::State, self.estimator.rate.state().index());
+        signals.emit(SenderSignal::Incoming, report.incoming.as_bps_f64());
+        signals.emit(SenderSignal::DelayBased, self.delay_based.unwrap_or(Rate::ZERO).as_bps_f64());
     }
 
     /// The rate is updated regularly, when over-use is detected, and while it lasts once per round-trip time.
@@ -266,8 +290,9 @@ impl Sender {
 
     /// `A_s` cannot exceed `A_r`.
     fn bound(&mut self, signals: &mut Signals) {
-        self.loss.bound(self.min, self.delay_based.unwrap_or(Rate::MAX).min(self.remb));
-        signals.emit(7, self.loss.rate().as_bps_f64());
+        self.loss
+            .bound(self.bounds.min, self.delay_based.unwrap_or(self.bounds.max).min(self.remb).min(self.bounds.max));
+        signals.emit(SenderSignal::LossBased, self.loss.rate().as_bps_f64());
     }
 }
 

@@ -10,18 +10,18 @@
 //!
 //! `docs/algorithms/gcc-remb-2018.md` lists the differences to the code, with reasons.
 
-use super::adaptive_detector::{AdaptiveDetector, ESTIMATOR_SIGNALS};
+use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal};
 use super::aimd_estimator::AimdEstimator;
 use super::arrivals::Arrivals;
-use super::remb_receiver::{Estimator, RembReceiver};
-use super::{Aimd, AimdConfig, RateState, RembRule, RembTimer};
+use super::remb_receiver::{Estimator, RembParts, RembReceiver};
+use super::{Aimd, AimdConfig, RateState, RembTimer};
 use crate::blocks::{
     BurstConfig, BurstGroups, GroupDelta, IncomingRate, SendSideConfig, SendSideEstimate, ThresholdConfig,
     TwoStateConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, FieldVisitor, Message, ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec,
-    SignalTables, Signals,
+    Bounds, Config, Controller, Decision, Entry, FieldVisitor, Message, ReceiverReport, RoundTrip, SendHalf, Setup,
+    SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Rate, RemoteTime, Time, TimeDelta};
 
@@ -74,10 +74,7 @@ impl Default for GccRemb2018Config {
 }
 
 impl Config for GccRemb2018Config {
-    const SIGNALS: SignalTables = (
-        &[SignalSpec::series("A", "bit/s"), SignalSpec::series("A_r received", "bit/s"), SignalSpec::series("f_l", "")],
-        ESTIMATOR_SIGNALS,
-    );
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, EstimatorSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.block(&mut self.groups, BurstConfig::LIBWEBRTC_SOURCES);
@@ -116,24 +113,37 @@ impl Config for GccRemb2018Config {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
+        let sender = Sender::new(self.loss, self.pacing_factor, setup);
+        Controller::from_halves(sender, RembReceiver::new(self, setup))
+    }
+}
+
+impl RembParts for GccRemb2018Config {
+    type Groups = BurstGroups;
+    type Estimator = AimdEstimator<RemoteTime>;
+
+    fn arrivals(&self) -> Arrivals<BurstGroups> {
         let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(self.window_ms));
-        let arrivals = Arrivals::new(BurstGroups::new(self.groups), incoming);
+        Arrivals::new(BurstGroups::new(self.groups), incoming)
+    }
+
+    fn estimator(&self, setup: &Setup) -> AimdEstimator<RemoteTime> {
         let detector = AdaptiveDetector::new(self.overuse_ms, self.threshold, false);
-        let estimator = AimdEstimator::new(self.kalman, detector, Aimd::new(self.rate, setup.min));
-        let timer = RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms));
-        Controller::from_halves(
-            Sender {
-                estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
-                pacing_factor: self.pacing_factor,
-            },
-            RembReceiver::new(arrivals, estimator, timer, RembRule::Always),
-        )
+        AimdEstimator::new(self.kalman, detector, Aimd::new(self.rate, setup.min))
+    }
+
+    fn timer(&self) -> RembTimer {
+        RembTimer::new(TimeDelta::from_millis_f64(self.remb_ms))
     }
 }
 
 impl Estimator for AimdEstimator<RemoteTime> {
     fn restart(&mut self) {
         self.restart_filter();
+    }
+
+    fn set_min(&mut self, min: Rate) {
+        self.rate.set_min(min);
     }
 
     fn usage(&self) -> Usage {
@@ -145,7 +155,8 @@ impl Estimator for AimdEstimator<RemoteTime> {
     }
 
     fn handle_group(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
-        AimdEstimator::handle_group(self, now, delta, signals);
+        use EstimatorSignal::{Gradient, Scaled, Threshold, Usage};
+        AimdEstimator::handle_group(self, now, delta, signals, Gradient, [Scaled, Threshold, Usage]);
     }
 
     /// Regularly, and during over-use whenever another decrease is allowed.
@@ -157,16 +168,32 @@ impl Estimator for AimdEstimator<RemoteTime> {
 
     fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate> {
         let rate = AimdEstimator::update(self, now, incoming)?;
-        signals.emit(4, self.rate.state().index());
-        signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(6, rate.as_bps_f64());
+        signals.emit(EstimatorSignal::State, self.rate.state().index());
+        signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());
         Some(rate)
     }
 }
 
+signal_names! {
+    enum SenderSignal {
+        Rate = series("A", "bit/s"),
+        Remb = series("A_r received", "bit/s"),
+        FractionLost = series("f_l", ""),
+    }
+}
+
+#[derive(Clone, Debug)]
 struct Sender {
-    estimate: SendSideEstimate,
+    loss: SendSideConfig,
     pacing_factor: f64,
+    estimate: SendSideEstimate,
+}
+
+impl Sender {
+    fn new(loss: SendSideConfig, pacing_factor: f64, setup: &Setup) -> Self {
+        Self { loss, pacing_factor, estimate: SendSideEstimate::new(loss, setup.start, setup.min) }
+    }
 }
 
 impl SendHalf for Sender {
@@ -176,22 +203,31 @@ impl SendHalf for Sender {
 
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         self.estimate.handle_report(now, report.fraction_lost);
-        signals.emit(0, self.estimate.rate().as_bps_f64());
-        signals.emit(2, report.fraction_lost.get());
+        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
+        signals.emit(SenderSignal::FractionLost, report.fraction_lost.get());
     }
 
     fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
         let &Message::Remb(rate) = message else { return };
         self.estimate.handle_remb(rate);
-        signals.emit(0, self.estimate.rate().as_bps_f64());
-        signals.emit(1, rate.as_bps_f64());
+        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
+        signals.emit(SenderSignal::Remb, rate.as_bps_f64());
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.estimate.set_bounds(bounds);
+        signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(self.loss, self.pacing_factor, setup);
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
         let before = self.estimate.rate();
         self.estimate.handle_timeout(now);
         if self.estimate.rate() != before {
-            signals.emit(0, self.estimate.rate().as_bps_f64());
+            signals.emit(SenderSignal::Rate, self.estimate.rate().as_bps_f64());
         }
     }
 

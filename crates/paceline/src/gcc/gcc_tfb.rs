@@ -16,8 +16,9 @@ use crate::blocks::{
     SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, PacketReport,
-    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalSpec, SignalTables, Signals,
+    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, PacketReport,
+    ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName, SignalTables, Signals,
+    signal_names,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
 
@@ -79,22 +80,7 @@ impl Default for GccTfbConfig {
 }
 
 impl Config for GccTfbConfig {
-    const SIGNALS: SignalTables = (
-        &[
-            SignalSpec::series("d_m", "ms"),
-            SignalSpec::series("trend", "ms/ms"),
-            SignalSpec::series("m scaled", "ms"),
-            SignalSpec::series("gamma", "ms"),
-            SignalSpec::state("usage", Usage::NAMES),
-            SignalSpec::state("sigma", RateState::NAMES),
-            SignalSpec::series("R", "bit/s"),
-            SignalSpec::series("link capacity", "bit/s"),
-            SignalSpec::series("A_r", "bit/s"),
-            SignalSpec::series("A", "bit/s"),
-            SignalSpec::series("f_l", ""),
-        ],
-        &[],
-    );
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
@@ -160,28 +146,9 @@ impl Config for GccTfbConfig {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        let sender = Sender {
-            groups: BurstGroups::new(self.groups),
-            filter: self.trendline,
-            trendline: Trendline::new(self.trendline),
-            gain: self.gain,
-            detector: AdaptiveDetector::new(self.overuse_ms, self.threshold, false),
-            acked: AckedRate::new(self.acked),
-            rate: Aimd::starting_at(self.rate, setup.start, setup.min),
-            estimate: SendSideEstimate::new(self.loss, setup.start, setup.min),
-            remb: Rate::MAX,
-            pacing_factor: self.pacing_factor,
-            probes: ProbeController::new(self.probes, setup.start, setup.max),
-            probe_estimator: ProbeEstimator::default(),
-            decision: decision(setup.start, self.pacing_factor),
-            last_feedback: None,
-            completed: None,
-            backwards: 0,
-            unsorted: Vec::new(),
-        };
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
         let feedback = Some(FeedbackRequirement { ecn: false, interval, longest });
-        Controller { feedback, ..Controller::from_sender(sender) }
+        Controller { feedback, ..Controller::from_sender(Sender::new(self, setup)) }
     }
 }
 
@@ -195,18 +162,33 @@ const BACKWARDS_MAX: u8 = 3;
 /// A packet that arrived: arrival time, send time, size.
 type ArrivedPacket = (RemoteTime, Time, DataSize);
 
+signal_names! {
+    enum SenderSignal {
+        Gradient = series("d_m", "ms"),
+        Trend = series("trend", "ms/ms"),
+        Scaled = series("m scaled", "ms"),
+        Threshold = series("gamma", "ms"),
+        Usage = state("usage", Usage::NAMES),
+        State = state("sigma", RateState::NAMES),
+        Acked = series("R", "bit/s"),
+        Capacity = series("link capacity", "bit/s"),
+        DelayBased = series("A_r", "bit/s"),
+        Rate = series("A", "bit/s"),
+        FractionLost = series("f_l", ""),
+    }
+}
+
+#[derive(Clone, Debug)]
 struct Sender {
+    config: GccTfbConfig,
     groups: BurstGroups,
-    filter: TrendlineConfig,
     trendline: Trendline,
-    gain: f64,
     detector: AdaptiveDetector,
     acked: AckedRate,
     rate: Aimd<Time>,
     estimate: SendSideEstimate,
     /// The last REMB: the remote endpoint may be another implementation that sends one.
     remb: Rate,
-    pacing_factor: f64,
     probes: ProbeController,
     probe_estimator: ProbeEstimator,
     decision: Decision,
@@ -254,13 +236,24 @@ impl SendHalf for Sender {
     fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         self.estimate.handle_report(now, report.fraction_lost);
         self.decide(signals);
-        signals.emit(10, report.fraction_lost.get());
+        signals.emit(SenderSignal::FractionLost, report.fraction_lost.get());
     }
 
     fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
         let &Message::Remb(rate) = message else { return };
         self.remb = rate;
         self.bound(signals);
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.rate.set_min(bounds.min);
+        self.estimate.set_bounds(bounds);
+        self.probes.set_max(bounds.max);
+        self.decide(signals);
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(&self.config, setup);
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
@@ -296,12 +289,33 @@ fn decision(target: Rate, pacing_factor: f64) -> Decision {
 }
 
 impl Sender {
+    fn new(config: &GccTfbConfig, setup: &Setup) -> Self {
+        let c = config.clone();
+        Self {
+            groups: BurstGroups::new(c.groups),
+            trendline: Trendline::new(c.trendline),
+            detector: AdaptiveDetector::new(c.overuse_ms, c.threshold, false),
+            acked: AckedRate::new(c.acked),
+            rate: Aimd::starting_at(c.rate, setup.start, setup.min),
+            estimate: SendSideEstimate::new(c.loss, setup.start, setup.min),
+            remb: Rate::MAX,
+            probes: ProbeController::new(c.probes, setup.start, setup.max),
+            probe_estimator: ProbeEstimator::default(),
+            decision: decision(setup.start, c.pacing_factor),
+            last_feedback: None,
+            completed: None,
+            backwards: 0,
+            unsorted: Vec::new(),
+            config: c,
+        }
+    }
+
     /// Follows the estimate if it has changed.
     fn decide(&mut self, signals: &mut Signals) {
         let rate = self.estimate.rate();
         if rate != self.decision.target {
-            self.decision = decision(rate, self.pacing_factor);
-            signals.emit(9, rate.as_bps_f64());
+            self.decision = decision(rate, self.config.pacing_factor);
+            signals.emit(SenderSignal::Rate, rate.as_bps_f64());
         }
     }
 
@@ -330,7 +344,7 @@ impl Sender {
     fn restart_after_pause(&mut self, now: Time) {
         if self.last_feedback.replace(now).is_some_and(|last| now - last > STREAM_TIMEOUT) {
             self.groups.restart();
-            self.trendline = Trendline::new(self.filter);
+            self.trendline = Trendline::new(self.config.trendline);
             self.detector.restart();
         }
     }
@@ -344,9 +358,10 @@ impl Sender {
         }
         self.backwards = 0;
         let trend = self.trendline.update(at, delta.arrival - delta.departure);
-        signals.emit(0, delta.gradient_ms());
-        signals.emit(1, trend);
-        self.detector.update(at, self.gain * trend, delta.departure.as_millis_f64(), signals, 2);
+        signals.emit(SenderSignal::Gradient, delta.gradient_ms());
+        signals.emit(SenderSignal::Trend, trend);
+        let names = [SenderSignal::Scaled, SenderSignal::Threshold, SenderSignal::Usage];
+        self.detector.update(at, self.config.gain * trend, delta.departure.as_millis_f64(), signals, names);
     }
 
     /// Ignores a group that was overtaken, or whose arrival time comes from a clock that was set.
@@ -381,9 +396,9 @@ impl Sender {
             (true, Some(_)) => {}
             (true, None) => self.rate.halve(now),
         }
-        signals.emit(5, self.rate.state().index());
-        signals.emit(6, acked.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(7, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(SenderSignal::State, self.rate.state().index());
+        signals.emit(SenderSignal::Acked, acked.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(SenderSignal::Capacity, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
         self.bound(signals);
         self.probes.handle_estimate(now, self.decision.target);
     }
@@ -391,7 +406,7 @@ impl Sender {
     /// Bounds the rate by the delay-based rate and by the last REMB.
     fn bound(&mut self, signals: &mut Signals) {
         if let Some(rate) = self.rate.estimate() {
-            signals.emit(8, rate.as_bps_f64());
+            signals.emit(SenderSignal::DelayBased, rate.as_bps_f64());
             self.estimate.handle_remb(rate.min(self.remb));
         }
         self.decide(signals);

@@ -124,6 +124,11 @@ impl RateController {
         self.rate
     }
 
+    /// Sets the lowest rate, which applies at once.
+    pub fn set_min(&mut self, min: Rate) {
+        (self.min, self.rate) = (min, self.rate.max(min));
+    }
+
     /// Returns `A_r`.
     pub fn rate(&self) -> Rate {
         self.rate

@@ -114,6 +114,11 @@ impl RegionControl {
         }
     }
 
+    /// Sets the lowest rate, which applies at once.
+    pub fn set_min(&mut self, min: Rate) {
+        (self.min, self.rate) = (min, self.rate.max(min));
+    }
+
     /// Returns the estimate `A_r`, if there is one.
     pub fn estimate(&self) -> Option<Rate> {
         self.valid.then_some(self.rate)

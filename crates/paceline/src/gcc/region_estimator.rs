@@ -10,7 +10,7 @@
 use super::remb_receiver::Estimator;
 use super::{Alpha, AlphaVariant, GrowthLaw, Observation, RateState, Region, RegionConfig, RegionControl, RembTimer};
 use crate::blocks::{GroupDelta, OveruseDetector, TwoStateConfig, TwoStateKalman, Usage};
-use crate::{Block, FieldVisitor, SignalSpec, Signals};
+use crate::{Block, FieldVisitor, Signals, signal_names};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
 /// The numbers of a receiver with region control.
@@ -83,6 +83,20 @@ impl RegionReceiverConfig {
     }
 }
 
+signal_names! {
+    pub(super) enum RegionSignal {
+        Gradient = series("d_m", "ms"),
+        Scaled = series("m scaled", "ms"),
+        Threshold = series("gamma", "ms"),
+        Usage = state("usage", Usage::NAMES),
+        State = state("sigma", RateState::NAMES),
+        Incoming = series("R", "bit/s"),
+        Rate = series("A_r", "bit/s"),
+        Region = state("region", Region::NAMES),
+        Alpha = series("alpha", ""),
+    }
+}
+
 /// Filter, detector and rate control of one receiver.
 #[derive(Clone, Debug)]
 pub(super) struct RegionEstimator {
@@ -104,18 +118,6 @@ pub(super) struct RegionEstimator {
 }
 
 impl RegionEstimator {
-    pub const SIGNALS: &'static [SignalSpec] = &[
-        SignalSpec::series("d_m", "ms"),
-        SignalSpec::series("m scaled", "ms"),
-        SignalSpec::series("gamma", "ms"),
-        SignalSpec::state("usage", Usage::NAMES),
-        SignalSpec::state("sigma", RateState::NAMES),
-        SignalSpec::series("R", "bit/s"),
-        SignalSpec::series("A_r", "bit/s"),
-        SignalSpec::state("region", Region::NAMES),
-        SignalSpec::series("alpha", ""),
-    ];
-
     pub fn new(config: RegionReceiverConfig, min: Rate, as_in_2013: bool) -> Self {
         Self {
             config,
@@ -143,6 +145,11 @@ impl Estimator for RegionEstimator {
         self.m = 0.0;
     }
 
+    fn set_min(&mut self, min: Rate) {
+        self.min = min;
+        self.rate.set_min(min);
+    }
+
     fn usage(&self) -> Usage {
         self.detector.usage()
     }
@@ -161,10 +168,10 @@ impl Estimator for RegionEstimator {
         self.m = self.kalman.update(arrival, departure, delta.size as f64, stable, usage.sign());
         self.t = self.detector.scale(self.m);
         let usage = self.detector.update(self.m, self.t, self.gamma, departure);
-        signals.emit(0, delta.gradient_ms());
-        signals.emit(1, self.t);
-        signals.emit(2, self.gamma);
-        signals.emit(3, usage.index());
+        signals.emit(RegionSignal::Gradient, delta.gradient_ms());
+        signals.emit(RegionSignal::Scaled, self.t);
+        signals.emit(RegionSignal::Threshold, self.gamma);
+        signals.emit(RegionSignal::Usage, usage.index());
     }
 
     /// Regularly; immediately when over-use starts; and while it lasts, whenever another decrease is allowed.
@@ -185,11 +192,11 @@ impl Estimator for RegionEstimator {
         let rate = self.rate.update(now, &Observation { usage, incoming, variance, t: self.t, gamma: self.gamma })?;
         self.updated = Some(now);
         self.gamma = self.rate.region().threshold(self.config.threshold_ms);
-        signals.emit(4, self.rate.state().index());
-        signals.emit(5, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
-        signals.emit(6, rate.as_bps_f64());
-        signals.emit(7, self.rate.region().index());
-        signals.emit(8, self.rate.alpha());
+        signals.emit(RegionSignal::State, self.rate.state().index());
+        signals.emit(RegionSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(RegionSignal::Rate, rate.as_bps_f64());
+        signals.emit(RegionSignal::Region, self.rate.region().index());
+        signals.emit(RegionSignal::Alpha, self.rate.alpha());
         Some(rate)
     }
 }

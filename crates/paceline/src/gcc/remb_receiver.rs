@@ -5,18 +5,21 @@
 //!               '----> R -------------------------------------------------^
 //! ```
 //!
-//! A generation supplies the way to form groups, the estimator, and the REMB interval and rule.
+//! The config of a generation supplies the way to form groups, the estimator, and the REMB interval and rule.
 
 use super::arrivals::{Arrivals, Grouping};
 use super::{RateState, RembRule, RembTimer};
 use crate::blocks::{GroupDelta, Usage};
-use crate::{Arrival, Message, ReceiveHalf, Signals};
+use crate::{Arrival, Bounds, Message, ReceiveHalf, Setup, Signals};
+use core::fmt::Debug;
 use paceline_units::{Rate, RemoteTime};
 
 /// Derives a rate from groups of packets.
-pub(super) trait Estimator: Send {
+pub(super) trait Estimator: Clone + Debug + Send + 'static {
     /// Restarts after a pause.
     fn restart(&mut self);
+    /// Sets the lowest rate, which applies at once.
+    fn set_min(&mut self, min: Rate);
     fn usage(&self) -> Usage;
     fn state(&self) -> RateState;
     /// Handles a complete group.
@@ -27,21 +30,45 @@ pub(super) trait Estimator: Send {
     fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate>;
 }
 
-pub(super) struct RembReceiver<G, E> {
-    arrivals: Arrivals<G>,
-    estimator: E,
+/// The parts of a receiver before its first packet.
+pub(super) trait RembParts: Clone + Debug + Send + 'static {
+    type Groups: Grouping;
+    type Estimator: Estimator;
+    fn arrivals(&self) -> Arrivals<Self::Groups>;
+    fn estimator(&self, setup: &Setup) -> Self::Estimator;
+    fn timer(&self) -> RembTimer;
+    fn rule(&self) -> RembRule {
+        RembRule::Always
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct RembReceiver<C: RembParts> {
+    config: C,
+    arrivals: Arrivals<C::Groups>,
+    estimator: C::Estimator,
     timer: RembTimer,
     rule: RembRule,
     pending: Option<Rate>,
 }
 
-impl<G: Grouping, E: Estimator> RembReceiver<G, E> {
-    pub fn new(arrivals: Arrivals<G>, estimator: E, timer: RembTimer, rule: RembRule) -> Self {
-        Self { arrivals, estimator, timer, rule, pending: None }
+impl<C: RembParts> RembReceiver<C> {
+    pub fn new(config: &C, setup: &Setup) -> Self {
+        let (arrivals, estimator) = (config.arrivals(), config.estimator(setup));
+        let (timer, rule) = (config.timer(), config.rule());
+        Self { config: config.clone(), arrivals, estimator, timer, rule, pending: None }
     }
 }
 
-impl<G: Grouping, E: Estimator> ReceiveHalf for RembReceiver<G, E> {
+impl<C: RembParts> ReceiveHalf for RembReceiver<C> {
+    fn handle_bounds(&mut self, _: RemoteTime, bounds: &Bounds) {
+        self.estimator.set_min(bounds.min);
+    }
+
+    fn handle_route_change(&mut self, _: RemoteTime, setup: &Setup) {
+        *self = Self::new(&self.config, setup);
+    }
+
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
         let Some(step) = self.arrivals.handle_arrival(now, arrival) else { return };

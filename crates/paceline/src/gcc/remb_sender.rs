@@ -5,7 +5,7 @@
 //! ```
 
 use crate::blocks::{LossConfig, LossController};
-use crate::{Decision, Message, ReceiverReport, RoundTrip, SendHalf, Setup, SignalSpec, Signals};
+use crate::{Bounds, Decision, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals, signal_names};
 use paceline_units::{Rate, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,30 +13,34 @@ pub(super) struct RembSenderConfig {
     pub loss: LossConfig,
     /// Whether a REMB bounds `A_s` until the next one, or only at the moment when it arrives.
     pub remb_lasts: bool,
-    /// The highest rate.
-    pub max: Rate,
+    /// The highest rate; `None`: the maximum of the flow.
+    pub max: Option<Rate>,
     /// Pacing rate over target; `None`: packets leave without pacing.
     pub pacing_factor: Option<f64>,
     /// Whether padding fills the target.
     pub pads: bool,
 }
 
+signal_names! {
+    pub(super) enum RembSenderSignal {
+        LossBased = series("A_s", "bit/s"),
+        Remb = series("A_r received", "bit/s"),
+        FractionLost = series("f_l", ""),
+    }
+}
+
+#[derive(Clone, Debug)]
 pub(super) struct RembSender {
     config: RembSenderConfig,
     loss: LossController,
     remb: Option<Rate>,
-    min: Rate,
+    bounds: Bounds,
 }
 
 impl RembSender {
-    pub const SIGNALS: &'static [SignalSpec] = &[
-        SignalSpec::series("A_s", "bit/s"),
-        SignalSpec::series("A_r received", "bit/s"),
-        SignalSpec::series("f_l", ""),
-    ];
-
     pub fn new(config: RembSenderConfig, setup: &Setup) -> Self {
-        Self { config, loss: LossController::new(config.loss, setup.start), remb: None, min: setup.min }
+        let bounds = Bounds { max: config.max.unwrap_or(setup.max), ..setup.bounds() };
+        Self { config, loss: LossController::new(config.loss, setup.start), remb: None, bounds }
     }
 }
 
@@ -48,17 +52,27 @@ impl SendHalf for RembSender {
     fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
         self.loss.handle_report(report.fraction_lost);
         let remb = self.remb.filter(|_| self.config.remb_lasts).unwrap_or(Rate::MAX);
-        self.loss.bound(self.min, self.config.max.min(remb));
-        signals.emit(0, self.loss.rate().as_bps_f64());
-        signals.emit(2, report.fraction_lost.get());
+        self.loss.bound(self.bounds.min, self.bounds.max.min(remb));
+        signals.emit(RembSenderSignal::LossBased, self.loss.rate().as_bps_f64());
+        signals.emit(RembSenderSignal::FractionLost, report.fraction_lost.get());
     }
 
     fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
         let &Message::Remb(rate) = message else { return };
         self.remb = Some(rate);
-        self.loss.bound(self.min, rate);
-        signals.emit(0, self.loss.rate().as_bps_f64());
-        signals.emit(1, rate.as_bps_f64());
+        self.loss.bound(self.bounds.min, rate);
+        signals.emit(RembSenderSignal::LossBased, self.loss.rate().as_bps_f64());
+        signals.emit(RembSenderSignal::Remb, rate.as_bps_f64());
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.bounds = Bounds { max: self.config.max.unwrap_or(Rate::MAX).min(bounds.max), min: bounds.min };
+        self.loss.bound(self.bounds.min, self.bounds.max);
+        signals.emit(RembSenderSignal::LossBased, self.loss.rate().as_bps_f64());
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(self.config, setup);
     }
 
     fn decision(&self) -> Decision {
@@ -76,7 +90,7 @@ mod tests {
     use crate::testing::{SETUP, report, rtt};
 
     fn sender(remb_lasts: bool, loss: LossConfig, pacing_factor: Option<f64>) -> RembSender {
-        let max = if remb_lasts { Rate::MAX } else { SETUP.max };
+        let max = remb_lasts.then_some(Rate::MAX);
         RembSender::new(RembSenderConfig { loss, remb_lasts, max, pacing_factor, pads: false }, &SETUP)
     }
 

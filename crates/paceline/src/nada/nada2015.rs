@@ -9,15 +9,17 @@
 //!
 //! `docs/algorithms/nada-2015.md` lists the points that the paper does not specify, with the sources of the choices.
 
+use super::observer::OBSERVED;
 use super::receiver::{Observe, Receiver};
-use super::sender::{Generation, Sender, SenderConfig};
+use super::sender::{Generation, Sender, SenderConfig, SenderSignal};
 use super::{
     GradualConfig, MedianEwma, RampUpConfig, SequencePosition, ShapingConfig, ShareWindow, linear_signal,
     quartic_warping,
 };
 use crate::blocks::{BaseDelayConfig, IncomingRate, QueueDelay};
 use crate::{
-    Arrival, Config, Controller, Entry, FieldVisitor, NadaMode, NadaReport, Setup, SignalSpec, SignalTables, Signals,
+    Arrival, Config, Controller, Entry, FieldVisitor, NadaMode, NadaReport, Setup, SignalName, SignalTables, Signals,
+    signal_names,
 };
 use paceline_units::{Ecn, Rate, RemoteTime, TimeDelta};
 
@@ -79,22 +81,7 @@ impl Default for Nada2015Config {
 }
 
 impl Config for Nada2015Config {
-    const SIGNALS: SignalTables = (
-        &[
-            SignalSpec::series("R_n", "bit/s"),
-            SignalSpec::state("mode", NadaMode::NAMES),
-            SignalSpec::series("x_n", "ms"),
-            SignalSpec::series("r_recv", "bit/s"),
-            SignalSpec::series("b_l", "B"),
-            SignalSpec::series("rtt", "ms"),
-        ],
-        &[
-            SignalSpec::series("d_q", "ms"),
-            SignalSpec::series("d_q smoothed", "ms"),
-            SignalSpec::series("d warped", "ms"),
-            SignalSpec::series("p_loss", ""),
-        ],
-    );
+    const SIGNALS: SignalTables = (Nada2015Signal::TABLE, Receiver2015Signal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
@@ -168,19 +155,46 @@ impl Config for Nada2015Config {
             rtt: self.rtt,
             ecn: Ecn::NotEct,
         };
-        let observer = Observer2015 {
-            config: self.clone(),
-            queuing: QueueDelay::new(BaseDelayConfig::WHOLE_CALL),
-            filter: MedianEwma::new(self.alpha),
-            loss: ShareWindow::new(self.window),
-            incoming: IncomingRate::growing_window(self.window),
-            delay: (0.0, 0.0),
-        };
-        Controller::from_halves(Sender::new(sender, setup, None), Receiver::new(observer, self.interval, self.window))
+        let observer = Observer2015::new(self);
+        Controller::from_halves(
+            Sender::<Nada2015Signal>::new(sender, setup, None),
+            Receiver::new(observer, self.interval, self.window),
+        )
+    }
+}
+
+signal_names! {
+    enum Nada2015Signal {
+        Rate = series("R_n", "bit/s"),
+        Mode = state("mode", NadaMode::NAMES),
+        Signal = series("x_n", "ms"),
+        Received = series("r_recv", "bit/s"),
+        Queued = series("b_l", "B"),
+        Rtt = series("rtt", "ms"),
+    }
+}
+
+impl SenderSignal for Nada2015Signal {
+    const RATE: Self = Self::Rate;
+    const MODE: Self = Self::Mode;
+    const SIGNAL: Self = Self::Signal;
+    const RECEIVED: Self = Self::Received;
+    const QUEUED: Self = Self::Queued;
+    const RTT: Self = Self::Rtt;
+    const OBSERVED: Option<[Self; OBSERVED]> = None;
+}
+
+signal_names! {
+    enum Receiver2015Signal {
+        Queuing = series("d_q", "ms"),
+        Smoothed = series("d_q smoothed", "ms"),
+        Warped = series("d warped", "ms"),
+        LossRatio = series("p_loss", ""),
     }
 }
 
 /// Section II-A at the receiver.
+#[derive(Clone, Debug)]
 struct Observer2015 {
     config: Nada2015Config,
     queuing: QueueDelay,
@@ -191,7 +205,24 @@ struct Observer2015 {
     delay: (f64, f64),
 }
 
+impl Observer2015 {
+    fn new(config: &Nada2015Config) -> Self {
+        Self {
+            config: config.clone(),
+            queuing: QueueDelay::new(BaseDelayConfig::WHOLE_CALL),
+            filter: MedianEwma::new(config.alpha),
+            loss: ShareWindow::new(config.window),
+            incoming: IncomingRate::growing_window(config.window),
+            delay: (0.0, 0.0),
+        }
+    }
+}
+
 impl Observe for Observer2015 {
+    fn restarted(&self) -> Self {
+        Self::new(&self.config)
+    }
+
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, position: Option<SequencePosition>) {
         self.incoming.handle_arrival(now, arrival.size);
@@ -218,10 +249,10 @@ impl Observe for Observer2015 {
         let x = linear_signal(warped, loss, c.d_loss);
         let mode = if x < c.ramp_up_ms && loss == 0.0 { NadaMode::RampUp } else { NadaMode::Gradual };
         let incoming = self.incoming.rate(now).unwrap_or(Rate::ZERO);
-        signals.emit(0, delay);
-        signals.emit(1, smoothed);
-        signals.emit(2, warped);
-        signals.emit(3, loss);
+        signals.emit(Receiver2015Signal::Queuing, delay);
+        signals.emit(Receiver2015Signal::Smoothed, smoothed);
+        signals.emit(Receiver2015Signal::Warped, warped);
+        signals.emit(Receiver2015Signal::LossRatio, loss);
         NadaReport { mode, signal: TimeDelta::from_millis_f64(x), incoming }
     }
 }

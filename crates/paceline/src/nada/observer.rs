@@ -14,7 +14,7 @@ use super::{
     LossIntervals, MinFilter, PenaltyConfig, ShareWindow, exponential_warping, quadratic_signal, smoothed_ratio,
 };
 use crate::blocks::{BaseDelayConfig, IncomingRate, QueueDelay};
-use crate::{NadaMode, NadaReport, SignalSpec, Signals};
+use crate::{NadaMode, NadaReport, SignalName, Signals};
 use paceline_units::{DataSize, Ecn, Rate, RemoteTime, Time, TimeDelta};
 
 /// The numbers of the observation.
@@ -83,15 +83,8 @@ pub struct ReceivedPacket {
     pub missing: Option<u32>,
 }
 
-/// The signals, in the order of emission.
-pub(super) const SIGNALS: [SignalSpec; 6] = [
-    SignalSpec::series("d_fwd - d_base", "ms"),
-    SignalSpec::series("d_queue", "ms"),
-    SignalSpec::series("d_tilde", "ms"),
-    SignalSpec::series("p_loss", ""),
-    SignalSpec::series("p_mark", ""),
-    SignalSpec::series("loss_int", "packets"),
-];
+/// The number of values of a report that are signals.
+pub(super) const OBSERVED: usize = 6;
 
 /// If a packet seems to arrive this much before the previous one, the receiver's clock was set (libwebrtc:
 /// kArrivalTimeOffsetThresholdMs). The RFC does not mention this case.
@@ -135,6 +128,11 @@ impl Observer {
         }
     }
 
+    /// Returns an observer with the same numbers, without packets.
+    pub fn restarted(&self) -> Self {
+        Self::new(self.config)
+    }
+
     /// Returns the latest arrival.
     pub fn now(&self) -> RemoteTime {
         self.now.unwrap_or(RemoteTime::ZERO)
@@ -144,7 +142,7 @@ impl Observer {
     /// observation starts again.
     pub fn handle_packet(&mut self, packet: &ReceivedPacket) {
         if self.now.is_some_and(|now| now - packet.arrival > CLOCK_JUMP) {
-            *self = Self::new(self.config);
+            *self = self.restarted();
         }
         let now = self.now.map_or(packet.arrival, |now| now.max(packet.arrival));
         self.now = Some(now);
@@ -172,8 +170,14 @@ impl Observer {
         self.p_mark = smoothed_ratio(marked, self.p_mark, self.config.alpha);
     }
 
-    /// Returns the report at `now`, which is not before the latest arrival. `first` is the index of the first signal.
-    pub fn report(&mut self, now: RemoteTime, signals: &mut Signals, first: u8) -> NadaReport {
+    /// Returns the report at `now`, which is not before the latest arrival. The names are those of delay
+    /// above the base delay, queuing delay, warped delay, loss ratio, marking ratio and loss interval.
+    pub fn report<S: SignalName>(
+        &mut self,
+        now: RemoteTime,
+        signals: &mut Signals,
+        names: [S; OBSERVED],
+    ) -> NadaReport {
         if self.config.smoothing == RatioSmoothing::Reports {
             self.smooth(now);
         }
@@ -181,7 +185,7 @@ impl Observer {
         let x = quadratic_signal(d_tilde, self.p_loss, self.p_mark, &self.config.penalty).min(X_MAX);
         let average = self.intervals.average().unwrap_or(0.0);
         let values = [self.delay.0, self.delay.1, d_tilde, self.p_loss, self.p_mark, average];
-        (first..).zip(values).for_each(|(index, value)| signals.emit(index, value));
+        names.into_iter().zip(values).for_each(|(name, value)| signals.emit(name, value));
         let incoming = self.incoming.rate(now).unwrap_or(Rate::ZERO);
         NadaReport { mode: self.mode(now), signal: TimeDelta::from_millis_f64(x), incoming }
     }
@@ -205,6 +209,7 @@ impl Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nada::rfc8698::ReceiverSignal;
 
     /// Observes a packet of 1250 bytes each 10 ms; `delay` in ms and `missing` depend on its number.
     fn observer(packets: std::ops::Range<i64>, delay: impl Fn(i64) -> i64, missing: impl Fn(i64) -> u32) -> Observer {
@@ -226,7 +231,7 @@ mod tests {
     }
 
     fn report(observer: &mut Observer) -> (NadaMode, f64, u64) {
-        let report = observer.report(observer.now(), &mut Signals::disabled(), 0);
+        let report = observer.report(observer.now(), &mut Signals::disabled(), ReceiverSignal::ALL);
         (report.mode, report.signal.as_millis_f64(), report.incoming.as_bps() / 1000)
     }
 

@@ -1,19 +1,25 @@
 //! The receive half of both generations: it observes arrivals and sends a report at a fixed interval.
 
 use super::{ReportTimer, SequencePosition, SequenceTracker};
-use crate::{Arrival, Message, NadaReport, PacketKind, ReceiveHalf, Signals};
+use crate::{Arrival, Message, NadaReport, PacketKind, ReceiveHalf, Setup, Signals};
+use core::fmt::Debug;
 use paceline_units::{RemoteTime, TimeDelta};
 
 /// Derives reports from arrivals.
-pub(super) trait Observe: Send {
+pub(super) trait Observe: Clone + Debug + Send + 'static {
+    /// Returns an observer with the same numbers, without packets.
+    fn restarted(&self) -> Self;
     /// Handles a packet. `position` is `None` for retransmissions and padding, which are outside the media's sequence.
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, position: Option<SequencePosition>);
     fn report(&mut self, now: RemoteTime, signals: &mut Signals) -> NadaReport;
 }
 
+#[derive(Clone, Debug)]
 pub(super) struct Receiver<O> {
     observer: O,
     sequences: SequenceTracker,
+    interval: TimeDelta,
+    idle_timeout: TimeDelta,
     timer: ReportTimer,
     pending: Option<NadaReport>,
 }
@@ -21,7 +27,7 @@ pub(super) struct Receiver<O> {
 impl<O: Observe> Receiver<O> {
     pub fn new(observer: O, interval: TimeDelta, idle_timeout: TimeDelta) -> Self {
         let (sequences, timer) = (SequenceTracker::default(), ReportTimer::new(interval, idle_timeout));
-        Self { observer, sequences, timer, pending: None }
+        Self { observer, sequences, interval, idle_timeout, timer, pending: None }
     }
 }
 
@@ -32,6 +38,10 @@ impl<O: Observe> ReceiveHalf for Receiver<O> {
         let position = in_sequence.then(|| self.sequences.handle_arrival(arrival.stream, arrival.sequence));
         self.observer.handle_arrival(now, arrival, position);
         self.timer.handle_arrival(now);
+    }
+
+    fn handle_route_change(&mut self, _: RemoteTime, _: &Setup) {
+        *self = Self::new(self.observer.restarted(), self.interval, self.idle_timeout);
     }
 
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {

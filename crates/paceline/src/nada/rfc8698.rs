@@ -8,16 +8,17 @@
 //!
 //! `docs/algorithms/nada.md` lists the points that the RFC does not specify, with the choices.
 
+use super::observer::OBSERVED;
 use super::receiver::{Observe, Receiver};
-use super::sender::{Generation, SENDER_SIGNALS, Sender, SenderConfig};
+use super::sender::{Generation, Sender, SenderConfig, SenderSignal};
 use super::{
     GradualConfig, Observer, ObserverConfig, RampUpConfig, RatioSmoothing, ReceivedPacket, SequencePosition,
-    ShapingConfig, observer,
+    ShapingConfig,
 };
 use crate::blocks::BaseDelayConfig;
 use crate::{
     Arrival, Config, Controller, Entry, FeedbackRequirement, FieldVisitor, NadaMode, NadaReport, ReceiveHalf, Setup,
-    SignalSpec, SignalTables, Signals,
+    SignalName, SignalTables, Signals, signal_names,
 };
 use paceline_units::{Ecn, RemoteTime, TimeDelta};
 
@@ -76,26 +77,58 @@ impl<const AT_SENDER: bool> Default for NadaConfig<AT_SENDER> {
 /// apart than 250 ms make the control loop unstable (section 6.3).
 const FEEDBACK_LONGEST: TimeDelta = TimeDelta::from_millis(250);
 
-const SIGNALS: [SignalSpec; SENDER_SIGNALS + observer::SIGNALS.len()] = {
-    let [d_fwd, d_queue, d_tilde, p_loss, p_mark, loss_int] = observer::SIGNALS;
-    [
-        SignalSpec::series("r_ref", "bit/s"),
-        SignalSpec::state("rmode", NadaMode::NAMES),
-        SignalSpec::series("x_curr", "ms"),
-        SignalSpec::series("r_recv", "bit/s"),
-        SignalSpec::series("buffer_len", "B"),
-        SignalSpec::series("rtt", "ms"),
-        d_fwd,
-        d_queue,
-        d_tilde,
-        p_loss,
-        p_mark,
-        loss_int,
-    ]
-};
+signal_names! {
+    /// The signals of the send half of `nada-sender`. That of `nada` has those before the first one of the observer.
+    pub(super) enum NadaSignal {
+        Rate = series("r_ref", "bit/s"),
+        Mode = state("rmode", NadaMode::NAMES),
+        Signal = series("x_curr", "ms"),
+        Received = series("r_recv", "bit/s"),
+        Queued = series("buffer_len", "B"),
+        Rtt = series("rtt", "ms"),
+        AboveBase = series("d_fwd - d_base", "ms"),
+        Queuing = series("d_queue", "ms"),
+        Warped = series("d_tilde", "ms"),
+        LossRatio = series("p_loss", ""),
+        MarkingRatio = series("p_mark", ""),
+        LossInterval = series("loss_int", "packets"),
+    }
+}
+
+impl SenderSignal for NadaSignal {
+    const RATE: Self = Self::Rate;
+    const MODE: Self = Self::Mode;
+    const SIGNAL: Self = Self::Signal;
+    const RECEIVED: Self = Self::Received;
+    const QUEUED: Self = Self::Queued;
+    const RTT: Self = Self::Rtt;
+    const OBSERVED: Option<[Self; OBSERVED]> =
+        Some([Self::AboveBase, Self::Queuing, Self::Warped, Self::LossRatio, Self::MarkingRatio, Self::LossInterval]);
+}
+
+signal_names! {
+    /// The signals of the receive half of `nada`.
+    pub(super) enum ReceiverSignal {
+        AboveBase = series("d_fwd - d_base", "ms"),
+        Queuing = series("d_queue", "ms"),
+        Warped = series("d_tilde", "ms"),
+        LossRatio = series("p_loss", ""),
+        MarkingRatio = series("p_mark", ""),
+        LossInterval = series("loss_int", "packets"),
+    }
+}
+
+impl ReceiverSignal {
+    pub const ALL: [Self; OBSERVED] =
+        [Self::AboveBase, Self::Queuing, Self::Warped, Self::LossRatio, Self::MarkingRatio, Self::LossInterval];
+}
 
 impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
-    const SIGNALS: SignalTables = if AT_SENDER { (&SIGNALS, &[]) } else { SIGNALS.split_at(SENDER_SIGNALS) };
+    const SIGNALS: SignalTables = if AT_SENDER {
+        (NadaSignal::TABLE, &[])
+    } else {
+        (NadaSignal::TABLE.split_at(NadaSignal::AboveBase as usize).0, ReceiverSignal::TABLE)
+    };
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields.millis("delta_ms", (10.0, 1e4), &mut self.interval).describe("time between two reports, DELTA, table 2");
@@ -190,13 +223,17 @@ impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
             rtt: TimeDelta::ZERO,
             ecn: Ecn::Ect0,
         };
-        let send = Sender::new(config, setup, at_sender);
+        let send = Sender::<NadaSignal>::new(config, setup, at_sender);
         Controller { send: Some(Box::new(send)), receive, feedback }
     }
 }
 
 /// Section 4.2, at the receiver.
 impl Observe for Observer {
+    fn restarted(&self) -> Self {
+        Observer::restarted(self)
+    }
+
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, position: Option<SequencePosition>) {
         let missing = match position {
@@ -208,7 +245,7 @@ impl Observe for Observer {
     }
 
     fn report(&mut self, now: RemoteTime, signals: &mut Signals) -> NadaReport {
-        Observer::report(self, now, signals, 0)
+        Observer::report(self, now, signals, ReceiverSignal::ALL)
     }
 }
 
@@ -297,7 +334,7 @@ mod tests {
             }
             reports.push(PacketReport { ecn: Some(ecn), ..PacketReport::new(n as u64, sent, size, arrived) });
             if n % 10 == 9 {
-                let feedback = Feedback { packets: &reports, outstanding: size, after_highest: size };
+                let feedback = Feedback::new(&reports, size, size);
                 send.handle_feedback(sent, &feedback, &mut signals);
                 reports.clear();
             }
@@ -336,7 +373,7 @@ mod tests {
                 PacketReport { ecn: Some(Ecn::Ect0), ..PacketReport::new(n, sent, size, arrival) }
             };
             let packets: Vec<PacketReport> = packets.iter().map(report).collect();
-            let feedback = Feedback { packets: &packets, outstanding: DataSize::ZERO, after_highest: DataSize::ZERO };
+            let feedback = Feedback::new(&packets, DataSize::ZERO, DataSize::ZERO);
             half.handle_feedback(Time::from_millis(200), &feedback, &mut signals);
             signals.drain().find(|(index, _)| *index == 9).expect("p_loss").1
         };

@@ -1,8 +1,15 @@
 //! The send half of both generations: accelerated ramp-up or gradual update, and the rate-shaping buffer.
 
+use super::observer::OBSERVED;
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
-use crate::{Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, Setup, Signals, StreamState};
-use paceline_units::{Ecn, Rate, Time, TimeDelta};
+use crate::blocks::EcnValidation;
+use crate::{
+    Bounds, Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, Setup, SignalName, Signals,
+    StreamState,
+};
+use core::fmt::Debug;
+use core::marker::PhantomData;
+use paceline_units::{Ecn, Rate, StreamId, Time, TimeDelta};
 
 /// Numbers of the send half, with the differences between the generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,12 +40,22 @@ pub(super) enum Generation {
     Rfc8698,
 }
 
-pub(super) const SENDER_SIGNALS: usize = 6;
+/// The names of the signals of a send half.
+pub(super) trait SenderSignal: SignalName + Debug + Send + 'static {
+    const RATE: Self;
+    const MODE: Self;
+    const SIGNAL: Self;
+    const RECEIVED: Self;
+    const QUEUED: Self;
+    const RTT: Self;
+    /// The names of the observer's signals, if it runs at the sender.
+    const OBSERVED: Option<[Self; OBSERVED]>;
+}
 
-pub(super) struct Sender {
+#[derive(Clone, Debug)]
+pub(super) struct Sender<S> {
     config: SenderConfig,
-    min: Rate,
-    max: Rate,
+    bounds: Bounds,
     /// `R_n`, `r_ref`.
     rate: Rate,
     /// The signal of the previous report, `x_prev`, ms.
@@ -49,29 +66,33 @@ pub(super) struct Sender {
     shaping: Shaping,
     /// Observes packets in per-packet feedback, if no receiver reports.
     observer: Option<Observer>,
+    /// Without per-packet feedback the path cannot be validated.
+    ecn: EcnValidation,
     /// Packets that were reported lost and are not yet followed by an observed one.
     missing: u32,
     /// The highest reported packet plus one.
     next: u64,
     decision: Decision,
+    signals: PhantomData<fn() -> S>,
 }
 
-impl Sender {
+impl<S: SenderSignal> Sender<S> {
     pub fn new(config: SenderConfig, setup: &Setup, observer: Option<Observer>) -> Self {
         let rate = setup.start.min(setup.max);
         let mut sender = Self {
             config,
-            min: setup.min,
-            max: setup.max,
+            bounds: setup.bounds(),
             rate,
             x_before: 0.0,
             rtt: config.rtt,
             updated: None,
             shaping: Shaping::new(config.shaping),
             observer,
+            ecn: EcnValidation::new(config.ecn),
             missing: 0,
             next: 0,
             decision: Decision { ecn: config.ecn, ..Decision::new(rate) },
+            signals: PhantomData,
         };
         sender.decide();
         sender
@@ -80,12 +101,12 @@ impl Sender {
     /// The encoders follow `r_vin`, the pacer follows `r_send`.
     fn decide(&mut self) {
         let (encoder, pacer) = self.shaping.rates(self.rate);
-        let target = encoder.max(self.min);
+        let target = encoder.max(self.bounds.min);
         let pacing = match self.config.generation {
             Generation::Y2015 { pacing_factor } => pacer.max(target).scale(pacing_factor),
-            Generation::Rfc8698 => pacer.min(self.max).max(target),
+            Generation::Rfc8698 => pacer.min(self.bounds.max).max(target),
         };
-        self.decision = Decision { target, stable_target: target, pacing, ..self.decision };
+        self.decision = Decision { target, stable_target: target, pacing, ecn: self.ecn.codepoint(), ..self.decision };
     }
 
     /// Handles a report (RFC 8698, section 4.3).
@@ -96,18 +117,18 @@ impl Sender {
                 let rate = ramp_up(report.incoming, self.rtt + c.response, &c.ramp_up);
                 if c.generation == Generation::Rfc8698 { self.rate.max(rate) } else { rate }
             }
-            NadaMode::Gradual => gradual(self.rate, x, self.x_before, self.step(now), self.max, &c.gradual),
+            NadaMode::Gradual => gradual(self.rate, x, self.x_before, self.step(now), self.bounds.max, &c.gradual),
         };
         // Eq. 8 and 9.
-        self.rate = rate.min(self.max).max(self.min);
+        self.rate = self.bounds.clamp(rate);
         self.x_before = x;
         self.updated = Some(now);
         self.decide();
-        signals.emit(0, self.rate.as_bps_f64());
-        signals.emit(1, report.mode.index());
-        signals.emit(2, x);
-        signals.emit(3, report.incoming.as_bps_f64());
-        signals.emit(4, self.shaping.queued().as_bytes() as f64);
+        signals.emit(S::RATE, self.rate.as_bps_f64());
+        signals.emit(S::MODE, report.mode.index());
+        signals.emit(S::SIGNAL, x);
+        signals.emit(S::RECEIVED, report.incoming.as_bps_f64());
+        signals.emit(S::QUEUED, self.shaping.queued().as_bytes() as f64);
     }
 
     /// Returns the time that a gradual update stands for. By the RFC it is one interval for the first report, and at
@@ -123,11 +144,11 @@ impl Sender {
     }
 }
 
-impl SendHalf for Sender {
+impl<S: SenderSignal> SendHalf for Sender<S> {
     /// Of reports only the round-trip time is used: loss is part of the congestion signal.
     fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, signals: &mut Signals) {
         self.rtt = rtt.last;
-        signals.emit(5, self.rtt.as_millis_f64());
+        signals.emit(S::RTT, self.rtt.as_millis_f64());
     }
 
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
@@ -138,8 +159,9 @@ impl SendHalf for Sender {
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
-        let Some(observer) = &mut self.observer else { return };
+        let (Some(observer), Some(names)) = (&mut self.observer, S::OBSERVED) else { return };
         for packet in feedback.packets {
+            self.ecn.handle_report(packet);
             let above = packet.sequence >= self.next;
             self.next = self.next.max(packet.sequence + 1);
             let Some(arrival) = packet.arrival else {
@@ -151,8 +173,23 @@ impl SendHalf for Sender {
             let (sent, size, ecn) = (Some(packet.sent), packet.size, packet.ecn.unwrap_or(Ecn::NotEct));
             observer.handle_packet(&ReceivedPacket { arrival, sent, size, ecn, missing });
         }
-        let report = observer.report(observer.now(), signals, SENDER_SIGNALS as u8);
+        let report = observer.report(observer.now(), signals, names);
         self.update(now, &report, signals);
+    }
+
+    fn handle_stream_removed(&mut self, _: Time, stream: StreamId) {
+        self.shaping.remove_stream(stream);
+        self.decide();
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        (self.bounds, self.rate) = (*bounds, bounds.clamp(self.rate));
+        self.decide();
+        signals.emit(S::RATE, self.rate.as_bps_f64());
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(self.config, setup, self.observer.as_ref().map(Observer::restarted));
     }
 
     fn handle_stream(&mut self, _: Time, stream: &StreamState) {

@@ -45,6 +45,11 @@ impl Shaping {
         }
     }
 
+    /// Removes a stream.
+    pub fn remove_stream(&mut self, stream: StreamId) {
+        self.queued.retain(|(id, _)| *id != stream);
+    }
+
     /// Returns the size of all queues.
     pub fn queued(&self) -> DataSize {
         self.queued.iter().map(|(_, queued)| *queued).sum()

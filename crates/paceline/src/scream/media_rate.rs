@@ -16,6 +16,7 @@
 //! contains it.
 
 use super::window::{Congestion, WindowGrowth};
+use crate::Bounds;
 use paceline_units::{DataSize, Rate, TimeDelta};
 
 /// The numbers of the media rate control.
@@ -119,6 +120,12 @@ impl MediaRate {
     pub fn starting_at(config: MediaRateConfig, start: Rate, min: Rate, max: Rate) -> Self {
         let (start, min, max) = (start.as_bps_f64(), min.as_bps_f64(), max.as_bps_f64());
         Self { config, min, max, target: start.min(max).max(min), last_max: 1.0 }
+    }
+
+    /// Sets the limits of the target, which apply at once.
+    pub fn set_bounds(&mut self, bounds: &Bounds) {
+        (self.min, self.max) = (bounds.min.as_bps_f64(), bounds.max.as_bps_f64());
+        self.target = self.target.min(self.max).max(self.min);
     }
 
     /// Returns `target_bitrate`.

@@ -48,6 +48,11 @@ impl RtpQueue {
         }
     }
 
+    /// Removes a stream.
+    pub fn remove_stream(&mut self, stream: StreamId) {
+        self.streams.retain(|queue| queue.stream != stream);
+    }
+
     /// Returns `rtp_queue_size`.
     pub fn size(&self) -> DataSize {
         self.streams.iter().map(|p| p.queued.saturating_sub(p.sent)).sum()

@@ -21,12 +21,12 @@ use super::rtp_queue::RtpQueue;
 use super::target::DelayTarget;
 use super::trend::Trend;
 use super::window::{AckSummary, Congestion, CongestionWindow, WindowGrowth};
-use crate::blocks::QueueDelay;
+use crate::blocks::{EcnValidation, QueueDelay};
 use crate::{
-    Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, PacketReport, SendHalf,
-    SentPacket, Setup, SignalSpec, SignalTables, Signals, StreamState, Window,
+    Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, PacketReport, SendHalf,
+    SentPacket, Setup, SignalName, SignalTables, Signals, StreamState, Window, signal_names,
 };
-use paceline_units::{DataSize, Ecn, RemoteTime, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, RemoteTime, StreamId, Time, TimeDelta};
 
 pub(crate) fn entries() -> [Entry; 2] {
     [
@@ -45,30 +45,33 @@ pub(crate) fn entries() -> [Entry; 2] {
     ]
 }
 
-const SIGNALS: &[SignalSpec] = &[
-    SignalSpec::series("qdelay", "ms"),
-    SignalSpec::series("qdelay target", "ms"),
-    SignalSpec::series("qdelay trend", ""),
-    SignalSpec::series("cwnd", "B"),
-    SignalSpec::series("bytes in flight", "B"),
-    SignalSpec::state("window grows", WindowGrowth::NAMES),
-    SignalSpec::series("s_rtt", "ms"),
-    SignalSpec::series("rate transmit", "bit/s"),
-    SignalSpec::series("rate ack", "bit/s"),
-    SignalSpec::series("rate media", "bit/s"),
-    SignalSpec::series("RTP queue", "B"),
-    SignalSpec::series("target last max", "bit/s"),
-    SignalSpec::series("A", "bit/s"),
-];
+signal_names! {
+    enum ScreamSignal {
+        QueueDelay = series("qdelay", "ms"),
+        QueueDelayTarget = series("qdelay target", "ms"),
+        QueueDelayTrend = series("qdelay trend", ""),
+        Window = series("cwnd", "B"),
+        InFlight = series("bytes in flight", "B"),
+        WindowGrowth = state("window grows", WindowGrowth::NAMES),
+        SmoothedRtt = series("s_rtt", "ms"),
+        RateTransmit = series("rate transmit", "bit/s"),
+        RateAck = series("rate ack", "bit/s"),
+        RateMedia = series("rate media", "bit/s"),
+        RtpQueue = series("RTP queue", "B"),
+        LastMax = series("target last max", "bit/s"),
+        Target = series("A", "bit/s"),
+    }
+}
 
 impl Config for ScreamConfig {
-    const SIGNALS: SignalTables = (SIGNALS, &[]);
+    const SIGNALS: SignalTables = (ScreamSignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         self.visit(fields);
     }
 
-    /// Packets are ECN-capable, because RFC 8888 feedback contains ECN marks (RFC 8298, section 4.2.1: `n_ECN`).
+    /// Packets are ECN-capable, because RFC 8888 feedback contains ECN marks (RFC 8298, section 4.2.1: `n_ECN`), as long as
+    /// the path keeps the field.
     fn halves(&self, setup: &Setup) -> Controller {
         let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
         let feedback = Some(FeedbackRequirement { ecn: true, interval, longest });
@@ -91,6 +94,7 @@ const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_millis(500);
 /// The lowest bound on the acknowledged bytes that count for growth, in packets per report (C++).
 const COUNTED_MIN: u64 = 2;
 
+#[derive(Clone, Debug)]
 struct Sender {
     qdelays: QueueDelay,
     trend: Trend,
@@ -102,6 +106,7 @@ struct Sender {
     queue: RtpQueue,
     media: MediaRate,
     config: ScreamConfig,
+    ecn: EcnValidation,
 
     qdelay: TimeDelta,
     /// Smoothed; `None` before the first sample.
@@ -148,6 +153,7 @@ impl Sender {
             queue: RtpQueue::default(),
             media,
             config: config.clone(),
+            ecn: EcnValidation::new(Ecn::Ect0),
             qdelay: TimeDelta::ZERO,
             s_rtt: None,
             highest: None,
@@ -189,6 +195,20 @@ impl SendHalf for Sender {
         self.rates.handle_encoded(encoded);
     }
 
+    fn handle_stream_removed(&mut self, _: Time, stream: StreamId) {
+        self.queue.remove_stream(stream);
+    }
+
+    fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
+        self.media.set_bounds(bounds);
+        self.decide();
+        signals.emit(ScreamSignal::Target, self.media.get().as_bps_f64());
+    }
+
+    fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
+        *self = Self::new(&self.config, setup);
+    }
+
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         self.advance_trend(now);
         let FeedbackSummary { newest, marked } = self.handle_packets(now, feedback.packets);
@@ -206,13 +226,13 @@ impl SendHalf for Sender {
         }
         self.decide();
         self.update_open_due(now);
-        signals.emit(0, self.qdelay.as_millis_f64());
-        signals.emit(1, self.target.get().as_millis_f64());
-        signals.emit(2, self.trend.trend());
-        signals.emit(3, self.window.get().as_bytes() as f64);
-        signals.emit(4, self.in_flight.as_bytes() as f64);
-        signals.emit(5, self.window.growth().index());
-        signals.emit(6, self.s_rtt.unwrap_or_default().as_millis_f64());
+        signals.emit(ScreamSignal::QueueDelay, self.qdelay.as_millis_f64());
+        signals.emit(ScreamSignal::QueueDelayTarget, self.target.get().as_millis_f64());
+        signals.emit(ScreamSignal::QueueDelayTrend, self.trend.trend());
+        signals.emit(ScreamSignal::Window, self.window.get().as_bytes() as f64);
+        signals.emit(ScreamSignal::InFlight, self.in_flight.as_bytes() as f64);
+        signals.emit(ScreamSignal::WindowGrowth, self.window.growth().index());
+        signals.emit(ScreamSignal::SmoothedRtt, self.s_rtt.unwrap_or_default().as_millis_f64());
     }
 
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
@@ -254,6 +274,7 @@ impl Sender {
         let mut summary = FeedbackSummary { newest: None, marked: false };
         let s_rtt = self.s_rtt();
         for packet in packets {
+            self.ecn.handle_report(packet);
             let above = self.highest.is_none_or(|highest| packet.sequence > highest);
             match packet.arrival {
                 None => self.missing.handle_missing(now, packet.sequence),
@@ -359,12 +380,12 @@ impl Sender {
             });
             self.decide();
         }
-        signals.emit(7, self.rates.transmit().as_bps_f64());
-        signals.emit(8, self.rates.ack().as_bps_f64());
-        signals.emit(9, self.rates.media().as_bps_f64());
-        signals.emit(10, queued.as_bytes() as f64);
-        signals.emit(11, self.media.last_max().as_bps_f64());
-        signals.emit(12, self.media.get().as_bps_f64());
+        signals.emit(ScreamSignal::RateTransmit, self.rates.transmit().as_bps_f64());
+        signals.emit(ScreamSignal::RateAck, self.rates.ack().as_bps_f64());
+        signals.emit(ScreamSignal::RateMedia, self.rates.media().as_bps_f64());
+        signals.emit(ScreamSignal::RtpQueue, queued.as_bytes() as f64);
+        signals.emit(ScreamSignal::LastMax, self.media.last_max().as_bps_f64());
+        signals.emit(ScreamSignal::Target, self.media.get().as_bps_f64());
     }
 
     fn advance_trend(&mut self, now: Time) {
@@ -385,7 +406,7 @@ impl Sender {
         self.decision = Decision {
             pacing: self.s_rtt.map_or(target.max(self.config.window.pace_min), |s_rtt| self.window.pacing(s_rtt)),
             window: Some(Window::AfterHighest(allowed)),
-            ecn: Ecn::Ect0,
+            ecn: self.ecn.codepoint(),
             ..Decision::new(target)
         };
     }
@@ -475,7 +496,7 @@ mod tests {
             let Some(last) = packets.iter().rposition(|p| p.arrival.is_some()) else { return };
             self.reported = first + last + 1;
             let flight = DataSize::from_bytes(PACKET.as_bytes() * (self.sent.len() - self.reported) as u64);
-            let feedback = Feedback { packets: &packets[..=last], outstanding: flight, after_highest: flight };
+            let feedback = Feedback::new(&packets[..=last], flight, flight);
             self.half.handle_feedback(now, &feedback, &mut self.signals);
         }
 

@@ -158,7 +158,7 @@ fn send_feedback(name: &str, half: &mut dyn SendHalf, signals: &mut Signals) {
         reports.push(PacketReport::new(n, now, size, Some(arrival).filter(|_| n % 1000 != 7)));
         if reports.len() as u64 == PER_MESSAGE {
             let flight = DataSize::from_bytes(5000);
-            let feedback = Feedback { packets: &reports, outstanding: flight, after_highest: flight };
+            let feedback = Feedback::new(&reports, flight, flight);
             half.handle_feedback(now + TimeDelta::from_millis(3), &feedback, signals);
             assert!(half.decision().target >= SETUP.min, "{name}");
             reports.clear();

@@ -3,7 +3,9 @@
 mod allocations;
 mod conformance;
 mod constants;
+mod network_changes;
 mod over_use;
+mod snapshots;
 mod vectors;
 
 use paceline::{Arrival, MediaKind, PacketKind};

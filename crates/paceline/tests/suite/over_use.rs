@@ -130,7 +130,7 @@ impl Call {
         if self.pair.receive.is_none() {
             let flight = self.history.flight();
             let (outstanding, after_highest) = (flight.outstanding, flight.after_highest);
-            let feedback = Feedback { packets: &packets, outstanding, after_highest };
+            let feedback = Feedback::new(&packets, outstanding, after_highest);
             half.handle_feedback(Time::from_millis(now), &feedback, &mut self.signals);
             self.rates.push((last.sequence as i64 / 3, half.decision().target));
         }

@@ -2,16 +2,18 @@
 
 use super::{RecoveryPhase, TcpSender};
 use crate::tcp::congestion::NO_THRESHOLD;
-use paceline::SignalSpec;
+use paceline::signal_names;
 use paceline_units::{DataSize, TimeDelta};
 
-pub(super) const SIGNALS: &[SignalSpec] = &[
-    SignalSpec::series("cwnd", "B"),
-    SignalSpec::series("ssthresh", "B"),
-    SignalSpec::series("srtt", "ms"),
-    SignalSpec::state("state", &["open", "disorder", "recovery", "loss"]),
-    SignalSpec::series("W_max", "B"),
-];
+signal_names! {
+    pub(super) enum TcpSignal {
+        Window = series("cwnd", "B"),
+        Threshold = series("ssthresh", "B"),
+        SmoothedRtt = series("srtt", "ms"),
+        State = state("state", &["open", "disorder", "recovery", "loss"]),
+        Target = series("W_max", "B"),
+    }
+}
 
 /// Values of the signals as last emitted.
 #[derive(Debug)]
@@ -38,17 +40,17 @@ impl TcpSender {
         }
         let bytes = |size: DataSize| size.as_bytes() as f64;
         if self.window.cwnd != self.emitted.cwnd {
-            self.signals.emit(0, bytes(self.window.cwnd));
+            self.signals.emit(TcpSignal::Window, bytes(self.window.cwnd));
         }
         if self.window.ssthresh != self.emitted.ssthresh && self.window.ssthresh != NO_THRESHOLD {
-            self.signals.emit(1, bytes(self.window.ssthresh));
+            self.signals.emit(TcpSignal::Threshold, bytes(self.window.ssthresh));
         }
         (self.emitted.cwnd, self.emitted.ssthresh) = (self.window.cwnd, self.window.ssthresh);
         let srtt = self.rtt.srtt();
         if let Some(srtt) = srtt
             && self.emitted.srtt != Some(srtt)
         {
-            self.signals.emit(2, srtt.as_millis_f64());
+            self.signals.emit(TcpSignal::SmoothedRtt, srtt.as_millis_f64());
         }
         self.emitted.srtt = srtt;
         let state = match self.phase {
@@ -57,14 +59,14 @@ impl TcpSender {
             RecoveryPhase::Loss { .. } => 3,
         };
         if state != self.emitted.state {
-            self.signals.emit(3, state as f64);
+            self.signals.emit(TcpSignal::State, state as f64);
             self.emitted.state = state;
         }
         let target = self.congestion.target();
         if let Some(target) = target
             && self.emitted.target != Some(target)
         {
-            self.signals.emit(4, bytes(target));
+            self.signals.emit(TcpSignal::Target, bytes(target));
         }
         self.emitted.target = target;
     }

@@ -13,8 +13,8 @@ use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::workload::{Workload, draw_pause, draw_transfer_size};
 use crate::event_queue;
-use emitted_signals::{EmittedSignals, SIGNALS};
-use paceline::{SignalSpec, Signals};
+use emitted_signals::{EmittedSignals, TcpSignal};
+use paceline::{SignalName, SignalSpec, Signals};
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
 use pacing::PacingState;
 use std::collections::VecDeque;
@@ -117,17 +117,16 @@ pub struct TcpSender {
 
 impl TcpSender {
     /// The signals that a sender emits.
-    pub const SIGNALS: &'static [SignalSpec] = SIGNALS;
+    pub const SIGNALS: &'static [SignalSpec] = TcpSignal::TABLE;
 
     /// Creates a sender whose first connection begins at `start`.
     ///
     /// # Panics
     ///
     /// Panics if the configuration names no algorithm of [`CONGESTION`](super::CONGESTION).
-    pub fn new(config: TcpConfig, workload: Workload, start: Time, random: RandomStream, mut signals: Signals) -> Self {
+    pub fn new(config: TcpConfig, workload: Workload, start: Time, random: RandomStream, signals: Signals) -> Self {
         let segment = config.segment.as_bytes();
-        signals.emit(0, 0.0); // a trial emission shows whether signals are enabled
-        let signals_enabled = signals.drain().count() > 0;
+        let signals_enabled = signals.is_enabled();
         let congestion = build_congestion(config.congestion, congestion_config(&config, 0));
         let pacing = congestion.pacing().map(|_| PacingState::new());
         Self {

@@ -22,6 +22,8 @@ pub enum Fate {
     Delay(TimeDelta),
     /// Delivered with a CE mark.
     Mark,
+    /// Delivered with the ECN field cleared.
+    Bleach,
     /// Duplicated; the second copy has a CE mark.
     DuplicateMarked,
 }
@@ -238,6 +240,11 @@ impl TestCall {
         }
     }
 
+    /// Returns the time on the receiver's clock.
+    pub fn remote_now(&self) -> RemoteTime {
+        remote_time(&self.config, self.now)
+    }
+
     /// Creates a call and runs it for this time.
     pub fn run(config: CallConfig, seconds: i64) -> Self {
         let mut call = Self::new(config);
@@ -326,13 +333,18 @@ fn send(queue: &mut BTreeMap<(Time, u64), InFlight>, number: &mut u64, due: Time
     let (late, copies, marked) = match fate {
         Fate::Drop => return,
         Fate::Deliver => (TimeDelta::ZERO, 1, None),
+        Fate::Bleach => (TimeDelta::ZERO, 1, None),
         Fate::Duplicate => (TimeDelta::ZERO, 2, None),
         Fate::Delay(by) => (by, 1, None),
         Fate::Mark => (TimeDelta::ZERO, 1, Some(0)),
         Fate::DuplicateMarked => (TimeDelta::ZERO, 2, Some(1)),
     };
     for copy in 0..copies {
-        let ecn = if marked == Some(copy) { Ecn::Ce } else { datagram.ecn };
+        let ecn = match fate {
+            Fate::Bleach => Ecn::NotEct,
+            _ if marked == Some(copy) => Ecn::Ce,
+            _ => datagram.ecn,
+        };
         let packet = InFlight { bytes: datagram.bytes().to_vec(), size: datagram.size(), ecn };
         *number += 1;
         queue.insert((due + late, *number), packet);

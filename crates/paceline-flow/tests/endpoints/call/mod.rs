@@ -1,9 +1,11 @@
 //! Test calls between a media sender and a media receiver.
 
+mod application_limit;
 mod damaged_input;
 mod delivery;
 mod fec;
 mod harness;
+mod network_changes;
 mod outages;
 mod packet_reports;
 mod packet_size;

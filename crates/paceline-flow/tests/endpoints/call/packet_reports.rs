@@ -3,7 +3,7 @@
 use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, pass, stream, video_source};
 use crate::call::{assert_within, ms};
 use paceline::{
-    Controller, Decision, Feedback, FeedbackRequirement, PacketReport, SendHalf, SentPacket, Signals, Window,
+    Controller, Decision, Feedback, FeedbackRequirement, PacketReport, RoundTrip, SendHalf, SentPacket, Signals, Window,
 };
 use paceline_flow::MediaKind;
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
@@ -16,15 +16,17 @@ pub const RFC8888: FeedbackRequirement = FeedbackRequirement { ecn: true, ..TRAN
 /// RFC 8888: the error between two arrivals, half of 1/1024 s each and the clock's resolution of 1/65536 s.
 pub const RFC8888_ERROR: TimeDelta = TimeDelta::from_micros(977 + 31);
 
-#[derive(Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct ReportLog {
     pub sent: Vec<(Time, SentPacket)>,
     pub reports: Vec<(Time, PacketReport)>,
     pub outstanding: Vec<DataSize>,
     pub after_highest: DataSize,
+    pub round_trips: Vec<(Time, Option<RoundTrip>)>,
 }
 
 /// A send half that records its inputs.
+#[derive(Clone, Debug)]
 pub struct RecordingHalf(pub Rate, pub Ecn, pub Arc<Mutex<ReportLog>>);
 
 impl SendHalf for RecordingHalf {
@@ -37,6 +39,7 @@ impl SendHalf for RecordingHalf {
         log.reports.extend(feedback.packets.iter().map(|p| (now, *p)));
         log.outstanding.push(feedback.outstanding);
         log.after_highest = feedback.after_highest;
+        log.round_trips.push((now, feedback.rtt));
     }
     fn decision(&self) -> Decision {
         Decision { pacing: self.0.scale(1.5), ecn: self.1, ..Decision::new(self.0) }
@@ -151,6 +154,7 @@ pub fn assert_arrivals(log: &ReportLog, error: TimeDelta, late: impl Fn(u64) -> 
 }
 
 /// A send half with a target of 2 Mbit/s and a window of 6000 bytes.
+#[derive(Clone, Debug)]
 struct Windowed(Arc<Mutex<Vec<DataSize>>>);
 
 impl SendHalf for Windowed {

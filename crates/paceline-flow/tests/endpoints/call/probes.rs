@@ -10,6 +10,7 @@ use paceline_units::{Rate, Time};
 use std::sync::{Arc, Mutex};
 
 /// A half at a constant rate that asks for one cluster after 2 s.
+#[derive(Clone, Debug)]
 struct ProbingHalf {
     rate: Rate,
     cluster: Option<ProbeCluster>,

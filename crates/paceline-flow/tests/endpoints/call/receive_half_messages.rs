@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Emits one message of each kind every 100 ms from the first packet on. Their rates number them.
+#[derive(Clone, Debug)]
 struct MessageSource {
     next: RemoteTime,
     round: u64,
@@ -47,6 +48,7 @@ impl ReceiveHalf for MessageSource {
     }
 }
 
+#[derive(Clone, Debug)]
 struct MessageSink(Sender<Message>);
 
 impl SendHalf for MessageSink {

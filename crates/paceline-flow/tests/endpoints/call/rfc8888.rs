@@ -1,12 +1,12 @@
 //! RFC 8888 feedback through both endpoints: the reports that the send half gets on each sent packet. They are the same
 //! as with transport-wide feedback, except for coarser times and ECN.
 
-use crate::call::harness::{Fate, Impairment, TestCall, compound, drop_if, pass};
+use crate::call::harness::{CallConfig, Fate, Impairment, TestCall, compound, controller, drop_if, pass};
 use crate::call::packet_reports::{
     Call, RFC8888, RFC8888_ERROR, ReportLog, TRANSPORT_WIDE, assert_arrivals, outcomes, packets, windowed,
 };
 use crate::call::{assert_within, kbps, ms};
-use paceline::{FecScheme, PacketKind, Protection, ResendRule};
+use paceline::{FecScheme, PacketKind, Protection, ResendRule, Setup};
 use paceline_units::{DataSize, Ecn, RandomStreams, Time, TimeDelta};
 use paceline_wire::{ArrivalOffset, Reception, Rtcp, is_rtcp, parse_compound};
 
@@ -215,5 +215,47 @@ fn feedback_that_was_not_negotiated_is_rejected() {
                 config.injected = vec![(Time::from_secs(1), bytes.clone())];
             });
         assert_eq!((log.reports.len(), injected.sender_rejected()), (0, 1));
+    }
+}
+
+/// 20 ms each way. Reports leave every 50 ms, so without the receiver's time a packet seems to take up to 90 ms.
+#[test]
+fn round_trip_time_of_packets_excludes_the_time_in_the_receiver() {
+    let (_, log) = call(500, 10).run(pass(), pass());
+    let with_hold = |(at, report): &(Time, paceline::PacketReport)| (*at - report.sent).as_millis_f64();
+    let slowest = log.reports.iter().map(with_hold).fold(0.0, f64::max);
+    assert_within(slowest, 80.0, 120.0, "time from packet to report, ms");
+    let samples: Vec<_> = log.round_trips.iter().filter_map(|(_, rtt)| *rtt).collect();
+    assert_within(samples.len() as f64, 150.0, 250.0, "samples");
+    for rtt in samples {
+        // 1200 bytes take 0.1 ms; the offset is rounded to 1/1024 s.
+        assert_within(rtt.last.as_millis_f64(), 39.0, 41.2, "last, ms");
+        assert_within(rtt.smoothed.as_millis_f64(), 39.0, 41.2, "smoothed, ms");
+    }
+    let (_, log) = Call { feedback: Some(TRANSPORT_WIDE), ..call(500, 10) }.run(pass(), pass());
+    assert!(log.round_trips.len() > 100 && log.round_trips.iter().all(|(_, rtt)| rtt.is_none()));
+}
+
+/// RFC 9000, section 13.4.2: a path that clears the field gets no more ECN-capable packets, until the route changes.
+#[test]
+fn controllers_stop_ecn_on_a_path_that_clears_the_field() {
+    for name in ["scream", "nada-sender"] {
+        let codepoint = |cleared: bool| {
+            let mut config = CallConfig::new(controller(name, kbps(1000), &[]), kbps(1000));
+            config.forward = Box::new(move |_, now, _| match cleared && now >= Time::from_secs(3) {
+                true => Fate::Bleach,
+                false => Fate::Deliver,
+            });
+            let mut call = TestCall::new(config);
+            call.run_secs(2);
+            let before = call.sender.decision().ecn;
+            call.run_secs(5);
+            let after = call.sender.decision().ecn;
+            let setup = Setup { start: kbps(300), min: kbps(50), max: kbps(1000) };
+            call.sender.handle_route_change(call.now, &setup);
+            [before, after, call.sender.decision().ecn]
+        };
+        assert_eq!(codepoint(true), [Ecn::Ect0, Ecn::NotEct, Ecn::Ect0], "{name}");
+        assert_eq!(codepoint(false), [Ecn::Ect0; 3], "{name}");
     }
 }

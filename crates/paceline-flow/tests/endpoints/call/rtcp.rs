@@ -80,11 +80,12 @@ fn every_report_covers_every_stream() {
 /// At eight packets a second a report covers fewer than the 20 packets that a fraction lost needs.
 #[test]
 fn every_round_trip_time_reaches_the_controller() {
-    #[derive(Clone, Copy)]
+    #[derive(Clone, Copy, Debug)]
     enum Input {
         RoundTrip(RoundTrip),
         Loss,
     }
+    #[derive(Clone, Debug)]
     struct Recorder(Arc<Mutex<Vec<Input>>>);
     impl SendHalf for Recorder {
         fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {

@@ -39,6 +39,7 @@ fn two_streams_share_the_target() {
 
 /// A half that divides the target itself: the stream with the highest priority gets its maximum, the others their
 /// minimum.
+#[derive(Clone, Debug)]
 struct DividingHalf(Vec<StreamState>);
 
 impl SendHalf for DividingHalf {

@@ -1,0 +1,48 @@
+//! Changes of the network and of the limits during a call.
+
+use super::MediaSender;
+use super::prober::Prober;
+use paceline::{Bounds, Setup};
+use paceline_units::Time;
+
+impl MediaSender {
+    /// Sets the limits of the target, which apply at once.
+    pub fn set_bounds(&mut self, now: Time, bounds: &Bounds) {
+        if let Some(half) = &mut self.half {
+            half.handle_bounds(now, bounds, &mut self.signals);
+        }
+        self.follow_half(now);
+    }
+
+    /// Handles a change of the network route. The controller starts again with this setup, whose limits also bound the
+    /// target. Reports on packets that were sent before are ignored, and the round-trip time is unknown. Packets in the
+    /// pacer, sequence numbers and streams stay.
+    pub fn handle_route_change(&mut self, now: Time, setup: &Setup) {
+        if let Some(history) = &mut self.history {
+            history.restart();
+        }
+        (self.prober, self.rtt, self.packet_rtt, self.unreported_loss) = (Prober::default(), None, None, (0, 0));
+        if let Some(half) = &mut self.half {
+            half.handle_route_change(now, setup, &mut self.signals);
+            half.handle_bounds(now, &setup.bounds(), &mut self.signals);
+        }
+        self.follow_half(now);
+    }
+
+    /// Sets whether there is a network. While there is none, nothing is sent: packets in the pacer wait, and new frames
+    /// are dropped, because they would be too old afterwards.
+    pub fn set_available(&mut self, now: Time, available: bool) {
+        self.available = available;
+        if let Some(half) = &mut self.half {
+            half.handle_availability(now, available);
+        }
+        self.follow_half(now);
+    }
+
+    /// Follows the send half after a call outside the packet path.
+    pub(super) fn follow_half(&mut self, now: Time) {
+        self.update_decision(now);
+        self.poll_probes(now);
+        self.update_wake();
+    }
+}

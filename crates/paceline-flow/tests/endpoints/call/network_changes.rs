@@ -1,0 +1,130 @@
+//! Limits, route, availability and streams that change during a call.
+
+use crate::call::harness::{CallConfig, FPS, TestCall, controller, pass, stream, video};
+use crate::call::packet_reports::{Call, RFC8888, ReportLog, TRANSPORT_WIDE};
+use crate::call::{assert_within, kbps};
+use paceline::{Bounds, PacketKind, Setup};
+use paceline_flow::source::{Ideal, IdealConfig};
+use paceline_flow::{DatagramKind, MediaKind, SenderEvent};
+use paceline_units::{Ecn, StreamId, Time, TimeDelta};
+use std::sync::{Arc, Mutex};
+
+fn at(s: i64) -> Time {
+    Time::from_secs(s)
+}
+
+/// Returns the rate of a stream's media between two times, bit/s.
+fn media_bps(call: &TestCall, id: u8, from: i64, to: i64) -> f64 {
+    let is_media = |kind: &DatagramKind| *kind == DatagramKind::Rtp { stream: StreamId(id), kind: PacketKind::Media };
+    call.sent_bps(is_media, at(from), at(to))
+}
+
+#[test]
+fn sources_and_pacer_follow_new_bounds() {
+    let mut call = TestCall::new(CallConfig::new(controller("gcc-tfb", kbps(5000), &[]), kbps(5000)));
+    call.run_secs(5);
+    call.sender.set_bounds(call.now, &Bounds { min: kbps(50), max: kbps(200) });
+    assert_eq!(call.sender.decision().target, kbps(200));
+    call.run_secs(10);
+    assert_within(media_bps(&call, 0, 6, 10), 170e3, 205e3, "media, bit/s");
+    call.sender.set_bounds(call.now, &Bounds { min: kbps(600), max: kbps(5000) });
+    assert_eq!(call.sender.decision().target, kbps(600));
+    call.run_secs(15);
+    assert_within(media_bps(&call, 0, 11, 15), 560e3, 2500e3, "media, bit/s");
+}
+
+/// Frames of the pause are dropped, packets that waited in the pacer leave afterwards, and the target is kept.
+#[test]
+fn nothing_is_sent_while_the_network_is_unavailable() {
+    let mut call = TestCall::new(CallConfig::new(controller("gcc-tfb", kbps(2000), &[]), kbps(2000)));
+    call.run_secs(5);
+    let target = call.sender.decision().target;
+    call.sender.set_available(call.now, false);
+    call.run_secs(25);
+    assert_eq!(call.forward_log.iter().filter(|sent| sent.at >= at(5)).count(), 0);
+    let dropped =
+        |(at, event): &&(Time, SenderEvent)| matches!(event, SenderEvent::FrameDropped(_)) && *at >= Time::from_secs(5);
+    assert_within(call.events.iter().filter(dropped).count() as f64, 20.0 * FPS - 2.0, 20.0 * FPS + 2.0, "frames");
+    assert!(call.sender.decision().target >= target, "{}", call.sender.decision().target);
+    call.sender.set_available(call.now, true);
+    call.run_secs(30);
+    let burst = call.forward_log.iter().filter(|sent| (at(25)..at(25) + TimeDelta::from_millis(20)).contains(&sent.at));
+    assert_within(burst.count() as f64, 1.0, 10.0, "datagrams at once");
+    assert_within(media_bps(&call, 0, 26, 30), 250e3, 2000e3, "media, bit/s");
+    let frames = call.rendered.iter().filter(|frame| frame.at > at(26)).count();
+    assert_within(frames as f64, 3.9 * FPS, 4.1 * FPS, "frames after the pause");
+}
+
+/// Reports on packets of the old route do not reach the half.
+#[test]
+fn reports_on_packets_of_the_old_route_are_ignored() {
+    for feedback in [TRANSPORT_WIDE, RFC8888] {
+        let log: Arc<Mutex<ReportLog>> = Arc::default();
+        let call = Call { feedback: Some(feedback), ecn: Ecn::NotEct, rate: kbps(500), seconds: 6 };
+        let mut call = TestCall::new(call.config(&log, pass(), pass()));
+        call.run_secs(3);
+        let sent = log.lock().unwrap().sent.len();
+        let reported = log.lock().unwrap().reports.len();
+        let setup = Setup { start: kbps(500), min: kbps(50), max: kbps(1000) };
+        call.sender.handle_route_change(call.now, &setup);
+        call.run_secs(6);
+        let log = log.lock().unwrap();
+        assert!(sent > reported && reported > 50, "{reported} of {sent} were reported before");
+        let old = log.reports[reported..].iter().filter(|(_, report)| report.sequence < sent as u64).count();
+        assert_eq!((old, log.reports[reported].1.sequence), (0, sent as u64));
+        assert!(log.reports.len() > reported + 50);
+    }
+}
+
+#[test]
+fn route_change_starts_both_halves_again() {
+    for name in ["gcc-2016", "gcc-tfb", "nada", "nada-sender", "scream"] {
+        let mut call = TestCall::new(CallConfig::new(controller(name, kbps(2000), &[]), kbps(2000)));
+        call.run_secs(20);
+        let setup = Setup { start: kbps(150), min: kbps(50), max: kbps(1000) };
+        assert!(call.sender.decision().target > kbps(400), "{name}: {}", call.sender.decision().target);
+        call.sender.handle_route_change(call.now, &setup);
+        call.receiver.handle_route_change(call.remote_now(), &setup);
+        assert_eq!(call.sender.decision().target, kbps(150), "{name}");
+        call.run_secs(40);
+        let target = call.sender.decision().target;
+        assert!((kbps(250)..=kbps(1000)).contains(&target), "{name}: {target}");
+    }
+}
+
+/// 1 Mbit/s for one stream, then halves of it for two, then all of it again for the new one.
+#[test]
+fn streams_begin_change_and_end() {
+    for name in ["fixed", "nada-sender"] {
+        let mut config = CallConfig::new(controller(name, kbps(1000), &[]), kbps(1000));
+        config.streams = vec![video(0, kbps(1000))];
+        let mut call = TestCall::new(config);
+        call.run_secs(10);
+        let source = IdealConfig { fps: FPS, min: kbps(30), max: kbps(1000), start: kbps(300) };
+        let second = stream(1, MediaKind::Video, Box::new(Ideal::new(source, call.now).unwrap()));
+        let info = second.info;
+        assert!(call.receiver.add_stream(info) && call.sender.add_stream(call.now, second));
+        assert!(!call.receiver.add_stream(info) && !call.sender.add_stream(call.now, video(0, kbps(1000))));
+        call.run_secs(20);
+        assert!(call.sender.set_priority(call.now, StreamId(1), 3.0));
+        call.run_secs(30);
+        assert!(call.sender.remove_stream(call.now, StreamId(0)));
+        assert!(!call.sender.remove_stream(call.now, StreamId(0)), "it is removed already");
+        call.run_secs(32);
+        assert!(call.receiver.remove_stream(StreamId(0)) && !call.receiver.remove_stream(StreamId(0)));
+        call.run_secs(40);
+        let share = |id, from, to| {
+            let total = media_bps(&call, 0, from, to) + media_bps(&call, 1, from, to);
+            assert_within(total, 800e3, 1010e3, "media of both, bit/s");
+            media_bps(&call, id, from, to) / total
+        };
+        assert_eq!(share(0, 5, 10), 1.0);
+        assert_within(share(1, 12, 20), 0.47, 0.53, "share of the second stream");
+        assert_within(share(1, 22, 30), 0.70, 0.80, "share of the second stream with three times the weight");
+        assert_eq!(share(1, 33, 40), 1.0);
+        let rendered = |id| call.rendered.iter().filter(|f| f.stream == StreamId(id) && f.at >= at(33)).count();
+        assert_eq!(rendered(0), 0);
+        assert_within(rendered(1) as f64, 6.9 * FPS, 7.1 * FPS, "frames of the second stream");
+        assert_eq!(call.sender_rejected(), 0);
+    }
+}
