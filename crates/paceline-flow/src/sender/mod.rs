@@ -55,6 +55,7 @@ enum QueuedKind {
 /// The sending endpoint of a media flow.
 pub struct MediaSender {
     extensions: ExtensionIds,
+    packet_size: DataSize,
     streams: Vec<SenderStream>,
     half: Option<Box<dyn SendHalf>>,
     decision: Decision,
@@ -143,6 +144,7 @@ impl MediaSender {
         let streams = config.streams.into_iter().map(|stream| SenderStream::new(stream, fec, config.packet_size));
         let mut sender = Self {
             extensions: config.extensions,
+            packet_size: config.packet_size,
             streams: streams.collect(),
             half,
             decision,
