@@ -322,6 +322,11 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         let _ = (now, packet);
     }
+    /// Returns whether [`handle_sent`](Self::handle_sent) may change the decision; the same for the life of the half. If not,
+    /// the flow does not read the decision after each packet, which saves time.
+    fn decides_on_sent(&self) -> bool {
+        true
+    }
     /// Handles a per-packet feedback message.
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let _ = (now, feedback, signals);
@@ -386,7 +391,8 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
-    /// Returns the current decision. The flow reads it after every `handle_*` call.
+    /// Returns the current decision. The flow reads it after every `handle_*` call, but see
+    /// [`decides_on_sent`](Self::decides_on_sent).
     fn decision(&self) -> Decision;
     /// Returns the next probe cluster to send. The flow calls this until it returns `None`, after feedback, reports,
     /// messages and timeouts, and sends the clusters one after the other. A flow without per-packet feedback or without

@@ -57,6 +57,9 @@ impl Fixed {
 }
 
 impl SendHalf for Fixed {
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
     fn handle_bounds(&mut self, _: Time, bounds: &Bounds, _: &mut Signals) {
         self.decision = self.config.decision(bounds.clamp(self.config.rate(bounds.max)));
     }

@@ -110,6 +110,9 @@ impl SendHalf for Guard {
         }
         self.half.handle_sent(now, packet);
     }
+    fn decides_on_sent(&self) -> bool {
+        self.half.decides_on_sent()
+    }
     fn on_liveness(&mut self, now: Time) {
         self.stop_timer(now);
         self.half.on_liveness(now);

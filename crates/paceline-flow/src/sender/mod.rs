@@ -58,6 +58,8 @@ pub struct MediaSender {
     packet_size: DataSize,
     streams: Vec<SenderStream>,
     half: Option<Box<dyn SendHalf>>,
+    /// Whether the half may change its decision when a packet is sent.
+    decides_on_sent: bool,
     decision: Decision,
     /// Whether there is a network to send to.
     available: bool,
@@ -146,6 +148,7 @@ impl MediaSender {
             extensions: config.extensions,
             packet_size: config.packet_size,
             streams: streams.collect(),
+            decides_on_sent: half.as_ref().is_some_and(|half| half.decides_on_sent()),
             half,
             decision,
             available: true,

@@ -152,7 +152,9 @@ impl MediaSender {
         }
         if let Some(half) = &mut self.half {
             half.handle_sent(now, &packet);
-            self.update_decision(now);
+            if self.decides_on_sent {
+                self.update_decision(now);
+            }
         }
         DatagramKind::Rtp { stream, kind }
     }

@@ -199,6 +199,9 @@ struct Sender {
 }
 
 impl SendHalf for Sender {
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
     fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
         self.rtt = rtt.last;
         self.estimator.rate.set_rtt(rtt.last);

@@ -197,6 +197,9 @@ impl Sender {
 }
 
 impl SendHalf for Sender {
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
     fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
         self.estimate.set_rtt(rtt.last);
     }

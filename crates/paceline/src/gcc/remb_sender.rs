@@ -45,6 +45,9 @@ impl RembSender {
 }
 
 impl SendHalf for RembSender {
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
     fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, _: &mut Signals) {
         self.loss.set_rtt(rtt.last);
     }

@@ -145,6 +145,9 @@ impl<S: SenderSignal> Sender<S> {
 }
 
 impl<S: SenderSignal> SendHalf for Sender<S> {
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
     /// Of reports only the round-trip time is used: loss is part of the congestion signal.
     fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, signals: &mut Signals) {
         self.rtt = rtt.last;
