@@ -10,6 +10,7 @@ use paceline_flow::source::SOURCES;
 use paceline_flow::tcp::{CONGESTION, Profile, Workload};
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::DISCIPLINES;
+use paceline_netsim::link::server::SERVERS;
 use paceline_netsim::plan::FlowKind;
 use paceline_records::Label;
 use paceline_results::Axis;
@@ -24,11 +25,12 @@ type OfWorlds<'a> = &'a [(&'static str, Registry)];
 type Entries = fn(&Registry, OfWorlds<'_>) -> Vec<Entry>;
 
 /// The kinds of entries: the name of each, and its entries in order, with the standard registry.
-const KINDS: [(&str, Entries); 11] = [
+const KINDS: [(&str, Entries); 12] = [
     (CONTROLLERS, controllers),
     ("scenarios", |registry, _| Catalogue.ids().map(|id| scenario(id, registry)).collect()),
     ("sweeps", |registry, _| Catalogue.sweeps().map(|id| sweep(id, registry)).collect()),
     ("tables", |_, _| Catalogue.formula_tables().map(table).collect()),
+    ("servers", |_, _| named(SERVERS.iter().map(|of| (of.name, of.summary)))),
     ("queues", |_, _| named(DISCIPLINES.iter().map(|of| (of.name, of.summary)))),
     ("metrics", |_, _| METRICS.iter().map(metric).collect()),
     ("flows", |_, _| named(FlowKind::NAMES.iter().copied())),

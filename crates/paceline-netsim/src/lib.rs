@@ -43,7 +43,8 @@
 //! * **A backend** implements [`backend::Backend`]: it runs a plan and emits events. It uses [`media_flow`] to build media
 //!   endpoints, so that every backend draws the same random values for the same seed.
 //! * **A queue discipline** implements [`link::queue::Discipline`]: a file in `link/queue/` with an entry, and a line in
-//!   [`link::queue::DISCIPLINES`]. Its scenario keys are derived from the parameters of the entry.
+//!   [`link::queue::DISCIPLINES`]. Its scenario keys are derived from the parameters of the entry. The same holds for a loss
+//!   model ([`link::loss::LOSS_MODELS`]) and a link server ([`link::server::SERVERS`]).
 //! * **A link** is a [`link::Link`]: capacity, queue, delay, jitter and loss of one hop, without a clock. Its decisions
 //!   depend on arrival times and the seed alone, so it serves in virtual and in real time.
 

@@ -1,6 +1,7 @@
 //! The plan: a scenario with every value resolved. `paceline-scenario` builds it; every backend runs it.
 
 use crate::link::queue::QueuePlan;
+use crate::link::server::ServerPlan;
 use crate::link::{Capacity, Jitter, LossModel, Schedule};
 use paceline::Protection;
 use paceline_flow::source::{SourceConfig, SourceEntry};
@@ -41,8 +42,8 @@ pub struct HopPlan {
     pub id: String,
     /// Capacity; `None` means unlimited.
     pub capacity: Option<Capacity>,
-    /// Size of a token bucket that replaces serial transmission.
-    pub burst: Option<DataSize>,
+    /// Link server.
+    pub server: ServerPlan,
     /// Queue discipline.
     pub queue: QueuePlan,
     /// Propagation delay.
@@ -53,8 +54,6 @@ pub struct HopPlan {
     pub loss: Schedule<LossModel>,
     /// Size of the largest IP packet that it carries; larger ones are dropped.
     pub mtu: Schedule<DataSize>,
-    /// The name of the medium that it shares with the other hops of this name; `None` if it shares none.
-    pub medium: Option<String>,
 }
 
 /// The direction of a flow's data.

@@ -1,7 +1,7 @@
 //! The tables and keys of a scenario file. An absent key stays absent here; [`resolve`](super::resolve) knows every
 //! default.
 
-use super::parameters::{Parameters, Queues, Sources};
+use super::parameters::{Parameters, Queues, Servers, Sources};
 use super::text_span::{Spanned, Table};
 use super::values::{CapacityValue, Limit, Loss, Timed};
 use paceline_records::Label;
@@ -86,9 +86,9 @@ pub struct Hop {
 pub struct HopKeys {
     /// The rate at which it sends packets on; unlimited if absent.
     pub capacity: Option<Spanned<CapacityValue>>,
-    /// Size of a token bucket: as many bytes may pass at once after a pause, as through a shaper. On a line every
-    /// packet takes its own time; a line if absent.
-    pub burst: Option<Spanned<DataSize>>,
+    /// Its link server, of which `paceline list servers` shows all; the one that `burst` or `medium` implies, else `line`
+    /// if absent.
+    pub server: Option<Spanned<String>>,
     /// Its queue; drop-tail of 300 ms if absent.
     pub queue: Option<Spanned<Queue>>,
     /// Propagation delay; 0 ms if absent, but half of `path.rtt` for the first hop of a way without any.
@@ -100,9 +100,9 @@ pub struct HopKeys {
     /// Size of the largest IP packet that it carries. Larger ones are dropped, with `mtu` as the reason; 1500 B if
     /// absent.
     pub mtu: Option<Spanned<Timed<DataSize>>>,
-    /// The name of a medium that it shares with every other hop that gives this name, such as the other direction of a
-    /// half-duplex radio: one of them transmits at a time, in turns of one packet; none if absent.
-    pub medium: Option<Spanned<String>>,
+    #[serde(rename = "$server")]
+    #[schemars(flatten)]
+    pub server_parameters: Table<Parameters<Servers>>,
 }
 
 /// A queue. Which of the keys make sense depends on `discipline`.

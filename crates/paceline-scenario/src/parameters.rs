@@ -1,11 +1,12 @@
-//! Keys that the entries of a registry declare: the parameters of queue disciplines, loss models and sources. Their types,
-//! descriptions and defaults in the schema come from the entries.
+//! Keys that the entries of a registry declare: the parameters of queue disciplines, loss models, link servers and
+//! sources. Their types, descriptions and defaults in the schema come from the entries.
 
 use super::text_span::{HasTextSpan, Spanned, TextSpan};
 use super::values::Limit;
 use paceline_flow::source::SOURCES;
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::DISCIPLINES;
+use paceline_netsim::link::server::SERVERS;
 use paceline_netsim::parameter::{Parameter, ParameterKind};
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -53,6 +54,8 @@ entries! {
     Losses LOSS_MODELS,
     /// The sources.
     Sources SOURCES,
+    /// The link servers.
+    Servers SERVERS,
 }
 
 /// A value as a scenario gives it.
@@ -208,6 +211,7 @@ mod tests {
         check::<Queues>();
         check::<Losses>();
         check::<Sources>();
+        check::<Servers>();
         assert_eq!(Losses::keys(), ["bad", "good", "probability", "to_bad", "to_good"]);
     }
 }

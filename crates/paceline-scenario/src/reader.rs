@@ -305,7 +305,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         let Some(entries) = self.node.entries() else { return self.error(&"a table") };
         let own = entries.iter().filter(|(key, _)| fields.contains(&key.as_str()));
         let own = own.map(|(key, (at, node))| (key.as_str(), *at, Reader::of(node)));
-        let keys_of_parts = Rc::default();
+        let keys_of_parts: Rc<RefCell<Vec<&'static str>>> = Rc::default();
         let parts = fields.iter().filter(|field| field.starts_with('$'));
         let parts = parts.map(|part| {
             (*part, self.node.text_span, Reader { node: self.node, part: Some(Rc::clone(&keys_of_parts)) })
@@ -313,7 +313,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         let left = own.chain(parts).collect::<Vec<_>>().into_iter();
         let value = visitor.visit_map(Fields { left, value: None }).map_err(|error| error.about(self.node));
         if let Some(part) = self.part {
-            part.borrow_mut().extend(fields);
+            part.borrow_mut().extend(fields.iter().chain(keys_of_parts.borrow().iter()));
             return value;
         }
         // A key that is missing may stand there under a wrong name, so that name is reported first.

@@ -162,6 +162,13 @@ RTCP interval of zero | 18 | rtcp_interval = "0s" | 18 | "0s" | must be > 0 | le
 
 /// Paths with wrong hops and traces.
 const PATHS: &str = r#"
+token bucket below a packet | 9 | capacity = "1Mbps"⏎burst = "1 KB" | 10 | "1 KB" | at least one packet of 1500 bytes | leave the key out
+token bucket without a rate | 9 | burst = "5 KB" | 9 | "5 KB" | a token bucket needs a capacity that is a rate | leave `burst` out
+medium without rates | 9 | medium = "air" | 9 | "air" | a shared medium needs a capacity of rates | leave `medium` out
+server without its key | 9 | capacity = "1Mbps"⏎server = "token-bucket" | 10 | "token-bucket" | the link server `token-bucket` of the hop `forward` needs `burst` | `burst =
+key of another server | 9 | capacity = "1Mbps"⏎server = "line"⏎burst = "5 KB" | 11 | burst | the link server `line` has no `burst` | leave it out
+unknown server | 9 | server = "bucket" | 9 | "bucket" | no link server `bucket` | `token-bucket`
+key of a server beside hops | 9 | burst = "5 KB"⏎hops = [{ id = "a" }] | 9 | burst | `hops` | move
 keys beside hops | 9 | capacity = "1Mbps"⏎hops = [{ id = "a" }] | 9 | capacity | `hops` | move
 empty list of hops | 9 | hops = []⏎[path.reverse] | 9 | [] | no hop | leave
 two hops with one id | 8 | [path.reverse]⏎hops = [{ id = "a" }, { id = "a" }]⏎[path.forward] | 9 | "a" | two hops have the id `a` | its own

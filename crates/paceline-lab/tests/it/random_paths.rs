@@ -199,7 +199,7 @@ impl<'a> Checker<'a> {
         }
         let mut media: BTreeMap<&str, Vec<(Time, TimeDelta)>> = BTreeMap::new();
         for (hop, at) in self.plan.hops.iter().zip(&self.hops) {
-            let (Some(medium), Some(capacity)) = (&hop.medium, &hop.capacity) else { continue };
+            let (Some(medium), Some(capacity)) = (&hop.server.service.medium, &hop.capacity) else { continue };
             let services = at.served.iter().map(|(left, size)| (*left, *size / capacity.rate_at(Time::ZERO)));
             media.entry(medium).or_default().extend(services);
         }
@@ -219,7 +219,7 @@ fn highest(delay: &Schedule<TimeDelta>) -> TimeDelta {
 /// Checks that between any two of some departures the capacity suffices for what left, besides a burst.
 fn check_rate(hop: &HopPlan, served: &[(Time, DataSize)]) {
     let Some(capacity) = &hop.capacity else { return };
-    let burst = hop.burst.unwrap_or(DataSize::ZERO);
+    let burst = hop.server.service.burst.unwrap_or(DataSize::ZERO);
     for length in [1, 2, 10, 100] {
         for window in served.windows(length + 1).step_by(length) {
             let bytes = window[1..].iter().fold(DataSize::ZERO, |sum, (_, size)| sum + *size);
@@ -274,7 +274,7 @@ fn packets_obey_the_plan_in_random_scenarios() {
             eprintln!("scenario {number}, seed {number}:\n{text}");
             std::panic::resume_unwind(cause);
         }
-        shared += usize::from(scenario.plan.hops.iter().any(|hop| hop.medium.is_some()));
+        shared += usize::from(scenario.plan.hops.iter().any(|hop| hop.server.service.medium.is_some()));
     }
     assert!(arrived > 200_000 && arrived < sent, "{arrived} of {sent} packets arrived");
     assert!(dropped > 10_000, "{dropped} packets were dropped");

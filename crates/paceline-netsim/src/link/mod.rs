@@ -20,6 +20,7 @@ pub mod loss;
 mod medium;
 pub mod queue;
 mod schedule;
+pub mod server;
 
 pub use capacity::{Capacity, CapacityEnd, CapacityError};
 pub use delay::{Jitter, JitterOrder};

@@ -12,7 +12,7 @@ mod trace_hash;
 
 use crate::backend::Outcome;
 pub use crate::flow_end::FlowEnd;
-use crate::link::{Batch, Descriptor, Link, LinkChange, LinkConfig, Medium, Output};
+use crate::link::{Descriptor, Link, LinkChange, LinkConfig, Medium, Output};
 use crate::plan::{FlowPlan, HopPlan, Plan};
 use end_host_model::{EndHost, Transfer};
 use events::Events;
@@ -437,13 +437,13 @@ fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
     let path = format!("hop/{}", hop.id);
     let config = LinkConfig {
         capacity: hop.capacity.clone(),
-        burst: hop.burst,
+        burst: hop.server.service.burst,
         queue: hop.queue.build(streams, &path),
         delay: hop.delay.clone(),
         jitter: hop.jitter,
         loss: hop.loss.clone(),
         mtu: hop.mtu.clone(),
-        batch: hop.medium.as_ref().map(|_| Batch::SINGLE),
+        batch: hop.server.service.batch,
     };
     Link::new(config, streams, &path)
 }
@@ -453,7 +453,7 @@ fn build_media(hops: &[HopPlan]) -> (Vec<Medium>, Vec<Option<u16>>) {
     let mut names: Vec<&str> = Vec::new();
     let mut medium_of = Vec::new();
     for hop in hops {
-        let index = hop.medium.as_deref().map(|name| {
+        let index = hop.server.service.medium.as_deref().map(|name| {
             names.iter().position(|other| *other == name).unwrap_or_else(|| {
                 names.push(name);
                 names.len() - 1

@@ -174,8 +174,8 @@ impl Resolver<'_> {
             return self.fail(&text_span, format!("two hops have the id `{}`", hop.id), OWN_ID);
         }
         for (index, hop) in hops.iter().enumerate() {
-            let shares = |(other, plan): (usize, &HopPlan)| other != index && plan.medium == hop.medium;
-            if let Some(medium) = hop.medium.as_ref().filter(|_| !hops.iter().enumerate().any(shares)) {
+            let shares = |(other, plan): (usize, &HopPlan)| other != index && medium_of(plan) == medium_of(hop);
+            if let Some(medium) = medium_of(hop).filter(|_| !hops.iter().enumerate().any(shares)) {
                 self.notes.push(format!("{}: no other hop shares its medium `{medium}`", hop.id));
             }
         }
@@ -237,6 +237,10 @@ impl Resolver<'_> {
             notes: self.notes,
         })
     }
+}
+
+fn medium_of(hop: &HopPlan) -> Option<&str> {
+    hop.server.service.medium.as_deref()
 }
 
 /// Returns the hop with the least capacity over the run among those that forward flows cross; without a forward flow, among

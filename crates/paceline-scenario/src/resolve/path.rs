@@ -3,11 +3,13 @@
 use super::parameters::Owner;
 use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get};
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
+use crate::parameters::Given;
 use crate::text_span::{HasTextSpan, Spanned};
 use crate::trace::{Shape, Trace};
 use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
+use paceline_netsim::link::server::{CapacityNeed, SERVERS, ServerPlan};
 use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, MTU, Schedule};
 use paceline_netsim::plan::HopPlan;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
@@ -57,31 +59,48 @@ impl Resolver<'_> {
             Some(spanned) => self.schedule(spanned, spanned.get(), |resolver, loss| resolver.loss(loss, &id))?,
             None => Schedule::constant(LossModel::NONE),
         };
-        let burst = hop.burst.as_ref().map(|b| self.burst(b, hop.capacity.as_ref())).transpose()?;
-        if let Some(spanned) = &hop.medium {
-            self.name(spanned)?;
-            if !capacity.as_ref().is_some_and(Capacity::has_rates) || burst.is_some() {
-                let help = "give the hop a `capacity` like \"1 Mbps\" and no `burst`";
-                return self.fail(spanned, "a shared medium needs a capacity of rates", help);
-            }
-        }
-        let medium = hop.medium.as_ref().map(|spanned| spanned.get().clone());
+        let server = self.server(hop, capacity.as_ref(), &id)?;
         let mtu = hop.mtu.as_ref().map_or(Ok(Schedule::constant(MTU)), |spanned| self.mtu(spanned))?;
-        Ok(HopPlan { id, capacity, burst, queue, delay, jitter, loss, mtu, medium })
+        Ok(HopPlan { id, capacity, server, queue, delay, jitter, loss, mtu })
     }
 
-    fn burst(&self, spanned: &Spanned<DataSize>, capacity: Option<&Spanned<CapacityValue>>) -> Checked<DataSize> {
-        if *spanned.get() < DataSize::from_bytes(1500) {
-            let help = "leave the key out for a line, on which every packet takes its own time";
-            return self.fail(spanned, "a token bucket must hold at least one packet of 1500 bytes", help);
-        }
-        match capacity.map(Spanned::get) {
-            Some(CapacityValue::Rates(_)) => Ok(*spanned.get()),
-            Some(CapacityValue::Trace(_)) | None => {
-                let help = "give the hop a `capacity` like \"1 Mbps\", or leave `burst` out";
-                self.fail(spanned, "a token bucket needs a capacity that is a rate", help)
+    fn server(&mut self, hop: &HopKeys, capacity: Option<&Capacity>, id: &str) -> Checked<ServerPlan> {
+        let table = &hop.server_parameters;
+        let given = |key: &str| table.value(key);
+        let implied = SERVERS.iter().find(|entry| entry.implied_by.and_then(given).is_some()).unwrap_or(&SERVERS[0]);
+        let name = hop.server.as_ref().map_or(implied.name, |spanned| spanned.get());
+        let Some(entry) = SERVERS.iter().find(|entry| entry.name == name) else {
+            let known: Vec<&str> = SERVERS.iter().map(|entry| entry.name).collect();
+            let spanned = hop.server.as_ref().expect("the default is known");
+            return self.unknown(spanned, "link server", &known);
+        };
+        let key = entry.implied_by.and_then(given);
+        let at = hop.server.as_ref().map(HasTextSpan::text_span).or(key).unwrap_or(table.text_span());
+        let place = format!("hop `{id}`");
+        let parameters = entry.parameters;
+        let of = Owner { what: "link server", name: entry.name, parameters, at, place, checks_ranges: false };
+        let values = self.parameters(&of, table, |resolver, name, spanned| {
+            resolver.fail(spanned, format!("`{name}` is a level of a queue, which a server has not"), "leave it out")
+        })?;
+        for (_, given) in table.get().iter() {
+            if let Given::Text(spanned) = given {
+                self.name(spanned)?;
             }
         }
+        let service = (entry.build)(&values)
+            .map_err(|error| self.error(&given(error.parameter).unwrap_or(at), error.message).help(error.hint))?;
+        let is_written = matches!(hop.capacity.as_ref().map(Spanned::get), Some(CapacityValue::Rates(_)));
+        let unmet = match entry.needs {
+            CapacityNeed::Rates(message) if !capacity.is_some_and(Capacity::has_rates) => Some(message),
+            CapacityNeed::WrittenRates(message) if !is_written => Some(message),
+            _ => None,
+        };
+        if let Some(message) = unmet {
+            let leave = entry.implied_by.unwrap_or("server");
+            let help = format!("give the hop a `capacity` like \"1 Mbps\", or leave `{leave}` out");
+            return self.fail(&key.unwrap_or(at), message, help);
+        }
+        Ok(ServerPlan { entry, service })
     }
 
     /// Returns a capacity and its nominal rate: of rates the first, of a trace the mean of one round.

@@ -1,0 +1,109 @@
+//! The link servers by name. To add one: a file in this folder that declares a [`ServerEntry`], and a line in [`SERVERS`].
+
+use super::{line, shared, token_bucket};
+use crate::link::Batch;
+use crate::parameter::{Parameter, Values};
+use paceline_units::DataSize;
+use std::fmt;
+
+/// Every server; the first is the default.
+pub static SERVERS: &[ServerEntry] = &[line::ENTRY, token_bucket::ENTRY, shared::ENTRY];
+
+/// A server: its name, its parameters, and how to create its service.
+pub struct ServerEntry {
+    /// The name in scenarios.
+    pub name: &'static str,
+    /// A description, in one line.
+    pub summary: &'static str,
+    /// The parameters, which are keys of a hop.
+    pub parameters: &'static [Parameter],
+    /// The parameter by which a scenario may choose the server without its name.
+    pub implied_by: Option<&'static str>,
+    /// The capacity that the hop must have.
+    pub needs: CapacityNeed,
+    /// Creates the service.
+    pub build: fn(&Values) -> Result<Service, ServerError>,
+}
+
+/// The name alone: the text of a plan identifies its runs, and an address of a function differs in each process.
+impl fmt::Debug for ServerEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A requirement on the capacity of a hop, with the message if it is not met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapacityNeed {
+    /// Any, also unlimited.
+    Any,
+    /// Rates, constant, stepped or recorded, but not recorded opportunities.
+    Rates(&'static str),
+    /// Rates that the scenario states, not a recorded trace.
+    WrittenRates(&'static str),
+}
+
+/// How a link serves packets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Service {
+    /// Size of a token bucket that replaces serial transmission.
+    pub burst: Option<DataSize>,
+    /// What it transmits in one turn on a shared medium; `None` for a server of its own.
+    pub batch: Option<Batch>,
+    /// The name of the medium that it shares with the other hops of this name, if it has a batch.
+    pub medium: Option<String>,
+}
+
+/// A value of a parameter is not valid.
+#[derive(Debug)]
+pub struct ServerError {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// What is wrong.
+    pub message: &'static str,
+    /// How to mend it.
+    pub hint: &'static str,
+}
+
+/// A server with its service.
+#[derive(Clone, Debug)]
+pub struct ServerPlan {
+    /// The server.
+    pub entry: &'static ServerEntry,
+    /// Its service.
+    pub service: Service,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameter::{ParameterKind, Value};
+
+    #[test]
+    fn names_are_unique_and_each_server_describes_its_service() {
+        for (index, entry) in SERVERS.iter().enumerate() {
+            assert!(SERVERS[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
+            assert_eq!(entry.implied_by.is_none(), index == 0, "{}: only the default needs no key", entry.name);
+            let known = |key| entry.parameters.iter().any(|parameter| parameter.name == key);
+            assert!(entry.implied_by.is_none_or(known), "{}", entry.name);
+        }
+    }
+
+    fn service(name: &str, burst: u64) -> Result<Service, ServerError> {
+        let entry = SERVERS.iter().find(|entry| entry.name == name).unwrap();
+        let sizes = entry.parameters.iter().filter(|p| matches!(p.kind, ParameterKind::Size(..)));
+        let given: Vec<(&str, Value)> = sizes.map(|p| (p.name, Value::Size(DataSize::from_bytes(burst)))).collect();
+        let values = Values::new(entry.parameters, &given).with_texts(vec![("medium", "air".to_owned())]);
+        (entry.build)(&values)
+    }
+
+    #[test]
+    fn services_have_the_values_of_the_parameters() {
+        assert_eq!(service("line", 0).unwrap(), Service::default());
+        let bucket = service("token-bucket", 1500).unwrap();
+        assert_eq!((bucket.burst, bucket.batch, bucket.medium), (Some(DataSize::from_bytes(1500)), None, None));
+        assert_eq!(service("token-bucket", 1499).unwrap_err().parameter, "burst");
+        let shared = service("shared", 0).unwrap();
+        assert_eq!((shared.batch, shared.medium.as_deref()), (Some(Batch::SINGLE), Some("air")));
+    }
+}

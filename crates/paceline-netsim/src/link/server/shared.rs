@@ -1,0 +1,23 @@
+//! A server that shares its medium with other links, such as the other direction of a half-duplex radio: one of them
+//! transmits at a time, in turns of one packet.
+
+use super::{CapacityNeed, ServerEntry, Service};
+use crate::link::Batch;
+use crate::parameter::{Parameter, ParameterKind};
+
+pub(super) const ENTRY: ServerEntry = ServerEntry {
+    name: "shared",
+    summary: "turns on a medium that hops share, such as a half-duplex radio",
+    parameters: &[Parameter::required(
+        "medium",
+        ParameterKind::Text,
+        "name of a medium that it shares with every other hop that gives this name, such as the other direction of a \
+         half-duplex radio: one of them transmits at a time, in turns of one packet",
+    )],
+    implied_by: Some("medium"),
+    needs: CapacityNeed::Rates("a shared medium needs a capacity of rates"),
+    build: |values| {
+        let medium = values.text("medium").map(str::to_owned);
+        Ok(Service { batch: Some(Batch::SINGLE), medium, ..Service::default() })
+    },
+};
