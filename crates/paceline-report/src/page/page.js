@@ -452,26 +452,30 @@
         before = y;
         series.drawn++;
       };
-      if (last - first <= 4 * width) {
+      if (last - first <= width) {
         for (let i = first; i <= last; i++) to(toX(series.x[i]), toY(series.y[i]));
       } else {
-        // Level of detail: first, smallest, largest and last value of each column of pixels.
-        for (let i = first; i <= last;) {
+        // Level of detail: a bar in each column of pixels, from the smallest to the largest value in it and the last one before
+        // it. A line with several vertices in each column covers the same pixels, but takes much longer to draw.
+        for (let i = first, left = -2; i <= last;) {
           const column = Math.floor(toX(series.x[i]));
-          const begin = series.y[i];
-          let least = begin, most = begin, end = begin;
-          for (i++; i <= last && Math.floor(toX(series.x[i])) === column; i++) {
+          let begin = NaN, low = Infinity, high = -Infinity, end = NaN;
+          for (; i <= last && Math.floor(toX(series.x[i])) === column; i++) {
             end = series.y[i];
-            if (!(end >= least)) least = end;
-            if (!(end <= most)) most = end;
+            if (Number.isNaN(begin)) begin = end;
+            if (end < low) low = end;
+            if (end > high) high = end;
           }
-          to(column, toY(begin));
-          if (least < begin || most > begin) {
-            path.lineTo(column, toY(least));
-            path.lineTo(column, toY(most));
-            path.lineTo(column, (before = toY(end)));
-            series.drawn += 3;
-          }
+          if (!(low <= high)) { to(column, NaN); continue; }
+          [low, high] = [toY(high), toY(low)];
+          if (pen && column === left + 1) { low = Math.min(low, before); high = Math.max(high, before); }
+          const bar = high - low >= 1;
+          if (!bar || column > left + 1) to(column, toY(begin));
+          if (bar) { path.moveTo(column, low); path.lineTo(column, high); path.moveTo(column, toY(end)); }
+          series.drawn++;
+          pen = !Number.isNaN(end);
+          before = toY(end);
+          left = column;
         }
       }
       return { stroke: path, fill: null, clip: null, band: null, gaps: null, flags: 3 };

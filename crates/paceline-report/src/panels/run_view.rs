@@ -13,6 +13,8 @@ pub(super) struct RunView<'a> {
     first: usize,
     /// Flows with their own series.
     shown: Vec<usize>,
+    /// The subject of each flow, if it has its own series.
+    subjects: Vec<Option<usize>>,
 }
 
 /// Returns the flows that have their own series and table rows, in the order of the run. Media flows take precedence.
@@ -27,12 +29,15 @@ pub(crate) fn shown(run: &Run) -> Vec<usize> {
 
 impl<'a> RunView<'a> {
     pub(super) fn new(run: &'a Run, first: usize) -> Self {
-        Self { run, duration_s: run.duration_s(), first, shown: shown(run) }
+        let shown = shown(run);
+        let subject = |flow| Some(first + shown.binary_search(&flow).ok()?);
+        let subjects = (0..run.about.flows.len()).map(subject).collect();
+        Self { run, duration_s: run.duration_s(), first, shown, subjects }
     }
 
     /// Returns the subject of a flow with its own series.
     pub(super) fn subject(&self, flow: u16) -> Option<usize> {
-        Some(self.first + self.shown.binary_search(&usize::from(flow)).ok()?)
+        *self.subjects.get(usize::from(flow))?
     }
 
     /// Returns the subject of any flow; the other flows share one subject.

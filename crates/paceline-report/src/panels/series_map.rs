@@ -99,6 +99,7 @@ pub(super) struct Bins<T>(Vec<(usize, Vec<T>)>);
 
 impl<T: Clone + Default> Bins<T> {
     /// Returns the sum of a subject in the bin of length `bin_ns` that contains a time.
+    #[inline(always)] // division by a constant
     pub(super) fn at(&mut self, subject: usize, time_ns: i64, bin_ns: i64) -> &mut T {
         let bins = entry(&mut self.0, subject);
         let bin = usize::try_from(time_ns / bin_ns).unwrap_or(0);

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zstd::bulk::Compressor;
 
-/// Rows of a table that are buffered before they are written: about 4 MB of packets.
+/// Rows of a table that are buffered before they are written: about 3 MB of packets. The number of a row in its group has 16
+/// bits.
 pub const ROW_GROUP: usize = 65_536;
 
 /// Higher levels take much more time and save little space.
@@ -71,7 +72,7 @@ pub enum ColumnValue {
 struct Buffer {
     values: Values,
     /// Rows with a value, counted from the start of the row group; `None` for a column without nulls.
-    present: Option<Vec<u32>>,
+    present: Option<Vec<u16>>,
 }
 
 #[derive(Debug)]
@@ -107,7 +108,7 @@ macro_rules! setter {
         let Values::$kind $fields = values else { unreachable!("column {} has another type", $column) };
         $push;
         if let Some(present) = present {
-            present.push($table.buffered as u32);
+            present.push($table.buffered as u16);
         }
     }};
 }
@@ -150,31 +151,31 @@ impl TableWriter {
     }
 
     /// Sets an integer of the current row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn int64(&mut self, column: usize, value: i64) {
         setter!(self, column, Int64(values) => values.push(value));
     }
 
     /// Sets a small integer of the current row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn int32(&mut self, column: usize, value: i32) {
         setter!(self, column, Int32(values) => values.push(value));
     }
 
     /// Sets a float of the current row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn float64(&mut self, column: usize, value: f64) {
         setter!(self, column, Float64(values) => values.push(value));
     }
 
     /// Sets a truth value of the current row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn bool(&mut self, column: usize, value: bool) {
         setter!(self, column, Bool(values) => values.push(value));
     }
 
     /// Sets a name of the current row, by its index among the column's names.
-    #[inline]
+    #[inline(always)]
     pub(super) fn name(&mut self, column: usize, index: u32) {
         setter!(self, column, Name { values, dictionary } => values.push(dictionary.code(index)));
     }
@@ -213,7 +214,7 @@ impl TableWriter {
             let levels = present.as_mut().map(|present| {
                 self.levels.clear();
                 self.levels.resize(rows, 0);
-                present.drain(..).for_each(|row| self.levels[row as usize] = 1);
+                present.drain(..).for_each(|row| self.levels[usize::from(row)] = 1);
                 &self.levels[..]
             });
             match values {
