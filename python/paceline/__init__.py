@@ -10,7 +10,18 @@ Names, documents and trace hashes are those of the command.
 from ._paceline import (
     VERSION as __version__,
 )
-from ._paceline import Arrivals, Decision, Feedback, Message, ReceiverReport, RoundTrip, SentPacket, Setup, StreamState
+from ._paceline import (
+    Arrivals,
+    Decision,
+    Feedback,
+    Message,
+    QueuedFrame,
+    ReceiverReport,
+    RoundTrip,
+    SentPacket,
+    Setup,
+    StreamState,
+)
 from .controllers import Controller, Parameter, ReceiveHalf, SendHalf, controllers, register
 from .errors import PacelineError, RunError, ScenarioError, SweepError, WorldUnavailable
 from .runs import Comparison, Run, Runs, Series, compare, repeat, reproduce, run
@@ -26,6 +37,7 @@ __all__ = [
     "Message",
     "PacelineError",
     "Parameter",
+    "QueuedFrame",
     "ReceiveHalf",
     "ReceiverReport",
     "RoundTrip",

@@ -15,6 +15,7 @@ __all__ = [
     "Folder",
     "Gym",
     "Message",
+    "QueuedFrame",
     "ReceiverReport",
     "RoundTrip",
     "RecordedRun",
@@ -110,9 +111,22 @@ class StreamState:
     queued_bytes: int
     """Bytes of the stream in the pacer's queue."""
     unused_bps: int
-    """Allowed rate that its source did not use."""
+    """Allocated rate that its source did not use over the last window of 500 ms or more."""
     priority: float
     """Weight of the stream when streams share the target."""
+
+@final
+class QueuedFrame:
+    """A frame whose packets are in the pacer's queue."""
+
+    stream: int
+    """Number of the stream."""
+    size: int
+    """Bytes of its packets on the network, FEC included."""
+    packets: int
+    """Number of its packets, FEC included."""
+    key: bool
+    """Whether it can be decoded without earlier frames."""
 
 @final
 class Message:

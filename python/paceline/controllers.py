@@ -14,7 +14,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from . import _paceline
-from ._paceline import Arrivals, Decision, Feedback, Message, ReceiverReport, RoundTrip, SentPacket, Setup, StreamState
+from ._paceline import (
+    Arrivals,
+    Decision,
+    Feedback,
+    Message,
+    QueuedFrame,
+    ReceiverReport,
+    RoundTrip,
+    SentPacket,
+    Setup,
+    StreamState,
+)
 
 __all__ = [
     "Controller",
@@ -60,6 +71,13 @@ class SendHalf(_Emits):
 
     def handle_stream(self, now_s: float, stream: StreamState) -> None:
         """Handles the state of a stream, before each of its frames."""
+
+    def handle_frame(self, now_s: float, frame: QueuedFrame) -> None:
+        """Handles a frame that was queued in the pacer, after `handle_stream`."""
+
+    def handle_application_limit(self, now_s: float, limited: bool) -> None:
+        """Handles a change of whether the application limits the flow: it has no backlog and sends less than the target
+        allows."""
 
     def handle_timeout(self, now_s: float) -> None:
         """Handles the timeout of `poll_timeout`, which must return a later time afterwards."""

@@ -135,6 +135,10 @@ class Clocked(paceline.SendHalf):
         assert stream.queued_bytes >= 0
         self.called.add("stream")
 
+    def handle_frame(self, now_s, frame):
+        assert frame.size > 100 * (frame.packets - 1) >= 0 and frame.stream == 0 and isinstance(frame.key, bool)
+        self.called.add("frame")
+
     def handle_timeout(self, now_s):
         assert now_s >= self.next
         self.next, self.rate = self.next + 1.0, 500_000 if self.rate == 200_000 else 200_000
@@ -149,10 +153,28 @@ class Clocked(paceline.SendHalf):
 
 def test_timeouts_arrive_at_the_requested_times():
     run = paceline.run(TABLE1, paceline.Controller("clocked", send=Clocked), set=SHORT)
-    assert Clocked.called == {"sent", "stream", "timeout"}
+    assert Clocked.called == {"sent", "stream", "frame", "timeout"}
     target = run.series["video.target_bps"]
     np.testing.assert_allclose(np.diff(target.time_s[1:]), 1.0, atol=1e-9)
     assert set(target.value) == {200_000.0, 500_000.0}
+
+
+class Ample(paceline.SendHalf):
+    """Allows more than the sources produce, without padding, and records the changes of the application limit."""
+
+    limits = []
+
+    def handle_application_limit(self, now_s, limited):
+        self.limits.append((now_s, limited))
+
+    def decision(self):
+        return paceline.Decision(50_000_000, padding_bps=0)
+
+
+def test_a_half_learns_that_the_application_limits_the_flow():
+    paceline.run(TABLE1, paceline.Controller("ample", send=Ample), set=SHORT)
+    ((at, limited),) = Ample.limits
+    assert limited and 0 < at < 3
 
 
 def half(**methods):

@@ -38,7 +38,7 @@ mod _paceline {
     use crate::sweep::{FinishedSweep, Folder, Sweep};
     #[pymodule_export]
     use crate::types::{
-        Arrivals, Decision, Feedback, Message, ReceiverReport, RoundTrip, SentPacket, Setup, StreamState,
+        Arrivals, Decision, Feedback, Message, QueuedFrame, ReceiverReport, RoundTrip, SentPacket, Setup, StreamState,
     };
 
     /// Version of the wheel, of the command and of results.

@@ -7,7 +7,8 @@
 use crate::half::{copied, forward_emitted, raise};
 use crate::types;
 use paceline::{
-    Decision, Feedback, Message, ReceiverReport, RoundTrip, SendHalf, SentPacket, SignalSpec, Signals, StreamState,
+    Decision, Feedback, Message, QueuedFrame, ReceiverReport, RoundTrip, SendHalf, SentPacket, SignalSpec, Signals,
+    StreamState,
 };
 use paceline_units::{Ecn, Time};
 use pyo3::call::PyCallArgs;
@@ -23,17 +24,21 @@ enum Method {
     Report,
     Message,
     Stream,
+    Frame,
+    ApplicationLimit,
     Timeout,
     PollTimeout,
 }
 
-const METHODS: [&str; 8] = [
+const METHODS: [&str; 10] = [
     "handle_sent",
     "handle_feedback",
     "handle_rtt",
     "handle_report",
     "handle_message",
     "handle_stream",
+    "handle_frame",
+    "handle_application_limit",
     "handle_timeout",
     "poll_timeout",
 ];
@@ -164,6 +169,16 @@ impl SendHalf for PythonSendHalf {
     fn handle_stream(&mut self, now: Time, stream: &StreamState) {
         if self.defines(Method::Stream) {
             self.call(now, Method::Stream, None, (now.as_secs_f64(), types::StreamState::from(stream)));
+        }
+    }
+    fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
+        if self.defines(Method::Frame) {
+            self.call(now, Method::Frame, None, (now.as_secs_f64(), types::QueuedFrame::from(frame)));
+        }
+    }
+    fn handle_application_limit(&mut self, now: Time, limited: bool) {
+        if self.defines(Method::ApplicationLimit) {
+            self.call(now, Method::ApplicationLimit, None, (now.as_secs_f64(), limited));
         }
     }
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {

@@ -187,7 +187,7 @@ pub struct StreamState {
     pub stream: u8,
     /// Bytes of the stream in the pacer's queue.
     pub queued_bytes: u64,
-    /// Allowed rate that its source did not use.
+    /// Allocated rate that its source did not use over the last window of 500 ms or more.
     pub unused_bps: u64,
     /// Weight of the stream when streams share the target.
     pub priority: f64,
@@ -197,6 +197,26 @@ impl From<&paceline::StreamState> for StreamState {
     fn from(state: &paceline::StreamState) -> Self {
         let (stream, queued_bytes, unused_bps) = (state.stream.0, state.queued.as_bytes(), state.unused.as_bps());
         Self { stream, queued_bytes, unused_bps, priority: state.priority }
+    }
+}
+
+/// A frame whose packets are in the pacer's queue.
+#[pyclass(frozen, get_all, module = "paceline")]
+pub struct QueuedFrame {
+    /// Number of the stream.
+    pub stream: u8,
+    /// Bytes of its packets on the network, FEC included.
+    pub size: u64,
+    /// Number of its packets, FEC included.
+    pub packets: u32,
+    /// Whether it can be decoded without earlier frames.
+    pub key: bool,
+}
+
+impl From<&paceline::QueuedFrame> for QueuedFrame {
+    fn from(frame: &paceline::QueuedFrame) -> Self {
+        let paceline::QueuedFrame { stream, size, packets, key } = *frame;
+        Self { stream: stream.0, size: size.as_bytes(), packets, key }
     }
 }
 

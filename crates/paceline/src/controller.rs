@@ -356,7 +356,7 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
         let _ = (now, stream);
     }
     /// Handles a frame that was queued in the pacer. The flow calls this after [`handle_stream`](Self::handle_stream),
-    /// but not for a frame that it drops.
+    /// but not for a frame that it drops. A change of the decision takes effect after the next call.
     fn handle_frame(&mut self, now: Time, frame: &QueuedFrame) {
         let _ = (now, frame);
     }
@@ -391,8 +391,8 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
-    /// Returns the current decision. The flow reads it after every `handle_*` call, but see
-    /// [`decides_on_sent`](Self::decides_on_sent).
+    /// Returns the current decision. The flow reads it after every `handle_*` call but [`handle_frame`](Self::handle_frame),
+    /// and after [`handle_sent`](Self::handle_sent) only if the half [decides then](Self::decides_on_sent).
     fn decision(&self) -> Decision;
     /// Returns the next probe cluster to send. The flow calls this until it returns `None`, after feedback, reports,
     /// messages and timeouts, and sends the clusters one after the other. A flow without per-packet feedback or without

@@ -63,6 +63,8 @@ pub struct MediaSender {
     decision: Decision,
     /// Whether there is a network to send to.
     available: bool,
+    /// The window of the decision, or a closed one without a network.
+    window: Option<Window>,
     pacer: Pacer<QueuedPacket>,
     /// The controller's window has been full since the last packet was sent.
     window_was_full: bool,
@@ -86,6 +88,8 @@ pub struct MediaSender {
     sent_since: DataSize,
     application_limit: ApplicationLimit,
     application_limited: bool,
+    /// The time from which the application limit is checked again.
+    limit_check_due: Time,
     /// Packets sent. The low 16 bits are the next transport-wide sequence number.
     sent: u64,
     rtcp: RtcpTimer,
@@ -152,6 +156,7 @@ impl MediaSender {
             half,
             decision,
             available: true,
+            window: decision.window,
             pacer: Pacer::new(decision.pacing, config.pacer_limit, weights),
             window_was_full: false,
             pacer_limit: config.pacer_limit,
@@ -167,6 +172,7 @@ impl MediaSender {
             sent_since: DataSize::ZERO,
             application_limit: ApplicationLimit::default(),
             application_limited: false,
+            limit_check_due: start,
             sent: 0,
             rtcp,
             next_report,
@@ -273,9 +279,7 @@ impl MediaSender {
         for stream in &self.streams {
             wake = wake.min(stream.next_frame);
         }
-        if !self.available {
-            wake = self.streams.iter().map(|stream| stream.next_frame).min().unwrap_or(Time::MAX);
-        } else if !self.window_is_open() {
+        if !self.window_is_open() {
             self.window_was_full = true;
         } else {
             let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };
@@ -290,7 +294,7 @@ impl MediaSender {
 
     fn window_is_open(&self) -> bool {
         let flight = self.history.as_ref().map(History::flight).unwrap_or_default();
-        match self.decision.window {
+        match self.window {
             None => true,
             Some(Window::Outstanding(window)) => flight.outstanding < window,
             Some(Window::AfterHighest(window)) => flight.after_highest < window,

@@ -2,8 +2,8 @@
 
 use super::MediaSender;
 use super::prober::Prober;
-use paceline::{Bounds, Setup};
-use paceline_units::Time;
+use paceline::{Bounds, Setup, Window};
+use paceline_units::{DataSize, Time};
 
 impl MediaSender {
     /// Sets the limits of the target, which apply at once.
@@ -33,10 +33,18 @@ impl MediaSender {
     /// are dropped, because they would be too old afterwards.
     pub fn set_available(&mut self, now: Time, available: bool) {
         self.available = available;
+        self.update_window();
+        (self.next_report, self.next_reported) = (if available { now } else { Time::MAX }, 0);
         if let Some(half) = &mut self.half {
             half.handle_availability(now, available);
         }
         self.follow_half(now);
+    }
+
+    /// Sets the window in force. Without a network it is closed.
+    pub(super) fn update_window(&mut self) {
+        let closed = Some(Window::Outstanding(DataSize::ZERO));
+        self.window = if self.available { self.decision.window } else { closed };
     }
 
     /// Follows the send half after a call outside the packet path.

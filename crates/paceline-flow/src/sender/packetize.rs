@@ -7,7 +7,10 @@ use crate::datagram::IP_UDP_HEADERS;
 use crate::retransmission_store::MediaPacket;
 use crate::source::Frame;
 use paceline::{MediaKind, PacketPriority, QueuedFrame, StreamState};
-use paceline_units::{DataSize, Time};
+use paceline_units::{DataSize, Time, TimeDelta};
+
+/// The least time between two checks of the application limit: a fifth of its window.
+const LIMIT_CHECK_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
 
 impl MediaSender {
     pub(super) fn handle_frame_due(&mut self, now: Time, index: usize) {
@@ -20,7 +23,7 @@ impl MediaSender {
         let state = StreamState {
             stream: stream.config.info.id,
             queued: stream.queued,
-            unused: stream.with_headers(stream.unused.get()),
+            unused: stream.unused_rate(),
             priority,
             min,
             max,
@@ -35,7 +38,11 @@ impl MediaSender {
     }
 
     /// Reports to the half when the application begins or ceases to limit the flow.
-    pub(super) fn check_application_limit(&mut self, now: Time) {
+    fn check_application_limit(&mut self, now: Time) {
+        if now < self.limit_check_due {
+            return;
+        }
+        self.limit_check_due = now + LIMIT_CHECK_INTERVAL;
         let sent = core::mem::take(&mut self.sent_since);
         let limited = self.application_limit.update(now, self.decision.target, sent, self.pacer.queued());
         if limited != core::mem::replace(&mut self.application_limited, limited)
@@ -103,7 +110,6 @@ impl MediaSender {
         let queued = QueuedFrame { stream: info.id, size, packets: (count + fec) as u32, key };
         if let Some(half) = &mut self.half {
             half.handle_frame(now, &queued);
-            self.update_decision(now);
         }
     }
 }

@@ -102,8 +102,14 @@ impl SenderStream {
         self.config.info.kind == MediaKind::Video && !self.removed
     }
 
+    /// Returns the allocated rate that the source did not use, headers included.
+    pub fn unused_rate(&self) -> Rate {
+        let unused = self.unused.get();
+        if unused.is_zero() { unused } else { self.with_headers(unused) }
+    }
+
     /// Converts an encoder rate to the rate on the network.
-    pub fn with_headers(&self, payload: Rate) -> Rate {
+    fn with_headers(&self, payload: Rate) -> Rate {
         payload.scale(1.0 / (1.0 - self.overhead))
     }
 

@@ -18,9 +18,6 @@ impl MediaSender {
     /// Writes the next packet that may be sent at `now`: a sender report, then a probe, then media in pacer order,
     /// then padding.
     pub(super) fn write_next(&mut self, now: Time, out: &mut Datagram) -> Option<DatagramKind> {
-        if !self.available {
-            return None;
-        }
         if now >= self.next_report || self.next_reported > 0 {
             self.write_report(now, out);
             return Some(DatagramKind::Rtcp);

@@ -13,10 +13,9 @@ const WINDOW: TimeDelta = TimeDelta::from_millis(500);
 #[derive(Debug, Default)]
 pub(super) struct UnusedRate {
     last_frame: Option<Time>,
-    /// The sums of the current window.
+    /// The length of the current window, and the bits that were allocated and not produced in it.
     span: TimeDelta,
-    allocated: DataSize,
-    produced: DataSize,
+    unused_bits: f64,
     /// The result of the last window.
     rate: Rate,
 }
@@ -26,13 +25,12 @@ impl UnusedRate {
     /// The first frame only starts the clock.
     pub fn handle_frame(&mut self, captured: Time, allocated: Rate, size: DataSize) {
         let Some(before) = self.last_frame.replace(captured) else { return };
-        let dt = (captured - before).max(TimeDelta::ZERO);
+        let dt = captured - before;
         self.span += dt;
-        self.allocated += allocated * dt;
-        self.produced += size;
+        self.unused_bits += allocated.as_bps_f64() * dt.as_secs_f64() - 8.0 * size.as_bytes() as f64;
         if self.span >= WINDOW {
-            self.rate = Rate::from_size_and_time(self.allocated.saturating_sub(self.produced), self.span);
-            (self.span, self.allocated, self.produced) = (TimeDelta::ZERO, DataSize::ZERO, DataSize::ZERO);
+            self.rate = Rate::from_bps_f64((self.unused_bits / self.span.as_secs_f64()).max(0.0));
+            (self.span, self.unused_bits) = (TimeDelta::ZERO, 0.0);
         }
     }
 

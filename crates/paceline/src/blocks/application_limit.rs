@@ -9,50 +9,49 @@
 //! draft-cheng-iccrg-delivery-rate-estimation (section 3.4): a flow with data to send is limited by its pacer or window.
 //! Media is always queued for a moment, because its frames are paced. Only a longer queue counts.
 
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time};
 
-/// The share of the target that counts as used (`bandwidth_usage_ratio`), in percent.
-const USAGE_PERCENT: i128 = 80;
-/// The window of the budget (`kWindowMs`).
-const WINDOW: TimeDelta = TimeDelta::from_millis(500);
-/// Above this share of the largest budget the limitation begins (`start_budget_level_ratio`), in percent.
-const BEGIN_PERCENT: i128 = 40;
-/// Below this share it ends (`stop_budget_level_ratio`), in percent.
-const END_PERCENT: i128 = -60;
-
-/// A queue that takes longer than this at the target is more than the frame that is being paced. Assumed: the interval of
-/// frames at 20 per second.
-const BACKLOG: TimeDelta = TimeDelta::from_millis(50);
-
-const SECOND: i128 = 1_000_000_000;
+/// The share of the target that counts as used (`bandwidth_usage_ratio`).
+const USAGE: f64 = 0.8;
+/// The window of the budget, s (`kWindowMs`).
+const WINDOW_S: f64 = 0.5;
+/// Above this share of the largest budget the limitation begins (`start_budget_level_ratio`).
+const BEGIN: f64 = 0.4;
+/// Below this share it ends (`stop_budget_level_ratio`).
+const END: f64 = -0.6;
+/// A queue that takes longer than this at the target, s, is more than the frame that is being paced. Assumed: the interval
+/// of frames at 20 per second.
+const BACKLOG_S: f64 = 0.05;
 
 /// The detector.
 #[derive(Clone, Debug, Default)]
 pub struct ApplicationLimit {
-    /// The bits that could have been sent and were not, times 10^9.
-    budget: i128,
+    /// The bits that could have been sent and were not.
+    budget: f64,
     updated: Option<Time>,
     limited: bool,
 }
 
 impl ApplicationLimit {
-    /// Returns whether the flow is limited, after `sent` left since the last update. Padding, probes and retransmissions
-    /// count. `queued` is the size of the queue. The first update only starts the clock.
+    /// Returns whether the application limits the flow, after `sent` left since the last update. Padding, probes and
+    /// retransmissions count. `queued` is the size of the queue. The first update only starts the clock.
     pub fn update(&mut self, now: Time, target: Rate, sent: DataSize, queued: DataSize) -> bool {
         let Some(before) = self.updated.replace(now) else { return false };
-        let rate = i128::from(target.as_bps()) * USAGE_PERCENT / 100;
-        let most = rate * i128::from(WINDOW.as_nanos());
-        let spent = i128::from(sent.as_bytes()) * 8 * SECOND;
-        self.budget = (self.budget.min(most) - spent).max(-most);
-        self.budget = (self.budget + rate * i128::from((now - before).as_nanos())).min(most);
-        let level = 100 * self.budget;
-        if level > BEGIN_PERCENT * most {
+        let rate = USAGE * target.as_bps_f64();
+        let most = rate * WINDOW_S;
+        let spent = (self.budget.min(most) - bits(sent)).max(-most);
+        self.budget = (spent + rate * (now - before).as_secs_f64()).min(most);
+        if self.budget > BEGIN * most {
             self.limited = true;
-        } else if level < END_PERCENT * most {
+        } else if self.budget < END * most {
             self.limited = false;
         }
-        self.limited && queued <= target * BACKLOG
+        self.limited && bits(queued) <= BACKLOG_S * target.as_bps_f64()
     }
+}
+
+fn bits(size: DataSize) -> f64 {
+    8.0 * size.as_bytes() as f64
 }
 
 #[cfg(test)]
