@@ -109,6 +109,7 @@ fn m4(series: &Series, intervals: usize) -> Series {
 mod tests {
     use super::*;
     use crate::figure::{Axis, Panel, Role};
+    use std::slice::from_ref;
 
     fn series(kind: SeriesKind, y: impl IntoIterator<Item = f64>) -> Series {
         let mut series = Series::new("s", "s", 0, Role::Main, kind);
@@ -165,7 +166,7 @@ mod tests {
         let short = series(SeriesKind::Steps, (0..3000).map(f64::from));
         let whole = figure(vec![with_peaks(), short.clone(), with_peaks()]);
         let points = |figure: &Figure| figure.panels[0].series.iter().map(Series::len).collect::<Vec<_>>();
-        let [reduced] = &downsample(&[whole.clone()], 100_000)[..] else { panic!("one figure") };
+        let [reduced] = &downsample(from_ref(&whole), 100_000)[..] else { panic!("one figure") };
         let [first, second, third] = points(&reduced.figure)[..] else { panic!("three series") };
         assert_eq!((second, first), (3000, third));
         assert!((80_000..=100_000).contains(&(first + second + third)), "{first} {second} {third}");
@@ -173,7 +174,7 @@ mod tests {
         let [Some(a), None, Some(b)] = reduced.intervals_s[0][..] else { panic!("{:?}", reduced.intervals_s) };
         assert!((a - length).abs() < 1e-9 && (b - length).abs() < 1e-9, "{a} {b}");
 
-        let [kept] = &downsample(&[whole.clone()], 2_003_000)[..] else { panic!("one figure") };
+        let [kept] = &downsample(from_ref(&whole), 2_003_000)[..] else { panic!("one figure") };
         assert_eq!((&kept.figure, &kept.intervals_s[0][..]), (&whole, &[None; 3][..]));
         let [least] = &downsample(&[whole], 1)[..] else { panic!("one figure") };
         assert!(points(&least.figure).iter().all(|n| (1000..=LEAST_POINTS).contains(n)), "{:?}", points(&least.figure));

@@ -2,6 +2,11 @@
 
 use super::*;
 use crate::tables::RunTables;
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{BoolType, ByteArrayType, Int32Type, Int64Type};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
+use std::sync::Arc;
 
 /// One event of each kind, with several classes and each reason.
 fn one_of_each() -> Vec<EventRecord> {
@@ -122,6 +127,72 @@ fn stores_every_kind_of_event() {
     rows.clear();
     tables.signals(|batch| rows.extend(batch.iter().map(|r| format!("{} {} {}", r.receive, r.name, r.unit)))).unwrap();
     assert_eq!(rows, ["false f_l ", "true gamma ms"]);
+}
+
+/// Writes a table again, as the library writes it with these properties.
+fn rewrite(path: &Path, properties: WriterProperties) {
+    let reader = open(path);
+    let schema = reader.metadata().file_metadata().schema_descr().root_schema_ptr();
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties)).unwrap();
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index).unwrap();
+        let rows = usize::try_from(group.metadata().num_rows()).unwrap();
+        let mut written = writer.next_row_group().unwrap();
+        for column in 0..group.num_columns() {
+            let mut to = written.next_column().unwrap().unwrap();
+            macro_rules! copy {
+                ($($reader:ident $type:ty;)*) => { match group.get_column_reader(column).unwrap() {
+                    $(ColumnReader::$reader(mut from) => {
+                        let (mut values, mut levels) = (Vec::new(), Vec::new());
+                        from.read_records(rows, Some(&mut levels), None, &mut values).unwrap();
+                        let levels = (!levels.is_empty()).then_some(&levels[..]);
+                        to.typed::<$type>().write_batch(&values, levels, None).unwrap();
+                    })*
+                    _ => panic!("column {column}"),
+                } };
+            }
+            copy! {
+                Int64ColumnReader Int64Type;
+                Int32ColumnReader Int32Type;
+                BoolColumnReader BoolType;
+                ByteArrayColumnReader ByteArrayType;
+            }
+            to.close().unwrap();
+        }
+        written.close().unwrap();
+    }
+    writer.close().unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn reads_tables_with_other_encodings() {
+    let (_scratch, store) = Scratch::with_store();
+    // Of one row group, the names of all rows are equal.
+    for events in [one_of_each(), vec![sent(1), sent(2), sent(3)]] {
+        let place = write(&store, &header("a", 1), &events, "");
+        let about = About::read(&place).unwrap();
+        let rows = || {
+            let mut rows = Vec::new();
+            RunTables::new(&place, &about).packets(|batch| rows.extend_from_slice(batch)).unwrap();
+            rows
+        };
+        let (wanted, text) = (rows(), read(&place.join("packets.parquet")));
+        assert!(wanted.len() >= 3);
+        let properties = || WriterProperties::builder();
+        for properties in [
+            // As older versions wrote them.
+            properties().build(),
+            properties().set_data_page_row_count_limit(2).set_write_batch_size(2).build(),
+            properties().set_dictionary_enabled(false).build(),
+            properties().set_writer_version(WriterVersion::PARQUET_2_0).build(),
+        ] {
+            rewrite(&place.join("packets.parquet"), properties);
+            assert_eq!(read(&place.join("packets.parquet")), text);
+            assert_eq!(rows(), wanted);
+        }
+    }
 }
 
 #[test]
