@@ -25,6 +25,9 @@ impl MediaSender {
         if let Some(half) = &mut self.half {
             half.handle_route_change(now, setup, &mut self.signals);
             half.handle_bounds(now, &setup.bounds(), &mut self.signals);
+            if !self.available {
+                half.handle_availability(now, false);
+            }
         }
         self.follow_half(now);
     }

@@ -66,6 +66,8 @@ pub(super) struct Sender<S> {
     shaping: Shaping,
     /// Observes packets in per-packet feedback, if no receiver reports.
     observer: Option<Observer>,
+    /// Whether packets are sent: a report on a pause would be taken for a low received rate.
+    available: bool,
     /// Without per-packet feedback the path cannot be validated.
     ecn: EcnValidation,
     /// Packets that were reported lost and are not yet followed by an observed one.
@@ -88,6 +90,7 @@ impl<S: SenderSignal> Sender<S> {
             updated: None,
             shaping: Shaping::new(config.shaping),
             observer,
+            available: true,
             ecn: EcnValidation::new(config.ecn),
             missing: 0,
             next: 0,
@@ -156,7 +159,7 @@ impl<S: SenderSignal> SendHalf for Sender<S> {
 
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
         match message {
-            Message::Nada(report) if self.observer.is_none() => self.update(now, report, signals),
+            Message::Nada(report) if self.observer.is_none() && self.available => self.update(now, report, signals),
             _ => {}
         }
     }
@@ -183,6 +186,10 @@ impl<S: SenderSignal> SendHalf for Sender<S> {
     fn handle_stream_removed(&mut self, _: Time, stream: StreamId) {
         self.shaping.remove_stream(stream);
         self.decide();
+    }
+
+    fn handle_availability(&mut self, _: Time, available: bool) {
+        self.available = available;
     }
 
     fn handle_bounds(&mut self, _: Time, bounds: &Bounds, signals: &mut Signals) {
