@@ -35,6 +35,9 @@ impl MediaSender {
     /// Sets whether there is a network. While there is none, nothing is sent: packets in the pacer wait, and new frames
     /// are dropped, because they would be too old afterwards.
     pub fn set_available(&mut self, now: Time, available: bool) {
+        if self.available == available {
+            return;
+        }
         self.available = available;
         self.update_window();
         (self.next_report, self.next_reported) = (if available { now } else { Time::MAX }, 0);
