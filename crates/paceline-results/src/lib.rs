@@ -20,6 +20,9 @@
 //!
 #![doc = include_str!("tables/columns.md")]
 //!
+//! Row groups have the smallest and the largest value of integers without nulls, such as `time_ns`, so that readers skip
+//! the others.
+//!
 //! Each file's metadata contains `scenario`, `world`, `seed`, `controllers`, `version`, `table` and `units`.
 //!
 //! A run is written under a temporary name, flushed to the disk, and renamed when it is complete. A folder with a final name

@@ -203,9 +203,7 @@ impl TableWriter {
         let rows = mem::take(&mut self.buffered);
         self.write_group(rows).map_err(write_error(&self.path))
     }
-}
 
-impl TableWriter {
     /// Writes the buffers as one row group and empties them.
     fn write_group(&mut self, rows: usize) -> ParquetResult<()> {
         let columns = self.writer.schema_descr().columns().to_vec();
