@@ -465,8 +465,9 @@ pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<
         return refuse("a `packet_size` for packets of Chromium", hint);
     }
     if media.packet_size > SRTP_PACKET_MAX {
-        let hint = format!("at most \"{SRTP_PACKET_MAX}\": SRTP adds a tag of {SRTP_TAG} bytes");
-        return refuse(&format!("a `packet_size` of {}", media.packet_size), &hint);
+        let most = SRTP_PACKET_MAX.as_bytes();
+        let hint = format!("write at most \"{most} B\": SRTP adds a tag of {SRTP_TAG} bytes");
+        return refuse(&format!("a `packet_size` of {} B", media.packet_size.as_bytes()), &hint);
     }
     Ok(())
 }
