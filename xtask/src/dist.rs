@@ -6,9 +6,17 @@ use std::path::PathBuf;
 
 /// The simulations that the first build runs: arguments of the program `speed`. A run of each size covers every family of
 /// controllers and both kinds of flow.
-const TRAINING: &[&str] =
-    &["simulate 4", "simulate 2 gcc-tfb", "simulate 2 nada", "simulate 2 nada-sender", "simulate 2 scream", "cubic 4", "hundred 10"];
-const BUILD: &str = "cargo build --quiet --profile dist --package paceline-cli --package paceline-benches --bins --example senders";
+const TRAINING: &[&str] = &[
+    "simulate 4",
+    "simulate 2 gcc-tfb",
+    "simulate 2 nada",
+    "simulate 2 nada-sender",
+    "simulate 2 scream",
+    "cubic 4",
+    "hundred 10",
+];
+const BUILD: &str =
+    "cargo build --quiet --profile dist --package paceline-cli --package paceline-benches --bins --example senders";
 
 /// Builds the binaries.
 pub fn dist(arguments: &[String]) -> Result<(), Problem> {

@@ -186,7 +186,6 @@ impl<'a> Collector<'a> {
         }
         result
     }
-
 }
 
 impl EventObserver for Collector<'_> {

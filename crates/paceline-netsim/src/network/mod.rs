@@ -251,7 +251,8 @@ impl<R: EventObserver> Network<R> {
     #[inline]
     fn component(&self, number: usize) -> Component {
         let Some(number) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
-        let (flow, end) = (number / ENDS, if number.is_multiple_of(ENDS) { FlowEnd::Sender } else { FlowEnd::Receiver });
+        let (flow, end) =
+            (number / ENDS, if number.is_multiple_of(ENDS) { FlowEnd::Sender } else { FlowEnd::Receiver });
         let Some(flow) = flow.checked_sub(self.lines.len()) else { return Component::End(flow, end) };
         let Some(flow) = flow.checked_sub(self.lines.len()) else { return Component::Access(flow, end) };
         Component::Inbox(flow, end)

@@ -218,7 +218,10 @@ impl Harness {
                     let packet = SentPacket::new(sequence, size);
                     let before = half.decision();
                     half.handle_sent(now, &packet);
-                    assert!(half.decides_on_sent() || half.decision() == before, "the flow would not notice this decision");
+                    assert!(
+                        half.decides_on_sent() || half.decision() == before,
+                        "the flow would not notice this decision"
+                    );
                 }
                 Input::Feedback(packets) => {
                     let report = |(i, (ago, bytes, arrival)): (usize, &(i64, u64, Option<i64>))| {

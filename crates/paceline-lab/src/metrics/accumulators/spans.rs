@@ -89,7 +89,8 @@ mod tests {
                 let sums = spans.sums(spans.within(*asked), &empty());
                 assert_eq!(sums.hops[0].crossed, inside.map(|second| 1 << second).sum::<u64>(), "{asked:?}");
             }
-            let outside = spans.containing(Time::from_secs(10)).is_none() && spans.containing(Time::from_secs(24)).is_none();
+            let outside =
+                spans.containing(Time::from_secs(10)).is_none() && spans.containing(Time::from_secs(24)).is_none();
             assert!(outside);
         }
     }

@@ -147,8 +147,21 @@ impl FlowTotals {
     }
 
     fn merge(&mut self, other: &Self) {
-        let Self { sent, received, ecn_packets, marked_packets, media, fec, rtx, lost, owd, rtt, rtt_queue, read, streams } =
-            other;
+        let Self {
+            sent,
+            received,
+            ecn_packets,
+            marked_packets,
+            media,
+            fec,
+            rtx,
+            lost,
+            owd,
+            rtt,
+            rtt_queue,
+            read,
+            streams,
+        } = other;
         self.sent += sent;
         self.received += received;
         self.ecn_packets += ecn_packets;
