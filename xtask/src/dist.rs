@@ -1,11 +1,11 @@
 //! `cargo xtask dist`: published binaries. They are built twice: the first build counts what typical simulations execute, and
 //! the compiler arranges the second build for that.
 
-use crate::steps::{Problem, command, need, output, program, run, target};
+use crate::steps::{Problem, command, output, program, run, target};
 use std::path::PathBuf;
 
-/// The simulations that the first build runs: arguments of the program `speed`. A run of each size covers every family of
-/// controllers and both kinds of flow.
+/// The simulations that the first build runs: arguments of the program `speed`. They cover every family of controllers and both
+/// kinds of flow.
 const TRAINING: &[&str] = &[
     "simulate 4",
     "simulate 2 gcc-tfb",
@@ -47,7 +47,8 @@ pub fn guided() -> Result<PathBuf, Problem> {
 fn build(folder: &str, flags: &str) -> Result<PathBuf, Problem> {
     let folder = target().join(folder);
     let mut build = command(BUILD);
-    build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", flags);
+    // Unlike `RUSTFLAGS`, this is not split at spaces.
+    build.arg("--target-dir").arg(&folder).env("CARGO_ENCODED_RUSTFLAGS", flags);
     run(build)?;
     Ok(folder.join("dist"))
 }
@@ -56,6 +57,10 @@ fn build(folder: &str, flags: &str) -> Result<PathBuf, Problem> {
 fn profdata() -> Result<PathBuf, Problem> {
     let (libraries, _) = output(command("rustc --print target-libdir"))?;
     let path = PathBuf::from(libraries.trim()).with_file_name("bin").join("llvm-profdata");
-    need(&format!("{} --version", path.display()), "Get it with `rustup component add llvm-tools`.")?;
-    Ok(path)
+    match path.exists() {
+        true => Ok(path),
+        false => {
+            Err(Problem::Missing("llvm-profdata is missing. Get it with `rustup component add llvm-tools`.".into()))
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! The parameters that the entries of a registry declare: sources, queue disciplines, loss models. Scenario keys, their
+//! The parameters that the entries of a registry declare: sources, queue disciplines, link servers, loss
+//! models. Scenario keys, their
 //! checks, the JSON schema and the reference pages are derived from them.
 
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
@@ -25,7 +26,7 @@ pub struct Parameter {
     pub description: &'static str,
     /// The type and range of its values.
     pub kind: ParameterKind,
-    /// The value if the key is absent; `None` if the scenario need not or must give one.
+    /// The value if the key is absent; `None` if the parameter is required, or has no value without its key.
     pub default: Option<Value>,
     /// What applies if the key is absent, as the reference pages show it, such as `5 ms` or `no packet is marked`.
     pub if_absent: &'static str,
@@ -135,7 +136,7 @@ pub struct Values {
 /// Methods that return the value of a parameter of one type.
 macro_rules! getters {
     ($($method:ident $variant:ident $type:ty,)*) => { $(
-        #[doc = concat!("Returns the value of a parameter of this type.\n\n# Panics\nThere is no such parameter with a value.")]
+        #[doc = "Returns the value of a parameter of this type.\n\n# Panics\nThere is no such parameter with a value."]
         pub fn $method(&self, name: &str) -> $type {
             match self.get(name) {
                 Some(Value::$variant(value)) => value,
@@ -153,7 +154,7 @@ impl Values {
         Self { values: parameters.iter().map(|p| (p.name, value(p))).collect(), texts: Vec::new() }
     }
 
-    /// Adds the values of parameters that are text.
+    /// Sets the values of parameters that are text.
     pub fn with_texts(self, texts: Vec<(&'static str, String)>) -> Self {
         Self { texts, ..self }
     }
@@ -163,7 +164,7 @@ impl Values {
         self.texts.iter().find(|(of, _)| *of == name).map(|(_, text)| text.as_str())
     }
 
-    /// Returns the value of a parameter; `None` if it has none.
+    /// Returns the value of a parameter; `None` if it has none, or if it is text.
     ///
     /// # Panics
     /// There is no such parameter.

@@ -103,4 +103,29 @@ mod tests {
         store.insert(packet(65_535u16.wrapping_add(1024)));
         assert!(store.find(Time::from_secs(9), 65_535, rtt).is_none(), "overwritten");
     }
+
+    #[test]
+    fn last_packets_are_found_while_the_store_grows() {
+        let packet = |sequence| MediaPacket {
+            sequence,
+            timestamp: 0,
+            payload: 9,
+            offset: 0,
+            picture: 0,
+            start: true,
+            marker: true,
+            key: false,
+        };
+        // Every third number is missing, and the numbers wrap.
+        let sent: Vec<u16> = (65_000..67_000u32).filter(|n| n % 3 > 0).map(|n| n as u16).collect();
+        let mut store = RetransmissionStore::new();
+        for (count, sequence) in sent.iter().enumerate() {
+            store.insert(packet(*sequence));
+            let is_found =
+                |s: &u16| store.find(Time::ZERO, *s, TimeDelta::ZERO).is_some_and(|found| found.sequence == *s);
+            let behind = |s: &&u16| usize::from(sequence.wrapping_sub(**s)) < CAPACITY;
+            assert!(sent[..=count].iter().all(|s| is_found(s) == behind(&s)), "after {sequence}");
+        }
+        assert_eq!(store.packets.len(), CAPACITY);
+    }
 }

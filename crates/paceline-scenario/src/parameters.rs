@@ -187,8 +187,10 @@ fn describe_all(of_key: &[(&str, &Parameter)]) -> String {
 /// Describes a parameter of an entry, with the default at the end.
 fn describe(entry: &str, parameter: &Parameter) -> String {
     let Parameter { description, if_absent, is_required, .. } = parameter;
-    let of_entry = if *is_required { format!("for `{entry}` ") } else { String::new() };
-    format!("{description}; {of_entry}{if_absent} if absent.")
+    match is_required {
+        true => format!("{description}; required by `{entry}` if absent."),
+        false => format!("{description}; {if_absent} if absent."),
+    }
 }
 
 #[cfg(test)]

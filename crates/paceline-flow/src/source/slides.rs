@@ -45,7 +45,7 @@ struct SlidesConfig {
 impl SourceConfig for SlidesConfig {
     fn build(&self, start: Time, _: RandomStream) -> Result<Box<dyn Source>, SourceError> {
         check_range(self.min, self.max, self.start, 1.0 / INTERVAL.as_secs_f64(), 1.0)?;
-        check(self.slide_frames > 0, "slide_frames", self.slide_frames, "at least 1")?;
+        check((1..=10_000).contains(&self.slide_frames), "slide_frames", self.slide_frames, "1 to 10000")?;
         Ok(Box::new(Slides { target: self.start, due: start, number: 0, config: self.clone() }))
     }
     fn range(&self) -> (Rate, Rate) {

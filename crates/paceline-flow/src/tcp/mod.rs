@@ -45,7 +45,7 @@ impl TcpConfig {
         self.segment + FULL_HEADERS
     }
 
-    /// Returns the largest segment, at most the default, whose packet fits an MTU.
+    /// Returns the largest segment, at most the default, whose packet fits an MTU; zero if none does.
     pub fn segment_for(mtu: DataSize) -> DataSize {
         SEGMENT_DEFAULT.min(mtu.saturating_sub(FULL_HEADERS))
     }

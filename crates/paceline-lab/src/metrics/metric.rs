@@ -23,7 +23,7 @@ pub struct MetricSpec {
 
 pub(super) type NewAccumulator = fn(&Scenario, Window) -> Option<Box<dyn Accumulator>>;
 
-/// Collects the data of one metric in one window. Receives all events except those of packets, of rendered frames and of what
+/// Collects the data of one metric in one window. Receives all events except those of packets, rendered frames, links and what
 /// a TCP application read.
 pub(super) trait Accumulator {
     /// Adds an event, whether or not it lies in the window.

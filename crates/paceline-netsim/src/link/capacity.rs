@@ -233,7 +233,7 @@ impl Capacity {
         since.unwrap_or_else(|| self.search_provides_from(volume, from, to))
     }
 
-    /// Searches it to the nanosecond.
+    /// Searches the time that [`provides_from`](Self::provides_from) returns, to the nanosecond.
     fn search_provides_from(&self, volume: DataSize, from: Time, to: Time) -> Time {
         let (mut early, mut late) = (from, to);
         while early < late {

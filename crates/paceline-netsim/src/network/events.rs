@@ -17,7 +17,7 @@ pub(super) struct Events {
     nodes: Vec<[u128; 2]>,
     /// The leaf whose wake-up was returned last: the nodes above it still have its key. 0 for none.
     ///
-    /// A component mostly sets its next wake-up before the next is returned, so one walk to the root does for both.
+    /// A component mostly sets its next wake-up before the next is returned, so one update of the path to the root serves both.
     popped: usize,
     sequence: u64,
     handled: u64,
@@ -25,7 +25,7 @@ pub(super) struct Events {
 
 impl Events {
     pub fn new(components: usize) -> Self {
-        assert!(components < 1 << TARGET_BITS, "more components than an event can name");
+        assert!(components < 1 << TARGET_BITS, "too many components");
         Self { nodes: vec![[NEVER; 2]; components.max(1)], popped: 0, sequence: 0, handled: 0 }
     }
 

@@ -4,7 +4,7 @@ use super::{Checked, Resolver};
 use crate::file::Flow;
 use crate::text_span::{HasTextSpan, Spanned};
 use crate::values::Timed;
-use paceline_flow::{IP_UDP_HEADERS, PACKET_SIZE_DEFAULT, PACKET_SIZE_RANGE};
+use paceline_flow::{IP_UDP_HEADERS, MediaKind, PACKET_SIZE_DEFAULT, PACKET_SIZE_RANGE};
 use paceline_netsim::link::{MTU, Schedule};
 use paceline_netsim::plan::{FlowKind, FlowPlan, HopPlan};
 use paceline_units::{DataSize, Time};
@@ -39,6 +39,9 @@ impl Resolver<'_> {
     /// Checks that the largest packets of a flow fit each hop of its data. A hop that never carries them is an error; one
     /// that carries them at times is a note.
     pub(super) fn check_mtu(&mut self, flow: &Flow, plan: &FlowPlan, hops: &[HopPlan]) -> Checked<()> {
+        if plan.media().is_some_and(|media| media.streams.iter().all(|stream| stream.kind == MediaKind::Audio)) {
+            return Ok(()); // audio alone has small packets, without padding and FEC
+        }
         let size = plan.largest_packet();
         for hop in plan.route.iter().map(|index| &hops[*index]) {
             let (id, hop_id) = (&plan.id, &hop.id);

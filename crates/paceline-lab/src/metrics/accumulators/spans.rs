@@ -84,10 +84,10 @@ mod tests {
                     totals.hops[0].crossed += 1 << second;
                 }
             }
-            for asked in windows {
-                let inside = times.iter().filter(|second| contains(asked, Time::from_secs(**second)));
-                let sums = spans.sums(spans.within(*asked), &empty());
-                assert_eq!(sums.hops[0].crossed, inside.map(|second| 1 << second).sum::<u64>(), "{asked:?}");
+            for window in windows {
+                let inside = times.iter().filter(|second| contains(window, Time::from_secs(**second)));
+                let sums = spans.sums(spans.within(*window), &empty());
+                assert_eq!(sums.hops[0].crossed, inside.map(|second| 1 << second).sum::<u64>(), "{window:?}");
             }
             let outside =
                 spans.containing(Time::from_secs(10)).is_none() && spans.containing(Time::from_secs(24)).is_none();

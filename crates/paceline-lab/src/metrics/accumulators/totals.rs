@@ -33,7 +33,7 @@ pub(crate) struct FlowTotals {
     pub received: u64,
     pub ecn_packets: u64,
     pub marked_packets: u64,
-    /// Media packets received.
+    /// Bytes of media packets received.
     pub media: u64,
     pub fec: RepairTotals,
     pub rtx: RepairTotals,

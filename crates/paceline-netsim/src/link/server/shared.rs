@@ -7,7 +7,7 @@ use crate::parameter::{Parameter, ParameterKind};
 
 pub(super) const ENTRY: ServerEntry = ServerEntry {
     name: "shared",
-    summary: "turns on a medium that hops share, such as a half-duplex radio",
+    summary: "one packet per turn on a medium that hops share, such as a half-duplex radio",
     parameters: &[Parameter::required(
         "medium",
         ParameterKind::Text,
