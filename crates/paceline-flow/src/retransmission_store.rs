@@ -118,14 +118,19 @@ mod tests {
         };
         // Every third number is missing, and the numbers wrap.
         let sent: Vec<u16> = (65_000..67_000u32).filter(|n| n % 3 > 0).map(|n| n as u16).collect();
+        let is_found = |store: &RetransmissionStore, s| {
+            store.find(Time::ZERO, s, TimeDelta::ZERO).is_some_and(|found| found.sequence == s)
+        };
         let mut store = RetransmissionStore::new();
         for (count, sequence) in sent.iter().enumerate() {
             store.insert(packet(*sequence));
-            let is_found =
-                |s: &u16| store.find(Time::ZERO, *s, TimeDelta::ZERO).is_some_and(|found| found.sequence == *s);
-            let behind = |s: &&u16| usize::from(sequence.wrapping_sub(**s)) < CAPACITY;
-            assert!(sent[..=count].iter().all(|s| is_found(s) == behind(&s)), "after {sequence}");
+            let mut recent = sent[..=count].iter().filter(|s| usize::from(sequence.wrapping_sub(**s)) < CAPACITY);
+            assert!(recent.all(|s| is_found(&store, *s)), "after {sequence}");
         }
+        let newer = || (67_000..67_000 + CAPACITY as u32).map(|n| n as u16);
+        newer().for_each(|s| store.insert(packet(s)));
+        assert!(!sent.iter().any(|s| is_found(&store, *s)), "each slot has a newer packet");
+        assert!(newer().all(|s| is_found(&store, s)));
         assert_eq!(store.packets.len(), CAPACITY);
     }
 }
