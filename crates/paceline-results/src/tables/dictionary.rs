@@ -241,3 +241,69 @@ impl Names {
         self.levels.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(bytes: &[u8], num_values: u32, levels: Encoding) -> Page {
+        Page::DataPage {
+            buf: Bytes::copy_from_slice(bytes),
+            num_values,
+            encoding: Encoding::RLE_DICTIONARY,
+            def_level_encoding: levels,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        }
+    }
+
+    fn dictionary(bytes: &[u8], num_values: u32) -> Page {
+        let buf = Bytes::copy_from_slice(bytes);
+        Page::DictionaryPage { buf, num_values, encoding: Encoding::PLAIN, is_sorted: false }
+    }
+
+    /// Adds a page of a column with one name, at most eight rows.
+    fn add(page: &Page, optional: bool) -> Result<usize, PageError> {
+        let mut names = Names::default();
+        names.add_page(&dictionary(&[1, 0, 0, 0, b'a'], 1), optional, 8)?;
+        names.add_page(page, optional, 8)?;
+        Ok(names.rows())
+    }
+
+    #[test]
+    fn rejects_more_rows_than_the_row_group_has() {
+        // A run of 2^28 - 1 zeros.
+        let long = [1, 0xfe, 0xff, 0xff, 0xff, 1, 0];
+        assert_eq!(add(&page(&long, 8, Encoding::RLE), false), Ok(8));
+        for rows in [9, 100_000_000, u32::MAX] {
+            assert_eq!(add(&page(&long, rows, Encoding::RLE), false), Err(PageError::Damaged));
+        }
+    }
+
+    #[test]
+    fn rejects_indices_of_more_than_32_bits() {
+        let run = |width| page(&[width, 16, 0, 0, 0, 0, 0, 0, 0, 0], 8, Encoding::RLE);
+        assert_eq!(add(&run(32), false), Ok(8));
+        assert_eq!(add(&run(33), false), Err(PageError::Damaged));
+        assert_eq!(add(&run(255), false), Err(PageError::Damaged));
+    }
+
+    #[test]
+    fn leaves_other_encodings_of_levels_to_the_library() {
+        let bytes = [2, 0, 0, 0, 16, 1, 1, 16, 0];
+        assert_eq!(add(&page(&bytes, 8, Encoding::RLE), true), Ok(8));
+        #[expect(deprecated, reason = "files may have it")]
+        let packed = page(&bytes, 8, Encoding::BIT_PACKED);
+        assert_eq!(add(&packed, true), Err(PageError::OtherEncoding));
+    }
+
+    #[test]
+    fn rejects_more_names_than_an_index_can_have() {
+        let most = u32::try_from(MOST_NAMES).unwrap();
+        let empty = vec![0; 4 * (MOST_NAMES + 1)];
+        let mut names = Names::default();
+        assert_eq!(names.add_page(&dictionary(&empty, most + 1), false, 8), Err(PageError::TooManyNames));
+        assert_eq!(names.add_page(&dictionary(&empty, most), false, 8), Ok(()));
+        assert_eq!(names.add_page(&dictionary(&empty, 1), false, 8), Err(PageError::TooManyNames));
+    }
+}

@@ -3,7 +3,7 @@
 use super::tables::one_of_each;
 use super::*;
 use crate::tables::RunTables;
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 /// A column of a hostile table: values, and levels if it is optional.
 enum Values {
     Int64(Vec<i64>),
+    Int32(Vec<i32>),
     Float64(Vec<f64>),
     Name(Vec<&'static str>),
 }
@@ -36,6 +37,7 @@ fn replace(path: &Path, schema: &str, properties: WriterProperties, columns: Col
         let levels = levels.as_deref();
         match values {
             Values::Int64(values) => column.typed::<Int64Type>().write_batch(&values, levels, None),
+            Values::Int32(values) => column.typed::<Int32Type>().write_batch(&values, levels, None),
             Values::Float64(values) => column.typed::<DoubleType>().write_batch(&values, levels, None),
             Values::Name(names) => {
                 let names: Vec<ByteArray> = names.into_iter().map(ByteArray::from).collect();
@@ -108,6 +110,51 @@ fn times_beyond_any_run_are_errors() {
     for ns in [30 * day + 1, i64::MAX, i64::MIN] {
         let error = read(ns).unwrap_err();
         assert!(error.contains("column `time_ns` contains"), "{error}");
+    }
+}
+
+#[test]
+fn row_groups_with_too_many_rows_are_errors() {
+    let (_scratch, place, about) = stored();
+    let read = |rows: usize| {
+        let times = vec![(Values::Int64(vec![1; rows]), None)];
+        replace(&place.join("flows.parquet"), TIME, WriterProperties::default(), times);
+        let error = RunTables::new(&place, &about).flows(|_| {}).unwrap_err();
+        format!("{error}: {:?}", std::error::Error::source(&error).map(ToString::to_string))
+    };
+    assert!(read(64 * 65_536).contains("column `flow` is missing"));
+    let error = read(64 * 65_536 + 1);
+    assert!(error.contains("row group 0 has 4194305 rows"), "{error}");
+}
+
+#[test]
+fn a_crossing_without_hop_is_an_error() {
+    let (_scratch, place, about) = stored();
+    let read = |event: &'static str, hops: &[String]| {
+        let text = |text| (Values::Name(vec![text]), None);
+        let null = || (Values::Int64(Vec::new()), Some(vec![0]));
+        let schema = "required int64 time_ns; required binary event (UTF8); required binary flow (UTF8); \
+             required binary class (UTF8); required int32 size_bytes; optional binary hop (UTF8); \
+             optional int64 waited_ns; optional int64 left_ns; optional int64 delay_ns;";
+        let columns = vec![
+            (Values::Int64(vec![1]), None),
+            text(event),
+            text("video"),
+            text(PacketClass::NAMES[0]),
+            (Values::Int32(vec![1200]), None),
+            (Values::Name(Vec::new()), Some(vec![0])),
+            null(),
+            null(),
+            null(),
+        ];
+        replace(&place.join("packets.parquet"), schema, WriterProperties::default(), columns);
+        let about = About { hops: hops.to_vec(), ..about.clone() };
+        RunTables::new(&place, &about).packets(|_| {}).map_err(|error| error.to_string())
+    };
+    for hops in [&about.hops[..], &[]] {
+        assert_eq!(read("sent", hops), Ok(()));
+        let error = read("crossed", hops).unwrap_err();
+        assert!(error.contains("column `hop` lacks values"), "{error}");
     }
 }
 
