@@ -1,5 +1,6 @@
 //! Tests of folders of results. The fixtures are here.
 
+mod damaged_tables;
 mod folders;
 mod groups;
 mod parts;

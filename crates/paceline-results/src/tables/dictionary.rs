@@ -16,6 +16,9 @@ use parquet::schema::types::ColumnDescPtr;
 use std::collections::BTreeMap;
 use zstd::bulk::Compressor;
 
+/// Most names of a column that is read. Their indices have 16 bits.
+pub(super) const MOST_NAMES: usize = 65_536;
+
 /// The names of a column, each once.
 #[derive(Debug)]
 pub(super) struct Dictionary {
@@ -114,6 +117,16 @@ impl Dictionary {
     }
 }
 
+/// Reason why the names of a page were not added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PageError {
+    /// It has an encoding that only the library reads.
+    OtherEncoding,
+    /// The column has more than [`MOST_NAMES`].
+    TooManyNames,
+    Damaged,
+}
+
 /// The names in the rows of a column chunk.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -126,53 +139,75 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Adds the rows of a page. Returns `None` if the page is damaged or has another encoding.
-    pub(super) fn add_page(&mut self, page: &Page, optional: bool) -> Option<()> {
-        match page {
-            Page::DictionaryPage { buf, num_values, .. } => {
-                let mut rest = &buf[..];
-                for _ in 0..*num_values {
-                    let (length, after) = rest.split_first_chunk()?;
-                    let (name, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-                    self.dictionary.push(str::from_utf8(name).ok()?.to_owned());
-                    rest = after;
-                }
-                Some(())
+    /// Adds a page, which has at most `most` rows.
+    pub(super) fn add_page(&mut self, page: &Page, optional: bool, most: usize) -> Result<(), PageError> {
+        let added = match page {
+            Page::DictionaryPage { num_values, .. } if self.dictionary.len() + *num_values as usize > MOST_NAMES => {
+                return Err(PageError::TooManyNames);
             }
+            Page::DictionaryPage { buf, num_values, .. } => self.add_dictionary(buf, *num_values),
             Page::DataPage {
-                buf, num_values, encoding: Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY, ..
-            } => {
-                let (mut rest, mut count) = (&buf[..], *num_values as usize);
-                if optional {
-                    let (length, after) = rest.split_first_chunk()?;
-                    let (levels, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-                    let from = self.levels.len();
-                    rle::decode(levels, 1, count, &mut self.levels)?;
-                    count = self.levels[from..].iter().filter(|level| **level > 0).count();
-                    rest = after;
-                }
-                let (width, indices) = rest.split_first()?;
-                let from = self.codes.len();
-                rle::decode(indices, u32::from(*width).min(u32::BITS), count, &mut self.codes)?;
-                let last = self.codes[from..].iter().max();
-                last.is_none_or(|code| (*code as usize) < self.dictionary.len()).then_some(())
+                buf,
+                num_values,
+                encoding: Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY,
+                def_level_encoding,
+                ..
+            } if !optional || *def_level_encoding == Encoding::RLE => {
+                let count = usize::try_from(*num_values).ok().filter(|count| *count <= most);
+                count.and_then(|count| self.add_indices(buf, count, optional))
             }
-            Page::DataPage { .. } | Page::DataPageV2 { .. } => None,
-        }
+            Page::DataPage { .. } | Page::DataPageV2 { .. } => return Err(PageError::OtherEncoding),
+        };
+        added.ok_or(PageError::Damaged)
     }
 
-    /// Adds the next row of a column that has no dictionary.
-    pub(super) fn add_row(&mut self, name: Option<&str>, optional: bool) {
+    /// Adds names. Returns `None` if they are damaged.
+    fn add_dictionary(&mut self, mut bytes: &[u8], count: u32) -> Option<()> {
+        for _ in 0..count {
+            let (length, after) = bytes.split_first_chunk()?;
+            let (name, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            self.dictionary.push(str::from_utf8(name).ok()?.to_owned());
+            bytes = after;
+        }
+        Some(())
+    }
+
+    /// Adds `count` rows. Returns `None` if they are damaged.
+    fn add_indices(&mut self, mut bytes: &[u8], mut count: usize, optional: bool) -> Option<()> {
+        if optional {
+            let (length, after) = bytes.split_first_chunk()?;
+            let (levels, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            let from = self.levels.len();
+            rle::decode(levels, 1, count, &mut self.levels)?;
+            count = self.levels[from..].iter().filter(|level| **level > 0).count();
+            bytes = after;
+        }
+        let (width, indices) = bytes.split_first()?;
+        let width = Some(u32::from(*width)).filter(|width| *width <= u32::BITS)?;
+        let from = self.codes.len();
+        rle::decode(indices, width, count, &mut self.codes)?;
+        let last = self.codes[from..].iter().max();
+        last.is_none_or(|code| (*code as usize) < self.dictionary.len()).then_some(())
+    }
+
+    /// Adds the next row of a column that has no dictionary. Returns `None` if it has too many names.
+    pub(super) fn add_row(&mut self, name: Option<&str>, optional: bool) -> Option<()> {
         if optional {
             self.levels.push(u32::from(name.is_some()));
         }
-        let Some(name) = name else { return };
+        let Some(name) = name else { return Some(()) };
         let again = self.codes.last().filter(|code| self.dictionary[**code as usize] == name).copied();
         let code = again.map(|code| code as usize).or_else(|| self.dictionary.iter().position(|known| known == name));
         self.codes.push(code.unwrap_or(self.dictionary.len()) as u32);
         if code.is_none() {
             self.dictionary.push(name.to_owned());
         }
+        (self.dictionary.len() <= MOST_NAMES).then_some(())
+    }
+
+    /// Returns whether one of these rows is null.
+    pub(super) fn lacks(&self, needed: impl Fn(usize) -> bool) -> bool {
+        self.levels.iter().enumerate().any(|(row, level)| *level == 0 && needed(row))
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -204,5 +239,71 @@ impl Names {
         self.dictionary.clear();
         self.codes.clear();
         self.levels.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(bytes: &[u8], num_values: u32, levels: Encoding) -> Page {
+        Page::DataPage {
+            buf: Bytes::copy_from_slice(bytes),
+            num_values,
+            encoding: Encoding::RLE_DICTIONARY,
+            def_level_encoding: levels,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        }
+    }
+
+    fn dictionary(bytes: &[u8], num_values: u32) -> Page {
+        let buf = Bytes::copy_from_slice(bytes);
+        Page::DictionaryPage { buf, num_values, encoding: Encoding::PLAIN, is_sorted: false }
+    }
+
+    /// Adds a page of a column with one name, at most eight rows.
+    fn add(page: &Page, optional: bool) -> Result<usize, PageError> {
+        let mut names = Names::default();
+        names.add_page(&dictionary(&[1, 0, 0, 0, b'a'], 1), optional, 8)?;
+        names.add_page(page, optional, 8)?;
+        Ok(names.rows())
+    }
+
+    #[test]
+    fn rejects_more_rows_than_the_row_group_has() {
+        // A run of 2^28 - 1 zeros.
+        let long = [1, 0xfe, 0xff, 0xff, 0xff, 1, 0];
+        assert_eq!(add(&page(&long, 8, Encoding::RLE), false), Ok(8));
+        for rows in [9, 100_000_000, u32::MAX] {
+            assert_eq!(add(&page(&long, rows, Encoding::RLE), false), Err(PageError::Damaged));
+        }
+    }
+
+    #[test]
+    fn rejects_indices_of_more_than_32_bits() {
+        let run = |width| page(&[width, 16, 0, 0, 0, 0, 0, 0, 0, 0], 8, Encoding::RLE);
+        assert_eq!(add(&run(32), false), Ok(8));
+        assert_eq!(add(&run(33), false), Err(PageError::Damaged));
+        assert_eq!(add(&run(255), false), Err(PageError::Damaged));
+    }
+
+    #[test]
+    fn leaves_other_encodings_of_levels_to_the_library() {
+        let bytes = [2, 0, 0, 0, 16, 1, 1, 16, 0];
+        assert_eq!(add(&page(&bytes, 8, Encoding::RLE), true), Ok(8));
+        #[expect(deprecated, reason = "files may have it")]
+        let packed = page(&bytes, 8, Encoding::BIT_PACKED);
+        assert_eq!(add(&packed, true), Err(PageError::OtherEncoding));
+    }
+
+    #[test]
+    fn rejects_more_names_than_an_index_can_have() {
+        let most = u32::try_from(MOST_NAMES).unwrap();
+        let empty = vec![0; 4 * (MOST_NAMES + 1)];
+        let mut names = Names::default();
+        assert_eq!(names.add_page(&dictionary(&empty, most + 1), false, 8), Err(PageError::TooManyNames));
+        assert_eq!(names.add_page(&dictionary(&empty, most), false, 8), Ok(()));
+        assert_eq!(names.add_page(&dictionary(&empty, 1), false, 8), Err(PageError::TooManyNames));
     }
 }

@@ -1,6 +1,7 @@
 //! Reads one Parquet file: typed columns, one row group at a time.
 
-use super::dictionary::Names;
+use super::dictionary::{MOST_NAMES, Names, PageError};
+use super::parquet_writer::ROW_GROUP;
 use super::schema::ColumnSchema;
 use crate::StoreError;
 use crate::files::io;
@@ -10,6 +11,12 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use std::fs::File;
 use std::path::PathBuf;
+
+/// Most rows of a row group that is read: 64 times the number that this version writes, which bounds the memory.
+const MOST_ROWS: usize = 64 * ROW_GROUP;
+
+/// Latest time of a row, ns: 30 d. Scenarios last at most a week. It bounds the number of bins in figures.
+const LATEST_NS: u64 = 30 * 86_400 * 1_000_000_000;
 
 pub(super) struct TableReader {
     path: PathBuf,
@@ -47,7 +54,11 @@ impl TableReader {
         let mut buffers = Buffers::default();
         for index in 0..self.reader.num_row_groups() {
             let reader = self.reader.get_row_group(index).map_err(|source| self.unreadable(source))?;
-            let rows = usize::try_from(reader.metadata().num_rows()).unwrap_or(0);
+            let rows = reader.metadata().num_rows();
+            let Some(rows) = usize::try_from(rows).ok().filter(|rows| *rows <= MOST_ROWS) else {
+                let cause = format!("row group {index} has {rows} rows; 0 to {MOST_ROWS} are allowed");
+                return Err(self.unreadable(ParquetError::General(cause)));
+            };
             let mut group = RowGroup { table: self, reader, rows, buffers };
             each(&mut group)?;
             buffers = group.buffers;
@@ -107,7 +118,7 @@ impl RowGroup<'_> {
     /// Replaces `to` by a column without nulls.
     pub(super) fn required<T: Typed>(&mut self, column: ColumnSchema, to: &mut Vec<T::T>) -> Result<(), StoreError> {
         self.read::<T>(column, to)?;
-        if to.len() == self.rows { Ok(()) } else { Err(self.unexpected(column, "lacks values".to_owned())) }
+        if to.len() == self.rows { Ok(()) } else { Err(self.lacks_values(column)) }
     }
 
     /// Replaces `to` by a column of names, each as its index in `known`; a null becomes 0.
@@ -134,7 +145,23 @@ impl RowGroup<'_> {
                 seen.push(name.clone());
             }
         }
+        if seen.len() > MOST_NAMES {
+            return Err(self.too_many_names(column));
+        }
         self.indices(column, seen, to)
+    }
+
+    /// Returns an error if the column of names last read is null in one of these rows.
+    pub(super) fn names_exist(&self, column: ColumnSchema, needed: impl Fn(usize) -> bool) -> Result<(), StoreError> {
+        if self.buffers.names.lacks(needed) { Err(self.lacks_values(column)) } else { Ok(()) }
+    }
+
+    /// Returns an error unless all of these times are in the longest run.
+    pub(super) fn check_times(&self, column: ColumnSchema, times_ns: &[i64]) -> Result<(), StoreError> {
+        match times_ns.iter().find(|time| time.unsigned_abs() > LATEST_NS) {
+            Some(time) => Err(self.unexpected(column, format!("contains {time}, which is later than 30 d"))),
+            None => Ok(()),
+        }
     }
 
     /// Returns the names last read, as indices.
@@ -155,13 +182,22 @@ impl RowGroup<'_> {
         let mut pages = self.reader.get_column_page_reader(at).map_err(unreadable)?;
         self.buffers.names.clear();
         while let Some(page) = pages.get_next_page().map_err(unreadable)? {
-            if self.buffers.names.add_page(&page, optional).is_none() {
-                self.read_plain_names(column)?;
-                break;
+            let names = &mut self.buffers.names;
+            match names.add_page(&page, optional, self.rows - names.rows()) {
+                Ok(()) => {}
+                Err(PageError::OtherEncoding) => {
+                    self.read_plain_names(column)?;
+                    break;
+                }
+                Err(PageError::TooManyNames) => return Err(self.too_many_names(column)),
+                Err(PageError::Damaged) => return Err(self.unexpected(column, "is damaged".to_owned())),
             }
         }
-        let rows = self.buffers.names.rows();
-        if rows == self.rows { Ok(()) } else { Err(self.ends_early(column, rows)) }
+        let names = &self.buffers.names;
+        if names.rows() != self.rows {
+            return Err(self.ends_early(column, names.rows()));
+        }
+        self.names_exist(column, |_| !column.optional)
     }
 
     /// Reads a column of names with any encoding.
@@ -173,7 +209,10 @@ impl RowGroup<'_> {
         names.clear();
         for row in 0..self.rows {
             let null = levels.get(row) == Some(&0);
-            names.add_row(if null { None } else { values.next() }.as_deref(), !levels.is_empty());
+            let name = if null { None } else { values.next() };
+            if names.add_row(name.as_deref(), !levels.is_empty()).is_none() {
+                return Err(self.too_many_names(column));
+            }
         }
         Ok(())
     }
@@ -186,6 +225,9 @@ impl RowGroup<'_> {
         let found = columns[at].column_descr();
         if found.physical_type() != T::get_physical_type() {
             return Err(self.unexpected(column, format!("does not hold {}", T::NAME)));
+        }
+        if found.max_rep_level() > 0 || found.max_def_level() > 1 || found.path().parts().len() > 1 {
+            return Err(self.unexpected(column, "is nested or repeated".to_owned()));
         }
         Ok((at, found.max_def_level() > 0))
     }
@@ -210,6 +252,14 @@ impl RowGroup<'_> {
             done += records;
         }
         Ok(())
+    }
+
+    fn lacks_values(&self, column: ColumnSchema) -> StoreError {
+        self.unexpected(column, "lacks values".to_owned())
+    }
+
+    fn too_many_names(&self, column: ColumnSchema) -> StoreError {
+        self.unexpected(column, format!("has more than {MOST_NAMES} names"))
     }
 
     fn ends_early(&self, column: ColumnSchema, rows: usize) -> StoreError {

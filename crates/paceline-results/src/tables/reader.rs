@@ -124,11 +124,14 @@ impl<'a> RunTables<'a> {
         let mut size = Vec::new();
         self.row_groups(PACKETS, |group| {
             group.required::<Int64Type>(TIME, &mut time)?;
+            group.check_times(TIME, &time)?;
             group.names(EVENT, &EVENTS, &mut event)?;
             group.names(FLOW, &self.about.flows, &mut flow)?;
             group.names(CLASS, &PacketClass::NAMES, &mut class)?;
             group.required::<Int32Type>(PACKET_SIZE, &mut size)?;
             group.names(HOP, &self.about.hops, &mut hop)?;
+            let at_hop = [PacketEvent::Crossed as u16, PacketEvent::Dropped as u16];
+            group.names_exist(HOP, |row| at_hop.contains(&event[row]))?;
             group.optional::<Int64Type>(WAITED, &mut waited)?;
             group.optional::<Int64Type>(LEFT, &mut left)?;
             group.optional::<Int64Type>(DELAY, &mut delay)?;
@@ -156,6 +159,7 @@ impl<'a> RunTables<'a> {
         let [mut flow, mut kind] = [const { Vec::new() }; 2];
         self.row_groups(FLOWS, |group| {
             group.required::<Int64Type>(TIME, &mut time)?;
+            group.check_times(TIME, &time)?;
             group.names(FLOW, &self.about.flows, &mut flow)?;
             group.names(KIND, &FLOW_KINDS, &mut kind)?;
             group.required::<DoubleType>(VALUE, &mut value)?;
@@ -176,9 +180,11 @@ impl<'a> RunTables<'a> {
         let (mut flow, mut stream, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         self.row_groups(FRAMES, |group| {
             group.required::<Int64Type>(TIME, &mut time)?;
+            group.check_times(TIME, &time)?;
             group.names(FLOW, &self.about.flows, &mut flow)?;
             group.required::<Int32Type>(STREAM, &mut stream)?;
             group.optional::<Int64Type>(CAPTURED, &mut captured)?;
+            group.check_times(CAPTURED, &captured)?;
             group.required::<BoolType>(REFUSED, &mut refused)?;
             batches(time.len(), &mut each, |row| {
                 let stream = usize::try_from(stream[row]).unwrap_or(0);
@@ -200,6 +206,7 @@ impl<'a> RunTables<'a> {
         let [mut flow, mut half, mut name, mut unit] = [const { Vec::new() }; 4];
         self.row_groups(SIGNALS, |group| {
             group.required::<Int64Type>(TIME, &mut time)?;
+            group.check_times(TIME, &time)?;
             group.names(FLOW, &self.about.flows, &mut flow)?;
             group.names(HALF, &HALVES, &mut half)?;
             group.any_names(SIGNAL, &mut signals, &mut name)?;

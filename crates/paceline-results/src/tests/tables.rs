@@ -9,7 +9,7 @@ use parquet::file::writer::SerializedFileWriter;
 use std::sync::Arc;
 
 /// One event of each kind, with several classes and each reason.
-fn one_of_each() -> Vec<EventRecord> {
+pub(super) fn one_of_each() -> Vec<EventRecord> {
     let (flow, stream) = (FlowId(0), StreamId(2));
     let mut rows = vec![
         EventRecord::Sent { at: at(1), packet: packet(0, PacketClass::Media) },
