@@ -14,7 +14,7 @@ pub(super) const MOST_POINTS: usize = 500_000;
 /// therefore have more than [`MOST_POINTS`].
 const LEAST_POINTS: usize = 2_000;
 
-/// Points that an interval keeps.
+/// Points that an interval without missing values keeps at most. One in which values begin to be missing keeps one more.
 const KEPT: usize = 4;
 
 /// A figure for the page, and the intervals of its series.
@@ -25,6 +25,7 @@ pub(super) struct Downsampled {
 }
 
 /// Returns the figures with at most `most` points in all, or [`LEAST_POINTS`] in each series. Short series keep all points.
+/// Each interval with a gap may add one point.
 pub(super) fn downsample(figures: &[Figure], most: usize) -> Vec<Downsampled> {
     let series = figures.iter().flat_map(|figure| &figure.panels).flat_map(|panel| &panel.series);
     let lengths = series.map(Series::len).collect();
@@ -186,6 +187,8 @@ mod tests {
         let kept = m4(&series(SeriesKind::Line, gaps), 80);
         assert_eq!(kept.y.iter().filter(|y| y.is_nan()).count(), 1);
         assert!(kept.len() > 80 && kept.len() < 250, "{}", kept.len());
+        let all_five = series(SeriesKind::Line, [1.0, 0.0, f64::NAN, 2.0, 2.0, 1.0]);
+        assert_eq!(m4(&all_five, 1).len(), KEPT + 1);
         let freeze = (0..8000).map(|n| if n % 2 == 0 { f64::NAN } else { f64::from(n == 4321) });
         let band = Series { states: vec!["a".to_owned(), "b".to_owned()], ..series(SeriesKind::Band, freeze) };
         let kept = m4(&band, 8);
