@@ -31,8 +31,8 @@
 //! use paceline::{Protection, Registry, Setup, Signals};
 //! use paceline_flow::source::{Ideal, IdealConfig};
 //! use paceline_flow::{
-//!     Datagram, MediaKind, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig,
-//!     StreamConfig, StreamInfo,
+//!     Datagram, MediaKind, MediaReceiver, MediaSender, PACKET_SIZE_DEFAULT, ReceiverConfig, ReceiverEvent, RtcpTiming,
+//!     SenderConfig, StreamConfig, StreamInfo,
 //! };
 //! use paceline_units::{Rate, RemoteTime, StreamId, RandomStreams, Time, TimeDelta};
 //! use std::collections::VecDeque;

@@ -162,7 +162,8 @@ pub(super) fn entry(state: &Arc<AgentState>) -> Entry {
     Entry::new("agent", "a target that is set from outside, step by step", "no paper", Agent(Arc::clone(state)))
 }
 
-/// A snapshot shares the state: the target is set from outside.
+/// An exception to the contract of [`SendHalf`] that a snapshot shares nothing: a copy shares the state, because the same
+/// outside agent drives it. Its target is that of the original, and both add to the same observation.
 #[derive(Clone, Debug)]
 struct Agent(Arc<AgentState>);
 

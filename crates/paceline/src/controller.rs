@@ -362,6 +362,7 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     }
     /// Handles a change of whether the application limits the flow: it has no backlog and sends less than the target allows
     /// ([`ApplicationLimit`](crate::blocks::ApplicationLimit)). A flow begins without this limitation.
+    /// The check happens when a frame is due, so a source without frames causes no call.
     fn handle_application_limit(&mut self, now: Time, limited: bool) {
         let _ = (now, limited);
     }

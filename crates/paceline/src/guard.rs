@@ -46,12 +46,14 @@ pub struct Guard {
     cap: Option<Rate>,
     /// The time at which the cap last changed.
     changed: Time,
+    /// Whether there is a network.
+    available: bool,
 }
 
 impl Guard {
     /// Puts a half under the guard, which never lowers the target below `min`.
     pub fn new(half: Box<dyn SendHalf>, min: Rate) -> Self {
-        Self { half, min, decrease_due: Time::MAX, sent: false, cap: None, changed: Time::ZERO }
+        Self { half, min, decrease_due: Time::MAX, sent: false, cap: None, changed: Time::ZERO, available: true }
     }
 
     #[inline]
@@ -152,8 +154,13 @@ impl SendHalf for Guard {
     fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
         self.half.handle_route_change(now, setup, signals);
         (self.min, self.decrease_due, self.sent, self.cap) = (setup.min, Time::MAX, false, None);
+        self.available = true;
     }
     fn handle_availability(&mut self, now: Time, available: bool) {
+        // A repeated call must not restart the timer.
+        if core::mem::replace(&mut self.available, available) == available {
+            return;
+        }
         self.half.handle_availability(now, available);
         (self.decrease_due, self.sent) = (Time::MAX, false);
     }

@@ -90,6 +90,11 @@ impl ResendBudget {
         Self { rule, credit: DataSize::ZERO, updated: start, second: VecDeque::new(), in_second: DataSize::ZERO }
     }
 
+    /// Empties the budget and forgets all retransmissions.
+    pub fn restart(&mut self, now: Time) {
+        *self = Self::new(self.rule, now);
+    }
+
     /// Handles a NACK at this target and round-trip time.
     pub fn handle_nack(&mut self, target: Rate, rtt: TimeDelta) {
         if self.rule == ResendRule::RoundTrip {

@@ -69,6 +69,8 @@ macro_rules! signal_names {
                 self as u8
             }
         }
+
+        const _: () = assert!(<$name as $crate::SignalName>::TABLE.len() <= 256, "a table has at most 256 signals");
     };
 }
 

@@ -78,6 +78,8 @@ pub struct MediaSender {
     reports: Vec<PacketReport>,
     /// The last arrival time of transport-wide feedback, in ticks, unwrapped.
     last_ticks: Option<i64>,
+    /// Whether feedback names packets by SSRC (RFC 8888).
+    by_ssrc: bool,
     /// With RFC 8888 feedback: the packets of each SSRC.
     sequence_maps: Vec<SequenceMap>,
     /// With RFC 8888 feedback: the last report timestamp, unwrapped, and when the report arrived.
@@ -99,6 +101,8 @@ pub struct MediaSender {
     /// The size of the datagrams of an unfinished sender report.
     reported: DataSize,
     rtt: Option<RoundTrip>,
+    /// The time at which the network route last changed, or the flow began.
+    route_began: Time,
     retransmit: bool,
     ntp_origin: u64,
     /// Start of the current measuring interval, and the bytes retransmitted since.
@@ -166,6 +170,7 @@ impl MediaSender {
             history: per_packet.then(History::new),
             reports: Vec::new(),
             last_ticks: None,
+            by_ssrc,
             sequence_maps,
             last_report_timestamp: None,
             packet_rtt: None,
@@ -179,6 +184,7 @@ impl MediaSender {
             next_reported: 0,
             reported: DataSize::ZERO,
             rtt: None,
+            route_began: start,
             retransmit: config.retransmit,
             ntp_origin: config.ntp_origin,
             resent: (start, DataSize::ZERO),

@@ -9,8 +9,7 @@ use paceline_wire::{CongestionFeedback, TWCC_TICK, TransportFeedback, ntp, unwra
 impl MediaSender {
     pub(super) fn handle_transport_feedback(&mut self, now: Time, feedback: &TransportFeedback<'_>) {
         let ours = |s: &SenderStream| [s.config.info.ssrc, s.config.info.rtx_ssrc].contains(&feedback.media_ssrc);
-        let negotiated = self.sequence_maps.is_empty();
-        let history = self.history.as_mut().filter(|_| negotiated && self.streams.iter().any(ours));
+        let history = self.history.as_mut().filter(|_| !self.by_ssrc && self.streams.iter().any(ours));
         let Some(history) = history else {
             self.ignored += 1;
             return;

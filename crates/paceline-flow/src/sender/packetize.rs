@@ -6,6 +6,7 @@ use crate::allocation::RateRequest;
 use crate::datagram::IP_UDP_HEADERS;
 use crate::retransmission_store::MediaPacket;
 use crate::source::Frame;
+use paceline::blocks::ApplicationLimit;
 use paceline::{MediaKind, PacketPriority, QueuedFrame, StreamState};
 use paceline_units::{DataSize, Time, TimeDelta};
 
@@ -49,6 +50,17 @@ impl MediaSender {
             && let Some(half) = &mut self.half
         {
             half.handle_application_limit(now, limited);
+        }
+    }
+
+    /// Starts the detection of the application limit again, without that limit; without a network it does not run.
+    pub(super) fn restart_application_limit(&mut self, now: Time) {
+        (self.application_limit, self.sent_since) = (ApplicationLimit::default(), DataSize::ZERO);
+        self.limit_check_due = if self.available { now } else { Time::MAX };
+        if core::mem::take(&mut self.application_limited)
+            && let Some(half) = &mut self.half
+        {
+            half.handle_application_limit(now, false);
         }
     }
 

@@ -5,7 +5,7 @@
 //! there, packets leave in bursts of 2 ms.
 
 use paceline::{ProbeCluster, ProbeId};
-use paceline_units::{DataSize, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use std::collections::VecDeque;
 
 /// The most clusters that wait (libwebrtc's `kMaxPendingProbeClusters`). More replace the oldest.
@@ -46,6 +46,12 @@ impl Prober {
         self.waiting.push_back(cluster);
     }
 
+    /// Gives up all clusters above this rate.
+    pub fn drop_above(&mut self, rate: Rate) {
+        self.waiting.retain(|cluster| cluster.rate <= rate);
+        self.active.take_if(|active| active.cluster.rate > rate);
+    }
+
     /// Returns the time at which the next packet of a cluster is due. A waiting cluster is due at once.
     pub fn due(&self) -> Option<Time> {
         match &self.active {
@@ -81,7 +87,6 @@ impl Prober {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_units::Rate;
 
     fn cluster(id: ProbeId, kbps: u64) -> ProbeCluster {
         ProbeCluster { id, rate: Rate::from_kbps(kbps), duration: TimeDelta::from_millis(15), packets: 5 }

@@ -10,7 +10,7 @@ use super::stream::SenderStream;
 use super::{MediaSender, QueuedKind, QueuedPacket, RTT_DEFAULT, SenderEvent};
 use crate::messages;
 use paceline::{PacketPriority, ReceiverReport, RoundTrip};
-use paceline_units::{DataSize, Fraction, Time};
+use paceline_units::{DataSize, Fraction, Time, TimeDelta};
 use paceline_wire::{ReportBlock, Rtcp, ntp, rtx};
 
 /// The send half gets a fraction lost once reports have covered this many packets (libwebrtc of 2013). A smaller sample
@@ -82,8 +82,13 @@ impl MediaSender {
             let covered = order.sent - stream.last_report.sent;
             stream.last_report = order;
             expected += covered;
-            lost += covered * block.fraction_lost as u64;
-            rtt = rtt.or(ntp::round_trip(now_ntp, last_sr, delay));
+            // Losses before a route change are not those of the new route.
+            if !core::mem::take(&mut stream.mixes_routes) {
+                lost += covered * block.fraction_lost as u64;
+            }
+            let age = TimeDelta::from_nanos(ntp::nanos(i64::from(now_ntp.wrapping_sub(last_sr))));
+            let sample = ntp::round_trip(now_ntp, last_sr, delay).filter(|_| now - age >= self.route_began);
+            rtt = rtt.or(sample);
         }
         if let Some(sample) = rtt.filter(|_| expected > 0) {
             let rtt = RoundTrip::after(self.rtt, sample);

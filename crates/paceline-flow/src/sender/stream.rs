@@ -45,6 +45,8 @@ pub(super) struct SenderStream {
     pub store: RetransmissionStore,
     /// Order key of the last accepted report.
     pub last_report: ReportOrder,
+    /// Whether the next report may count losses of an earlier route.
+    pub mixes_routes: bool,
 }
 
 impl SenderStream {
@@ -76,6 +78,7 @@ impl SenderStream {
             fec: FecEncoder::new(),
             store: RetransmissionStore::new(),
             last_report: ReportOrder::default(),
+            mixes_routes: false,
             config,
         }
     }
@@ -89,6 +92,12 @@ impl SenderStream {
         let last = (self.config.first_sequence as u64 + self.packets).checked_sub(1)?;
         let behind = (last as u16).wrapping_sub(highest as u16) as u64;
         (highest as u64 <= last).then(|| self.packets.checked_sub(behind)).flatten().filter(|count| *count > 0)
+    }
+
+    /// Ignores reports that cover no packet after the last one sent, unless they name a sender report after `last_sr`.
+    pub fn ignore_earlier_reports(&mut self, last_sr: u32) {
+        self.last_report = ReportOrder { sent: self.packets, last_sr, delay: u32::MAX };
+        self.mixes_routes = true;
     }
 
     /// Returns the rates that the stream requests, headers included.

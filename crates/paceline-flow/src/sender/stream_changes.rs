@@ -18,7 +18,7 @@ impl MediaSender {
         if self.streams.len() > usize::from(u8::MAX) || self.streams.iter().any(is_used) {
             return false;
         }
-        if !self.sequence_maps.is_empty() {
+        if self.by_ssrc {
             self.sequence_maps.extend([new.ssrc, new.rtx_ssrc].map(SequenceMap::new));
         }
         self.pacer.add_stream(config.priority);

@@ -18,8 +18,7 @@ impl MediaSender {
     /// Writes the next packet that may be sent at `now`: a sender report, then a probe, then media in pacer order,
     /// then padding.
     pub(super) fn write_next(&mut self, now: Time, out: &mut Datagram) -> Option<DatagramKind> {
-        if now >= self.next_report || self.next_reported > 0 {
-            self.write_report(now, out);
+        if (now >= self.next_report || self.next_reported > 0) && self.write_report(now, out) {
             return Some(DatagramKind::Rtcp);
         }
         if !self.window_is_open() {
@@ -157,8 +156,12 @@ impl MediaSender {
     }
 
     /// Writes a sender report for every stream, and the CNAME that RFC 3550 requires in every compound. Reports that do
-    /// not fit into one datagram continue in the next.
-    fn write_report(&mut self, now: Time, out: &mut Datagram) {
+    /// not fit into one datagram continue in the next. Returns whether there is a datagram: not before the first stream.
+    fn write_report(&mut self, now: Time, out: &mut Datagram) -> bool {
+        let Some(first) = self.streams.first().map(|stream| stream.config.info.ssrc) else {
+            self.next_report = now + self.rtcp.next_interval(None);
+            return false;
+        };
         let now_ntp = self.ntp(now);
         let mut writer = CompoundWriter::new(out.buffer());
         for s in &self.streams[self.next_reported..] {
@@ -177,7 +180,7 @@ impl MediaSender {
             self.next_reported = 0;
         }
         // The CNAME is left out if there is no room; the receiver knows it from the other reports.
-        let _ = writer.sdes_cname(self.streams[0].config.info.ssrc, "paceline");
+        let _ = writer.sdes_cname(first, "paceline");
         let len = writer.finish();
         out.set_len(len, 0, Ecn::NotEct);
         self.reported += out.size();
@@ -186,6 +189,7 @@ impl MediaSender {
             self.next_report = now + self.rtcp.next_interval(Some(size));
             self.update_resend_rate(now);
         }
+        true
     }
 
     fn update_resend_rate(&mut self, now: Time) {

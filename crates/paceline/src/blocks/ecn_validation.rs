@@ -3,24 +3,37 @@
 //!
 //! ```text
 //! a packet arrives with the codepoint that was sent, or marked:   ECN works so far
-//! a packet arrives with another codepoint, or without report:     Not-ECT from now on
-//! the first 10 packets are all lost:                              Not-ECT from now on
+//! a packet arrives with another codepoint, or its report has
+//! no ECN field:                                                   Not-ECT from now on
+//! the first 10 packets are all reported lost:                     Not-ECT from now on
+//! no arrival is reported for 1 s after the tenth packet:          Not-ECT, until an arrival is reported
 //! ```
 //!
-//! RFC 9000, sections 13.4.2.1 and 13.4.2.2 and appendix A.4, with the reports of RFC 8888 in place of counts. RFC 9330
-//! (section 5.1) needs the same for L4S: a sender of ECT(1) whose marks do not come back must not use it. A failed
-//! validation is final for the path; a new route begins with a new one.
+//! RFC 9000, sections 13.4.2.1 and 13.4.2.2 and appendix A.4, with the reports of RFC 8888 in place of counts. RFC 9331
+//! (section 4.2) requires feedback of marks for L4S: a sender of ECT(1) whose marks do not come back must not use it. A
+//! failed validation is final for the path; a new route begins with a new one. If only reports were missing, the state is
+//! "unknown" as in appendix A.4, and the next arrival decides.
 
 use crate::PacketReport;
-use paceline_units::Ecn;
+use paceline_units::{Ecn, Time, TimeDelta};
 
 /// If all of the first packets are lost, the path may drop ECN-capable packets (RFC 9000, appendix A.4).
 const TEST_PACKETS: u32 = 10;
+/// A path that drops all ECN-capable packets gets no report either, so the test also ends after a time. RFC 9000 (section
+/// 13.4.2) suggests ten packets or three probe timeouts; before the first round-trip time, one is 1 s (RFC 9002, section 6.2.2).
+/// One after the ten packets is enough here, because a late report resumes ECN.
+const TEST_TIME: TimeDelta = TimeDelta::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// No packet has arrived; this many were lost.
-    Testing(u32),
+    /// No arrival was reported. `last`: when the last of the first packets left.
+    Testing {
+        sent: u32,
+        last: Time,
+        lost: u32,
+    },
+    /// The same, and the time of the test is over.
+    Unknown,
     Capable,
     Failed,
 }
@@ -35,7 +48,22 @@ pub struct EcnValidation {
 impl EcnValidation {
     /// Creates the validation of packets that are sent with this codepoint from the first on.
     pub fn new(sent: Ecn) -> Self {
-        Self { sent, state: State::Testing(0) }
+        Self { sent, state: State::Testing { sent: 0, last: Time::ZERO, lost: 0 } }
+    }
+
+    /// Handles a packet that left. Returns whether the codepoint changed: it takes effect for the next packet.
+    #[inline]
+    pub fn handle_sent(&mut self, now: Time) -> bool {
+        let State::Testing { sent, last, .. } = &mut self.state else { return false };
+        if *sent < TEST_PACKETS {
+            (*sent, *last) = (*sent + 1, now);
+            return false;
+        }
+        let is_over = now - *last >= TEST_TIME;
+        if is_over {
+            self.state = State::Unknown;
+        }
+        is_over
     }
 
     /// Handles the report on a packet. Without the ECN field in it a sender cannot react to marks, so validation fails.
@@ -48,8 +76,10 @@ impl EcnValidation {
             (Some(_), Some(ecn)) if ecn == self.sent || ecn == Ecn::Ce => State::Capable,
             (Some(_), _) => State::Failed,
             (None, _) => match self.state {
-                State::Testing(lost) if lost + 1 < TEST_PACKETS => State::Testing(lost + 1),
-                State::Testing(_) => State::Failed,
+                State::Testing { sent, last, lost } if lost + 1 < TEST_PACKETS => {
+                    State::Testing { sent, last, lost: lost + 1 }
+                }
+                State::Testing { .. } => State::Failed,
                 state => state,
             },
         };
@@ -58,14 +88,14 @@ impl EcnValidation {
     /// Returns the codepoint to send.
     #[inline]
     pub fn codepoint(&self) -> Ecn {
-        if self.state == State::Failed { Ecn::NotEct } else { self.sent }
+        if matches!(self.state, State::Failed | State::Unknown) { Ecn::NotEct } else { self.sent }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_units::{DataSize, RemoteTime, Time};
+    use paceline_units::{DataSize, RemoteTime};
 
     /// Returns the codepoints to send after each of these reports: the ECN field of an arrival, or lost.
     fn codepoints(sent: Ecn, reports: &[Option<Option<Ecn>>]) -> Vec<Ecn> {
@@ -82,6 +112,47 @@ mod tests {
     const LOST: Option<Option<Ecn>> = None;
     const fn arrived(ecn: Ecn) -> Option<Option<Ecn>> {
         Some(Some(ecn))
+    }
+
+    /// Sends a packet each 50 ms, and reports the first at 2 s if this is a codepoint. Returns the time, ms, at which each
+    /// codepoint was first sent.
+    fn without_reports(packets: i64, late: Option<Ecn>) -> Vec<(i64, Ecn)> {
+        let mut validation = EcnValidation::new(Ecn::Ect0);
+        let mut sent: Vec<(i64, Ecn)> = Vec::new();
+        for ms in (0..50 * packets).step_by(50) {
+            if sent.last().is_none_or(|(_, before)| *before != validation.codepoint()) {
+                sent.push((ms, validation.codepoint()));
+            }
+            let before = validation.codepoint();
+            assert_eq!(validation.handle_sent(Time::from_millis(ms)), validation.codepoint() != before);
+            if let (2000, Some(ecn)) = (ms, late) {
+                let packet = PacketReport::new(0, Time::ZERO, DataSize::from_bytes(1200), Some(RemoteTime::ZERO));
+                validation.handle_report(&PacketReport { ecn: Some(ecn), ..packet });
+            }
+        }
+        sent
+    }
+
+    /// The tenth packet leaves at 450 ms, the packet at 1450 ms ends the test.
+    #[test]
+    fn silence_ends_ecn_until_an_arrival_is_reported() {
+        use Ecn::{Ce, Ect0, NotEct};
+        let silent = [(0, Ect0), (1500, NotEct)];
+        assert_eq!(without_reports(29, None), silent[..1], "not yet a second after the tenth packet");
+        assert_eq!(without_reports(100, None), silent);
+        assert_eq!(without_reports(100, Some(NotEct)), silent, "a packet without the codepoint arrived");
+        for late in [Ect0, Ce] {
+            assert_eq!(without_reports(100, Some(late)), [silent[0], silent[1], (2050, Ect0)]);
+        }
+    }
+
+    #[test]
+    fn reported_arrival_ends_the_test() {
+        let mut validation = EcnValidation::new(Ecn::Ect0);
+        let packet = PacketReport::new(0, Time::ZERO, DataSize::from_bytes(1200), Some(RemoteTime::ZERO));
+        validation.handle_report(&PacketReport { ecn: Some(Ecn::Ect0), ..packet });
+        assert!((0..100).all(|s| !validation.handle_sent(Time::from_secs(s))), "an outage later is not about ECN");
+        assert_eq!(validation.codepoint(), Ecn::Ect0);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::observer::OBSERVED;
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
 use crate::blocks::EcnValidation;
 use crate::{
-    Bounds, Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, Setup, SignalName, Signals,
-    StreamState,
+    Bounds, Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName,
+    Signals, StreamState,
 };
 use core::fmt::Debug;
 use core::marker::PhantomData;
@@ -150,6 +150,13 @@ impl<S: SenderSignal> Sender<S> {
 impl<S: SenderSignal> SendHalf for Sender<S> {
     fn decides_on_sent(&self) -> bool {
         false
+    }
+    /// A change of the ECN codepoint takes effect with the next frame. Without per-packet feedback no report is missing.
+    #[inline]
+    fn handle_sent(&mut self, now: Time, _: &SentPacket) {
+        if self.observer.is_some() {
+            self.ecn.handle_sent(now);
+        }
     }
     /// Of reports only the round-trip time is used: loss is part of the congestion signal.
     fn handle_rtt(&mut self, _: Time, rtt: &RoundTrip, signals: &mut Signals) {

@@ -187,6 +187,9 @@ impl SendHalf for Sender {
         self.flight.update(now, self.in_flight);
         self.rates.handle_sent(packet.size);
         self.queue.handle_sent(packet);
+        if self.ecn.handle_sent(now) {
+            self.decide();
+        }
         self.update_open_due(now);
     }
 

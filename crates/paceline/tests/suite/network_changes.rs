@@ -96,6 +96,19 @@ fn unavailable_network_does_not_lower_the_target() {
     }
 }
 
+/// The first decrease follows 3 s after the first packet, however often the half is told that there is a network.
+#[test]
+fn availability_that_does_not_change_has_no_effect_on_the_guard() {
+    let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    for entry in Registry::standard().iter().filter(|entry| entry.controls()) {
+        let mut half = built(entry, &setup).send.unwrap();
+        let mut now = Time::ZERO;
+        let before = run(&mut *half, &mut now, 2, true);
+        half.handle_availability(now, true);
+        assert!(run(&mut *half, &mut now, 2, true) < before.scale(0.81), "{}", entry.name());
+    }
+}
+
 /// The guard does not lower the target below a new minimum, and a higher minimum raises its cap.
 #[test]
 fn guard_follows_the_minimum() {

@@ -2,7 +2,7 @@
 
 use crate::call::harness::{CallConfig, FPS, TestCall, stream, video_source};
 use crate::call::{assert_within, kbps};
-use paceline::{Controller, Decision, PacketKind, QueuedFrame, SendHalf, SentPacket, StreamState, Window};
+use paceline::{Controller, Decision, PacketKind, QueuedFrame, SendHalf, SentPacket, Setup, StreamState, Window};
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
 use paceline_flow::{MediaKind, StreamConfig};
 use paceline_units::{DataSize, Rate, Time};
@@ -121,4 +121,40 @@ fn flow_with_a_backlog_is_not_limited_by_its_application() {
     assert_eq!(log.limits, []);
     let closed = Window::Outstanding(DataSize::from_bytes(1));
     assert_eq!(run(kbps(2000), Decision { window: Some(closed), ..slow }).limits, []);
+}
+
+/// A call with a source of up to `max` and a target of 1 Mbit/s.
+fn call(max: Rate) -> (TestCall, Arc<Mutex<Log>>) {
+    let log: Arc<Mutex<Log>> = Arc::default();
+    let half = Half(Decision::new(kbps(1000)), log.clone());
+    let mut config = CallConfig::new(Controller::from_sender(half), kbps(2000));
+    config.streams = vec![video_source(0, FPS, kbps(30), max, max)];
+    (TestCall::new(config), log)
+}
+
+/// On a new route the limit is unknown, until a new window shows it.
+#[test]
+fn application_limit_begins_again_after_a_route_change() {
+    let (mut call, log) = call(kbps(500));
+    call.run_secs(5);
+    assert!(call.sender.is_application_limited());
+    let before = log.lock().unwrap().limits.len();
+    call.sender.handle_route_change(call.now, &Setup { start: kbps(1000), min: kbps(50), max: kbps(2000) });
+    assert!(!call.sender.is_application_limited());
+    call.run_secs(10);
+    let at = Time::from_secs(5);
+    let limits = &log.lock().unwrap().limits[before..];
+    assert!(matches!(limits, [(end, false), (begin, true)] if *end == at && *begin > at), "{limits:?}");
+}
+
+/// While there is no network nothing is sent, but the application is not the reason.
+#[test]
+fn flow_without_a_network_is_not_limited_by_its_application() {
+    let (mut call, log) = call(kbps(2000));
+    for (end, available) in [(5, false), (15, true), (20, false), (20, true)] {
+        call.run_secs(end);
+        call.sender.set_available(call.now, available);
+    }
+    call.run_secs(25);
+    assert_eq!(log.lock().unwrap().limits, []);
 }

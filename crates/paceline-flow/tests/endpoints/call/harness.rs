@@ -24,6 +24,8 @@ pub enum Fate {
     Mark,
     /// Delivered with the ECN field cleared.
     Bleach,
+    /// Dropped if it is ECN-capable.
+    DropEcnCapable,
     /// Duplicated; the second copy has a CE mark.
     DuplicateMarked,
 }
@@ -333,7 +335,8 @@ fn send(queue: &mut BTreeMap<(Time, u64), InFlight>, number: &mut u64, due: Time
     let (late, copies, marked) = match fate {
         Fate::Drop => return,
         Fate::Deliver => (TimeDelta::ZERO, 1, None),
-        Fate::Bleach => (TimeDelta::ZERO, 1, None),
+        Fate::DropEcnCapable if datagram.ecn != Ecn::NotEct => return,
+        Fate::Bleach | Fate::DropEcnCapable => (TimeDelta::ZERO, 1, None),
         Fate::Duplicate => (TimeDelta::ZERO, 2, None),
         Fate::Delay(by) => (by, 1, None),
         Fate::Mark => (TimeDelta::ZERO, 1, Some(0)),

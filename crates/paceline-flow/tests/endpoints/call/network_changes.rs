@@ -1,12 +1,14 @@
 //! Limits, route, availability and streams that change during a call.
 
-use crate::call::harness::{CallConfig, FPS, TestCall, controller, pass, stream, video};
+use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, controller, pass, stream, video};
 use crate::call::packet_reports::{Call, RFC8888, ReportLog, TRANSPORT_WIDE};
+use crate::call::probes::probing_call;
 use crate::call::{assert_within, kbps};
-use paceline::{Bounds, PacketKind, Registry, Setup};
+use paceline::{Bounds, FecScheme, PacketKind, Registry, Setup};
 use paceline_flow::source::{Ideal, IdealConfig};
 use paceline_flow::{DatagramKind, MediaKind, SenderEvent};
 use paceline_units::{Ecn, StreamId, Time, TimeDelta};
+use paceline_wire::is_rtcp;
 use std::sync::{Arc, Mutex};
 
 fn at(s: i64) -> Time {
@@ -141,5 +143,79 @@ fn streams_begin_change_and_end() {
         assert_eq!(rendered(0), 0);
         assert_within(rendered(1) as f64, 6.9 * FPS, 7.1 * FPS, "frames of the second stream");
         assert_eq!(call.sender_rejected(), 0);
+    }
+}
+
+/// The old route loses a fifth of the media and takes 300 ms each way. After the change nothing is lost, and the round-trip
+/// time is 40 ms. No report on the old route changes loss, round-trip time, FEC or retransmissions, whenever the change
+/// happens.
+#[test]
+fn losses_and_round_trip_times_of_the_old_route_are_ignored() {
+    for change_ms in (10_000..12_000).step_by(200) {
+        let change = Time::from_millis(change_ms);
+        let late = |loses: bool| -> Impairment {
+            Box::new(move |index, now, bytes| match now < change {
+                true if loses && index % 5 == 0 && !is_rtcp(bytes) => Fate::Drop,
+                true => Fate::Delay(TimeDelta::from_millis(280)),
+                false => Fate::Deliver,
+            })
+        };
+        let mut config = CallConfig::new(controller("fixed", kbps(500), &[("rate_bps", 500e3)]), kbps(2000));
+        config.protection.fec = FecScheme::Ulpfec;
+        (config.forward, config.back) = (late(true), late(false));
+        let mut call = TestCall::new(config);
+        call.run_until(change);
+        call.sender.handle_route_change(change, &Setup { start: kbps(500), min: kbps(50), max: kbps(1000) });
+        call.run_until(change + TimeDelta::from_secs(10));
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        call.fractions_lost().for_each(|(at, loss)| if at < change { old.push(loss) } else { new.push(loss) });
+        assert!(old.iter().any(|loss| *loss > 0.1) && new.len() > 3, "{change_ms}: {old:?}");
+        assert!(new.iter().all(|loss| *loss == 0.0), "{change_ms}: {new:?}");
+        for (at, event) in &call.events {
+            if let SenderEvent::RoundTrip(rtt) = event {
+                assert!((*rtt < TimeDelta::from_millis(60)) == (*at >= change), "{change_ms}: {rtt} at {at:?}");
+            }
+        }
+        let fec = |kind: &DatagramKind| matches!(kind, DatagramKind::Rtp { kind: PacketKind::Fec, .. });
+        let second = TimeDelta::from_secs(1);
+        assert!(call.sent_bps(fec, change - second, change) > 0.0);
+        assert_eq!(call.sent_bps(fec, change + second, change + second * 9), 0.0, "{change_ms}");
+    }
+}
+
+/// A cluster that waits for the network does not exceed a maximum that was set meanwhile.
+#[test]
+fn waiting_probes_follow_a_new_maximum() {
+    for (max, sent) in [(kbps(2000), 0), (kbps(4000), 1)] {
+        let (mut call, log) = probing_call();
+        call.run_secs(1);
+        call.sender.set_available(call.now, false);
+        call.run_secs(3);
+        // The cluster is ready since 2 s.
+        call.sender.set_bounds(call.now, &Bounds { min: kbps(50), max: kbps(5000) });
+        call.sender.set_bounds(call.now, &Bounds { min: kbps(50), max });
+        call.sender.set_available(call.now, true);
+        call.run_secs(6);
+        let probes = log.lock().unwrap().sent.iter().filter(|(_, packet)| packet.probe.is_some()).count();
+        assert_eq!(probes.min(1), sent, "{max}");
+    }
+}
+
+/// Both endpoints begin without a stream.
+#[test]
+fn first_stream_may_begin_during_the_call() {
+    for name in ["scream", "gcc-tfb", "gcc-2016"] {
+        let mut config = CallConfig::new(controller(name, kbps(1000), &[]), kbps(1000));
+        config.streams.clear();
+        let mut call = TestCall::new(config);
+        call.run_secs(5);
+        assert_eq!(call.forward_log.len(), 0, "{name}: nothing to report");
+        let source = IdealConfig { fps: FPS, min: kbps(30), max: kbps(1000), start: kbps(300) };
+        let first = stream(0, MediaKind::Video, Box::new(Ideal::new(source, call.now).unwrap()));
+        assert!(call.receiver.add_stream(first.info) && call.sender.add_stream(call.now, first));
+        call.run_secs(25);
+        let target = call.sender.decision().target;
+        assert!(target > kbps(500), "{name}: {target}");
+        assert_eq!(call.sender_rejected(), 0, "{name}");
     }
 }

@@ -34,6 +34,14 @@ impl SendHalf for ProbingHalf {
 
 const CLUSTER: ProbeCluster = ProbeCluster { id: 7, rate: kbps(3000), duration: ms(40), packets: 5 };
 
+/// A call with transport-wide feedback whose half asks for a cluster after 2 s, and the log of it.
+pub fn probing_call() -> (TestCall, Arc<Mutex<ReportLog>>) {
+    let log: Arc<Mutex<ReportLog>> = Arc::default();
+    let half = ProbingHalf { rate: kbps(500), cluster: Some(CLUSTER), log: log.clone() };
+    let controller = Controller { feedback: Some(TRANSPORT_WIDE), ..Controller::from_sender(half) };
+    (TestCall::new(CallConfig::new(controller, kbps(1000))), log)
+}
+
 fn run(feedback: Option<FeedbackRequirement>) -> ReportLog {
     let log: Arc<Mutex<ReportLog>> = Arc::default();
     let half = ProbingHalf { rate: kbps(500), cluster: Some(CLUSTER), log: log.clone() };

@@ -259,3 +259,16 @@ fn controllers_stop_ecn_on_a_path_that_clears_the_field() {
         assert_eq!(codepoint(false), [Ecn::Ect0; 3], "{name}");
     }
 }
+
+/// The receiver gets no packet, so it sends no report. Media flows once packets are no longer ECN-capable.
+#[test]
+fn controllers_stop_ecn_on_a_path_that_drops_ecn_capable_packets() {
+    for name in ["scream", "nada-sender"] {
+        let mut config = CallConfig::new(controller(name, kbps(1000), &[]), kbps(1000));
+        config.forward = Box::new(|_, _, _| Fate::DropEcnCapable);
+        let call = TestCall::run(config, 10);
+        assert_eq!(call.sender.decision().ecn, Ecn::NotEct, "{name}");
+        let first = call.rendered.first().expect("a frame arrives").at;
+        assert!(first < Time::from_secs(5), "{name}: {first:?}");
+    }
+}
