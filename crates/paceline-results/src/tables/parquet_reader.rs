@@ -229,6 +229,12 @@ impl RowGroup<'_> {
         if found.max_rep_level() > 0 || found.max_def_level() > 1 || found.path().parts().len() > 1 {
             return Err(self.unexpected(column, "is nested or repeated".to_owned()));
         }
+        // The library panics on negative ones.
+        let chunk = &columns[at];
+        let place = [chunk.dictionary_page_offset().unwrap_or(0), chunk.data_page_offset(), chunk.compressed_size()];
+        if place.iter().any(|bytes| *bytes < 0) {
+            return Err(self.unexpected(column, "is damaged".to_owned()));
+        }
         Ok((at, found.max_def_level() > 0))
     }
 
