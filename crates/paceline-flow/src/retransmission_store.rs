@@ -80,19 +80,14 @@ impl RetransmissionStore {
 mod tests {
     use super::*;
 
+    fn packet(sequence: u16) -> MediaPacket {
+        let (start, marker, key) = (true, true, false);
+        MediaPacket { sequence, timestamp: 0, payload: 9, offset: 0, picture: 0, start, marker, key }
+    }
+
     #[test]
     fn packets_are_found_once_per_round_trip_until_overwritten() {
         let mut store = RetransmissionStore::new();
-        let packet = |sequence| MediaPacket {
-            sequence,
-            timestamp: 0,
-            payload: 9,
-            offset: 0,
-            picture: 0,
-            start: true,
-            marker: true,
-            key: false,
-        };
         store.insert(packet(65_535));
         let rtt = TimeDelta::from_millis(50);
         assert!(store.find(Time::from_millis(0), 65_535, rtt).is_some());
@@ -106,16 +101,6 @@ mod tests {
 
     #[test]
     fn last_packets_are_found_while_the_store_grows() {
-        let packet = |sequence| MediaPacket {
-            sequence,
-            timestamp: 0,
-            payload: 9,
-            offset: 0,
-            picture: 0,
-            start: true,
-            marker: true,
-            key: false,
-        };
         // Every third number is missing, and the numbers wrap.
         let sent: Vec<u16> = (65_000..67_000u32).filter(|n| n % 3 > 0).map(|n| n as u16).collect();
         let is_found = |store: &RetransmissionStore, s| {
