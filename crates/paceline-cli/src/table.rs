@@ -35,13 +35,13 @@ impl Table {
     /// Returns the table as text, each line indented.
     pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max().unwrap_or(0);
+        let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|t| columns_of(t)).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let mut out = String::new();
         for row in &self.rows {
             let mut line = String::from(" ");
             for (c, cell) in row.iter().enumerate() {
-                let pad = " ".repeat(widths[c] - cell.chars().count());
+                let pad = " ".repeat(widths[c] - columns_of(cell));
                 let is_left = c < self.left || (self.text_last && c + 1 == columns);
                 line += &if is_left { format!(" {cell}{pad} ") } else { format!(" {pad}{cell} ") };
             }
@@ -50,6 +50,11 @@ impl Table {
         }
         out
     }
+}
+
+/// Returns the number of columns that a text takes, without the sequences that style it.
+fn columns_of(text: &str) -> usize {
+    textwrap::core::display_width(text)
 }
 
 /// Returns a value with its unit, or a dash if it is missing.

@@ -23,7 +23,7 @@ pub use description::{FlowDescription, HopDescription, RunDescription, RunHeader
 pub use event::{EventRecord, HalfName, LinkUpdate};
 pub use host_stats::{HostStats, Percentiles};
 pub use label::Label;
-pub use metric::{MetricCatalogue, MetricInfo, MetricKind};
+pub use metric::{Better, MetricCatalogue, MetricInfo, MetricKind};
 pub use observer::EventObserver;
 pub use packet::{DropReason, PacketClass, PacketRecord};
 pub use stats::{Paired, Statistic, Summary, jain};

@@ -1,5 +1,7 @@
 //! Description of metrics: id, unit, and how values are printed. The computation lives elsewhere.
 
+use serde::{Deserialize, Serialize};
+
 /// The description of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricInfo {
@@ -7,8 +9,44 @@ pub struct MetricInfo {
     pub id: &'static str,
     /// Kind of number.
     pub kind: MetricKind,
+    /// Which values are better.
+    pub better: Better,
     /// A description in one line.
     pub summary: &'static str,
+}
+
+/// Which values of a metric are better for the user of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Higher values.
+    Higher,
+    /// Lower values.
+    Lower,
+    /// Neither: the metric describes, and does not judge.
+    #[default]
+    Neither,
+}
+
+impl Better {
+    /// Returns the name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+            Self::Neither => "neither",
+        }
+    }
+
+    /// Returns whether a change by `difference` is an improvement; `None` if the metric does not judge, or for 0.
+    pub fn judge(self, difference: f64) -> Option<bool> {
+        match self {
+            Self::Neither => None,
+            _ if difference == 0.0 => None,
+            Self::Higher => Some(difference > 0.0),
+            Self::Lower => Some(difference < 0.0),
+        }
+    }
 }
 
 /// Every metric of a program.
@@ -56,6 +94,15 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
+    /// Returns which values are better, for most metrics of the kind.
+    pub const fn better(self) -> Better {
+        match self {
+            Self::Utilization | Self::Jain | Self::Rate => Better::Higher,
+            Self::Loss | Self::Delay | Self::Time => Better::Lower,
+            Self::Share | Self::Number | Self::Count => Better::Neither,
+        }
+    }
+
     /// Returns the unit of the values; empty for plain numbers and ratios.
     pub fn unit(self) -> &'static str {
         match self {
@@ -81,25 +128,39 @@ impl MetricKind {
         }
     }
 
-    /// Formats a value: fractions in per cent, rates in Mbit/s, with the digits that are significant.
-    pub fn show(self, value: f64) -> String {
+    /// Returns the unit in which values are printed; empty for plain numbers.
+    pub fn shown_unit(self) -> &'static str {
         match self {
-            Self::Utilization | Self::Share => format!("{:.1} %", value * 100.0),
-            Self::Loss => format!("{:.3} %", value * 100.0),
+            Self::Utilization | Self::Share | Self::Loss => "%",
+            Self::Rate => "Mbit/s",
+            _ => self.unit(),
+        }
+    }
+
+    /// Formats a value without its [unit](Self::shown_unit), with the digits that are significant.
+    pub fn digits(self, value: f64) -> String {
+        match self {
+            Self::Utilization | Self::Share => format!("{:.1}", value * 100.0),
+            Self::Loss => format!("{:.3}", value * 100.0),
             Self::Jain => format!("{value:.3}"),
             Self::Number => format!("{value:.2}"),
-            Self::Count => format!("{value:.1}"),
-            Self::Delay => format!("{value:.1} ms"),
-            Self::Time => format!("{value:.1} s"),
-            Self::Rate => format!("{:.3} Mbit/s", value / 1e6),
+            Self::Count | Self::Delay | Self::Time => format!("{value:.1}"),
+            Self::Rate => format!("{:.3}", value / 1e6),
+        }
+    }
+
+    /// Formats a value: fractions in per cent, rates in Mbit/s, with the digits that are significant.
+    pub fn show(self, value: f64) -> String {
+        match self.shown_unit() {
+            "" => self.digits(value),
+            unit => format!("{} {unit}", self.digits(value)),
         }
     }
 
     /// Formats the size of a difference; fractions are in percentage points.
     pub fn show_size(self, value: f64) -> String {
         match self {
-            Self::Utilization | Self::Share => format!("{:.1} points", value * 100.0),
-            Self::Loss => format!("{:.3} points", value * 100.0),
+            Self::Utilization | Self::Share | Self::Loss => format!("{} points", self.digits(value)),
             _ => self.show(value),
         }
     }

@@ -5,6 +5,7 @@
 //!                                       and of groups (file, scenario, world, controllers, case, changes, seeds, runs)
 //! DIR/results/<scenario>_<case>-<controllers>.json
 //!                                       the summary of several runs of one scenario, a [`Group`]
+//! DIR/comparison.json                   what `compare` found: its table and verdict
 //! DIR/runs/<scenario>-<controllers>-seed<N>/       the world's name precedes the seed, except for the simulator
 //!     packets.parquet                   one row per datagram sent, across a hop, dropped, arrived
 //!     flows.parquet                     round-trip times, loss reports, targets, pacing rates, REMBs
@@ -33,6 +34,7 @@
 //! Only one process at a time should write to a folder; its threads may write concurrently.
 
 mod cells;
+mod comparison;
 mod error;
 pub mod files;
 mod group;
@@ -48,6 +50,9 @@ pub mod validation;
 pub use cells::{
     Assumed, CaseRuns, Cell, ChangeResult, Denominator, ExperimentReport, OtherWorldCell, Report, SCOREBOARD_FILE,
     Scoreboard, Verdict, VerdictCounts, VerdictSummary, count_verdicts,
+};
+pub use comparison::{
+    ComparedDifference, ComparisonRow, ComparisonTable, Comparisons, DifferenceVerdict, Role, Subject,
 };
 pub use error::StoreError;
 pub use files::write_whole;

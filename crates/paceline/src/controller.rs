@@ -60,6 +60,16 @@ pub enum MediaKind {
     Audio,
 }
 
+impl MediaKind {
+    /// Returns the name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Video => "video",
+            Self::Audio => "audio",
+        }
+    }
+}
+
 /// The purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {

@@ -8,9 +8,9 @@ use crate::output;
 use crate::table::{MISSING, Table, kind_of};
 use crate::worlds;
 use miette::{IntoDiagnostic, Result};
-use paceline_lab::compare::{Comparison, ControllerDifferences, ControllerRuns};
-use paceline_records::Paired;
-use paceline_results::Store;
+use paceline_lab::compare::{Comparison, ControllerRuns};
+use paceline_records::{MetricKind, Paired};
+use paceline_results::{ComparisonRow, ComparisonTable, Comparisons, DifferenceVerdict, Role, Store};
 use paceline_scenario::Scenario;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,19 +31,6 @@ pub struct Arguments {
     out: Option<PathBuf>,
 }
 
-const SHOWN: [&str; 10] = [
-    "utilization",
-    "throughput_bps",
-    "link_share",
-    "queue_p50_ms",
-    "queue_p95_ms",
-    "loss_ratio",
-    "owd_p95_ms",
-    "frame_delay_p95_ms",
-    "freeze_duration_s",
-    "jain",
-];
-
 /// Runs the scenario under each controller, and prints each result and its differences from the first.
 pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
@@ -61,74 +48,111 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
         each.map(|(name, s)| make_runs(destination, selection, Some(name), runner, s, &seeds)).collect()
     })?;
     let passed = all_pass(&results);
-    let comparison = paceline_lab::compare::compare(names, &scenarios, results);
-    output::print_result(options.json, &comparison, || describe(&comparison, &scenarios, &seeds))?;
+    let mut comparison = paceline_lab::compare::compare(names, &scenarios, results);
+    comparison.table.changes = options.changes();
+    comparison.table.command = selection.command("compare", Some(("controllers", &names.join(","))), seeds.len());
+    if let Some(dir) = &arguments.out {
+        Comparisons::add(dir, comparison.table.clone()).into_diagnostic()?;
+    }
+    output::print_result(options.json, &comparison, || describe(&comparison, &scenarios))?;
     finish_folder(arguments.out.as_deref());
     output::exit_code(passed)
 }
 
-fn describe(comparison: &Comparison, scenarios: &[Scenario], seeds: &[u64]) -> String {
-    let (plan, n) = (&scenarios[0].plan, seeds.len());
-    let runs = match n {
-        1 => format!("one run of each, seed {}", seeds[0]),
-        _ => format!("{n} runs of each, the same seeds from {}; mean ± half the 95 % interval", seeds[0]),
+fn describe(comparison: &Comparison, scenarios: &[Scenario]) -> String {
+    let table = &comparison.table;
+    let runs = match table.seeds[..] {
+        [seed] => format!("one run of each controller, seed {seed}"),
+        ref seeds => format!(
+            "{} runs of each controller, the same seeds from {}; mean ± half of its 95 % interval",
+            seeds.len(),
+            seeds[0]
+        ),
     };
-    let mut text = format!("{}  {}\n  {runs}\n\n", plan.id, plan.title);
-    text += &table(&comparison.controllers, plan.flows.len());
-    for difference in &comparison.differences {
-        text += &describe_difference(difference, plan.flows.len());
+    let mut text = format!(
+        "{}\n{}\n\n",
+        output::wrap(&format!("{}  {}", table.scenario, table.title)).trim_start(),
+        output::wrap(&runs)
+    );
+    text += &blocks(table);
+    if table.seeds.len() > 1 {
+        let legend = format!(
+            "+ better, - worse than {}: 95 % intervals of the differences seed by seed, corrected for {} comparisons.",
+            table.controllers[0], table.judged
+        );
+        text += &format!("{}\n\n", output::wrap(&legend));
     }
-    if !comparison.differences.is_empty() {
-        text += "\n";
+    text += &format!("{}\n", output::wrap(&table.verdict.join(" ")));
+    for difference in comparison.differences.iter().filter(|d| d.found.same_runs == d.found.seeds) {
+        let same =
+            format!("{} makes the same decisions as {} in each run.", difference.controller, difference.baseline);
+        text += &format!("{}\n", output::wrap(&same));
     }
+    text.push('\n');
     for (ControllerRuns { controller, result }, scenario) in comparison.controllers.iter().zip(scenarios) {
         for assertion in result.assertions.iter().filter(|a| !a.holds) {
             text += &format!("  {controller}: {}", describe_assertion(assertion));
         }
         // Notes of the scenario are the same for all; those of the result say which runs were left out.
         for note in result.notes.iter().filter(|note| !scenario.notes.contains(note)) {
-            text += &format!("  · {controller}: {note}\n");
+            text += &format!("{}\n", output::wrap(&format!("· {controller}: {note}")));
         }
     }
     text
 }
 
-fn shown_metrics(flows: usize) -> impl Iterator<Item = &'static str> {
-    SHOWN.into_iter().filter(move |id| *id != "jain" || flows > 1)
+/// Returns the table, with as many controllers side by side as fit the terminal. The baseline is in each block.
+fn blocks(table: &ComparisonTable) -> String {
+    let others: Vec<usize> = (1..table.controllers.len()).collect();
+    let fits = |text: &String| text.lines().all(|line| textwrap::core::display_width(line) <= output::width());
+    let render = |at_once: usize| -> Vec<String> {
+        let block = |some: &[usize]| render(table, &[&[0], some].concat());
+        if others.is_empty() { vec![block(&[])] } else { others.chunks(at_once).map(block).collect() }
+    };
+    let fitting = (1..=others.len().max(1)).rev().map(render).find(|blocks| blocks.iter().all(fits));
+    fitting.unwrap_or_else(|| render(1)).join("\n") + "\n"
 }
 
-/// Describes the differences of one controller from the baseline, seed by seed.
-fn describe_difference(
-    ControllerDifferences { controller, baseline, found }: &ControllerDifferences,
-    flows: usize,
-) -> String {
-    let n = found.seeds;
-    let title = format!("\n  {controller} against {baseline}, seed by seed");
-    if found.same_runs == n {
-        let runs = if n == 1 { "its run is".to_owned() } else { format!("all {n} runs are") };
-        return format!("{title}: no difference, {runs} identical in every decision\n");
+/// Returns the table of some of its controllers.
+fn render(table: &ComparisonTable, controllers: &[usize]) -> String {
+    let mut text =
+        Table::new([String::new()].into_iter().chain(controllers.iter().map(|c| table.controllers[*c].clone())), 1);
+    for rows in table.by_subject() {
+        text.row(vec![output::bold(&heading(rows))]);
+        for row in rows {
+            let kind = kind_of(&row.metric);
+            let unit = kind.shown_unit();
+            let label = if unit.is_empty() { format!("  {}", row.label) } else { format!("  {}, {unit}", row.label) };
+            text.row([label].into_iter().chain(controllers.iter().map(|c| cell(row, kind, *c))).collect());
+        }
     }
-    let mut table = Table::new(["", "difference", "± 95 %", "d_z", ""], 1).with_text_last();
-    let shown: Vec<_> = shown_metrics(flows).filter_map(|id| Some((id, found.metrics.get(id)?))).collect();
-    for (id, difference) in &shown {
-        let kind = kind_of(id);
-        table.row(vec![
-            (*id).to_owned(),
-            kind.show_difference(difference.mean),
-            if n > 1 { kind.show_size(difference.ci95) } else { MISSING.to_owned() },
-            difference.effect.map_or_else(|| MISSING.to_owned(), |d| format!("{d:.1}")),
-            direction(difference).to_owned(),
-        ]);
+    text.render()
+}
+
+/// Returns the name of the subject of these rows, with its role.
+fn heading(rows: &[ComparisonRow]) -> String {
+    let subject = &rows[0].subject;
+    match (subject.role, &subject.stream) {
+        (Role::Traffic, _) => format!("{} (other traffic)", subject.name()),
+        _ => subject.name(),
     }
-    let significant = shown.iter().filter(|(_, d)| d.apart == Some(true)).count();
-    let counted = match n {
-        1 => "one seed gives no confidence interval; use --repeats 10".to_owned(),
-        _ => format!(
-            "{significant} of {} differences are significant (95 %, not corrected for multiple comparisons)",
-            shown.len()
-        ),
+}
+
+fn cell(row: &ComparisonRow, kind: MetricKind, controller: usize) -> String {
+    let Some(value) = &row.values[controller] else { return format!("{MISSING}  ") };
+    let mut text = kind.digits(value.mean);
+    if value.n > 1 {
+        text += &format!(" ± {}", kind.digits(value.ci95));
+    }
+    if row.best[controller] {
+        text = output::bold(&text);
+    }
+    let mark = match row.differences[controller].map(|difference| difference.verdict) {
+        Some(DifferenceVerdict::Better) => " +",
+        Some(DifferenceVerdict::Worse) => " -",
+        _ => "  ",
     };
-    format!("{title}\n\n{}\n  {counted}\n", table.render())
+    text + mark
 }
 
 /// Returns the direction of a difference if it is significant.
@@ -140,20 +164,4 @@ pub fn direction(difference: &Paired) -> &'static str {
         (Some(false), mean) if mean == 0.0 && difference.std == 0.0 => "the same",
         (Some(false), _) => "not significant",
     }
-}
-
-fn table(controllers: &[ControllerRuns], flows: usize) -> String {
-    let mut table = Table::new([""].into_iter().chain(controllers.iter().map(|c| c.controller.as_str())), 1);
-    for id in shown_metrics(flows) {
-        let kind = kind_of(id);
-        let cell = |of: &ControllerRuns| match of.result.summary.get(id) {
-            None => MISSING.to_owned(),
-            Some(s) if s.n > 1 => format!("{} ± {}", kind.show(s.mean), kind.show(s.ci95)),
-            Some(s) => kind.show(s.mean),
-        };
-        if controllers.iter().any(|c| c.result.summary.contains_key(id)) {
-            table.row([id.to_owned()].into_iter().chain(controllers.iter().map(cell)).collect());
-        }
-    }
-    table.render()
 }

@@ -136,12 +136,13 @@ impl Selection {
         Ok(Inputs {
             scenario_text: Catalogue.find(&self.scenario)?.text,
             changes: self.options.changes(),
-            command: self.command(name, controller, repeats),
+            command: self.command(name, controller.map(|name| ("controller", name)), repeats),
         })
     }
 
-    /// Returns the `paceline` command of this name that repeats the runs.
-    fn command(&self, name: &str, controller: Option<&str>, repeats: usize) -> String {
+    /// Returns the `paceline` command of this name that repeats the runs. `controller` is the option that names controllers,
+    /// with its value.
+    pub fn command(&self, name: &str, controller: Option<(&str, &str)>, repeats: usize) -> String {
         let RunOptions { variation, world, seed, .. } = &self.options;
         let mut words = vec!["paceline".to_owned(), name.to_owned(), self.scenario.clone()];
         let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
@@ -154,8 +155,8 @@ impl Selection {
         if world != "sim" {
             option("world", world.clone());
         }
-        if let Some(controller) = controller {
-            option("controller", controller.to_owned());
+        if let Some((name, value)) = controller {
+            option(name, value.to_owned());
         }
         option("seed", seed.to_string());
         option("repeats", repeats.to_string());

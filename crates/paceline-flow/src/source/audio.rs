@@ -46,6 +46,9 @@ impl SourceConfig for AudioConfig {
     fn range(&self) -> (Rate, Rate) {
         (self.rate, self.rate)
     }
+    fn frame_interval(&self) -> Option<TimeDelta> {
+        Some(self.interval)
+    }
 }
 
 /// An audio source that ignores its target.

@@ -3,7 +3,7 @@
 use super::{AUDIO_CLOCK, Source, SourceError, VIDEO_CLOCK, audio, encoder, frame_trace, ideal};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::stream_info::MediaKind;
-use paceline_units::{RandomStream, Rate, Time};
+use paceline_units::{RandomStream, Rate, Time, TimeDelta};
 use std::fmt;
 use std::sync::Arc;
 
@@ -89,6 +89,10 @@ pub trait SourceConfig: fmt::Debug + Send + Sync {
     fn build(&self, start: Time, random: RandomStream) -> Result<Box<dyn Source>, SourceError>;
     /// Returns the lowest and the highest rate, without headers.
     fn range(&self) -> (Rate, Rate);
+    /// Returns the interval between two frames if it is constant. Frames that never arrive are counted by it.
+    fn frame_interval(&self) -> Option<TimeDelta> {
+        None
+    }
 }
 
 /// The parameters that video sources share.
@@ -122,7 +126,7 @@ impl SourceSetup<'_> {
 mod tests {
     use super::super::slides;
     use super::*;
-    use paceline_units::{RandomStreams, TimeDelta};
+    use paceline_units::RandomStreams;
 
     fn configure(entry: &SourceEntry) -> Arc<dyn SourceConfig> {
         let frames: String = (0..60).map(|n| format!("{n} P X {}.0 {}\n", n, 4000 + n)).collect();

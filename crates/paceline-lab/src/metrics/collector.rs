@@ -27,6 +27,8 @@ pub struct Collector<'a> {
     /// Of each flow.
     rates: Vec<RateBins>,
     targets: Vec<TargetInForce>,
+    /// Capture time of the last rendered frame of each stream of each flow.
+    captured: Vec<Vec<Option<Time>>>,
     /// Whether pooled distributions cover the flow.
     pooled: Vec<bool>,
     /// The propagation delay of each flow, if it is constant.
@@ -108,6 +110,7 @@ impl<'a> Collector<'a> {
             wants_signals: windows[0].own.iter().any(|(_, accumulator)| accumulator.wants_signals()),
             rates: plan.flows.iter().map(|f| RateBins::new(seconds, f.media().is_some())).collect(),
             targets: vec![None; plan.flows.len()],
+            captured: plan.flows.iter().map(|f| vec![None; f.media().map_or(0, |m| m.streams.len())]).collect(),
             pooled: plan.flows.iter().map(|f| packet_delays && (f.media().is_some() || !has_media)).collect(),
             base_owd: plan.flows.iter().map(|f| f.constant_base_owd(plan)).collect(),
             windows,
@@ -261,12 +264,9 @@ impl EventObserver for Collector<'_> {
                 for state in self.windows.iter_mut().filter(|state| contains(&state.window, at)) {
                     state.freezes[flow][stream].rendered(at);
                 }
+                let previous = self.captured[flow][stream].replace(captured).unwrap_or(captured);
                 if let Some(totals) = self.spans.containing(at) {
-                    let stream = &mut totals.flows[flow].streams[stream];
-                    stream.bytes += size.as_bytes();
-                    stream.frames += 1;
-                    stream.dropped += u64::from(dropped);
-                    stream.delay.add(at - captured);
+                    totals.flows[flow].streams[stream].add_frame(at, captured, size, dropped, previous);
                 }
             }
             EventRecord::Signal { .. } if !self.wants_signals => {}

@@ -1,25 +1,62 @@
-//! Convergence: the first second in which a flow receives 90 % of its fair share. That is an equal part of the slowest hop
-//! of its route among the flows that cross the hop at that time, or the maximum of its sources where that is less.
+//! Rise and convergence: when a flow first receives its fair share, and from when on it keeps it. The fair share is an equal
+//! part of the slowest hop of its route among the flows that cross the hop at that time, or the maximum of its sources where
+//! that is less.
 
 use super::{MetricSpec, RunData, accumulators::whole_seconds};
 use paceline_records::MetricKind;
 use paceline_units::Time;
 
-pub(super) const CONVERGENCE_TIME: MetricSpec = MetricSpec::new(
-    "convergence_time_s",
+pub(super) const RISE_TIME: MetricSpec = MetricSpec::new(
+    "rise_time_s",
     MetricKind::Time,
     "time until a flow first receives 90 % of its fair share or of its sources' maximum in a second; of the first flow, if \
      none is named",
+    |r, flow, _| r.flow(flow).rise_time_s,
+);
+
+pub(super) const CONVERGENCE_TIME: MetricSpec = MetricSpec::new(
+    "convergence_time_s",
+    MetricKind::Time,
+    "time until a flow receives 90 % of its fair share or of its sources' maximum in a second, and from then on at least 80 % \
+     in every 5 s; no value if it does not stay there for 5 s; of the first flow, if none is named",
     |r, flow, _| r.flow(flow).convergence_time_s,
 );
 
-/// Returns the time from `from` to the end of that second, s; `None` if there is none until `to`.
-pub(super) fn time(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> Option<f64> {
+/// The share that a flow reaches in a second.
+const REACHED: f64 = 0.9;
+/// The share that a converged flow keeps over [`KEPT_OVER`] seconds: the rate of GCC falls to 85 % after each over-use.
+const KEPT: f64 = 0.8;
+const KEPT_OVER: usize = 5;
+
+/// The rates of one whole second.
+struct Second {
+    end: Time,
+    received: f64,
+    fair: f64,
+}
+
+/// Returns the times after `from` at which a flow first receives its fair share, and from which on it keeps it, s; none if there
+/// is none until `to`.
+pub(super) fn times(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> (Option<f64>, Option<f64>) {
     let most = run.most(flow);
-    let mut seconds = whole_seconds(from, to).zip(run.rates[flow].received_in(from, to));
-    seconds.find_map(|((a, b), received)| {
-        let (hop, volume) = run.slowest(flow, a, b)?;
-        let fair = (volume.as_bits() as f64 / run.crossing(hop, a).max(1) as f64).min(most);
-        (received as f64 * 8.0 >= 0.9 * fair).then(|| (b - from).as_secs_f64())
-    })
+    let seconds = whole_seconds(from, to).zip(run.rates[flow].received_in(from, to));
+    let seconds: Option<Vec<Second>> = seconds
+        .map(|((a, b), received)| {
+            let (hop, volume) = run.slowest(flow, a, b)?;
+            let fair = (volume.as_bits() as f64 / run.crossing(hop, a).max(1) as f64).min(most);
+            Some(Second { end: b, received: received as f64 * 8.0, fair })
+        })
+        .collect();
+    let Some(seconds) = seconds else { return (None, None) };
+    let reaches = |second: &Second| second.received >= REACHED * second.fair;
+    let keeps = |span: &[Second]| {
+        let (received, fair) = span.iter().fold((0.0, 0.0), |(r, f), s| (r + s.received, f + s.fair));
+        received >= KEPT * fair
+    };
+    // The spans of 5 s that begin after the last one in which it falls short.
+    let spans = seconds.windows(KEPT_OVER);
+    let kept_from = spans.clone().rposition(|span| !keeps(span)).map_or(0, |last| last + 1);
+    let time = |second: &Second| (second.end - from).as_secs_f64();
+    let settled = seconds.get(kept_from..spans.len()).and_then(|rest| rest.iter().find(|s| reaches(s)));
+    (seconds.iter().find(|s| reaches(s)).map(time), settled.map(time))
 }

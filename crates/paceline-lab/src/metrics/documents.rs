@@ -112,7 +112,9 @@ pub struct FlowResult {
     pub share: Option<f64>,
     /// Coefficient of variation of what arrives in each second; none if nothing arrives.
     pub rate_cv: Option<f64>,
-    /// Time until it receives 90 % of its fair share, s; none: never.
+    /// Time until it first receives 90 % of its fair share, s; none: never.
+    pub rise_time_s: Option<f64>,
+    /// Time from which on it keeps its fair share, s; none: never.
     pub convergence_time_s: Option<f64>,
     /// Least and largest mean over 5 s of what was sent over the target; none if no whole 5 s has a target.
     pub sent_over_target: Option<(f64, f64)>,
@@ -150,16 +152,21 @@ pub struct StreamResult {
     pub throughput_bps: f64,
     /// Mean target of its flow, bit/s.
     pub target_bps_mean: Option<f64>,
-    /// From capture to rendering.
+    /// From capture to rendering. A video frame that was never rendered counts with the time until the next frame was.
     pub frame_delay_ms: Option<Distribution>,
-    /// Gaps between rendered frames over max(3 x mean, mean + 150 ms), including the one open at the end; one if nothing
-    /// was rendered.
+    /// Gaps between rendered frames of more than max(3 x mean, mean + 150 ms), or of 1 s and more, including the one open at
+    /// the end; one if nothing was rendered.
     pub freezes: u64,
     /// Their total, s.
     pub freeze_s: f64,
+    /// Their total over the time that the stream lived; none if it did not live in the window.
+    pub freeze_ratio: Option<f64>,
     /// Frames rendered.
     pub frames: u64,
-    /// Frames not rendered between rendered ones: the receiver gave them up, or the pacer refused them, which leaves a
-    /// hole in the picture numbers.
+    /// Frames that were not rendered although later ones were. Of video: the receiver abandoned them, or the pacer refused
+    /// them, which leaves a gap in the picture numbers. Of audio with a constant interval: they did not arrive.
     pub frames_dropped: u64,
+    /// Frames that were not rendered, or later than 400 ms after their capture (ITU-T G.114), over all of them; none if
+    /// nothing was rendered.
+    pub late_or_lost_ratio: Option<f64>,
 }

@@ -1,15 +1,16 @@
 //! Fairness metrics.
 
-use super::{MetricSpec, RunData};
+use super::run_data::is_intermittent;
+use super::{MetricSpec, RunData, accumulators::whole_seconds};
 use paceline_netsim::plan::FlowPlan;
-use paceline_records::{MetricKind, jain};
+use paceline_records::{Better, MetricKind, jain};
 use paceline_scenario::Window;
 
 pub(super) const JAIN: MetricSpec = MetricSpec::new(
     "jain",
     MetricKind::Jain,
-    "Jain's index of the rates of the flows that cross the forward bottleneck, in bins of 1 s, mean over bins; of the run, \
-     even if a flow is named",
+    "Jain's index of the rates of the flows that cross the forward bottleneck, in bins of 1 s, mean over bins; no value for a \
+     single flow; of the run, even if a flow is named",
     |r, _, _| r.jain,
 );
 
@@ -29,7 +30,8 @@ pub(super) const MAX_MIN_RATIO: MetricSpec = MetricSpec::new(
         let (most, least) = (rates().reduce(f64::max)?, rates().reduce(f64::min)?);
         (least > 0.0).then(|| most / least)
     },
-);
+)
+.with_better(Better::Lower);
 
 pub(super) const SHARE: MetricSpec = MetricSpec::new(
     "share",
@@ -38,19 +40,25 @@ pub(super) const SHARE: MetricSpec = MetricSpec::new(
     |r, flow, _| r.flow(flow).share,
 );
 
-/// Returns Jain's index, averaged over whole seconds, of the flows that `counts` selects and that cross the bottleneck. Only
-/// seconds in which all flows of the window are active and receive data count.
+/// Returns Jain's index, averaged over whole seconds, of the flows that `counts` selects and that cross the bottleneck; `None` if
+/// there is at most one such flow. Only seconds in which all flows of the window live and receive data count. A flow with
+/// pauses is one of them in the seconds in which it receives data.
 pub(super) fn index(run: &RunData<'_>, window: &Window, counts: impl Fn(&FlowPlan) -> bool) -> Option<f64> {
     let plan = &run.scenario.plan;
     let crosses = |f: &FlowPlan| f.route.contains(&plan.bottleneck) && f.start < window.to && f.stop > window.from;
-    let living: Vec<usize> =
-        (0..plan.flows.len()).filter(|f| counts(&plan.flows[*f]) && crosses(&plan.flows[*f])).collect();
-    let from = living.iter().map(|f| plan.flows[*f].start).max()?.max(window.from);
-    let to = living.iter().map(|f| plan.flows[*f].stop).min()?.min(window.to);
-    let mut bins: Vec<_> = living.iter().map(|f| run.rates[*f].received_in(from, to)).collect();
+    let selected = (0..plan.flows.len()).filter(|f| counts(&plan.flows[*f]) && crosses(&plan.flows[*f]));
+    let (intermittent, steady): (Vec<usize>, Vec<usize>) = selected.partition(|f| is_intermittent(&plan.flows[*f]));
+    let flow = |f: &usize| &plan.flows[*f];
+    let from = steady.iter().map(|f| flow(f).start).max().unwrap_or(window.from).max(window.from);
+    let to = steady.iter().map(|f| flow(f).stop).min().unwrap_or(window.to).min(window.to);
     let mut indices = Vec::new();
-    while let Some(rates) = bins.iter_mut().map(|b| Some(b.next()? as f64)).collect::<Option<Vec<f64>>>() {
-        indices.extend(jain(&rates));
+    for (second, _) in whole_seconds(from, to) {
+        let received = |f: &usize| run.rates[*f].received_at(second) as f64;
+        let sends = |f: &&usize| received(f) > 0.0;
+        let rates: Vec<f64> = steady.iter().chain(intermittent.iter().filter(sends)).map(received).collect();
+        if rates.len() > 1 {
+            indices.extend(jain(&rates));
+        }
     }
     (!indices.is_empty()).then(|| indices.iter().sum::<f64>() / indices.len() as f64)
 }

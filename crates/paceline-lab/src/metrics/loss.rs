@@ -1,7 +1,7 @@
 //! Losses and marks, counted where they happen.
 
 use super::MetricSpec;
-use paceline_records::MetricKind;
+use paceline_records::{Better, MetricKind};
 use paceline_scenario::LossMeasure;
 
 pub(super) const LOSS_RATIO: MetricSpec = MetricSpec::new(
@@ -25,7 +25,8 @@ pub(super) const BOTTLENECK_DROPS: MetricSpec = MetricSpec::new(
     MetricKind::Count,
     "packets that the forward bottleneck dropped, at its queue or on its wire; of the run, even if a flow is named",
     |r, _, _| Some(r.link.dropped_packets as f64),
-);
+)
+.with_better(Better::Lower);
 
 pub(super) const CE_RATIO: MetricSpec = MetricSpec::new(
     "ce_ratio",

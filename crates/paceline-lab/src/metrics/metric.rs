@@ -1,7 +1,7 @@
 //! The definition of a metric.
 
 use super::{WindowResult, documents::FlowResult};
-use paceline_records::{EventRecord, MetricInfo, MetricKind};
+use paceline_records::{Better, EventRecord, MetricInfo, MetricKind};
 use paceline_scenario::{Measure, Scenario, Window};
 use serde::Serialize;
 
@@ -11,6 +11,8 @@ pub struct MetricSpec {
     pub id: &'static str,
     /// The kind of number: unit and format.
     pub kind: MetricKind,
+    /// Which values are better.
+    pub better: Better,
     /// One line that describes it.
     pub summary: &'static str,
     /// The allowed difference between a measured and a published value.
@@ -37,14 +39,14 @@ pub(super) trait Accumulator {
 }
 
 impl MetricSpec {
-    /// Creates a metric with the tolerance of its kind.
+    /// Creates a metric with the tolerance of its kind, and better values as for most metrics of its kind.
     pub(super) const fn new(
         id: &'static str,
         kind: MetricKind,
         summary: &'static str,
         value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
     ) -> Self {
-        Self { id, kind, summary, tolerance: Tolerance::of(kind), value, accumulator: None }
+        Self { id, kind, better: kind.better(), summary, tolerance: Tolerance::of(kind), value, accumulator: None }
     }
 
     /// Sets an accumulator of its own; `value` finds its values in [`WindowResult::own`].
@@ -53,9 +55,15 @@ impl MetricSpec {
         self
     }
 
+    /// Sets which values are better.
+    pub(super) const fn with_better(mut self, better: Better) -> Self {
+        self.better = better;
+        self
+    }
+
     /// Returns what scenarios and reports need to know of it.
     pub const fn info(&self) -> MetricInfo {
-        MetricInfo { id: self.id, kind: self.kind, summary: self.summary }
+        MetricInfo { id: self.id, kind: self.kind, better: self.better, summary: self.summary }
     }
 }
 

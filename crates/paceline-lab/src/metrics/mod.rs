@@ -77,9 +77,13 @@ pub const METRICS: &[MetricSpec] = &[
     link_share::LINK_SHARE,
     objective::OBJECTIVE,
     rate::RATE_CV,
+    convergence::RISE_TIME,
     convergence::CONVERGENCE_TIME,
     frames::FRAME_DELAY_P95,
     frames::FREEZE_DURATION,
+    frames::FREEZE_RATIO,
+    frames::LATE_OR_LOST,
+    frames::AUDIO_GAPS,
 ];
 
 /// Returns the metric of this id.

@@ -2,7 +2,7 @@
 //! alpha 2, beta 1, delta 0.15. The paper gives no units; these are ours.
 
 use super::{FlowResult, MetricSpec};
-use paceline_records::MetricKind;
+use paceline_records::{Better, MetricKind};
 
 pub(super) const OBJECTIVE: MetricSpec = MetricSpec::new(
     "objective",
@@ -13,7 +13,8 @@ pub(super) const OBJECTIVE: MetricSpec = MetricSpec::new(
         Some(f) => of(&r.flows[f]),
         None => r.media().map(of).reduce(|a, b| Some(a? + b?)).flatten(),
     },
-);
+)
+.with_better(Better::Higher);
 
 fn of(flow: &FlowResult) -> Option<f64> {
     let (mbps, queue_ms) = (flow.throughput_bps / 1e6, flow.rtt_sampled_queue_ms?.mean);

@@ -1,7 +1,7 @@
 //! Rates: what arrives, what is useful, what the controller wants, and how steady it is.
 
 use super::{MetricSpec, RunData};
-use paceline_records::{MetricKind, Summary};
+use paceline_records::{Better, MetricKind, Summary};
 use paceline_units::Time;
 
 pub(super) const THROUGHPUT: MetricSpec = MetricSpec::new(
@@ -35,7 +35,8 @@ pub(super) const TARGET: MetricSpec = MetricSpec::new(
             None => Some(r.flows.iter().map(|f| f.target_bits).sum::<f64>() / r.span()),
         }
     },
-);
+)
+.with_better(Better::Neither);
 
 pub(super) const SENT_OVER_TARGET_MIN: MetricSpec = MetricSpec::new(
     "sent_over_target_min",
@@ -57,7 +58,8 @@ pub(super) const RATE_CV: MetricSpec = MetricSpec::new(
     "coefficient of variation (standard deviation over mean) of what a flow receives in bins of 1 s: how much it oscillates; \
      of the first flow, if none is named",
     |r, flow, _| r.flow(flow).rate_cv,
-);
+)
+.with_better(Better::Lower);
 
 /// Returns the coefficient of variation over the whole seconds from `from` to `to`; `None` if nothing arrived.
 pub(super) fn variation(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> Option<f64> {

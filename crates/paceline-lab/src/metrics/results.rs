@@ -1,12 +1,11 @@
 //! Computes the results of a window from what was accumulated in it.
 
-use super::accumulators::{FlowTotals, Freezes, HopTotals, TargetSum};
+use super::accumulators::{FlowTotals, Freezes, HopTotals, StreamTotals, TargetSum};
 use super::documents::{FlowResult, LinkResult, StreamResult, WindowResult};
 use super::run_data::RunData;
 use super::{convergence, link_share, rate};
 use paceline::FecScheme;
-use paceline_flow::MediaKind;
-use paceline_netsim::plan::HopPlan;
+use paceline_netsim::plan::{HopPlan, StreamPlan};
 use paceline_scenario::{LossMeasure, Window};
 
 /// What was accumulated for a flow in a window.
@@ -37,25 +36,30 @@ pub(super) fn flow_result(
     };
     let target_bps = target.time.is_positive().then(|| target.bits / target.time.as_secs_f64());
     let stream_plans = plan.media().map_or(&[][..], |m| &m.streams);
-    let streams = totals.streams.iter().zip(*freezes).zip(stream_plans).map(|((s, freezes), p)| StreamResult {
-        id: p.id.clone(),
-        kind: match p.kind {
-            MediaKind::Video => "video",
-            MediaKind::Audio => "audio",
-        },
-        throughput_bps: per_second(s.bytes),
-        target_bps_mean: target_bps,
-        frame_delay_ms: s.delay.distribution(),
-        freezes: freezes.count,
-        freeze_s: freezes.total.as_secs_f64(),
-        frames: s.frames,
-        frames_dropped: s.dropped,
+    let streams = totals.streams.iter().zip(*freezes).zip(stream_plans).map(|((s, freezes), p)| {
+        let freeze_s = freezes.total.as_secs_f64();
+        let dropped = s.dropped + missing(s, p);
+        let all = s.frames + dropped;
+        StreamResult {
+            id: p.id.clone(),
+            kind: p.kind.name(),
+            throughput_bps: per_second(s.bytes),
+            target_bps_mean: target_bps,
+            frame_delay_ms: s.delay.distribution(),
+            freezes: freezes.count,
+            freeze_s,
+            freeze_ratio: (seconds > 0.0).then(|| (freeze_s / seconds).min(1.0)),
+            frames: s.frames,
+            frames_dropped: dropped,
+            late_or_lost_ratio: (s.frames > 0).then(|| (s.late + dropped) as f64 / all as f64),
+        }
     });
     let useful_bytes = totals.read + totals.streams.iter().map(|s| s.bytes).sum::<u64>();
     let rtx = plan.media().map(|_| totals.rtx);
     let fec = plan.media().filter(|m| m.protection.fec != FecScheme::None).map(|_| totals.fec);
     let of_sent = |bytes: u64| (totals.sent > 0).then(|| bytes as f64 / totals.sent as f64);
     let rates = &run.rates[index];
+    let (rise_time_s, convergence_time_s) = convergence::times(run, index, from, to);
     FlowResult {
         id: plan.id.clone(),
         kind: plan.kind.name(),
@@ -81,7 +85,8 @@ pub(super) fn flow_result(
         link_share: link_share::share(run, index, totals.received, from, to),
         share: (all_received > 0).then(|| totals.received as f64 / all_received as f64),
         rate_cv: rate::variation(run, index, from, to),
-        convergence_time_s: convergence::time(run, index, from, to),
+        rise_time_s,
+        convergence_time_s,
         sent_over_target: rates.sent_over_target(from, to),
         loss_ratio: if denominator > 0 { totals.lost as f64 / denominator as f64 } else { 0.0 },
         lost_bytes: totals.lost,
@@ -94,6 +99,15 @@ pub(super) fn flow_result(
         reported_loss: result.own("reported_loss", index),
         streams: streams.collect(),
     }
+}
+
+/// Returns the frames of a source with a constant interval that are missing between the first and the last rendered frame.
+/// Frames of such a source that overtake each other are not missing.
+fn missing(stream: &StreamTotals, plan: &StreamPlan) -> u64 {
+    let Some(((first, last), interval)) = stream.captured.zip(plan.source.config.frame_interval()) else { return 0 };
+    // Half an interval: capture times are rounded to the RTP clock.
+    let captured = (last - first + interval / 2).as_nanos() / interval.as_nanos() + 1;
+    (captured as u64).saturating_sub(stream.frames + stream.dropped)
 }
 
 pub(super) fn link_result(totals: &HopTotals, plan: &HopPlan, window: &Window) -> LinkResult {

@@ -1,7 +1,8 @@
 //! The data of a run that metrics of whole seconds read.
 
 use super::accumulators::RateBins;
-use paceline_netsim::plan::Plan;
+use paceline_flow::tcp::Workload;
+use paceline_netsim::plan::{FlowKind, FlowPlan, Plan};
 use paceline_scenario::Scenario;
 use paceline_units::{DataSize, Time};
 
@@ -12,26 +13,42 @@ pub(crate) struct RunData<'a> {
     pub plan: &'a Plan,
     /// Of each flow.
     pub rates: &'a [RateBins],
-    /// Of each hop, the start and stop times of the flows that cross it, each in order.
+    /// Of each hop, the start and stop times of the flows that cross it and always have data, each in order.
     lives: Vec<[Vec<Time>; 2]>,
+    /// Of each hop, the flows that cross it and have data at times.
+    intermittent: Vec<Vec<usize>>,
 }
 
 impl<'a> RunData<'a> {
     pub fn new(scenario: &'a Scenario, plan: &'a Plan, rates: &'a [RateBins]) -> Self {
+        let flows = &scenario.plan.flows;
         let lives = |hop: usize| {
-            let crossing = || scenario.plan.flows.iter().filter(|f| f.start < f.stop && f.route.contains(&hop));
+            let crosses = |f: &&FlowPlan| f.start < f.stop && f.route.contains(&hop) && !is_intermittent(f);
+            let crossing = || flows.iter().filter(crosses);
             let (mut starts, mut stops): (Vec<_>, Vec<_>) = crossing().map(|f| (f.start, f.stop)).unzip();
             starts.sort_unstable();
             stops.sort_unstable();
             [starts, stops]
         };
-        Self { scenario, plan, rates, lives: (0..plan.hops.len()).map(lives).collect() }
+        let intermittent = |hop: usize| {
+            let crosses = |f: &&usize| flows[**f].route.contains(&hop) && is_intermittent(&flows[**f]);
+            (0..flows.len()).filter(|f| crosses(&f)).collect()
+        };
+        let hops = || 0..plan.hops.len();
+        Self {
+            scenario,
+            plan,
+            rates,
+            lives: hops().map(lives).collect(),
+            intermittent: hops().map(intermittent).collect(),
+        }
     }
 
-    /// Returns the number of flows that live at this time and cross the hop.
+    /// Returns the number of flows that cross the hop in the second from `at` on: those that always have data and live at
+    /// this time, and the others if they receive data in it.
     pub fn crossing(&self, hop: usize, at: Time) -> usize {
         let [starts, stops] = self.lives[hop].each_ref().map(|times| times.partition_point(|time| *time <= at));
-        starts - stops
+        starts - stops + self.intermittent[hop].iter().filter(|flow| self.rates[**flow].received_at(at) > 0).count()
     }
 
     /// Returns the hop of a flow's route that can carry least from `from` to `to`, and how much that is; `None` if no hop
@@ -47,4 +64,9 @@ impl<'a> RunData<'a> {
     pub fn most(&self, flow: usize) -> f64 {
         self.plan.flows[flow].max_rate().map_or(f64::INFINITY, |most| most.as_bps_f64())
     }
+}
+
+/// Returns whether a flow has data only at times: TCP with pauses. It shares a link only while it has data.
+pub(super) fn is_intermittent(flow: &FlowPlan) -> bool {
+    matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.workload != Workload::Bulk)
 }

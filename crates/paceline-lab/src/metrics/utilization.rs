@@ -1,7 +1,7 @@
 //! Utilisation: bytes over what the bottleneck, or the slowest hop of a flow's route, could carry.
 
 use super::MetricSpec;
-use paceline_records::MetricKind::Utilization;
+use paceline_records::{Better, MetricKind::Utilization};
 
 pub(super) const UTILIZATION: MetricSpec = MetricSpec::new(
     "utilization",
@@ -27,14 +27,16 @@ pub(super) const FEC: MetricSpec = MetricSpec::new(
     Utilization,
     "bits of forward error correction that arrived, over the same capacity as good_utilization",
     |r, flow, _| r.over_capacity(flow, |f| f.fec_bytes),
-);
+)
+.with_better(Better::Neither);
 
 pub(super) const RTX: MetricSpec = MetricSpec::new(
     "rtx_utilization",
     Utilization,
     "bits of media retransmissions that arrived, over the same capacity as good_utilization",
     |r, flow, _| r.over_capacity(flow, |f| f.rtx_bytes),
-);
+)
+.with_better(Better::Neither);
 
 pub(super) const MEDIA: MetricSpec = MetricSpec::new(
     "media_utilization",
@@ -55,4 +57,5 @@ pub(super) const TARGET: MetricSpec = MetricSpec::new(
     "integral of the targets of the flows that cross the forward bottleneck, over its capacity; of a flow: over the same \
      capacity as its utilization",
     |r, flow, _| r.over_capacity(flow, |f| f.target_bps.map(|_| (f.target_bits / 8.0) as u64)),
-);
+)
+.with_better(Better::Neither);

@@ -410,7 +410,7 @@ fn description(panel: &Panel, figure: &Figure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_records::{MetricInfo, MetricKind};
+    use paceline_records::{Better, MetricInfo, MetricKind};
 
     #[test]
     fn formats_cells_in_the_unit_of_the_metric() {
@@ -421,8 +421,12 @@ mod tests {
                 "verdict": "reproduced", "note": null, "moved": null}"#,
         )
         .unwrap();
-        const METRICS: [MetricInfo; 1] =
-            [MetricInfo { id: "utilization", kind: MetricKind::Utilization, summary: "used share of the capacity" }];
+        const METRICS: [MetricInfo; 1] = [MetricInfo {
+            id: "utilization",
+            kind: MetricKind::Utilization,
+            better: Better::Higher,
+            summary: "used share of the capacity",
+        }];
         let view = CellView::of(&cell, CellText::new(MetricCatalogue::new(&METRICS)));
         assert_eq!(view.what, "utilization of video, 0 to 200 s");
         assert_eq!([view.published, view.measured, view.tolerance], ["84.0 %", "80.0 % ± 1.0 %", "± 5.0 %"]);

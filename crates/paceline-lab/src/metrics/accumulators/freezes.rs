@@ -1,10 +1,12 @@
 //! Freezes: gaps between rendered frames of more than `max(3 x mean, mean + 150 ms)`, with the mean of the last 30 gaps
-//! (W3C webrtc-stats, `freezeCount`). The gap that is open at the end counts too. A stream that renders nothing is frozen
-//! all the time.
+//! (W3C webrtc-stats, `freezeCount`). In addition, a gap of 1 s or more always counts, because the mean adapts to a video of
+//! few frames; the gap that is open at the end counts; and a stream that renders nothing is frozen all the time.
 
 use paceline_units::{Time, TimeDelta};
 
 const MEMORY: usize = 30;
+/// A gap of this length is a freeze, whatever the mean is.
+const LONG: TimeDelta = TimeDelta::from_secs(1);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Freezes {
@@ -37,11 +39,12 @@ impl Freezes {
 
     fn judge(&mut self, gap: TimeDelta) {
         let known = self.seen.min(MEMORY) as i64;
-        if known >= 2 {
+        let is_longer = known >= 2 && {
             let mean = self.sum / known;
-            if gap > (mean * 3).max(mean + TimeDelta::from_millis(150)) {
-                self.add(gap);
-            }
+            gap > (mean * 3).max(mean + TimeDelta::from_millis(150))
+        };
+        if is_longer || gap >= LONG {
+            self.add(gap);
         }
     }
 
@@ -85,7 +88,10 @@ mod tests {
         };
         assert_eq!(ended(&[20, 60, 100], 290), (0, 0), "190 = 40 + 150 is not over the bound");
         assert_eq!(ended(&[20, 60, 100], 291), (1, 191));
-        assert_eq!(ended(&[20, 60], 9000), (0, 0), "one gap is known, two are needed");
+        assert_eq!(ended(&[20, 60], 1059), (0, 0), "one gap is known, two are needed");
+        assert_eq!(ended(&[20, 60], 1060), (1, 1000), "but 1 s is always a freeze");
+        let slides: Vec<i64> = (0..11).map(|n| 12_000 * n).collect();
+        assert_eq!(ended(&slides, 120_010), (10, 120_000), "one frame every 12 s");
         assert_eq!(ended(&[], 9000), (1, 8990));
         assert_eq!(ended(&[], 10), (0, 0), "it did not live");
     }

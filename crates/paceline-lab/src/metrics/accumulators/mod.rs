@@ -14,4 +14,4 @@ pub(super) use freezes::Freezes;
 pub(super) use rate_bins::{RateBins, seconds_between, whole_seconds};
 pub(super) use spans::{Spans, contains};
 pub(super) use target_sum::{TargetInForce, TargetSum};
-pub(super) use totals::{FlowTotals, HopTotals, Totals};
+pub(super) use totals::{FlowTotals, HopTotals, StreamTotals, Totals};

@@ -45,6 +45,11 @@ impl RateBins {
         }
     }
 
+    /// Returns the bytes received in the second that contains `at`.
+    pub fn received_at(&self, at: Time) -> u64 {
+        self.received.get(second(at)).copied().unwrap_or(0)
+    }
+
     /// Returns the bytes received in each whole second from `from` to `to`.
     pub fn received_in(&self, from: Time, to: Time) -> impl Iterator<Item = u64> + '_ {
         whole_seconds(from, to).map(|(a, _)| self.received[second(a)])

@@ -3,7 +3,11 @@
 use super::Delays;
 use paceline_records::{PacketClass, PacketRecord};
 use paceline_scenario::Scenario;
-use paceline_units::{Ecn, TimeDelta};
+use paceline_units::{DataSize, Ecn, Time, TimeDelta};
+
+/// A frame that is rendered later than this after its capture is late: the longest one-way delay that ITU-T G.114 accepts
+/// in network planning.
+pub(crate) const LATE: TimeDelta = TimeDelta::from_millis(400);
 
 /// Sums of a span of time.
 #[derive(Clone)]
@@ -58,6 +62,11 @@ pub(crate) struct StreamTotals {
     pub bytes: u64,
     pub frames: u64,
     pub dropped: u64,
+    /// Rendered frames that were later than [`LATE`].
+    pub late: u64,
+    /// Capture times of the first and the last rendered frame.
+    pub captured: Option<(Time, Time)>,
+    /// Of rendered frames, and of frames between them that were not rendered.
     pub delay: Delays,
 }
 
@@ -111,11 +120,34 @@ impl RepairTotals {
 
 impl StreamTotals {
     fn merge(&mut self, other: &Self) {
-        let Self { bytes, frames, dropped, delay } = other;
+        let Self { bytes, frames, dropped, late, captured, delay } = other;
         self.bytes += bytes;
         self.frames += frames;
         self.dropped += dropped;
+        self.late += late;
+        if let Some((first, last)) = *captured {
+            self.add_captured(first);
+            self.add_captured(last);
+        }
         self.delay.merge(delay);
+    }
+
+    /// Adds a frame of `size` that was captured at `captured` and rendered at `at`, after `dropped` frames that were never
+    /// rendered. Those were captured at equal intervals since `previous`, the capture of the last rendered frame, and count
+    /// with the time until this frame replaced them.
+    pub fn add_frame(&mut self, at: Time, captured: Time, size: DataSize, dropped: u16, previous: Time) {
+        self.bytes += size.as_bytes();
+        self.frames += 1;
+        self.dropped += u64::from(dropped);
+        let interval = (captured - previous) / (i64::from(dropped) + 1);
+        (0..=i64::from(dropped)).rev().for_each(|earlier| self.delay.add(at - captured + interval * earlier));
+        self.late += u64::from(at - captured > LATE);
+        self.add_captured(captured);
+    }
+
+    fn add_captured(&mut self, at: Time) {
+        let (first, last) = self.captured.unwrap_or((at, at));
+        self.captured = Some((first.min(at), last.max(at)));
     }
 }
 

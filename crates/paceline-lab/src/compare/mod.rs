@@ -1,10 +1,13 @@
 //! Runs of one scenario under several controllers, side by side. `serde_json::to_value` turns the documents into what
 //! `compare --json` and `run --controller A,B --json` print.
 
+mod table;
+mod verdict;
+
 use crate::group::run_metrics;
 use crate::run_result::{Expectation, RunResult, RunsResult};
 use paceline_records::Summary;
-use paceline_results::{Assertion, Differences, RunMetrics};
+use paceline_results::{Assertion, ComparisonTable, Differences, RunMetrics};
 use paceline_scenario::Scenario;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -16,7 +19,9 @@ pub struct Comparison {
     pub scenario: String,
     /// The runs under each controller.
     pub controllers: Vec<ControllerRuns>,
-    /// The differences of each controller but the first.
+    /// The quantities of each flow and stream under each controller, and the verdict.
+    pub table: ComparisonTable,
+    /// The differences of each controller but the first, in every metric of the run as a whole.
     pub differences: Vec<ControllerDifferences>,
 }
 
@@ -58,6 +63,7 @@ pub fn compare(names: &[String], scenarios: &[Scenario], results: Vec<RunsResult
     };
     Comparison {
         scenario: scenarios[0].plan.id.clone(),
+        table: table::table(names, scenarios, &results),
         differences: names.iter().zip(&metrics).skip(1).map(difference).collect(),
         controllers: names
             .iter()

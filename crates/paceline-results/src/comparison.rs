@@ -1,0 +1,183 @@
+//! Comparisons of controllers on one scenario, as `compare --json` prints them and as pages show them.
+
+use crate::{StoreError, files};
+use paceline_records::json::{finite_or_null, or_infinite};
+use paceline_records::{Better, Label, Summary};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Name of the document in a folder of results.
+const COMPARISON_FILE: &str = "comparison.json";
+
+/// The comparisons of a folder of results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Comparisons {
+    /// In the order in which they were first made.
+    pub comparisons: Vec<ComparisonTable>,
+}
+
+/// Controllers on one scenario, side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonTable {
+    /// Scenario id.
+    pub scenario: String,
+    /// Its title.
+    pub title: String,
+    /// Case of the scenario; empty for the scenario as written.
+    pub case: Label,
+    /// Changes by `--set`, as typed.
+    pub changes: Vec<String>,
+    /// Backend of the runs.
+    pub world: String,
+    /// The controllers; the first is the baseline.
+    pub controllers: Vec<String>,
+    /// Seeds of the runs of each controller.
+    pub seeds: Vec<u64>,
+    /// The command that reproduces the comparison.
+    pub command: String,
+    /// The number of differences that are judged. The intervals are corrected for it.
+    pub judged: usize,
+    /// The compared quantities: media first, then other traffic, then the bottleneck.
+    pub rows: Vec<ComparisonRow>,
+    /// What follows from the table, in two sentences.
+    pub verdict: Vec<String>,
+}
+
+/// One quantity under each controller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonRow {
+    /// What it describes.
+    pub subject: Subject,
+    /// Metric.
+    pub metric: String,
+    /// Its name in tables.
+    pub label: String,
+    /// Which values are better.
+    pub better: Better,
+    /// Mean and interval over the runs of each controller; `None` if the quantity has no value in some run.
+    pub values: Vec<Option<Summary>>,
+    /// Whether each controller has the best mean. Several have it if their means are equal.
+    pub best: Vec<bool>,
+    /// The difference of each controller to the baseline; `None` for the baseline itself, and where a value is missing.
+    pub differences: Vec<Option<ComparedDifference>>,
+}
+
+/// What a quantity describes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Whether it is media, other traffic, or the bottleneck.
+    pub role: Role,
+    /// The flow, or the name of a group of equal flows, whose mean it is; `None` for the bottleneck.
+    pub flow: Option<String>,
+    /// The stream; `None` for the flow as a whole.
+    pub stream: Option<String>,
+}
+
+/// The role of a subject in a comparison of controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A media flow: the controllers control it.
+    Media,
+    /// Other traffic, such as TCP.
+    Traffic,
+    /// The bottleneck.
+    Link,
+}
+
+/// A difference to the baseline, seed by seed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparedDifference {
+    /// Mean of the differences: controller minus baseline.
+    pub mean: f64,
+    /// Half-width of the interval. All intervals of a table together contain the true means with 95 % confidence
+    /// (Bonferroni); infinite for one seed, written as null.
+    #[serde(serialize_with = "finite_or_null", deserialize_with = "or_infinite")]
+    pub interval: f64,
+    /// What it means.
+    pub verdict: DifferenceVerdict,
+}
+
+/// What a difference means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DifferenceVerdict {
+    /// The controller is better than the baseline.
+    Better,
+    /// It is worse.
+    Worse,
+    /// It differs, and the metric does not say which value is better.
+    Different,
+    /// The interval contains 0.
+    NotSignificant,
+    /// All values are equal.
+    Equal,
+    /// One seed gives no interval.
+    OneSeed,
+}
+
+impl DifferenceVerdict {
+    /// Returns the words for readers.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Different => "different",
+            Self::NotSignificant => "no significant difference",
+            Self::Equal => "equal",
+            Self::OneSeed => "one seed: no interval",
+        }
+    }
+}
+
+impl Subject {
+    /// Returns the name for readers: the flow, and the stream if there is one.
+    pub fn name(&self) -> String {
+        match (&self.flow, &self.stream) {
+            (None, _) => "bottleneck".to_owned(),
+            (Some(flow), None) => flow.clone(),
+            (Some(flow), Some(stream)) => format!("{flow}/{stream}"),
+        }
+    }
+}
+
+impl Comparisons {
+    /// Reads the document of a folder of results; empty if there is none.
+    ///
+    /// # Errors
+    /// The file is damaged or cannot be read.
+    pub fn read(dir: &Path) -> Result<Self, StoreError> {
+        let path = dir.join(COMPARISON_FILE);
+        if path.is_file() { files::read_json(&path) } else { Ok(Self::default()) }
+    }
+
+    /// Writes a comparison to a folder of results. It replaces an earlier one of the same scenario, case, changes, backend
+    /// and controllers.
+    ///
+    /// # Errors
+    /// The document that is there is damaged, or an operation of the file system fails.
+    pub fn add(dir: &Path, table: ComparisonTable) -> Result<(), StoreError> {
+        let mut all = Self::read(dir)?;
+        match all.comparisons.iter_mut().find(|other| other.is_of(&table)) {
+            Some(other) => *other = table,
+            None => all.comparisons.push(table),
+        }
+        files::write_whole(dir, COMPARISON_FILE, &files::json(&all))
+    }
+}
+
+impl ComparisonTable {
+    /// Returns whether another comparison is of the same thing.
+    fn is_of(&self, other: &Self) -> bool {
+        let key = |table: &Self| {
+            let Self { scenario, case, changes, world, controllers, .. } = table.clone();
+            (scenario, case, changes, world, controllers)
+        };
+        key(self) == key(other)
+    }
+
+    /// Returns the rows of one subject after the other.
+    pub fn by_subject(&self) -> impl Iterator<Item = &[ComparisonRow]> {
+        self.rows.chunk_by(|a, b| a.subject == b.subject)
+    }
+}
