@@ -15,7 +15,10 @@ pub fn width() -> usize {
 
 /// Returns a text in lines of at most [`width`] columns, each indented by two blanks.
 pub fn wrap(text: &str) -> String {
-    textwrap::fill(text, textwrap::Options::new(width()).initial_indent("  ").subsequent_indent("  "))
+    let options = textwrap::Options::new(width()).initial_indent("  ").subsequent_indent("  ");
+    // Only at blanks: names contain slashes and hyphens.
+    let options = options.word_separator(textwrap::WordSeparator::AsciiSpace);
+    textwrap::fill(text, options.word_splitter(textwrap::WordSplitter::NoHyphenation))
 }
 
 /// Returns a text in bold type.

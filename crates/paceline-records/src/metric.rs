@@ -81,6 +81,8 @@ pub enum MetricKind {
     Loss,
     /// Jain's fairness index.
     Jain,
+    /// A mean opinion score, from 1 (bad) to 5 (excellent).
+    Score,
     /// A number without unit.
     Number,
     /// A count.
@@ -97,7 +99,7 @@ impl MetricKind {
     /// Returns which values are better, for most metrics of the kind.
     pub const fn better(self) -> Better {
         match self {
-            Self::Utilization | Self::Jain | Self::Rate => Better::Higher,
+            Self::Utilization | Self::Jain | Self::Rate | Self::Score => Better::Higher,
             Self::Loss | Self::Delay | Self::Time => Better::Lower,
             Self::Share | Self::Number | Self::Count => Better::Neither,
         }
@@ -107,6 +109,7 @@ impl MetricKind {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Utilization | Self::Share | Self::Loss | Self::Jain | Self::Number | Self::Count => "",
+            Self::Score => "MOS",
             Self::Delay => "ms",
             Self::Time => "s",
             Self::Rate => "bit/s",
@@ -120,6 +123,7 @@ impl MetricKind {
             Self::Share => "share",
             Self::Loss => "loss",
             Self::Jain => "Jain's index",
+            Self::Score => "score",
             Self::Number => "number",
             Self::Count => "count",
             Self::Delay => "delay",
@@ -143,7 +147,7 @@ impl MetricKind {
             Self::Utilization | Self::Share => format!("{:.1}", value * 100.0),
             Self::Loss => format!("{:.3}", value * 100.0),
             Self::Jain => format!("{value:.3}"),
-            Self::Number => format!("{value:.2}"),
+            Self::Number | Self::Score => format!("{value:.2}"),
             Self::Count | Self::Delay | Self::Time => format!("{value:.1}"),
             Self::Rate => format!("{:.3}", value / 1e6),
         }

@@ -64,7 +64,7 @@ fn describe(comparison: &Comparison, scenarios: &[Scenario]) -> String {
     let runs = match table.seeds[..] {
         [seed] => format!("one run of each controller, seed {seed}"),
         ref seeds => format!(
-            "{} runs of each controller, the same seeds from {}; mean ± half of its 95 % interval",
+            "{} runs of each controller, the same seeds from {}; mean ± half of its 95\u{a0}% interval",
             seeds.len(),
             seeds[0]
         ),
@@ -77,7 +77,7 @@ fn describe(comparison: &Comparison, scenarios: &[Scenario]) -> String {
     text += &blocks(table);
     if table.seeds.len() > 1 {
         let legend = format!(
-            "+ better, - worse than {}: 95 % intervals of the differences seed by seed, corrected for {} comparisons.",
+            "+ better, - worse than {}: 95\u{a0}% intervals of the differences seed by seed, corrected for {} comparisons.",
             table.controllers[0], table.judged
         );
         text += &format!("{}\n\n", output::wrap(&legend));

@@ -30,7 +30,7 @@
 
 use super::damped_target::DampedTarget;
 use super::error::{check, check_fps, check_range};
-use super::registry::{FPS, MAX, MIN};
+use super::registry::{FPS, LINES, MAX, MIN, RESOLUTION};
 use super::rounding::ByteRounder;
 use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
 use crate::parameter::{Parameter, ParameterKind, Value};
@@ -46,6 +46,7 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
         FPS,
         MIN,
         MAX,
+        RESOLUTION,
         REACTION_DELAY,
         Parameter::new(
             "size_noise",
@@ -81,6 +82,7 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
     implied_by: None,
     renamed: &[
         ("start", "min"),
+        ("lines", "resolution"),
         ("burst_frames", "key_frames"),
         ("burst_ratio", "key_ratio"),
         ("size_scale", "size_noise"),
@@ -100,6 +102,7 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
             size_scale: values.number("size_noise"),
             interval_scale: values.number("interval_noise"),
             key_frame_period: values.optional_time("key_period"),
+            lines: setup.picture_lines()?,
             ..EncoderConfig::default()
         }))
     },
@@ -145,6 +148,8 @@ pub struct EncoderConfig {
     /// The time from one key frame to the next unless one is requested in between, longer than K_d frames. `None`
     /// (default): key frames only at the start and on request, as in live encoders. Not in the RFC.
     pub key_frame_period: Option<TimeDelta>,
+    /// Lines of a picture of 16:9. Not in the RFC; it has no effect on the frames.
+    pub lines: u32,
 }
 
 impl Default for EncoderConfig {
@@ -161,6 +166,7 @@ impl Default for EncoderConfig {
             size_scale: 0.15,
             interval_scale: 0.15,
             key_frame_period: None,
+            lines: LINES,
         }
     }
 }
@@ -171,6 +177,9 @@ impl SourceConfig for EncoderConfig {
     }
     fn range(&self) -> (Rate, Rate) {
         (self.min, self.max)
+    }
+    fn picture_lines(&self) -> Option<u32> {
+        Some(self.lines)
     }
 }
 

@@ -66,19 +66,20 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
             message,
             hint: SetupHint::MissingFile,
         })?;
-        let (resolution, ladder) = read_ladder(folder, &files, values.text("resolution"))?;
+        let (lines, resolution, ladder) = read_ladder(folder, &files, values.text("resolution"))?;
         setup.notes.push(format!(
             "frame sizes: {} rungs of {resolution} from {folder}, each scaled to its nominal rate",
             ladder.rungs().len()
         ));
         let (fps, reaction_delay) = (values.number("fps"), values.time("reaction_delay"));
         let config = FrameTraceConfig { fps, min, max, start, reaction_delay, ..FrameTraceConfig::default() };
-        Ok(Arc::new(LadderConfig { config, ladder: Arc::new(ladder) }))
+        Ok(Arc::new(LadderConfig { config, lines, ladder: Arc::new(ladder) }))
     },
 };
 
-/// Reads the recordings of a folder in one resolution, the highest if none is given. Returns the resolution, too.
-fn read_ladder(folder: &str, files: &FolderFiles, wanted: Option<&str>) -> Result<(String, Ladder), SetupError> {
+/// Reads the recordings of a folder in one resolution, the highest if none is given. Returns its lines (0 if its
+/// name has none) and its name, too.
+fn read_ladder(folder: &str, files: &FolderFiles, wanted: Option<&str>) -> Result<(u32, String, Ladder), SetupError> {
     let error = |message, hint| SetupError { parameter: "frames", message, hint: SetupHint::Text(hint) };
     /// Recordings by rate, for each resolution (as a number first, to find the highest).
     type Ladders = BTreeMap<(u32, String), Vec<(Rate, Vec<u32>)>>;
@@ -109,13 +110,14 @@ fn read_ladder(folder: &str, files: &FolderFiles, wanted: Option<&str>) -> Resul
         let hint = "every file of one resolution must hold the same frames, encoded at another rate";
         error(format!("{folder}: {e}"), hint)
     })?;
-    Ok((key.1, ladder))
+    Ok((key.0, key.1, ladder))
 }
 
 /// A configuration with its recordings, which all runs share.
 #[derive(Clone, Debug)]
 struct LadderConfig {
     config: FrameTraceConfig,
+    lines: u32,
     ladder: Arc<Ladder>,
 }
 
@@ -125,6 +127,9 @@ impl SourceConfig for LadderConfig {
     }
     fn range(&self) -> (Rate, Rate) {
         (self.config.min, self.config.max)
+    }
+    fn picture_lines(&self) -> Option<u32> {
+        (self.lines > 0).then_some(self.lines)
     }
 }
 

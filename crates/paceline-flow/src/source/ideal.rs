@@ -6,7 +6,7 @@
 //! remainder is added to the next frame, and the long-run rate is exact.
 
 use super::error::{check_fps, check_range};
-use super::registry::{FPS, MAX, MIN};
+use super::registry::{FPS, MAX, MIN, RESOLUTION};
 use super::rounding::{ByteRounder, FrameClock};
 use super::{Frame, Source, SourceConfig, SourceEntry, SourceError, VIDEO_CLOCK};
 use crate::stream_info::MediaKind;
@@ -17,12 +17,12 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
     name: "ideal",
     summary: "frames of exactly the target rate",
     kind: MediaKind::Video,
-    parameters: &[FPS, MIN, MAX],
+    parameters: &[FPS, MIN, MAX, RESOLUTION],
     implied_by: None,
-    renamed: &[("start", "min")],
+    renamed: &[("start", "min"), ("lines", "resolution")],
     configure: |setup| {
         let (min, max, start) = setup.rates();
-        Ok(Arc::new(IdealConfig { fps: setup.values.number("fps"), min, max, start }))
+        Ok(Arc::new(IdealConfig { fps: setup.values.number("fps"), min, max, start, lines: setup.picture_lines()? }))
     },
 };
 
@@ -37,6 +37,8 @@ pub struct IdealConfig {
     pub max: Rate,
     /// The target before the first [`Source::set_target`].
     pub start: Rate,
+    /// Lines of a picture of 16:9; it has no effect on the frames.
+    pub lines: u32,
 }
 
 impl SourceConfig for IdealConfig {
@@ -45,6 +47,9 @@ impl SourceConfig for IdealConfig {
     }
     fn range(&self) -> (Rate, Rate) {
         (self.min, self.max)
+    }
+    fn picture_lines(&self) -> Option<u32> {
+        Some(self.lines)
     }
 }
 

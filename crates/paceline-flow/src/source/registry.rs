@@ -89,6 +89,10 @@ pub trait SourceConfig: fmt::Debug + Send + Sync {
     fn build(&self, start: Time, random: RandomStream) -> Result<Box<dyn Source>, SourceError>;
     /// Returns the lowest and the highest rate, without headers.
     fn range(&self) -> (Rate, Rate);
+    /// Returns the lines of a picture, with 16:9 as many columns; `None` if the source is no video.
+    fn picture_lines(&self) -> Option<u32> {
+        None
+    }
     /// Returns the interval between two frames if it is constant. Frames that never arrive are counted by it.
     fn frame_interval(&self) -> Option<TimeDelta> {
         None
@@ -111,6 +115,18 @@ pub(super) const MAX: Parameter = Parameter::new(
     "highest rate of encoded media",
 );
 
+/// The resolution. Only estimates of quality depend on it: what a source sends is given by its rates.
+pub(super) const RESOLUTION: Parameter = Parameter::optional(
+    "resolution",
+    ParameterKind::Text,
+    "720p",
+    "lines of a picture of 16:9, such as 360p; estimates of quality use it",
+);
+/// The lines of a picture if no resolution is given.
+pub(super) const LINES: u32 = 720;
+/// The lines of the largest pictures, of 8K.
+const MAX_LINES: u32 = 4320;
+
 /// The target of a source before the first decision of its controller, if its range allows.
 const START_TARGET: Rate = Rate::from_kbps(300);
 
@@ -119,6 +135,17 @@ impl SourceSetup<'_> {
     pub(super) fn rates(&self) -> (Rate, Rate, Rate) {
         let (min, max) = (self.values.rate("min"), self.values.rate("max"));
         (min, max, START_TARGET.min(max).max(min))
+    }
+
+    /// Returns the lines of a picture.
+    pub(super) fn picture_lines(&self) -> Result<u32, SetupError> {
+        let Some(text) = self.values.text("resolution") else { return Ok(LINES) };
+        let lines = text.strip_suffix('p').and_then(|lines| lines.parse().ok());
+        lines.filter(|lines| (1..=MAX_LINES).contains(lines)).ok_or_else(|| SetupError {
+            parameter: "resolution",
+            message: format!("`{text}` is no resolution"),
+            hint: SetupHint::Text("write the lines of a picture with a `p`, from `1p` to `4320p`, such as `720p`"),
+        })
     }
 }
 

@@ -25,6 +25,7 @@ struct Quantity {
 /// The quantities of a media flow, of TCP traffic and of the bottleneck: metrics with their names in tables. The better values are
 /// those of the metric.
 const MEDIA: &[(&str, &str)] = &[
+    ("quality_mos", "estimated quality"),
     ("throughput_bps", "rate"),
     ("share", "share of traffic"),
     ("loss_ratio", "loss"),
@@ -45,6 +46,13 @@ struct StreamQuantity {
 }
 
 const STREAM: &[StreamQuantity] = &[
+    StreamQuantity {
+        metric: "quality_mos",
+        label: "estimated quality",
+        better: Better::Higher,
+        kind: None,
+        value: |s| s.quality_mos,
+    },
     StreamQuantity {
         metric: "throughput_bps",
         label: "rate",

@@ -1,11 +1,14 @@
 //! The verdict of a comparison in two sentences: which controller serves the media best, and what that costs.
 //!
-//! Only significant differences of media to the baseline count. A controller is preferred to the baseline if it is better in more
-//! quantities than it is worse in; the one with the largest surplus is chosen, and of equal ones the first. The quantities have
-//! equal weight, so the verdict is a summary of the table and not a measure of quality.
+//! Only significant differences of media to the baseline count. The estimated quality of the media flows decides. Where it does not
+//! differ, a controller is preferred to the baseline if it is better in more quantities than it is worse in, with equal weights;
+//! the one with the largest surplus is chosen, and of equal ones the first.
 
 use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role};
+use std::cmp::Ordering;
 
+/// The metric that decides.
+const QUALITY: &str = "quality_mos";
 /// The number of quantities that a sentence names.
 const NAMED: usize = 4;
 
@@ -20,8 +23,8 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
     }
     let baseline = &table.controllers[0];
     let candidates: Vec<Candidate<'_>> = (1..table.controllers.len()).map(|c| Candidate::of(table, c)).collect();
-    let best = candidates.iter().rev().max_by_key(|candidate| candidate.surplus());
-    if let Some(best) = best.filter(|best| best.surplus() > 0) {
+    let best = candidates.iter().rev().max_by(|a, b| a.rank().partial_cmp(&b.rank()).unwrap_or(Ordering::Equal));
+    if let Some(best) = best.filter(|best| best.is_preferred()) {
         let first =
             format!("For the media, choose `{}`: compared with `{baseline}` it is {}.", best.name, best.describe());
         return vec![first, others(table, best.index)];
@@ -34,7 +37,7 @@ pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
         ],
         Some(other) => vec![
             format!(
-                "For the media, keep `{baseline}`: no other controller is better in more quantities than it is worse in."
+                "For the media, keep `{baseline}`: no other controller gives better quality, or is better in more quantities than it is worse in."
             ),
             format!("`{}` is {}.", other.name, other.describe()),
         ],
@@ -68,6 +71,22 @@ impl<'a> Candidate<'a> {
         let parts = [("better", &self.better), ("worse", &self.worse)];
         let parts = parts.iter().filter(|(_, rows)| !rows.is_empty());
         parts.map(|(word, rows)| format!("{word} in {}", listed(rows))).collect::<Vec<_>>().join(", but ")
+    }
+
+    /// Returns the mean difference of quality of the media flows if it is significant, and the surplus of advantages.
+    fn rank(&self) -> (f64, isize) {
+        let quality = |rows: &[&ComparisonRow]| {
+            let flows = rows.iter().filter(|row| row.metric == QUALITY && row.subject.stream.is_none());
+            flows.filter_map(|row| Some((*row.differences.get(self.index)?)?.mean)).sum::<f64>()
+        };
+        (quality(&self.better) + quality(&self.worse), self.surplus())
+    }
+
+    fn is_preferred(&self) -> bool {
+        match self.rank() {
+            (quality, surplus) if quality == 0.0 => surplus > 0,
+            (quality, _) => quality > 0.0,
+        }
     }
 
     fn surplus(&self) -> isize {

@@ -77,8 +77,11 @@ impl<'a> Collector<'a> {
     /// delays of each packet are gathered only if a delay is requested.
     pub fn of_requested(scenario: &'a Scenario, windows: &[Window], on_second: &'a dyn Fn()) -> Self {
         let empty = Window { from: Time::ZERO, to: Time::ZERO };
-        let is_delay = |q: &Quantity| find(&q.metric).is_some_and(|metric| metric.kind == MetricKind::Delay);
-        Self::with_whole(empty, scenario.quantities().any(is_delay), scenario, windows, on_second)
+        // A score of quality depends on delays.
+        let reads_delays = |q: &Quantity| {
+            find(&q.metric).is_some_and(|metric| matches!(metric.kind, MetricKind::Delay | MetricKind::Score))
+        };
+        Self::with_whole(empty, scenario.quantities().any(reads_delays), scenario, windows, on_second)
     }
 
     fn with_whole(

@@ -169,4 +169,6 @@ pub struct StreamResult {
     /// Frames that were not rendered, or later than 400 ms after their capture (ITU-T G.114), over all of them; none if
     /// nothing was rendered.
     pub late_or_lost_ratio: Option<f64>,
+    /// Estimated mean opinion score, 1 to 5; none if the stream did not live in the window, or the source has no resolution.
+    pub quality_mos: Option<f64>,
 }

@@ -87,6 +87,7 @@ impl Tolerance {
             MetricKind::Loss => (0.25, 0.005),
             MetricKind::Delay => (0.25, 15.0),
             MetricKind::Jain => (0.0, 0.07),
+            MetricKind::Score => (0.0, 0.3),
             MetricKind::Time => (0.30, 0.0),
         };
         Self { part, least }

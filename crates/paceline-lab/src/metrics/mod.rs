@@ -20,6 +20,7 @@ mod overuse_count;
 #[cfg(test)]
 mod pacer_drops;
 mod protection;
+mod quality;
 mod rate;
 mod remb_count;
 mod reported_loss;
@@ -84,6 +85,7 @@ pub const METRICS: &[MetricSpec] = &[
     frames::FREEZE_RATIO,
     frames::LATE_OR_LOST,
     frames::AUDIO_GAPS,
+    quality::QUALITY,
 ];
 
 /// Returns the metric of this id.

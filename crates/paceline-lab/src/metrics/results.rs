@@ -3,7 +3,7 @@
 use super::accumulators::{FlowTotals, Freezes, HopTotals, StreamTotals, TargetSum};
 use super::documents::{FlowResult, LinkResult, StreamResult, WindowResult};
 use super::run_data::RunData;
-use super::{convergence, link_share, rate};
+use super::{convergence, link_share, quality, rate};
 use paceline::FecScheme;
 use paceline_netsim::plan::{HopPlan, StreamPlan};
 use paceline_scenario::{LossMeasure, Window};
@@ -39,19 +39,28 @@ pub(super) fn flow_result(
     let streams = totals.streams.iter().zip(*freezes).zip(stream_plans).map(|((s, freezes), p)| {
         let freeze_s = freezes.total.as_secs_f64();
         let dropped = s.dropped + missing(s, p);
-        let all = s.frames + dropped;
+        let late_or_lost = (s.frames > 0).then(|| (s.late + dropped) as f64 / (s.frames + dropped) as f64);
+        let frame_delay_ms = s.delay.distribution();
+        let facts = quality::Facts {
+            seconds,
+            bytes: s.bytes,
+            frames: s.frames,
+            late_or_lost,
+            mean_delay_ms: frame_delay_ms.map(|delay| delay.mean),
+        };
         StreamResult {
             id: p.id.clone(),
             kind: p.kind.name(),
             throughput_bps: per_second(s.bytes),
             target_bps_mean: target_bps,
-            frame_delay_ms: s.delay.distribution(),
+            frame_delay_ms,
             freezes: freezes.count,
             freeze_s,
             freeze_ratio: (seconds > 0.0).then(|| (freeze_s / seconds).min(1.0)),
             frames: s.frames,
             frames_dropped: dropped,
-            late_or_lost_ratio: (s.frames > 0).then(|| (s.late + dropped) as f64 / all as f64),
+            late_or_lost_ratio: late_or_lost,
+            quality_mos: quality::of_stream(p, freezes, &facts),
         }
     });
     let useful_bytes = totals.read + totals.streams.iter().map(|s| s.bytes).sum::<u64>();

@@ -17,13 +17,15 @@ pub(crate) struct Freezes {
     seen: usize,
     pub count: u64,
     pub total: TimeDelta,
+    /// The begin of the first and of the last freeze.
+    begins: Option<(Time, Time)>,
 }
 
 impl Freezes {
     pub fn rendered(&mut self, at: Time) {
         let Some(last) = self.last.replace(at) else { return };
         let gap = at - last;
-        self.judge(gap);
+        self.judge(last, gap);
         self.sum += gap - core::mem::replace(&mut self.gaps[self.seen % MEMORY], gap);
         self.seen += 1;
     }
@@ -31,24 +33,33 @@ impl Freezes {
     /// Counts the open gap at the end of a stream that lived from `from` to `to`.
     pub fn finish(&mut self, from: Time, to: Time) {
         match self.last {
-            Some(last) => self.judge(to - last),
-            None if from < to => self.add(to - from),
+            Some(last) => self.judge(last, to - last),
+            None if from < to => self.add(from, to - from),
             None => (),
         }
     }
 
-    fn judge(&mut self, gap: TimeDelta) {
+    /// Returns the mean time from the begin of a freeze to that of the next; 0 if there are fewer than two.
+    pub fn interval(&self) -> TimeDelta {
+        match self.begins {
+            Some((first, last)) if self.count > 1 => (last - first) / (self.count as i64 - 1),
+            _ => TimeDelta::ZERO,
+        }
+    }
+
+    fn judge(&mut self, begin: Time, gap: TimeDelta) {
         let known = self.seen.min(MEMORY) as i64;
         let is_longer = known >= 2 && {
             let mean = self.sum / known;
             gap > (mean * 3).max(mean + TimeDelta::from_millis(150))
         };
         if is_longer || gap >= LONG {
-            self.add(gap);
+            self.add(begin, gap);
         }
     }
 
-    fn add(&mut self, gap: TimeDelta) {
+    fn add(&mut self, begin: Time, gap: TimeDelta) {
+        self.begins = Some((self.begins.map_or(begin, |(first, _)| first), begin));
         self.count += 1;
         self.total += gap;
     }
@@ -75,7 +86,14 @@ mod tests {
             show(&mut freezes, 33);
         }
         show(&mut freezes, 184);
-        assert_eq!((freezes.count, freezes.total), (1, TimeDelta::from_millis(184)));
+        assert_eq!(
+            (freezes.count, freezes.total, freezes.interval()),
+            (1, TimeDelta::from_millis(184), TimeDelta::ZERO)
+        );
+        show(&mut freezes, 1000);
+        show(&mut freezes, 2000);
+        // They begin 0, 184 and 1184 ms after the first.
+        assert_eq!((freezes.count, freezes.interval()), (3, TimeDelta::from_millis(592)));
     }
 
     #[test]
