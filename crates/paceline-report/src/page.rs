@@ -1,6 +1,7 @@
 //! The report page: one HTML file with tables, figures as compact columns, and the scripts that draw them. It loads nothing.
 
 mod columns;
+mod comparison;
 mod downsample;
 pub(crate) mod tables;
 

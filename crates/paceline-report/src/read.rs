@@ -6,7 +6,9 @@
 use crate::error::ReportError;
 use paceline_records::RunDescription;
 pub use paceline_results::tables::{Event, FlowKind, FlowRow, FrameRow, PacketRow, RunTables, SignalRow};
-use paceline_results::{About, Group, Manifest, RUNS, Store, StoredRun, Validation, Validations, files};
+use paceline_results::{
+    About, ComparisonTable, Comparisons, Group, Manifest, RUNS, Store, StoredRun, Validation, Validations, files,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,8 @@ pub struct Results {
     pub runs: Vec<Run>,
     /// Summaries of groups of runs; empty in a folder of an older version.
     pub groups: Vec<Group>,
+    /// Comparisons of controllers, if the folder has any.
+    pub comparisons: Vec<ComparisonTable>,
     /// Comparisons of two worlds, if the folder has any.
     pub validations: Vec<Validation>,
 }
@@ -48,7 +52,8 @@ impl Results {
         }
         let runs = manifest.runs.into_iter().map(|stored| Run::open(dir, stored)).collect::<Result<_, _>>()?;
         let validations = Validations::read(dir)?.map_or_else(Vec::new, |all| all.validations);
-        Ok(Self { dir: dir.to_path_buf(), runs, groups: Store::groups(dir)?, validations })
+        let (groups, comparisons) = (Store::groups(dir)?, Comparisons::read(dir)?.comparisons);
+        Ok(Self { dir: dir.to_path_buf(), runs, groups, comparisons, validations })
     }
 
     /// Returns the scenarios of its runs in order, without repetitions.

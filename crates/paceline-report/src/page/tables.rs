@@ -1,5 +1,6 @@
 //! The text of the page: one section per scenario.
 
+use super::comparison::ComparisonView;
 use crate::cells::{self, CellText};
 use crate::figure::{Figure, Panel, Series, SeriesKind};
 use crate::panels;
@@ -22,6 +23,7 @@ pub(super) struct Section<'a> {
     pub(super) facts: Vec<(&'static str, String)>,
     /// Commands that recreate the page.
     pub(super) commands: Vec<String>,
+    pub(super) comparisons: Vec<ComparisonView>,
     pub(super) validations: Vec<ValidationView>,
     pub(super) groups: Vec<GroupView>,
     pub(super) flows: Vec<FlowView>,
@@ -93,6 +95,7 @@ impl<'a> Section<'a> {
         let groups: Vec<&Group> = results.groups.iter().filter(|group| group.scenario == scenario).collect();
         let validations: Vec<&Validation> =
             results.validations.iter().filter(|validation| validation.scenario == scenario).collect();
+        let comparisons = results.comparisons.iter().filter(|table| table.scenario == scenario);
         let several_worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
         let drawn = panels::drawn(results, scenario).len();
         let description = runs.iter().find_map(|run| run.description());
@@ -105,6 +108,7 @@ impl<'a> Section<'a> {
             source: text(|g| &g.source, description.map(|d| &d.source)),
             facts: facts(&runs),
             commands: commands(&groups, &validations, &runs, &folder(&results.dir)),
+            comparisons: comparisons.map(|table| ComparisonView::of(table, metrics)).collect(),
             validations: validations.iter().map(|validation| ValidationView::of(validation)).collect(),
             groups: groups.iter().map(|group| GroupView::of(group, several_worlds, metrics)).collect(),
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
