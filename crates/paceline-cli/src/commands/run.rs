@@ -338,8 +338,10 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> String {
             let values: Option<Vec<f64>> = flows.map(of).collect();
             value_text(values.map(|v| v.iter().sum::<f64>() / v.len() as f64), kind)
         };
-        let streams =
-            |f: &metrics::FlowResult, of: fn(&metrics::StreamResult) -> f64| f.streams.iter().map(of).reduce(f64::add);
+        // Of the video stream that froze longest.
+        let video = |f: &metrics::FlowResult, of: fn(&metrics::StreamResult) -> f64| {
+            f.streams.iter().filter(|s| s.kind == "video").map(of).reduce(f64::max)
+        };
         table.row(vec![
             line.label("mean"),
             scenario.plan.flows[line.flows.start].control().to_owned(),
@@ -349,8 +351,8 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> String {
             mean(&|f| f.owd_ms.map(|d| d.p50), MetricKind::Delay),
             mean(&|f| f.owd_ms.map(|d| d.p95), MetricKind::Delay),
             mean(&|f| f.streams.first()?.frame_delay_ms.map(|d| d.p95), MetricKind::Delay),
-            mean(&|f| streams(f, |s| s.freezes as f64), MetricKind::Count),
-            mean(&|f| streams(f, |s| s.freeze_s), MetricKind::Time),
+            mean(&|f| video(f, |s| s.freezes as f64), MetricKind::Count),
+            mean(&|f| video(f, |s| s.freeze_s), MetricKind::Time),
         ]);
     }
     let more: usize = lines.iter().skip(LINES_SHOWN).map(|line| line.flows.len()).sum();

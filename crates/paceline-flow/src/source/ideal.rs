@@ -22,7 +22,8 @@ pub(super) const ENTRY: SourceEntry = SourceEntry {
     renamed: &[("start", "min"), ("lines", "resolution")],
     configure: |setup| {
         let (min, max, start) = setup.rates();
-        Ok(Arc::new(IdealConfig { fps: setup.values.number("fps"), min, max, start, lines: setup.picture_lines()? }))
+        let config = IdealConfig { fps: setup.values.number("fps"), min, max, start };
+        Ok(Arc::new(WithPicture { config, lines: setup.picture_lines()? }))
     },
 };
 
@@ -37,8 +38,6 @@ pub struct IdealConfig {
     pub max: Rate,
     /// The target before the first [`Source::set_target`].
     pub start: Rate,
-    /// Lines of a picture of 16:9; it has no effect on the frames.
-    pub lines: u32,
 }
 
 impl SourceConfig for IdealConfig {
@@ -47,6 +46,22 @@ impl SourceConfig for IdealConfig {
     }
     fn range(&self) -> (Rate, Rate) {
         (self.min, self.max)
+    }
+}
+
+/// A configuration with the lines of a picture, which have no effect on the frames.
+#[derive(Clone, Debug)]
+struct WithPicture {
+    config: IdealConfig,
+    lines: u32,
+}
+
+impl SourceConfig for WithPicture {
+    fn build(&self, start: Time, random: RandomStream) -> Result<Box<dyn Source>, SourceError> {
+        self.config.build(start, random)
+    }
+    fn range(&self) -> (Rate, Rate) {
+        self.config.range()
     }
     fn picture_lines(&self) -> Option<u32> {
         Some(self.lines)
