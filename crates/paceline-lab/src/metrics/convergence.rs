@@ -48,15 +48,52 @@ pub(super) fn times(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> (Op
         })
         .collect();
     let Some(seconds) = seconds else { return (None, None) };
-    let reaches = |second: &Second| second.received >= REACHED * second.fair;
+    let (risen, settled) = rise_and_convergence(&seconds);
+    let time = |second: &Second| (second.end - from).as_secs_f64();
+    (risen.map(time), settled.map(time))
+}
+
+/// Returns the first second that reaches the share, and the first one that reaches it and begins a time that keeps it.
+fn rise_and_convergence(seconds: &[Second]) -> (Option<&Second>, Option<&Second>) {
+    let reaches = |second: &&Second| second.received >= REACHED * second.fair;
     let keeps = |span: &[Second]| {
         let (received, fair) = span.iter().fold((0.0, 0.0), |(r, f), s| (r + s.received, f + s.fair));
         received >= KEPT * fair
     };
-    // The spans of 5 s that begin after the last one in which it falls short.
     let spans = seconds.windows(KEPT_OVER);
     let kept_from = spans.clone().rposition(|span| !keeps(span)).map_or(0, |last| last + 1);
-    let time = |second: &Second| (second.end - from).as_secs_f64();
-    let settled = seconds.get(kept_from..spans.len()).and_then(|rest| rest.iter().find(|s| reaches(s)));
-    (seconds.iter().find(|s| reaches(s)).map(time), settled.map(time))
+    let settled = seconds.get(kept_from..spans.len()).and_then(|rest| rest.iter().find(reaches));
+    (seconds.iter().find(reaches), settled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ends of the seconds in which a flow with these rates, in per cent of its share, rises and converges.
+    fn found(rates: &[f64]) -> (Option<Time>, Option<Time>) {
+        let second =
+            |(n, rate): (usize, &f64)| Second { end: Time::from_secs(n as i64 + 1), received: *rate, fair: 100.0 };
+        let seconds: Vec<Second> = rates.iter().enumerate().map(second).collect();
+        let (risen, settled) = rise_and_convergence(&seconds);
+        (risen.map(|s| s.end), settled.map(|s| s.end))
+    }
+
+    #[test]
+    fn convergence_is_a_rise_that_lasts() {
+        let at = |second: i64| Some(Time::from_secs(second));
+        assert_eq!(found(&[20.0, 50.0, 90.0, 85.0, 85.0, 95.0, 85.0, 90.0]), (at(3), at(3)), "reached and kept");
+        // Mean of seconds 3 to 7: 79. The span from second 4 has 80.
+        assert_eq!(
+            found(&[95.0, 99.0, 90.0, 85.0, 75.0, 75.0, 70.0, 95.0, 95.0]),
+            (at(1), None),
+            "one span is left, from 85"
+        );
+        assert_eq!(found(&[95.0, 99.0, 90.0, 90.0, 75.0, 75.0, 64.0, 96.0, 95.0]), (at(1), at(4)), "79.8, then 80");
+        let cycle: Vec<f64> = (0..30).map(|n| if n % 10 < 5 { 100.0 } else { 40.0 }).collect();
+        assert_eq!(found(&cycle), (at(1), None), "a limit cycle");
+        assert_eq!(found(&[95.0; 4]), (at(1), None), "shorter than 5 s");
+        assert_eq!(found(&[80.0; 9]), (None, None));
+        assert_eq!(found(&[]), (None, None));
+    }
 }

@@ -335,6 +335,18 @@ fn consecutive_flows_do_not_add_their_rates() {
 }
 
 #[test]
+fn idle_flows_share_nothing() {
+    // 0.5 Mbit/s of 1 Mbit/s for 60 s, beside TCP that has data for 20 s and then none.
+    let tcp = "\n[[flow]]\nid = \"pauses\"\nkind = \"tcp\"\nworkload = { kind = \"on-off\", on = \"20 s\", off = \"100 s\" }\n";
+    let result = run(&(ONE.to_owned() + tcp), &["flow.video.config.rate_bps=500000"]);
+    // TCP takes the other half while it has data. If its pause counted, the index would be near (0.98 + 2 * 0.5) / 3 = 0.66.
+    within("Jain's index", result.whole.jain.unwrap(), 0.9, 1.0);
+    // Alone the flow has all of the link as its share, and half of it is not enough.
+    assert_eq!(of_flow(&result, "convergence_time_s", 0), None);
+    within("the rise, beside TCP", of_flow(&result, "rise_time_s", 0).unwrap(), 1.0, 5.0);
+}
+
+#[test]
 fn reverse_flow_does_not_share_the_forward_link() {
     let text = ONE.to_owned() + SECOND;
     let reverse = ["flow.two.direction=\"reverse\"", "path.reverse.capacity=2Mbps", "flow.two.config.rate_bps=400000"];

@@ -209,3 +209,23 @@ impl FlowTotals {
         self.streams.iter_mut().zip(streams).for_each(|(sums, more)| sums.merge(more));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_frames_count_until_the_next_frame_is_rendered() {
+        let at = Time::from_millis;
+        let mut stream = StreamTotals { delay: Delays::new(), ..StreamTotals::default() };
+        stream.add_frame(at(50), at(0), DataSize::from_bytes(100), 0, at(0));
+        // Three frames between 0 and 160 ms are lost: captured at 40, 80 and 120 ms.
+        stream.add_frame(at(500), at(160), DataSize::from_bytes(100), 3, at(0));
+        // 401 ms late.
+        stream.add_frame(at(601), at(200), DataSize::from_bytes(100), 0, at(160));
+        let delay = stream.delay.distribution().unwrap();
+        assert_eq!((delay.samples, delay.mean), (6, (50.0 + 460.0 + 420.0 + 380.0 + 340.0 + 401.0) / 6.0));
+        assert_eq!((stream.frames, stream.dropped, stream.late, stream.bytes), (3, 3, 1, 300));
+        assert_eq!(stream.captured, Some((at(0), at(200))));
+    }
+}
