@@ -94,7 +94,7 @@ fn main() -> ExitCode {
     };
     miette::set_hook(Box::new(unwrapped)).expect("no report was made before");
     Arguments::parse().command.map_or_else(commands::welcome, Command::run).unwrap_or_else(|error| {
-        eprintln!("{error:?}");
+        eprintln!("{}", output::printable(&format!("{error:?}")));
         ExitCode::from(errors::exit_code(&error))
     })
 }

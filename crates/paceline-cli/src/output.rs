@@ -2,6 +2,7 @@
 
 use miette::{IntoDiagnostic, Result};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -27,11 +28,39 @@ pub fn bold(text: &str) -> String {
     format!("{bold}{text}{bold:#}")
 }
 
+/// Returns a text in which only line breaks, tabs and colours control the terminal. Texts come from files of strangers, too: other
+/// control characters are replaced.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_safe = |c: char| !c.is_control() || c == '\n' || c == '\t';
+    if text.chars().all(is_safe) {
+        return text.into();
+    }
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let len = style_len(rest).unwrap_or(c.len_utf8());
+        if len > c.len_utf8() || is_safe(c) {
+            safe.push_str(&rest[..len])
+        } else {
+            safe.push(char::REPLACEMENT_CHARACTER)
+        }
+        rest = &rest[len..];
+    }
+    safe.into()
+}
+
+/// Returns the length of the sequence that begins a text if it sets colours or fonts (SGR): ESC, `[`, numbers and `;`, `m`.
+fn style_len(text: &str) -> Option<usize> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    numbers[end..].starts_with('m').then_some(text.len() - numbers.len() + end + 1)
+}
+
 /// Prints text and a newline.
 pub fn print(text: &str) -> Result<()> {
     // Styles are removed where stdout is not a terminal, or NO_COLOR is set.
     let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+    match out.write_all(printable(text).as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.into_diagnostic(),
     }
@@ -53,4 +82,21 @@ pub fn print_result(json: bool, document: &impl Serialize, describe: impl FnOnce
 /// Returns exit code 0 if every assertion passed, else 1.
 pub fn exit_code(passed: bool) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!passed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_styles_control_the_terminal() {
+        assert_eq!(printable("a title\n\t± 1"), "a title\n\t± 1");
+        assert_eq!(printable(&format!("{} x", bold("best"))), "\u{1b}[1mbest\u{1b}[0m x");
+        // Setting the window title, clearing the screen, moving the cursor, and an eight-bit control sequence.
+        for attack in ["\u{1b}]0;owned\u{7}", "\u{1b}[2J", "\u{1b}[1;1H", "\u{9b}2J", "\u{1b}", "\u{1b}[", "a\rb\u{8}"]
+        {
+            let safe = printable(attack);
+            assert!(safe.contains('\u{fffd}') && !safe.chars().any(char::is_control), "{safe:?}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The scenarios that Paceline ships, and the search for the text of a name.
 
 use super::error::{ScenarioError, nearest};
+use super::text_file;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,12 +40,16 @@ impl Catalogue {
         FILES.iter().filter_map(|(name, _)| name.strip_suffix(FORMULA))
     }
 
-    /// Returns the scenario with this id, or in this file.
+    /// Returns the scenario with this id, or in this file; `-` is standard input.
     pub fn find(self, name: &str) -> Result<Origin, ScenarioError> {
+        if name == STDIN {
+            let text = text_file::read_stdin().map_err(|error| ScenarioError::of(name, "", error))?;
+            return Ok(Origin::from_text("standard input", text));
+        }
         let path = Path::new(name);
         if name.ends_with(".toml") || path.is_file() {
-            let text = fs::read_to_string(path).map_err(|error| {
-                let error = ScenarioError::of(name, "", format!("cannot read {name}: {error}"));
+            let text = text_file::read(path).map_err(|error| {
+                let error = ScenarioError::of(name, "", error);
                 error.help("`paceline list scenarios` shows the ids of the scenarios that Paceline ships")
             })?;
             let folder = path.parent().map(Path::to_path_buf);
@@ -91,6 +96,9 @@ impl Catalogue {
         Err(error.help(format!("{}{list}", near.unwrap_or_default())))
     }
 }
+
+/// The name that stands for standard input.
+const STDIN: &str = "-";
 
 /// The ending of sweep files.
 const SWEEP: &str = ".sweep.toml";
@@ -166,7 +174,7 @@ impl Origin {
             return Ok(text.to_owned());
         }
         let path = self.locate(file);
-        fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        text_file::read(&path)
     }
 
     /// Reads the files of a folder that the scenario names, as (name, text), sorted by name.
@@ -183,12 +191,14 @@ impl Origin {
         }
         let path = self.locate(folder);
         let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-        let mut files = Vec::new();
+        let (mut files, mut left) = (Vec::new(), text_file::MAX_BYTES);
         for entry in fs::read_dir(&path).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.ends_with(".txt") {
-                files.push((name, fs::read_to_string(entry.path()).map_err(unreadable)?));
+                let text = text_file::read_at_most(&entry.path(), left)?;
+                left -= text.len() as u64;
+                files.push((name, text));
             }
         }
         files.sort();

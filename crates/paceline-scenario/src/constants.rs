@@ -17,6 +17,9 @@ use paceline::Registry;
 use serde::Deserialize;
 use toml::Value as Toml;
 
+/// The name of files of constants.
+const FILE: &str = "constants.toml";
+
 /// A file of constants.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +59,11 @@ pub(crate) fn apply(
 ) -> Result<(Vec<Constant>, Option<String>), ScenarioError> {
     let Some(node) = root.get("constants") else { return Ok(Default::default()) };
     let Value::Text(name) = &node.value else { return Ok(Default::default()) };
+    // Errors quote the file. Under another name it may hold secrets.
+    if name.rsplit(['/', '\\']).next() != Some(FILE) && !name.ends_with(&format!(".{FILE}")) {
+        let error = sources.error(node, format!("`{name}` is no name of a file of constants"));
+        return Err(error.help("call it constants.toml, or let its name end in .constants.toml"));
+    }
     let text = origin.read(name).map_err(|error| {
         let help = "constants are looked up in the folder of the scenario file, then from the working directory";
         sources.error(node, error).help(help)

@@ -16,6 +16,7 @@ mod overrides;
 mod parameters;
 mod reader;
 mod resolve;
+mod text_file;
 mod text_span;
 pub mod trace;
 mod tree;

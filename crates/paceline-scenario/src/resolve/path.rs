@@ -124,7 +124,7 @@ impl Resolver<'_> {
         let file = table.trace.get();
         let text = self.origin.read(file).map_err(|e| self.error(&table.trace, e).help(FILES))?;
         let trace = Trace::read(&text, table.direction.unwrap_or_default()).map_err(|e| {
-            let message = format!("{file}, line {}: {} (`{}`)", e.line, e.cause, e.text);
+            let message = format!("{file}, line {}: {}{}", e.line, e.cause, numbers_only(&e.text));
             self.error(&table.trace, message).help(e.hint)
         })?;
         let end = match (table.end, trace.end) {
@@ -305,4 +305,9 @@ impl Resolver<'_> {
             }
         }
     }
+}
+/// Returns a quotation of numbers; empty for other text. The file that a scenario names may be no trace but a secret.
+fn numbers_only(text: &str) -> String {
+    let is_number = |c: char| c.is_ascii_digit() || " \t.,+-".contains(c);
+    if !text.is_empty() && text.chars().all(is_number) { format!(" (`{text}`)") } else { String::new() }
 }
