@@ -1,6 +1,6 @@
 //! Comparisons of controllers on one scenario, as `compare --json` prints them and as pages show them.
 
-use crate::{StoreError, files};
+use crate::{StoreError, files, manifest};
 use paceline_records::json::{finite_or_null, or_infinite};
 use paceline_records::{Better, Label, Summary};
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,7 @@ impl Comparisons {
     /// # Errors
     /// The document that is there is damaged, or an operation of the file system fails.
     pub fn add(dir: &Path, table: ComparisonTable) -> Result<(), StoreError> {
+        let _lock = manifest::lock(dir);
         let mut all = Self::read(dir)?;
         match all.comparisons.iter_mut().find(|other| other.is_of(&table)) {
             Some(other) => *other = table,

@@ -31,7 +31,7 @@
 //! If its process is killed, the next start assembles these parts to `<run>-cut`: tables and `about.json`, but no result. The
 //! manifest lists it with `cut_at_s`, and a complete run with the same inputs removes it.
 //! Memory is bounded for any length of run: rows are written in groups of [`ROW_GROUP`](tables::ROW_GROUP).
-//! Only one process at a time should write to a folder; its threads may write concurrently.
+//! Several threads and, on Unix, several processes may write to a folder at the same time.
 
 mod cells;
 mod comparison;

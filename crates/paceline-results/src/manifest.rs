@@ -11,6 +11,7 @@ use names::{free_name, is_plain_name};
 use paceline_records::{RunDescription, RunHeader};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,10 +29,19 @@ const FORMAT: &str = "paceline-results";
 /// The `format_version` that this version writes, and the latest that it reads.
 const FORMAT_VERSION: u32 = 1;
 
-/// Locks the manifests of this process, to read, change and write one.
-pub(crate) fn lock() -> MutexGuard<'static, ()> {
-    static MANIFESTS: Mutex<()> = Mutex::new(());
-    MANIFESTS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the documents of a folder that several threads and processes may write, to read, change and write one.
+pub(crate) fn lock(dir: &Path) -> DocumentsLock {
+    static DOCUMENTS: Mutex<()> = Mutex::new(());
+    let threads = DOCUMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Other systems cannot open a folder, and some file systems have no locks: there, only threads are excluded.
+    let processes = File::open(dir).ok().filter(|folder| folder.lock().is_ok());
+    DocumentsLock { _processes: processes, _threads: threads }
+}
+
+/// Holds the lock of a folder's documents. The system releases it if the process ends.
+pub(crate) struct DocumentsLock {
+    _processes: Option<File>,
+    _threads: MutexGuard<'static, ()>,
 }
 
 /// The inputs of a run. The store does not interpret them.

@@ -164,7 +164,7 @@ fn publish(
     about.run.files = files;
     about.run.trace_hash = result.get("trace_hash").and_then(|hash| hash.as_str()).map(str::to_owned);
 
-    let _lock = manifest::lock();
+    let _lock = manifest::lock(dir);
     let mut stored = Manifest::read(dir)?;
     about.run.directory = stored.place(&about.run, runs);
     let place = runs.join(&about.run.directory);

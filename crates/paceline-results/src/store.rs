@@ -21,7 +21,7 @@ impl Store {
     /// The folder contains something else or a damaged manifest, or an operation of the file system fails.
     pub fn create(dir: &Path) -> Result<Self, StoreError> {
         files::create_folder(dir)?;
-        let _lock = manifest::lock();
+        let _lock = manifest::lock(dir);
         let known = if dir.join(MANIFEST_FILE).exists() {
             Some(Manifest::read(dir)?)
         } else if files::names(dir)?.iter().all(|name| files::is_temporary_of(name, MANIFEST_FILE)) {
@@ -52,7 +52,7 @@ impl Store {
     /// # Errors
     /// The folder has no readable manifest, or an operation of the file system fails.
     pub fn recover(dir: &Path) -> Result<(), StoreError> {
-        let _lock = manifest::lock();
+        let _lock = manifest::lock(dir);
         let known = Manifest::read(dir)?;
         let mut manifest = known.clone();
         manifest.recover(&dir.join(RUNS))?;
@@ -95,7 +95,7 @@ impl Store {
     pub fn group(&self, group: &Group) -> Result<PathBuf, StoreError> {
         let results = self.dir.join(RESULTS);
         files::create_folder(&results)?;
-        let _lock = manifest::lock();
+        let _lock = manifest::lock(&self.dir);
         let mut stored = Manifest::read(&self.dir)?;
         let listed = stored.place_group(StoredGroup::of(group), &results);
         let place = results.join(&listed.file);

@@ -15,7 +15,7 @@ use paceline_records::{HostStats, MetricKind, Statistic, Summary};
 use paceline_results::{Assertion, Store};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
-use std::ops::{Add, Range};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -2,6 +2,7 @@
 
 mod cli;
 mod diff;
+mod input;
 mod reproduce;
 mod sweep;
 
