@@ -1,5 +1,6 @@
 //! Development tasks, run as `cargo xtask <name>`.
 
+mod access_link;
 mod architectures;
 mod book;
 mod callgrind;

@@ -6,12 +6,14 @@
 //! * `frames/talk_360p_<kbps>.txt`: a talking head at nine rates, in the format of the syncodecs video traces. One scene is
 //!   encoded at all rates, so that frame n is large in every file or in none. A model that interpolates between files
 //!   (RFC 8593, section 6) requires that.
+//! * `paths/`: the capacity of the path presets whose rate varies, see `access_link.rs`.
 //! * `traces/`: one small file of each other trace format, as an example and for tests.
 
+use crate::access_link::{ACCESS_LINKS, AccessLink};
 use paceline_units::{RandomStream, RandomStreams};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Writes the files, or compares them with `--check`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
@@ -20,7 +22,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         [flag] if flag == "--check" => true,
         _ => return Err("the only argument is --check".to_owned()),
     };
-    let folder = folder();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     let mut different = Vec::new();
     for (name, text) in files() {
         let path = folder.join(&name);
@@ -41,10 +43,6 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/real")
-}
-
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
@@ -52,8 +50,15 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     fs::write(path, text)
 }
 
-/// Returns every file: its path below `scenarios/real` and its text.
+/// Returns every file: its path below `scenarios` and its text.
 fn files() -> Vec<(String, String)> {
+    let real = real().into_iter().map(|(name, text)| (format!("real/{name}"), text));
+    let path = |access: &AccessLink| (format!("paths/{}.csv", access.name), access.csv());
+    real.chain(ACCESS_LINKS.iter().map(path)).collect()
+}
+
+/// Returns the files below `scenarios/real`.
+fn real() -> Vec<(String, String)> {
     let streams = RandomStreams::new(SEED);
     let mut files = vec![
         ("lte-like.mahimahi".to_owned(), lte_like(&mut streams.stream("lte-like"))),

@@ -15,7 +15,7 @@ use paceline_netsim::plan::FlowKind;
 use paceline_records::Label;
 use paceline_results::Axis;
 use paceline_scenario::trace::Format;
-use paceline_scenario::{Catalogue, Changes, load};
+use paceline_scenario::{Catalogue, Changes, load, path_presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -25,11 +25,12 @@ type OfWorlds<'a> = &'a [(&'static str, Registry)];
 type Entries = fn(&Registry, OfWorlds<'_>) -> Vec<Entry>;
 
 /// The kinds of entries: the name of each, and its entries in order, with the standard registry.
-const KINDS: [(&str, Entries); 12] = [
+const KINDS: [(&str, Entries); 13] = [
     (CONTROLLERS, controllers),
     ("scenarios", |registry, _| Catalogue.ids().map(|id| scenario(id, registry)).collect()),
     ("sweeps", |registry, _| Catalogue.sweeps().map(|id| sweep(id, registry)).collect()),
     ("tables", |_, _| Catalogue.formula_tables().map(table).collect()),
+    ("paths", |_, _| paths()),
     ("servers", |_, _| named(SERVERS.iter().map(|of| (of.name, of.summary)))),
     ("queues", |_, _| named(DISCIPLINES.iter().map(|of| (of.name, of.summary)))),
     ("metrics", |_, _| METRICS.iter().map(metric).collect()),
@@ -70,6 +71,7 @@ pub enum Details {
     Scenario { source: String, duration_s: f64, flows: usize, cases: Vec<Label> },
     Sweep { source: String, axes: Vec<Axis> },
     Table { source: String, values: usize },
+    Path { source: String },
     Metric { unit: &'static str, kind: &'static str, tolerance: Tolerance },
     MetricInPython { unit: &'static str, kind: &'static str },
     Tcp { key: &'static str },
@@ -230,6 +232,15 @@ fn tcp() -> Vec<Entry> {
     let congestion = CONGESTION.iter().map(|(name, line, _)| (*name, *line)).collect();
     [of("congestion", congestion), of("profile", Profile::NAMES.to_vec()), of("workload", Workload::NAMES.to_vec())]
         .concat()
+}
+
+fn paths() -> Vec<Entry> {
+    let entry = |preset: paceline_scenario::PathPreset| Entry {
+        name: preset.name,
+        summary: preset.title,
+        details: Details::Path { source: preset.source },
+    };
+    path_presets().into_iter().map(entry).collect()
 }
 
 fn scenario(id: &str, registry: &Registry) -> Entry {

@@ -103,13 +103,27 @@ const STDIN: &str = "-";
 /// The ending of sweep files.
 const SWEEP: &str = ".sweep.toml";
 
+/// The ending of files of path presets.
+pub(super) const PATH_PRESET: &str = ".path.toml";
+
+/// Begins the name of a file of the catalogue, for scenarios anywhere.
+const SHIPPED: &str = "shipped:";
+
+/// Returns the files of path presets: name and text.
+pub(super) fn path_preset_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FILES.iter().filter(|(name, _)| name.ends_with(PATH_PRESET)).copied()
+}
+
 /// The ending of files whose values a formula gives.
 const FORMULA: &str = ".formula.toml";
 
-/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, and tables
-/// of formulas.
+/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, path presets,
+/// and tables of formulas.
 pub fn is_scenario(file: &str) -> bool {
-    let other = file.ends_with(SWEEP) || is_formula_table(file) || file.rsplit('/').next() == Some("constants.toml");
+    let other = file.ends_with(SWEEP)
+        || file.ends_with(PATH_PRESET)
+        || is_formula_table(file)
+        || file.rsplit('/').next() == Some("constants.toml");
     file.ends_with(".toml") && !other
 }
 
@@ -162,7 +176,10 @@ impl Origin {
     /// Returns the path of a referenced file, for error messages.
     pub fn display_path(&self, file: &str) -> String {
         match self.shipped(file) {
-            Some(_) => format!("scenarios/{}", self.shipped_name(file)),
+            Some(_) => format!(
+                "scenarios/{}",
+                file.strip_prefix(SHIPPED).map_or_else(|| self.shipped_name(file), str::to_owned)
+            ),
             None => self.locate(file).display().to_string(),
         }
     }
@@ -206,10 +223,11 @@ impl Origin {
     }
 
     fn shipped(&self, file: &str) -> Option<&'static str> {
-        if self.folder.is_some() {
-            return None;
-        }
-        let name = self.shipped_name(file);
+        let name = match file.strip_prefix(SHIPPED) {
+            Some(name) => name.to_owned(),
+            None if self.folder.is_some() => return None,
+            None => self.shipped_name(file),
+        };
         FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 

@@ -74,6 +74,8 @@ pub(crate) fn apply(
     let file: ConstantsFile = read(sources, &document)?;
     check(&file, &document, sources)?;
 
+    // The path of a preset is none that the paper leaves open.
+    let has_preset = root.get("path").is_some_and(|path| path.get("preset").is_some());
     let mut constants = Vec::new();
     let mut settings: Vec<(KeyPath, Node)> = Vec::new();
     let mut claimed: Vec<(Vec<String>, &str)> = Vec::new();
@@ -94,7 +96,11 @@ pub(crate) fn apply(
             }
         };
         let before = settings.len();
-        for key in keys.iter().filter(|key| root.entries().is_some_and(|root| is_free(root, key))) {
+        let is_free = |key: &&Vec<String>| {
+            let of_preset = has_preset && key.first().is_some_and(|part| part == "path");
+            !of_preset && root.entries().is_some_and(|root| is_free(root, key))
+        };
+        for key in keys.iter().filter(is_free) {
             settings.push((key.iter().map(|part| (part.clone(), c.key.text_span())).collect(), node.clone()));
         }
         let (low, high) = c.range.get();
@@ -237,8 +243,10 @@ fn is_free(table: &Entries, key: &[String]) -> bool {
         return false; // the hops hold the keys of the way
     }
     match (table.get(part).map(|(_, node)| node), rest) {
-        // Only a hop with a capacity has a token bucket.
-        (None, []) if part == "burst" => table.contains_key("capacity"),
+        // Only a hop with rates as capacity has a token bucket, and none with a trace.
+        (None, []) if part == "burst" => {
+            table.get("capacity").is_some_and(|(_, capacity)| capacity.entries().is_none())
+        }
         (None, [.., last]) if last == "burst" => false,
         (None, _) => true,
         (Some(_), []) => false,

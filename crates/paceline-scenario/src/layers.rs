@@ -1,5 +1,5 @@
 //! Scenario text to [`Scenario`]: the file is parsed once, and layers are merged as values. Of two layers that set the same
-//! key the later one holds: constants, the file, its case, `--set`, `--controller`.
+//! key the later one holds: constants, the preset of the path, the file, its case, `--set`, `--controller`.
 
 use super::catalogue::Origin;
 use super::error::ScenarioError;
@@ -10,7 +10,7 @@ use super::reader::{parse, read};
 use super::resolve::{Background, resolve};
 use super::text_span::{HasTextSpan, Sources, TextSpan};
 use super::tree::{Node, Value};
-use super::{Registries, case, constants, edit};
+use super::{Registries, case, constants, edit, path_preset};
 use paceline::Registry;
 use paceline_records::Label;
 
@@ -64,6 +64,7 @@ pub fn load<'a>(
             set(&mut root, &path, value.clone(), &sources)?;
         }
     }
+    background.preset_note = path_preset::apply(&mut root, &mut sources)?;
     (background.constants, background.constants_note) =
         constants::apply(&mut root, origin, controller, &changes.constants, registries.controllers, &mut sources)?;
     if let Some(controller) = controller {

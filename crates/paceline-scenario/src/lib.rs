@@ -14,6 +14,7 @@ mod file;
 mod layers;
 mod overrides;
 mod parameters;
+mod path_preset;
 mod reader;
 mod resolve;
 mod text_file;
@@ -33,6 +34,7 @@ pub use file::{AnyValue, ScenarioFile, schema};
 pub use layers::{Changes, edited, load, load_cases};
 pub use overrides::Override;
 pub use paceline_records::Label;
+pub use path_preset::{PathPreset, path_presets};
 pub use reader::parse;
 pub use text_span::Spanned;
 

@@ -41,6 +41,8 @@ pub(crate) struct Background {
     pub constants: Vec<Constant>,
     /// A note on those that apply.
     pub constants_note: Option<String>,
+    /// A note on the preset of the path.
+    pub preset_note: Option<String>,
     /// Whether `--set` changes the duration of a run.
     pub shortened: bool,
 }
@@ -140,7 +142,7 @@ impl Resolver<'_> {
     }
 
     fn scenario(mut self, file: ScenarioFile, background: Background) -> Checked<Scenario> {
-        let Background { case, constants, constants_note, shortened } = background;
+        let Background { case, constants, constants_note, preset_note, shortened } = background;
         let duration = *file.duration.get();
         if !duration.is_positive() || duration > DURATION_MAX {
             return self.fail(&file.duration, "duration must be > 0 and at most a week", "write it like \"60 s\"");
@@ -218,6 +220,7 @@ impl Resolver<'_> {
             let what = "of its published values and bounds lie beyond the end of this shorter run";
             self.notes.push(format!("{after_end_count} {what}"));
         }
+        self.notes.extend(preset_note);
         self.notes.extend(constants_note);
         self.notes.push(format!(
             "rates and sizes count whole IP packets: {IP_UDP_HEADERS} of IP and UDP headers on each, and RTP with its \
