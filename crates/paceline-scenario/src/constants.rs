@@ -48,12 +48,12 @@ struct ConstantTable {
 }
 
 /// Puts the constants that apply into the tree. Returns all of them, and a note on those that apply. `instead` holds
-/// other values for some, by id.
+/// other values for some, by id; those for keys of `unset` do not apply.
 pub(crate) fn apply(
     root: &mut Node,
     origin: &Origin,
     controller: Option<&str>,
-    instead: &[(String, String)],
+    (instead, unset): (&[(String, String)], &[KeyPath]),
     registry: &Registry,
     sources: &mut Sources<'_>,
 ) -> Result<(Vec<Constant>, Option<String>), ScenarioError> {
@@ -76,6 +76,7 @@ pub(crate) fn apply(
 
     // The path of a preset is none that the paper leaves open.
     let has_preset = root.get("path").is_some_and(|path| path.get("preset").is_some());
+    let flows = root.tables_of("flow");
     let mut constants = Vec::new();
     let mut settings: Vec<(KeyPath, Node)> = Vec::new();
     let mut claimed: Vec<(Vec<String>, &str)> = Vec::new();
@@ -98,7 +99,9 @@ pub(crate) fn apply(
         let before = settings.len();
         let is_free = |key: &&Vec<String>| {
             let of_preset = has_preset && key.first().is_some_and(|part| part == "path");
-            !of_preset && root.entries().is_some_and(|root| is_free(root, key))
+            !of_preset
+                && !unset.iter().any(|path| is_same_key(path, key, flows))
+                && root.entries().is_some_and(|root| is_free(root, key))
         };
         for key in keys.iter().filter(is_free) {
             settings.push((key.iter().map(|part| (part.clone(), c.key.text_span())).collect(), node.clone()));
@@ -200,6 +203,15 @@ fn keys(key: &str, root: &Node, controller: Option<&str>, registry: &Registry) -
         }
         _ => vec![parts],
     }
+}
+
+/// Returns whether a path of an override leads to this key, in which flows have numbers, or to a table that holds it.
+fn is_same_key(path: &KeyPath, key: &[String], flows: &[Node]) -> bool {
+    let is_same = |(number, ((part, _), of_key)): (usize, (&(String, TextSpan), &String))| {
+        let is_flow = number == 1 && path[0].0 == "flow";
+        part == of_key || (is_flow && Node::find_element(flows, part).is_some_and(|index| index.to_string() == *of_key))
+    };
+    path.len() <= key.len() && path.iter().zip(key).enumerate().all(is_same)
 }
 
 fn keys_of_flow(

@@ -50,6 +50,10 @@ fn set(root: &mut Table, change: &Override) -> Result<(), (String, String)> {
             None => return Err((format!("`{part}` has no element `{which}`"), suggestion(which, &names))),
         };
     }
+    if change.is_unset() {
+        table.remove(last);
+        return Ok(());
+    }
     let value = change.value().parse::<Value>().unwrap_or_else(|_| Value::from(change.value()));
     table.insert(last, Item::Value(value));
     Ok(())

@@ -5,7 +5,7 @@ use super::catalogue::Origin;
 use super::error::ScenarioError;
 use super::evaluation::Scenario;
 use super::file::ScenarioFile;
-use super::overrides::{Override, set};
+use super::overrides::{self, Override, set};
 use super::reader::{parse, read};
 use super::resolve::{Background, resolve};
 use super::text_span::{HasTextSpan, Sources, TextSpan};
@@ -53,7 +53,7 @@ pub fn load<'a>(
         made.extend(case::apply(&mut root, n, &cases[n], &mut sources)?);
     }
     let controller = changes.controller.as_deref();
-    let first_override = sources.next();
+    let (first_override, mut unset) = (sources.next(), Vec::new());
     for change in &changes.settings {
         background.shortened |= change.key() == "duration";
         made.push(format!("--set {change}"));
@@ -61,12 +61,23 @@ pub fn load<'a>(
         let text_span = TextSpan::new(source, 0..change.key().len());
         let value = Node::value(&sources, source, change.key().len() + 1);
         for path in constants::of_each_flow(change, text_span, &root, controller, registries.controllers, &sources)? {
-            set(&mut root, &path, value.clone(), &sources)?;
+            if change.is_unset() {
+                overrides::unset(&mut root, &path);
+                unset.push(path);
+            } else {
+                set(&mut root, &path, value.clone(), &sources)?;
+            }
         }
     }
     background.preset_note = path_preset::apply(&mut root, &mut sources)?;
-    (background.constants, background.constants_note) =
-        constants::apply(&mut root, origin, controller, &changes.constants, registries.controllers, &mut sources)?;
+    (background.constants, background.constants_note) = constants::apply(
+        &mut root,
+        origin,
+        controller,
+        (&changes.constants, &unset),
+        registries.controllers,
+        &mut sources,
+    )?;
     if let Some(controller) = controller {
         let source = sources.add("--controller", controller, format!("set by --controller {controller}"));
         let text_span = TextSpan::new(source, 0..controller.len());

@@ -1,4 +1,4 @@
-//! Overrides, `--set dotted.key=value`, and how a value is put into the tree by its key.
+//! Overrides, `--set dotted.key=value`, and how a value is put into the tree by its key. Without a value, the key is unset.
 
 use super::error::suggestion;
 use super::text_span::{Sources, TextSpan};
@@ -31,6 +31,11 @@ impl Override {
         Self { key: key.join("."), value: self.value.clone() }
     }
 
+    /// Returns whether the key is unset: the key and assumed constants for it do not apply.
+    pub(crate) fn is_unset(&self) -> bool {
+        self.value.is_empty()
+    }
+
     /// Returns the value as text.
     pub(crate) fn value(&self) -> &str {
         &self.value
@@ -41,10 +46,10 @@ impl FromStr for Override {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
-            Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
+            Some((key, value)) if !key.trim().is_empty() => {
                 Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
             }
-            _ => Err(format!("`{text}` is not KEY=VALUE, such as path.forward.capacity=2Mbps")),
+            _ => Err(format!("`{text}` is not KEY=VALUE, such as path.forward.capacity=2Mbps; KEY= unsets the key")),
         }
     }
 }
@@ -76,6 +81,24 @@ pub(crate) fn key_path(key: &str, text_span: TextSpan) -> KeyPath {
         start += part.len() + 1;
     }
     parts
+}
+
+/// Removes a key from the tree. A key that is not there stays so; elements of lists are named as in [`set`].
+pub(crate) fn unset(root: &mut Node, path: &KeyPath) {
+    let Some(((last, _), way)) = path.split_last() else { return };
+    let mut node = root;
+    for (part, _) in way {
+        let next = match &mut node.value {
+            Value::Table(entries) => entries.get_mut(part).map(|(_, node)| node),
+            Value::List(elements) => Node::find_element(elements, part).and_then(|index| elements.get_mut(index)),
+            _ => None,
+        };
+        let Some(next) = next else { return };
+        node = next;
+    }
+    if let Value::Table(entries) = &mut node.value {
+        entries.remove(last);
+    }
 }
 
 /// Puts a value into the tree. Elements of lists of tables are named by their `id` or their number from 0. A table that is

@@ -182,4 +182,31 @@ mod tests {
             assert!(scenario.plan.hops[0].server.service.burst.is_none(), "no token bucket of the paper: {set}");
         }
     }
+
+    #[test]
+    fn an_empty_value_unsets_a_key_and_its_constant() {
+        let registry = Registry::standard();
+        let loaded = |settings: &[&str]| {
+            let settings = settings.iter().map(|s| s.parse().unwrap()).collect();
+            let changes = Changes { settings, ..Changes::default() };
+            load(&crate::Catalogue.find("mmsys16/table1").unwrap(), &changes, &registry).unwrap()
+        };
+        let note = |scenario: &Scenario, key: &str| scenario.notes.iter().any(|note| note.contains(key));
+        let (before, after) =
+            (loaded(&[]), loaded(&["path.forward.burst=", "flow.video.start_rate=", "media.config.gamma_0="]));
+        for key in ["path.forward.burst", "media.start_rate", "media.config.gamma_0"] {
+            assert!(note(&before, key) && !note(&after, key), "{key}: {:?}", after.notes);
+        }
+        assert!(
+            before.plan.hops[0].server.service.burst.is_some() && after.plan.hops[0].server.service.burst.is_none()
+        );
+        // A key of the file, and one that is not there.
+        let without = loaded(&["path.forward.queue=", "flow.video.nothing="]);
+        let default = TimeDelta::from_millis(300);
+        assert_eq!(without.plan.hops[0].queue.limit, paceline_netsim::link::queue::QueueLimit::DrainTime(default));
+        // A later value counts.
+        assert!(
+            loaded(&["path.forward.burst=", "path.forward.burst=5 KB"]).plan.hops[0].server.service.burst.is_some()
+        );
+    }
 }
