@@ -11,13 +11,13 @@ pub(crate) struct RunData<'a> {
     /// The plan with its links as they were at the end.
     pub plan: &'a Plan,
     /// Of each flow.
-    pub rates: &'a [RateBins],
+    pub rates: Vec<&'a RateBins>,
     /// Of each hop, the start and stop times of the flows that cross it, each in order.
     lives: Vec<[Vec<Time>; 2]>,
 }
 
 impl<'a> RunData<'a> {
-    pub fn new(scenario: &'a Scenario, plan: &'a Plan, rates: &'a [RateBins]) -> Self {
+    pub fn new(scenario: &'a Scenario, plan: &'a Plan, rates: Vec<&'a RateBins>) -> Self {
         let lives = |hop: usize| {
             let crossing = || scenario.plan.flows.iter().filter(|f| f.start < f.stop && f.route.contains(&hop));
             let (mut starts, mut stops): (Vec<_>, Vec<_>) = crossing().map(|f| (f.start, f.stop)).unzip();

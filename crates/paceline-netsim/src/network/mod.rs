@@ -119,7 +119,7 @@ impl<R: EventObserver> Network<R> {
         let is_direct = |line: &Line| line.is_direct(FlowEnd::Sender) && line.is_direct(FlowEnd::Receiver);
         let kinds = if lines.iter().all(is_direct) { 1 } else { 3 };
         Self {
-            events: Events::new(plan.hops.len() + kinds * ENDS * lines.len()),
+            events: Events::new(plan.hops.len(), plan.hops.len() + kinds * ENDS * lines.len()),
             serving: None,
             delivered: 0,
             packets: Packets::default(),

@@ -31,26 +31,34 @@ pub enum TraceEvent {
     Mtu = 9,
 }
 
-pub(super) struct TraceHash(Xxh3);
+/// Records are hashed in batches of this many, which costs less than one by one.
+const BATCH: usize = 64;
+
+pub(super) struct TraceHash {
+    hash: Xxh3,
+    /// Records that are not hashed yet, in fields of eight bytes.
+    pending: Vec<[[u8; 8]; 4]>,
+}
 
 impl TraceHash {
     pub fn new() -> Self {
-        Self(Xxh3::new())
+        Self { hash: Xxh3::new(), pending: Vec::with_capacity(BATCH) }
     }
 
     #[inline]
     pub fn add(&mut self, at: Time, component: usize, event: TraceEvent, packet: u64, size: DataSize, ecn: Ecn) {
-        let mut record = [0u8; 32];
-        record[..8].copy_from_slice(&at.as_nanos().to_le_bytes());
-        record[8..16].copy_from_slice(&packet.to_le_bytes());
-        record[16..24].copy_from_slice(&size.as_bytes().to_le_bytes());
-        record[24..28].copy_from_slice(&(component as u32).to_le_bytes());
-        record[28] = event as u8;
-        record[29] = ecn as u8;
-        self.0.update(&record);
+        let kind = u64::from(component as u32) | (event as u64) << 32 | (ecn as u64) << 40;
+        let fields = [at.as_nanos() as u64, packet, size.as_bytes(), kind];
+        self.pending.push(fields.map(u64::to_le_bytes));
+        if self.pending.len() == BATCH {
+            self.hash.update(self.pending.as_flattened().as_flattened());
+            self.pending.clear();
+        }
     }
 
     pub fn finish(&self) -> u64 {
-        self.0.digest()
+        let mut hash = self.hash.clone();
+        hash.update(self.pending.as_flattened().as_flattened());
+        hash.digest()
     }
 }
