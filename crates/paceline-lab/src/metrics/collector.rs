@@ -6,9 +6,9 @@ use super::results::{FlowInWindow, flow_result, link_result};
 use super::run_data::RunData;
 use super::{Accumulator, Delays, METRICS, fairness, find};
 use paceline_netsim::plan::{FlowPlan, Plan};
-use paceline_records::{EventObserver, EventRecord, MetricKind, PacketClass};
+use paceline_records::{EventObserver, EventRecord, MetricKind, PacketClass, PacketRecord};
 use paceline_scenario::{Quantity, Scenario, Window};
-use paceline_units::{Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, FlowId, Time, TimeDelta};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -200,26 +200,93 @@ impl<'a> Collector<'a> {
 }
 
 impl EventObserver for Collector<'_> {
+    /// Passes each event to a function of its own, so that a short one does not save the registers of the longest.
     fn on_event(&mut self, event: &EventRecord) {
-        match *event {
-            EventRecord::Sent { at, packet } => {
-                if packet.class.is_from_receiver() {
-                    return;
-                }
-                let index = usize::from(packet.flow.0);
-                self.flows[index].rates.add_sent(at, packet.size, packet.class == PacketClass::Fec);
-                if let Some(totals) = self.spans.containing(at) {
-                    totals.flows[index].add_sent(&packet);
-                }
-            }
+        match event {
+            EventRecord::Sent { at, packet } => self.on_sent(*at, packet),
             EventRecord::Crossed { hop, packet, waited, left, marked, .. } => {
-                if let Some(totals) = self.spans.containing(left) {
-                    let hop = &mut totals.hops[usize::from(hop)];
-                    hop.crossed += packet.size.as_bytes();
-                    hop.waited.add(waited);
-                    hop.marked_packets += u64::from(marked);
-                }
+                self.on_crossed(*hop, packet.size, *waited, *left, *marked);
             }
+            EventRecord::Arrived { at, packet, delay, ecn } => self.on_arrived(*at, packet, *delay, *ecn),
+            EventRecord::Read { at, flow, size } => self.on_read(*at, *flow, *size),
+            EventRecord::Signal { .. } if !self.wants_signals => {}
+            _ => self.on_other_event(event),
+        }
+    }
+
+    fn wants_signals(&self) -> bool {
+        self.wants_signals
+    }
+}
+
+impl Collector<'_> {
+    #[inline(never)]
+    fn on_sent(&mut self, at: Time, packet: &PacketRecord) {
+        if packet.class.is_from_receiver() {
+            return;
+        }
+        let index = usize::from(packet.flow.0);
+        self.flows[index].rates.add_sent(at, packet.size, packet.class == PacketClass::Fec);
+        if let Some(totals) = self.spans.containing(at) {
+            totals.flows[index].add_sent(packet);
+        }
+    }
+
+    #[inline(never)]
+    fn on_crossed(&mut self, hop: u16, size: DataSize, waited: TimeDelta, left: Time, marked: bool) {
+        if let Some(totals) = self.spans.containing(left) {
+            let hop = &mut totals.hops[usize::from(hop)];
+            hop.crossed += size.as_bytes();
+            hop.waited.add(waited);
+            hop.marked_packets += u64::from(marked);
+        }
+    }
+
+    #[inline(never)]
+    fn on_read(&mut self, at: Time, flow: FlowId, size: DataSize) {
+        if let Some(totals) = self.spans.containing(at) {
+            totals.flows[usize::from(flow.0)].read += size.as_bytes();
+        }
+    }
+
+    #[inline(never)]
+    fn on_arrived(&mut self, at: Time, packet: &PacketRecord, delay: TimeDelta, ecn: Ecn) {
+        if packet.class.is_from_receiver() {
+            return;
+        }
+        let (index, second) = (usize::from(packet.flow.0), (at.as_nanos() / 1_000_000_000) as usize);
+        if self.seconds_over < second {
+            self.end_seconds(second);
+        }
+        let flow = &mut self.flows[index];
+        // Packets in transit when the flow stops do not count.
+        if at >= flow.stop {
+            return;
+        }
+        flow.rates.received[second] += packet.size.as_bytes();
+        // Propagation is taken at the time of sending.
+        let changing_owd = || self.scenario.plan.flows[index].base_owd(&self.plan, at - delay);
+        let queued = flow.pooled.then(|| delay - flow.base_owd.unwrap_or_else(changing_owd));
+        if let Some(totals) = self.spans.containing(at) {
+            totals.flows[index].add_arrived(packet, delay, ecn);
+            if let Some(queued) = queued {
+                totals.one_way.add(queued);
+            }
+        }
+    }
+
+    #[cold]
+    fn end_seconds(&mut self, second: usize) {
+        while self.seconds_over < second {
+            self.seconds_over += 1;
+            (self.on_second)();
+        }
+    }
+
+    /// Handles an event that is not frequent.
+    #[inline(never)]
+    fn on_other_event(&mut self, event: &EventRecord) {
+        match *event {
             EventRecord::Dropped { at, hop, packet, left, .. } => {
                 let (hop, bytes) = (usize::from(hop), packet.size.as_bytes());
                 if let Some(totals) = left.and_then(|left| self.spans.containing(left)) {
@@ -233,40 +300,10 @@ impl EventObserver for Collector<'_> {
                     }
                 }
             }
-            EventRecord::Arrived { at, packet, delay, ecn } => {
-                if packet.class.is_from_receiver() {
-                    return;
-                }
-                let (index, second) = (usize::from(packet.flow.0), (at.as_nanos() / 1_000_000_000) as usize);
-                while self.seconds_over < second {
-                    self.seconds_over += 1;
-                    (self.on_second)();
-                }
-                let flow = &mut self.flows[index];
-                // Packets in transit when the flow stops do not count.
-                if at >= flow.stop {
-                    return;
-                }
-                flow.rates.received[second] += packet.size.as_bytes();
-                // Propagation is taken at the time of sending.
-                let changing_owd = || self.scenario.plan.flows[index].base_owd(&self.plan, at - delay);
-                let queued = flow.pooled.then(|| delay - flow.base_owd.unwrap_or_else(changing_owd));
-                if let Some(totals) = self.spans.containing(at) {
-                    totals.flows[index].add_arrived(&packet, delay, ecn);
-                    if let Some(queued) = queued {
-                        totals.one_way.add(queued);
-                    }
-                }
-            }
             EventRecord::LinkUpdated { at, hop, to } => {
                 self.plan.to_mut().update_hop(&self.scenario.plan, at, hop.into(), to);
                 for (flow, plan) in self.flows.iter_mut().zip(&self.plan.flows) {
                     flow.base_owd = plan.constant_base_owd(&self.plan);
-                }
-            }
-            EventRecord::Read { at, flow, size } => {
-                if let Some(totals) = self.spans.containing(at) {
-                    totals.flows[usize::from(flow.0)].read += size.as_bytes();
                 }
             }
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
@@ -282,19 +319,12 @@ impl EventObserver for Collector<'_> {
                     stream.delay.add(at - captured);
                 }
             }
-            EventRecord::Signal { .. } if !self.wants_signals => {}
-            _ => self.on_other_event(event),
+            _ => self.on_controller_event(event),
         }
     }
 
-    fn wants_signals(&self) -> bool {
-        self.wants_signals
-    }
-}
-
-impl Collector<'_> {
-    /// Handles an event that is not of a packet, a frame or what was read.
-    fn on_other_event(&mut self, event: &EventRecord) {
+    /// Handles an event that is not of a packet, a frame, a link or what was read.
+    fn on_controller_event(&mut self, event: &EventRecord) {
         let own = self.windows.iter_mut().flat_map(|state| &mut state.own);
         own.for_each(|(_, accumulator)| accumulator.on_event(event));
         match *event {

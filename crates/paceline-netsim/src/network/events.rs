@@ -12,67 +12,52 @@ const NEVER: u128 = (Time::MAX.as_nanos() as u128) << 64;
 /// Pending wake-ups; each component has at most one, at its earliest time.
 #[derive(Debug)]
 pub(super) struct Events {
-    /// The first `hops` components wake for every packet. In a tree of their own they are few steps from its root, however many
-    /// flows there are.
-    hops: usize,
-    hop_tree: Tree,
-    flow_tree: Tree,
+    /// Hops are the first components and wake for every packet. In a tree of their own they are few steps from its root,
+    /// however many flows there are.
+    hops: Tree,
+    others: Tree,
     sequence: u64,
     handled: u64,
 }
 
 impl Events {
-    /// Creates the queue of this many components, of which the first `hops` are hops.
-    pub fn new(hops: usize, components: usize) -> Self {
-        assert!(components < 1 << TARGET_BITS, "too many components");
-        let (hop_tree, flow_tree) = (Tree::new(hops), Tree::new(components - hops));
-        Self { hops, hop_tree, flow_tree, sequence: 0, handled: 0 }
+    /// Creates the queue of this many hops and other components.
+    pub fn new(hops: usize, others: usize) -> Self {
+        assert!(hops + others < 1 << TARGET_BITS, "too many components");
+        Self { hops: Tree::new(0, hops), others: Tree::new(hops, others), sequence: 0, handled: 0 }
     }
 
-    /// Wakes `component` at `at`, unless it has an earlier wake-up.
+    /// Wakes a hop at `at`, unless it has an earlier wake-up.
     #[inline]
-    pub fn wake(&mut self, component: usize, at: Time) {
-        let (tree, leaf) = self.leaf(component);
-        let due = (at.as_nanos() as u128) << 64;
-        if due >= tree.key(leaf) & (u128::MAX << 64) {
-            return;
-        }
-        let key = due | ((self.sequence << TARGET_BITS) | component as u64) as u128;
-        let (tree, leaf) = self.leaf(component);
-        tree.lower(leaf, key);
-        self.sequence += 1;
+    pub fn wake_hop(&mut self, component: usize, at: Time) {
+        self.hops.wake(component, at, &mut self.sequence);
+    }
+
+    /// Wakes a component that is not a hop at `at`, unless it has an earlier wake-up.
+    #[inline]
+    pub fn wake_other(&mut self, component: usize, at: Time) {
+        self.others.wake(component, at, &mut self.sequence);
     }
 
     /// Returns the next component to wake and its time; `None` if there is none by `end`.
     #[inline]
     pub fn pop(&mut self, end: Time) -> Option<(Time, usize)> {
-        self.hop_tree.update();
-        self.flow_tree.update();
-        let key = self.hop_tree.least().min(self.flow_tree.least());
-        let at = Time::from_nanos((key >> 64) as i64);
+        let (hop, other) = (self.hops.least(), self.others.least());
+        let (tree, key) = if hop < other { (&mut self.hops, hop) } else { (&mut self.others, other) };
+        let at = time(key);
         if at > end || key == NEVER {
             return None;
         }
         let component = (key as u64 & ((1 << TARGET_BITS) - 1)) as usize;
-        let (tree, leaf) = self.leaf(component);
-        tree.remove(leaf);
+        tree.remove(component);
         self.handled += 1;
         Some((at, component))
     }
 
-    /// Returns the tree of a component and its number there.
-    #[inline]
-    fn leaf(&mut self, component: usize) -> (&mut Tree, usize) {
-        match component.checked_sub(self.hops) {
-            None => (&mut self.hop_tree, component),
-            Some(number) => (&mut self.flow_tree, number),
-        }
-    }
-
     /// Returns the time of the next wake-up; `None` without any.
     pub fn next(&self) -> Option<Time> {
-        let key = self.hop_tree.next().min(self.flow_tree.next());
-        (key != NEVER).then(|| Time::from_nanos((key >> 64) as i64))
+        let key = self.hops.peek().min(self.others.peek());
+        (key != NEVER).then(|| time(key))
     }
 
     /// Returns the number of wake-ups that were returned.
@@ -81,35 +66,46 @@ impl Events {
     }
 }
 
-/// A tournament tree of keys; [`NEVER`] for none.
+/// Returns the due time of a key.
+#[inline]
+fn time(key: u128) -> Time {
+    Time::from_nanos((key >> 64) as i64)
+}
+
+/// A tournament tree over components with consecutive numbers.
 #[derive(Debug)]
 struct Tree {
+    /// The number of the first component.
+    first: usize,
     /// The keys of nodes `2n` and `2n + 1`, the children of node `n`, at index `n`. The root is node 1, and the second half of
     /// all nodes are the leaves.
     nodes: Vec<[u128; 2]>,
-    /// The leaf that was removed last: the nodes above it still have its key. 0 for none.
+    /// The leaf whose key was removed last: the nodes above it still have its key. 0 for none.
     ///
-    /// A component mostly sets its next wake-up before the next is returned, so one update of the path to the root serves both.
+    /// A component mostly sets its next wake-up before the next is removed, so one update of the path to the root serves both.
     removed: usize,
 }
 
 impl Tree {
-    fn new(leaves: usize) -> Self {
-        Self { nodes: vec![[NEVER; 2]; leaves.max(1)], removed: 0 }
+    fn new(first: usize, components: usize) -> Self {
+        Self { first, nodes: vec![[NEVER; 2]; components.max(1)], removed: 0 }
     }
 
-    /// Returns the key of a leaf.
     #[inline]
-    fn key(&self, leaf: usize) -> u128 {
-        let node = self.nodes.len() + leaf;
-        self.nodes[node / 2][node % 2]
+    fn leaf(&self, component: usize) -> usize {
+        self.nodes.len() + component - self.first
     }
 
-    /// Lowers the key of a leaf.
     #[inline]
-    fn lower(&mut self, leaf: usize, key: u128) {
-        let mut node = self.nodes.len() + leaf;
-        self.nodes[node / 2][node % 2] = key;
+    fn wake(&mut self, component: usize, at: Time, sequence: &mut u64) {
+        let mut node = self.leaf(component);
+        let pending = &mut self.nodes[node / 2][node % 2];
+        if at >= time(*pending) {
+            return;
+        }
+        let key = (at.as_nanos() as u128) << 64 | ((*sequence << TARGET_BITS) | component as u64) as u128;
+        *sequence += 1;
+        *pending = key;
         while node != self.removed && node > 1 {
             node /= 2;
             let least = &mut self.nodes[node / 2][node % 2];
@@ -120,32 +116,27 @@ impl Tree {
         }
     }
 
-    /// Updates the nodes above the leaf that was removed last.
+    /// Returns the least key; [`NEVER`] for none.
     #[inline]
-    fn update(&mut self) {
+    fn least(&mut self) -> u128 {
         let mut node = core::mem::take(&mut self.removed) / 2;
         while node > 0 {
             let [a, b] = self.nodes[node];
             self.nodes[node / 2][node % 2] = a.min(b);
             node /= 2;
         }
-    }
-
-    /// Returns the least key, as of the last [`update`](Self::update).
-    #[inline]
-    fn least(&self) -> u128 {
         self.nodes[0][1]
     }
 
-    /// Removes the key of a leaf, which is the least.
+    /// Removes the key of a component, which is the least.
     #[inline]
-    fn remove(&mut self, leaf: usize) {
-        self.removed = self.nodes.len() + leaf;
+    fn remove(&mut self, component: usize) {
+        self.removed = self.leaf(component);
         self.nodes[self.removed / 2][self.removed % 2] = NEVER;
     }
 
-    /// Returns the least key, without an update.
-    fn next(&self) -> u128 {
+    /// Returns the least key without changing the tree.
+    fn peek(&self) -> u128 {
         let key_of = |node: usize| self.nodes[node / 2][node % 2];
         let (mut node, mut key) = (self.removed, key_of(self.removed.max(1)));
         while node > 1 {
@@ -164,13 +155,16 @@ mod tests {
     #[test]
     fn order_agrees_with_a_sorted_list() {
         let mut random = RandomStreams::new(1).stream("events");
-        let mut events = Events::new(2, 50);
+        let mut events = Events::new(2, 48);
         let mut model: Vec<(Time, u64, usize)> = Vec::new();
         let mut now = Time::ZERO;
         for step in 0..20_000u64 {
             let component = (random.bits() % 50) as usize;
             let at = now + paceline_units::TimeDelta::from_nanos((random.bits() % 20) as i64);
-            events.wake(component, at);
+            match component {
+                0 | 1 => events.wake_hop(component, at),
+                _ => events.wake_other(component, at),
+            }
             match model.iter_mut().find(|(_, _, c)| *c == component) {
                 Some(entry) if at < entry.0 => *entry = (at, step, component),
                 Some(_) => {}
