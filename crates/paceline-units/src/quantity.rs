@@ -30,22 +30,27 @@ impl Rate {
     pub const MAX: Self = Self(u64::MAX);
 
     /// Returns a rate in bits per second.
+    #[inline]
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
     /// Returns a rate in kilobits (1000 bits) per second.
+    #[inline]
     pub const fn from_kbps(kbps: u64) -> Self {
         Self(kbps * 1000)
     }
     /// Returns a rate in bits per second, rounded. Negative values and NaN become zero.
+    #[inline]
     pub fn from_bps_f64(bps: f64) -> Self {
         Self(round_to_u64(bps))
     }
     /// Returns the rate in bits per second.
+    #[inline]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
     /// Returns the rate in bits per second.
+    #[inline]
     pub fn as_bps_f64(self) -> f64 {
         self.0 as f64
     }
@@ -54,6 +59,7 @@ impl Rate {
         Self(round_to_u64(self.0 as f64 * factor))
     }
     /// Returns whether the rate is zero.
+    #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -66,6 +72,7 @@ impl Rate {
         Self(((size.0 as u128 * 8_000_000_000 + ns / 2) / ns).min(u64::MAX as u128) as u64)
     }
     /// Returns the difference, or zero if `other` is larger.
+    #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -76,18 +83,22 @@ impl DataSize {
     pub const ZERO: Self = Self(0);
 
     /// Returns a size in bytes.
+    #[inline]
     pub const fn from_bytes(bytes: u64) -> Self {
         Self(bytes)
     }
     /// Returns the size in bytes.
+    #[inline]
     pub const fn as_bytes(self) -> u64 {
         self.0
     }
     /// Returns the size in bits.
+    #[inline]
     pub const fn as_bits(self) -> u64 {
         self.0 * 8
     }
     /// Returns the difference, or zero if `other` is larger.
+    #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -108,6 +119,7 @@ impl Fraction {
         Self(n as f64 / 256.0)
     }
     /// Returns the fraction as a number from 0 to 1.
+    #[inline]
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -133,6 +145,7 @@ impl Div<Rate> for DataSize {
 impl Mul<TimeDelta> for Rate {
     type Output = DataSize;
     /// Returns the amount of data that passes in this time, to the nearest byte. It is zero if the time is not positive.
+    #[inline]
     fn mul(self, span: TimeDelta) -> DataSize {
         let ns = span.as_nanos().max(0) as u64;
         let bytes = match self.0.checked_mul(ns) {
@@ -147,11 +160,13 @@ macro_rules! additive {
     ($name:ident) => {
         impl Add for $name {
             type Output = Self;
+            #[inline]
             fn add(self, o: Self) -> Self {
                 Self(self.0.saturating_add(o.0))
             }
         }
         impl AddAssign for $name {
+            #[inline]
             fn add_assign(&mut self, o: Self) {
                 *self = *self + o;
             }
@@ -162,12 +177,14 @@ macro_rules! additive {
             ///
             /// # Panics
             /// In debug builds, if the difference is negative.
+            #[inline]
             fn sub(self, o: Self) -> Self {
                 debug_assert!(self.0 >= o.0, "{} - {} is negative", self.0, o.0);
                 Self(self.0.saturating_sub(o.0))
             }
         }
         impl SubAssign for $name {
+            #[inline]
             fn sub_assign(&mut self, o: Self) {
                 *self = *self - o;
             }

@@ -27,46 +27,57 @@ impl TimeDelta {
     pub const MAX: Self = Self(i64::MAX);
 
     /// Returns a span in nanoseconds.
+    #[inline]
     pub const fn from_nanos(ns: i64) -> Self {
         Self(ns)
     }
     /// Returns a span in microseconds.
+    #[inline]
     pub const fn from_micros(us: i64) -> Self {
         Self(us * 1_000)
     }
     /// Returns a span in milliseconds.
+    #[inline]
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms * 1_000_000)
     }
     /// Returns a span in seconds.
+    #[inline]
     pub const fn from_secs(s: i64) -> Self {
         Self(s * 1_000_000_000)
     }
     /// Returns a span in milliseconds, rounded to the nanosecond.
+    #[inline]
     pub fn from_millis_f64(ms: f64) -> Self {
         Self(round_to_i64(ms * 1e6))
     }
     /// Returns a span in seconds, rounded to the nanosecond.
+    #[inline]
     pub fn from_secs_f64(s: f64) -> Self {
         Self(round_to_i64(s * 1e9))
     }
     /// Returns the span in nanoseconds.
+    #[inline]
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
     /// Returns the span in milliseconds.
+    #[inline]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
     /// Returns the span in seconds.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
     /// Returns whether the span is greater than zero.
+    #[inline]
     pub const fn is_positive(self) -> bool {
         self.0 > 0
     }
     /// Returns the span without its sign.
+    #[inline]
     pub const fn abs(self) -> Self {
         Self(self.0.saturating_abs())
     }
@@ -85,14 +96,17 @@ macro_rules! instant {
             pub const MAX: Self = Self(i64::MAX);
 
             /// Returns a reading in nanoseconds since the origin.
+            #[inline]
             pub const fn from_nanos(ns: i64) -> Self {
                 Self(ns)
             }
             /// Returns a reading in milliseconds since the origin.
+            #[inline]
             pub const fn from_millis(ms: i64) -> Self {
                 Self(ms * 1_000_000)
             }
             /// Returns the nanoseconds since the origin.
+            #[inline]
             pub const fn as_nanos(self) -> i64 {
                 self.0
             }
@@ -111,6 +125,7 @@ macro_rules! instant {
             }
         }
         impl AddAssign<TimeDelta> for $name {
+            #[inline]
             fn add_assign(&mut self, d: TimeDelta) {
                 *self = *self + d;
             }
@@ -136,14 +151,17 @@ instant!(RemoteTime);
 
 impl Time {
     /// Returns the seconds since the run began.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
     /// Returns a reading in seconds since the run began, rounded to the nanosecond. Negative values and NaN become zero.
+    #[inline]
     pub fn from_secs_f64(s: f64) -> Self {
         Self(round_to_u64(s * 1e9) as i64)
     }
     /// Returns a reading in whole seconds since the run began.
+    #[inline]
     pub const fn from_secs(s: i64) -> Self {
         Self(s * 1_000_000_000)
     }
@@ -157,6 +175,7 @@ impl Add for TimeDelta {
     }
 }
 impl AddAssign for TimeDelta {
+    #[inline]
     fn add_assign(&mut self, o: Self) {
         *self = *self + o;
     }
@@ -169,24 +188,28 @@ impl Sub for TimeDelta {
     }
 }
 impl SubAssign for TimeDelta {
+    #[inline]
     fn sub_assign(&mut self, o: Self) {
         *self = *self - o;
     }
 }
 impl Neg for TimeDelta {
     type Output = Self;
+    #[inline]
     fn neg(self) -> Self {
         Self(self.0.saturating_neg())
     }
 }
 impl Mul<i64> for TimeDelta {
     type Output = Self;
+    #[inline]
     fn mul(self, k: i64) -> Self {
         Self(self.0.saturating_mul(k))
     }
 }
 impl Div<i64> for TimeDelta {
     type Output = Self;
+    #[inline]
     fn div(self, k: i64) -> Self {
         Self(self.0 / k)
     }

@@ -5,10 +5,10 @@ use super::documents::{LinkResult, Pooled, WindowResult};
 use super::results::{FlowInWindow, flow_result, link_result};
 use super::run_data::RunData;
 use super::{Accumulator, Delays, METRICS, fairness, find};
-use paceline_netsim::plan::Plan;
-use paceline_records::{EventObserver, EventRecord, MetricKind, PacketClass};
+use paceline_netsim::plan::{FlowPlan, Plan};
+use paceline_records::{EventObserver, EventRecord, MetricKind, PacketClass, PacketRecord};
 use paceline_scenario::{Quantity, Scenario, Window};
-use paceline_units::{Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, FlowId, Time, TimeDelta};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -24,18 +24,23 @@ pub struct Collector<'a> {
     /// Index of each requested window.
     requested: Vec<usize>,
     wants_signals: bool,
-    /// Of each flow.
-    rates: Vec<RateBins>,
-    targets: Vec<TargetInForce>,
+    flows: Vec<FlowState>,
     /// Capture time of the last rendered frame of each stream of each flow.
     captured: Vec<Vec<Option<Time>>>,
-    /// Whether pooled distributions cover the flow.
-    pooled: Vec<bool>,
-    /// The propagation delay of each flow, if it is constant.
-    base_owd: Vec<Option<TimeDelta>>,
     /// Called when each second of the run is over.
     on_second: &'a dyn Fn(),
     seconds_over: usize,
+}
+
+/// The state of one flow that does not depend on the window.
+struct FlowState {
+    stop: Time,
+    /// The propagation delay, if it is constant.
+    base_owd: Option<TimeDelta>,
+    /// Whether pooled distributions cover the flow.
+    pooled: bool,
+    rates: RateBins,
+    target: TargetInForce,
 }
 
 /// What is accumulated for one window apart from the others, because it cannot be merged from spans.
@@ -106,16 +111,20 @@ impl<'a> Collector<'a> {
         let windows: Vec<WindowState> = distinct.into_iter().map(state).collect();
         let seconds = plan.duration.as_secs_f64() as usize + 1;
         let has_media = plan.flows.iter().any(|f| f.media().is_some());
+        let flow = |f: &FlowPlan| FlowState {
+            stop: f.stop,
+            base_owd: f.constant_base_owd(plan),
+            pooled: packet_delays && (f.media().is_some() || !has_media),
+            rates: RateBins::new(seconds, f.media().is_some()),
+            target: None,
+        };
         Self {
             scenario,
             plan: Cow::Borrowed(plan),
             requested,
             wants_signals: windows[0].own.iter().any(|(_, accumulator)| accumulator.wants_signals()),
-            rates: plan.flows.iter().map(|f| RateBins::new(seconds, f.media().is_some())).collect(),
-            targets: vec![None; plan.flows.len()],
+            flows: plan.flows.iter().map(flow).collect(),
             captured: plan.flows.iter().map(|f| vec![None; f.media().map_or(0, |m| m.streams.len())]).collect(),
-            pooled: plan.flows.iter().map(|f| packet_delays && (f.media().is_some() || !has_media)).collect(),
-            base_owd: plan.flows.iter().map(|f| f.constant_base_owd(plan)).collect(),
             windows,
             spans,
             empty,
@@ -144,14 +153,15 @@ impl<'a> Collector<'a> {
         }
         let results: Vec<WindowResult> = (0..self.windows.len()).map(|index| self.result(index)).collect();
         let results = core::iter::once(&0).chain(&self.requested).map(|index| results[*index].clone()).collect();
-        (results, self.rates.into_iter().map(|bins| bins.received).collect())
+        (results, self.flows.into_iter().map(|flow| flow.rates.received).collect())
     }
 
     /// Adds the target of a flow that was in force up to `at`.
     fn settle_target(&mut self, flow: usize, at: Time) {
-        let target = self.targets[flow];
+        let FlowState { target, rates, .. } = &mut self.flows[flow];
+        let target = *target;
         if let Some((rate, since)) = target {
-            self.rates[flow].add_target(rate, since, at);
+            rates.add_target(rate, since, at);
         }
         for WindowState { window, targets, .. } in &mut self.windows {
             targets[flow].add(target, at, window);
@@ -161,12 +171,13 @@ impl<'a> Collector<'a> {
     fn result(&self, index: usize) -> WindowResult {
         let WindowState { window, spans, targets, freezes, own } = &self.windows[index];
         let Totals { hops, flows, one_way } = &self.spans.sums(spans.clone(), &self.empty);
-        let run = RunData::new(self.scenario, &self.plan, &self.rates);
+        let rates = self.flows.iter().map(|flow| &flow.rates).collect();
+        let run = RunData::new(self.scenario, &self.plan, rates);
         let links: Vec<LinkResult> = hops.iter().zip(&self.plan.hops).map(|(h, p)| link_result(h, p, window)).collect();
         let own = own.iter().map(|(id, accumulator)| (*id, accumulator.values())).collect();
         let pool = |of: fn(&FlowTotals) -> &Delays| {
             let mut all = Delays::new();
-            flows.iter().zip(&self.pooled).filter(|(_, pooled)| **pooled).for_each(|(f, _)| all.merge(of(f)));
+            flows.iter().zip(&self.flows).filter(|(_, state)| state.pooled).for_each(|(f, _)| all.merge(of(f)));
             all.distribution()
         };
         let mut result = WindowResult {
@@ -195,26 +206,93 @@ impl<'a> Collector<'a> {
 }
 
 impl EventObserver for Collector<'_> {
+    /// Passes each event to a function of its own, so that a short one does not save the registers of the longest.
     fn on_event(&mut self, event: &EventRecord) {
-        match *event {
-            EventRecord::Sent { at, packet } => {
-                if packet.class.is_from_receiver() {
-                    return;
-                }
-                let index = usize::from(packet.flow.0);
-                self.rates[index].add_sent(at, packet.size, packet.class == PacketClass::Fec);
-                if let Some(totals) = self.spans.containing(at) {
-                    totals.flows[index].add_sent(&packet);
-                }
-            }
+        match event {
+            EventRecord::Sent { at, packet } => self.on_sent(*at, packet),
             EventRecord::Crossed { hop, packet, waited, left, marked, .. } => {
-                if let Some(totals) = self.spans.containing(left) {
-                    let hop = &mut totals.hops[usize::from(hop)];
-                    hop.crossed += packet.size.as_bytes();
-                    hop.waited.add(waited);
-                    hop.marked_packets += u64::from(marked);
-                }
+                self.on_crossed(*hop, packet.size, *waited, *left, *marked);
             }
+            EventRecord::Arrived { at, packet, delay, ecn } => self.on_arrived(*at, packet, *delay, *ecn),
+            EventRecord::Read { at, flow, size } => self.on_read(*at, *flow, *size),
+            EventRecord::Signal { .. } if !self.wants_signals => {}
+            _ => self.on_other_event(event),
+        }
+    }
+
+    fn wants_signals(&self) -> bool {
+        self.wants_signals
+    }
+}
+
+impl Collector<'_> {
+    #[inline(never)]
+    fn on_sent(&mut self, at: Time, packet: &PacketRecord) {
+        if packet.class.is_from_receiver() {
+            return;
+        }
+        let index = usize::from(packet.flow.0);
+        self.flows[index].rates.add_sent(at, packet.size, packet.class == PacketClass::Fec);
+        if let Some(totals) = self.spans.containing(at) {
+            totals.flows[index].add_sent(packet);
+        }
+    }
+
+    #[inline(never)]
+    fn on_crossed(&mut self, hop: u16, size: DataSize, waited: TimeDelta, left: Time, marked: bool) {
+        if let Some(totals) = self.spans.containing(left) {
+            let hop = &mut totals.hops[usize::from(hop)];
+            hop.crossed += size.as_bytes();
+            hop.waited.add(waited);
+            hop.marked_packets += u64::from(marked);
+        }
+    }
+
+    #[inline(never)]
+    fn on_read(&mut self, at: Time, flow: FlowId, size: DataSize) {
+        if let Some(totals) = self.spans.containing(at) {
+            totals.flows[usize::from(flow.0)].read += size.as_bytes();
+        }
+    }
+
+    #[inline(never)]
+    fn on_arrived(&mut self, at: Time, packet: &PacketRecord, delay: TimeDelta, ecn: Ecn) {
+        if packet.class.is_from_receiver() {
+            return;
+        }
+        let (index, second) = (usize::from(packet.flow.0), (at.as_nanos() / 1_000_000_000) as usize);
+        if self.seconds_over < second {
+            self.end_seconds(second);
+        }
+        let flow = &mut self.flows[index];
+        // Packets in transit when the flow stops do not count.
+        if at >= flow.stop {
+            return;
+        }
+        flow.rates.received[second] += packet.size.as_bytes();
+        // Propagation is taken at the time of sending.
+        let changing_owd = || self.scenario.plan.flows[index].base_owd(&self.plan, at - delay);
+        let queued = flow.pooled.then(|| delay - flow.base_owd.unwrap_or_else(changing_owd));
+        if let Some(totals) = self.spans.containing(at) {
+            totals.flows[index].add_arrived(packet, delay, ecn);
+            if let Some(queued) = queued {
+                totals.one_way.add(queued);
+            }
+        }
+    }
+
+    #[cold]
+    fn end_seconds(&mut self, second: usize) {
+        while self.seconds_over < second {
+            self.seconds_over += 1;
+            (self.on_second)();
+        }
+    }
+
+    /// Handles an event that is not frequent.
+    #[inline(never)]
+    fn on_other_event(&mut self, event: &EventRecord) {
+        match *event {
             EventRecord::Dropped { at, hop, packet, left, .. } => {
                 let (hop, bytes) = (usize::from(hop), packet.size.as_bytes());
                 if let Some(totals) = left.and_then(|left| self.spans.containing(left)) {
@@ -228,38 +306,10 @@ impl EventObserver for Collector<'_> {
                     }
                 }
             }
-            EventRecord::Arrived { at, packet, delay, ecn } => {
-                if packet.class.is_from_receiver() {
-                    return;
-                }
-                let (index, second) = (usize::from(packet.flow.0), (at.as_nanos() / 1_000_000_000) as usize);
-                while self.seconds_over < second {
-                    self.seconds_over += 1;
-                    (self.on_second)();
-                }
-                let flow = &self.scenario.plan.flows[index];
-                // Packets in transit when the flow stops do not count.
-                if at >= flow.stop {
-                    return;
-                }
-                self.rates[index].received[second] += packet.size.as_bytes();
-                // Propagation is taken at the time of sending.
-                let base_owd = || self.base_owd[index].unwrap_or_else(|| flow.base_owd(&self.plan, at - delay));
-                let queued = self.pooled[index].then(|| delay - base_owd());
-                if let Some(totals) = self.spans.containing(at) {
-                    totals.flows[index].add_arrived(&packet, delay, ecn);
-                    if let Some(queued) = queued {
-                        totals.one_way.add(queued);
-                    }
-                }
-            }
             EventRecord::LinkUpdated { at, hop, to } => {
                 self.plan.to_mut().update_hop(&self.scenario.plan, at, hop.into(), to);
-                self.base_owd = self.plan.flows.iter().map(|f| f.constant_base_owd(&self.plan)).collect();
-            }
-            EventRecord::Read { at, flow, size } => {
-                if let Some(totals) = self.spans.containing(at) {
-                    totals.flows[usize::from(flow.0)].read += size.as_bytes();
+                for (flow, plan) in self.flows.iter_mut().zip(&self.plan.flows) {
+                    flow.base_owd = plan.constant_base_owd(&self.plan);
                 }
             }
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
@@ -272,19 +322,12 @@ impl EventObserver for Collector<'_> {
                     totals.flows[flow].streams[stream].add_frame(at, captured, size, dropped, previous);
                 }
             }
-            EventRecord::Signal { .. } if !self.wants_signals => {}
-            _ => self.on_other_event(event),
+            _ => self.on_controller_event(event),
         }
     }
 
-    fn wants_signals(&self) -> bool {
-        self.wants_signals
-    }
-}
-
-impl Collector<'_> {
-    /// Handles an event that is not of a packet, a frame or what was read.
-    fn on_other_event(&mut self, event: &EventRecord) {
+    /// Handles an event that is not of a packet, a frame, a link or what was read.
+    fn on_controller_event(&mut self, event: &EventRecord) {
         let own = self.windows.iter_mut().flat_map(|state| &mut state.own);
         own.for_each(|(_, accumulator)| accumulator.on_event(event));
         match *event {
@@ -298,7 +341,7 @@ impl Collector<'_> {
             }
             EventRecord::Decision { at, flow, target, .. } => {
                 self.settle_target(usize::from(flow.0), at);
-                self.targets[usize::from(flow.0)] = Some((target, at));
+                self.flows[usize::from(flow.0)].target = Some((target, at));
             }
             _ => {}
         }

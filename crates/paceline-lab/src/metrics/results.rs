@@ -67,7 +67,7 @@ pub(super) fn flow_result(
     let rtx = plan.media().map(|_| totals.rtx);
     let fec = plan.media().filter(|m| m.protection.fec != FecScheme::None).map(|_| totals.fec);
     let of_sent = |bytes: u64| (totals.sent > 0).then(|| bytes as f64 / totals.sent as f64);
-    let rates = &run.rates[index];
+    let rates = run.rates[index];
     let (rise_time_s, convergence_time_s) = convergence::times(run, index, from, to);
     FlowResult {
         id: plan.id.clone(),

@@ -12,7 +12,7 @@ pub(crate) struct RunData<'a> {
     /// The plan with its links as they were at the end.
     pub plan: &'a Plan,
     /// Of each flow.
-    pub rates: &'a [RateBins],
+    pub rates: Vec<&'a RateBins>,
     /// Of each hop, the start and stop times of the flows that cross it and always have data, each in order.
     lives: Vec<[Vec<Time>; 2]>,
     /// Of each hop, the flows that cross it and have data at times.
@@ -20,7 +20,7 @@ pub(crate) struct RunData<'a> {
 }
 
 impl<'a> RunData<'a> {
-    pub fn new(scenario: &'a Scenario, plan: &'a Plan, rates: &'a [RateBins]) -> Self {
+    pub fn new(scenario: &'a Scenario, plan: &'a Plan, rates: Vec<&'a RateBins>) -> Self {
         let flows = &scenario.plan.flows;
         let lives = |hop: usize| {
             let crosses = |f: &&FlowPlan| f.start < f.stop && f.route.contains(&hop) && !is_intermittent(f);

@@ -4,11 +4,11 @@ use super::capacity::Capacity;
 use super::delay::{Jitter, JitterOrder};
 use super::loss::{LossModel, LossProcess};
 use super::medium::Batch;
-use super::queue::{Descriptor, Discipline, Drops, LinkRate, QueueLimit, QueuedPacket};
+use super::queue::{Descriptor, Discipline, Drops, LinkRate, Queue, QueueLimit, QueuedPacket};
 use super::schedule::Schedule;
+use super::wire::Wire;
 use paceline_records::DropReason;
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
-use std::collections::VecDeque;
 
 /// The outcome for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub struct Link {
     burst: Option<DataSize>,
     /// Token bucket: tokens provided before this time are already spent.
     credit_start: Time,
-    queue: Box<dyn Discipline>,
+    queue: Queue,
     delay: Schedule<TimeDelta>,
     jitter: Option<Jitter>,
     loss: Schedule<LossModel>,
@@ -115,8 +115,7 @@ pub struct Link {
     free: Time,
     /// Whether the server is idle because the queue holds its packets.
     is_held: bool,
-    /// Outputs that are not due yet, in order of due time.
-    wire: VecDeque<Output>,
+    wire: Wire,
     /// Due time of the last packet on a wire that keeps the order.
     last_due: Time,
     reorders: bool,
@@ -148,7 +147,7 @@ impl Link {
             burst,
             credit_start: Time::ZERO,
             may_precede_wire: reorders || queue.acts_at_departure(),
-            queue,
+            queue: Queue::new(queue),
             delay,
             jitter,
             loss,
@@ -159,7 +158,7 @@ impl Link {
             mtu,
             free: if batch.is_some() { Time::MAX } else { Time::ZERO },
             is_held: false,
-            wire: VecDeque::new(),
+            wire: Wire::new(),
             last_due: Time::ZERO,
             reorders,
             drops: Drops::default(),
@@ -197,7 +196,7 @@ impl Link {
     #[cold]
     fn drop_oversized(&mut self, now: Time, packet: Descriptor) {
         self.serve_until(now); // the outputs that are due before this one come first
-        self.insert(Output::Dropped { packet, reason: DropReason::Mtu, due: now, left: None });
+        self.wire.insert(Output::Dropped { packet, reason: DropReason::Mtu, due: now, left: None });
     }
 
     /// Changes the link from `now` on. Decisions already made stay: the packet in service keeps its departure time and
@@ -208,7 +207,7 @@ impl Link {
         match change {
             LinkChange::Delay(delay) => self.delay = delay,
             LinkChange::Loss(loss) => self.loss = loss,
-            LinkChange::Limit(limit) => self.queue.set_limit(limit),
+            LinkChange::Limit(limit) => self.queue.discipline().set_limit(limit),
             LinkChange::Capacity(capacity) => self.change_capacity(now, capacity),
         }
         if let Some(shared) = &mut self.shared {
@@ -225,7 +224,7 @@ impl Link {
             return;
         }
         // A packet that never leaves is the last on the wire: nothing is served after it.
-        let stuck = self.wire.pop_back_if(|last| last.due() == Time::MAX);
+        let stuck = self.wire.pop_stuck();
         if stuck.is_some() {
             self.free = now;
         }
@@ -254,10 +253,10 @@ impl Link {
         if self.wire.is_empty() || self.may_precede_wire {
             self.serve_until(now);
         }
-        if self.wire.front()?.due() > now {
+        if self.wire.first_due() > now {
             return None;
         }
-        let output = self.wire.pop_front();
+        let output = self.wire.pop_first();
         self.serve_until(now);
         output
     }
@@ -265,12 +264,10 @@ impl Link {
     /// Returns the time at which the next output may be due; `None` for never.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let next = match self.wire.front() {
-            Some(first) if !self.may_precede_wire || self.queue.is_empty() => first.due(),
-            Some(first) => first.due().min(self.free),
-            None if self.queue.is_empty() => Time::MAX,
-            None => self.free,
-        };
+        let mut next = self.wire.first_due();
+        if (self.wire.is_empty() || self.may_precede_wire) && !self.queue.is_empty() {
+            next = next.min(self.free);
+        }
         (next != Time::MAX).then_some(next)
     }
 
@@ -359,7 +356,7 @@ impl Link {
             && !self.queue.is_empty()
             && let Some(shared) = &mut self.shared
         {
-            shared.requested_since = self.queue.next_time(now).unwrap_or(Time::MAX);
+            shared.requested_since = self.queue.discipline().next_time(now).unwrap_or(Time::MAX);
             assert!(shared.requested_since > now, "a queue that holds its packets at {now} must name a later time");
         }
         next
@@ -370,7 +367,7 @@ impl Link {
     fn hold(&mut self, start: Time) {
         self.is_held = !self.queue.is_empty();
         if self.is_held {
-            self.free = self.queue.next_time(start).unwrap_or(Time::MAX);
+            self.free = self.queue.discipline().next_time(start).unwrap_or(Time::MAX);
             assert!(self.free > start, "a queue that holds its packets at {start} must name a later time");
         }
     }
@@ -383,7 +380,7 @@ impl Link {
         }
         let mut drops = std::mem::take(&mut self.drops);
         for (packet, reason) in drops.drain() {
-            self.insert(Output::Dropped { packet, reason, due: at, left: None });
+            self.wire.insert(Output::Dropped { packet, reason, due: at, left: None });
         }
         self.drops = drops;
     }
@@ -402,7 +399,7 @@ impl Link {
 
     fn put_on_wire(&mut self, left: Time, packet: Descriptor, waited: TimeDelta) {
         if left == Time::MAX {
-            return self.insert(Output::Delivered { packet, waited, left, due: Time::MAX });
+            return self.wire.insert(Output::Delivered { packet, waited, left, due: Time::MAX });
         }
         let mut due = left + *self.delay.at(left);
         if let Some(jitter) = &self.jitter {
@@ -417,18 +414,7 @@ impl Link {
             true => Output::Dropped { packet, reason: DropReason::Loss, due, left: Some(left) },
             false => Output::Delivered { packet, waited, left, due },
         };
-        self.insert(output);
-    }
-
-    /// Inserts an output in order of due time; equal times keep the order of insertion.
-    fn insert(&mut self, output: Output) {
-        let at = output.due();
-        if self.wire.back().is_none_or(|last| last.due() <= at) {
-            self.wire.push_back(output);
-        } else {
-            let index = self.wire.partition_point(|o| o.due() <= at);
-            self.wire.insert(index, output);
-        }
+        self.wire.insert(output);
     }
 }
 

@@ -21,6 +21,7 @@ mod medium;
 pub mod queue;
 mod schedule;
 pub mod server;
+mod wire;
 
 pub use capacity::{Capacity, CapacityEnd, CapacityError};
 pub use delay::{Jitter, JitterOrder};

@@ -1,4 +1,4 @@
-//! The event queue: a tournament tree over the components.
+//! The event queue: two tournament trees, one over the hops and one over the other components.
 //!
 //! A wake-up is one 128-bit key: due time, sequence number, component to wake. Wake-ups with equal times keep the order of
 //! insertion. Each component has a leaf, because it has at most one wake-up, and each inner node has the smaller key of its
@@ -12,36 +12,101 @@ const NEVER: u128 = (Time::MAX.as_nanos() as u128) << 64;
 /// Pending wake-ups; each component has at most one, at its earliest time.
 #[derive(Debug)]
 pub(super) struct Events {
-    /// The keys of nodes `2n` and `2n + 1`, the children of node `n`, at index `n`. The root is node 1, and the second half of
-    /// all nodes are the leaves.
-    nodes: Vec<[u128; 2]>,
-    /// The leaf whose wake-up was returned last: the nodes above it still have its key. 0 for none.
-    ///
-    /// A component mostly sets its next wake-up before the next is returned, so one update of the path to the root serves both.
-    popped: usize,
+    /// Hops are the first components and wake for every packet. In a tree of their own they are few steps from its root,
+    /// however many flows there are.
+    hops: Tree,
+    others: Tree,
     sequence: u64,
     handled: u64,
 }
 
 impl Events {
-    pub fn new(components: usize) -> Self {
-        assert!(components < 1 << TARGET_BITS, "too many components");
-        Self { nodes: vec![[NEVER; 2]; components.max(1)], popped: 0, sequence: 0, handled: 0 }
+    /// Creates the queue of this many hops and other components.
+    pub fn new(hops: usize, others: usize) -> Self {
+        assert!(hops + others < 1 << TARGET_BITS, "too many components");
+        Self { hops: Tree::new(0, hops), others: Tree::new(hops, others), sequence: 0, handled: 0 }
     }
 
-    /// Wakes `component` at `at`, unless it has an earlier wake-up.
+    /// Wakes a hop at `at`, unless it has an earlier wake-up.
     #[inline]
-    pub fn wake(&mut self, component: usize, at: Time) {
-        let mut node = self.nodes.len() + component;
+    pub fn wake_hop(&mut self, component: usize, at: Time) {
+        self.hops.wake(component, at, &mut self.sequence);
+    }
+
+    /// Wakes a component that is not a hop at `at`, unless it has an earlier wake-up.
+    #[inline]
+    pub fn wake_other(&mut self, component: usize, at: Time) {
+        self.others.wake(component, at, &mut self.sequence);
+    }
+
+    /// Returns the next component to wake and its time; `None` if there is none by `end`.
+    #[inline]
+    pub fn pop(&mut self, end: Time) -> Option<(Time, usize)> {
+        let (hop, other) = (self.hops.least(), self.others.least());
+        let (tree, key) = if hop < other { (&mut self.hops, hop) } else { (&mut self.others, other) };
+        let at = time(key);
+        if at > end || key == NEVER {
+            return None;
+        }
+        let component = (key as u64 & ((1 << TARGET_BITS) - 1)) as usize;
+        tree.remove(component);
+        self.handled += 1;
+        Some((at, component))
+    }
+
+    /// Returns the time of the next wake-up; `None` without any.
+    pub fn next(&self) -> Option<Time> {
+        let key = self.hops.peek().min(self.others.peek());
+        (key != NEVER).then(|| time(key))
+    }
+
+    /// Returns the number of wake-ups that were returned.
+    pub fn handled(&self) -> u64 {
+        self.handled
+    }
+}
+
+/// Returns the due time of a key.
+#[inline]
+fn time(key: u128) -> Time {
+    Time::from_nanos((key >> 64) as i64)
+}
+
+/// A tournament tree over components with consecutive numbers.
+#[derive(Debug)]
+struct Tree {
+    /// The number of the first component.
+    first: usize,
+    /// The keys of nodes `2n` and `2n + 1`, the children of node `n`, at index `n`. The root is node 1, and the second half of
+    /// all nodes are the leaves.
+    nodes: Vec<[u128; 2]>,
+    /// The leaf whose key was removed last: the nodes above it still have its key. 0 for none.
+    ///
+    /// A component mostly sets its next wake-up before the next is removed, so one update of the path to the root serves both.
+    removed: usize,
+}
+
+impl Tree {
+    fn new(first: usize, components: usize) -> Self {
+        Self { first, nodes: vec![[NEVER; 2]; components.max(1)], removed: 0 }
+    }
+
+    #[inline]
+    fn leaf(&self, component: usize) -> usize {
+        self.nodes.len() + component - self.first
+    }
+
+    #[inline]
+    fn wake(&mut self, component: usize, at: Time, sequence: &mut u64) {
+        let mut node = self.leaf(component);
         let pending = &mut self.nodes[node / 2][node % 2];
-        let due = (at.as_nanos() as u128) << 64;
-        if due >= *pending & (u128::MAX << 64) {
+        if at >= time(*pending) {
             return;
         }
-        let key = due | ((self.sequence << TARGET_BITS) | component as u64) as u128;
-        self.sequence += 1;
+        let key = (at.as_nanos() as u128) << 64 | ((*sequence << TARGET_BITS) | component as u64) as u128;
+        *sequence += 1;
         *pending = key;
-        while node != self.popped && node > 1 {
+        while node != self.removed && node > 1 {
             node /= 2;
             let least = &mut self.nodes[node / 2][node % 2];
             if key >= *least {
@@ -51,41 +116,34 @@ impl Events {
         }
     }
 
-    /// Returns the next component to wake and its time; `None` if there is none by `end`.
+    /// Returns the least key; [`NEVER`] for none.
     #[inline]
-    pub fn pop(&mut self, end: Time) -> Option<(Time, usize)> {
-        let mut node = core::mem::take(&mut self.popped) / 2;
+    fn least(&mut self) -> u128 {
+        let mut node = core::mem::take(&mut self.removed) / 2;
         while node > 0 {
             let [a, b] = self.nodes[node];
             self.nodes[node / 2][node % 2] = a.min(b);
             node /= 2;
         }
-        let key = self.nodes[0][1];
-        let at = Time::from_nanos((key >> 64) as i64);
-        if at > end || key == NEVER {
-            return None;
-        }
-        let component = (key as u64 & ((1 << TARGET_BITS) - 1)) as usize;
-        self.popped = self.nodes.len() + component;
-        self.nodes[self.popped / 2][self.popped % 2] = NEVER;
-        self.handled += 1;
-        Some((at, component))
+        self.nodes[0][1]
     }
 
-    /// Returns the time of the next wake-up; `None` without any.
-    pub fn next(&self) -> Option<Time> {
+    /// Removes the key of a component, which is the least.
+    #[inline]
+    fn remove(&mut self, component: usize) {
+        self.removed = self.leaf(component);
+        self.nodes[self.removed / 2][self.removed % 2] = NEVER;
+    }
+
+    /// Returns the least key without changing the tree.
+    fn peek(&self) -> u128 {
         let key_of = |node: usize| self.nodes[node / 2][node % 2];
-        let (mut node, mut key) = (self.popped, key_of(self.popped.max(1)));
+        let (mut node, mut key) = (self.removed, key_of(self.removed.max(1)));
         while node > 1 {
             key = key.min(key_of(node ^ 1));
             node /= 2;
         }
-        (key != NEVER).then(|| Time::from_nanos((key >> 64) as i64))
-    }
-
-    /// Returns the number of wake-ups that were returned.
-    pub fn handled(&self) -> u64 {
-        self.handled
+        key
     }
 }
 
@@ -97,13 +155,16 @@ mod tests {
     #[test]
     fn order_agrees_with_a_sorted_list() {
         let mut random = RandomStreams::new(1).stream("events");
-        let mut events = Events::new(50);
+        let mut events = Events::new(2, 48);
         let mut model: Vec<(Time, u64, usize)> = Vec::new();
         let mut now = Time::ZERO;
         for step in 0..20_000u64 {
             let component = (random.bits() % 50) as usize;
             let at = now + paceline_units::TimeDelta::from_nanos((random.bits() % 20) as i64);
-            events.wake(component, at);
+            match component {
+                0 | 1 => events.wake_hop(component, at),
+                _ => events.wake_other(component, at),
+            }
             match model.iter_mut().find(|(_, _, c)| *c == component) {
                 Some(entry) if at < entry.0 => *entry = (at, step, component),
                 Some(_) => {}

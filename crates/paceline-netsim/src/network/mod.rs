@@ -13,7 +13,7 @@ mod trace_hash;
 use crate::backend::Outcome;
 pub use crate::flow_end::FlowEnd;
 use crate::link::{Descriptor, Link, LinkChange, LinkConfig, Medium, Output};
-use crate::plan::{FlowPlan, HopPlan, Plan};
+use crate::plan::{FlowPlan, HopPlan, HostPlan, Plan};
 use end_host_model::{EndHost, Transfer};
 use events::Events;
 use paceline_records::{DropReason, EventObserver, EventRecord, PacketClass, PacketRecord, TapPoint};
@@ -44,9 +44,9 @@ pub enum Wake {
     },
 }
 
+/// A component that is not a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Component {
-    Hop(usize),
     End(usize, FlowEnd),
     /// The access line that leaves this end.
     Access(usize, FlowEnd),
@@ -60,8 +60,16 @@ const TRACE_NUMBERS: usize = 4;
 const ENDS: usize = 2;
 
 struct Line {
-    /// Hops of the packets that leave each end.
-    routes: [Vec<usize>; 2],
+    /// Index in [`Network::routes`] of the route of the packets that leave each end.
+    routes: [u32; 2],
+    /// Whether packets go from each end to their first hop without delay. A flow without hops always uses the access line.
+    is_direct: [bool; 2],
+    /// Absent if both ends are direct.
+    delays: Option<Box<LineDelays>>,
+}
+
+/// What delays the packets of a flow between its ends and their first or last hop.
+struct LineDelays {
     access_delay: TimeDelta,
     /// The host of each end.
     hosts: Option<[EndHost; 2]>,
@@ -71,19 +79,37 @@ struct Line {
 }
 
 impl Line {
-    /// Returns whether packets go from this end to their first hop without delay. A flow without hops always uses the
-    /// access line.
-    #[inline]
-    fn is_direct(&self, from: FlowEnd) -> bool {
-        self.hosts.is_none() && self.access_delay == TimeDelta::ZERO && !self.routes[from as usize].is_empty()
+    /// Creates the line of a flow, and adds its routes to `routes` if they are not there.
+    fn new(flow: &FlowPlan, streams: &RandomStreams, routes: &mut Vec<Vec<usize>>) -> Self {
+        let is_delayed = flow.host.is_some() || flow.access_delay != TimeDelta::ZERO;
+        let both = [&flow.route, &flow.return_route];
+        let is_direct = both.map(|route| !is_delayed && !route.is_empty());
+        let mut index_of = |route: &Vec<usize>| {
+            routes.iter().position(|known| known == route).unwrap_or_else(|| {
+                routes.push(route.clone());
+                routes.len() - 1
+            })
+        };
+        let routes = both.map(|route| index_of(route) as u32);
+        let host = |host: HostPlan| {
+            ["sender", "receiver"]
+                .map(|end| EndHost::new(host, streams.stream(&format!("flow/{}/host/{end}", flow.id))))
+        };
+        let delays = || LineDelays {
+            access_delay: flow.access_delay,
+            hosts: flow.host.map(host),
+            access: [VecDeque::new(), VecDeque::new()],
+            inbox: [VecDeque::new(), VecDeque::new()],
+        };
+        Self { routes, is_direct, delays: (is_direct != [true; 2]).then(|| Box::new(delays())) }
     }
 }
 
 /// Everything between the endpoints.
 pub struct Network<R> {
     events: Events,
-    /// The component that was woken last, until it has no more packets.
-    serving: Option<(Time, Component)>,
+    /// The number of the component that was woken last, until it has no more packets.
+    serving: Option<(Time, usize)>,
     delivered: u64,
     /// The packets in transit.
     pub packets: Packets,
@@ -92,6 +118,8 @@ pub struct Network<R> {
     media: Vec<Medium>,
     medium_of: Vec<Option<u16>>,
     lines: Vec<Line>,
+    /// The hops of each route. Flows with equal routes share one, which stays in the processor's cache.
+    routes: Vec<Vec<usize>>,
     hash: TraceHash,
     observer: R,
     /// Whether the observer wants taps.
@@ -103,23 +131,13 @@ impl<R: EventObserver> Network<R> {
     /// Creates the empty network of a plan. `streams` are the random streams of the run; `observer` receives its
     /// events.
     pub fn new(plan: &Plan, streams: &RandomStreams, observer: R) -> Self {
-        let line = |f: &FlowPlan| Line {
-            routes: [f.route.clone(), f.return_route.clone()],
-            access_delay: f.access_delay,
-            hosts: f.host.map(|host| {
-                ["sender", "receiver"]
-                    .map(|end| EndHost::new(host, streams.stream(&format!("flow/{}/host/{end}", f.id))))
-            }),
-            access: [VecDeque::new(), VecDeque::new()],
-            inbox: [VecDeque::new(), VecDeque::new()],
-        };
         let (media, medium_of) = build_media(&plan.hops);
-        let lines: Vec<Line> = plan.flows.iter().map(line).collect();
+        let mut routes = Vec::new();
+        let lines: Vec<Line> = plan.flows.iter().map(|flow| Line::new(flow, streams, &mut routes)).collect();
         // In most networks packets neither wait on an access line nor in a host.
-        let is_direct = |line: &Line| line.is_direct(FlowEnd::Sender) && line.is_direct(FlowEnd::Receiver);
-        let kinds = if lines.iter().all(is_direct) { 1 } else { 3 };
+        let kinds = if lines.iter().all(|line| line.delays.is_none()) { 1 } else { 3 };
         Self {
-            events: Events::new(plan.hops.len() + kinds * ENDS * lines.len()),
+            events: Events::new(plan.hops.len(), kinds * ENDS * lines.len()),
             serving: None,
             delivered: 0,
             packets: Packets::default(),
@@ -127,6 +145,7 @@ impl<R: EventObserver> Network<R> {
             media,
             medium_of,
             lines,
+            routes,
             hash: TraceHash::new(),
             tapped: observer.wants_taps(),
             observer,
@@ -154,26 +173,32 @@ impl<R: EventObserver> Network<R> {
     #[inline]
     pub fn poll(&mut self, until: Time) -> Option<(Time, Wake)> {
         loop {
-            let (now, component) = match self.serving.take() {
+            let (now, number) = match self.serving.take() {
                 Some(serving) => serving,
-                None => {
-                    let (now, number) = self.events.pop(until)?;
-                    (now, self.component(number))
-                }
+                None => self.events.pop(until)?,
             };
-            let released = match component {
-                Component::End(flow, end) => return Some((now, Wake::Due { flow, end })),
-                Component::Hop(hop) => self.leave_hop(now, hop),
-                Component::Access(..) | Component::Inbox(..) => self.release(now, component),
-            };
-            let Some(handle) = released else { continue };
-            self.serving = Some((now, component));
-            match component {
-                Component::Inbox(flow, end) => return Some((now, self.arrived(now, flow, end, handle))),
-                _ => {
+            // Most wake-ups are of hops.
+            if number < self.hops.len() {
+                while let Some(handle) = self.leave_hop(now, number) {
                     if let Some(wake) = self.forward(now, handle) {
+                        self.serving = Some((now, number));
                         return Some((now, wake));
                     }
+                }
+                continue;
+            }
+            let component = self.component(number);
+            if let Component::End(flow, end) = component {
+                return Some((now, Wake::Due { flow, end }));
+            }
+            while let Some(handle) = self.release(now, component) {
+                let wake = match component {
+                    Component::Inbox(flow, end) => Some(self.arrived(now, flow, end, handle)),
+                    _ => self.forward(now, handle),
+                };
+                if let Some(wake) = wake {
+                    self.serving = Some((now, number));
+                    return Some((now, wake));
                 }
             }
         }
@@ -208,7 +233,7 @@ impl<R: EventObserver> Network<R> {
         if medium.advance(now, &mut self.hops) {
             for other in medium.members().iter().filter(|other| **other != hop) {
                 if let Some(at) = self.hops[*other].poll_timeout() {
-                    self.events.wake(*other, at);
+                    self.events.wake_hop(*other, at);
                 }
             }
         }
@@ -221,14 +246,14 @@ impl<R: EventObserver> Network<R> {
         if let Some(medium) = self.medium_of[hop]
             && let Some(at) = self.media[usize::from(medium)].next_start(&self.hops)
         {
-            self.events.wake(hop, at);
+            self.events.wake_hop(hop, at);
         }
     }
 
     #[inline]
     fn wake_hop(&mut self, hop: usize) {
         if let Some(at) = self.hops[hop].poll_timeout() {
-            self.events.wake(hop, at);
+            self.events.wake_hop(hop, at);
         }
         if !self.media.is_empty() {
             self.wake_shared(hop);
@@ -247,10 +272,11 @@ impl<R: EventObserver> Network<R> {
         Some(self.arrived(now, flow, from.other(), handle))
     }
 
-    /// Returns the component of a number. Hops come first, then the ends of all flows, their access lines, their inboxes.
+    /// Returns the component of a number. Hops come first, then the ends of all flows, their access lines, their inboxes. The
+    /// number must not be that of a hop.
     #[inline]
     fn component(&self, number: usize) -> Component {
-        let Some(number) = number.checked_sub(self.hops.len()) else { return Component::Hop(number) };
+        let number = number - self.hops.len();
         let (flow, end) =
             (number / ENDS, if number.is_multiple_of(ENDS) { FlowEnd::Sender } else { FlowEnd::Receiver });
         let Some(flow) = flow.checked_sub(self.lines.len()) else { return Component::End(flow, end) };
@@ -263,7 +289,6 @@ impl<R: EventObserver> Network<R> {
     fn number(&self, component: Component) -> usize {
         let (flows, hops) = (self.lines.len(), self.hops.len());
         match component {
-            Component::Hop(hop) => hop,
             Component::End(flow, end) => hops + flow * ENDS + end as usize,
             Component::Access(flow, end) => hops + (flows + flow) * ENDS + end as usize,
             Component::Inbox(flow, end) => hops + (2 * flows + flow) * ENDS + end as usize,
@@ -280,7 +305,7 @@ impl<R: EventObserver> Network<R> {
     #[inline]
     pub fn wake(&mut self, flow: usize, end: FlowEnd, at: Option<Time>) {
         if let Some(at) = at {
-            self.events.wake(self.number(Component::End(flow, end)), at);
+            self.events.wake_other(self.number(Component::End(flow, end)), at);
         }
     }
 
@@ -333,27 +358,27 @@ impl<R: EventObserver> Network<R> {
         self.emit(&EventRecord::Sent { at: now, packet: record });
 
         let line = &mut self.lines[flow];
-        if line.is_direct(from) {
+        let Some(delays) = line.delays.as_mut().filter(|_| !line.is_direct[from as usize]) else {
             self.enter_next_hop(now, flow, from, handle);
             return;
-        }
-        let left = line.hosts.as_mut().map_or(now, |hosts| hosts[from as usize].pass(now, Transfer::Out));
-        let due = left + line.access_delay;
-        line.access[from as usize].push_back((due, handle));
-        self.events.wake(self.number(Component::Access(flow, from)), due);
+        };
+        let left = delays.hosts.as_mut().map_or(now, |hosts| hosts[from as usize].pass(now, Transfer::Out));
+        let due = left + delays.access_delay;
+        delays.access[from as usize].push_back((due, handle));
+        self.events.wake_other(self.number(Component::Access(flow, from)), due);
     }
 
     /// Returns the next packet that an access line or an inbox releases by `now`.
     fn release(&mut self, now: Time, component: Component) -> Option<u32> {
         let number = self.number(component);
         let queue = match component {
-            Component::Access(flow, from) => &mut self.lines[flow].access[from as usize],
-            Component::Inbox(flow, end) => &mut self.lines[flow].inbox[end as usize],
-            Component::Hop(_) | Component::End(..) => unreachable!("these have no delay queue"),
+            Component::Access(flow, from) => &mut self.lines[flow].delays.as_mut()?.access[from as usize],
+            Component::Inbox(flow, end) => &mut self.lines[flow].delays.as_mut()?.inbox[end as usize],
+            Component::End(..) => unreachable!("an end has no delay queue"),
         };
         let &(due, handle) = queue.front()?;
         if due > now {
-            self.events.wake(number, due);
+            self.events.wake_other(number, due);
             return None;
         }
         queue.pop_front();
@@ -363,11 +388,11 @@ impl<R: EventObserver> Network<R> {
     /// Queues a packet at the host of `end`; returns false if there is no host model.
     #[inline]
     fn enter_inbox(&mut self, now: Time, flow: usize, end: FlowEnd, handle: u32) -> bool {
-        let line = &mut self.lines[flow];
-        let Some(hosts) = &mut line.hosts else { return false };
+        let Some(delays) = &mut self.lines[flow].delays else { return false };
+        let Some(hosts) = &mut delays.hosts else { return false };
         let due = hosts[end as usize].pass(now, Transfer::In);
-        line.inbox[end as usize].push_back((due, handle));
-        self.events.wake(self.number(Component::Inbox(flow, end)), due);
+        delays.inbox[end as usize].push_back((due, handle));
+        self.events.wake_other(self.number(Component::Inbox(flow, end)), due);
         true
     }
 
@@ -375,7 +400,8 @@ impl<R: EventObserver> Network<R> {
     #[inline]
     fn enter_next_hop(&mut self, now: Time, flow: usize, from: FlowEnd, handle: u32) -> bool {
         let packet = self.packets.get(handle);
-        let Some(&hop) = self.lines[flow].routes[from as usize].get(packet.hop as usize) else { return false };
+        let route = &self.routes[self.lines[flow].routes[from as usize] as usize];
+        let Some(&hop) = route.get(packet.hop as usize) else { return false };
         let descriptor = Descriptor { id: handle, flow: packet.record.flow, size: packet.record.size, ecn: packet.ecn };
         self.tap(now, TapPoint::Entry { hop: hop as u16 }, handle);
         self.advance_medium(now, hop);

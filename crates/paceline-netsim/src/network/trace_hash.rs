@@ -31,26 +31,54 @@ pub enum TraceEvent {
     Mtu = 9,
 }
 
-pub(super) struct TraceHash(Xxh3);
+/// Records are hashed in batches of this many, which costs less than one by one.
+const BATCH: usize = 64;
+
+pub(super) struct TraceHash {
+    hash: Xxh3,
+    /// The last records, in fields of eight bytes.
+    records: [[[u8; 8]; 4]; BATCH],
+    /// Number of records so far. Whole batches are hashed.
+    count: usize,
+}
 
 impl TraceHash {
     pub fn new() -> Self {
-        Self(Xxh3::new())
+        Self { hash: Xxh3::new(), records: [[[0; 8]; 4]; BATCH], count: 0 }
     }
 
     #[inline]
     pub fn add(&mut self, at: Time, component: usize, event: TraceEvent, packet: u64, size: DataSize, ecn: Ecn) {
-        let mut record = [0u8; 32];
-        record[..8].copy_from_slice(&at.as_nanos().to_le_bytes());
-        record[8..16].copy_from_slice(&packet.to_le_bytes());
-        record[16..24].copy_from_slice(&size.as_bytes().to_le_bytes());
-        record[24..28].copy_from_slice(&(component as u32).to_le_bytes());
-        record[28] = event as u8;
-        record[29] = ecn as u8;
-        self.0.update(&record);
+        let kind = u64::from(component as u32) | (event as u64) << 32 | (ecn as u64) << 40;
+        let fields = [at.as_nanos() as u64, packet, size.as_bytes(), kind];
+        self.records[self.count % BATCH] = fields.map(u64::to_le_bytes);
+        self.count += 1;
+        if self.count.is_multiple_of(BATCH) {
+            self.hash.update(self.records.as_flattened().as_flattened());
+        }
     }
 
     pub fn finish(&self) -> u64 {
-        self.0.digest()
+        let mut hash = self.hash.clone();
+        hash.update(self.records[..self.count % BATCH].as_flattened().as_flattened());
+        hash.digest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digest_is_that_of_all_records_one_after_the_other() {
+        let (mut trace, mut bytes) = (TraceHash::new(), Vec::new());
+        for n in 0..3 * BATCH as u64 {
+            assert_eq!(trace.finish(), xxhash_rust::xxh3::xxh3_64(&bytes), "{n}");
+            trace.add(Time::from_nanos(n as i64), 7, TraceEvent::Arrived, n, DataSize::from_bytes(1200), Ecn::Ce);
+            for field in [n, n, 1200] {
+                bytes.extend(field.to_le_bytes());
+            }
+            bytes.extend([7, 0, 0, 0, TraceEvent::Arrived as u8, Ecn::Ce as u8, 0, 0]);
+        }
     }
 }

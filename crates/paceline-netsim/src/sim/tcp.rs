@@ -62,12 +62,12 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
     }
 
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
-        let segment = *net.packets.segment_mut(handle);
-        net.packets.free(handle);
+        let segment = net.packets.segment_mut(handle);
         match end {
-            FlowEnd::Sender => self.sender.handle_segment(now, &segment),
-            FlowEnd::Receiver => self.receiver.handle_segment(now, &segment),
+            FlowEnd::Sender => self.sender.handle_segment(now, segment),
+            FlowEnd::Receiver => self.receiver.handle_segment(now, segment),
         }
+        net.packets.free(handle);
     }
 
     fn drain(&mut self, now: Time, end: FlowEnd, net: &mut Network<R>) {

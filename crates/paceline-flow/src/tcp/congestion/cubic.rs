@@ -66,6 +66,8 @@ struct Epoch {
 #[derive(Debug)]
 struct Cubic {
     config: CongestionConfig,
+    /// Bytes in a full segment.
+    segment: f64,
     hystart: Option<HyStart>,
     /// Window before the last loss, after fast convergence; zero before the first loss and after a timeout.
     w_max: f64,
@@ -80,6 +82,7 @@ struct Cubic {
 pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
     Box::new(Cubic {
         config,
+        segment: config.segment.as_bytes() as f64,
         hystart: config.hystart.then(|| HyStart::new(config.segment)),
         w_max: 0.0,
         last_max: 0.0,
@@ -91,7 +94,7 @@ pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
 
 impl Cubic {
     fn segments(&self, size: DataSize) -> f64 {
-        size.as_bytes() as f64 / self.config.segment.as_bytes() as f64
+        size.as_bytes() as f64 / self.segment
     }
 
     fn begin_epoch(&self, now: Time, cwnd: f64) -> Epoch {
@@ -100,7 +103,7 @@ impl Cubic {
     }
 
     fn avoid_congestion(&mut self, ack: &Ack, acked: DataSize, window: &mut CongestionWindow) {
-        let cwnd = self.segments(window.cwnd) + self.fraction / self.config.segment.as_bytes() as f64;
+        let cwnd = self.segments(window.cwnd) + self.fraction / self.segment;
         let epoch = *self.epoch.insert(self.epoch.unwrap_or_else(|| self.begin_epoch(ack.now, cwnd)));
         let (t, rtt) = ((ack.now - epoch.start).as_secs_f64(), ack.srtt.as_secs_f64());
         let friendly = w_est(t, rtt, epoch.cwnd);
@@ -111,7 +114,7 @@ impl Cubic {
         };
         let least = if self.config.kernel_windows && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };
         let grown = grown.max(cwnd + least * self.segments(acked));
-        let bytes = grown * self.config.segment.as_bytes() as f64;
+        let bytes = grown * self.segment;
         let whole = bytes as u64;
         self.fraction = bytes - whole as f64;
         window.cwnd = DataSize::from_bytes(whole);
@@ -151,7 +154,7 @@ impl Congestion for Cubic {
         self.fraction = 0.0;
         // Linux counts whole segments and rounds down (`bictcp_recalc_ssthresh`).
         let threshold = if self.config.kernel_windows { threshold(cwnd.floor()).floor() } else { threshold(cwnd) };
-        let bytes = threshold * self.config.segment.as_bytes() as f64;
+        let bytes = threshold * self.segment;
         window.ssthresh = DataSize::from_bytes(round_to_u64(bytes));
     }
 
@@ -164,7 +167,7 @@ impl Congestion for Cubic {
 
     fn target(&self) -> Option<DataSize> {
         let origin = self.epoch.map_or(self.w_max, |epoch| epoch.origin);
-        let bytes = origin * self.config.segment.as_bytes() as f64;
+        let bytes = origin * self.segment;
         (origin > 0.0).then(|| DataSize::from_bytes(round_to_u64(bytes)))
     }
 }

@@ -35,11 +35,19 @@ impl AckSummary {
         if entry.marks & FORGOTTEN != 0 {
             self.repeated += size;
         } else {
-            self.newest = self.newest.max(Some((entry.sent, number)));
+            raise(&mut self.newest, (entry.sent, number));
             if entry.marks & AMBIGUOUS == 0 {
-                self.newest_unambiguous = self.newest_unambiguous.max(Some((entry.sent, number)));
+                raise(&mut self.newest_unambiguous, (entry.sent, number));
             }
         }
+    }
+}
+
+/// Replaces the most recently sent segment by one that was sent later.
+#[inline]
+fn raise(newest: &mut Option<(Time, u64)>, segment: (Time, u64)) {
+    if newest.is_none_or(|newest| newest < segment) {
+        *newest = Some(segment);
     }
 }
 

@@ -7,15 +7,16 @@ use paceline_units::{DataSize, Rate, Time, TimeDelta};
 pub(crate) struct RateBins {
     /// Bytes received while the flow lived.
     pub received: Vec<u64>,
-    /// Of a media flow alone.
-    sent: Option<SentBins>,
+    /// Of a media flow; empty for another.
+    sent: Vec<SentBin>,
 }
 
-#[derive(Clone, Debug)]
-struct SentBins {
-    sent: Vec<f64>,
-    fec: Vec<f64>,
-    target: Vec<f64>,
+/// Bits in a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct SentBin {
+    sent: f64,
+    fec: f64,
+    target: f64,
 }
 
 /// Length of the means that [`RateBins::sent_over_target`] compares, in bins.
@@ -23,25 +24,28 @@ const MEAN_OVER: usize = 5;
 
 impl RateBins {
     pub fn new(seconds: usize, is_media: bool) -> Self {
-        let zero = || vec![0.0; seconds];
-        let sent = is_media.then(|| SentBins { sent: zero(), fec: zero(), target: zero() });
-        Self { received: vec![0; seconds], sent }
+        Self { received: vec![0; seconds], sent: vec![SentBin::default(); if is_media { seconds } else { 0 }] }
     }
 
     #[inline]
     pub fn add_sent(&mut self, at: Time, size: DataSize, is_fec: bool) {
-        let Some(bins) = &mut self.sent else { return };
-        bins.sent[second(at)] += size.as_bits() as f64;
+        if self.sent.is_empty() {
+            return;
+        }
+        let bin = &mut self.sent[second(at)];
+        bin.sent += size.as_bits() as f64;
         if is_fec {
-            bins.fec[second(at)] += size.as_bits() as f64;
+            bin.fec += size.as_bits() as f64;
         }
     }
 
     /// Adds a target that was in force from `from` to `to`.
     pub fn add_target(&mut self, target: Rate, from: Time, to: Time) {
-        let Some(bins) = &mut self.sent else { return };
+        if self.sent.is_empty() {
+            return;
+        }
         for (a, b) in seconds_between(from, to) {
-            bins.target[second(a)] += target.as_bps_f64() * (b - a).as_secs_f64();
+            self.sent[second(a)].target += target.as_bps_f64() * (b - a).as_secs_f64();
         }
     }
 
@@ -58,31 +62,31 @@ impl RateBins {
     /// Returns the least and the largest mean, over 5 s, of what was sent over the target, in the whole 5 s from `from` to
     /// `to`; `None` if there are none, or if there was no target in one of them.
     pub fn sent_over_target(&self, from: Time, to: Time) -> Option<(f64, f64)> {
-        let bins = self.sent.as_ref()?;
-        bins.over_target(&bins.sent, from, to)
+        self.over_target(|bin| bin.sent, from, to)
     }
 
     /// Returns the same for forward error correction.
     pub fn fec_over_target(&self, from: Time, to: Time) -> Option<(f64, f64)> {
-        let bins = self.sent.as_ref()?;
-        bins.over_target(&bins.fec, from, to)
+        self.over_target(|bin| bin.fec, from, to)
     }
-}
 
-impl SentBins {
-    fn over_target(&self, bits: &[f64], from: Time, to: Time) -> Option<(f64, f64)> {
-        let seconds: Vec<usize> = whole_seconds(from, to).map(|(a, _)| second(a)).collect();
-        let mean = |span: &[usize]| {
-            let sum = |of: &[f64]| span.iter().map(|s| of[*s]).sum::<f64>();
-            Some(sum(bits) / sum(&self.target)).filter(|mean| mean.is_finite())
+    fn over_target(&self, bits: fn(&SentBin) -> f64, from: Time, to: Time) -> Option<(f64, f64)> {
+        if self.sent.is_empty() {
+            return None;
+        }
+        let bins: Vec<SentBin> = whole_seconds(from, to).map(|(a, _)| self.sent[second(a)]).collect();
+        let mean = |span: &[SentBin]| {
+            let sum = |of: fn(&SentBin) -> f64| span.iter().map(of).sum::<f64>();
+            Some(sum(bits) / sum(|bin| bin.target)).filter(|mean| mean.is_finite())
         };
-        let means = seconds.chunks_exact(MEAN_OVER).map(mean).collect::<Option<Vec<f64>>>()?;
+        let means = bins.chunks_exact(MEAN_OVER).map(mean).collect::<Option<Vec<f64>>>()?;
         let least = means.iter().copied().reduce(f64::min)?;
         let most = means.iter().copied().reduce(f64::max)?;
         Some((least, most))
     }
 }
 
+#[inline]
 fn second(at: Time) -> usize {
     (at.as_nanos() / 1_000_000_000) as usize
 }

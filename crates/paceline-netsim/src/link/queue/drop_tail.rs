@@ -22,7 +22,7 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
 };
 
 /// The drop-tail queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DropTail {
     limit: LimitCheck,
     mark: Option<LimitCheck>,
@@ -74,6 +74,7 @@ impl Discipline for DropTail {
         self.limit.set(limit);
     }
 
+    #[inline]
     fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

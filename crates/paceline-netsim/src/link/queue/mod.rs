@@ -20,6 +20,7 @@ pub use registry::{DISCIPLINES, QueueEntry, QueuePlan, QueueSetup};
 
 use super::capacity::Capacity;
 use paceline_units::{DataSize, Ecn, FlowId, Rate, Time};
+use std::any::Any;
 
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +39,7 @@ pub struct QueuedPacket {
 /// is not in the queue. To mark an ECN-capable packet, set its `ecn` field to [`Ecn::Ce`] before or as it leaves.
 ///
 /// Every packet that enters leaves exactly once: as a result of `dequeue`, or through `drops`.
-pub trait Discipline: Send {
+pub trait Discipline: Any + Send {
     /// Handles a packet that arrives at `now`: queues it, or drops it. It may drop other packets as well.
     fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, packet: Descriptor, drops: &mut Drops);
 
@@ -68,6 +69,62 @@ pub trait Discipline: Send {
 
     /// Returns the bytes in the queue.
     fn backlog(&self) -> DataSize;
+}
+
+/// The queue of a link. Most queues are drop-tail, which is called without a virtual call.
+pub(super) enum Queue {
+    DropTail(DropTail),
+    Other(Box<dyn Discipline>),
+}
+
+impl Queue {
+    pub fn new(discipline: Box<dyn Discipline>) -> Self {
+        let any: &dyn Any = &*discipline;
+        match any.downcast_ref::<DropTail>() {
+            Some(drop_tail) => Self::DropTail(drop_tail.clone()),
+            None => Self::Other(discipline),
+        }
+    }
+
+    #[inline]
+    pub fn enqueue(&mut self, now: Time, rate: LinkRate<'_>, packet: Descriptor, drops: &mut Drops) {
+        match self {
+            Self::DropTail(queue) => queue.enqueue(now, rate, packet, drops),
+            Self::Other(queue) => queue.enqueue(now, rate, packet, drops),
+        }
+    }
+
+    #[inline]
+    pub fn dequeue(&mut self, now: Time, rate: LinkRate<'_>, drops: &mut Drops) -> Option<QueuedPacket> {
+        match self {
+            Self::DropTail(queue) => queue.dequeue(now, rate, drops),
+            Self::Other(queue) => queue.dequeue(now, rate, drops),
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::DropTail(queue) => queue.is_empty(),
+            Self::Other(queue) => queue.is_empty(),
+        }
+    }
+
+    /// Returns the queue for calls that are rare.
+    pub fn discipline(&mut self) -> &mut dyn Discipline {
+        match self {
+            Self::DropTail(queue) => queue,
+            Self::Other(queue) => &mut **queue,
+        }
+    }
+
+    /// Returns the bytes in the queue.
+    pub fn backlog(&self) -> DataSize {
+        match self {
+            Self::DropTail(queue) => queue.backlog(),
+            Self::Other(queue) => queue.backlog(),
+        }
+    }
 }
 
 /// The rate of the link at the time of a call, computed only if the discipline reads it.
