@@ -177,6 +177,10 @@ impl Sender {
 }
 
 impl SendHalf for Sender {
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
+    /// A change of the ECN codepoint takes effect with the next frame.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         if self.adjust_due == Time::MAX {
