@@ -12,6 +12,11 @@ pub(crate) struct RateRequest {
 
 /// Writes each stream's share of `total` into `shares`. A stream whose minimum does not fit gets what is left.
 pub(crate) fn divide(total: Rate, requests: &[RateRequest], shares: &mut [Rate]) {
+    // Most flows have one stream.
+    if let ([share], [request]) = (&mut *shares, requests) {
+        *share = total.min(request.max.max(request.min));
+        return;
+    }
     let mut left = total;
     for (share, request) in shares.iter_mut().zip(requests) {
         *share = request.min.min(left);
@@ -52,6 +57,16 @@ mod tests {
         let mut shares = vec![Rate::ZERO; requests.len()];
         divide(Rate::from_kbps(total), &requests, &mut shares);
         shares.iter().map(|r| r.as_bps() / 1000).collect()
+    }
+
+    /// The same as next to a stream that requests nothing.
+    #[test]
+    fn single_stream_gets_the_total_within_its_limits() {
+        for (total, share) in [(0, 0), (30, 30), (50, 50), (60, 60), (2000, 2000), (2001, 2000)] {
+            assert_eq!(shares(total, &[(0.5, 50, 2000)]), [share]);
+            assert_eq!(shares(total, &[(0.5, 50, 2000), (1.0, 0, 0)]), [share, 0]);
+        }
+        assert_eq!(shares(100, &[(1.0, 80, 60)]), [80], "the minimum takes precedence");
     }
 
     #[test]

@@ -211,8 +211,8 @@ impl CompoundWriter<'_> {
             put(rest, 6, (packets.len() as u16).to_be_bytes());
             let (metrics, after) = rest[BLOCK_HEAD..].split_at_mut(metrics_len(packets.len()));
             metrics.fill(0);
-            for (out, packet) in metrics.chunks_exact_mut(2).zip(*packets) {
-                put(out, 0, packet.map_or(0, metric).to_be_bytes());
+            for (out, packet) in metrics.as_chunks_mut().0.iter_mut().zip(*packets) {
+                *out = packet.map_or(0, metric).to_be_bytes();
             }
             rest = after;
         }

@@ -87,6 +87,13 @@ impl History {
         next.checked_sub(back as u64).filter(|s| back != 0 && *s >= self.first)
     }
 
+    /// Returns whether a packet was reported as arrived. Another report on it then changes nothing.
+    #[inline]
+    pub fn has_arrived(&self, sequence: u64) -> bool {
+        let index = sequence.checked_sub(self.first).map(|index| index as usize);
+        index.and_then(|index| self.packets.get(index)).is_some_and(|entry| entry.state == PacketState::Arrived)
+    }
+
     /// Records the report on a packet. Returns the joined report if it changes the state of the packet: the packet is
     /// known, was not reported as arrived before, and is not reported lost again. A packet that was reported lost may
     /// arrive after all.

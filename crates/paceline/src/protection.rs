@@ -185,7 +185,7 @@ pub struct TargetSplit {
 /// Splits a target: FEC gets the wanted rate, at most half of the target; media gets what FEC and retransmissions
 /// leave.
 pub fn split_target(target: Rate, fec_wanted: Rate, resent: Rate) -> TargetSplit {
-    let fec = fec_wanted.min(target.scale(FEC_SHARE_MAX));
+    let fec = if fec_wanted.is_zero() { Rate::ZERO } else { fec_wanted.min(target.scale(FEC_SHARE_MAX)) };
     TargetSplit { fec, media: target.saturating_sub(fec).saturating_sub(resent) }
 }
 

@@ -65,6 +65,7 @@ macro_rules! signal_names {
 
         impl $crate::SignalName for $name {
             const TABLE: &'static [$crate::SignalSpec] = &[$($crate::SignalSpec::$shape($($argument),*)),+];
+            #[inline]
             fn index(self) -> u8 {
                 self as u8
             }
@@ -106,12 +107,17 @@ impl Signals {
     pub fn emit<S: SignalName>(&mut self, signal: S, value: f64) {
         if self.enabled {
             let index = signal.index();
-            if let Some(table) = self.table {
-                let (declared, emitted) = (table.get(usize::from(index)), S::TABLE[usize::from(index)]);
-                assert!(declared == Some(&emitted), "`{}` is not signal {index} of this half", emitted.name);
-            }
-            self.values.push((index, value));
+            self.keep(index, value, &S::TABLE[usize::from(index)]);
         }
+    }
+    /// Keeps a value. Not inlined, because a half has many emissions and mostly none is kept.
+    #[cold]
+    fn keep(&mut self, index: u8, value: f64, emitted: &SignalSpec) {
+        if let Some(table) = self.table {
+            let declared = table.get(usize::from(index));
+            assert!(declared == Some(emitted), "`{}` is not signal {index} of this half", emitted.name);
+        }
+        self.values.push((index, value));
     }
     /// Emits a value of the signal with this index in the table of a half whose signals are known only at run time.
     #[inline]

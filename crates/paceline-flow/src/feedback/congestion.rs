@@ -119,11 +119,12 @@ impl CongestionFeedbackBuilder {
             self.packets.extend(record.receptions(taken, timestamp));
         }
         let mut rest = &self.packets[..];
-        let blocks = heads.map(|(ssrc, begin, len)| {
+        let mut blocks: [(u32, u16, &[_]); BLOCKS_MAX] = [(0, 0, &[]); BLOCKS_MAX];
+        for (block, (ssrc, begin, len)) in blocks.iter_mut().zip(&heads[..count]) {
             let packets;
-            (packets, rest) = rest.split_at(len);
-            (ssrc, begin, packets)
-        });
+            (packets, rest) = rest.split_at(*len);
+            *block = (*ssrc, *begin, packets);
+        }
         let written = writer.congestion_feedback(sender_ssrc, timestamp as u32, &blocks[..count]);
         debug_assert!(written.is_ok(), "the blocks were chosen to fit");
         self.written += IP_UDP_HEADERS + DataSize::from_bytes(writer.len() as u64);

@@ -63,13 +63,12 @@ impl MediaReceiver {
         let in_sequence = matches!(kind, PacketKind::Media | PacketKind::Fec);
         let stats = if in_sequence { &mut stream.media } else { &mut stream.rtx };
         stats.on_packet(header.sequence, header.timestamp, in_clock_units(now, info.clock_rate));
-        let sent = header.abs_send_time.map(|stamp| self.send_times.unwrap(now, stamp));
         if let Some(feedback) = &mut self.feedback {
             feedback.handle_packet(now, &header, ecn, size);
         }
         if let Some(half) = &mut self.half {
             let arrival = Arrival {
-                sent,
+                sent: header.abs_send_time.map(|stamp| self.send_times.unwrap(now, stamp)),
                 timestamp: header.timestamp,
                 sequence: number,
                 stream: info.id,

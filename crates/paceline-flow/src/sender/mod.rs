@@ -119,8 +119,9 @@ pub struct MediaSender {
     events: VecDeque<SenderEvent>,
     malformed: [u32; WireError::COUNT],
     ignored: u32,
-    /// Scratch space of the rate allocation.
+    /// The rates that each stream requested in the last allocation.
     requests: Vec<RateRequest>,
+    /// Scratch space of the rate allocation.
     shares: Vec<Rate>,
     /// Target, padding and retransmission rate of the last allocation.
     allocated_for: Option<[Rate; 3]>,

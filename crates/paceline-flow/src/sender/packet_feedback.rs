@@ -41,7 +41,7 @@ impl MediaSender {
             return;
         };
         let timestamp = unwrap_timestamp(self.last_report_timestamp, now, feedback.timestamp);
-        let mut oldest = None;
+        let mut oldest = u64::MAX;
         self.reports.clear();
         for block in feedback.blocks() {
             let Some(map) = self.sequence_maps.iter().find(|map| map.ssrc == block.ssrc) else {
@@ -53,7 +53,11 @@ impl MediaSender {
                     self.ignored += 1;
                     continue;
                 };
-                oldest = Some(oldest.map_or(sequence, |oldest: u64| oldest.min(sequence)));
+                oldest = oldest.min(sequence);
+                // Half of the packets are in a report for the second time.
+                if history.has_arrived(sequence) {
+                    continue;
+                }
                 let (ecn, arrival) = match reception.map(|r| (r.ecn, r.offset.in_timestamp_units())) {
                     None => (None, None),
                     Some((ecn, Some(offset))) => (Some(ecn), Some(timestamp - offset as i64)),
@@ -66,7 +70,7 @@ impl MediaSender {
                 self.reports.extend(history.settle(sequence, arrival, ecn));
             }
         }
-        if let Some(oldest) = oldest {
+        if oldest != u64::MAX {
             history.abandon_below(oldest);
         }
         if !self.reports.is_empty() {

@@ -20,7 +20,8 @@ impl MediaSender {
         stream.next_frame = stream.config.source.poll_timeout().unwrap_or(Time::MAX);
         let Some(frame) = frame else { return };
         stream.unused.handle_frame(frame.captured, stream.allotted, frame.size);
-        let RateRequest { priority, min, max } = stream.rate_request();
+        // The last allocation was after the last change of the header overhead, so its requests are those of now.
+        let RateRequest { priority, min, max } = self.requests[index];
         let state = StreamState {
             stream: stream.config.info.id,
             queued: stream.queued,
@@ -91,11 +92,12 @@ impl MediaSender {
             MediaKind::Video => PacketPriority::Video,
         };
         let (first, picture, key, before) = (stream.sequence, stream.picture, frame.key, stream.queued);
+        let (least, longer) = (bytes / count, bytes % count);
         let packet = |i: u64| MediaPacket {
             sequence: first.wrapping_add(i as u16),
             timestamp,
-            payload: (bytes / count + u64::from(i < bytes % count)) as u16,
-            offset: (bytes / count * i + i.min(bytes % count)) as u32,
+            payload: (least + u64::from(i < longer)) as u16,
+            offset: (least * i + i.min(longer)) as u32,
             picture,
             start: i == 0,
             marker: i + 1 == count,
@@ -111,11 +113,13 @@ impl MediaSender {
         }
         stream.sequence = first.wrapping_add(count as u16);
         // FEC follows its frame: once the next frame begins, the receiver knows that no more FEC for it will arrive.
-        for size in stream.fec.protect(&frame, fec, &info, &self.extensions) {
-            let packet = MediaPacket { sequence: stream.sequence, ..(frame.packet)(0) };
-            stream.sequence = stream.sequence.wrapping_add(1);
-            stream.queued += size;
-            self.pacer.push(now, class, index, queued(QueuedKind::Fec, packet), size);
+        if stream.red {
+            for size in stream.fec.protect(&frame, fec, &info, &self.extensions) {
+                let packet = MediaPacket { sequence: stream.sequence, ..(frame.packet)(0) };
+                stream.sequence = stream.sequence.wrapping_add(1);
+                stream.queued += size;
+                self.pacer.push(now, class, index, queued(QueuedKind::Fec, packet), size);
+            }
         }
         stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
         let size = stream.queued.saturating_sub(before);

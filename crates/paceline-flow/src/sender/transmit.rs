@@ -45,8 +45,8 @@ impl MediaSender {
 
     /// Returns the time at which a packet of a probe is due; [`Time::MAX`] for never. Probes wait for the first media.
     pub(super) fn probe_due(&self) -> Time {
-        let has_media = self.sent > 0 || self.pacer.queued() != DataSize::ZERO;
-        self.prober.due().filter(|_| has_media).unwrap_or(Time::MAX)
+        let has_media = || self.sent > 0 || self.pacer.queued() != DataSize::ZERO;
+        self.prober.due().filter(|_| has_media()).unwrap_or(Time::MAX)
     }
 
     /// Returns the time at which padding is due if no media is sent before; [`Time::MAX`] for never.

@@ -69,20 +69,16 @@ impl EcnValidation {
     /// Handles the report on a packet. Without the ECN field in it a sender cannot react to marks, so validation fails.
     #[inline]
     pub fn handle_report(&mut self, packet: &PacketReport) {
-        if self.state == State::Failed {
-            return;
+        match &mut self.state {
+            State::Failed => {}
+            state if packet.arrival.is_some() => {
+                let is_kept = packet.ecn.is_some_and(|ecn| ecn == self.sent || ecn == Ecn::Ce);
+                *state = if is_kept { State::Capable } else { State::Failed };
+            }
+            State::Testing { lost, .. } if *lost + 1 < TEST_PACKETS => *lost += 1,
+            state @ State::Testing { .. } => *state = State::Failed,
+            State::Unknown | State::Capable => {}
         }
-        self.state = match (packet.arrival, packet.ecn) {
-            (Some(_), Some(ecn)) if ecn == self.sent || ecn == Ecn::Ce => State::Capable,
-            (Some(_), _) => State::Failed,
-            (None, _) => match self.state {
-                State::Testing { sent, last, lost } if lost + 1 < TEST_PACKETS => {
-                    State::Testing { sent, last, lost: lost + 1 }
-                }
-                State::Testing { .. } => State::Failed,
-                state => state,
-            },
-        };
     }
 
     /// Returns the codepoint to send.

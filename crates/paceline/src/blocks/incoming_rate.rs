@@ -84,7 +84,7 @@ impl IncomingRate {
         let steps = (now - *newest).as_nanos() / self.bucket.as_nanos();
         *newest += self.bucket * steps;
         for _ in 0..steps.min(BUCKETS as i64) {
-            self.index = (self.index + 1) % BUCKETS;
+            self.index = if self.index + 1 == BUCKETS { 0 } else { self.index + 1 };
             self.total -= self.bytes[self.index] as u64;
             self.bytes[self.index] = 0;
         }

@@ -71,6 +71,15 @@ impl ProbeEstimator {
         self.clusters.push_back(Progress { cluster, packets, bytes, sent: Span::EMPTY, received: Span::EMPTY });
     }
 
+    /// Handles the reports of a message. Returns the rate of the last cluster of which enough has arrived.
+    pub fn handle_reports(&mut self, reports: &[PacketReport]) -> Option<Rate> {
+        // Most flows send no clusters.
+        if self.clusters.is_empty() {
+            return None;
+        }
+        reports.iter().filter_map(|report| self.handle_report(report)).last()
+    }
+
     /// Handles the report on a packet. Returns the rate of its cluster, once enough of the cluster has arrived.
     pub fn handle_report(&mut self, report: &PacketReport) -> Option<Rate> {
         let (id, arrival) = (report.probe?, report.arrival?);

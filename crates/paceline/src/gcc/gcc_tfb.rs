@@ -207,6 +207,9 @@ impl SendHalf for Sender {
             self.probes.handle_sent(now);
         }
     }
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let arrived = feedback.packets.iter().filter_map(|p| Some((p.arrival?, p.sent, p.size)));
@@ -222,7 +225,7 @@ impl SendHalf for Sender {
             over
         };
         // The last cluster with a result counts (`ProbeBitrateEstimator::FetchAndResetLastEstimatedBitrate`).
-        let probed = feedback.packets.iter().filter_map(|packet| self.probe_estimator.handle_report(packet)).last();
+        let probed = self.probe_estimator.handle_reports(feedback.packets);
         if let Some(over) = over {
             self.update(now, over, probed, signals);
         }

@@ -25,16 +25,18 @@ impl RembTimer {
     }
 
     /// Returns whether `rate` is to be sent now; if so, it counts as sent.
+    #[inline]
     pub fn poll(&mut self, now: RemoteTime, rate: Rate) -> bool {
         self.take_due(now, rate).is_some()
     }
 
     /// If a REMB is due, returns the value that was due before it (`Some(None)` for the first one). `rate` then counts
     /// as sent, even if the caller withholds it: the next rate is compared with it.
+    #[inline]
     pub fn take_due(&mut self, now: RemoteTime, rate: Rate) -> Option<Option<Rate>> {
         let due = match self.last {
             None => true,
-            Some((at, last)) => now - at >= self.interval || rate.as_bps_f64() < IMMEDIATE_BELOW * last.as_bps_f64(),
+            Some((at, last)) => now - at >= self.interval || is_much_lower(rate, last),
         };
         due.then(|| self.last.replace((now, rate)).map(|(_, before)| before))
     }
@@ -43,6 +45,12 @@ impl RembTimer {
     pub fn next_due(&self) -> Option<RemoteTime> {
         self.last.map(|(at, _)| at + self.interval)
     }
+}
+
+/// Mostly the rate has not fallen at all, so that is checked first.
+#[inline]
+fn is_much_lower(rate: Rate, last: Rate) -> bool {
+    rate < last && rate.as_bps_f64() < IMMEDIATE_BELOW * last.as_bps_f64()
 }
 
 /// Which of the REMBs that are due are sent. fhmn13, section 2.2: "every 1s, if A_r is decreasing".

@@ -177,6 +177,10 @@ impl Sender {
 }
 
 impl SendHalf for Sender {
+    fn decides_on_sent(&self) -> bool {
+        false
+    }
+    /// A change of the ECN codepoint takes effect with the next frame.
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         if self.adjust_due == Time::MAX {
@@ -188,7 +192,7 @@ impl SendHalf for Sender {
         self.rates.handle_sent(packet.size);
         self.queue.handle_sent(packet);
         if self.ecn.handle_sent(now) {
-            self.decide();
+            self.handle_ecn_change();
         }
         self.update_open_due(now);
     }
@@ -220,7 +224,7 @@ impl SendHalf for Sender {
         self.newly_acked += acked;
         self.rates.handle_acked(acked);
         if let Some(newest) = newest {
-            self.measure(now, &newest);
+            self.measure(now, newest);
         }
         match self.congestion(now, marked) {
             Some(congestion) => self.handle_congestion(now, congestion),
@@ -266,9 +270,17 @@ impl SendHalf for Sender {
 /// The content of a feedback message, except for the acknowledged bytes.
 struct FeedbackSummary {
     /// The highest packet, if it is above all earlier ones.
-    newest: Option<(PacketReport, RemoteTime)>,
+    newest: Option<NewestPacket>,
     /// Whether packets arrived with a mark (`n_ECN` increased).
     marked: bool,
+}
+
+/// The highest packet of a message, and its times.
+#[derive(Clone, Copy)]
+struct NewestPacket {
+    sequence: u64,
+    sent: Time,
+    arrival: RemoteTime,
 }
 
 impl Sender {
@@ -284,7 +296,7 @@ impl Sender {
                 Some(arrival) => {
                     summary.marked |= packet.ecn == Some(Ecn::Ce);
                     if above {
-                        summary.newest = Some((*packet, arrival));
+                        summary.newest = Some(NewestPacket { sequence: packet.sequence, sent: packet.sent, arrival });
                     } else {
                         self.missing.handle_late(now, packet.sequence, s_rtt);
                     }
@@ -296,11 +308,11 @@ impl Sender {
 
     /// Measures queuing delay and round-trip time from the highest packet alone, the only one whose times a report must
     /// contain.
-    fn measure(&mut self, now: Time, (packet, arrival): &(PacketReport, RemoteTime)) {
+    fn measure(&mut self, now: Time, packet: NewestPacket) {
         self.highest = Some(packet.sequence);
         self.last_feedback = Some(now);
         self.given_up = DataSize::ZERO;
-        self.qdelay = self.qdelays.update(now, packet.sent, *arrival);
+        self.qdelay = self.qdelays.update(now, packet.sent, packet.arrival);
         let rtt = now - packet.sent;
         self.s_rtt = Some(self.s_rtt.map_or(rtt, |s_rtt| s_rtt + (rtt - s_rtt) / S_RTT_WEIGHT));
     }
@@ -399,6 +411,12 @@ impl Sender {
         self.s_rtt.unwrap_or_default()
     }
 
+    /// Follows a change of the ECN codepoint, which occurs at most once on a path.
+    #[cold]
+    fn handle_ecn_change(&mut self) {
+        self.decide();
+    }
+
     /// Before the first round-trip time, packets are paced at the target rate.
     fn decide(&mut self) {
         let target = self.media.get();
@@ -417,9 +435,12 @@ impl Sender {
     /// Sets the time at which a closed window opens.
     fn update_open_due(&mut self, now: Time) {
         let Some(Window::AfterHighest(allowed)) = self.decision.window else { return };
+        if self.in_flight < allowed {
+            self.open_due = Time::MAX;
+            return;
+        }
         let wait = STALL_TIMEOUT.max(self.s_rtt() * 2);
         self.open_due = match self.given_up {
-            _ if self.in_flight < allowed => Time::MAX,
             DataSize::ZERO => now + wait,
             _ => now.max(self.opened + wait),
         };
