@@ -57,3 +57,43 @@ impl Wire {
         Some(stuck)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Descriptor;
+    use paceline_units::{DataSize, Ecn, FlowId, TimeDelta};
+
+    fn output(id: u32, due: Time) -> Output {
+        let packet = Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1200), ecn: Ecn::NotEct };
+        Output::Delivered { packet, waited: TimeDelta::ZERO, left: due, due }
+    }
+
+    /// Inserts outputs due at these milliseconds, numbered from 0, and removes all. Returns the numbers.
+    fn order(wire: &mut Wire, due: &[i64]) -> Vec<u32> {
+        for (id, ms) in (0..).zip(due) {
+            wire.insert(output(id, Time::from_millis(*ms)));
+        }
+        assert_eq!(wire.first_due(), due.iter().min().map_or(Time::MAX, |ms| Time::from_millis(*ms)));
+        std::iter::from_fn(|| wire.pop_first()).map(|output| output.packet().id).collect()
+    }
+
+    #[test]
+    fn outputs_leave_by_due_time_and_then_in_order_of_insertion() {
+        let mut wire = Wire::new();
+        assert_eq!(order(&mut wire, &[10, 30, 20, 30, 10, 5]), [5, 0, 4, 2, 1, 3]);
+        // Also after later ones have left.
+        assert_eq!(order(&mut wire, &[7, 6, 7]), [1, 0, 2]);
+        assert_eq!((wire.first_due(), wire.is_empty()), (Time::MAX, true));
+    }
+
+    #[test]
+    fn only_an_output_that_is_never_due_is_stuck() {
+        let mut wire = Wire::new();
+        wire.insert(output(0, Time::from_millis(1)));
+        assert_eq!(wire.pop_stuck(), None);
+        wire.insert(output(1, Time::MAX));
+        assert_eq!(wire.pop_stuck().map(|stuck| stuck.packet().id), Some(1));
+        assert_eq!(order(&mut wire, &[2, 1]), [0, 1, 0], "the one of 1 ms before, then those of 1 and 2 ms");
+    }
+}

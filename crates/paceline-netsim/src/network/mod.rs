@@ -263,7 +263,7 @@ impl<R: EventObserver> Network<R> {
     /// Forwards a packet to the next hop of its route, or to its endpoint.
     #[inline]
     fn forward(&mut self, now: Time, handle: u32) -> Option<Wake> {
-        let record = self.packets.get(handle).record;
+        let record = &self.packets.get(handle).record;
         let flow = record.flow.0 as usize;
         let from = if record.class.is_from_receiver() { FlowEnd::Receiver } else { FlowEnd::Sender };
         if self.enter_next_hop(now, flow, from, handle) || self.enter_inbox(now, flow, from.other(), handle) {

@@ -120,7 +120,8 @@ impl<R: EventObserver> Simulation<R> {
 
     /// Advances to `until`, events at that time included, or to the end of the plan if that is earlier.
     pub fn advance(&mut self, until: Time) {
-        while let Some((now, wake)) = self.net.poll(until.min(self.end)) {
+        let until = until.min(self.end);
+        while let Some((now, wake)) = self.net.poll(until) {
             match wake {
                 Wake::Due { flow, end } => {
                     let flow = &mut self.flows[flow];
