@@ -191,15 +191,16 @@ impl SendHalf for Sender {
         self.flight.update(now, self.in_flight);
         self.rates.handle_sent(packet.size);
         self.queue.handle_sent(packet);
-        if self.ecn.handle_sent(now) {
-            self.handle_ecn_change();
-        }
+        self.ecn.handle_sent(now);
         self.update_open_due(now);
     }
 
     fn handle_stream(&mut self, _: Time, stream: &StreamState) {
         let encoded = self.queue.handle_stream(stream);
         self.rates.handle_encoded(encoded);
+        if self.ecn.codepoint() != self.decision.ecn {
+            self.decide();
+        }
     }
 
     fn handle_stream_removed(&mut self, _: Time, stream: StreamId) {
@@ -409,12 +410,6 @@ impl Sender {
 
     fn s_rtt(&self) -> TimeDelta {
         self.s_rtt.unwrap_or_default()
-    }
-
-    /// Follows a change of the ECN codepoint, which occurs at most once on a path.
-    #[cold]
-    fn handle_ecn_change(&mut self) {
-        self.decide();
     }
 
     /// Before the first round-trip time, packets are paced at the target rate.
