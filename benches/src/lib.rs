@@ -122,7 +122,7 @@ impl ReceiveLoop {
 
     /// A fresh half.
     pub fn new(registry: &Registry) -> Self {
-        let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+        let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(30), Rate::from_kbps(2000));
         let entry = registry.get("gcc-2016").expect("it is standard");
         let controller = entry.build(&setup, &[]).expect("its defaults are sound");
         Self { half: controller.receive.expect("it has one"), signals: Signals::disabled(), packets: 0 }

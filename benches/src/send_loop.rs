@@ -61,7 +61,7 @@ pub struct SendLoop {
 impl SendLoop {
     /// Returns new halves of this controller, which must have a send half.
     pub fn new(registry: &Registry, controller: &str) -> Self {
-        let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(100), max: Rate::from_kbps(2500) };
+        let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(100), Rate::from_kbps(2500));
         let entry = registry.get(controller).expect("it is standard");
         let controller = entry.build(&setup, &[]).expect("its defaults are sound");
         let half = controller.send.expect("it has one");

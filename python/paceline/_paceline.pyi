@@ -47,6 +47,8 @@ class Setup:
     """Minimum target rate."""
     max_bps: int
     """Maximum rate that the flow's sources can use, headers included."""
+    packet_size_bytes: int
+    """Size of the largest RTP packet, without IP and UDP headers."""
     parameters: dict[str, float]
     """Values of the parameters."""
 

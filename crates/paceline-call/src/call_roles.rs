@@ -102,7 +102,7 @@ pub(crate) fn feedback_format(wanted: Option<FeedbackRequirement>) -> Option<Fee
 
 fn built(entry: &Entry) -> Option<Controller> {
     let rate = Rate::from_kbps;
-    entry.build(&Setup { start: rate(300), min: rate(30), max: rate(2500) }, &[]).ok()
+    entry.build(&Setup::new(rate(300), rate(30), rate(2500)), &[]).ok()
 }
 
 /// Returns whether a receive half sends REMB. It processes ten seconds of arrivals; a queue grows in the second half.

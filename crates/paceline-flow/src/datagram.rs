@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 /// Size of the IPv4 and UDP headers of every datagram. Every rate in Paceline includes them.
 pub const IP_UDP_HEADERS: DataSize = DataSize::from_bytes(20 + 8);
 
-/// The default of [`SenderConfig::packet_size`](crate::SenderConfig::packet_size): libwebrtc's `kVideoMtu`.
-pub const PACKET_SIZE_DEFAULT: DataSize = DataSize::from_bytes(1200);
+/// The default of [`SenderConfig::packet_size`](crate::SenderConfig::packet_size).
+pub const PACKET_SIZE_DEFAULT: DataSize = paceline::Setup::PACKET_SIZE;
 
 /// The range of [`SenderConfig::packet_size`](crate::SenderConfig::packet_size): from a padding packet, rounded up, to the
 /// payload of a UDP datagram that fits an Ethernet frame of 1500 bytes.

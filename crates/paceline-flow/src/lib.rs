@@ -38,7 +38,7 @@
 //! use std::collections::VecDeque;
 //!
 //! let kbps = Rate::from_kbps;
-//! let setup = Setup { start: kbps(500), min: kbps(500), max: kbps(500) };
+//! let setup = Setup::new(kbps(500), kbps(500), kbps(500));
 //! let mut controller = Registry::standard().get("fixed").unwrap().build(&setup, &[])?;
 //! let rtcp = RtcpTiming { min_interval: TimeDelta::from_secs(1), session: kbps(1000) };
 //! let info = StreamInfo { id: StreamId(0), kind: MediaKind::Video, ssrc: 1, rtx_ssrc: 2, clock_rate: 90_000 };

@@ -134,7 +134,7 @@ impl MediaEndpoint for UdpEndpoint {
         peer.socket.receive(clock, buffers, |at, _, bytes, ecn| {
             let at = end.advance(at);
             let size = DataSize::from_bytes(bytes.len() as u64) + IP_UDP_HEADERS;
-            end.flow.handle_packet(at, end.end, bytes, size, ecn);
+            end.flow.handle_packet(at, end.end, at, bytes, size, ecn);
             end.drain(at, peer, events);
         })?;
         let now = end.advance(now);

@@ -2,9 +2,9 @@
 
 use crate::backend::{BackendError, EPOCH};
 use crate::flow_end::FlowEnd;
-use crate::plan::{FlowPlan, MediaPlan};
+use crate::plan::{FlowChange, FlowPlan, MediaPlan};
 pub use crate::receiver_clock::ReceiverClock;
-use paceline::{Controller, Entry, PacketKind, Registry, Setup, Signals};
+use paceline::{Controller, Entry, PacketKind, Registry, Signals};
 use paceline_flow::source::Source;
 use paceline_flow::{
     DatagramKind, FeedbackFormats, MediaReceiver, MediaSender, ReceiverConfig, ReceiverEvent, RtcpTiming, SenderConfig,
@@ -29,6 +29,10 @@ pub struct MediaFlow {
     id: FlowId,
     /// RTP timestamp at time zero, and clock rate, of each stream.
     timing: Vec<(u32, u32)>,
+    /// The changes that each end has not handled yet, the next one last.
+    changes: [Vec<(Time, FlowChange)>; 2],
+    /// Those that the receiver notices, with the first packet that was sent afterwards.
+    routes: Vec<(Time, FlowChange)>,
 }
 
 impl MediaFlow {
@@ -41,22 +45,64 @@ impl MediaFlow {
 
     /// Returns the time at which `end` has to handle its next timeout; `None` for never.
     pub fn poll_timeout(&self, now: Time, end: FlowEnd) -> Option<Time> {
-        match end {
+        let due = match end {
             FlowEnd::Sender => self.sender.poll_timeout(),
             FlowEnd::Receiver => self.receiver.poll_timeout().map(|due| self.clock.when(due, now)),
+        };
+        match self.changes[end as usize].last() {
+            None => due,
+            Some((at, _)) => Some(due.map_or(*at, |due| due.min(*at))),
         }
     }
 
     /// Handles a timeout of `end`.
     pub fn handle_timeout(&mut self, now: Time, end: FlowEnd) {
+        while let Some((_, change)) = self.changes[end as usize].pop_if(|(at, _)| *at <= now) {
+            self.handle_change(now, end, change);
+        }
         match end {
             FlowEnd::Sender => self.sender.handle_timeout(now),
             FlowEnd::Receiver => self.receiver.handle_timeout(self.clock.at(now)),
         }
     }
 
-    /// Handles a datagram that reached `end`: its bytes, its size on the network and its ECN field.
-    pub fn handle_packet(&mut self, now: Time, end: FlowEnd, bytes: &[u8], size: DataSize, ecn: Ecn) {
+    /// Handles what is in force at the start, and keeps what changes later. A route that changed before is the first one of
+    /// the flow.
+    fn begin_changes(&mut self, start: Time, changes: &[(Time, FlowChange)]) {
+        let (before, after) = changes.split_at(changes.partition_point(|(at, _)| *at <= start));
+        let last = |is_kind: fn(&FlowChange) -> bool| before.iter().rfind(|(_, change)| is_kind(change));
+        let bounds = last(|change| matches!(change, FlowChange::Bounds(_)));
+        let availability = last(|change| matches!(change, FlowChange::Availability(_)));
+        for (_, change) in [bounds, availability].into_iter().flatten() {
+            self.handle_change(start, FlowEnd::Sender, *change);
+            self.handle_change(start, FlowEnd::Receiver, *change);
+        }
+        let (routes, others): (Vec<_>, Vec<_>) =
+            after.iter().rev().partition(|(_, change)| matches!(change, FlowChange::Route(_)));
+        self.changes = [after.iter().rev().copied().collect(), others];
+        self.routes = routes;
+    }
+
+    fn handle_change(&mut self, now: Time, end: FlowEnd, change: FlowChange) {
+        let remote_now = self.clock.at(now);
+        match (end, change) {
+            (FlowEnd::Sender, FlowChange::Bounds(bounds)) => self.sender.set_bounds(now, &bounds),
+            (FlowEnd::Receiver, FlowChange::Bounds(bounds)) => self.receiver.set_bounds(remote_now, &bounds),
+            (FlowEnd::Sender, FlowChange::Route(setup)) => self.sender.handle_route_change(now, &setup),
+            (FlowEnd::Receiver, FlowChange::Route(setup)) => self.receiver.handle_route_change(remote_now, &setup),
+            (FlowEnd::Sender, FlowChange::Availability(available)) => self.sender.set_available(now, available),
+            (FlowEnd::Receiver, FlowChange::Availability(_)) => {}
+        }
+    }
+
+    /// Handles a datagram that reached `end`: the time at which it was sent, or `now` if that is unknown, its bytes, its size
+    /// on the network and its ECN field.
+    pub fn handle_packet(&mut self, now: Time, end: FlowEnd, sent: Time, bytes: &[u8], size: DataSize, ecn: Ecn) {
+        if end == FlowEnd::Receiver {
+            while let Some((_, change)) = self.routes.pop_if(|(at, _)| *at <= sent) {
+                self.handle_change(now, end, change);
+            }
+        }
         match end {
             FlowEnd::Sender => self.sender.handle_packet(now, bytes),
             FlowEnd::Receiver => self.receiver.handle_packet(self.clock.at(now), bytes, size, ecn),
@@ -182,7 +228,7 @@ impl PreparedFlow {
         streams: &RandomStreams,
         signals: bool,
     ) -> Result<Self, BackendError> {
-        let setup = Setup { start: media.start_rate, min: media.min_rate, max: media.max_rate() };
+        let setup = media.setup();
         let controller = entry
             .build(&setup, &media.controller.config)
             .map_err(|error| BackendError::Controller { flow: plan.id.clone(), error })?;
@@ -268,7 +314,10 @@ impl PreparedFlow {
         };
         let receiver = MediaReceiver::new(receiver, &mut controller, streams.stream(&path("receiver/rtcp")), emitted());
         let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), emitted());
-        Ok(MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing })
+        let (changes, routes) = Default::default();
+        let mut flow = MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing, changes, routes };
+        flow.begin_changes(start, &media.changes);
+        Ok(flow)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::link::queue::QueuePlan;
 use crate::link::server::ServerPlan;
-use crate::link::{Capacity, Jitter, LossModel, Schedule};
-use paceline::Protection;
+use crate::link::{Capacity, Jitter, LossModel, MTU, Schedule};
+use paceline::{Bounds, Protection, Setup};
 use paceline_flow::source::{SourceConfig, SourceEntry};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
@@ -54,6 +54,13 @@ pub struct HopPlan {
     pub loss: Schedule<LossModel>,
     /// Size of the largest IP packet that it carries; larger ones are dropped.
     pub mtu: Schedule<DataSize>,
+}
+
+impl HopPlan {
+    /// Returns the size of the largest IP packet that it carries at any time.
+    pub fn largest_mtu(&self) -> DataSize {
+        self.mtu.points().iter().map(|(_, mtu)| *mtu).max().unwrap_or(MTU)
+    }
 }
 
 /// The direction of a flow's data.
@@ -149,9 +156,28 @@ pub struct MediaPlan {
     pub retransmit: bool,
     /// Forward error correction, and limits of retransmission.
     pub protection: Protection,
+    /// What its ends learn during the run, in order of time.
+    pub changes: Vec<(Time, FlowChange)>,
+}
+
+/// A fact about the limits or the network that the ends of a media flow learn during a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FlowChange {
+    /// New limits of the target.
+    Bounds(Bounds),
+    /// Another network route. The controller starts again with this setup.
+    Route(Setup),
+    /// Whether the sender has a network.
+    Availability(bool),
 }
 
 impl MediaPlan {
+    /// Returns the setup of its controller at the start.
+    pub fn setup(&self) -> Setup {
+        let (start, min, max) = (self.start_rate, self.min_rate, self.max_rate());
+        Setup { start, min, max, packet_size: self.packet_size }
+    }
+
     /// Returns the maximum rate of its sources on the network, headers included.
     pub fn max_rate(&self) -> Rate {
         self.streams.iter().map(|s| with_headers(s.source.range().1, self.packet_size)).sum()

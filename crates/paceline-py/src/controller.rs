@@ -176,7 +176,8 @@ impl PythonConfig {
     fn make(&self, class: &Py<PyAny>, setup: &Setup) -> PyResult<Py<PyAny>> {
         let parameters: BTreeMap<String, f64> = self.parameters.iter().map(|p| (p.name.to_owned(), p.value)).collect();
         let (start, min, max) = (setup.start.as_bps(), setup.min.as_bps(), setup.max.as_bps());
-        let setup = types::Setup { start_bps: start, min_bps: min, max_bps: max, parameters };
+        let packet_size_bytes = setup.packet_size.as_bytes();
+        let setup = types::Setup { start_bps: start, min_bps: min, max_bps: max, packet_size_bytes, parameters };
         Python::attach(|py| class.call1(py, (setup,)))
     }
 }

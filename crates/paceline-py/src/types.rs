@@ -17,6 +17,8 @@ pub struct Setup {
     pub min_bps: u64,
     /// Maximum rate that the flow's sources can use, headers included.
     pub max_bps: u64,
+    /// Size of the largest RTP packet, without IP and UDP headers.
+    pub packet_size_bytes: u64,
     /// Values of the parameters.
     pub parameters: BTreeMap<String, f64>,
 }

@@ -191,8 +191,17 @@ pub struct MediaKeys {
     pub config: Table<BTreeMap<String, Spanned<f64>>>,
     /// Media: first target; 300 kbps if absent.
     pub start_rate: Option<Spanned<Rate>>,
-    /// Media: lowest target; 30 kbps if absent.
-    pub min_rate: Option<Spanned<Rate>>,
+    /// Media: lowest target, of which both ends learn when it changes; 30 kbps if absent.
+    pub min_rate: Option<Spanned<Timed<Rate>>>,
+    /// Media: highest target, below what its sources can use, of which both ends learn at the start and when it changes;
+    /// unlimited if absent.
+    pub max_rate: Option<Spanned<Timed<Rate>>>,
+    /// Media: times at which both ends learn that the network route is another one, so that the controller starts again at
+    /// `start_rate`; the hops stay, and their keys say how the path changes; none if absent.
+    pub route_change_at: Option<Spanned<Vec<Time>>>,
+    /// Media: whether the sender has a network, as a list of [time, true or false]; while it has none, it sends nothing;
+    /// always if absent.
+    pub available: Option<Spanned<Vec<(Time, bool)>>>,
     /// Media: the source of its one video stream; `{}` if absent.
     pub encoder: Option<Table<SourceTable>>,
     /// Media: the source of an additional audio stream; none if absent.

@@ -53,7 +53,7 @@ macro_rules! deserialize_forms {
         }
     )* };
 }
-deserialize_forms!(Limit Loss CapacityValue Timed<Loss> Timed<TimeDelta> Timed<DataSize>);
+deserialize_forms!(Limit Loss CapacityValue Timed<Loss> Timed<TimeDelta> Timed<DataSize> Timed<Rate>);
 
 fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())

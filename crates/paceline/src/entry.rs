@@ -1,11 +1,11 @@
 //! A registered controller: its name, description and configuration. The configuration is the factory of its halves.
 
 use crate::{Bounds, Controller, FieldInfo, FieldVisitor, SignalSpec};
-use paceline_units::Rate;
+use paceline_units::{DataSize, Rate, round_to_u64};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Rate limits of a flow, given to a controller when it is built and when the route changes.
+/// Rate limits and packet size of a flow, given to a controller when it is built and when the route changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// The first target.
@@ -14,9 +14,24 @@ pub struct Setup {
     pub min: Rate,
     /// The highest rate that the flow's sources can use, headers included. Padding and probing stop there.
     pub max: Rate,
+    /// The size of the largest RTP packet, without IP and UDP headers; above zero.
+    pub packet_size: DataSize,
 }
 
 impl Setup {
+    /// The packet size if a flow sets none: libwebrtc's `kVideoMtu`.
+    pub const PACKET_SIZE: DataSize = DataSize::from_bytes(1200);
+
+    /// Returns a setup with packets of at most [`PACKET_SIZE`](Self::PACKET_SIZE).
+    pub const fn new(start: Rate, min: Rate, max: Rate) -> Self {
+        Self { start, min, max, packet_size: Self::PACKET_SIZE }
+    }
+    /// Returns a size in proportion to the packet size: `size` if that is [`PACKET_SIZE`](Self::PACKET_SIZE). Numbers that
+    /// a source gives in bytes, but which stand for packets, are scaled this way.
+    pub fn scaled(&self, size: DataSize) -> DataSize {
+        let factor = self.packet_size.as_bytes() as f64 / Self::PACKET_SIZE.as_bytes() as f64;
+        DataSize::from_bytes(round_to_u64(size.as_bytes() as f64 * factor))
+    }
     /// Returns the lowest and the highest target.
     pub fn bounds(&self) -> Bounds {
         Bounds { min: self.min, max: self.max }
@@ -80,8 +95,11 @@ pub enum ConfigError {
         /// The unit of value and range.
         unit: &'static str,
     },
-    /// The start rate is below the minimum, or the maximum is.
-    #[error("{controller}: need min <= start and min <= max, got min {}, start {}, max {}", setup.min, setup.start, setup.max)]
+    /// The start rate is below the minimum, or the maximum is, or the packet size is zero.
+    #[error(
+        "{controller}: need min <= start, min <= max and packets of at least 1 byte, got min {}, start {}, max {}, {}",
+        setup.min, setup.start, setup.max, setup.packet_size
+    )]
     Setup {
         /// The controller.
         controller: String,
@@ -166,7 +184,7 @@ impl Entry {
     /// # Errors
     /// Returns an error if a change names no parameter, a value is out of range, or `setup` contradicts itself.
     pub fn build(&self, setup: &Setup, changes: &[(String, f64)]) -> Result<Controller, ConfigError> {
-        if setup.min > setup.start || setup.min > setup.max {
+        if setup.min > setup.start || setup.min > setup.max || setup.packet_size == DataSize::ZERO {
             return Err(ConfigError::Setup { controller: self.name.to_owned(), setup: *setup });
         }
         self.factory.build(self.name, setup, changes)

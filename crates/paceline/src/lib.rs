@@ -17,7 +17,7 @@
 //! use paceline_units::{Fraction, Rate, Time};
 //!
 //! let registry = Registry::standard();
-//! let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+//! let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
 //! let controller = registry.get("gcc-2016").unwrap().build(&setup, &[])?;
 //! let mut send = controller.send.expect("gcc-2016 has a send half");
 //!

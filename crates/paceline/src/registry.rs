@@ -91,9 +91,9 @@ impl Registry {
 mod tests {
     use super::*;
     use crate::{ConfigError, Setup};
-    use paceline_units::Rate;
+    use paceline_units::{DataSize, Rate};
 
-    const SETUP: Setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+    const SETUP: Setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(30), Rate::from_kbps(2000));
 
     #[test]
     fn defaults_and_range_ends_are_valid() {
@@ -130,6 +130,8 @@ mod tests {
         assert!(matches!(build("k_u", -1.0), ConfigError::OutOfRange { .. }));
         assert!(matches!(build("k_u", f64::NAN), ConfigError::OutOfRange { .. }));
         let setup = Setup { start: Rate::from_kbps(10), ..SETUP };
+        assert!(matches!(entry.build(&setup, &[]).err().unwrap(), ConfigError::Setup { .. }));
+        let setup = Setup { packet_size: DataSize::ZERO, ..SETUP };
         assert!(matches!(entry.build(&setup, &[]).err().unwrap(), ConfigError::Setup { .. }));
     }
 }

@@ -4,7 +4,7 @@ use crate::{Arrival, MediaKind, PacketKind, ReceiverReport, RoundTrip, SentPacke
 use paceline_units::{DataSize, Ecn, Fraction, Rate, StreamId, Time, TimeDelta};
 
 /// 300 kbit/s within 30 kbit/s and 2 Mbit/s.
-pub const SETUP: Setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(30), max: Rate::from_kbps(2000) };
+pub const SETUP: Setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(30), Rate::from_kbps(2000));
 
 /// An arriving video packet of stream 0 with its send time; RTP timestamp and sequence number are 0.
 pub fn arrival(sent_ms: i64, bytes: u64) -> Arrival {

@@ -248,10 +248,7 @@ impl Endpoint {
         }
         if self.flow_timeout() <= now {
             if let State::Running(flow) = &mut self.state {
-                match self.end {
-                    FlowEnd::Sender => flow.sender.handle_timeout(now),
-                    FlowEnd::Receiver => flow.receiver.handle_timeout(flow.clock.at(now)),
-                }
+                flow.handle_timeout(now, self.end);
             }
             self.drain(now, events);
         }
@@ -298,11 +295,8 @@ impl Endpoint {
     }
 
     fn flow_timeout(&self) -> Time {
-        match (&self.state, self.end) {
-            (State::Running(flow), FlowEnd::Sender) => flow.sender.poll_timeout().unwrap_or(Time::MAX),
-            (State::Running(flow), FlowEnd::Receiver) => {
-                flow.receiver.poll_timeout().map_or(Time::MAX, |due| flow.clock.when(due, self.last))
-            }
+        match &self.state {
+            State::Running(flow) => flow.poll_timeout(self.last, self.end).unwrap_or(Time::MAX),
             _ => Time::MAX,
         }
     }
@@ -335,15 +329,10 @@ impl Endpoint {
             let Ok(plain) = packets::bytes(&packet) else { continue };
             self.update_capture_clock(at, &plain, clock);
             let State::Running(flow) = &mut self.state else { continue };
-            match self.end {
-                FlowEnd::Sender => flow.sender.handle_packet(at, &plain),
-                FlowEnd::Receiver => {
-                    // The library drops the padding length, so the size is taken from the datagram.
-                    let tag = if is_rtcp(&plain) { 0 } else { SRTP_TAG };
-                    let size = DataSize::from_bytes(bytes.len().saturating_sub(tag) as u64) + IP_UDP_HEADERS;
-                    flow.receiver.handle_packet(flow.clock.at(at), &plain, size, ecn);
-                }
-            }
+            // The library drops the padding length, so the size is taken from the datagram.
+            let tag = if is_rtcp(&plain) { 0 } else { SRTP_TAG };
+            let size = DataSize::from_bytes(bytes.len().saturating_sub(tag) as u64) + IP_UDP_HEADERS;
+            flow.handle_packet(at, self.end, at, &plain, size, ecn);
             self.drain(at, events);
         }
     }

@@ -102,7 +102,7 @@ mod tests {
     /// Returns the datagrams of a sender in its first three seconds: media, padding up to the target, and reports.
     fn datagrams() -> Vec<(DatagramKind, Datagram)> {
         let rate = Rate::from_kbps(900);
-        let setup = Setup { start: rate, min: rate, max: rate };
+        let setup = Setup::new(rate, rate, rate);
         let mut controller = Registry::standard().get("fixed").unwrap().build(&setup, &[]).unwrap();
         let names = StreamInfo { id: StreamId(0), kind: MediaKind::Video, ssrc: 5, rtx_ssrc: 6, clock_rate: 90_000 };
         let part = rate.scale(0.6);

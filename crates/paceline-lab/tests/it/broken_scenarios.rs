@@ -157,6 +157,14 @@ clock drift out of range | 18 | clock = { drift_ppm = 1e9 } | 18 | 1e9 | at most
 packet size below a padding packet | 18 | packet_size = "299 B" | 18 | "299 B" | a packet size must be 300 to 1472 bytes | 1200 B
 packet size above an Ethernet frame | 18 | packet_size = "1473 B" | 18 | "1473 B" | 300 to 1472 bytes | 1200 B
 packet size on a TCP flow | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎packet_size = "600 B"⏎[[flow]] | 17 | packet_size | has no `packet_size` | media
+limits over time that contradict each other | 18 | min_rate = [["0s", "30kbps"], ["9s", "300kbps"]]⏎max_rate = [["0s", "1Mbps"], ["5s", "200kbps"]] | 19 | [["0s", "1Mbps"], ["5s", "200kbps"]] | `max_rate` is 200 kbps at 9 | lower `min_rate`
+highest rate without a unit | 18 | max_rate = 500 | 18 | 500 | a rate like | "500 kbps"
+highest rate that begins late | 18 | max_rate = [["5s", "1Mbps"]] | 18 | [["5s", "1Mbps"]] | times must start at 0s | [["0s", …]
+route changes out of order | 18 | route_change_at = ["20s", "10s"] | 18 | ["20s", "10s"] | must increase | ["20s", "40s"]
+route change at the start | 18 | route_change_at = ["0s"] | 18 | ["0s"] | must increase from above 0s | ["20s", "40s"]
+availability in words | 18 | available = [["0s", "yes"]] | 18 | "yes" | true or false | without quotes
+availability that begins late | 18 | available = [["5s", false]] | 18 | [["5s", false]] | times must start at 0s | [["0s", …]
+availability of TCP | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎available = [["0s", true]]⏎[[flow]] | 17 | available | has no `available` | media
 RTCP interval of zero | 18 | rtcp_interval = "0s" | 18 | "0s" | must be > 0 | leave
 "#;
 

@@ -12,6 +12,7 @@ mod fixtures;
 mod generations;
 mod mtu;
 mod nada;
+mod network_facts;
 mod physics;
 mod protection;
 mod random_paths;

@@ -465,7 +465,7 @@ fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
     let config = LinkConfig {
         capacity: hop.capacity.clone(),
         burst: hop.server.service.burst,
-        queue: hop.queue.build(streams, &path),
+        queue: hop.queue.build(streams, &path, hop.largest_mtu()),
         delay: hop.delay.clone(),
         jitter: hop.jitter,
         loss: hop.loss.clone(),

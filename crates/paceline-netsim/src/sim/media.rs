@@ -26,8 +26,9 @@ impl<R: EventObserver> FlowEndpoints<R> for MediaEndpoints {
     }
 
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
-        let (size, ecn) = (net.packets.get(handle).record.size, net.packets.get(handle).ecn);
-        self.flow.handle_packet(now, end, net.packets.datagram_mut(handle).bytes(), size, ecn);
+        let packet = net.packets.get(handle);
+        let (sent, size, ecn) = (packet.sent, packet.record.size, packet.ecn);
+        self.flow.handle_packet(now, end, sent, net.packets.datagram_mut(handle).bytes(), size, ecn);
         net.packets.free(handle);
     }
 

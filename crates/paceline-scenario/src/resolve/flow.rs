@@ -1,7 +1,8 @@
 //! Flows: times, routes and kind; media flows with their controller.
 
+use super::changes::Limits;
 use super::mtu::path_mtu;
-use super::{Checked, MIN_RATE, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get, names};
+use super::{Checked, PACER_LIMIT, RTCP_INTERVAL, Resolver, START_RATE, get, names};
 use crate::error::{no_controller, suggestion};
 use crate::file::{Flow, FlowDirection, HostTable, ProtectionTable};
 use crate::text_span::{HasTextSpan, Spanned, TextSpan};
@@ -132,10 +133,12 @@ impl Resolver<'_> {
         let id = flow.id.get();
         let streams = self.streams(flow)?;
         let packet_size = self.packet_size(&flow.media.get().packet_size)?;
-        let controller = self.controller(flow, &streams, packet_size)?;
+        let limits = self.limits(flow.media.get())?;
+        let start = get(&flow.start, Time::ZERO);
+        let controller = self.controller(flow, &streams, packet_size, &limits)?;
         let flow = flow.media.get();
         let least: Rate = streams.iter().map(|s| with_headers(s.source.range().0, packet_size)).sum();
-        let floor = get(&flow.min_rate, MIN_RATE);
+        let floor = *limits.min.at(start);
         if floor < least && flow.min_rate.is_some() {
             self.notes.push(format!("{id}: the encoders need at least {least}, but min_rate is {floor}; below {least} the pacer drops frames. Set min_rate to {least} or lower encoder.min"));
         }
@@ -152,7 +155,10 @@ impl Resolver<'_> {
             let help = "crystals are within 100 ppm of each other";
             return self.fail(spanned, "a clock drifts by at most 100000 ppm", help);
         }
+        let max = streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum();
+        let setup = Setup { start: get(&flow.start_rate, START_RATE), min: floor, max, packet_size };
         Ok(MediaPlan {
+            changes: self.changes(flow, &limits, &setup)?,
             controller,
             start_rate: get(&flow.start_rate, START_RATE),
             min_rate: floor,
@@ -199,7 +205,13 @@ impl Resolver<'_> {
         Ok(route)
     }
 
-    fn controller(&self, flow: &Flow, streams: &[StreamPlan], packet_size: DataSize) -> Checked<ControllerPlan> {
+    fn controller(
+        &self,
+        flow: &Flow,
+        streams: &[StreamPlan],
+        packet_size: DataSize,
+        limits: &Limits,
+    ) -> Checked<ControllerPlan> {
         let media = flow.media.get();
         let Some(spanned) = &media.controller else {
             let help = "add `controller = \"gcc-2016\"`; `paceline list controllers` shows all";
@@ -214,8 +226,9 @@ impl Resolver<'_> {
         let config: Vec<(String, f64)> = numbers.iter().map(|(k, v)| (k.clone(), *v.get())).collect();
         let setup = Setup {
             start: get(&media.start_rate, START_RATE),
-            min: get(&media.min_rate, MIN_RATE),
+            min: *limits.min.at(get(&flow.start, Time::ZERO)),
             max: streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum(),
+            packet_size,
         };
         entry.build(&setup, &config).map_err(|error| {
             let (text_span, help): (TextSpan, String) = match &error {
@@ -227,7 +240,8 @@ impl Resolver<'_> {
                     (numbers[*name].text_span(), format!("its default is {}", format!("{default} {unit}").trim_end()))
                 }
                 ConfigError::Setup { .. } => {
-                    let rate = media.min_rate.as_ref().or(media.start_rate.as_ref()).map(HasTextSpan::text_span);
+                    let min = media.min_rate.as_ref().map(HasTextSpan::text_span);
+                    let rate = min.or(media.start_rate.as_ref().map(HasTextSpan::text_span));
                     let text_span =
                         rate.or(media.encoder.as_ref().map(HasTextSpan::text_span)).unwrap_or(spanned.text_span());
                     (text_span, "change `min_rate` or `start_rate` of the flow, or the `max` of its sources".to_owned())

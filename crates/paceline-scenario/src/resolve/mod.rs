@@ -1,5 +1,6 @@
 //! From the typed file to the scenario: fills in every default, and checks what depends on several keys.
 
+mod changes;
 mod expect;
 mod flow;
 mod mtu;

@@ -43,7 +43,8 @@ impl Resolver<'_> {
 
     fn hop(&mut self, hop: &HopKeys, id: String, delay: Option<TimeDelta>) -> Checked<HopPlan> {
         let (capacity, nominal) = hop.capacity.as_ref().map(|c| self.capacity(c, &id)).transpose()?.unzip();
-        let queue = self.queue(hop.queue.as_ref().map(Spanned::get), nominal, &id)?;
+        let mtu = hop.mtu.as_ref().map_or(Ok(Schedule::constant(MTU)), |spanned| self.mtu(spanned))?;
+        let queue = self.queue(hop.queue.as_ref().map(Spanned::get), nominal, &mtu, &id)?;
         let delay = match &hop.delay {
             Some(spanned) => {
                 let schedule = self.schedule(spanned, spanned.get(), |_, d| Ok(*d))?;
@@ -60,7 +61,6 @@ impl Resolver<'_> {
             None => Schedule::constant(LossModel::NONE),
         };
         let server = self.server(hop, capacity.as_ref(), &id)?;
-        let mtu = hop.mtu.as_ref().map_or(Ok(Schedule::constant(MTU)), |spanned| self.mtu(spanned))?;
         Ok(HopPlan { id, capacity, server, queue, delay, jitter, loss, mtu })
     }
 
@@ -156,17 +156,25 @@ impl Resolver<'_> {
             .map_err(|e| self.error(&table.trace, format!("{file}: {e}")).help(FORMATS))
     }
 
-    fn queue(&mut self, queue: Option<&Queue>, nominal: Option<Rate>, id: &str) -> Checked<QueuePlan> {
+    fn queue(
+        &mut self,
+        queue: Option<&Queue>,
+        nominal: Option<Rate>,
+        mtu: &Schedule<DataSize>,
+        id: &str,
+    ) -> Checked<QueuePlan> {
         let Some(queue) = queue else { return Ok(QueuePlan::drop_tail(QueueLimit::DrainTime(QUEUE_LIMIT))) };
         let limit = self.level(&queue.limit, queue, nominal, id, "limit")?;
+        let packet = mtu.points().iter().map(|(_, mtu)| *mtu).fold(MTU, DataSize::min);
         let nothing = match limit {
-            QueueLimit::Bytes(bytes) => bytes < DataSize::from_bytes(1500),
+            QueueLimit::Bytes(bytes) => bytes < packet,
             QueueLimit::Packets(packets) => packets == 0,
             QueueLimit::DrainTime(time) => !time.is_positive(),
         };
         if nothing {
             let help = "for the shortest queue write \"1 packet\"";
-            return self.fail(&queue.limit, "a queue must hold at least one packet of 1500 bytes", help);
+            let message = format!("a queue must hold at least one packet of {} bytes", packet.as_bytes());
+            return self.fail(&queue.limit, message, help);
         }
         if let QueueLimit::DrainTime(time) = limit
             && nominal.is_some()

@@ -10,7 +10,7 @@
 //! the TCP throughput (fhmn13, eq. 1).
 
 use super::tfrc;
-use crate::{Block, FieldVisitor};
+use crate::{Block, FieldVisitor, Setup};
 use paceline_units::{DataSize, Fraction, Rate, TimeDelta};
 
 /// The numbers of the controller.
@@ -26,7 +26,8 @@ pub struct LossConfig {
     pub step: Rate,
     /// The decrease per fraction lost.
     pub decrease: f64,
-    /// The packet size for the TCP throughput, below which the rate does not fall; `None` in eq. 5.
+    /// The average packet size for the TCP throughput, below which the rate does not fall, if the largest packets have
+    /// [`Setup::PACKET_SIZE`], and in proportion otherwise; `None` in eq. 5.
     pub tfrc: Option<DataSize>,
 }
 
@@ -62,9 +63,10 @@ pub struct LossController {
 }
 
 impl LossController {
-    /// Creates a controller at the rate `start`.
-    pub fn new(config: LossConfig, start: Rate) -> Self {
-        Self { config, rate: start, rtt: None }
+    /// Creates a controller at the start rate.
+    pub fn new(config: LossConfig, setup: &Setup) -> Self {
+        let tfrc = config.tfrc.map(|segment| setup.scaled(segment));
+        Self { config: LossConfig { tfrc, ..config }, rate: setup.start, rtt: None }
     }
 
     /// Returns `A_s`.
@@ -97,11 +99,12 @@ impl LossController {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::SETUP;
 
     #[test]
     fn rate_follows_equation_5() {
         let after = |f| {
-            let mut c = LossController::new(LossConfig::Y2016, Rate::from_kbps(1000));
+            let mut c = LossController::new(LossConfig::Y2016, &Setup { start: Rate::from_kbps(1000), ..SETUP });
             c.handle_report(Fraction::new(f).unwrap());
             c.rate().as_bps()
         };
@@ -109,5 +112,19 @@ mod tests {
             [0.0, 0.0199, 0.02, 0.05, 0.1, 0.2, 1.0].map(after),
             [1_050_000, 1_050_000, 1_000_000, 1_000_000, 1_000_000, 900_000, 500_000]
         );
+    }
+
+    /// Vector V7.5: TCP gets 124 475 bit/s with segments of 1000 bytes, a round-trip time of 100 ms and a loss of 0.11. With
+    /// packets of half the size the average is half of that, and so is the rate. Without TCP 94.5 of 100 kbit/s remain.
+    #[test]
+    fn rate_does_not_fall_below_tcp_with_packets_of_the_flow() {
+        let after = |packet_size| {
+            let setup = Setup { start: Rate::from_kbps(100), packet_size: DataSize::from_bytes(packet_size), ..SETUP };
+            let mut c = LossController::new(LossConfig::Y2013, &setup);
+            c.set_rtt(TimeDelta::from_millis(100));
+            c.handle_report(Fraction::new(0.11).unwrap());
+            c.rate().as_bps()
+        };
+        assert_eq!([after(1200), after(900), after(600)], [124_475, 94_500, 94_500]);
     }
 }

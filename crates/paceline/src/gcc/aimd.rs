@@ -15,10 +15,10 @@
 use super::RateState;
 use super::rate_controller::near_growth;
 use crate::blocks::{LinkCapacity, Usage};
-use crate::{Block, FieldVisitor};
+use crate::{Block, FieldVisitor, Setup};
 use core::ops::Sub;
 use libm::pow;
-use paceline_units::{Rate, TimeDelta};
+use paceline_units::{DataSize, Rate, TimeDelta};
 
 /// The numbers of the rate control.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,6 +70,8 @@ const IMMEDIATE_DECREASE_SHARE: f64 = 0.5;
 pub struct Aimd<T> {
     config: AimdConfig,
     min: Rate,
+    /// The largest packet.
+    packet: DataSize,
     rate: Rate,
     /// Whether `rate` is an estimate.
     valid: bool,
@@ -82,15 +84,16 @@ pub struct Aimd<T> {
 }
 
 impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
-    /// Creates a controller without an estimate, in the state Hold. The rate never falls below `min`.
-    pub fn new(config: AimdConfig, min: Rate) -> Self {
+    /// Creates a controller without an estimate, in the state Hold. The rate never falls below the minimum.
+    pub fn new(config: AimdConfig, setup: &Setup) -> Self {
         let (state, capacity) = (RateState::Hold, LinkCapacity::new());
-        Self { config, min, rate: INITIAL_RATE, valid: false, state, known: None, changed: None, capacity }
+        let (min, packet) = (setup.min, setup.packet_size);
+        Self { config, min, packet, rate: INITIAL_RATE, valid: false, state, known: None, changed: None, capacity }
     }
 
-    /// Creates a controller whose first estimate is `start`.
-    pub fn starting_at(config: AimdConfig, start: Rate, min: Rate) -> Self {
-        Self { rate: start.max(min), valid: true, ..Self::new(config, min) }
+    /// Creates a controller whose first estimate is the start rate.
+    pub fn starting_at(config: AimdConfig, setup: &Setup) -> Self {
+        Self { rate: setup.start.max(setup.min), valid: true, ..Self::new(config, setup) }
     }
 
     /// Sets the lowest rate, which applies at once.
@@ -184,7 +187,7 @@ impl<T: Copy + Sub<Output = TimeDelta>> Aimd<T> {
 
     fn growth(&self, dt: TimeDelta) -> Rate {
         if self.capacity.is_known() {
-            return near_growth(self.rate, self.config.rtt).scale(dt.as_secs_f64());
+            return near_growth(self.rate, self.config.rtt, self.packet).scale(dt.as_secs_f64());
         }
         let eta = pow(self.config.eta, dt.min(STEP_MAX).as_secs_f64());
         self.rate.scale(eta - 1.0).max(LEAST_GROWTH)
@@ -218,10 +221,10 @@ fn bounded(rate: Rate, before: Rate, bound: Rate) -> Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::SETUP;
     use paceline_units::RemoteTime;
 
     const CONFIG: AimdConfig = AimdConfig::LIBWEBRTC;
-    const MIN: Rate = Rate::from_kbps(30);
 
     fn at(ms: i64) -> RemoteTime {
         RemoteTime::from_millis(70_000 + ms)
@@ -233,14 +236,14 @@ mod tests {
     /// As in libwebrtc's own tests.
     #[test]
     fn first_estimate_needs_five_seconds_or_overuse() {
-        let mut aimd = Aimd::new(CONFIG, MIN);
+        let mut aimd = Aimd::new(CONFIG, &SETUP);
         assert_eq!(aimd.update(at(0), Usage::Normal, None), None);
         assert_eq!(aimd.update(at(100), Usage::Normal, kbps(300)), None);
         assert_eq!(aimd.update(at(5100), Usage::Normal, kbps(300)), None, "not more than 5 s");
         // 300 kbit/s, and the first step in Increase adds 1 kbit/s.
         assert_eq!(aimd.update(at(5101), Usage::Normal, kbps(300)), kbps(301));
 
-        let mut aimd = Aimd::new(CONFIG, MIN);
+        let mut aimd = Aimd::new(CONFIG, &SETUP);
         assert_eq!(aimd.update(at(0), Usage::Over, kbps(300)), kbps(255));
     }
 
@@ -249,7 +252,7 @@ mod tests {
     /// per second.
     #[test]
     fn growth_is_additive_near_the_last_overuse_and_exponential_elsewhere() {
-        let mut aimd = Aimd::new(CONFIG, MIN);
+        let mut aimd = Aimd::new(CONFIG, &SETUP);
         aimd.update(at(0), Usage::Over, kbps(300));
         assert_eq!(aimd.update(at(200), Usage::Normal, kbps(300)), kbps(255), "growth starts here");
         assert_eq!(aimd.update(at(400), Usage::Normal, kbps(300)).unwrap().as_bps(), 255_000 + 2_833);
@@ -264,7 +267,7 @@ mod tests {
     /// At R = 100 the bound is 160 kbit/s: a higher rate does not change, a lower one grows up to it.
     #[test]
     fn growth_stops_at_the_headroom() {
-        let mut aimd = Aimd::new(CONFIG, MIN);
+        let mut aimd = Aimd::new(CONFIG, &SETUP);
         aimd.update(at(0), Usage::Over, kbps(300)); // 255
         aimd.update(at(200), Usage::Normal, kbps(100));
         assert_eq!(aimd.update(at(1200), Usage::Normal, kbps(100)), kbps(255));
@@ -279,7 +282,7 @@ mod tests {
     /// immediate.
     #[test]
     fn decreases_never_increase_the_rate() {
-        let mut aimd = Aimd::new(CONFIG, MIN);
+        let mut aimd = Aimd::new(CONFIG, &SETUP);
         assert_eq!(aimd.update(at(0), Usage::Over, kbps(1000)), kbps(850));
         assert_eq!(aimd.update(at(200), Usage::Over, kbps(1200)), kbps(850));
         assert!((aimd.capacity.average().unwrap().as_bps_f64() / 1e3 - 1010.0).abs() < 0.01);
@@ -287,14 +290,14 @@ mod tests {
         assert!(!aimd.may_decrease_again(at(599), Rate::from_kbps(425)));
         assert!(aimd.may_decrease_again(at(599), Rate::from_kbps(424)));
         assert!(aimd.may_decrease_again(at(600), Rate::from_kbps(425)));
-        assert_eq!(aimd.update(at(600), Usage::Over, Some(Rate::ZERO)), Some(MIN));
-        assert_eq!(aimd.update(at(800), Usage::Under, kbps(500)), Some(MIN), "held");
+        assert_eq!(aimd.update(at(600), Usage::Over, Some(Rate::ZERO)), Some(SETUP.min));
+        assert_eq!(aimd.update(at(800), Usage::Under, kbps(500)), Some(SETUP.min), "held");
     }
 
     /// 640 bits at 5 % of 32 kbit/s take 400 ms.
     #[test]
     fn update_interval_is_five_percent_of_the_rate() {
-        let mut aimd = Aimd::<RemoteTime>::new(CONFIG, Rate::ZERO);
+        let mut aimd = Aimd::<RemoteTime>::new(CONFIG, &Setup { min: Rate::ZERO, ..SETUP });
         let mut after = |kbps| {
             aimd.rate = Rate::from_kbps(kbps);
             aimd.interval().as_millis_f64()

@@ -151,7 +151,7 @@ impl RembParts for Gcc2013Config {
     }
 
     fn estimator(&self, setup: &Setup) -> RegionEstimator {
-        RegionEstimator::new(self.region, setup.min, true)
+        RegionEstimator::new(self.region, *setup, true)
     }
 
     fn timer(&self) -> RembTimer {

@@ -125,7 +125,7 @@ impl RembParts for Gcc2015Config {
     }
 
     fn estimator(&self, setup: &Setup) -> RegionEstimator {
-        RegionEstimator::new(self.region, setup.min, false)
+        RegionEstimator::new(self.region, *setup, false)
     }
 
     fn timer(&self) -> RembTimer {

@@ -212,7 +212,7 @@ impl Receiver {
             incoming: IncomingRate::full_window(TimeDelta::from_millis_f64(c.window_ms)),
             kalman: ScalarKalman::new(c.kalman),
             detector: AdaptiveDetector::new(c.overuse_ms, c.threshold, true),
-            rate: RateController::new(c.rate, setup.start, setup.min),
+            rate: RateController::new(c.rate, setup),
             timer: RembTimer::new(TimeDelta::from_millis_f64(c.remb_ms)),
             has_gradient: false,
             config: c,

@@ -249,10 +249,10 @@ impl Sender {
     fn new(config: &GccMed16Config, setup: &Setup) -> Self {
         let c = config.clone();
         let detector = AdaptiveDetector::new(c.overuse_ms, c.threshold, false);
-        let rate = Aimd::starting_at(c.rate, setup.start, setup.min);
+        let rate = Aimd::starting_at(c.rate, setup);
         Self {
             estimator: AimdEstimator::new(c.kalman, detector, rate),
-            loss: LossController::new(c.loss, setup.start),
+            loss: LossController::new(c.loss, setup),
             rtt: c.rate.rtt,
             decreased: None,
             remb: Rate::MAX,

@@ -129,7 +129,7 @@ impl RembParts for GccRemb2018Config {
 
     fn estimator(&self, setup: &Setup) -> AimdEstimator<RemoteTime> {
         let detector = AdaptiveDetector::new(self.overuse_ms, self.threshold, false);
-        AimdEstimator::new(self.kalman, detector, Aimd::new(self.rate, setup.min))
+        AimdEstimator::new(self.kalman, detector, Aimd::new(self.rate, setup))
     }
 
     fn timer(&self) -> RembTimer {

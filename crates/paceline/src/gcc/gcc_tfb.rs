@@ -299,7 +299,7 @@ impl Sender {
             trendline: Trendline::new(c.trendline),
             detector: AdaptiveDetector::new(c.overuse_ms, c.threshold, false),
             acked: AckedRate::new(c.acked),
-            rate: Aimd::starting_at(c.rate, setup.start, setup.min),
+            rate: Aimd::starting_at(c.rate, setup),
             estimate: SendSideEstimate::new(c.loss, setup.start, setup.min),
             remb: Rate::MAX,
             probes: ProbeController::new(c.probes, setup.start, setup.max),

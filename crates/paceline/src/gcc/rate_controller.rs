@@ -13,9 +13,9 @@
 
 use super::RateState;
 use crate::blocks::{LinkCapacity, Usage};
-use crate::{Block, FieldVisitor};
+use crate::{Block, FieldVisitor, Setup};
 use libm::pow;
-use paceline_units::{Rate, RemoteTime, TimeDelta};
+use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
 /// The numbers of the rate laws.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,6 +59,8 @@ const STEP_MAX: TimeDelta = TimeDelta::from_secs(1);
 pub struct RateController {
     config: RateConfig,
     min: Rate,
+    /// The largest packet.
+    packet: DataSize,
     state: RateState,
     rate: Rate,
     updated: Option<RemoteTime>,
@@ -68,13 +70,14 @@ pub struct RateController {
 }
 
 impl RateController {
-    /// Creates a controller at the rate `start`, in the state Hold. The rate never falls below `min`.
-    pub fn new(config: RateConfig, start: Rate, min: Rate) -> Self {
+    /// Creates a controller at the start rate, in the state Hold. The rate never falls below the minimum.
+    pub fn new(config: RateConfig, setup: &Setup) -> Self {
         Self {
             config,
-            min,
+            min: setup.min,
+            packet: setup.packet_size,
             state: RateState::Hold,
-            rate: start,
+            rate: setup.start,
             updated: None,
             capacity: LinkCapacity::new(),
             beyond: None,
@@ -93,7 +96,7 @@ impl RateController {
             RateState::Increase => {
                 self.capacity.handle_growth(incoming);
                 match c.additive.filter(|_| self.capacity.is_known()) {
-                    Some(rtt) => self.rate + near_growth(self.rate, rtt).scale(dt.as_secs_f64()),
+                    Some(rtt) => self.rate + near_growth(self.rate, rtt, self.packet).scale(dt.as_secs_f64()),
                     None => increase(self.rate, c.eta, dt),
                 }
             }
@@ -147,13 +150,13 @@ fn decrease(incoming: Rate, alpha: f64) -> Rate {
 }
 
 /// Returns the growth per second near the last over-use: half a packet per response time (gcc-02, section 5.5), for 30
-/// frames per second in packets of at most 1200 bytes, and at least 4 kbit/s (libwebrtc).
-pub(super) fn near_growth(rate: Rate, rtt: TimeDelta) -> Rate {
+/// frames per second in packets of at most `packet` (libwebrtc: 1200 bytes), and at least 4 kbit/s.
+pub(super) fn near_growth(rate: Rate, rtt: TimeDelta, packet: DataSize) -> Rate {
     const FRAMES_PER_SECOND: f64 = 30.0;
-    const PACKET_BITS: f64 = 1200.0 * 8.0;
     const RESPONSE: TimeDelta = TimeDelta::from_millis(100);
+    let packet_bits = packet.as_bytes() as f64 * 8.0;
     let frame = rate.as_bps_f64() / FRAMES_PER_SECOND;
-    let packet = frame / (frame / PACKET_BITS).ceil().max(1.0);
+    let packet = frame / (frame / packet_bits).ceil().max(1.0);
     Rate::from_bps_f64((0.5 * packet / (rtt + RESPONSE).as_secs_f64()).max(4000.0))
 }
 
@@ -168,7 +171,7 @@ mod tests {
 
     const PAPER: RateConfig =
         RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5, bound_hold: TimeDelta::ZERO, additive: None };
-    const MIN: Rate = Rate::from_kbps(30);
+    const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(30), Rate::from_kbps(9000));
 
     #[test]
     fn states_follow_figure_4() {
@@ -187,11 +190,16 @@ mod tests {
     /// fills a packet of 1200 bytes, at 289 kbit/s it needs two. The growth is at least 4 kbit/s.
     #[test]
     fn growth_near_the_last_overuse_is_half_a_packet_per_response_time() {
-        let growth = |kbps, rtt| near_growth(Rate::from_kbps(kbps), TimeDelta::from_millis(rtt)).as_bps();
+        let growth =
+            |kbps, rtt| near_growth(Rate::from_kbps(kbps), TimeDelta::from_millis(rtt), Setup::PACKET_SIZE).as_bps();
         assert_eq!([growth(90, 200), growth(60, 100), growth(1000, 50), growth(30, 200)], [5000, 5000, 27_778, 4000]);
         assert_eq!([growth(288, 50), growth(289, 50)], [32_000, 16_056]);
+        // In packets of 600 bytes: at 1 Mbit/s seven packets of 4762 bits, at 144 kbit/s one, at 145 kbit/s two.
+        let small =
+            |kbps| near_growth(Rate::from_kbps(kbps), TimeDelta::from_millis(50), DataSize::from_bytes(600)).as_bps();
+        assert_eq!([small(1000), small(144), small(145)], [15_873, 16_000, 8056]);
         let config = RateConfig { additive: Some(TimeDelta::from_millis(50)), ..PAPER };
-        let mut c = RateController::new(config, Rate::from_kbps(1000), MIN);
+        let mut c = RateController::new(config, &SETUP);
         let mut at = |ms, usage, r| {
             c.update(RemoteTime::from_millis(ms), TimeDelta::ZERO, usage, Some(Rate::from_kbps(r))).as_bps()
         };
@@ -208,7 +216,7 @@ mod tests {
     #[test]
     fn rate_follows_equation_3() {
         let after = |usage, r: u64| {
-            let mut c = RateController::new(PAPER, Rate::from_kbps(1000), MIN);
+            let mut c = RateController::new(PAPER, &SETUP);
             c.update(RemoteTime::from_millis(0), TimeDelta::ZERO, Usage::Normal, Some(Rate::from_kbps(2000)));
             c.update(RemoteTime::from_millis(1000), TimeDelta::ZERO, usage, Some(Rate::from_kbps(r))).as_bps()
         };
@@ -223,7 +231,7 @@ mod tests {
     #[test]
     fn bound_applies_after_the_hold_time_on_both_clocks() {
         let config = RateConfig { bound_hold: TimeDelta::from_millis(100), ..PAPER };
-        let mut c = RateController::new(config, Rate::from_kbps(1000), MIN);
+        let mut c = RateController::new(config, &SETUP);
         // After a pause of 300 ms, frames sent 33 ms apart arrive at 40 % of the rate, until the backlog has arrived.
         let mut frame = |at, kbps| {
             let departure = TimeDelta::from_millis(33);
@@ -237,7 +245,7 @@ mod tests {
     #[test]
     fn growth_is_independent_of_the_frame_rate() {
         let grown = |fps: i64| {
-            let mut c = RateController::new(PAPER, Rate::from_kbps(1000), MIN);
+            let mut c = RateController::new(PAPER, &SETUP);
             for i in 0..=fps * 10 {
                 c.update(
                     RemoteTime::from_nanos(i * 1_000_000_000 / fps),

@@ -17,9 +17,10 @@
 use super::aimd::feedback_interval;
 use super::rate_controller::near_growth;
 use super::{Alpha, RateState, Region};
+use crate::Setup;
 use crate::blocks::{LinkCapacity, Usage};
 use libm::{exp, pow};
-use paceline_units::{Rate, RemoteTime, TimeDelta};
+use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
 /// The growth law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ const PERIOD_0: TimeDelta = TimeDelta::from_millis(1000);
 pub struct RegionControl {
     config: RegionConfig,
     min: Rate,
+    /// The largest packet.
+    packet: DataSize,
     rate: Rate,
     valid: bool,
     state: RateState,
@@ -96,11 +99,12 @@ pub struct Observation {
 }
 
 impl RegionControl {
-    /// Creates a controller without an estimate, in the state Hold. The rate never falls below `min`.
-    pub fn new(config: RegionConfig, min: Rate) -> Self {
+    /// Creates a controller without an estimate, in the state Hold. The rate never falls below the minimum.
+    pub fn new(config: RegionConfig, setup: &Setup) -> Self {
         Self {
             config,
-            min,
+            min: setup.min,
+            packet: setup.packet_size,
             rate: INITIAL_RATE,
             valid: false,
             state: RateState::Hold,
@@ -235,7 +239,7 @@ impl RegionControl {
         let growth = if self.region == Region::NearMax {
             // One packet per response time: twice the growth of later years.
             let response = self.config.rtt + TimeDelta::from_millis(100);
-            near_growth(self.rate, self.config.rtt).scale(2.0 * dt.min(response).as_secs_f64())
+            near_growth(self.rate, self.config.rtt, self.packet).scale(2.0 * dt.min(response).as_secs_f64())
         } else {
             self.rate.scale(pow(PER_SECOND, dt.min(SECOND).as_secs_f64()) - 1.0)
         };
@@ -283,6 +287,7 @@ pub fn eta(response: TimeDelta, variance: f64, dt: Option<TimeDelta>, region: Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::SETUP;
 
     const FIXED: Alpha = Alpha::ByRegion { near: 0.95, far: 0.9 };
     const AIMD: RegionConfig = RegionConfig {
@@ -293,11 +298,10 @@ mod tests {
         rtt: TimeDelta::from_millis(200),
     };
     const Y2013: RegionConfig = RegionConfig { growth: GrowthLaw::Response, recovery: true, ..AIMD };
-    const MIN: Rate = Rate::from_kbps(30);
 
     /// Returns a controller with an estimate of 1000 kbit/s.
     fn at_1000(config: RegionConfig) -> RegionControl {
-        let mut c = RegionControl::new(config, MIN);
+        let mut c = RegionControl::new(config, &SETUP);
         (c.rate, c.valid) = (Rate::from_kbps(1000), true);
         c
     }
@@ -376,7 +380,7 @@ mod tests {
 
     #[test]
     fn first_estimate_needs_half_a_second() {
-        let mut c = RegionControl::new(AIMD, MIN);
+        let mut c = RegionControl::new(AIMD, &SETUP);
         let input = Observation {
             usage: Usage::Normal,
             incoming: Some(Rate::from_kbps(300)),

@@ -10,7 +10,7 @@
 use super::remb_receiver::Estimator;
 use super::{Alpha, AlphaVariant, GrowthLaw, Observation, RateState, Region, RegionConfig, RegionControl, RembTimer};
 use crate::blocks::{GroupDelta, OveruseDetector, TwoStateConfig, TwoStateKalman, Usage};
-use crate::{Block, FieldVisitor, Signals, signal_names};
+use crate::{Block, FieldVisitor, Setup, Signals, signal_names};
 use paceline_units::{Rate, RemoteTime, TimeDelta};
 
 /// The numbers of a receiver with region control.
@@ -101,7 +101,7 @@ signal_names! {
 #[derive(Clone, Debug)]
 pub(super) struct RegionEstimator {
     config: RegionReceiverConfig,
-    min: Rate,
+    setup: Setup,
     /// As in 2013: a pause restarts the rate control as well as the filter, and the rate is updated only while `R` is
     /// known.
     as_in_2013: bool,
@@ -118,17 +118,17 @@ pub(super) struct RegionEstimator {
 }
 
 impl RegionEstimator {
-    pub fn new(config: RegionReceiverConfig, min: Rate, as_in_2013: bool) -> Self {
+    pub fn new(config: RegionReceiverConfig, setup: Setup, as_in_2013: bool) -> Self {
         Self {
             config,
-            min,
+            setup,
             as_in_2013,
             kalman: TwoStateKalman::new(config.kalman),
             detector: OveruseDetector::new(config.overuse_ms),
             m: 0.0,
             t: 0.0,
             gamma: config.threshold_ms,
-            rate: RegionControl::new(config.rate(), min),
+            rate: RegionControl::new(config.rate(), &setup),
             updated: None,
         }
     }
@@ -137,7 +137,7 @@ impl RegionEstimator {
 impl Estimator for RegionEstimator {
     fn restart(&mut self) {
         if self.as_in_2013 {
-            *self = Self::new(self.config, self.min, true);
+            *self = Self::new(self.config, self.setup, true);
             return;
         }
         self.kalman = TwoStateKalman::new(self.config.kalman);
@@ -146,7 +146,7 @@ impl Estimator for RegionEstimator {
     }
 
     fn set_min(&mut self, min: Rate) {
-        self.min = min;
+        self.setup.min = min;
         self.rate.set_min(min);
     }
 

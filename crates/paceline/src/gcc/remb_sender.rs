@@ -40,7 +40,7 @@ pub(super) struct RembSender {
 impl RembSender {
     pub fn new(config: RembSenderConfig, setup: &Setup) -> Self {
         let bounds = Bounds { max: config.max.unwrap_or(setup.max), ..setup.bounds() };
-        Self { config, loss: LossController::new(config.loss, setup.start), remb: None, bounds }
+        Self { config, loss: LossController::new(config.loss, setup), remb: None, bounds }
     }
 }
 

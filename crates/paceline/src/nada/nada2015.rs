@@ -264,7 +264,7 @@ mod tests {
     use crate::{Message, ReceiveHalf, SendHalf, StreamState};
     use paceline_units::{DataSize, StreamId, Time};
 
-    const SETUP: Setup = Setup { start: Rate::from_kbps(1000), min: Rate::from_kbps(50), max: Rate::from_kbps(2500) };
+    const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(50), Rate::from_kbps(2500));
 
     fn pair(config: &Nada2015Config) -> (Box<dyn SendHalf>, Box<dyn ReceiveHalf>) {
         let pair = config.halves(&SETUP);

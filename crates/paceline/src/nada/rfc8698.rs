@@ -256,7 +256,7 @@ mod tests {
     use crate::{Feedback, Message, PacketReport, SendHalf, StreamState};
     use paceline_units::{DataSize, Rate, StreamId, Time};
 
-    const SETUP: Setup = Setup { start: Rate::from_kbps(1000), min: Rate::from_kbps(150), max: Rate::from_kbps(1500) };
+    const SETUP: Setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(150), Rate::from_kbps(1500));
 
     fn sender<const AT_SENDER: bool>(config: &NadaConfig<AT_SENDER>) -> Box<dyn SendHalf> {
         config.halves(&SETUP).send.expect("a send half")

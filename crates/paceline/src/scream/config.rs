@@ -109,10 +109,10 @@ impl ScreamConfig {
         );
         fields
             .size("min_cwnd", (1000.0, 1e6), &mut self.window.min)
-            .describe("MIN_CWND, least and first window (C++: 2 packets)");
+            .describe("MIN_CWND, least and first window, with packets of 1200 B, else in proportion (C++: 2 packets)");
         fields
             .size("mss", (100.0, 65_535.0), &mut self.window.mss)
-            .describe("MSS, a full packet (C++: the largest packet sent)");
+            .describe("MSS, a full packet, with packets of 1200 B, else in proportion (C++: the largest packet sent)");
         fields
             .number("gain", "", (0.0, 10.0), &mut self.window.gain)
             .describe("GAIN of the window below the target (C++: kGainUp)");

@@ -138,7 +138,7 @@ struct Sender {
 
 impl Sender {
     fn new(config: &ScreamConfig, setup: &Setup) -> Self {
-        let window = CongestionWindow::new(config.window);
+        let window = CongestionWindow::new(config.window.for_packets(setup));
         let media = MediaRate::starting_at(config.media, setup.start, setup.min, setup.max);
         let target = media.get();
         let decision = Decision { ecn: Ecn::Ect0, ..Decision::new(target) };
@@ -377,7 +377,7 @@ impl Sender {
             return DataSize::from_bytes(u64::MAX);
         }
         let rate = self.rates.current(self.config.throughput).scale(self.config.acked_max);
-        (rate * span).max(DataSize::from_bytes(COUNTED_MIN * self.config.window.mss.as_bytes()))
+        (rate * span).max(DataSize::from_bytes(COUNTED_MIN * self.window.config().mss.as_bytes()))
     }
 
     fn adjust_target(&mut self, now: Time, signals: &mut Signals) {
@@ -417,10 +417,10 @@ impl Sender {
         let target = self.media.get();
         let allowed = match self.given_up {
             DataSize::ZERO => self.window.allowed(self.qdelay, self.target.get()),
-            given_up => given_up + self.config.window.min,
+            given_up => given_up + self.window.config().min,
         };
         self.decision = Decision {
-            pacing: self.s_rtt.map_or(target.max(self.config.window.pace_min), |s_rtt| self.window.pacing(s_rtt)),
+            pacing: self.s_rtt.map_or(target.max(self.window.config().pace_min), |s_rtt| self.window.pacing(s_rtt)),
             window: Some(Window::AfterHighest(allowed)),
             ecn: self.ecn.codepoint(),
             ..Decision::new(target)
@@ -465,7 +465,7 @@ mod tests {
 
     impl Call {
         fn new(config: ScreamConfig) -> Self {
-            let setup = Setup { start: Rate::from_kbps(1000), min: Rate::from_kbps(100), max: Rate::from_kbps(2500) };
+            let setup = Setup::new(Rate::from_kbps(1000), Rate::from_kbps(100), Rate::from_kbps(2500));
             Self {
                 half: Sender::new(&config, &setup),
                 signals: Signals::disabled(),

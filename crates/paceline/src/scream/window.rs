@@ -7,14 +7,15 @@
 //! loss:           cwnd *= BETA_LOSS        mark: cwnd *= BETA_ECN        cwnd >= MIN_CWND, always
 //! ```
 
+use crate::Setup;
 use paceline_units::{DataSize, Rate, Time, TimeDelta, round_to_u64};
 
 /// The numbers of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowConfig {
-    /// `MIN_CWND`, also the initial window.
+    /// `MIN_CWND`, also the initial window, with packets of [`Setup::PACKET_SIZE`].
     pub min: DataSize,
-    /// `MSS`, the size of a full packet.
+    /// `MSS`, the size of a full packet, with packets of [`Setup::PACKET_SIZE`].
     pub mss: DataSize,
     /// `GAIN` below the target of the queuing delay.
     pub gain: f64,
@@ -71,6 +72,12 @@ impl WindowConfig {
         pacing: 1.5,
         ..Self::RFC_8298
     };
+
+    /// Returns the numbers for the packet size of a flow: `MSS` is the size of its largest packets, and `MIN_CWND` is about
+    /// three of them (C++: two).
+    pub fn for_packets(self, setup: &Setup) -> Self {
+        Self { min: setup.scaled(self.min), mss: setup.scaled(self.mss), ..self }
+    }
 }
 
 /// In fast increase the window grows only below this multiple of the bytes in flight (section 4.1.2.2).
@@ -148,6 +155,11 @@ impl CongestionWindow {
     /// Returns `cwnd`.
     pub fn get(&self) -> DataSize {
         DataSize::from_bytes(round_to_u64(self.bytes))
+    }
+
+    /// Returns its numbers.
+    pub fn config(&self) -> &WindowConfig {
+        &self.config
     }
 
     /// Returns the growth mode.
@@ -270,6 +282,24 @@ mod tests {
         assert_eq!([decrease(rfc, 20_000, 200), decrease(rfc, 20_000, 1100)], [1000, 10_000]);
         assert_eq!([decrease(cpp, 20_000, 200), decrease(cpp, 20_000, 1100)], [2400, 5000]);
         assert_eq!(decrease(rfc, 20_000, 5000), 17_000, "MIN_CWND");
+    }
+
+    /// By hand, with packets of 600 bytes: the RFC's window of 3000 bytes and MSS of 1000 become 1500 and 500, and the C++
+    /// code's are two packets and one. At twice the target a window decreases by MSS, or by twice that.
+    #[test]
+    fn window_counts_in_packets_of_the_flow() {
+        let setup = Setup { packet_size: size(600), ..crate::testing::SETUP };
+        let cases = [(WindowConfig::RFC_8298, 1500, 500, 500), (WindowConfig::CPP, 1200, 600, 1200)];
+        for (config, min, mss, decrease) in cases {
+            let config = config.for_packets(&setup);
+            let window = CongestionWindow::new(config);
+            assert_eq!((window.get(), window.allowed(ms(100), ms(100))), (size(min), size(min + mss)));
+            let mut window = CongestionWindow::starting_at(config, size(20_000), WindowGrowth::Delay);
+            window.handle_acknowledged(&ack(20_000, 200, 0.0));
+            assert_eq!(window.get(), size(20_000 - decrease));
+        }
+        let unchanged = WindowConfig::CPP.for_packets(&crate::testing::SETUP);
+        assert_eq!(unchanged, WindowConfig::CPP);
     }
 
     #[test]

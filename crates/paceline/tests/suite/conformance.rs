@@ -113,10 +113,11 @@ pub fn step() -> impl Strategy<Value = Step> {
 }
 
 pub fn setups() -> impl Strategy<Value = Setup> {
-    (0u64..200_000, 0u64..5_000_000, 0u64..10_000_000).prop_map(|(min, over, more)| Setup {
+    (0u64..200_000, 0u64..5_000_000, 0u64..10_000_000, 1u64..65_000).prop_map(|(min, over, more, packet)| Setup {
         min: Rate::from_bps(min),
         start: Rate::from_bps(min + over),
         max: Rate::from_bps(min + more),
+        packet_size: DataSize::from_bytes(packet),
     })
 }
 
@@ -366,7 +367,7 @@ proptest! {
 /// A call with a pause of one day.
 #[test]
 fn controllers_survive_a_day_without_packets() {
-    let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
     let second = |after| {
         let frame = Input::Frame {
             packets: 3,
@@ -395,7 +396,7 @@ fn controllers_survive_a_day_without_packets() {
 /// Every GCC decreases by 10 % for 20 % loss, increases slightly without loss, and is capped by a REMB.
 #[test]
 fn gcc_follows_loss_and_remb() {
-    let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    let setup = Setup::new(Rate::from_kbps(900), Rate::from_kbps(50), Rate::from_kbps(2000));
     for entry in Registry::standard().iter().filter(|e| e.name().starts_with("gcc-")) {
         let after = |fraction_lost: f64| {
             let mut half = built(entry, &setup).send.unwrap();

@@ -79,7 +79,7 @@ fn run(half: &mut dyn SendHalf, now: &mut Time, for_s: i64, sends: bool) -> Rate
 /// Without feedback, the guard lowers the target 3 s after the first packet; not while the network is unavailable.
 #[test]
 fn unavailable_network_does_not_lower_the_target() {
-    let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    let setup = Setup::new(Rate::from_kbps(900), Rate::from_kbps(50), Rate::from_kbps(2000));
     for entry in Registry::standard().iter().filter(|entry| entry.controls()) {
         let mut half = built(entry, &setup).send.unwrap();
         let mut now = Time::ZERO;
@@ -99,7 +99,7 @@ fn unavailable_network_does_not_lower_the_target() {
 /// The first decrease follows 3 s after the first packet, however often the half is told that there is a network.
 #[test]
 fn availability_that_does_not_change_has_no_effect_on_the_guard() {
-    let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    let setup = Setup::new(Rate::from_kbps(900), Rate::from_kbps(50), Rate::from_kbps(2000));
     for entry in Registry::standard().iter().filter(|entry| entry.controls()) {
         let mut half = built(entry, &setup).send.unwrap();
         let mut now = Time::ZERO;
@@ -112,7 +112,7 @@ fn availability_that_does_not_change_has_no_effect_on_the_guard() {
 /// The guard does not lower the target below a new minimum, and a higher minimum raises its cap.
 #[test]
 fn guard_follows_the_minimum() {
-    let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    let setup = Setup::new(Rate::from_kbps(900), Rate::from_kbps(50), Rate::from_kbps(2000));
     let entry = Registry::standard();
     let mut half = built(entry.get("gcc-2016").unwrap(), &setup).send.unwrap();
     let mut now = Time::ZERO;

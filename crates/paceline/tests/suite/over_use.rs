@@ -18,7 +18,7 @@ const SIZE: DataSize = DataSize::from_bytes(1200);
 const OWD: i64 = 25;
 const CLOCK_OFFSET: i64 = 70_000;
 /// The sources use their maximum: some controllers do not change a target that is not used.
-const SETUP: Setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(900) };
+const SETUP: Setup = Setup::new(Rate::from_kbps(900), Rate::from_kbps(50), Rate::from_kbps(900));
 
 /// Within four seconds of a growing queue the rate falls; before, it does not. The rate is that of the receiver's
 /// messages if they contain one, otherwise the sender's target.

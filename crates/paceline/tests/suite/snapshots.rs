@@ -36,7 +36,7 @@ proptest! {
 /// A packet that is sent changes the state of each send half that controls its rate, and one that arrives that of each receive half.
 #[test]
 fn debug_shows_the_state() {
-    let setup = Setup { start: Rate::from_kbps(900), min: Rate::from_kbps(50), max: Rate::from_kbps(2000) };
+    let setup = Setup::new(Rate::from_kbps(900), Rate::from_kbps(50), Rate::from_kbps(2000));
     for entry in Registry::standard().iter() {
         let Controller { send, receive, .. } = built(entry, &setup);
         let (mut send, mut signals) = (send.unwrap(), Signals::disabled());

@@ -1,6 +1,7 @@
 //! The blocks against worked examples: `vectors/algorithms.json` contains inputs and the results of the printed
 //! equations, computed independently of this code.
 
+use paceline::Setup;
 use paceline::blocks::{
     AckedRate, AckedRateConfig, AdaptiveThreshold, KalmanConfig, LinkCapacity, LossConfig, LossController,
     OveruseDetector, ScalarKalman, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig,
@@ -21,6 +22,10 @@ use serde_json::Value;
 const PAPER: ThresholdConfig = ThresholdConfig::MMSYS16;
 const GCC_02: ThresholdConfig = ThresholdConfig::GCC_02;
 const LIBWEBRTC: ThresholdConfig = ThresholdConfig::LIBWEBRTC;
+
+fn starting_at(start: Rate, min: Rate) -> Setup {
+    Setup::new(start, min, start)
+}
 
 /// V1.1: the two-state filter of libwebrtc in 2015 and in 2013.
 #[test]
@@ -71,7 +76,7 @@ fn loss_laws_match_vectors() {
     let v = vector("V1.5/paper");
     for (case, expected) in list(&v["input"]["cases"]).iter().zip(list(&v["expected"]["rate"])) {
         let [rate, loss, rtt] = numbers(case)[..] else { panic!("three numbers a case") };
-        let mut c = LossController::new(LossConfig::Y2013, Rate::from_bps_f64(rate * 1e3));
+        let mut c = LossController::new(LossConfig::Y2013, &starting_at(Rate::from_bps_f64(rate * 1e3), Rate::ZERO));
         c.set_rtt(TimeDelta::from_secs_f64(rtt));
         c.handle_report(Fraction::new(loss).unwrap());
         near(c.rate().as_bps_f64() / 1e3, expected, || format!("{case}"));
@@ -195,7 +200,7 @@ fn rate_laws_match_vectors() {
     let kbps = |name: &str| Rate::from_bps_f64(number(&v["input"][name]) * 1e3);
     let after = |usage, incoming| {
         let config = RateConfig { eta: 1.05, alpha: 0.85, headroom: 1.5, bound_hold: TimeDelta::ZERO, additive: None };
-        let mut c = RateController::new(config, kbps("Ar"), Rate::from_kbps(30));
+        let mut c = RateController::new(config, &starting_at(kbps("Ar"), Rate::from_kbps(30)));
         c.update(RemoteTime::ZERO, TimeDelta::ZERO, Usage::Normal, Some(Rate::from_kbps(9000)));
         c.update(RemoteTime::from_millis(1000), TimeDelta::ZERO, usage, Some(incoming)).as_bps_f64() / 1e3
     };
@@ -277,7 +282,7 @@ fn aimd_matches_vectors() {
     let v = vector("V4.3");
     let config = |rtt_s| AimdConfig { rtt: TimeDelta::from_secs_f64(rtt_s), ..AimdConfig::LIBWEBRTC };
     let at = RemoteTime::from_millis;
-    let start = |kbps, rtt_s| Aimd::starting_at(config(rtt_s), Rate::from_kbps(kbps), Rate::from_kbps(5));
+    let start = |kbps, rtt_s| Aimd::starting_at(config(rtt_s), &starting_at(Rate::from_kbps(kbps), Rate::from_kbps(5)));
     let close = |got: Rate, expected: &Value, what: &str| {
         assert!((got.as_bps_f64() - number(expected)).abs() <= 1.0, "{what}: {got}, expected {expected}");
     };

@@ -139,7 +139,7 @@ fn application_limit_begins_again_after_a_route_change() {
     call.run_secs(5);
     assert!(call.sender.is_application_limited());
     let before = log.lock().unwrap().limits.len();
-    call.sender.handle_route_change(call.now, &Setup { start: kbps(1000), min: kbps(50), max: kbps(2000) });
+    call.sender.handle_route_change(call.now, &Setup::new(kbps(1000), kbps(50), kbps(2000)));
     assert!(!call.sender.is_application_limited());
     call.run_secs(10);
     let at = Time::from_secs(5);

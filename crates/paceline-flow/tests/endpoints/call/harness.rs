@@ -109,7 +109,7 @@ impl CallConfig {
 
 /// A controller of the registry that starts at 300 kbps, with a minimum of 50.
 pub fn controller(name: &str, most: Rate, changes: &[(&str, f64)]) -> Controller {
-    let setup = Setup { start: Rate::from_kbps(300), min: Rate::from_kbps(50), max: most };
+    let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), most);
     let changes: Vec<(String, f64)> = changes.iter().map(|(name, value)| (name.to_string(), *value)).collect();
     Registry::standard().get(name).unwrap().build(&setup, &changes).unwrap()
 }

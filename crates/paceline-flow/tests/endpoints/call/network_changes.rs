@@ -82,7 +82,7 @@ fn reports_on_packets_of_the_old_route_are_ignored() {
         call.run_secs(3);
         let sent = log.lock().unwrap().sent.len();
         let reported = log.lock().unwrap().reports.len();
-        let setup = Setup { start: kbps(500), min: kbps(50), max: kbps(1000) };
+        let setup = Setup::new(kbps(500), kbps(50), kbps(1000));
         call.sender.handle_route_change(call.now, &setup);
         call.run_secs(6);
         let log = log.lock().unwrap();
@@ -98,7 +98,7 @@ fn route_change_starts_both_halves_again() {
     for name in ["gcc-2016", "gcc-tfb", "nada", "nada-sender", "scream"] {
         let mut call = TestCall::new(CallConfig::new(controller(name, kbps(2000), &[]), kbps(2000)));
         call.run_secs(20);
-        let setup = Setup { start: kbps(150), min: kbps(50), max: kbps(1000) };
+        let setup = Setup::new(kbps(150), kbps(50), kbps(1000));
         assert!(call.sender.decision().target > kbps(400), "{name}: {}", call.sender.decision().target);
         call.sender.handle_route_change(call.now, &setup);
         call.receiver.handle_route_change(call.remote_now(), &setup);
@@ -165,7 +165,7 @@ fn losses_and_round_trip_times_of_the_old_route_are_ignored() {
         (config.forward, config.back) = (late(true), late(false));
         let mut call = TestCall::new(config);
         call.run_until(change);
-        call.sender.handle_route_change(change, &Setup { start: kbps(500), min: kbps(50), max: kbps(1000) });
+        call.sender.handle_route_change(change, &Setup::new(kbps(500), kbps(50), kbps(1000)));
         call.run_until(change + TimeDelta::from_secs(10));
         let (mut old, mut new) = (Vec::new(), Vec::new());
         call.fractions_lost().for_each(|(at, loss)| if at < change { old.push(loss) } else { new.push(loss) });

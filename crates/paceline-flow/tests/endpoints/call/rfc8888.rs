@@ -251,7 +251,7 @@ fn controllers_stop_ecn_on_a_path_that_clears_the_field() {
             let before = call.sender.decision().ecn;
             call.run_secs(5);
             let after = call.sender.decision().ecn;
-            let setup = Setup { start: kbps(300), min: kbps(50), max: kbps(1000) };
+            let setup = Setup::new(kbps(300), kbps(50), kbps(1000));
             call.sender.handle_route_change(call.now, &setup);
             [before, after, call.sender.decision().ecn]
         };

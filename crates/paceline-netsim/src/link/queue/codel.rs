@@ -5,6 +5,7 @@
 //! [`CoDelQueue`] is the discipline: one FIFO queue with a limit.
 
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
+use crate::link::MTU;
 use crate::parameter::{Parameter, ParameterKind, Value};
 use paceline_records::DropReason;
 use paceline_units::{DataSize, Ecn, Time, TimeDelta};
@@ -14,8 +15,6 @@ use std::collections::VecDeque;
 const TARGET: TimeDelta = TimeDelta::from_millis(5);
 /// Time that packets wait longer than the target before the first drop: RFC 8289, section 4.2, "100 ms".
 const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
-/// Below this backlog nothing is dropped: RFC 8289, section 5.1, `maxpacket`, which "SHOULD use interface MTU".
-const MAX_PACKET: DataSize = DataSize::from_bytes(1500);
 /// A new drop state within this many intervals after the last one continues its drop rate: RFC 8289, section 5.5.
 const RESUME_INTERVALS: i64 = 16;
 
@@ -46,7 +45,8 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
     ],
     build: |setup| {
         let (target, interval) = (setup.values.time("target"), setup.values.time("interval"));
-        Box::new(CoDelQueue::new(setup.limit, CoDel::new(target, interval, setup.values.flag("ecn"))))
+        let law = CoDel::new(target, interval, setup.values.flag("ecn")).with_max_packet(setup.mtu);
+        Box::new(CoDelQueue::new(setup.limit, law))
     },
 };
 
@@ -56,6 +56,8 @@ pub struct CoDel {
     target: TimeDelta,
     interval: TimeDelta,
     marks: bool,
+    /// Up to this backlog nothing is dropped: RFC 8289, section 5.1, `maxpacket`, which "SHOULD use interface MTU".
+    max_packet: DataSize,
     /// The time from which packets may be dropped; `None` while the delay is below the target.
     first_above: Option<Time>,
     is_dropping: bool,
@@ -70,7 +72,12 @@ impl CoDel {
     /// dropped.
     pub fn new(target: TimeDelta, interval: TimeDelta, marks: bool) -> Self {
         let (first_above, is_dropping, drop_next, count, last_count) = (None, false, Time::ZERO, 0, 0);
-        Self { target, interval, marks, first_above, is_dropping, drop_next, count, last_count }
+        Self { target, interval, marks, max_packet: MTU, first_above, is_dropping, drop_next, count, last_count }
+    }
+
+    /// Sets the size of the largest packet; up to this backlog nothing is dropped. The default is the [`MTU`] of Ethernet.
+    pub fn with_max_packet(self, max_packet: DataSize) -> Self {
+        Self { max_packet, ..self }
     }
 
     /// Returns the packet to serve at `now` (RFC 8289, section 5.5, `dequeue`). `pop` removes the head of the queue and
@@ -122,7 +129,7 @@ impl CoDel {
             self.first_above = None;
             return None;
         };
-        if now - queued.arrived < self.target || left <= MAX_PACKET {
+        if now - queued.arrived < self.target || left <= self.max_packet {
             self.first_above = None;
             return Some((queued, false));
         }
@@ -207,7 +214,7 @@ impl Discipline for CoDelQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::{Capacity, Link, LinkConfig, LossModel, MTU, Output, Schedule};
+    use crate::link::{Capacity, Link, LinkConfig, LossModel, Output, Schedule};
     use paceline_units::{FlowId, RandomStreams, Rate};
 
     fn ms(t: i64) -> Time {
@@ -258,12 +265,17 @@ mod tests {
 
     #[test]
     fn the_last_packet_is_never_dropped() {
-        let (mut law, mut drops) = (CoDel::new(TARGET, INTERVAL, false), Drops::default());
-        for now in (0..1000).map(|n| ms(10 * n)) {
-            let queued = QueuedPacket { packet: packet(0, Ecn::NotEct), arrived: now - INTERVAL };
-            assert!(law.dequeue(now, || Some((queued, MAX_PACKET)), &mut drops).is_some());
-        }
-        assert!(drops.is_empty());
+        let dropped = |max_packet, left| {
+            let mut law = CoDel::new(TARGET, INTERVAL, false).with_max_packet(DataSize::from_bytes(max_packet));
+            let (left, mut drops) = (DataSize::from_bytes(left), Drops::default());
+            for now in (0..1000).map(|n| ms(10 * n)) {
+                let queued = QueuedPacket { packet: packet(0, Ecn::NotEct), arrived: now - INTERVAL };
+                assert!(law.dequeue(now, || Some((queued, left)), &mut drops).is_some());
+            }
+            !drops.is_empty()
+        };
+        let sizes = [(1500, 1500), (1500, 1501), (628, 628), (628, 629)];
+        assert_eq!(sizes.map(|(max_packet, left)| dropped(max_packet, left)), [false, true, false, true]);
     }
 
     #[test]

@@ -182,7 +182,7 @@ const TEST_DISCIPLINES: [(&str, BuildFn); 5] = [
     ("drop-tail with a mark", |_| Box::new(DropTail::new(LIMIT).marking(Some(QueueLimit::Packets(6))))),
     ("codel that marks", |_| Box::new(CoDelQueue::new(LIMIT, CoDel::new(ms(5), ms(20), true)))),
     ("gate", |_| Box::new(Gate { queue: DropTail::new(LIMIT), last: None })),
-    ("expiry", |streams| plan(&expiry::ENTRY).build(streams, "hop/test")),
+    ("expiry", |streams| plan(&expiry::ENTRY).build(streams, "hop/test", MTU)),
     ("coin", |streams| Box::new(Coin { queue: DropTail::new(LIMIT), random: streams.stream("coin") })),
 ];
 
@@ -297,7 +297,7 @@ fn for_each(check: impl Fn(&str, Build<'_>, &Case, &mut RandomStream)) {
         }
     };
     for discipline in DISCIPLINES {
-        on(discipline.name, &|streams| plan(discipline).build(streams, "hop/test"));
+        on(discipline.name, &|streams| plan(discipline).build(streams, "hop/test", MTU));
     }
     TEST_DISCIPLINES.iter().for_each(|(name, build)| on(name, build));
 }

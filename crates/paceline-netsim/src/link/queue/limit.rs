@@ -4,7 +4,7 @@ use super::LinkRate;
 pub use paceline_flow::parameter::QueueLimit;
 use paceline_units::{DataSize, Rate};
 
-/// Minimum of a drain-time limit: a queue without room for one packet would pass none.
+/// Minimum of a drain-time limit.
 const PACKET: DataSize = DataSize::from_bytes(1500);
 
 /// A limit and its current value in bytes.
@@ -20,7 +20,8 @@ pub struct LimitCheck {
 }
 
 impl LimitCheck {
-    /// Returns the check of a queue limit. A drain time is at least one packet of 1500 bytes.
+    /// Returns the check of a queue limit. A drain time is at least 1500 bytes, and always has room for one packet: a queue
+    /// without room would pass none.
     pub fn of_queue(limit: QueueLimit) -> Self {
         Self { limit, least: PACKET, rate: Rate::ZERO, limit_at_rate: DataSize::ZERO }
     }
@@ -51,8 +52,31 @@ impl LimitCheck {
                     self.rate = rate;
                     self.limit_at_rate = (rate * time).max(self.least);
                 }
-                bytes + size <= self.limit_at_rate
+                bytes + size <= self.limit_at_rate || (bytes == DataSize::ZERO && self.least == PACKET)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Capacity;
+    use paceline_units::Time;
+
+    /// By hand: 1 ms of 1 Mbit/s is 125 bytes, so the limit is 1500 bytes. A packet of 1512 bytes, a full TCP segment of 1460
+    /// bytes, fits an empty queue alone; below a threshold it does not.
+    #[test]
+    fn drain_time_has_room_for_one_packet_of_any_size() {
+        let capacity = Capacity::constant(Rate::from_kbps(1000));
+        let rate = LinkRate::at(Some(&capacity), Time::ZERO);
+        let size = DataSize::from_bytes;
+        let time = QueueLimit::DrainTime(paceline_units::TimeDelta::from_millis(1));
+        let mut limit = LimitCheck::of_queue(time);
+        assert!(limit.fits(size(0), 0, size(1512), rate));
+        assert!(!limit.fits(size(1), 1, size(1512), rate));
+        assert!(limit.fits(size(900), 1, size(600), rate));
+        assert!(!limit.fits(size(901), 2, size(600), rate));
+        assert!(!LimitCheck::of_threshold(time).fits(size(0), 0, size(1512), rate));
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Discipline, QueueLimit, codel, drop_tail};
 use crate::parameter::{Parameter, Values};
-use paceline_units::{RandomStream, RandomStreams};
+use paceline_units::{DataSize, RandomStream, RandomStreams};
 use std::fmt;
 
 /// Every discipline; the first is the default.
@@ -39,6 +39,8 @@ pub struct QueueSetup<'a> {
     pub streams: &'a RandomStreams,
     /// The path of the hop, such as `hop/forward`.
     pub path: &'a str,
+    /// The size of the largest packet that the hop carries.
+    pub mtu: DataSize,
 }
 
 impl QueueSetup<'_> {
@@ -71,15 +73,16 @@ impl QueuePlan {
         self.discipline.name
     }
 
-    /// Creates the queue of the hop at `path`, such as `hop/forward`.
-    pub fn build(&self, streams: &RandomStreams, path: &str) -> Box<dyn Discipline> {
-        (self.discipline.build)(&QueueSetup { limit: self.limit, values: &self.values, streams, path })
+    /// Creates the queue of the hop at `path`, such as `hop/forward`, which carries packets of up to `mtu`.
+    pub fn build(&self, streams: &RandomStreams, path: &str, mtu: DataSize) -> Box<dyn Discipline> {
+        (self.discipline.build)(&QueueSetup { limit: self.limit, values: &self.values, streams, path, mtu })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::MTU;
 
     #[test]
     fn names_are_unique_and_defaults_are_allowed() {
@@ -108,7 +111,8 @@ mod tests {
         let values = Values::new(&[], &[]);
         let bits = |seed, path| {
             let streams = RandomStreams::new(seed);
-            QueueSetup { limit: QueueLimit::Packets(1), values: &values, streams: &streams, path }.random().bits()
+            let limit = QueueLimit::Packets(1);
+            QueueSetup { limit, values: &values, streams: &streams, path, mtu: MTU }.random().bits()
         };
         assert_eq!(bits(1, "hop/a"), bits(1, "hop/a"));
         assert_ne!(bits(1, "hop/a"), bits(1, "hop/b"));
