@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -297,6 +297,19 @@ pub fn discard(path: &Path) -> io::Result<()> {
 
 fn remove(path: &Path) -> io::Result<()> {
     if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+}
+
+/// Returns the first 16 bytes of the BLAKE3 hash of a file, as hexadecimal digits.
+pub(crate) fn checksum(path: &Path) -> Result<String, StoreError> {
+    const BYTES: usize = 16;
+    let mut file = File::open(path).map_err(io("open", path))?;
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer).map_err(io("read", path))? {
+            0 => return Ok(hasher.finalize().to_hex()[..2 * BYTES].to_owned()),
+            read => hasher.update(&buffer[..read]),
+        };
+    }
 }
 
 #[cfg(test)]

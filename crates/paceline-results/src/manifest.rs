@@ -126,6 +126,27 @@ pub struct StoredFile {
     pub name: String,
     /// Number of rows.
     pub rows: u64,
+    /// The first 16 bytes of its BLAKE3 hash, as hexadecimal digits. Folders of older versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+}
+
+impl StoredFile {
+    /// Returns the entry of a written table.
+    pub(crate) fn of(path: &Path, rows: u64) -> Result<Self, StoreError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, rows, checksum: Some(files::checksum(path)?) })
+    }
+
+    /// Returns an error unless the file at this path is as it was written.
+    pub(crate) fn check(&self, path: &Path) -> Result<(), StoreError> {
+        let Some(checksum) = &self.checksum else { return Ok(()) };
+        if files::checksum(path)? == *checksum {
+            return Ok(());
+        }
+        let cause = "its contents are not those that were written; run the scenario again".to_owned();
+        Err(StoreError::Damaged { path: path.to_path_buf(), cause })
+    }
 }
 
 /// Contents of `about.json` in a run's folder. The manifest can be rebuilt from these files.

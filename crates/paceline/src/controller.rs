@@ -341,7 +341,7 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
         let _ = (now, feedback, signals);
     }
-    /// Handles a sample of the round-trip time: one for each datagram of reports from which it can be computed, also if the report
+    /// Handles a sample of the round-trip time: one for each report from which it can be computed, also if the report
     /// covers too few packets for [`handle_report`](Self::handle_report).
     fn handle_rtt(&mut self, now: Time, rtt: &RoundTrip, signals: &mut Signals) {
         let _ = (now, rtt, signals);

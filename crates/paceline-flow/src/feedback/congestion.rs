@@ -97,6 +97,9 @@ impl CongestionFeedbackBuilder {
 
     /// Writes the next datagram of the report that is due. Call until it returns false.
     pub fn write(&mut self, now: RemoteTime, sender_ssrc: u32, writer: &mut CompoundWriter<'_>) -> bool {
+        if self.open && !self.has_rest() {
+            self.finish_report(now); // the rest was on SSRCs that were removed
+        }
         if !self.open {
             if !self.pending || !self.interval.is_due(now) {
                 return false;
@@ -104,6 +107,9 @@ impl CongestionFeedbackBuilder {
             self.ssrcs.iter_mut().for_each(SsrcRecord::begin_report);
             self.pending = self.ssrcs.iter().any(SsrcRecord::is_pending);
             self.fresh = 0;
+            if !self.has_rest() {
+                return false;
+            }
         }
         let timestamp = ntp::units(now.as_nanos());
         self.packets.clear();
@@ -128,11 +134,21 @@ impl CongestionFeedbackBuilder {
         let written = writer.congestion_feedback(sender_ssrc, timestamp as u32, &blocks[..count]);
         debug_assert!(written.is_ok(), "the blocks were chosen to fit");
         self.written += IP_UDP_HEADERS + DataSize::from_bytes(writer.len() as u64);
-        self.open = self.ssrcs.iter().any(|record| !record.remaining.is_empty());
+        self.open = self.has_rest();
         if !self.open {
-            self.interval.handle_report(now, core::mem::take(&mut self.written));
+            self.finish_report(now);
         }
         written.is_ok()
+    }
+
+    /// Returns whether a part of the open report is not written yet.
+    fn has_rest(&self) -> bool {
+        self.ssrcs.iter().any(|record| !record.remaining.is_empty())
+    }
+
+    fn finish_report(&mut self, now: RemoteTime) {
+        self.open = false;
+        self.interval.handle_report(now, core::mem::take(&mut self.written));
     }
 
     /// Returns the time at which the next report is due.
@@ -307,6 +323,30 @@ mod tests {
         assert_eq!((datagrams[0][0].2[0], datagrams[2][0].2[64]), (Some(0), Some(1)));
         assert!(datagrams[1][0].2.iter().all(Option::is_none));
         assert_eq!(r.poll_timeout(), Some(at(100)));
+    }
+
+    /// A report of three datagrams, of which the first has left, and one that has not begun.
+    #[test]
+    fn removed_ssrcs_leave_no_empty_report() {
+        let mut r = builder(INTERVAL);
+        receive(&mut r, 0, 7, 100);
+        receive(&mut r, 1, 7, 399);
+        let mut buffer = [0; 256];
+        assert!(r.write(at(50), 1, &mut CompoundWriter::new(&mut buffer)));
+        r.remove_ssrcs([7, 17]);
+        assert_eq!(reports(&mut r, at(50)).0, Datagrams::new());
+        assert_eq!(reports(&mut r, at(100)).0, Datagrams::new());
+        assert_eq!(r.poll_timeout(), None);
+        receive(&mut r, 110, 8, 5);
+        let due = r.poll_timeout().unwrap();
+        assert!((at(110)..=at(160)).contains(&due));
+        r.remove_ssrcs([8, 18]);
+        assert_eq!(reports(&mut r, due).0, Datagrams::new());
+        assert_eq!(r.poll_timeout(), None);
+        r.add_ssrcs([9, 19]);
+        receive(&mut r, 300, 9, 1);
+        let due = r.poll_timeout().unwrap();
+        assert_eq!(reports(&mut r, due).0, [[(9, 1, vec![Some(300)])]]);
     }
 
     #[test]

@@ -98,6 +98,8 @@ pub struct MediaSender {
     next_report: Time,
     /// The first stream of the next datagram of an unfinished sender report; 0 if there is none.
     next_reported: usize,
+    /// The number of the receiver's last report.
+    report: u32,
     /// The size of the datagrams of an unfinished sender report.
     reported: DataSize,
     rtt: Option<RoundTrip>,
@@ -183,6 +185,7 @@ impl MediaSender {
             rtcp,
             next_report,
             next_reported: 0,
+            report: 0,
             reported: DataSize::ZERO,
             rtt: None,
             route_began: start,

@@ -59,11 +59,13 @@ impl MediaSender {
         }
     }
 
-    /// Handles one report on the flow. The fraction lost is the mean over the media of its streams, weighted by the
-    /// packets that each block covers.
+    /// Handles one datagram of a report on the flow. The fraction lost is the mean over the media of its streams, weighted by
+    /// the packets that each block covers. A report gives one sample of the round-trip time, also if it takes several
+    /// datagrams: the next report begins with a stream that this one has a block for.
     fn handle_blocks(&mut self, now: Time, blocks: impl Iterator<Item = ReportBlock>) -> ReportStatus {
         let (mut expected, mut lost, mut rtt) = (0u64, 0u64, None);
-        let (mut old, mut new) = (false, false);
+        let (mut old, mut new, mut begins) = (false, false, false);
+        let next = self.report.wrapping_add(1);
         let now_ntp = ntp::middle(self.ntp(now));
         for block in blocks {
             let Some(stream) = self.streams.iter_mut().find(|s| s.config.info.ssrc == block.ssrc) else {
@@ -81,6 +83,8 @@ impl MediaSender {
             new = true;
             let covered = order.sent - stream.last_report.sent;
             stream.last_report = order;
+            begins |= stream.report == self.report;
+            stream.report = next;
             expected += covered;
             // Losses before a route change are not those of the new route.
             if !core::mem::take(&mut stream.mixes_routes) {
@@ -90,7 +94,13 @@ impl MediaSender {
             let sample = ntp::round_trip(now_ntp, last_sr, delay).filter(|_| now - age >= self.route_began);
             rtt = rtt.or(sample);
         }
-        if let Some(sample) = rtt.filter(|_| expected > 0) {
+        if begins {
+            self.report = next;
+        } else {
+            let report = self.report;
+            self.streams.iter_mut().filter(|s| s.report == next).for_each(|s| s.report = report);
+        }
+        if let Some(sample) = rtt.filter(|_| expected > 0 && begins) {
             let rtt = RoundTrip::after(self.rtt, sample);
             self.rtt = Some(rtt);
             self.events.push_back(SenderEvent::RoundTrip(sample));

@@ -45,6 +45,8 @@ pub(super) struct SenderStream {
     pub store: RetransmissionStore,
     /// Order key of the last accepted report.
     pub last_report: ReportOrder,
+    /// The number of the last report with a block on this stream.
+    pub report: u32,
     /// Whether the next report may count losses of an earlier route.
     pub mixes_routes: bool,
 }
@@ -78,6 +80,7 @@ impl SenderStream {
             fec: FecEncoder::new(),
             store: RetransmissionStore::new(),
             last_report: ReportOrder::default(),
+            report: 0,
             mixes_routes: false,
             config,
         }

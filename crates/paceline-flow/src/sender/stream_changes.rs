@@ -22,7 +22,8 @@ impl MediaSender {
             self.sequence_maps.extend([new.ssrc, new.rtx_ssrc].map(SequenceMap::new));
         }
         self.pacer.add_stream(config.priority);
-        self.streams.push(SenderStream::new(config, self.fec.is_some(), self.packet_size));
+        let stream = SenderStream::new(config, self.fec.is_some(), self.packet_size);
+        self.streams.push(SenderStream { report: self.report, ..stream });
         self.allocate_rates(now);
         self.update_wake();
         true

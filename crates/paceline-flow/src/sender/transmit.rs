@@ -156,10 +156,15 @@ impl MediaSender {
     }
 
     /// Writes a sender report for every stream, and the CNAME that RFC 3550 requires in every compound. Reports that do
-    /// not fit into one datagram continue in the next. Returns whether there is a datagram: not before the first stream.
+    /// not fit into one datagram continue in the next. Returns whether there is a datagram: not without a stream, and not if
+    /// the streams that were left have ended.
     fn write_report(&mut self, now: Time, out: &mut Datagram) -> bool {
-        let Some(first) = self.streams.first().map(|stream| stream.config.info.ssrc) else {
-            self.next_report = now + self.rtcp.next_interval(None);
+        while self.streams.get(self.next_reported).is_some_and(|stream| stream.removed) {
+            self.next_reported += 1;
+        }
+        let active = self.streams.iter().find(|stream| !stream.removed).map(|stream| stream.config.info.ssrc);
+        let Some(first) = active.filter(|_| self.next_reported < self.streams.len()) else {
+            self.finish_report(now);
             return false;
         };
         let now_ntp = self.ntp(now);
@@ -176,20 +181,23 @@ impl MediaSender {
             }
             self.next_reported += 1;
         }
-        if self.next_reported == self.streams.len() {
-            self.next_reported = 0;
-        }
         // The CNAME is left out if there is no room; the receiver knows it from the other reports.
         let _ = writer.sdes_cname(first, "paceline");
         let len = writer.finish();
         out.set_len(len, 0, Ecn::NotEct);
         self.reported += out.size();
-        if self.next_reported == 0 {
-            let size = core::mem::take(&mut self.reported);
-            self.next_report = now + self.rtcp.next_interval(Some(size));
-            self.update_resend_rate(now);
+        if self.next_reported == self.streams.len() {
+            self.finish_report(now);
         }
         true
+    }
+
+    /// Sets the time of the next report after the last datagram of this one.
+    fn finish_report(&mut self, now: Time) {
+        let size = core::mem::take(&mut self.reported);
+        self.next_reported = 0;
+        self.next_report = now + self.rtcp.next_interval((size > DataSize::ZERO).then_some(size));
+        self.update_resend_rate(now);
     }
 
     fn update_resend_rate(&mut self, now: Time) {

@@ -130,6 +130,11 @@ impl TableWriter {
         Ok(Self { path, writer, buffers, compressor, levels: Vec::new(), buffered: 0, rows: 0 })
     }
 
+    /// Returns the place of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Adds a row: a value of the right type for each column.
     pub fn push(&mut self, row: &[ColumnValue]) -> Result<(), StoreError> {
         assert_eq!(row.len(), self.buffers.len(), "one value for each column");

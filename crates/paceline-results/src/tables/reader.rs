@@ -100,7 +100,8 @@ pub struct SignalRow<'a> {
     pub value: f64,
 }
 
-/// The tables of a stored run. They are read by row group and only in some columns, so memory is bounded for any length of
+/// The tables of a stored run. Each is compared with its checksum in `about.json` first, because the library panics on some
+/// damage. They are read by row group and only in some columns, so memory is bounded for any length of
 /// run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunTables<'a> {
@@ -117,7 +118,7 @@ impl<'a> RunTables<'a> {
     /// Calls `each` with all rows of `packets`, in order, some at a time.
     ///
     /// # Errors
-    /// The file cannot be read, or has other columns.
+    /// The file cannot be read, is not as it was written, or has other columns.
     pub fn packets(&self, mut each: impl FnMut(&[PacketRow])) -> Result<(), StoreError> {
         let [mut time, mut waited, mut left, mut delay] = [const { Vec::new() }; 4];
         let [mut event, mut flow, mut class, mut hop] = [const { Vec::new() }; 4];
@@ -153,7 +154,7 @@ impl<'a> RunTables<'a> {
     /// Calls `each` with all rows of `flows`, in order, some at a time.
     ///
     /// # Errors
-    /// The file cannot be read, or has other columns.
+    /// The file cannot be read, is not as it was written, or has other columns.
     pub fn flows(&self, mut each: impl FnMut(&[FlowRow])) -> Result<(), StoreError> {
         let (mut time, mut value) = (Vec::new(), Vec::new());
         let [mut flow, mut kind] = [const { Vec::new() }; 2];
@@ -174,7 +175,7 @@ impl<'a> RunTables<'a> {
     /// Calls `each` with all rows of `frames`, in order, some at a time.
     ///
     /// # Errors
-    /// The file cannot be read, or has other columns.
+    /// The file cannot be read, is not as it was written, or has other columns.
     pub fn frames(&self, mut each: impl FnMut(&[FrameRow])) -> Result<(), StoreError> {
         let [mut time, mut captured] = [const { Vec::new() }; 2];
         let (mut flow, mut stream, mut refused) = (Vec::new(), Vec::new(), Vec::new());
@@ -198,7 +199,7 @@ impl<'a> RunTables<'a> {
     /// Calls `each` with all rows of `signals`, in order, some at a time.
     ///
     /// # Errors
-    /// The file cannot be read, or has other columns.
+    /// The file cannot be read, is not as it was written, or has other columns.
     pub fn signals(&self, mut each: impl FnMut(&[SignalRow<'_>])) -> Result<(), StoreError> {
         // In a folder of an older version only the table itself has the names and units of signals.
         let (mut signals, mut units) = (Vec::new(), Vec::new());
@@ -230,7 +231,11 @@ impl<'a> RunTables<'a> {
         table: TableSchema,
         each: impl FnMut(&mut RowGroup<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        TableReader::open(self.dir.join(table.file_name()))?.row_groups(each)
+        let (name, path) = (table.file_name(), self.dir.join(table.file_name()));
+        if let Some(stored) = self.about.run.files.iter().find(|file| file.name == name) {
+            stored.check(&path)?;
+        }
+        TableReader::open(path)?.row_groups(each)
     }
 }
 

@@ -135,8 +135,11 @@ impl EventTables {
     /// Writes the remaining rows of each table.
     pub(crate) fn finish(self) -> Result<Vec<StoredFile>, StoreError> {
         let Self { packets, flows, frames, signals, .. } = self;
-        let tables = TABLES.iter().zip([packets, flows, frames, signals]);
-        tables.map(|(schema, table)| Ok(StoredFile { name: schema.file_name(), rows: table.finish()? })).collect()
+        let finished = |table: TableWriter| {
+            let path = table.path().to_path_buf();
+            StoredFile::of(&path, table.finish()?)
+        };
+        [packets, flows, frames, signals].into_iter().map(finished).collect()
     }
 
     /// Writes tables to `dir` that contain the rows of those in other folders, in order.
@@ -144,8 +147,8 @@ impl EventTables {
         let joined = |schema: &TableSchema| {
             let name = schema.file_name();
             let parts: Vec<PathBuf> = parts.iter().map(|part| part.join(&name)).collect();
-            let rows = join(&parts, &dir.join(&name))?;
-            Ok(StoredFile { name, rows })
+            let path = dir.join(&name);
+            StoredFile::of(&path, join(&parts, &path)?)
         };
         TABLES.iter().map(joined).collect()
     }

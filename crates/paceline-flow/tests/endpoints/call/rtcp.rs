@@ -1,12 +1,12 @@
 //! Sender and receiver reports, header fields, and injected RTCP.
 
 use crate::call::harness::{
-    CallConfig, RenderedFrame, TestCall, compound, controller, drop_if, fixed, random_loss, video, video_source,
+    CallConfig, Fate, RenderedFrame, TestCall, compound, controller, drop_if, fixed, random_loss, video, video_source,
 };
 use crate::call::{assert_within, kbps, ms};
 use paceline::{Controller, Decision, PacketKind, ReceiverReport, RoundTrip, SendHalf, Signals};
 use paceline_flow::{DatagramKind, SenderEvent};
-use paceline_units::{RandomStreams, Time, TimeDelta};
+use paceline_units::{RandomStreams, StreamId, Time, TimeDelta};
 use paceline_wire::{ExtensionIds, ReportBlock, Rtcp, RtpHeader, WireError, is_rtcp, parse_compound};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -75,6 +75,62 @@ fn every_report_covers_every_stream() {
             assert!(distinct.is_superset(&ssrcs), "{} of 12 streams at {at}", distinct.intersection(&ssrcs).count());
         }
     }
+}
+
+/// Twelve streams: each report takes two datagrams or three, whose blocks have the same time, so they give one sample. If the
+/// first is lost, the next one gives it.
+#[test]
+fn a_report_of_several_datagrams_gives_one_round_trip_time() {
+    for lost in [0, 1] {
+        let mut config = CallConfig::new(fixed(kbps(6000)), kbps(500));
+        config.streams = (0..12).map(|index| video(index, kbps(500))).collect();
+        let mut last = Time::ZERO;
+        config.back = Box::new(move |_, now, bytes| {
+            let is_first = is_rtcp(bytes) && is_report(bytes) && now > last;
+            if is_first {
+                last = now;
+            }
+            if is_first && lost == 1 { Fate::Drop } else { Fate::Deliver }
+        });
+        let call = TestCall::run(config, 20);
+        let reports: BTreeSet<Time> = call.back_log.iter().filter(|l| is_report(&l.bytes)).map(|l| l.at).collect();
+        let samples = call.events.iter().filter(|(_, event)| matches!(event, SenderEvent::RoundTrip(_))).count();
+        assert!((15..=25).contains(&reports.len()), "{} reports", reports.len());
+        assert!(
+            (reports.len() - 2..=reports.len()).contains(&samples),
+            "{samples} samples of {} reports",
+            reports.len()
+        );
+    }
+}
+
+/// The stream that is described has a report in the same compound. Without a stream there is no report.
+#[test]
+fn sender_reports_name_no_stream_that_ended() {
+    let mut config = CallConfig::new(fixed(kbps(1000)), kbps(500));
+    config.streams = (0..3).map(|index| video(index, kbps(500))).collect();
+    let ssrcs: Vec<u32> = config.streams.iter().map(|stream| stream.info.ssrc).collect();
+    let mut call = TestCall::new(config);
+    for (second, ended) in [(5, 0), (10, 1), (15, 2)] {
+        call.run_secs(second);
+        assert!(call.sender.remove_stream(call.now, StreamId(ended)));
+    }
+    call.run_secs(20);
+    let mut compounds = [0; 4];
+    for datagram in call.forward_log.iter().filter(|datagram| is_rtcp(&datagram.bytes)) {
+        let ended = (datagram.at.as_nanos() / 5_000_000_000) as usize;
+        let (mut reported, mut described) = (Vec::new(), Vec::new());
+        for packet in parse_compound(&datagram.bytes).unwrap() {
+            match packet {
+                Rtcp::SenderReport { ssrc, .. } => reported.push(ssrc),
+                Rtcp::Sdes { chunks } => described.extend(chunks.map(|chunk| chunk.ssrc)),
+                _ => {}
+            }
+        }
+        assert_eq!((&reported[..], &described[..]), (&ssrcs[ended..], &ssrcs[ended..=ended]), "at {}", datagram.at);
+        compounds[ended] += 1;
+    }
+    assert!(compounds[..3].iter().all(|count| (3..=8).contains(count)) && compounds[3] == 0, "{compounds:?}");
 }
 
 /// At eight packets a second a report covers fewer than the 20 packets that a fraction lost needs.
