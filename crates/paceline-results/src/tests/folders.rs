@@ -165,7 +165,7 @@ fn errors_of_the_file_system_name_the_file() {
     let run = store.run(&header("a", 1), inputs()).unwrap();
     fs::remove_dir_all(scratch.dir()).unwrap();
     let error = run.finish(&json!({})).unwrap_err();
-    assert!(matches!(&error, StoreError::Io { path, .. } if path.ends_with("run.json")), "{error}");
+    assert!(matches!(&error, StoreError::Io { path, .. } if path.ends_with("packets.parquet")), "{error}");
     assert!(std::error::Error::source(&error).is_some());
     assert!(matches!(store.run(&header("a", 1), inputs()), Err(StoreError::Io { .. })));
 }

@@ -118,7 +118,12 @@ fn a_run_in_parts_equals_an_undivided_run() {
         let (about_one, rows_one) =
             (About::read(&one).unwrap(), TABLES.map(|table| (read(&one.join(table)), metadata(&one.join(table)))));
         let several = begun(&store, 1, inputs(), &rows).finish(&json!({"trace_hash": "hash"})).unwrap();
-        assert_eq!((&several, About::read(&several).unwrap()), (&one, about_one));
+        let mut about = About::read(&several).unwrap();
+        // The tables have other row groups.
+        for (file, one) in about.run.files.iter_mut().zip(&about_one.run.files) {
+            file.checksum.clone_from(&one.checksum);
+        }
+        assert_eq!((&several, about), (&one, about_one));
         assert_eq!(TABLES.map(|table| (read(&several.join(table)), metadata(&several.join(table)))), rows_one);
         assert_eq!(scratch.runs(), ["a-gcc-2016-seed1"], "no parts are left");
         let groups = open(&several.join("packets.parquet")).metadata().num_row_groups();

@@ -172,7 +172,8 @@ fn reads_tables_with_other_encodings() {
     // Of one row group, the names of all rows are equal.
     for events in [one_of_each(), vec![sent(1), sent(2), sent(3)]] {
         let place = write(&store, &header("a", 1), &events, "");
-        let about = About::read(&place).unwrap();
+        let mut about = About::read(&place).unwrap();
+        about.run.files.clear(); // another program has no checksums
         let rows = || {
             let mut rows = Vec::new();
             RunTables::new(&place, &about).packets(|batch| rows.extend_from_slice(batch)).unwrap();
