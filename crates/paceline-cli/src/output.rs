@@ -16,10 +16,46 @@ pub fn width() -> usize {
 
 /// Returns a text in lines of at most [`width`] columns, each indented by two blanks.
 pub fn wrap(text: &str) -> String {
-    let options = textwrap::Options::new(width()).initial_indent("  ").subsequent_indent("  ");
-    // Only at blanks: names contain slashes and hyphens.
+    hang("", text)
+}
+
+/// Returns a text in lines of at most [`width`] columns behind a mark, such as `· `; the other lines are indented as much.
+pub fn hang(mark: &str, text: &str) -> String {
+    let indent = " ".repeat(2 + textwrap::core::display_width(mark));
+    let first = format!("  {mark}");
+    textwrap::fill(text, at_blanks(width()).initial_indent(&first).subsequent_indent(&indent))
+}
+
+/// Returns the lines of a text of at most `width` columns, where its words allow it.
+pub fn wrap_to(text: &str, width: usize) -> Vec<String> {
+    textwrap::wrap(text, at_blanks(width)).into_iter().map(Cow::into_owned).collect()
+}
+
+/// Returns options that break lines at blanks only: names contain slashes and hyphens.
+fn at_blanks<'a>(width: usize) -> textwrap::Options<'a> {
+    let options = textwrap::Options::new(width).break_words(false);
     let options = options.word_separator(textwrap::WordSeparator::AsciiSpace);
-    textwrap::fill(text, options.word_splitter(textwrap::WordSplitter::NoHyphenation))
+    options.word_splitter(textwrap::WordSplitter::NoHyphenation)
+}
+
+/// Returns a text in green.
+pub fn good(text: &str) -> String {
+    in_colour(anstyle::AnsiColor::Green, text)
+}
+
+/// Returns a text in yellow.
+pub fn middling(text: &str) -> String {
+    in_colour(anstyle::AnsiColor::Yellow, text)
+}
+
+/// Returns a text in red.
+pub fn bad(text: &str) -> String {
+    in_colour(anstyle::AnsiColor::Red, text)
+}
+
+fn in_colour(colour: anstyle::AnsiColor, text: &str) -> String {
+    let style = colour.on_default();
+    format!("{style}{text}{style:#}")
 }
 
 /// Returns a text in bold type.

@@ -91,7 +91,7 @@ fn describe(comparison: &Comparison, scenarios: &[Scenario]) -> String {
     text.push('\n');
     for (ControllerRuns { controller, result }, scenario) in comparison.controllers.iter().zip(scenarios) {
         for assertion in result.assertions.iter().filter(|a| !a.holds) {
-            text += &format!("  {controller}: {}", describe_assertion(assertion));
+            text += &output::hang("", &format!("{controller}: {}\n", describe_assertion(assertion)));
         }
         // Notes of the scenario are the same for all; those of the result say which runs were left out.
         for note in result.notes.iter().filter(|note| !scenario.notes.contains(note)) {
@@ -126,7 +126,7 @@ fn render(table: &ComparisonTable, controllers: &[usize]) -> String {
             text.row([label].into_iter().chain(controllers.iter().map(|c| cell(row, kind, *c))).collect());
         }
     }
-    text.render()
+    text.render_wide()
 }
 
 /// Returns the name of the subject of these rows, with its role.

@@ -69,9 +69,9 @@ fn title(name: &GroupName) -> String {
 }
 
 fn describe_group(group: &GroupDiff) -> String {
-    let mut text = format!("{}\n", title(&group.name));
+    let mut text = format!("{}\n", output::bold(&title(&group.name)));
     for input in &group.asked {
-        text += &format!("  {}\n", describe_input_difference(input));
+        text += &format!("{}\n", output::wrap(&describe_input_difference(input)));
     }
     if !group.moved {
         return text + "  no difference\n\n";
@@ -80,7 +80,7 @@ fn describe_group(group: &GroupDiff) -> String {
     let seeds: Vec<String> = group.moved_seeds.iter().map(u64::to_string).collect();
     let seeds = if seeds.is_empty() { String::new() } else { format!("; changed: seed {}", seeds.join(", ")) };
     text += &match group.hashes_equal {
-        Some(equal) => format!("  {equal} of {both} hashes equal{seeds}\n"),
+        Some(equal) => output::wrap(&format!("{equal} of {both} hashes equal{seeds}")) + "\n",
         None => format!("  the combined hash of {both} runs or the number of runs differs\n"),
     };
     for (more, which) in [(group.runs_only_before, "first"), (group.runs_only_after, "second")] {

@@ -61,6 +61,8 @@ fn describe_parameters(entry: &paceline::Entry) -> String {
         table.row(vec![f.name.to_owned(), default, f.unit.to_owned(), from, to, f.source.to_owned()]);
     }
     let (name, summary, source) = (entry.name(), entry.summary(), entry.source());
-    let key = "--set flow.ID.config.PARAMETER=VALUE";
-    format!("{name}: {summary}\n  {source}\n\n{}\n  Set one with {key}; ID is the flow's id.\n", table.render())
+    let heading = output::wrap(&format!("{}: {summary}", output::bold(name)));
+    let hint = "Set one with --set flow.ID.config.PARAMETER=VALUE; ID is the flow's id.";
+    let (heading, source, hint) = (heading.trim_start(), output::wrap(source), output::wrap(hint));
+    format!("{heading}\n{source}\n\n{}\n{hint}\n", table.render())
 }

@@ -123,12 +123,31 @@ impl RunOptions {
 }
 
 impl Selection {
-    /// Loads the scenario, under a controller or under its own.
+    /// Loads the scenario, under a controller or under its own. It has no published values if they do not apply: with changes, or
+    /// under another controller than its own.
     pub fn load(&self, controller: Option<&str>, registry: &Registry) -> Result<Scenario> {
-        let Variation { settings, .. } = &self.options.variation;
-        let (case, controller) = (self.options.variation.label(), controller.map(str::to_owned));
-        let changes = Changes { case, settings: settings.clone(), controller, ..Changes::default() };
-        Ok(paceline_scenario::load(&Catalogue.find(&self.scenario)?, &changes, registries(registry))?)
+        let (origin, settings) = (Catalogue.find(&self.scenario)?, self.options.variation.settings.clone());
+        let own = Changes { case: self.options.variation.label(), settings, ..Changes::default() };
+        let under = Changes { controller: controller.map(str::to_owned), ..own.clone() };
+        let mut scenario = paceline_scenario::load(&origin, &under, registries(registry))?;
+        if scenario.expects.is_empty() {
+            return Ok(scenario);
+        }
+        let mut why: Vec<String> = Vec::new();
+        if let Some(controller) = controller {
+            let names = |scenario: &Scenario| -> Vec<String> {
+                scenario.plan.flows.iter().map(|flow| flow.control().to_owned()).collect()
+            };
+            let own = paceline_scenario::load(&origin, &own, registries(registry))?;
+            why.extend((names(&own) != names(&scenario)).then(|| format!("under {controller}")));
+        }
+        if !self.options.changes().is_empty() {
+            why.push(format!("with {}", self.options.changes().join(", ")));
+        }
+        if !why.is_empty() {
+            scenario.remove_published(&why.join(" and "));
+        }
+        Ok(scenario)
     }
 
     /// Returns what runs of the command of this name are made from.

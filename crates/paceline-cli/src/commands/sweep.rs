@@ -135,7 +135,9 @@ const FEW_ROWS: usize = 10;
 type Column<'a> = (String, Box<dyn Fn(&Point) -> Option<f64> + 'a>);
 
 fn describe(sweep: &Sweep, result: &SweepResult) -> String {
-    let mut text = format!("{}: {}\n  {}; seeds per point: {}\n\n", sweep.id, sweep.title, sweep.source, sweep.repeats);
+    let heading = output::wrap(&format!("{}: {}", output::bold(&sweep.id), sweep.title));
+    let source = output::wrap(&format!("{}; seeds per point: {}", sweep.source, sweep.repeats));
+    let mut text = format!("{}\n{source}\n\n", heading.trim_start());
     let few: Option<Vec<Vec<toml::Value>>> = sweep.axes.iter().map(|axis| axis.few()).collect();
     match few.as_deref() {
         _ if !result.swings.is_empty() => text += &swings(sweep, result),
@@ -164,26 +166,32 @@ fn ranking(sweep: &Sweep, result: &SweepResult) -> String {
     if let Some(best) = &result.best {
         let far = best.decades.map(|d| format!(", {d:.2} decades from the published point")).unwrap_or_default();
         let raw = if is_normalised(sweep) { format!(" (raw {:.3})", best.raw_sum) } else { String::new() };
-        text += &format!("The sum is largest, {:.3}{raw}, at {}{far}.\n", best.sum, place(sweep, &best.at));
+        text += &sentence(&format!("The sum is largest, {:.3}{raw}, at {}{far}.", best.sum, place(sweep, &best.at)));
     }
     if let Some(published) = &result.published {
-        text += &format!(
-            "The point nearest to the published one, {}, has the sum {:.3}: rank {} of {}, {:.3} below the largest.\n",
+        text += &sentence(&format!(
+            "The point nearest to the published one, {}, has the sum {:.3}: rank {} of {}, {:.3} below the largest.",
             place(sweep, &published.at),
             published.sum,
             published.rank,
             result.points.len(),
             published.deficit
-        );
+        ));
     }
     if let Some(sides) = &result.sides {
         let ((first, second), (larger, n), (less, m)) = (&sides.keys, sides.larger, sides.less);
-        let verdict = if sides.holds { "the claim passes" } else { "the claim fails" };
-        text += &format!(
-            "The mean sum is {larger:.3} over the {n} points with {first} > {second}, and {less:.3} over the {m} with {first} < {second}: {verdict}.\n"
-        );
+        let verdict =
+            if sides.holds { output::good("the claim passes") } else { output::bad("the claim fails") };
+        text += &sentence(&format!(
+            "The mean sum is {larger:.3} over the {n} points with {first} > {second}, and {less:.3} over the {m} with {first} < {second}: {verdict}."
+        ));
     }
     text
+}
+
+/// Returns a sentence in lines that fit the terminal, not indented.
+fn sentence(text: &str) -> String {
+    output::wrap_to(text, output::width()).join("\n") + "\n"
 }
 
 fn is_normalised(sweep: &Sweep) -> bool {

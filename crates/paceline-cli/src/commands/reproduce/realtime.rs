@@ -5,6 +5,7 @@ use super::text::{cell_text, interval_text, notes, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
 use crate::commands::{check_controllers, missing_text, with_progress};
 use crate::errors::{backend_error, cached_run_error};
+use crate::output;
 use crate::table::Table;
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
@@ -148,8 +149,9 @@ fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
             n => format!("; {n} of them were disturbed by load on the machine in every attempt"),
         };
         let under = column.under.as_deref().unwrap_or_default();
-        text += &format!("  {world} {n}: {under}; runs of each case: {}{disturbed}\n", runs.join(", "));
-        text += &notes(column, "    ");
+        text += &output::wrap(&format!("{world} {n}: {under}; runs of each case: {}{disturbed}", runs.join(", ")));
+        text.push('\n');
+        text += &notes(column, "  ");
     }
     text + "\n"
 }
