@@ -27,7 +27,7 @@ pub struct Arguments {
 pub fn list(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(name) = &arguments.name {
         if arguments.kind.as_deref() != Some(CONTROLLERS) {
-            let help = format!("`paceline list controllers {name}`");
+            let help = format!("leave out `{name}`, or name a controller: `paceline list controllers gcc-2016`");
             return Err(miette!(help = help, "only a controller has details"));
         }
         list_one(name, arguments.json)?;

@@ -3,6 +3,7 @@
 use super::report::finish_folder;
 use super::stored::{Destination, make_runs};
 use super::{Selection, controllers_or_own, with_progress};
+use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::{MISSING, Table, digits_text, kind_of, pass_text, sparkline, value_text};
 use crate::worlds;
@@ -14,7 +15,7 @@ use paceline_lab::run::{self, RunsResult};
 use paceline_netsim::backend::Backend;
 use paceline_records::{HostStats, MetricKind, Statistic, Summary};
 use paceline_report::cells::{CellText, place};
-use paceline_results::{Assertion, Store, Verdict};
+use paceline_results::{Assertion, Cell, Store, Verdict};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use std::ops::Range;
@@ -27,8 +28,8 @@ pub struct Arguments {
     #[command(flatten)]
     pub(super) selection: Selection,
     /// Controllers for every media flow, one after the other; the scenario's own if absent.
-    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    pub(super) controller: Vec<String>,
+    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
+    pub(super) controllers: Vec<String>,
     /// Number of runs, on consecutive seeds.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) repeats: u32,
@@ -45,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
     let registry = worlds::registry(&options.world);
     let world = worlds::open(&options.world, None)?;
-    let controllers = controllers_or_own(&arguments.controller, &registry)?;
+    let controllers = controllers_or_own(&arguments.controllers, &registry)?;
     let load = |controller: &Option<String>| selection.load(controller.as_deref(), &registry);
     let scenarios = controllers.iter().map(load).collect::<Result<Vec<_>>>()?;
     let seeds = options.seeds(arguments.repeats);
@@ -54,6 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let destination = Destination { store: store.as_ref(), pcap: arguments.pcap.as_deref() };
+    interrupt::announce(arguments.out.as_deref(), Continues::Anew);
     let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
     let results = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
         let each = controllers.iter().zip(&scenarios);
@@ -67,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     match results.as_slice() {
         [one] => output::print_result(options.json, one, || text().collect())?,
         all => {
-            output::print_result(options.json, &combine(&arguments.controller, all), || {
+            output::print_result(options.json, &combine(&arguments.controllers, all), || {
                 text().collect::<Vec<_>>().join("\n")
             })?;
         }
@@ -116,10 +118,9 @@ pub(super) fn describe(scenario: &Scenario, result: &RunsResult) -> String {
     };
     let each = if n > 1 { " each" } else { "" };
     text += &match &first.machine {
-        None => line(
-            "",
-            &format!("{} simulated in {:.0} ms{each} · {seeds}{trace}", plan.duration, wall * 1e3 / n as f64),
-        ),
+        None => {
+            line("", &format!("{} simulated in {:.0} ms{each} · {seeds}{trace}", plan.duration, wall * 1e3 / n as f64))
+        }
         Some(_) => line("", &format!("{} in real time{each}, world {} · {seeds}", plan.duration, first.world)),
     };
     text += "\n";
@@ -158,7 +159,12 @@ fn published(scenario: &Scenario, result: &RunsResult) -> String {
         n => format!("{n} runs"),
     };
     let is_short = result.runs.len() < scenario.repeats as usize;
-    let other: Vec<_> = cells.iter().filter(|cell| cell.verdict != Verdict::Reproduced).collect();
+    // One run has no interval, and so no verdict.
+    let is_within = |cell: &Cell| match (cell.measured, cell.published, cell.tolerance) {
+        (Some(measured), Some(published), Some(tolerance)) if cell.n == 1 => (measured - published).abs() <= tolerance,
+        _ => cell.verdict == Verdict::Reproduced,
+    };
+    let other: Vec<_> = cells.iter().filter(|cell| !is_within(cell)).collect();
     let within = cells.len() - other.len();
     let mut text = String::new();
     if is_short {
@@ -171,13 +177,20 @@ fn published(scenario: &Scenario, result: &RunsResult) -> String {
             ),
         );
     }
-    text += &line("", &format!("{within} of {} published values are within their tolerance{}", cells.len(), match other.is_empty() {
-        true => ".",
-        false => "; the others:",
-    }));
+    text += &line(
+        "",
+        &format!(
+            "{within} of {} published values are within their tolerance{}",
+            cells.len(),
+            match other.is_empty() {
+                true => ".",
+                false => "; the others:",
+            }
+        ),
+    );
     for cell in other {
         let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
-        let known = cell.note.clone().filter(|note| note != CAUSE_NOT_FOUND);
+        let known = cell.note.clone().filter(|note| note != CAUSE_NOT_FOUND && !note.starts_with("too few runs"));
         let why = known.unwrap_or_else(|| if is_short { "the mean may be nearer" } else { CAUSE_NOT_FOUND }.to_owned());
         let difference = format!(
             "{}: {}, published {} {}: {why}",
@@ -425,8 +438,16 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> String {
 }
 
 fn hops(result: &RunsResult) -> String {
-    const HEADINGS: [&str; 8] =
-        ["hop", "capacity Mbit/s", "used %", "dropped %", "queue p50 ms", "queue p95 ms", "queue p99 ms", "queue max ms"];
+    const HEADINGS: [&str; 8] = [
+        "hop",
+        "capacity Mbit/s",
+        "used %",
+        "dropped %",
+        "queue p50 ms",
+        "queue p95 ms",
+        "queue p99 ms",
+        "queue max ms",
+    ];
     let mut table = Table::new(HEADINGS, 1);
     for (index, link) in result.runs[0].whole.links.iter().enumerate() {
         let mean = |of: &dyn Fn(&metrics::LinkResult) -> Option<f64>| {

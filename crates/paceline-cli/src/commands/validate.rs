@@ -4,6 +4,7 @@ use super::compare::direction;
 use super::report::finish_folder;
 use super::{RunOptions, Selection, controllers_or_own, missing_text, with_progress};
 use crate::errors::cached_run_error;
+use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::{Table, pass_text};
 use crate::worlds;
@@ -28,8 +29,8 @@ pub struct Arguments {
     #[command(flatten)]
     options: RunOptions,
     /// Controllers for every media flow, one after the other; each scenario's own if absent.
-    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    controller: Vec<String>,
+    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
+    controllers: Vec<String>,
     /// Number of runs in each world, on the same consecutive seeds.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: u32,
@@ -56,6 +57,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
     }
     let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds(arguments.repeats));
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
+    interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
     if let Some(dir) = &arguments.out {
         found.write(dir).into_diagnostic()?;
@@ -68,7 +70,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Loads each scenario under each controller.
 fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
-    let controllers = controllers_or_own(&arguments.controller, registry)?;
+    let controllers = controllers_or_own(&arguments.controllers, registry)?;
     let mut jobs: Vec<Job> = Vec::new();
     for scenario in &arguments.scenarios {
         let selection = Selection { scenario: scenario.clone(), options: arguments.options.clone() };
@@ -346,7 +348,7 @@ mod tests {
         let registry = Registry::standard();
         let problem = jobs(&parse(&["validate", "mmsys16/table1", "mmsys16/table1"]), &registry).err().unwrap();
         assert_eq!(problem.to_string(), "`mmsys16/table1` is given twice");
-        let controllers = parse(&["validate", "mmsys16/table1", "--controller", "gcc-2016,fixed"]);
+        let controllers = parse(&["validate", "mmsys16/table1", "--controllers", "gcc-2016,fixed"]);
         assert_eq!(jobs(&controllers, &registry).unwrap().len(), 2);
     }
 }

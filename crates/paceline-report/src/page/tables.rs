@@ -163,6 +163,7 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
         ("duration", list(&|run| vec![format!("{} s", run.duration_s())])),
         ("world", list(&|run| vec![run.stored.world.clone()])),
         ("version", list(&|run| vec![run.stored.version.clone()])),
+        ("commit", list(&|run| run.stored.commit.iter().cloned().collect())),
         ("created", list(&|run| run.stored.created.iter().cloned().collect())),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
@@ -295,12 +296,7 @@ impl GroupView {
             let cells = group.cells.iter().filter(move |cell| cell.published.is_some() == is_published);
             cells.map(|cell| CellView::of(cell, CellText::new(metrics))).collect()
         };
-        Self {
-            name: name.join(" · "),
-            published: cells(true),
-            assertions: cells(false),
-            summary: summary.collect(),
-        }
+        Self { name: name.join(" · "), published: cells(true), assertions: cells(false), summary: summary.collect() }
     }
 }
 

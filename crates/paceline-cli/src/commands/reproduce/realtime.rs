@@ -3,8 +3,9 @@
 
 use super::text::{cell_text, interval_text, notes, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
-use crate::commands::{check_controllers, missing_text, with_progress};
+use crate::commands::{COMMIT, check_controllers, missing_text, with_progress};
 use crate::errors::{backend_error, cached_run_error};
+use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::Table;
 use miette::{IntoDiagnostic, Result};
@@ -23,7 +24,7 @@ use paceline_units::TimeDelta;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-/// Runs of each case if --seeds is absent: enough for a mean with an interval.
+/// Runs of each case if --repeats is absent: enough for a mean with an interval.
 const REPEATS: u64 = 3;
 
 /// Makes the missing runs, as far as time allows, and prints the verdicts on all stored runs.
@@ -35,15 +36,16 @@ pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: &R
     if experiments.is_empty() {
         return Err(nothing_to_judge(arguments));
     }
-    let seeds = arguments.seeds.unwrap_or(REPEATS);
+    let seeds = arguments.repeats.unwrap_or(REPEATS);
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let resumed = RealtimeReproduction::resume(experiments, seeds, (registry, world.name()), store.as_ref());
     let mut all = resumed.into_diagnostic()?;
     let missing = all.missing();
     let seconds: f64 = missing.iter().map(|task| all.seconds(task)).sum();
-    let at_once = arguments.at_once.unwrap_or(1) as usize;
+    let at_once = arguments.jobs.unwrap_or(1) as usize;
     eprintln!("{}", missing_text(world.name(), all.run_count(), missing.len(), Some(seconds / at_once as f64)));
-    let limits = Limits { at_once, within_s: arguments.within.map(TimeDelta::as_secs_f64) };
+    interrupt::announce(arguments.out.as_deref(), Continues::Again);
+    let limits = Limits { at_once, within_s: arguments.time_limit.map(TimeDelta::as_secs_f64) };
     with_progress(world, registry, seconds, |runner, progress| {
         all.complete(runner, store.as_ref(), limits, &|line| progress.println(line))
     })
@@ -59,8 +61,8 @@ fn experiments(
     registry: &Registry,
     origins: &[Origin],
 ) -> Result<Vec<RealtimeExperiment>> {
-    check_controllers(&arguments.controller, registry)?;
-    let controllers: Vec<Option<&str>> = match arguments.controller.as_slice() {
+    check_controllers(&arguments.controllers, registry)?;
+    let controllers: Vec<Option<&str>> = match arguments.controllers.as_slice() {
         [] => [None].into_iter().chain(world.baselines().iter().map(|name| Some(*name))).collect(),
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
@@ -70,7 +72,8 @@ fn experiments(
             let Some(experiment) = Experiment::load_under(origin, *controller, registry)? else { continue };
             if experiment.has_expectations() {
                 let under = under(&experiment, world, registry);
-                let inputs = Inputs { scenario_text: origin.text.clone(), ..Inputs::default() };
+                let inputs =
+                    Inputs { commit: Some(COMMIT.to_owned()), scenario_text: origin.text.clone(), ..Inputs::default() };
                 all.push(RealtimeExperiment::new(experiment, under, |case: &Scenario| inputs.manifest(case, registry)));
             }
         }

@@ -38,7 +38,9 @@ pub(super) fn describe(report: &Report) -> String {
     }
     text.extend(report.experiments.iter().map(describe_experiment));
     if report.experiments.iter().flat_map(|e| &e.cells).any(|c| c.null_reproduces) {
-        text += &line("* the null sender (constant rate, no congestion control) also reproduces the cell, so it is no evidence");
+        text += &line(
+            "* the null sender (constant rate, no congestion control) also reproduces the cell, so it is no evidence",
+        );
     }
     text + &describe_assumed(&report.experiments) + &describe_summary(&report.summary)
 }
@@ -121,14 +123,14 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text.push('\n');
     }
     if !claims.is_empty() {
-        let mut headings = vec!["claim", "metric", "case", "flow", "window", "allowed", "measured", "null", ""];
+        let mut headings = vec!["claim: metric", "case", "flow", "window", "allowed", "measured", "null", "result"];
         if filters {
-            headings.insert(7, "included");
+            headings.insert(6, "included");
         }
-        let mut table = Table::new(headings, 5).with_text_last();
+        let mut table = Table::new(headings, 4).with_text_last();
         for cell in claims {
-            let mut row = vec![cell.claim.clone().unwrap_or_default()];
-            row.extend(place(cell));
+            let mut row = place(cell).to_vec();
+            row[0] = format!("{}: {}", cell.claim.as_deref().unwrap_or_default(), row[0]);
             row.push(interval_text(cell.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY)), cell));
             row.push(cell_text().measured(cell));
             row.extend(filters.then(|| runs(cell)));
