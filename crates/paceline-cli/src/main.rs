@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 /// The command line.
 #[derive(Parser)]
-#[command(version = commands::VERSION, about = "Congestion control for real-time media: run and compare experiments")]
+#[command(name = "paceline", version = commands::VERSION, about = "Congestion control for real-time media: run and compare experiments")]
 #[command(after_help = commands::FIRST_STEPS, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]

@@ -16,7 +16,8 @@ pub fn usage_error(error: &clap::Error, words: &[String]) -> Report {
     let message: Vec<&str> = message.trim_start_matches("error: ").split_whitespace().collect();
     let hint = hint(error, words).into_iter();
     let rest = rest.split("\n\n").map(|part| part.trim().trim_start_matches("tip: ").to_owned());
-    let help: Vec<String> = hint.chain(rest).filter(|part| !part.is_empty()).collect();
+    let rest = rest.filter(|part| !part.is_empty() && !part.starts_with("to pass"));
+    let help: Vec<String> = hint.chain(rest).collect();
     miette!(help = help.join("\n"), "{}", message.join(" "))
 }
 

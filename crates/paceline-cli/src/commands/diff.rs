@@ -1,9 +1,10 @@
 //! `paceline diff`.
 
 use crate::output;
-use crate::table::{MISSING, Table, kind_of, value_text};
+use crate::table::{MISSING, Table, digits_text, kind_of, value_text};
 use miette::{Result, miette};
 use paceline_lab::diff::{self, CellDiff, CellResult, Diff, GroupDiff, GroupName, InputDifference, MetricDiff};
+use paceline_records::MetricKind;
 use paceline_results::ChangeResult;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -115,16 +116,30 @@ fn metrics(moved: &[MetricDiff]) -> String {
             seeds += &if count > 0 { format!(", {count} {what}") } else { String::new() };
         }
         table.row(vec![
-            m.metric.clone(),
-            value_text(m.before, kind),
-            value_text(m.after, kind),
-            mean.map_or_else(dash, |d| kind.show_difference(d)),
-            ci.map_or_else(dash, |ci| kind.show_size(ci)),
+            with_unit(&m.metric, kind),
+            digits_text(m.before, kind),
+            digits_text(m.after, kind),
+            mean.map_or_else(dash, |d| without_unit(&kind.show_difference(d))),
+            ci.map_or_else(dash, |ci| kind.digits(ci)),
             m.difference.and_then(|d| d.effect).map_or_else(dash, |d| format!("{d:.1}")),
             seeds,
         ]);
     }
     table.render()
+}
+
+/// Returns a metric with its unit, unless its name ends with that.
+fn with_unit(metric: &str, kind: MetricKind) -> String {
+    let unit = kind.shown_unit();
+    if unit.is_empty() || metric.ends_with(&format!("_{unit}")) {
+        metric.to_owned()
+    } else {
+        format!("{metric} {unit}")
+    }
+}
+
+fn without_unit(value: &str) -> String {
+    value.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// Returns a table of values, first those whose verdict changed.

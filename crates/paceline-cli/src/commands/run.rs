@@ -396,8 +396,7 @@ fn label(id: &str, scenario: &Scenario) -> String {
 
 fn flows(scenario: &Scenario, result: &RunsResult) -> String {
     let headings = [
-        "flow",
-        "controller",
+        "flow (controller)",
         "rate Mbit/s",
         "target Mbit/s",
         "lost %",
@@ -407,7 +406,7 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> String {
         "freezes",
         "frozen s",
     ];
-    let mut table = Table::new(headings, 2);
+    let mut table = Table::new(headings, 1);
     let lines = lines(scenario);
     for line in lines.iter().take(LINES_SHOWN) {
         let mean = |of: &dyn Fn(&metrics::FlowResult) -> Option<f64>, kind: MetricKind| {
@@ -420,8 +419,7 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> String {
             f.streams.iter().filter(|s| s.kind == "video").map(of).reduce(f64::max)
         };
         table.row(vec![
-            line.label("mean"),
-            scenario.plan.flows[line.flows.start].control().to_owned(),
+            format!("{} ({})", line.label("mean"), scenario.plan.flows[line.flows.start].control()),
             mean(&|f| Some(f.throughput_bps), MetricKind::Rate),
             mean(&|f| f.target_bps, MetricKind::Rate),
             mean(&|f| Some(f.loss_ratio), MetricKind::Loss),

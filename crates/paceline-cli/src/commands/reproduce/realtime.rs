@@ -1,7 +1,7 @@
 //! `paceline reproduce --world` with a world in real time: its verdicts beside those of the simulator. Each run is stored as
 //! soon as it is made.
 
-use super::text::{cell_text, interval_text, notes, verdict_counts_text};
+use super::text::{cell_text, interval_text, notes, place_text, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
 use crate::commands::{COMMIT, check_controllers, missing_text, with_progress};
 use crate::errors::{backend_error, cached_run_error};
@@ -17,7 +17,6 @@ use paceline_lab::reproduce::{
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
-use paceline_report::cells::place;
 use paceline_results::{Cell, ExperimentReport, Report, Store, Verdict};
 use paceline_scenario::{Origin, Scenario, is_formula_table};
 use paceline_units::TimeDelta;
@@ -124,19 +123,18 @@ fn describe(report: &Report, world: &str) -> String {
 fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
     let first = columns[0];
     let mut text = format!("{}  {}\n\n", first.id, first.title);
-    let headings = ["metric", "case", "flow", "window", "published", "sim", ""].map(str::to_owned);
+    let headings = ["value", "published", "sim", ""].map(str::to_owned);
     let each = (1..=columns.len()).flat_map(|n| [format!("{world} {n}"), String::new()]);
-    let mut table = Table::new(headings.into_iter().chain(each), 4).with_text_last();
+    let mut table = Table::new(headings.into_iter().chain(each), 1).with_text_last();
     for (index, cell) in first.cells.iter().enumerate() {
         let wanted = match (cell.published, cell.bounds) {
             (None, Some(bounds)) => interval_text(bounds, cell),
             (published, _) => cell_text().value(published, cell),
         };
-        let [metric, case, flow, window] = place(cell);
         let claim = cell.claim.as_ref().filter(|_| cell.bounds.is_some());
-        let metric = claim.map_or(metric.clone(), |claim| format!("{metric} ({claim})"));
+        let place = claim.map_or(place_text(cell), |claim| format!("{} ({claim})", place_text(cell)));
         let simulated = cell.beside.as_ref().map_or(String::new(), |other| mark(other.verdict).to_owned());
-        let mut row = vec![metric, case, flow, window, wanted, cell_text().beside(cell), simulated];
+        let mut row = vec![place, wanted, cell_text().beside(cell), simulated];
         for column in columns {
             let cell: &Cell = &column.cells[index];
             row.extend([cell_text().measured(cell), mark(cell.verdict).to_owned()]);

@@ -22,11 +22,16 @@ pub(super) fn interval_text((from, to): (f64, f64), cell: &Cell) -> String {
     format!("{} to {}", cell_text().value(Some(from), cell), cell_text().value(Some(to), cell))
 }
 
+/// Returns metric, case, flow and window of a cell in one text.
+pub(super) fn place_text(cell: &Cell) -> String {
+    let parts: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(", ")
+}
+
 /// Returns a line for each note of a report.
 pub(super) fn notes(report: &ExperimentReport, indent: &str) -> String {
     let note = |cell: &Cell| {
-        let place: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
-        Some(output::hang(&format!("{indent}· "), &format!("{}: {}", place.join(", "), cell_text().note(cell)?)) + "\n")
+        Some(output::hang(&format!("{indent}· "), &format!("{}: {}", place_text(cell), cell_text().note(cell)?)) + "\n")
     };
     report.cells.iter().filter_map(note).collect()
 }
@@ -48,10 +53,10 @@ pub(super) fn describe(report: &Report) -> String {
 /// Returns the counts of verdicts: a row for each paper, then one for each of its experiments.
 fn matrix(report: &Report) -> String {
     let half = ["cells", "✓", "≈", "✗", "claims"];
-    let headings = [&["experiment"], &half[..], &["│"], &half, &["│", "runs", "time"]].concat();
+    let headings = [&["experiment"], &half[..], &["│"], &half, &["runs"]].concat();
     let mut table = Table::new(headings, 1);
     let mut row = |name: String, counts: &Counts| {
-        let Counts { verdicts, runs, wall_s } = counts;
+        let Counts { verdicts, runs, .. } = counts;
         let half = |counts: &VerdictCounts, held: usize, claims: usize| {
             let VerdictCounts { cells, reproduced, direction, not, .. } = counts;
             let claims = if claims > 0 { format!("{held}/{claims}") } else { String::new() };
@@ -61,8 +66,8 @@ fn matrix(report: &Report) -> String {
         let all = half(&verdicts.all, verdicts.claims_held, verdicts.claims);
         let without_null =
             half(&verdicts.without_null, verdicts.claims_held_without_null, verdicts.claims_without_null);
-        let runs = [runs.to_string(), format!("{wall_s:.1} s")];
-        table.row([name].into_iter().chain(all).chain(bar()).chain(without_null).chain(bar()).chain(runs).collect());
+        let runs = [runs.to_string()];
+        table.row([name].into_iter().chain(all).chain(bar()).chain(without_null).chain(runs).collect());
     };
     let papers = papers(&report.experiments);
     for paper in &papers {
@@ -77,7 +82,7 @@ fn matrix(report: &Report) -> String {
     table.render()
         + "\n"
         + &line("cells: published values and bounds; ✓ reproduced, ≈ in direction, ✗ neither; claims: passed/all")
-        + &line("second half: without the cells that the null sender reproduces too; time: sum over all runs")
+        + &line("second half: without the cells that the null sender reproduces too")
         + "\n"
 }
 
@@ -104,13 +109,13 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
     let filters = experiment.cells.iter().any(|cell| cell.left_out.is_some());
     let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());
     if !published.is_empty() {
-        let mut headings = vec!["metric", "case", "flow", "window", "published", "measured", "±", "null", "verdict"];
+        let mut headings = vec!["value", "published", "measured", "±", "null", "verdict"];
         if filters {
-            headings.insert(6, "included");
+            headings.insert(3, "included");
         }
-        let mut table = Table::new(headings, 4).with_text_last();
+        let mut table = Table::new(headings, 1).with_text_last();
         for cell in published {
-            let mut row = place(cell).to_vec();
+            let mut row = vec![place_text(cell)];
             row.push(cell_text().value(cell.published, cell));
             row.push(cell_text().measured(cell));
             row.extend(filters.then(|| runs(cell)));
@@ -123,14 +128,13 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
         text.push('\n');
     }
     if !claims.is_empty() {
-        let mut headings = vec!["claim: metric", "case", "flow", "window", "allowed", "measured", "null", "result"];
+        let mut headings = vec!["claim", "allowed", "measured", "null", "result"];
         if filters {
-            headings.insert(6, "included");
+            headings.insert(3, "included");
         }
-        let mut table = Table::new(headings, 4).with_text_last();
+        let mut table = Table::new(headings, 1).with_text_last();
         for cell in claims {
-            let mut row = place(cell).to_vec();
-            row[0] = format!("{}: {}", cell.claim.as_deref().unwrap_or_default(), row[0]);
+            let mut row = vec![format!("{}: {}", cell.claim.as_deref().unwrap_or_default(), place_text(cell))];
             row.push(interval_text(cell.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY)), cell));
             row.push(cell_text().measured(cell));
             row.extend(filters.then(|| runs(cell)));
