@@ -9,18 +9,21 @@
 mod altered_simulator;
 mod commands;
 mod errors;
+mod interrupt;
 mod output;
 mod progress;
 mod table;
+mod usage;
 mod worlds;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use miette::{Result, miette};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// The command line.
 #[derive(Parser)]
-#[command(version, about = "Congestion control for real-time media: run and compare experiments")]
+#[command(name = "paceline", version = commands::VERSION, about = "Congestion control for real-time media: run and compare experiments")]
 #[command(after_help = commands::FIRST_STEPS, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
@@ -59,6 +62,10 @@ enum Command {
     Diff(commands::diff::Arguments),
     /// Prints the JSON schema of scenario files.
     Schema,
+    /// Prints a script that completes commands and options in a shell.
+    Completions(commands::shell::Completions),
+    /// Writes a man page for each command into a folder.
+    Man(commands::shell::Man),
 }
 
 impl Command {
@@ -76,7 +83,20 @@ impl Command {
             Self::Link(arguments) => commands::link::link(&arguments),
             Self::Diff(arguments) => commands::diff::diff(&arguments),
             Self::Schema => commands::schema(),
+            Self::Completions(arguments) => commands::shell::completions(&arguments, Arguments::command()),
+            Self::Man(arguments) => commands::shell::man(&arguments, Arguments::command()),
         }
+    }
+}
+
+/// Returns the style of errors. Lines are wrapped for terminals only: programs search for whole phrases.
+fn report_handler() -> miette::MietteHandler {
+    let options = miette::MietteHandlerOpts::new().break_words(false);
+    let options = options.word_separator(textwrap::WordSeparator::AsciiSpace);
+    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
+    match std::io::stderr().is_terminal() {
+        true => options.width(output::width()).build(),
+        false => options.wrap_lines(false).build(),
     }
 }
 
@@ -88,12 +108,11 @@ fn main() -> ExitCode {
             return ExitCode::from(paceline_live::child_guard::run(&arguments.collect::<Vec<_>>()));
         }
     }
-    // Terminals wrap lines themselves, and scripts search for whole phrases.
-    let unwrapped = |_: &_| -> Box<dyn miette::ReportHandler> {
-        Box::new(miette::MietteHandlerOpts::new().wrap_lines(false).build())
-    };
-    miette::set_hook(Box::new(unwrapped)).expect("no report was made before");
-    Arguments::parse().command.map_or_else(commands::welcome, Command::run).unwrap_or_else(|error| {
+    miette::set_hook(Box::new(|_| Box::new(report_handler()))).expect("no report was made before");
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let arguments = Arguments::try_parse().map_err(|error| usage::usage_error(&error, &words));
+    let run = |arguments: Arguments| arguments.command.map_or_else(commands::welcome, Command::run);
+    arguments.and_then(run).unwrap_or_else(|error| {
         eprintln!("{}", output::printable(&format!("{error:?}")));
         ExitCode::from(errors::exit_code(&error))
     })

@@ -16,10 +16,73 @@ pub fn width() -> usize {
 
 /// Returns a text in lines of at most [`width`] columns, each indented by two blanks.
 pub fn wrap(text: &str) -> String {
-    let options = textwrap::Options::new(width()).initial_indent("  ").subsequent_indent("  ");
-    // Only at blanks: names contain slashes and hyphens.
+    hang("", text)
+}
+
+/// Returns a text in lines of at most [`width`] columns behind a mark, such as `· `; the other lines are indented as much.
+pub fn hang(mark: &str, text: &str) -> String {
+    let indent = " ".repeat(2 + textwrap::core::display_width(mark));
+    let first = format!("  {mark}");
+    let options = at_blanks(width()).initial_indent(&first).subsequent_indent(&indent);
+    textwrap::fill(&with_units_kept(text), options).replace(KEPT, " ")
+}
+
+/// Returns the lines of a text of at most `width` columns, where its words allow it.
+pub fn wrap_to(text: &str, width: usize) -> Vec<String> {
+    let kept = with_units_kept(text);
+    textwrap::wrap(&kept, at_blanks(width)).into_iter().map(|line| line.replace(KEPT, " ")).collect()
+}
+
+/// Returns the number of columns of the longest part of a text that [`wrap_to`] keeps in one line.
+pub fn longest_part(text: &str) -> usize {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    indent + with_units_kept(text).split(' ').map(textwrap::core::display_width).max().unwrap_or(0)
+}
+
+/// A blank at which no line is broken.
+const KEPT: char = '\u{a0}';
+
+/// Returns a text in which lines are not broken between a number and its unit, nor beside `=`.
+fn with_units_kept(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let (before, after) = (kept.chars().next_back(), rest.peek());
+        let word = kept.rsplit([' ', KEPT]).next().unwrap_or_default();
+        let follows_number = word.ends_with(|c: char| c.is_ascii_digit())
+            && !word.starts_with(char::is_alphabetic)
+            && after.is_some_and(|c| c.is_alphabetic() || *c == '%');
+        let is_kept = follows_number || before == Some('±') || [before, after.copied()].contains(&Some('='));
+        kept.push(if c == ' ' && is_kept { KEPT } else { c });
+    }
+    kept
+}
+
+/// Returns options that break lines at blanks only: names contain slashes and hyphens.
+fn at_blanks<'a>(width: usize) -> textwrap::Options<'a> {
+    let options = textwrap::Options::new(width).break_words(false);
     let options = options.word_separator(textwrap::WordSeparator::AsciiSpace);
-    textwrap::fill(text, options.word_splitter(textwrap::WordSplitter::NoHyphenation))
+    options.word_splitter(textwrap::WordSplitter::NoHyphenation)
+}
+
+/// Returns a text in green.
+pub fn good(text: &str) -> String {
+    in_colour(anstyle::AnsiColor::Green, text)
+}
+
+/// Returns a text in yellow.
+pub fn middling(text: &str) -> String {
+    in_colour(anstyle::AnsiColor::Yellow, text)
+}
+
+/// Returns a text in red.
+pub fn bad(text: &str) -> String {
+    in_colour(anstyle::AnsiColor::Red, text)
+}
+
+fn in_colour(colour: anstyle::AnsiColor, text: &str) -> String {
+    let style = colour.on_default();
+    format!("{style}{text}{style:#}")
 }
 
 /// Returns a text in bold type.

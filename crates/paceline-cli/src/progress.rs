@@ -9,34 +9,33 @@ use std::time::{Duration, Instant};
 /// Time before the bar appears.
 const BAR_AFTER: Duration = Duration::from_secs(1);
 /// Time between two log lines when stderr is not a terminal.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Counts finished units of work: seconds of runs, or jobs of a sweep.
 pub struct Progress {
     bar: ProgressBar,
     started: Instant,
     is_terminal: bool,
-    jobs: Option<JobLog>,
-}
-
-/// Log lines about jobs, for stderr that is not a terminal.
-struct JobLog {
-    /// Jobs that an earlier process finished.
+    /// The unit, for log lines.
+    unit: &'static str,
+    /// Units that an earlier process finished.
     before: u64,
+    /// Number of log lines printed.
     printed: AtomicU64,
 }
 
 impl Progress {
-    fn new(total: u64, template: &str, jobs: Option<JobLog>) -> Self {
+    fn new(total: u64, template: &str, unit: &'static str, before: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         bar.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
-        Self { bar, started: Instant::now(), is_terminal: std::io::stderr().is_terminal(), jobs }
+        let is_terminal = std::io::stderr().is_terminal();
+        Self { bar, started: Instant::now(), is_terminal, unit, before, printed: AtomicU64::new(0) }
     }
 
     /// Counts `total` seconds of runs.
     pub fn of_seconds(total: f64, world: &dyn Backend) -> Self {
         let unit = if world.real_time() { "seconds" } else { "simulated seconds" };
-        Self::new(total as u64, &format!("{{bar:40}} {{pos}}/{{len}} {unit}, {{eta}} left"), None)
+        Self::new(total as u64, &format!("{{bar:40}} {{pos}}/{{len}} {unit}, {{eta}} left"), unit, 0)
     }
 
     /// Counts `count` jobs of a sweep of which `before` more are already done.
@@ -45,7 +44,7 @@ impl Progress {
             eprintln!("{before} jobs are already stored, {count} remain");
         }
         let template = "{bar:40} {human_pos} of {human_len} jobs, {per_sec}, {eta} left";
-        Self::new(count, template, Some(JobLog { before, printed: AtomicU64::new(0) }))
+        Self::new(count, template, "jobs", before)
     }
 
     /// Adds seconds to the total.
@@ -61,10 +60,10 @@ impl Progress {
             if self.bar.is_hidden() && elapsed > BAR_AFTER {
                 self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
             }
-        } else if let Some(jobs) = &self.jobs {
+        } else {
             let lines = elapsed.as_secs() / LOG_INTERVAL.as_secs();
-            if lines > jobs.printed.fetch_max(lines, Ordering::Relaxed) {
-                eprintln!("{}", self.log_line(jobs.before, elapsed));
+            if lines > self.printed.fetch_max(lines, Ordering::Relaxed) {
+                eprintln!("{}", self.log_line(elapsed));
             }
         }
     }
@@ -74,17 +73,30 @@ impl Progress {
         self.bar.suspend(|| eprintln!("{text}"));
     }
 
-    fn log_line(&self, before: u64, elapsed: Duration) -> String {
-        let (done, count) = (self.bar.position(), self.bar.length().unwrap_or(0));
+    fn log_line(&self, elapsed: Duration) -> String {
+        let (done, count, unit) = (self.bar.position(), self.bar.length().unwrap_or(0), self.unit);
         let rate = done as f64 / elapsed.as_secs_f64();
         let left = Duration::from_secs((count.saturating_sub(done) as f64 / rate) as u64);
-        let (done, count) = (done + before, count + before);
-        format!("{done} of {count} jobs, {rate:.1} a second, {} left", indicatif::HumanDuration(left))
+        let (done, count) = (done + self.before, count + self.before);
+        format!("{done} of {count} {unit}, {rate:.1} a second, {} left", indicatif::HumanDuration(left))
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_line_states_what_is_done_and_the_time_left() {
+        let progress = Progress::new(90, "{pos}", "jobs", 10);
+        progress.bar.inc(20);
+        assert_eq!(progress.log_line(Duration::from_secs(10)), "30 of 100 jobs, 2.0 a second, 35 seconds left");
+        assert_eq!(progress.log_line(Duration::from_secs(600)), "30 of 100 jobs, 0.0 a second, 35 minutes left");
     }
 }

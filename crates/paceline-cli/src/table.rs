@@ -1,12 +1,16 @@
 //! Text tables with aligned columns, and values with a sensible number of digits.
 
+use crate::output;
 use paceline_lab::metrics::find;
 use paceline_records::MetricKind;
 
 /// Shown in place of a missing value.
 pub const MISSING: &str = "–";
 
-/// Rows of text, aligned.
+/// Blanks that each column takes besides its text.
+const GAP: usize = 2;
+
+/// Rows of text, aligned. The first is the headings.
 pub struct Table {
     rows: Vec<Vec<String>>,
     /// Number of left-aligned columns; the rest are right-aligned.
@@ -32,23 +36,101 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Returns the table as text, each line indented.
+    /// Returns the table as text, each line indented, in lines of at most [`output::width`] columns where possible: texts on the left
+    /// and headings are wrapped, and a table that is still too wide is split into several with the same first column. Columns without
+    /// any text below the heading are left out.
     pub fn render(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|t| columns_of(t)).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let mut out = String::new();
-        for row in &self.rows {
-            let mut line = String::from(" ");
-            for (c, cell) in row.iter().enumerate() {
-                let pad = " ".repeat(widths[c] - columns_of(cell));
-                let is_left = c < self.left || (self.text_last && c + 1 == columns);
-                line += &if is_left { format!(" {cell}{pad} ") } else { format!(" {pad}{cell} ") };
+        self.render_to(output::width())
+    }
+
+    /// Returns the table as one, however wide it is.
+    pub fn render_wide(&self) -> String {
+        self.render_to(usize::MAX)
+    }
+
+    fn render_to(&self, width: usize) -> String {
+        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let has_text =
+            |column: &usize| self.rows.iter().skip(1).any(|row| row.get(*column).is_some_and(|c| !c.is_empty()));
+        let columns: Vec<usize> = (0..count).filter(|c| *c == 0 || has_text(c)).collect();
+        let least = |columns: &[usize]| columns.iter().map(|c| self.least_width(*c) + GAP).sum::<usize>();
+        let mut blocks: Vec<Vec<usize>> = vec![vec![]];
+        for column in columns {
+            let last = blocks.last_mut().expect("there is one block at least");
+            if last.len() > 1 && least(&[&last[..], &[column]].concat()) > width {
+                blocks.push(vec![0, column]);
+            } else {
+                last.push(column);
             }
-            out += line.trim_end();
-            out.push('\n');
+        }
+        blocks.iter().map(|columns| self.render_columns(columns, width)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn render_columns(&self, columns: &[usize], width: usize) -> String {
+        let mut widths: Vec<usize> = columns.iter().map(|c| self.widest(*c)).collect();
+        while widths.iter().map(|w| w + GAP).sum::<usize>() > width {
+            let shrinkable = (0..columns.len()).filter(|i| widths[*i] > self.least_width(columns[*i]));
+            let Some(widest) = shrinkable.max_by_key(|i| widths[*i]) else { break };
+            widths[widest] -= 1;
+        }
+        let mut out = String::new();
+        for (index, row) in self.rows.iter().enumerate() {
+            let cell = |(column, width): (&usize, &usize)| {
+                let text = row.get(*column).map_or("", String::as_str);
+                if self.wraps(index, *column) { output::wrap_to(text, *width) } else { number_lines(text, *width) }
+            };
+            let cells: Vec<Vec<String>> = columns.iter().zip(&widths).map(cell).collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+            for number in 0..height {
+                let mut line = String::from(" ");
+                for (i, cell) in cells.iter().enumerate() {
+                    // Headings stand directly above their column.
+                    let skipped = if index == 0 { height - cell.len() } else { 0 };
+                    let text = number.checked_sub(skipped).and_then(|n| cell.get(n)).map_or("", String::as_str);
+                    let pad = " ".repeat(widths[i].saturating_sub(columns_of(text)));
+                    let text = if index == 0 && !text.is_empty() { output::bold(text) } else { text.to_owned() };
+                    line += &if self.is_left(columns[i]) { format!(" {text}{pad} ") } else { format!(" {pad}{text} ") };
+                }
+                out += line.trim_end();
+                out.push('\n');
+            }
         }
         out
+    }
+
+    fn is_left(&self, column: usize) -> bool {
+        column < self.left || (self.text_last && column + 1 == self.rows[0].len())
+    }
+
+    /// Returns whether a cell is wrapped at each blank: headings and texts.
+    fn wraps(&self, row: usize, column: usize) -> bool {
+        row == 0 || self.is_left(column)
+    }
+
+    fn cells(&self, column: usize) -> impl Iterator<Item = (usize, &str)> {
+        self.rows.iter().enumerate().filter_map(move |(index, row)| Some((index, row.get(column)?.as_str())))
+    }
+
+    fn widest(&self, column: usize) -> usize {
+        self.cells(column).map(|(_, text)| columns_of(text)).max().unwrap_or(0)
+    }
+
+    /// Returns the width of a column in which every text is wrapped at each blank.
+    fn least_width(&self, column: usize) -> usize {
+        let least = |(row, text): (usize, &str)| match self.wraps(row, column) {
+            true => output::longest_part(text),
+            false => number_lines(text, 0).iter().map(|line| columns_of(line)).max().unwrap_or(0),
+        };
+        self.cells(column).map(least).max().unwrap_or(0)
+    }
+}
+
+/// Returns the lines of a value with its unit: an interval and the end of a range may stand in a second line.
+fn number_lines(text: &str, width: usize) -> Vec<String> {
+    let middle = [" ± ", " to "].into_iter().find_map(|between| text.find(between));
+    match middle.filter(|_| columns_of(text) > width) {
+        Some(middle) => vec![text[..middle].to_owned(), text[middle + 1..].to_owned()],
+        None => vec![text.to_owned()],
     }
 }
 
@@ -67,9 +149,14 @@ pub fn kind_of(metric: &str) -> MetricKind {
     find(metric).map_or(MetricKind::Number, |m| m.kind)
 }
 
-/// Returns `pass` or `FAIL`.
-pub fn pass_text(passed: bool) -> &'static str {
-    if passed { "pass" } else { "fail" }
+/// Returns a value without its unit, or a dash if it is missing.
+pub fn digits_text(value: Option<f64>, kind: MetricKind) -> String {
+    value.map_or_else(|| MISSING.to_owned(), |v| kind.digits(v))
+}
+
+/// Returns `pass` in green or `fail` in red.
+pub fn pass_text(passed: bool) -> String {
+    if passed { output::good("pass") } else { output::bad("fail") }
 }
 
 /// Returns one block character for each value, scaled from 0 to `top`.
@@ -77,4 +164,47 @@ pub fn sparkline(values: &[f64], top: f64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let level = |v: &f64| if top > 0.0 { ((v / top) * 8.0).clamp(0.0, 7.0) as usize } else { 0 };
     values.iter().map(|v| BARS[level(v)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table =
+            Table::new(["name of a flow", "empty", "delay p95 ms", "rate Mbit/s", "note"], 2).with_text_last();
+        for name in ["video of the first caller", "b"] {
+            let row = [name, "", "12.5 ± 1.0", "1.250", "a note of several words that wraps"];
+            table.row(row.map(str::to_owned).to_vec());
+        }
+        table
+    }
+
+    fn lines(table: &Table, width: usize) -> Vec<String> {
+        let text = anstream::adapter::strip_str(&table.render_to(width)).to_string();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_table_fits_and_keeps_its_numbers_in_one_line() {
+        for width in [40, 50, 80] {
+            let lines = lines(&table(), width);
+            assert!(lines.iter().all(|line| columns_of(line) <= width), "{width}: {lines:#?}");
+            assert_eq!(lines.iter().filter(|line| line.contains("± 1.0")).count(), 2, "{lines:#?}");
+            assert!(!lines.concat().contains("empty"));
+        }
+        let wide = lines(&table(), 200);
+        assert_eq!(wide.len(), 3, "{wide:#?}");
+        assert_eq!(
+            wide[2],
+            "  b                            12.5 ± 1.0        1.250  a note of several words that wraps"
+        );
+    }
+
+    #[test]
+    fn a_table_that_cannot_fit_is_split_and_repeats_its_first_column() {
+        let lines = lines(&table(), 30);
+        assert!(lines.iter().all(|line| columns_of(line) <= 30), "{lines:#?}");
+        assert!(lines.iter().filter(|line| line.trim_start().starts_with("b ")).count() > 1, "{lines:#?}");
+    }
 }

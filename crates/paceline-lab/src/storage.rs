@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 /// What a set of runs is made from, besides the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
+    /// Commit of the program's source, if it is known.
+    pub commit: Option<String>,
     /// Text of the scenario file.
     pub scenario_text: String,
     /// What `--set` changed, as it was typed.
@@ -29,6 +31,7 @@ impl Inputs {
             scenario.constants.iter().filter(|c| c.applied).map(|c| (c.key.clone(), json!(c.value))).collect();
         RunInputs {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: self.commit.clone(),
             scenario_text: self.scenario_text.clone(),
             changes: case.chain(self.changes.iter().cloned()).collect(),
             setting: Some(scenario.plan.describe(registry)),

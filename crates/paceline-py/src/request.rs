@@ -40,7 +40,7 @@ impl Request {
     /// Returns the inputs of runs: the text of the scenario, the changes and the command.
     pub fn inputs(&self) -> Result<Inputs, Failure> {
         let command = self.call.as_ref().map_or_else(String::new, |call| format!("{call})"));
-        Ok(Inputs { scenario_text: self.origin()?.text, changes: self.settings.clone(), command })
+        Ok(Inputs { scenario_text: self.origin()?.text, changes: self.settings.clone(), command, ..Inputs::default() })
     }
 
     /// Returns whether the scenario is given as text.

@@ -49,6 +49,9 @@ pub(crate) struct DocumentsLock {
 pub struct RunInputs {
     /// Version of the program.
     pub version: String,
+    /// Commit of the program's source, if the caller knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Date, from the caller's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
@@ -66,9 +69,9 @@ pub struct RunInputs {
 }
 
 impl RunInputs {
-    /// Returns whether both are equal but for the date.
+    /// Returns whether both are equal but for the date and the commit.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let undated = |inputs: &Self| Self { created: None, ..inputs.clone() };
+        let undated = |inputs: &Self| Self { created: None, commit: None, ..inputs.clone() };
         undated(self) == undated(other)
     }
 }
@@ -103,6 +106,9 @@ pub struct StoredRun {
     pub seed: u64,
     /// Version of the program.
     pub version: String,
+    /// Commit of the program's source, if the program gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Date, if the program gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
@@ -173,6 +179,7 @@ impl About {
             changes: inputs.changes.clone(),
             seed: header.seed,
             version: inputs.version.clone(),
+            commit: inputs.commit.clone(),
             created: inputs.created.clone(),
             trace_hash: None,
             cut_at_s: None,

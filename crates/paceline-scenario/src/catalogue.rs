@@ -46,14 +46,12 @@ impl Catalogue {
             let text = text_file::read_stdin().map_err(|error| ScenarioError::of(name, "", error))?;
             return Ok(Origin::from_text("standard input", text));
         }
-        let path = Path::new(name);
-        if name.ends_with(".toml") || path.is_file() {
-            let text = text_file::read(path).map_err(|error| {
-                let error = ScenarioError::of(name, "", error);
-                error.help("`paceline list scenarios` shows the ids of the scenarios that Paceline ships")
-            })?;
-            let folder = path.parent().map(Path::to_path_buf);
-            return Ok(Origin { name: name.to_owned(), text, folder, has_expectations: true });
+        if name.ends_with(SWEEP) || self.sweeps().any(|id| id == name) && !self.ids().any(|id| id == name) {
+            let error = ScenarioError::of(name, "", format!("{name} is a sweep, not a scenario"));
+            return Err(error.help(format!("`paceline sweep {name}` runs it")));
+        }
+        if name.ends_with(".toml") || Path::new(name).is_file() {
+            return Self::file(name, "scenario");
         }
         if self.formula_tables().any(|id| id == name) {
             let error = ScenarioError::of(name, "", format!("there is no scenario `{name}`"));
@@ -72,6 +70,21 @@ impl Catalogue {
         self.shipped(name, FORMULA, "table", self.formula_tables())
     }
 
+    /// Reads a file of the user.
+    fn file(name: &str, kind: &str) -> Result<Origin, ScenarioError> {
+        let path = Path::new(name);
+        let complain = |message: String| {
+            let error = ScenarioError::of(name, "", message);
+            error.help(format!("`paceline list {kind}s` shows the ids of the {kind}s that Paceline ships"))
+        };
+        let text = text_file::read(path).map_err(complain)?;
+        if text.trim().is_empty() {
+            return Err(complain(format!("{name} is empty")));
+        }
+        let folder = path.parent().map(Path::to_path_buf);
+        Ok(Origin { name: name.to_owned(), text, folder, has_expectations: true })
+    }
+
     /// Returns the shipped file of this id; `ids` are the ids of its kind. Any other name that ends in .toml is a file.
     fn shipped(
         self,
@@ -87,7 +100,7 @@ impl Catalogue {
             return Ok(Origin { name, text, folder: None, has_expectations: true });
         }
         if name.ends_with(".toml") {
-            return self.find(name);
+            return Self::file(name, kind);
         }
         let last = ids.iter().copied().find(|id| id.rsplit('/').next() == Some(name));
         let near = last.or_else(|| nearest(name, ids)).map(|near| format!("did you mean `{near}`? "));

@@ -31,6 +31,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Removes the published values, and notes why they do not apply to this run of the scenario. Bounds remain.
+    pub fn remove_published(&mut self, why: &str) {
+        if !self.expects.is_empty() {
+            self.expects.clear();
+            self.notes.insert(0, format!("published values are for the scenario as written, not {why}"));
+        }
+    }
+
     /// Returns every quantity that is measured in a run of this case, with repetitions.
     pub fn quantities(&self) -> impl Iterator<Item = &Quantity> {
         let expects = self.expects.iter().map(|e| (&e.quantity, e.relative_to.as_ref()));

@@ -157,6 +157,9 @@ fn hint(expected: &str, node: &Node) -> Option<String> {
         }
         NUMBER if matches!(node.value, Value::Text(_)) => return Some("write the number without quotes".to_owned()),
         WHOLE | NOT_NEGATIVE => return Some("write it like 10, without quotes".to_owned()),
+        _ if expected == "a list" && matches!(node.value, Value::Table(_)) => {
+            return Some("a list of tables is written with two brackets: [[flow]] in place of [flow]".to_owned());
+        }
         TRUTH => return Some("write true or false, without quotes".to_owned()),
         _ => {}
     }

@@ -35,7 +35,8 @@ pub(crate) fn quantity(
     let unit = unit.trim();
     let (_, factor) = units.iter().find(|(name, _)| *name == unit).ok_or_else(|| {
         let names: Vec<String> = units.iter().map(|(name, _)| format!("`{name}`")).collect();
-        ParseError { units: format!("; units: {}", names.join(", ")), ..error() }
+        let bytes = if unit.ends_with("Bps") { "; a rate counts bits, and 1 byte is 8 bits" } else { "" };
+        ParseError { units: format!("; units: {}{bytes}", names.join(", ")), ..error() }
     })?;
     let value = number * factor;
     if value.is_finite() { Ok(value) } else { Err(error()) }

@@ -54,12 +54,12 @@ pub fn call(arguments: &Arguments) -> Result<ExitCode> {
 fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
     let registry = worlds::registry(&options.world);
-    if arguments.repeats != 1 || arguments.controller.len() > 1 || arguments.pcap.is_some() {
+    if arguments.repeats != 1 || arguments.controllers.len() > 1 || arguments.pcap.is_some() {
         let help = "leave out --repeats and --pcap, and name one controller";
         return Err(miette!(help = help, "--watch shows one run, without a capture"));
     }
-    check_controllers(&arguments.controller, &registry)?;
-    let mut controller = arguments.controller.first().map(String::as_str);
+    check_controllers(&arguments.controllers, &registry)?;
+    let mut controller = arguments.controllers.first().map(String::as_str);
     if controller.is_none() && selection.scenario == SCENARIO {
         // With Chromium at both ends the page can show two videos.
         controller = Some(CHROMIUM).filter(|own| registry.get(own).is_some());
@@ -144,7 +144,7 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     if let Some((store, group)) = store.as_ref().zip(group_of(&current, &result, making)) {
         store.group(&group).into_diagnostic()?;
     }
-    output::print_result(options.json, &result, || describe(&current, &result, &options.changes()))?;
+    output::print_result(options.json, &result, || describe(&current, &result))?;
     finish_folder(arguments.out.as_deref());
     Ok(ExitCode::SUCCESS)
 }

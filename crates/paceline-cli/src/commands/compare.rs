@@ -4,6 +4,7 @@ use super::report::finish_folder;
 use super::run::{all_pass, describe_assertion};
 use super::stored::{Destination, make_runs};
 use super::{Selection, check_controllers, with_progress};
+use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::{MISSING, Table, kind_of};
 use crate::worlds;
@@ -21,7 +22,7 @@ pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
     /// The controllers; the first is the baseline.
-    #[arg(long, value_delimiter = ',', required = true, value_name = "A,B[,…]")]
+    #[arg(long, alias = "controller", value_delimiter = ',', required = true, value_name = "A,B[,…]")]
     controllers: Vec<String>,
     /// Number of runs of each, on the same consecutive seeds; the scenario's own number if absent.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -42,6 +43,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     let seeds = options.seeds(arguments.repeats.unwrap_or(scenarios[0].repeats));
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let destination = Destination { store: store.as_ref(), pcap: None };
+    interrupt::announce(arguments.out.as_deref(), Continues::Anew);
     let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
     let results = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
         let each = names.iter().zip(&scenarios);
@@ -91,7 +93,7 @@ fn describe(comparison: &Comparison, scenarios: &[Scenario]) -> String {
     text.push('\n');
     for (ControllerRuns { controller, result }, scenario) in comparison.controllers.iter().zip(scenarios) {
         for assertion in result.assertions.iter().filter(|a| !a.holds) {
-            text += &format!("  {controller}: {}", describe_assertion(assertion));
+            text += &output::hang("", &format!("{controller}: {}\n", describe_assertion(assertion)));
         }
         // Notes of the scenario are the same for all; those of the result say which runs were left out.
         for note in result.notes.iter().filter(|note| !scenario.notes.contains(note)) {
@@ -126,7 +128,7 @@ fn render(table: &ComparisonTable, controllers: &[usize]) -> String {
             text.row([label].into_iter().chain(controllers.iter().map(|c| cell(row, kind, *c))).collect());
         }
     }
-    text.render()
+    text.render_wide()
 }
 
 /// Returns the name of the subject of these rows, with its role.

@@ -1,9 +1,10 @@
 //! `paceline diff`.
 
 use crate::output;
-use crate::table::{MISSING, Table, kind_of, value_text};
+use crate::table::{MISSING, Table, digits_text, kind_of, value_text};
 use miette::{Result, miette};
 use paceline_lab::diff::{self, CellDiff, CellResult, Diff, GroupDiff, GroupName, InputDifference, MetricDiff};
+use paceline_records::MetricKind;
 use paceline_results::ChangeResult;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,9 +70,9 @@ fn title(name: &GroupName) -> String {
 }
 
 fn describe_group(group: &GroupDiff) -> String {
-    let mut text = format!("{}\n", title(&group.name));
+    let mut text = format!("{}\n", output::bold(&title(&group.name)));
     for input in &group.asked {
-        text += &format!("  {}\n", describe_input_difference(input));
+        text += &format!("{}\n", output::wrap(&describe_input_difference(input)));
     }
     if !group.moved {
         return text + "  no difference\n\n";
@@ -80,7 +81,7 @@ fn describe_group(group: &GroupDiff) -> String {
     let seeds: Vec<String> = group.moved_seeds.iter().map(u64::to_string).collect();
     let seeds = if seeds.is_empty() { String::new() } else { format!("; changed: seed {}", seeds.join(", ")) };
     text += &match group.hashes_equal {
-        Some(equal) => format!("  {equal} of {both} hashes equal{seeds}\n"),
+        Some(equal) => output::wrap(&format!("{equal} of {both} hashes equal{seeds}")) + "\n",
         None => format!("  the combined hash of {both} runs or the number of runs differs\n"),
     };
     for (more, which) in [(group.runs_only_before, "first"), (group.runs_only_after, "second")] {
@@ -115,16 +116,30 @@ fn metrics(moved: &[MetricDiff]) -> String {
             seeds += &if count > 0 { format!(", {count} {what}") } else { String::new() };
         }
         table.row(vec![
-            m.metric.clone(),
-            value_text(m.before, kind),
-            value_text(m.after, kind),
-            mean.map_or_else(dash, |d| kind.show_difference(d)),
-            ci.map_or_else(dash, |ci| kind.show_size(ci)),
+            with_unit(&m.metric, kind),
+            digits_text(m.before, kind),
+            digits_text(m.after, kind),
+            mean.map_or_else(dash, |d| without_unit(&kind.show_difference(d))),
+            ci.map_or_else(dash, |ci| kind.digits(ci)),
             m.difference.and_then(|d| d.effect).map_or_else(dash, |d| format!("{d:.1}")),
             seeds,
         ]);
     }
     table.render()
+}
+
+/// Returns a metric with its unit, unless its name ends with that.
+fn with_unit(metric: &str, kind: MetricKind) -> String {
+    let unit = kind.shown_unit();
+    if unit.is_empty() || metric.ends_with(&format!("_{unit}")) {
+        metric.to_owned()
+    } else {
+        format!("{metric} {unit}")
+    }
+}
+
+fn without_unit(value: &str) -> String {
+    value.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// Returns a table of values, first those whose verdict changed.

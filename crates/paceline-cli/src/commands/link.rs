@@ -156,6 +156,7 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     let header = scenario.plan.header(&Registry::standard(), "link", arguments.seed);
     let manifest = RunInputs {
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: Some(super::COMMIT.to_owned()),
         scenario_text: text,
         changes: settings(arguments)?.iter().map(Override::to_string).collect(),
         setting: Some(scenario.plan.describe(&Registry::standard())),

@@ -27,7 +27,7 @@ pub struct Arguments {
 pub fn list(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(name) = &arguments.name {
         if arguments.kind.as_deref() != Some(CONTROLLERS) {
-            let help = format!("`paceline list controllers {name}`");
+            let help = format!("leave out `{name}`, or name a controller: `paceline list controllers gcc-2016`");
             return Err(miette!(help = help, "only a controller has details"));
         }
         list_one(name, arguments.json)?;
@@ -61,6 +61,8 @@ fn describe_parameters(entry: &paceline::Entry) -> String {
         table.row(vec![f.name.to_owned(), default, f.unit.to_owned(), from, to, f.source.to_owned()]);
     }
     let (name, summary, source) = (entry.name(), entry.summary(), entry.source());
-    let key = "--set flow.ID.config.PARAMETER=VALUE";
-    format!("{name}: {summary}\n  {source}\n\n{}\n  Set one with {key}; ID is the flow's id.\n", table.render())
+    let heading = output::wrap(&format!("{}: {summary}", output::bold(name)));
+    let hint = "Set one with --set flow.ID.config.PARAMETER=VALUE; ID is the flow's id.";
+    let (heading, source, hint) = (heading.trim_start(), output::wrap(source), output::wrap(hint));
+    format!("{heading}\n{source}\n\n{}\n{hint}\n", table.render())
 }

@@ -10,6 +10,7 @@ pub mod list;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod shell;
 mod stored;
 pub mod sweep;
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
@@ -34,6 +35,12 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
+/// The commit of the source, or `unknown`.
+pub const COMMIT: &str = env!("PACELINE_COMMIT");
+
+/// The version of the program, with the commit of its source.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("PACELINE_COMMIT"), ")");
+
 /// Three commands to try, for people who are new here.
 pub const FIRST_STEPS: &str = "\
 Three things to try first:
@@ -42,7 +49,7 @@ Three things to try first:
   Two controllers on the same link
     paceline compare mmsys16/table1 --controllers gcc-2016,fixed
   A table of a paper, published and measured values
-    paceline reproduce mmsys16/table2";
+    paceline reproduce mmsys16/table4";
 
 /// Prints what Paceline is and three commands to try.
 pub fn welcome() -> Result<ExitCode> {
@@ -123,20 +130,40 @@ impl RunOptions {
 }
 
 impl Selection {
-    /// Loads the scenario, under a controller or under its own.
+    /// Loads the scenario, under a controller or under its own. It has no published values if they do not apply: with changes, or
+    /// under another controller than its own.
     pub fn load(&self, controller: Option<&str>, registry: &Registry) -> Result<Scenario> {
-        let Variation { settings, .. } = &self.options.variation;
-        let (case, controller) = (self.options.variation.label(), controller.map(str::to_owned));
-        let changes = Changes { case, settings: settings.clone(), controller, ..Changes::default() };
-        Ok(paceline_scenario::load(&Catalogue.find(&self.scenario)?, &changes, registries(registry))?)
+        let (origin, settings) = (Catalogue.find(&self.scenario)?, self.options.variation.settings.clone());
+        let own = Changes { case: self.options.variation.label(), settings, ..Changes::default() };
+        let under = Changes { controller: controller.map(str::to_owned), ..own.clone() };
+        let mut scenario = paceline_scenario::load(&origin, &under, registries(registry))?;
+        if scenario.expects.is_empty() {
+            return Ok(scenario);
+        }
+        let mut why: Vec<String> = Vec::new();
+        if let Some(controller) = controller {
+            let names = |scenario: &Scenario| -> Vec<String> {
+                scenario.plan.flows.iter().map(|flow| flow.control().to_owned()).collect()
+            };
+            let own = paceline_scenario::load(&origin, &own, registries(registry))?;
+            why.extend((names(&own) != names(&scenario)).then(|| format!("under {controller}")));
+        }
+        if !self.options.changes().is_empty() {
+            why.push(format!("with {}", self.options.changes().join(", ")));
+        }
+        if !why.is_empty() {
+            scenario.remove_published(&why.join(" and "));
+        }
+        Ok(scenario)
     }
 
     /// Returns what runs of the command of this name are made from.
     pub fn inputs(&self, name: &str, controller: Option<&str>, repeats: usize) -> Result<Inputs> {
         Ok(Inputs {
+            commit: Some(COMMIT.to_owned()),
             scenario_text: Catalogue.find(&self.scenario)?.text,
             changes: self.options.changes(),
-            command: self.command(name, controller.map(|name| ("controller", name)), repeats),
+            command: self.command(name, controller.map(|name| ("controllers", name)), repeats),
         })
     }
 

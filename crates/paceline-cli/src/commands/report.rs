@@ -27,9 +27,12 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
     let dir = &arguments.dir;
     if let Some(id) = SweepFolder::id_at(dir) {
         let dir = dir.display();
+        let plots = match arguments.dir.join(svg::FIGURES_FOLDER).is_dir() {
+            true => format!("its plots are in {dir}/{}; ", svg::FIGURES_FOLDER),
+            false => String::new(),
+        };
         let help = format!(
-            "its plots are in {dir}/{}; `paceline sweep … --out {dir} --resume` draws them again from the stored results",
-            svg::FIGURES_FOLDER
+            "{plots}its tables are in {dir}; `paceline sweep … --out {dir} --resume` writes both again from the stored results"
         );
         return Err(miette!(help = help, "`{dir}` holds the sweep {id}; a report needs a folder of runs"));
     }

@@ -3,16 +3,19 @@
 use super::report::finish_folder;
 use super::stored::{Destination, make_runs};
 use super::{Selection, controllers_or_own, with_progress};
+use crate::interrupt::{self, Continues};
 use crate::output;
-use crate::table::{MISSING, Table, kind_of, pass_text, sparkline, value_text};
+use crate::table::{MISSING, Table, digits_text, kind_of, pass_text, sparkline, value_text};
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::compare::combine;
+use paceline_lab::judge::CAUSE_NOT_FOUND;
 use paceline_lab::metrics;
 use paceline_lab::run::{self, RunsResult};
 use paceline_netsim::backend::Backend;
 use paceline_records::{HostStats, MetricKind, Statistic, Summary};
-use paceline_results::{Assertion, Store};
+use paceline_report::cells::{CellText, place};
+use paceline_results::{Assertion, Cell, Store, Verdict};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use std::ops::Range;
@@ -25,8 +28,8 @@ pub struct Arguments {
     #[command(flatten)]
     pub(super) selection: Selection,
     /// Controllers for every media flow, one after the other; the scenario's own if absent.
-    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    pub(super) controller: Vec<String>,
+    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
+    pub(super) controllers: Vec<String>,
     /// Number of runs, on consecutive seeds.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) repeats: u32,
@@ -43,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (selection, options) = (&arguments.selection, &arguments.selection.options);
     let registry = worlds::registry(&options.world);
     let world = worlds::open(&options.world, None)?;
-    let controllers = controllers_or_own(&arguments.controller, &registry)?;
+    let controllers = controllers_or_own(&arguments.controllers, &registry)?;
     let load = |controller: &Option<String>| selection.load(controller.as_deref(), &registry);
     let scenarios = controllers.iter().map(load).collect::<Result<Vec<_>>>()?;
     let seeds = options.seeds(arguments.repeats);
@@ -52,6 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let destination = Destination { store: store.as_ref(), pcap: arguments.pcap.as_deref() };
+    interrupt::announce(arguments.out.as_deref(), Continues::Anew);
     let seconds = scenarios.iter().map(|s| s.plan.duration.as_secs_f64() * seeds.len() as f64).sum();
     let results = with_progress(&*world, &registry, seconds, |runner, _| -> Result<Vec<_>> {
         let each = controllers.iter().zip(&scenarios);
@@ -61,11 +65,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(file) = destination.pcap {
         eprintln!("packets are in {}", file.display());
     }
-    let text = || scenarios.iter().zip(&results).map(|(s, r)| describe(s, r, &options.changes()));
+    let text = || scenarios.iter().zip(&results).map(|(s, r)| describe(s, r));
     match results.as_slice() {
         [one] => output::print_result(options.json, one, || text().collect())?,
         all => {
-            output::print_result(options.json, &combine(&arguments.controller, all), || {
+            output::print_result(options.json, &combine(&arguments.controllers, all), || {
                 text().collect::<Vec<_>>().join("\n")
             })?;
         }
@@ -92,14 +96,15 @@ pub fn all_pass(results: &[RunsResult]) -> bool {
     results.iter().flat_map(|r| &r.assertions).all(|a| a.holds)
 }
 
-pub(super) fn describe(scenario: &Scenario, result: &RunsResult, changes: &[String]) -> String {
+pub(super) fn describe(scenario: &Scenario, result: &RunsResult) -> String {
     let plan = &scenario.plan;
     let first = &result.runs[0];
     let n = result.runs.len();
     let case = if plan.case.is_empty() { String::new() } else { format!("  [{}]", plan.case) };
-    let mut text = format!("{}{case}  {}\n", plan.id, plan.title);
+    let heading = format!("{}{case}  {}", output::bold(&plan.id), plan.title);
+    let mut text = format!("{}\n", output::wrap(&heading).trim_start());
     if !plan.source.is_empty() {
-        text += &format!("  {}\n", plan.source);
+        text += &line("", &plan.source);
     }
     let seeds = match n {
         1 => format!("seed {}", first.seed),
@@ -113,32 +118,90 @@ pub(super) fn describe(scenario: &Scenario, result: &RunsResult, changes: &[Stri
     };
     let each = if n > 1 { " each" } else { "" };
     text += &match &first.machine {
-        None => format!("  {} simulated in {:.0} ms{each} · {seeds}{trace}\n\n", plan.duration, wall * 1e3 / n as f64),
-        Some(_) => format!("  {} in real time{each}, world {} · {seeds}\n\n", plan.duration, first.world),
+        None => {
+            line("", &format!("{} simulated in {:.0} ms{each} · {seeds}{trace}", plan.duration, wall * 1e3 / n as f64))
+        }
+        Some(_) => line("", &format!("{} in real time{each}, world {} · {seeds}", plan.duration, first.world)),
     };
+    text += "\n";
     text += &timeline(scenario, result);
     text += &headline(scenario, result);
+    text += &published(scenario, result);
     text += &flows(scenario, result);
     text += &hops(result);
     for assertion in &result.assertions {
-        text += &format!("  {}", describe_assertion(assertion));
-    }
-    if !changes.is_empty() && !result.expectations.is_empty() {
-        text += &format!("  · published values are for the scenario as written, not with {}\n", changes.join(", "));
-    }
-    if result.runs.len() < scenario.repeats as usize && !result.expectations.is_empty() {
-        text +=
-            &format!("  · published values are means of {0} runs; use --repeats {0} to compare\n", scenario.repeats);
+        text += &output::hang("", &describe_assertion(assertion));
+        text += "\n";
     }
     for run in &result.runs {
         if let Some(machine) = &run.machine {
-            text += &format!("  · seed {}: {}\n", run.seed, describe_host(machine));
+            text += &line("· ", &format!("seed {}: {}", run.seed, describe_host(machine)));
         }
     }
-    for note in &result.notes {
-        text += &format!("  · {note}\n");
-    }
+    text.extend(result.notes.iter().map(|note| line("· ", note)));
     text
+}
+
+fn line(mark: &str, text: &str) -> String {
+    format!("{}\n", output::hang(mark, text))
+}
+
+/// Explains each difference between measured and published values.
+fn published(scenario: &Scenario, result: &RunsResult) -> String {
+    let cells = paceline_lab::judge::cells_of(scenario, &result.runs);
+    let cells: Vec<_> = cells.iter().filter(|cell| cell.published.is_some()).collect();
+    if cells.is_empty() {
+        return String::new();
+    }
+    let format = CellText::new(metrics::catalogue());
+    let runs = match result.runs.len() {
+        1 => "one run".to_owned(),
+        n => format!("{n} runs"),
+    };
+    let is_short = result.runs.len() < scenario.repeats as usize;
+    // One run has no interval, and so no verdict.
+    let is_within = |cell: &Cell| match (cell.measured, cell.published, cell.tolerance) {
+        (Some(measured), Some(published), Some(tolerance)) if cell.n == 1 => (measured - published).abs() <= tolerance,
+        _ => cell.verdict == Verdict::Reproduced,
+    };
+    let other: Vec<_> = cells.iter().filter(|cell| !is_within(cell)).collect();
+    let within = cells.len() - other.len();
+    let mut text = String::new();
+    if is_short {
+        let repeats = scenario.repeats;
+        text += &line(
+            "",
+            &format!(
+                "Published values are judged by the mean of {repeats} runs. This is {runs}, which may be far from the \
+                 mean; --repeats {repeats} shows it."
+            ),
+        );
+    }
+    text += &line(
+        "",
+        &format!(
+            "{within} of {} published values are within their tolerance{}",
+            cells.len(),
+            match other.is_empty() {
+                true => ".",
+                false => "; the others:",
+            }
+        ),
+    );
+    for cell in other {
+        let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
+        let known = cell.note.clone().filter(|note| note != CAUSE_NOT_FOUND && !note.starts_with("too few runs"));
+        let why = known.unwrap_or_else(|| if is_short { "the mean may be nearer" } else { CAUSE_NOT_FOUND }.to_owned());
+        let difference = format!(
+            "{}: {}, published {} {}: {why}",
+            what.join(", "),
+            format.measured(cell),
+            format.value(cell.published, cell),
+            format.tolerance(cell)
+        );
+        text += &line("· ", &difference);
+    }
+    text + "\n"
 }
 
 /// Describes the load and the timing errors of the machine during a run in real time.
@@ -171,7 +234,7 @@ pub fn describe_assertion(assertion: &Assertion) -> String {
         }
         false => (format!("is {}", value_text(assertion.measured, kind)), kind.show(from), kind.show(to)),
     };
-    format!("{}  {}: {metric}{flow} {is}, allowed {from} to {to}\n", pass_text(assertion.holds), assertion.id)
+    format!("{}  {}: {metric}{flow} {is}, allowed {from} to {to}", pass_text(assertion.holds), assertion.id)
 }
 
 /// Maximum number of lines in tables and plots of flows.
@@ -213,10 +276,15 @@ impl Line {
 
 /// Draws the capacity and the rate of each flow over time, in the first run.
 fn timeline(scenario: &Scenario, result: &RunsResult) -> String {
-    const WIDTH: usize = 60;
+    /// The widest label that is not wrapped, and blanks around the columns.
+    const LABEL_MAX: usize = 20;
+    const BLANKS: usize = 6;
     let (plan, run) = (&scenario.plan, &result.runs[0]);
     let seconds = plan.duration.as_secs_f64().ceil() as usize;
-    let bin = seconds.div_ceil(WIDTH).max(1);
+    let lines = lines(scenario);
+    let labels = lines.iter().take(LINES_SHOWN).map(|line| textwrap::core::display_width(&line.label("sum")));
+    let label = labels.max().unwrap_or(0).clamp("capacity".len(), LABEL_MAX);
+    let bin = seconds.div_ceil(output::width().saturating_sub(label + BLANKS).max(20)).max(1);
     let binned = |per_second: &dyn Fn(usize) -> f64| -> Vec<f64> {
         let starts = (0..seconds).step_by(bin);
         let mean = |s: usize| {
@@ -229,7 +297,6 @@ fn timeline(scenario: &Scenario, result: &RunsResult) -> String {
         let second = |s: usize| Time::from_secs(s as i64);
         binned(&|s| c.volume(second(s), second(s + 1)).as_bits() as f64)
     });
-    let lines = lines(scenario);
     let rate = |line: &Line| {
         let bytes = |s: usize| line.flows.clone().filter_map(|f| run.seconds[f].get(s)).sum::<u64>();
         binned(&|s| bytes(s) as f64 * 8.0)
@@ -237,7 +304,7 @@ fn timeline(scenario: &Scenario, result: &RunsResult) -> String {
     let rates: Vec<Vec<f64>> = lines.iter().map(rate).collect();
     let top = capacity.iter().flatten().chain(rates.iter().flatten()).copied().fold(0.0, f64::max);
     let seed = if result.runs.len() > 1 { format!("seed {}, ", run.seed) } else { String::new() };
-    let legend = format!("{seed}0 to {seconds} s, one mark {bin} s, full height {:.2} Mbit/s", top / 1e6);
+    let legend = format!("{seed}0 to {seconds} s, 1 char = {bin} s, full height = {:.2} Mbit/s", top / 1e6);
     let mut table = Table::new(["", &legend], 2);
     if let Some(capacity) = &capacity {
         table.row(vec!["capacity".to_owned(), sparkline(capacity, top)]);
@@ -328,23 +395,31 @@ fn label(id: &str, scenario: &Scenario) -> String {
 }
 
 fn flows(scenario: &Scenario, result: &RunsResult) -> String {
-    let headings =
-        ["flow", "controller", "throughput", "target", "loss", "one-way p50", "p95", "frame p95", "freezes", "frozen"];
-    let mut table = Table::new(headings, 2);
+    let headings = [
+        "flow (controller)",
+        "rate Mbit/s",
+        "target Mbit/s",
+        "lost %",
+        "delay p50 ms",
+        "delay p95 ms",
+        "frame p95 ms",
+        "freezes",
+        "frozen s",
+    ];
+    let mut table = Table::new(headings, 1);
     let lines = lines(scenario);
     for line in lines.iter().take(LINES_SHOWN) {
         let mean = |of: &dyn Fn(&metrics::FlowResult) -> Option<f64>, kind: MetricKind| {
             let flows = result.runs.iter().flat_map(|r| &r.whole.flows[line.flows.clone()]);
             let values: Option<Vec<f64>> = flows.map(of).collect();
-            value_text(values.map(|v| v.iter().sum::<f64>() / v.len() as f64), kind)
+            digits_text(values.map(|v| v.iter().sum::<f64>() / v.len() as f64), kind)
         };
         // Of the video stream that froze longest.
         let video = |f: &metrics::FlowResult, of: fn(&metrics::StreamResult) -> f64| {
             f.streams.iter().filter(|s| s.kind == "video").map(of).reduce(f64::max)
         };
         table.row(vec![
-            line.label("mean"),
-            scenario.plan.flows[line.flows.start].control().to_owned(),
+            format!("{} ({})", line.label("mean"), scenario.plan.flows[line.flows.start].control()),
             mean(&|f| Some(f.throughput_bps), MetricKind::Rate),
             mean(&|f| f.target_bps, MetricKind::Rate),
             mean(&|f| Some(f.loss_ratio), MetricKind::Loss),
@@ -361,20 +436,30 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> String {
 }
 
 fn hops(result: &RunsResult) -> String {
-    let mut table = Table::new(["hop", "capacity", "used", "dropped", "queue p50", "p95", "p99", "max"], 1);
+    const HEADINGS: [&str; 8] = [
+        "hop",
+        "capacity Mbit/s",
+        "used %",
+        "dropped %",
+        "queue p50 ms",
+        "queue p95 ms",
+        "queue p99 ms",
+        "queue max ms",
+    ];
+    let mut table = Table::new(HEADINGS, 1);
     for (index, link) in result.runs[0].whole.links.iter().enumerate() {
         let mean = |of: &dyn Fn(&metrics::LinkResult) -> Option<f64>| {
             let values: Option<Vec<f64>> = result.runs.iter().map(|r| of(&r.whole.links[index])).collect();
             values.map(|v| v.iter().sum::<f64>() / v.len() as f64)
         };
         let of = |of: fn(&metrics::Distribution) -> f64| {
-            value_text(mean(&|l| l.queue_ms.as_ref().map(of)), MetricKind::Delay)
+            digits_text(mean(&|l| l.queue_ms.as_ref().map(of)), MetricKind::Delay)
         };
         table.row(vec![
             link.id.clone(),
-            link.capacity_bps.map_or("unlimited".to_owned(), |c| MetricKind::Rate.show(c)),
-            value_text(mean(&|l| l.utilization), MetricKind::Utilization),
-            value_text(mean(&|l| Some(l.loss_ratio)), MetricKind::Loss),
+            link.capacity_bps.map_or("unlimited".to_owned(), |c| MetricKind::Rate.digits(c)),
+            digits_text(mean(&|l| l.utilization), MetricKind::Utilization),
+            digits_text(mean(&|l| Some(l.loss_ratio)), MetricKind::Loss),
             of(|d| d.p50),
             of(|d| d.p95),
             of(|d| d.p99),

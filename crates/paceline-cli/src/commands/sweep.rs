@@ -1,6 +1,7 @@
 //! `paceline sweep`.
 
 use crate::errors::backend_error;
+use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::progress::Progress;
 use crate::table::{MISSING, Table, kind_of};
@@ -26,18 +27,18 @@ pub struct Arguments {
     /// Backend: sim, testbed or browser.
     #[arg(long, default_value = "sim")]
     world: String,
-    /// Seeds per point; the number in the sweep file if absent.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    seeds: Option<u64>,
+    /// Number of runs of each point, on consecutive seeds; the number in the sweep file if absent.
+    #[arg(long, alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    repeats: Option<u64>,
     /// Writes each finished job, and at the end the tables and plots, into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Resumes the sweep in the folder of --out.
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Number of threads; the number of cores if absent.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1024))]
-    threads: Option<u64>,
+    /// Number of runs at the same time; the number of cores if absent.
+    #[arg(long, alias = "threads", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    jobs: Option<u64>,
     /// Prints one JSON document; with --out it omits the points, which are in the folder.
     #[arg(long)]
     json: bool,
@@ -49,11 +50,12 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     let world = worlds::open(&arguments.world, None)?;
     let origin = Catalogue.find_sweep(&arguments.sweep)?;
     let mut sweep = Sweep::load_with(&origin, &arguments.settings, &registry)?;
-    sweep.repeats = arguments.seeds.unwrap_or(sweep.repeats);
-    if let Some(threads) = arguments.threads {
+    sweep.repeats = arguments.repeats.unwrap_or(sweep.repeats);
+    if let Some(threads) = arguments.jobs {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
-        pool.map_err(|error| miette!(help = "use a smaller --threads", "cannot start {threads} threads: {error}"))?;
+        pool.map_err(|error| miette!(help = "use a smaller --jobs", "cannot start {threads} threads: {error}"))?;
     }
+    interrupt::announce(arguments.out.as_deref(), Continues::Resume);
     let result = run(&sweep, &*world, &registry, arguments.out.as_deref(), arguments.resume)?;
     let refined = match sweep.refined(&result, &registry)? {
         None => None,
@@ -135,7 +137,9 @@ const FEW_ROWS: usize = 10;
 type Column<'a> = (String, Box<dyn Fn(&Point) -> Option<f64> + 'a>);
 
 fn describe(sweep: &Sweep, result: &SweepResult) -> String {
-    let mut text = format!("{}: {}\n  {}; seeds per point: {}\n\n", sweep.id, sweep.title, sweep.source, sweep.repeats);
+    let heading = output::wrap(&format!("{}: {}", output::bold(&sweep.id), sweep.title));
+    let source = output::wrap(&format!("{}; seeds per point: {}", sweep.source, sweep.repeats));
+    let mut text = format!("{}\n{source}\n\n", heading.trim_start());
     let few: Option<Vec<Vec<toml::Value>>> = sweep.axes.iter().map(|axis| axis.few()).collect();
     match few.as_deref() {
         _ if !result.swings.is_empty() => text += &swings(sweep, result),
@@ -164,26 +168,31 @@ fn ranking(sweep: &Sweep, result: &SweepResult) -> String {
     if let Some(best) = &result.best {
         let far = best.decades.map(|d| format!(", {d:.2} decades from the published point")).unwrap_or_default();
         let raw = if is_normalised(sweep) { format!(" (raw {:.3})", best.raw_sum) } else { String::new() };
-        text += &format!("The sum is largest, {:.3}{raw}, at {}{far}.\n", best.sum, place(sweep, &best.at));
+        text += &sentence(&format!("The sum is largest, {:.3}{raw}, at {}{far}.", best.sum, place(sweep, &best.at)));
     }
     if let Some(published) = &result.published {
-        text += &format!(
-            "The point nearest to the published one, {}, has the sum {:.3}: rank {} of {}, {:.3} below the largest.\n",
+        text += &sentence(&format!(
+            "The point nearest to the published one, {}, has the sum {:.3}: rank {} of {}, {:.3} below the largest.",
             place(sweep, &published.at),
             published.sum,
             published.rank,
             result.points.len(),
             published.deficit
-        );
+        ));
     }
     if let Some(sides) = &result.sides {
         let ((first, second), (larger, n), (less, m)) = (&sides.keys, sides.larger, sides.less);
-        let verdict = if sides.holds { "the claim passes" } else { "the claim fails" };
-        text += &format!(
-            "The mean sum is {larger:.3} over the {n} points with {first} > {second}, and {less:.3} over the {m} with {first} < {second}: {verdict}.\n"
-        );
+        let verdict = if sides.holds { output::good("the claim passes") } else { output::bad("the claim fails") };
+        text += &sentence(&format!(
+            "The mean sum is {larger:.3} over the {n} points with {first} > {second}, and {less:.3} over the {m} with {first} < {second}: {verdict}."
+        ));
     }
     text
+}
+
+/// Returns a sentence in lines that fit the terminal, not indented.
+fn sentence(text: &str) -> String {
+    output::wrap_to(text, output::width()).join("\n") + "\n"
 }
 
 fn is_normalised(sweep: &Sweep) -> bool {

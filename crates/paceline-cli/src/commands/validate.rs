@@ -4,8 +4,9 @@ use super::compare::direction;
 use super::report::finish_folder;
 use super::{RunOptions, Selection, controllers_or_own, missing_text, with_progress};
 use crate::errors::cached_run_error;
+use crate::interrupt::{self, Continues};
 use crate::output;
-use crate::table::Table;
+use crate::table::{Table, pass_text};
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
@@ -28,8 +29,8 @@ pub struct Arguments {
     #[command(flatten)]
     options: RunOptions,
     /// Controllers for every media flow, one after the other; each scenario's own if absent.
-    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    controller: Vec<String>,
+    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
+    controllers: Vec<String>,
     /// Number of runs in each world, on the same consecutive seeds.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: u32,
@@ -56,6 +57,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
     }
     let (jobs, seeds) = (jobs(arguments, &registry)?, options.seeds(arguments.repeats));
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
+    interrupt::announce(arguments.out.as_deref(), Continues::Again);
     let found = compare_worlds([&Simulator, &*other], &registry, &jobs, &seeds, store.as_ref())?;
     if let Some(dir) = &arguments.out {
         found.write(dir).into_diagnostic()?;
@@ -68,7 +70,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Loads each scenario under each controller.
 fn jobs(arguments: &Arguments, registry: &Registry) -> Result<Vec<Job>> {
-    let controllers = controllers_or_own(&arguments.controller, registry)?;
+    let controllers = controllers_or_own(&arguments.controllers, registry)?;
     let mut jobs: Vec<Job> = Vec::new();
     for scenario in &arguments.scenarios {
         let selection = Selection { scenario: scenario.clone(), options: arguments.options.clone() };
@@ -165,20 +167,22 @@ fn complete(
 fn describe(validation: &Validation) -> String {
     let [first, second] = &validation.worlds;
     let case = if validation.case.is_empty() { String::new() } else { format!("  [{}]", validation.case) };
-    let mut text = format!("{}{case}  {}\n", validation.scenario, validation.title);
+    let heading = format!("{}{case}  {}", output::bold(&validation.scenario), validation.title);
+    let mut text = format!("{}\n", output::wrap(&heading).trim_start());
     let under = [vec![validation_text::controllers(validation)], validation.changes.clone()].concat();
-    text += &format!("  {}\n", under.join(", "));
-    text += &match validation.seeds[..] {
-        [seed] => format!("  one run in each world, seed {seed}; difference: {second} minus {first}\n\n"),
+    text += &format!("{}\n", output::wrap(&under.join(", ")));
+    let runs = match validation.seeds[..] {
+        [seed] => format!("one run in each world, seed {seed}; difference: {second} minus {first}"),
         _ => format!(
-            "  {} runs in each world, the same seeds from {}; mean ± half the 95 % interval; difference: {second} minus \
-             {first}, seed by seed\n\n",
+            "{} runs in each world, the same seeds from {}; mean ± half the 95 % interval; difference: {second} minus \
+             {first}, seed by seed",
             validation.seeds.len(),
             validation.seeds[0]
         ),
     };
+    text += &format!("{}\n\n", output::wrap(&runs));
     text += &table(validation);
-    let lines = |lines: Vec<String>| lines.iter().map(|line| format!("  {line}\n")).collect::<String>();
+    let lines = |lines: Vec<String>| lines.iter().map(|line| output::wrap(&coloured(line)) + "\n").collect::<String>();
     text += &format!(
         "\n{}\n",
         lines(
@@ -190,6 +194,13 @@ fn describe(validation: &Validation) -> String {
     );
     text += &lines(validation.verdicts.iter().map(validation_text::verdict).collect());
     text + &lines(validation_text::machines(validation))
+}
+
+/// Colours the result at the beginning of a line.
+fn coloured(line: &str) -> String {
+    let result = [true, false].map(|passed| (if passed { "pass" } else { "fail" }, passed));
+    let result = result.into_iter().find_map(|(word, passed)| Some((line.strip_prefix(word)?, passed)));
+    result.map_or_else(|| line.to_owned(), |(rest, passed)| pass_text(passed) + rest)
 }
 
 fn table(validation: &Validation) -> String {
@@ -304,19 +315,21 @@ mod tests {
     #[test]
     fn text_shows_both_worlds_their_difference_and_the_machine() {
         let (validations, _) = run("2", None);
-        let text = describe(&validations.validations[0]);
+        let text = anstream::adapter::strip_str(&describe(&validations.validations[0])).to_string();
+        assert!(text.lines().all(|line| textwrap::core::display_width(line) <= output::width()), "{text}");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for wanted in [
             "2 runs in each world, the same seeds from 1",
             "difference: path minus sim, seed by seed",
             "utilization of forward",
             "queue_ms.p95 of forward",
             "rtt_ms.p99 of video",
-            "pass  utilization of forward: 0.0 points, tolerance ± 5.0 points\n",
-            "fail  queue_ms.p95 of forward: +40.0 ms, tolerance ± 30.0 ms\n",
+            "pass utilization of forward: 0.0 points, tolerance ± 5.0 points ",
+            "fail queue_ms.p95 of forward: +40.0 ms, tolerance ± 30.0 ms ",
             "Kolmogorov-Smirnov distance of queuing delays at forward, path from sim: 1.000, largest at ",
             "path: the machine was idle for 51.0 % to 52.0 %, other processes took up to 12.5 %; 99 % of packets left the \
              link within 90 µs of their time",
-            "path, seed 2 was disturbed, attempts: 3; another process was busy\n",
+            "path, seed 2 was disturbed, attempts: 3; another process was busy",
         ] {
             assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
         }
@@ -335,7 +348,7 @@ mod tests {
         let registry = Registry::standard();
         let problem = jobs(&parse(&["validate", "mmsys16/table1", "mmsys16/table1"]), &registry).err().unwrap();
         assert_eq!(problem.to_string(), "`mmsys16/table1` is given twice");
-        let controllers = parse(&["validate", "mmsys16/table1", "--controller", "gcc-2016,fixed"]);
+        let controllers = parse(&["validate", "mmsys16/table1", "--controllers", "gcc-2016,fixed"]);
         assert_eq!(jobs(&controllers, &registry).unwrap().len(), 2);
     }
 }

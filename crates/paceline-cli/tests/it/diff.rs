@@ -1,6 +1,6 @@
 //! `paceline diff`, and the groups of runs that `--out` stores.
 
-use super::{contains_all, document, paceline, read_json, rejects, stdout};
+use super::{contains_all, document, one_line, paceline, read_json, rejects, stdout};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -73,7 +73,8 @@ fn out_stores_the_runs_of_a_scenario_as_a_group() {
         assert_eq!(stored["metrics"]["utilization"], printed["link"]["utilization"]);
     }
     let cells: Vec<_> = file["cells"].as_array().unwrap().iter().map(|c| (&c["metric"], &c["n"])).collect();
-    assert_eq!(json!(cells), json!([["utilization", 2], ["utilization", 2]]), "a ratio to another case is not a cell");
+    // With changes, published values do not apply. A ratio to another case is not a cell.
+    assert_eq!(json!(cells), json!([["utilization", 2]]));
     // A shell can run the command, and it gives the same numbers.
     let command = file["command"].as_str().unwrap().replacen("paceline", env!("CARGO_BIN_EXE_paceline"), 1) + " --json";
     let again = Command::new("sh").args(["-c", &command]).current_dir(&folder).output().unwrap();
@@ -106,16 +107,16 @@ fn a_changed_parameter_is_named_with_its_effects() {
     let output = paceline(&folder, &["diff", "before", "after"]);
     let text = stdout(&output, 1);
     let parts = [
-        "test/diff  [link=1 Mbit/s]  gcc-2016",
+        "test/diff [link=1 Mbit/s] gcc-2016",
         "change flow.video.config.eta: – → 1.03",
         "0 of 2 hashes equal; changed: seed 1, 2",
         "throughput_bps",
         "grows: utilization",
         "reproduced → not",
-        "different: 2 runs, 0 hashes equal; the verdict changed in 1 of 3 changed cells",
+        "different: 2 runs, 0 hashes equal; the verdict changed in 2 of 3 changed cells",
     ];
-    contains_all(text, &parts);
-    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    contains_all(&one_line(text), &parts);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let found = document(&paceline(&folder, &["diff", "before", "after", "--json"]), 1);
     let group = &found["groups"][0];
     assert_eq!((&found["moved"], &group["moved_seeds"]), (&json!(true), &json!([1, 2])));

@@ -64,6 +64,11 @@ fn contains_all(text: &str, parts: &[&str]) {
     }
 }
 
+/// Returns a text without the line breaks and blanks that fit it to a terminal.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[track_caller]
 fn keys(value: &Value) -> BTreeSet<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()

@@ -11,6 +11,9 @@ use paceline_results::{Assertion, Assumed, CaseRuns, Cell, ChangeResult, Denomin
 use paceline_scenario::{Assert, Constant, Expect, IncludeIf, Quantity, Reference, Remark, Scenario};
 use std::collections::BTreeSet;
 
+/// The note of a cell that is not reproduced for a reason that nobody found.
+pub const CAUSE_NOT_FOUND: &str = "cause not found";
+
 /// The quantity of a published value or a bound, in one case.
 #[derive(Clone, Copy)]
 struct CellSpec<'a> {
@@ -45,6 +48,10 @@ pub fn cells_of(scenario: &Scenario, runs: &[RunResult]) -> Vec<Cell> {
     let Some(first) = runs.first() else { return Vec::new() };
     let (experiment, runs) = one_case(scenario, runs.iter().map(|run| (run.seed, run)));
     let mut cells = experiment.report(&runs, &first.world).cells;
+    for cell in cells.iter_mut().filter(|c| c.published.is_none() && c.note.as_deref() == Some(CAUSE_NOT_FOUND)) {
+        // Only a difference from a published value is looked into.
+        cell.note = None;
+    }
     for cell in cells.iter_mut().filter(|c| c.published.is_some() && c.verdict != Verdict::Reproduced) {
         let Some(claim) = &cell.claim else { continue };
         let bounds = || scenario.asserts.iter().filter(|a| a.id == *claim);
@@ -251,7 +258,7 @@ impl Experiment {
     fn note(&self, runs: &ExperimentRuns, spec: &CellSpec<'_>) -> Option<String> {
         let (n, none) = (self.included_count(runs, spec), self.without_value(runs, spec));
         let missing = (none > 0).then(|| format!("no value in {none} of {n} runs"));
-        let unknown = || spec.remark.reproduced_with.is_empty().then(|| "cause not found".to_owned());
+        let unknown = || spec.remark.reproduced_with.is_empty().then(|| CAUSE_NOT_FOUND.to_owned());
         let cause = self.too_few_included_note(runs, spec).or_else(|| spec.remark.note.clone()).or_else(unknown);
         let parts: Vec<String> = missing.into_iter().chain(cause).collect();
         (!parts.is_empty()).then(|| parts.join("; "))

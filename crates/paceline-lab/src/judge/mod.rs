@@ -10,7 +10,7 @@ mod tolerance;
 mod values;
 mod verdict;
 
-pub use cells::{assumed, cells_of};
+pub use cells::{CAUSE_NOT_FOUND, assumed, cells_of};
 pub use experiment::Experiment;
 pub use null_sender::null_sender;
 pub use tolerance::{Tolerance, tolerance};

@@ -8,7 +8,7 @@
 //!
 //! The null sender and the changes of `reproduced_with` are only run in the simulator.
 
-use crate::judge::{Experiment, ExperimentRuns, RunValues};
+use crate::judge::{CAUSE_NOT_FOUND, Experiment, ExperimentRuns, RunValues};
 use crate::run::{RunResult, Runner, windows};
 use crate::run_cache::{self, CachedRun, RunCacheError};
 use paceline::Registry;
@@ -237,7 +237,7 @@ fn add_simulated(cell: &mut Cell, same: Option<&Cell>, unavailable: Option<&str>
     } else if cell.verdict != Verdict::Reproduced && cell.measured.is_some() && left_out == 0 {
         // The scenario's own note is on the simulator.
         let same_verdict = same.is_some_and(|same| same.verdict == cell.verdict);
-        let cause = if same_verdict { "as in the simulator" } else { "cause not found" };
+        let cause = if same_verdict { "as in the simulator" } else { CAUSE_NOT_FOUND };
         cell.note = cell.note.take().filter(|note| note.starts_with("too few runs")).or(Some(cause.to_owned()));
     }
 }

@@ -7,6 +7,8 @@ use paceline_scenario::{AnyValue, Origin, ScenarioError, Spanned};
 
 /// Largest number of values of an axis.
 const MOST: u64 = 100_000_000;
+/// Largest number of values with units.
+const UNIT_MOST: u64 = 100_000;
 
 pub(super) fn controllers(names: &[String]) -> Axis {
     let values = names.iter().map(|name| vec![toml::Value::String(name.clone())]).collect();
@@ -21,16 +23,16 @@ pub(super) fn read(origin: &Origin, table: &AxisTable) -> Result<Axis, ScenarioE
     let values = match (&table.values, &table.log, &table.linear, &table.samples) {
         (Some(values), None, None, None) => AxisValues::Listed(list(origin, values, &keys)?),
         (None, Some(log), None, None) => {
-            let StepsTable { from, to, steps } = *steps(origin, log, &keys, "log")?;
+            let (from, to, steps, unit) = steps(origin, log, &keys, "log")?;
             if from <= 0.0 {
                 let problem = problem_at(origin, log, "a log grid goes from above 0 up");
                 return Err(problem.help("write it like { from = 1e-5, to = 0.1, steps = 8 }"));
             }
-            AxisValues::Log { from, to, steps }
+            in_unit(&keys, AxisValues::Log { from, to, steps }, unit)
         }
         (None, None, Some(linear), None) => {
-            let StepsTable { from, to, steps } = *steps(origin, linear, &keys, "linear")?;
-            AxisValues::Linear { from, to, steps }
+            let (from, to, steps, unit) = steps(origin, linear, &keys, "linear")?;
+            in_unit(&keys, AxisValues::Linear { from, to, steps }, unit)
         }
         (None, None, None, Some(samples)) => draws(origin, samples, &keys)?,
         _ => {
@@ -100,16 +102,39 @@ fn list(
     each.collect()
 }
 
+/// Returns the numbers of a grid as values with this unit; without one, as they are.
+fn in_unit(keys: &[String], values: AxisValues, unit: &str) -> AxisValues {
+    if unit.is_empty() {
+        return values;
+    }
+    let axis = Axis { keys: keys.to_vec(), values };
+    // Nine significant digits: more would show the rounding of the steps.
+    let text = |value: f64| format!("{} {unit}", format!("{value:.8e}").parse::<f64>().unwrap_or(value));
+    let each = (0..axis.count()).map(|place| axis.at(place).iter().filter_map(number).map(text).collect::<Vec<_>>());
+    AxisValues::Listed(each.map(|values| values.into_iter().map(toml::Value::String).collect()).collect())
+}
+
+/// Returns first value, last value, number of values and unit of a grid.
 fn steps<'a>(
     origin: &Origin,
     place: &'a Spanned<StepsTable>,
     keys: &[String],
     name: &str,
-) -> Result<&'a StepsTable, ScenarioError> {
+) -> Result<(f64, f64, u64, &'a str), ScenarioError> {
     let StepsTable { from, to, steps } = place.get();
-    let sound = from.is_finite() && to.is_finite() && from < to && (2..=MOST).contains(steps) && keys.len() == 1;
+    let (Some((from, unit)), Some((to, other))) = (from.parts(), to.parts()) else {
+        let problem = problem_at(origin, place, "an end of the grid is not a number or a number with a unit");
+        return Err(problem.help("write it like { from = \"10 ms\", to = \"100 ms\", steps = 4 }"));
+    };
+    if unit != other {
+        let problem = problem_at(origin, place, "both ends of a grid need the same unit");
+        return Err(problem.help("write it like { from = \"10 ms\", to = \"1000 ms\", steps = 4 }"));
+    }
+    // Values with units are kept in memory.
+    let most = if unit.is_empty() { MOST } else { UNIT_MOST };
+    let sound = from.is_finite() && to.is_finite() && from < to && (2..=most).contains(steps) && keys.len() == 1;
     match sound {
-        true => Ok(place.get()),
+        true => Ok((from, to, *steps, unit)),
         false => {
             let above = if name == "log" { "above 0 " } else { "" };
             let message = format!("a {name} grid goes from {above}up, in 2 steps or more, for one key");

@@ -70,10 +70,10 @@ pub(super) struct ConstantTable {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StepsTable {
-    /// The first value.
-    pub from: f64,
-    /// The last.
-    pub to: f64,
+    /// The first value: a number, or a quantity such as "10 ms".
+    pub from: Bound,
+    /// The last, in the same unit.
+    pub to: Bound,
     /// Number of values, with both ends.
     pub steps: u64,
 }
@@ -89,6 +89,28 @@ pub(super) struct SamplesTable {
     pub count: u64,
     /// Seed of the draws; 1 if absent.
     pub seed: Option<u64>,
+}
+
+/// A number, or a number with its unit.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Bound {
+    Number(f64),
+    Quantity(String),
+}
+
+impl Bound {
+    /// Returns the number and its unit; without a unit, an empty one. `None` for text that is not a number with a unit.
+    pub(super) fn parts(&self) -> Option<(f64, &str)> {
+        match self {
+            Self::Number(number) => Some((*number, "")),
+            Self::Quantity(text) => {
+                let text = text.trim();
+                let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic() || c == '%')?);
+                Some((number.trim().parse().ok()?, unit.trim()))
+            }
+        }
+    }
 }
 
 /// A number, or one for each key.

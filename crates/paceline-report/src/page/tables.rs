@@ -12,6 +12,7 @@ use paceline_records::MetricKind;
 use paceline_results::Cell;
 use paceline_results::Group;
 use paceline_results::Validation;
+use paceline_results::Verdict;
 use serde_json::Value;
 use std::path::Path;
 
@@ -37,7 +38,9 @@ pub(super) struct Section<'a> {
 
 pub(super) struct GroupView {
     pub(super) name: String,
-    pub(super) cells: Vec<CellView>,
+    pub(super) published: Vec<CellView>,
+    /// Bounds that the scenario states.
+    pub(super) assertions: Vec<CellView>,
     /// Metric, mean with interval, n.
     pub(super) summary: Vec<(String, String, usize)>,
 }
@@ -160,6 +163,7 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
         ("duration", list(&|run| vec![format!("{} s", run.duration_s())])),
         ("world", list(&|run| vec![run.stored.world.clone()])),
         ("version", list(&|run| vec![run.stored.version.clone()])),
+        ("commit", list(&|run| run.stored.commit.iter().cloned().collect())),
         ("created", list(&|run| run.stored.created.iter().cloned().collect())),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
@@ -288,11 +292,11 @@ impl GroupView {
             }
             (metric.clone(), value, interval.n)
         });
-        Self {
-            name: name.join(" · "),
-            cells: group.cells.iter().map(|cell| CellView::of(cell, CellText::new(metrics))).collect(),
-            summary: summary.collect(),
-        }
+        let cells = |is_published: bool| {
+            let cells = group.cells.iter().filter(move |cell| cell.published.is_some() == is_published);
+            cells.map(|cell| CellView::of(cell, CellText::new(metrics))).collect()
+        };
+        Self { name: name.join(" · "), published: cells(true), assertions: cells(false), summary: summary.collect() }
     }
 }
 
@@ -311,7 +315,11 @@ impl CellView {
             published: text.value(cell.published, cell),
             measured: text.measured(cell),
             tolerance: text.tolerance(cell),
-            verdict: cell.verdict.name(),
+            verdict: match (cell.published, cell.verdict) {
+                (None, Verdict::Reproduced) => "pass",
+                (None, Verdict::Not) => "fail",
+                (_, verdict) => verdict.name(),
+            },
             note: cell.note.clone().unwrap_or_default(),
         }
     }

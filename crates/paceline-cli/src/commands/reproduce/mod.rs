@@ -29,19 +29,19 @@ pub struct Arguments {
     world: String,
     /// Controllers for every media flow, one after the other; the scenario's own, and those of the world, if absent. In real
     /// time only.
-    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME…]")]
-    controller: Vec<String>,
+    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "NAME[,NAME…]")]
+    controllers: Vec<String>,
     /// Exactly this many runs of each case. If absent: the number in the scenario, and more (up to 40) where an interval is
     /// too wide for a verdict; in real time, 3.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    seeds: Option<u64>,
+    #[arg(long, alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    repeats: Option<u64>,
     /// Starts no run that would not end within this time, such as `40min`. The rest is shown as `not run`, and the same
     /// command with the same --out resumes. In real time only.
-    #[arg(long, value_name = "TIME")]
-    within: Option<TimeDelta>,
+    #[arg(long, alias = "within", value_name = "TIME")]
+    time_limit: Option<TimeDelta>,
     /// Number of runs at the same time, if the machine is fast enough; 1 if absent. In real time only.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
-    at_once: Option<u64>,
+    #[arg(long, alias = "at-once", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
+    jobs: Option<u64>,
     /// Sets every assumed constant to both ends of its range and reports which verdicts change.
     #[arg(long, conflicts_with = "out")]
     sensitivity: bool,
@@ -64,7 +64,8 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
         }
         return realtime::reproduce(arguments, &*world, &registry);
     }
-    let realtime_only = [("--controller", !arguments.controller.is_empty()), ("--within", arguments.within.is_some())];
+    let realtime_only =
+        [("--controllers", !arguments.controllers.is_empty()), ("--time-limit", arguments.time_limit.is_some())];
     if let Some((option, _)) = realtime_only.iter().find(|(_, given)| *given) {
         let help = "`paceline compare` runs a scenario under several controllers";
         return Err(miette!(help = help, "{option} needs a world in real time, and `{}` is not", world.name()));
@@ -77,7 +78,7 @@ pub fn reproduce(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.sensitivity {
         return report_sensitivity(arguments, &*world, &registry, &targets.origins);
     }
-    let seeds = arguments.seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
+    let seeds = arguments.repeats.map_or(Seeds::AsNeeded, Seeds::Exactly);
     let verdicts = with_progress(&*world, &registry, 0.0, |runner, progress| {
         targets.verdicts(runner, seeds, &|seconds| progress.expect(seconds))
     });
@@ -102,7 +103,7 @@ fn report_sensitivity(
     origins: &[Origin],
 ) -> Result<ExitCode> {
     let report = with_progress(world, registry, 0.0, |runner, progress| {
-        sensitivity(runner, origins, arguments.seeds, &|seconds| progress.expect(seconds))
+        sensitivity(runner, origins, arguments.repeats, &|seconds| progress.expect(seconds))
     });
     let report = report?.map_err(backend_error)?;
     output::print_result(arguments.json, &report, || text::describe_sensitivity(&report))?;

@@ -1,10 +1,12 @@
 //! `paceline reproduce --world` with a world in real time: its verdicts beside those of the simulator. Each run is stored as
 //! soon as it is made.
 
-use super::text::{cell_text, interval_text, notes, verdict_counts_text};
+use super::text::{cell_text, interval_text, notes, place_text, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
-use crate::commands::{check_controllers, missing_text, with_progress};
+use crate::commands::{COMMIT, check_controllers, missing_text, with_progress};
 use crate::errors::{backend_error, cached_run_error};
+use crate::interrupt::{self, Continues};
+use crate::output;
 use crate::table::Table;
 use miette::{IntoDiagnostic, Result};
 use paceline::Registry;
@@ -15,14 +17,13 @@ use paceline_lab::reproduce::{
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
 use paceline_netsim::sim::Simulator;
-use paceline_report::cells::place;
 use paceline_results::{Cell, ExperimentReport, Report, Store, Verdict};
 use paceline_scenario::{Origin, Scenario, is_formula_table};
 use paceline_units::TimeDelta;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-/// Runs of each case if --seeds is absent: enough for a mean with an interval.
+/// Runs of each case if --repeats is absent: enough for a mean with an interval.
 const REPEATS: u64 = 3;
 
 /// Makes the missing runs, as far as time allows, and prints the verdicts on all stored runs.
@@ -34,15 +35,16 @@ pub(super) fn reproduce(arguments: &Arguments, world: &dyn Backend, registry: &R
     if experiments.is_empty() {
         return Err(nothing_to_judge(arguments));
     }
-    let seeds = arguments.seeds.unwrap_or(REPEATS);
+    let seeds = arguments.repeats.unwrap_or(REPEATS);
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let resumed = RealtimeReproduction::resume(experiments, seeds, (registry, world.name()), store.as_ref());
     let mut all = resumed.into_diagnostic()?;
     let missing = all.missing();
     let seconds: f64 = missing.iter().map(|task| all.seconds(task)).sum();
-    let at_once = arguments.at_once.unwrap_or(1) as usize;
+    let at_once = arguments.jobs.unwrap_or(1) as usize;
     eprintln!("{}", missing_text(world.name(), all.run_count(), missing.len(), Some(seconds / at_once as f64)));
-    let limits = Limits { at_once, within_s: arguments.within.map(TimeDelta::as_secs_f64) };
+    interrupt::announce(arguments.out.as_deref(), Continues::Again);
+    let limits = Limits { at_once, within_s: arguments.time_limit.map(TimeDelta::as_secs_f64) };
     with_progress(world, registry, seconds, |runner, progress| {
         all.complete(runner, store.as_ref(), limits, &|line| progress.println(line))
     })
@@ -58,8 +60,8 @@ fn experiments(
     registry: &Registry,
     origins: &[Origin],
 ) -> Result<Vec<RealtimeExperiment>> {
-    check_controllers(&arguments.controller, registry)?;
-    let controllers: Vec<Option<&str>> = match arguments.controller.as_slice() {
+    check_controllers(&arguments.controllers, registry)?;
+    let controllers: Vec<Option<&str>> = match arguments.controllers.as_slice() {
         [] => [None].into_iter().chain(world.baselines().iter().map(|name| Some(*name))).collect(),
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
@@ -69,7 +71,8 @@ fn experiments(
             let Some(experiment) = Experiment::load_under(origin, *controller, registry)? else { continue };
             if experiment.has_expectations() {
                 let under = under(&experiment, world, registry);
-                let inputs = Inputs { scenario_text: origin.text.clone(), ..Inputs::default() };
+                let inputs =
+                    Inputs { commit: Some(COMMIT.to_owned()), scenario_text: origin.text.clone(), ..Inputs::default() };
                 all.push(RealtimeExperiment::new(experiment, under, |case: &Scenario| inputs.manifest(case, registry)));
             }
         }
@@ -120,19 +123,18 @@ fn describe(report: &Report, world: &str) -> String {
 fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
     let first = columns[0];
     let mut text = format!("{}  {}\n\n", first.id, first.title);
-    let headings = ["metric", "case", "flow", "window", "published", "sim", ""].map(str::to_owned);
+    let headings = ["value", "published", "sim", ""].map(str::to_owned);
     let each = (1..=columns.len()).flat_map(|n| [format!("{world} {n}"), String::new()]);
-    let mut table = Table::new(headings.into_iter().chain(each), 4).with_text_last();
+    let mut table = Table::new(headings.into_iter().chain(each), 1).with_text_last();
     for (index, cell) in first.cells.iter().enumerate() {
         let wanted = match (cell.published, cell.bounds) {
             (None, Some(bounds)) => interval_text(bounds, cell),
             (published, _) => cell_text().value(published, cell),
         };
-        let [metric, case, flow, window] = place(cell);
         let claim = cell.claim.as_ref().filter(|_| cell.bounds.is_some());
-        let metric = claim.map_or(metric.clone(), |claim| format!("{metric} ({claim})"));
+        let place = claim.map_or(place_text(cell), |claim| format!("{} ({claim})", place_text(cell)));
         let simulated = cell.beside.as_ref().map_or(String::new(), |other| mark(other.verdict).to_owned());
-        let mut row = vec![metric, case, flow, window, wanted, cell_text().beside(cell), simulated];
+        let mut row = vec![place, wanted, cell_text().beside(cell), simulated];
         for column in columns {
             let cell: &Cell = &column.cells[index];
             row.extend([cell_text().measured(cell), mark(cell.verdict).to_owned()]);
@@ -148,8 +150,9 @@ fn describe_experiment(columns: &[&ExperimentReport], world: &str) -> String {
             n => format!("; {n} of them were disturbed by load on the machine in every attempt"),
         };
         let under = column.under.as_deref().unwrap_or_default();
-        text += &format!("  {world} {n}: {under}; runs of each case: {}{disturbed}\n", runs.join(", "));
-        text += &notes(column, "    ");
+        text += &output::wrap(&format!("{world} {n}: {under}; runs of each case: {}{disturbed}", runs.join(", ")));
+        text.push('\n');
+        text += &notes(column, "  ");
     }
     text + "\n"
 }

@@ -1,5 +1,6 @@
 //! Verdicts as text tables.
 
+use crate::output;
 use crate::table::{Table, kind_of, pass_text, value_text};
 use paceline_lab::reproduce::{ConstantEnd, SensitivityReport};
 use paceline_report::cells::{CellText, place, runs};
@@ -21,11 +22,16 @@ pub(super) fn interval_text((from, to): (f64, f64), cell: &Cell) -> String {
     format!("{} to {}", cell_text().value(Some(from), cell), cell_text().value(Some(to), cell))
 }
 
+/// Returns metric, case, flow and window of a cell in one text.
+pub(super) fn place_text(cell: &Cell) -> String {
+    let parts: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(", ")
+}
+
 /// Returns a line for each note of a report.
 pub(super) fn notes(report: &ExperimentReport, indent: &str) -> String {
     let note = |cell: &Cell| {
-        let place: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
-        Some(format!("{indent}· {}: {}\n", place.join(", "), cell_text().note(cell)?))
+        Some(output::hang(&format!("{indent}· "), &format!("{}: {}", place_text(cell), cell_text().note(cell)?)) + "\n")
     };
     report.cells.iter().filter_map(note).collect()
 }
@@ -37,7 +43,9 @@ pub(super) fn describe(report: &Report) -> String {
     }
     text.extend(report.experiments.iter().map(describe_experiment));
     if report.experiments.iter().flat_map(|e| &e.cells).any(|c| c.null_reproduces) {
-        text += "  * the null sender (constant rate, no congestion control) also reproduces the cell, so it is no evidence\n";
+        text += &line(
+            "* the null sender (constant rate, no congestion control) also reproduces the cell, so it is no evidence",
+        );
     }
     text + &describe_assumed(&report.experiments) + &describe_summary(&report.summary)
 }
@@ -45,10 +53,10 @@ pub(super) fn describe(report: &Report) -> String {
 /// Returns the counts of verdicts: a row for each paper, then one for each of its experiments.
 fn matrix(report: &Report) -> String {
     let half = ["cells", "✓", "≈", "✗", "claims"];
-    let headings = [&["experiment"], &half[..], &["│"], &half, &["│", "runs", "time"]].concat();
+    let headings = [&["experiment"], &half[..], &["│"], &half, &["runs"]].concat();
     let mut table = Table::new(headings, 1);
     let mut row = |name: String, counts: &Counts| {
-        let Counts { verdicts, runs, wall_s } = counts;
+        let Counts { verdicts, runs, .. } = counts;
         let half = |counts: &VerdictCounts, held: usize, claims: usize| {
             let VerdictCounts { cells, reproduced, direction, not, .. } = counts;
             let claims = if claims > 0 { format!("{held}/{claims}") } else { String::new() };
@@ -58,8 +66,8 @@ fn matrix(report: &Report) -> String {
         let all = half(&verdicts.all, verdicts.claims_held, verdicts.claims);
         let without_null =
             half(&verdicts.without_null, verdicts.claims_held_without_null, verdicts.claims_without_null);
-        let runs = [runs.to_string(), format!("{wall_s:.1} s")];
-        table.row([name].into_iter().chain(all).chain(bar()).chain(without_null).chain(bar()).chain(runs).collect());
+        let runs = [runs.to_string()];
+        table.row([name].into_iter().chain(all).chain(bar()).chain(without_null).chain(runs).collect());
     };
     let papers = papers(&report.experiments);
     for paper in &papers {
@@ -72,8 +80,10 @@ fn matrix(report: &Report) -> String {
         row("all".to_owned(), &Counts::of(&report.experiments));
     }
     table.render()
-        + "\n  cells: published values and bounds; ✓ reproduced, ≈ in direction, ✗ neither; claims: passed/all\n  second \
-           half: without the cells that the null sender reproduces too; time: sum over all runs\n\n"
+        + "\n"
+        + &line("cells: published values and bounds; ✓ reproduced, ≈ in direction, ✗ neither; claims: passed/all")
+        + &line("second half: without the cells that the null sender reproduces too")
+        + "\n"
 }
 
 /// Lists the constants that the experiments assume, each once.
@@ -88,75 +98,90 @@ fn describe_assumed(experiments: &[ExperimentReport]) -> String {
     match list.is_empty() {
         true => String::new(),
         false => {
-            format!("  assumed, because no source gives it (--sensitivity shows the effect): {}\n", list.join(", "))
+            line(&format!("assumed, because no source gives it (--sensitivity shows the effect): {}", list.join(", ")))
         }
     }
 }
 
 fn describe_experiment(experiment: &ExperimentReport) -> String {
-    let mut text = format!("{}  {}\n\n", experiment.id, experiment.title);
+    let heading = format!("{}  {}", output::bold(&experiment.id), experiment.title);
+    let mut text = format!("{}\n", line(&heading).trim_start());
     let filters = experiment.cells.iter().any(|cell| cell.left_out.is_some());
     let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());
     if !published.is_empty() {
-        let mut headings = vec!["metric", "case", "flow", "window", "published", "measured", "±", "null", "verdict"];
+        let mut headings = vec!["value", "published", "measured", "±", "null", "verdict"];
         if filters {
-            headings.insert(6, "included");
+            headings.insert(3, "included");
         }
-        let mut table = Table::new(headings, 4).with_text_last();
+        let mut table = Table::new(headings, 1).with_text_last();
         for cell in published {
-            let mut row = place(cell).to_vec();
+            let mut row = vec![place_text(cell)];
             row.push(cell_text().value(cell.published, cell));
             row.push(cell_text().measured(cell));
             row.extend(filters.then(|| runs(cell)));
             row.push(cell_text().value(cell.tolerance, cell));
             row.push(cell_text().null(cell));
-            row.push(cell.verdict.name().to_owned());
+            row.push(verdict_text(cell.verdict));
             table.row(row);
         }
         text += &table.render();
         text.push('\n');
     }
     if !claims.is_empty() {
-        let mut headings = vec!["claim", "metric", "case", "flow", "window", "allowed", "measured", "null", ""];
+        let mut headings = vec!["claim", "allowed", "measured", "null", "result"];
         if filters {
-            headings.insert(7, "included");
+            headings.insert(3, "included");
         }
-        let mut table = Table::new(headings, 5).with_text_last();
+        let mut table = Table::new(headings, 1).with_text_last();
         for cell in claims {
-            let mut row = vec![cell.claim.clone().unwrap_or_default()];
-            row.extend(place(cell));
+            let mut row = vec![format!("{}: {}", cell.claim.as_deref().unwrap_or_default(), place_text(cell))];
             row.push(interval_text(cell.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY)), cell));
             row.push(cell_text().measured(cell));
             row.extend(filters.then(|| runs(cell)));
             row.push(cell_text().null(cell));
-            row.push(pass_text(cell.verdict == Verdict::Reproduced).to_owned());
+            row.push(pass_text(cell.verdict == Verdict::Reproduced));
             table.row(row);
         }
         text += &table.render();
         text.push('\n');
     }
-    text += &notes(experiment, "  ");
+    text += &notes(experiment, "");
     if experiment.cells.iter().any(|c| c.note.is_some()) {
         text.push('\n');
     }
     text
 }
 
+fn line(text: &str) -> String {
+    output::wrap(text) + "\n"
+}
+
+fn verdict_text(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Reproduced => output::good(verdict.name()),
+        Verdict::Direction => output::middling(verdict.name()),
+        Verdict::Not => output::bad(verdict.name()),
+        _ => verdict.name().to_owned(),
+    }
+}
+
 fn describe_summary(verdicts: &VerdictSummary) -> String {
-    let mut text = format!("  published values {}\n", verdict_counts_text(&verdicts.published));
+    let mut text = line(&format!("published values {}", verdict_counts_text(&verdicts.published)));
     if verdicts.claims > 0 {
-        text += &format!("  claims {}: {} pass", verdicts.claims, verdicts.claims_held);
         let (held, claims) = (verdicts.claims_held_without_null, verdicts.claims_without_null);
-        text += &format!("; the null sender fails {claims} of them, and {held} of these pass\n");
+        text += &line(&format!(
+            "claims {}: {} pass; the null sender fails {claims} of them, and {held} of these pass",
+            verdicts.claims, verdicts.claims_held
+        ));
     }
     let VerdictCounts { cells, reproduced, .. } = verdicts.published_without_null;
     let part = match cells {
         0 => String::new(),
         _ => format!(" ({:.0} %)", reproduced as f64 / cells as f64 * 100.0),
     };
-    text + &format!(
-        "  of the {cells} published values that the null sender does not reproduce, {reproduced}{part} are reproduced\n"
-    )
+    text + &line(&format!(
+        "of the {cells} published values that the null sender does not reproduce, {reproduced}{part} are reproduced"
+    ))
 }
 
 pub(super) fn describe_sensitivity(report: &SensitivityReport) -> String {

@@ -1,0 +1,38 @@
+//! `paceline completions` and `paceline man`: files for shells and for `man`, from the definition of the command line.
+
+use crate::output;
+use clap::Command;
+use clap_complete::Shell;
+use miette::{IntoDiagnostic, Result};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Arguments of `completions`.
+#[derive(clap::Args)]
+pub struct Completions {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Arguments of `man`.
+#[derive(clap::Args)]
+pub struct Man {
+    /// The folder, such as ~/.local/share/man/man1.
+    dir: PathBuf,
+}
+
+/// Prints the script of a shell.
+pub fn completions(arguments: &Completions, mut command: Command) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "paceline", &mut script);
+    output::print(String::from_utf8_lossy(&script).trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes `paceline.1`, and `paceline-COMMAND.1` for each command.
+pub fn man(arguments: &Man, command: Command) -> Result<ExitCode> {
+    std::fs::create_dir_all(&arguments.dir).into_diagnostic()?;
+    clap_mangen::generate_to(command.name("paceline"), &arguments.dir).into_diagnostic()?;
+    eprintln!("the man pages are in {}", arguments.dir.display());
+    Ok(ExitCode::SUCCESS)
+}
