@@ -208,6 +208,8 @@ mod tests {
         send(&mut history, 3);
         assert!(history.settle(1, AT, None).is_some());
         assert!(history.settle(1, AT, None).is_none(), "reported twice");
+        assert!(history.settle(2, None, None).is_some());
+        assert_eq!([0, 1, 2, 3].map(|s| history.has_arrived(s)), [false, true, false, false]);
         assert!(history.settle(1, None, None).is_none(), "an arrived packet cannot be lost");
         assert!(history.settle(3, AT, None).is_none(), "never sent");
         assert_eq!((history.unwrap(3), history.unwrap(2), history.unwrap(0)), (None, Some(2), Some(0)));

@@ -81,7 +81,7 @@ impl ProbeEstimator {
     }
 
     /// Handles the report on a packet. Returns the rate of its cluster, once enough of the cluster has arrived.
-    pub fn handle_report(&mut self, report: &PacketReport) -> Option<Rate> {
+    fn handle_report(&mut self, report: &PacketReport) -> Option<Rate> {
         let (id, arrival) = (report.probe?, report.arrival?);
         let progress = self.clusters.iter_mut().find(|progress| progress.cluster.id == id)?;
         progress.packets += 1;
