@@ -68,10 +68,14 @@ impl Table {
 
     fn render_columns(&self, columns: &[usize], width: usize) -> String {
         let mut widths: Vec<usize> = columns.iter().map(|c| self.widest(*c)).collect();
-        while widths.iter().map(|w| w + GAP).sum::<usize>() > width {
-            let shrinkable = (0..columns.len()).filter(|i| widths[*i] > self.least_width(columns[*i]));
-            let Some(widest) = shrinkable.max_by_key(|i| widths[*i]) else { break };
-            widths[widest] -= 1;
+        // First headings above numbers are wrapped, then texts and intervals.
+        for floors in [Self::width_below_heading, Self::least_width] {
+            let floors: Vec<usize> = columns.iter().map(|column| floors(self, *column)).collect();
+            while widths.iter().map(|w| w + GAP).sum::<usize>() > width {
+                let shrinkable = (0..columns.len()).filter(|i| widths[*i] > floors[*i]);
+                let Some(widest) = shrinkable.max_by_key(|i| widths[*i]) else { break };
+                widths[widest] -= 1;
+            }
         }
         let mut out = String::new();
         for (index, row) in self.rows.iter().enumerate() {
@@ -113,6 +117,12 @@ impl Table {
 
     fn widest(&self, column: usize) -> usize {
         self.cells(column).map(|(_, text)| columns_of(text)).max().unwrap_or(0)
+    }
+
+    /// Returns the width of a column whose heading alone is wrapped.
+    fn width_below_heading(&self, column: usize) -> usize {
+        let below = self.cells(column).skip(1).map(|(_, text)| columns_of(text)).max().unwrap_or(0);
+        below.max(self.least_width(column))
     }
 
     /// Returns the width of a column in which every text is wrapped at each blank.

@@ -49,13 +49,15 @@ Three things to try first:
   Two controllers on the same link
     paceline compare mmsys16/table1 --controllers gcc-2016,fixed
   A table of a paper, published and measured values
-    paceline reproduce mmsys16/table4";
+    paceline reproduce fhmn13/step";
 
 /// Prints what Paceline is and three commands to try.
 pub fn welcome() -> Result<ExitCode> {
+    let what = "Paceline: congestion control for real-time media. A library of controllers, and a simulator and a testbed to \
+                test and compare them.";
+    let what = output::wrap_to(what, output::width()).join("\n");
     output::print(&format!(
-        "Paceline: congestion control for real-time media. A library of controllers, and a\nsimulator and a testbed to test and compare them.\n\n{}\n\n`paceline list` shows what can be run, `paceline help` shows every command.",
-        FIRST_STEPS
+        "{what}\n\n{FIRST_STEPS}\n\n`paceline list` shows what can be run, `paceline help` shows every command."
     ))?;
     Ok(ExitCode::SUCCESS)
 }

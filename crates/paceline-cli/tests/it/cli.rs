@@ -252,7 +252,7 @@ fn tcp_flows_with_count_share_one_row() {
         let output = super::paceline(&folder, &[&["run"][..], more].concat());
         let text = stdout(&output, 0);
         assert!(!text.contains("-0.0") && !text.contains("web-2 "), "{text}");
-        let (_, tables) = text.split_once("flow (controller)").expect("a table of flows");
+        let (_, tables) = text.split_once(" freezes ").expect("a table of flows");
         let (flows, _) = tables.split_once("hop ").expect("a table of hops");
         // Rate, loss and two delays have values; target, frame delay and freezes have none.
         assert_eq!((flows.matches("web-1").count(), flows.matches(" –").count()), (1, 4), "{flows}");

@@ -5,6 +5,7 @@ mod diff;
 mod input;
 mod reproduce;
 mod sweep;
+mod usage;
 
 use serde_json::Value;
 use std::collections::BTreeSet;

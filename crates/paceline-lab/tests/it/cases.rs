@@ -350,8 +350,12 @@ fn rejects_wrong_cases_and_expectations() {
 #[test]
 fn rejects_wrong_constants() {
     check(CONSTANTS_FILES, CONSTANTS, |text| error_of("constants", SCENARIO, text, &Changes::default()));
-    let error = error_of("file", &SCENARIO.replace("constants.toml", "none.constants.toml"), CONSTANTS, &Changes::default());
-    assert!(error.to_string().contains("cannot read") && error.offending() == Some("\"none.constants.toml\""), "{error}");
+    let error =
+        error_of("file", &SCENARIO.replace("constants.toml", "none.constants.toml"), CONSTANTS, &Changes::default());
+    assert!(
+        error.to_string().contains("cannot read") && error.offending() == Some("\"none.constants.toml\""),
+        "{error}"
+    );
     // An error of the file is shown there although constants apply.
     let error = error_of("line", &SCENARIO.replace("\"60s\"", "\"0s\""), CONSTANTS, &Changes::default());
     assert_eq!((error.line(), error.offending()), (Some(3), Some("\"0s\"")));

@@ -109,17 +109,16 @@ fn describe_experiment(experiment: &ExperimentReport) -> String {
     let filters = experiment.cells.iter().any(|cell| cell.left_out.is_some());
     let (published, claims): (Vec<&Cell>, Vec<&Cell>) = experiment.cells.iter().partition(|c| c.published.is_some());
     if !published.is_empty() {
-        let mut headings = vec!["value", "published", "measured", "±", "null", "verdict"];
+        let mut headings = vec!["value", "published ± tolerance", "measured", "null", "verdict"];
         if filters {
             headings.insert(3, "included");
         }
         let mut table = Table::new(headings, 1).with_text_last();
         for cell in published {
             let mut row = vec![place_text(cell)];
-            row.push(cell_text().value(cell.published, cell));
+            row.push(format!("{} {}", cell_text().value(cell.published, cell), cell_text().tolerance(cell)));
             row.push(cell_text().measured(cell));
             row.extend(filters.then(|| runs(cell)));
-            row.push(cell_text().value(cell.tolerance, cell));
             row.push(cell_text().null(cell));
             row.push(verdict_text(cell.verdict));
             table.row(row);
