@@ -77,6 +77,7 @@ fn header(scenario: &str, seed: u64) -> RunHeader {
 fn inputs() -> RunInputs {
     RunInputs {
         version: "1.2.3".to_owned(),
+        commit: Some("0123456789ab".to_owned()),
         created: Some("2026-11-20T12:00:00Z".to_owned()),
         scenario_text: "id = \"x\"\n".to_owned(),
         changes: vec!["path.rtt=80ms".to_owned()],
