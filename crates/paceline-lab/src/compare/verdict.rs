@@ -84,7 +84,7 @@ impl<'a> Candidate<'a> {
 
     fn is_preferred(&self) -> bool {
         match self.rank() {
-            (quality, surplus) if quality == 0.0 => surplus > 0,
+            (0.0, surplus) => surplus > 0,
             (quality, _) => quality > 0.0,
         }
     }
