@@ -50,8 +50,8 @@ pub struct ScenarioFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
-    /// A typical access network, of which `paceline list paths` shows all. It gives both ways; keys beside it replace its
-    /// values, and assumed constants of the path do not apply. With `--set` it replaces the whole path.
+    /// A typical access network, of which `paceline list paths` shows all. Keys beside it replace its values, and assumed
+    /// constants of the path do not apply. With `--set` it replaces the whole path; none if absent.
     pub preset: Option<Spanned<String>>,
     /// Propagation delay of both ways, half of it for each way without a delay of its own; 0 ms if absent.
     pub rtt: Option<Spanned<TimeDelta>>,
