@@ -12,7 +12,7 @@ use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::link::server::SERVERS;
 use paceline_netsim::plan::FlowKind;
-use paceline_records::Label;
+use paceline_records::{Better, Label};
 use paceline_results::Axis;
 use paceline_scenario::trace::Format;
 use paceline_scenario::{Catalogue, Changes, load, path_presets};
@@ -72,7 +72,7 @@ pub enum Details {
     Sweep { source: String, axes: Vec<Axis> },
     Table { source: String, values: usize },
     Path { source: String },
-    Metric { unit: &'static str, kind: &'static str, tolerance: Tolerance },
+    Metric { unit: &'static str, kind: &'static str, better: Better, tolerance: Tolerance },
     MetricInPython { unit: &'static str, kind: &'static str },
     Tcp { key: &'static str },
 }
@@ -213,7 +213,8 @@ fn metric(metric: &crate::metrics::MetricSpec) -> Entry {
         "" => String::new(),
         unit => format!(" [{unit}]"),
     };
-    let details = Details::Metric { unit, kind: metric.kind.name(), tolerance: metric.tolerance };
+    let details =
+        Details::Metric { unit, kind: metric.kind.name(), better: metric.better, tolerance: metric.tolerance };
     entry(metric.id, format!("{}{range}", metric.summary), details)
 }
 
