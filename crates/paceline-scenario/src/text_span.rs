@@ -107,6 +107,9 @@ impl<T> HasTextSpan for Table<T> {
 macro_rules! schema_of_value {
     ($($name:ident)*) => { $(
         impl<T: JsonSchema> JsonSchema for $name<T> {
+            fn schema_id() -> Cow<'static, str> {
+                T::schema_id()
+            }
             fn schema_name() -> Cow<'static, str> {
                 T::schema_name()
             }
