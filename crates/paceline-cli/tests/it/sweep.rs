@@ -74,7 +74,7 @@ fn a_point_has_the_results_of_run() {
 fn text_shows_a_table() {
     let dir = folder("table", SWEEP);
     let output = paceline(&dir, &["sweep", "rates.sweep.toml"]);
-    let parts = ["Two rates", "media.config.rate_bps", "used: utilization", "250000", "500000", "0.5"];
+    let parts = ["Two rates", "media.config.rate_bps", "used:", "utilization", "250000", "500000", "0.5"];
     contains_all(stdout(&output, 0), &parts);
 }
 
