@@ -416,7 +416,10 @@ fn cells_of_one_case_equal_those_of_the_experiment_unless_other_cases_decide() {
                 assert_eq!((alone.measured, alone.verdict), (whole.measured, Verdict::Not), "{whole:?}");
                 assert!(alone.note.as_ref().unwrap().contains("run `paceline reproduce test/two`"));
             } else {
-                assert_eq!(alone, whole);
+                // Only an experiment asks for the cause of a claim that fails.
+                let known =
+                    |cell: &Cell| Cell { note: cell.note.clone().filter(|n| n != "cause not found"), ..cell.clone() };
+                assert_eq!(known(alone), known(whole));
             }
         }
     }
