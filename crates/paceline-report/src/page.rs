@@ -62,7 +62,7 @@ pub fn render(results: &Results, metrics: MetricCatalogue) -> Result<String, Rep
         };
         let (all, shown) = (count(&mut figures.iter()), count(&mut drawn.iter().map(|drawn| &drawn.figure)));
         if shown < all {
-            section.left_out += &downsample::note(shown, all);
+            section.single.left_out += &downsample::note(shown, all);
         }
     }
     let page = Page {
@@ -132,6 +132,8 @@ struct SeriesData<'a> {
     n: usize,
     x: Column,
     y: Column,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ci95: Option<Column>,
 }
 
 fn points(figure: &Figure) -> usize {
@@ -173,6 +175,7 @@ fn series_data<'a>(series: &'a Series, interval_s: Option<f64>, columns: &mut Co
             None => columns.floats(exact(&series.y)),
             Some(_) => columns.floats(series.y.iter().map(|value| shortened(*value))),
         },
+        ci95: (!series.ci95.is_empty()).then(|| columns.floats(exact(&series.ci95))),
     }
 }
 

@@ -31,6 +31,15 @@ pub(super) struct Section<'a> {
     /// Assumed constants: key, value, reason.
     pub(super) assumed: Vec<(String, String, String)>,
     pub(super) notes: Vec<String>,
+    /// The overlay of the runs, if there are several. It follows the table of a comparison, and otherwise the published values.
+    pub(super) overlay: Option<FigureSet<'a>>,
+    pub(super) single: FigureSet<'a>,
+}
+
+/// Figures with a common legend.
+pub(super) struct FigureSet<'a> {
+    /// What the entries of the legend are.
+    pub(super) subjects: &'static str,
     /// Describes missing data and runs that are not drawn; empty if there are none.
     pub(super) left_out: String,
     pub(super) figures: Vec<FigureView<'a>>,
@@ -105,6 +114,13 @@ impl<'a> Section<'a> {
         let text = |of: fn(&Group) -> &String, or: Option<&String>| {
             groups.iter().map(|group| of(group)).find(|text| !text.is_empty()).or(or).cloned().unwrap_or_default()
         };
+        let of_scenario = figures.iter().filter(|figure| figure.scenario == scenario);
+        let (overlays, single): (Vec<&Figure>, Vec<&Figure>) = of_scenario.partition(|figure| figure.is_overlay());
+        let set = |subjects, figures: Vec<&'a Figure>, left_out| FigureSet {
+            subjects,
+            left_out,
+            figures: figures.into_iter().map(FigureView::of).collect(),
+        };
         Self {
             scenario,
             title: text(|g| &g.title, description.map(|d| &d.title)),
@@ -117,8 +133,8 @@ impl<'a> Section<'a> {
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
             assumed: assumed(&groups, &runs),
             notes: unique(groups.iter().flat_map(|group| &group.notes).cloned()),
-            left_out: left_out(&runs, drawn),
-            figures: figures.iter().filter(|figure| figure.scenario == scenario).map(FigureView::of).collect(),
+            overlay: (!overlays.is_empty()).then(|| set("Groups of runs shown", overlays, String::new())),
+            single: set("Flows of runs shown", single, left_out(&runs, drawn)),
         }
     }
 }

@@ -103,6 +103,29 @@ impl<'a> RunView<'a> {
     }
 }
 
+/// Returns the changes of a run to its scenario.
+pub(super) fn changes(run: &Run) -> String {
+    let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
+    let changes: Vec<&str> = changes.collect();
+    if changes.is_empty() { "as written".to_owned() } else { changes.join(", ") }
+}
+
+/// Returns the controllers of the flows of a run that have another controller in some of `runs`, without repetition.
+pub(super) fn differing_controllers(run: &Run, runs: &[&Run]) -> String {
+    let of = |run: &Run, flow: &str| {
+        let index = run.about.flows.iter().position(|name| name == flow);
+        index.map(|index| run.controller(index).to_owned())
+    };
+    let mut controllers: Vec<String> = Vec::new();
+    for flow in &run.about.flows {
+        let own = of(run, flow).unwrap_or_default();
+        if !controllers.contains(&own) && runs.iter().any(|other| of(other, flow).is_some_and(|c| c != own)) {
+            controllers.push(own);
+        }
+    }
+    controllers.join(", ")
+}
+
 /// Labels each subject by the properties that differ: flow, controller, changes, world, cut and seed. The kind is the label
 /// without the seed.
 pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
@@ -110,13 +133,6 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
     let (flows, controllers) = (differ(|s| s.flow.clone()), differ(|s| s.controller.clone()));
     let seeds = differ(|s| s.seed.to_string());
     let run = |name: &str| runs.iter().find(|run| run.stored.directory == name);
-    let changes = |name: &str| match run(name) {
-        Some(run) if !run.stored.changes.is_empty() => {
-            let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
-            changes.collect::<Vec<_>>().join(", ")
-        }
-        _ => "as written".to_owned(),
-    };
     let worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
     let changed = runs.iter().any(|run| run.stored.changes != runs[0].stored.changes);
     let kinds: Vec<String> = subjects
@@ -130,7 +146,7 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
                 parts.push(s.controller.clone());
             }
             if changed {
-                parts.push(changes(&s.run));
+                parts.extend(run(&s.run).map(|run| changes(run)));
             }
             if worlds {
                 parts.extend(run(&s.run).map(|run| run.stored.world.clone()));
