@@ -15,7 +15,7 @@ use paceline_netsim::plan::FlowKind;
 use paceline_records::{Better, Label};
 use paceline_results::Axis;
 use paceline_scenario::trace::Format;
-use paceline_scenario::{Catalogue, Changes, load, path_presets};
+use paceline_scenario::{Catalogue, Changes, load, path_presets, source_presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ const KINDS: [(&str, Entries); 13] = [
     ("metrics", |_, _| METRICS.iter().map(metric).collect()),
     ("flows", |_, _| named(FlowKind::NAMES.iter().copied())),
     ("tcp", |_, _| tcp()),
-    ("sources", |_, _| named(SOURCES.iter().map(|of| (of.name, of.summary)))),
+    ("sources", |_, _| sources()),
     ("losses", |_, _| named(LOSS_MODELS.iter().map(|of| (of.name, of.summary)))),
     ("traces", |_, _| named(Format::ALL.iter().map(|f| (f.name(), f.description())))),
 ];
@@ -71,7 +71,7 @@ pub enum Details {
     Scenario { source: String, duration_s: f64, flows: usize, cases: Vec<Label> },
     Sweep { source: String, axes: Vec<Axis> },
     Table { source: String, values: usize },
-    Path { source: String },
+    Preset { source: String },
     Metric { unit: &'static str, kind: &'static str, better: Better, tolerance: Tolerance },
     MetricInPython { unit: &'static str, kind: &'static str },
     Tcp { key: &'static str },
@@ -235,11 +235,23 @@ fn tcp() -> Vec<Entry> {
         .concat()
 }
 
+/// The sources, then the presets of their parameters.
+fn sources() -> Vec<Entry> {
+    let preset = |preset: paceline_scenario::SourcePreset| Entry {
+        name: preset.name.to_owned(),
+        summary: preset.title,
+        details: Details::Preset { source: preset.origin },
+    };
+    let mut sources = named(SOURCES.iter().map(|of| (of.name, of.summary)));
+    sources.extend(source_presets().into_iter().map(preset));
+    sources
+}
+
 fn paths() -> Vec<Entry> {
     let entry = |preset: paceline_scenario::PathPreset| Entry {
         name: preset.name,
         summary: preset.title,
-        details: Details::Path { source: preset.source },
+        details: Details::Preset { source: preset.source },
     };
     path_presets().into_iter().map(entry).collect()
 }

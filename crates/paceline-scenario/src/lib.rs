@@ -15,6 +15,7 @@ mod layers;
 mod overrides;
 mod parameters;
 mod path_preset;
+mod source_preset;
 mod reader;
 mod resolve;
 mod text_file;
@@ -35,6 +36,7 @@ pub use layers::{Changes, edited, load, load_cases};
 pub use overrides::Override;
 pub use paceline_records::Label;
 pub use path_preset::{PathPreset, path_presets};
+pub use source_preset::{SourcePreset, source_presets};
 pub use reader::parse;
 pub use text_span::Spanned;
 
