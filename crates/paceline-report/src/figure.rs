@@ -167,7 +167,17 @@ impl Series {
     pub fn without_points(&self) -> Self {
         let Self { id, label, subject, role, kind, states, .. } = self;
         let (id, label, states) = (id.clone(), label.clone(), states.clone());
-        Self { id, label, subject: *subject, role: *role, kind: *kind, states, x: Vec::new(), y: Vec::new(), ci95: Vec::new() }
+        Self {
+            id,
+            label,
+            subject: *subject,
+            role: *role,
+            kind: *kind,
+            states,
+            x: Vec::new(),
+            y: Vec::new(),
+            ci95: Vec::new(),
+        }
     }
 
     /// Returns the number of points.

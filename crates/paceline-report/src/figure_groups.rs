@@ -38,7 +38,7 @@ struct File {
 
 /// Groups of panels for every scenario. The remaining panels form the group [`OTHERS`].
 const GROUPS: &[(&str, &[&str])] = &[
-    ("network", &["rate", "queue", "loss"]),
+    ("network", &["rate", "rate-reverse", "queue", "loss"]),
     ("control", &["gradient", "states", "control", "window"]),
     ("frames", &["frames", "rtt"]),
     ("distribution", &["cdf-queue", "cdf-owd", "cdf-frames", "cdf-rtt"]),
@@ -73,9 +73,8 @@ const MOST_SUBJECTS: usize = 8;
 /// Keeps one run of each kind, that of the lowest seed, and the first [`MOST_SUBJECTS`] kinds.
 fn legible(mut figure: Figure) -> Figure {
     let subjects = std::mem::take(&mut figure.subjects);
-    let drawn = |index: usize| {
-        figure.panels.iter().flat_map(|panel| &panel.series).any(|series| series.subject == Some(index))
-    };
+    let drawn =
+        |index: usize| figure.panels.iter().flat_map(|panel| &panel.series).any(|series| series.subject == Some(index));
     let is_lowest = |subject: &Subject| subjects.iter().all(|s| s.kind != subject.kind || s.seed >= subject.seed);
     let of_one_seed: Vec<usize> = (0..subjects.len()).filter(|s| drawn(*s) && is_lowest(&subjects[*s])).collect();
     let kept = &of_one_seed[..of_one_seed.len().min(MOST_SUBJECTS)];
@@ -236,7 +235,9 @@ mod tests {
                     series: Vec::new(),
                 }],
             };
-            for (index, (kind, seed)) in (0..kinds).flat_map(|kind| seeds.clone().map(move |seed| (kind, seed))).enumerate() {
+            for (index, (kind, seed)) in
+                (0..kinds).flat_map(|kind| seeds.clone().map(move |seed| (kind, seed))).enumerate()
+            {
                 let kind = format!("kind {kind}");
                 let label = format!("{kind} · seed {seed}");
                 let (run, flow, controller) = (label.clone(), "f".to_owned(), String::new());

@@ -169,7 +169,8 @@ mod tests {
         assert!(all.len() >= 6, "{}", all.len());
         for SourcePreset { name, title, origin } in all {
             let key = if name.starts_with("audio") { "encoder = { max = \"1 Mbps\" }\naudio" } else { "encoder" };
-            let scenario = loaded(&format!("{key} = {{ source = \"{name}\" }}"), &[]).unwrap_or_else(|e| panic!("{e:?}"));
+            let scenario =
+                loaded(&format!("{key} = {{ source = \"{name}\" }}"), &[]).unwrap_or_else(|e| panic!("{e:?}"));
             assert!(!streams(&scenario).is_empty() && !title.is_empty() && !origin.is_empty(), "{name}");
             assert!(SOURCES.iter().all(|entry| entry.name != name), "{name} hides a source");
         }
@@ -192,12 +193,15 @@ mod tests {
     fn several_streams_replace_the_one_of_the_flow() {
         let media = "encoder = { source = \"simulcast-720p\" }\naudio = { rate = \"20 kbps\" }";
         let layer = |id: &str, min, max, lines| (id.to_owned(), "encoder", min, max, Some(lines));
-        assert_eq!(streams(&loaded(media, &[]).unwrap()), [
-            layer("low", 30, 150, 180),
-            layer("middle", 150, 500, 360),
-            layer("high", 600, 2500, 720),
-            ("audio".to_owned(), "audio", 20, 20, None),
-        ]);
+        assert_eq!(
+            streams(&loaded(media, &[]).unwrap()),
+            [
+                layer("low", 30, 150, 180),
+                layer("middle", 150, 500, 360),
+                layer("high", 600, 2500, 720),
+                ("audio".to_owned(), "audio", 20, 20, None),
+            ]
+        );
         for (media, message) in [
             ("encoder = { source = \"simulcast-720p\", max = \"1 Mbps\" }", "no key can stand beside it"),
             ("audio = { source = \"simulcast-720p\" }", "has 3 streams"),

@@ -176,7 +176,11 @@ mod tests {
         assert_eq!(sizes(&mut *source, 3), slide);
         source.set_target(Time::from_secs(6), Rate::from_kbps(9000));
         source.request_key_frame(Time::from_secs(6));
-        assert_eq!(sizes(&mut *source, 2), [(25_000, true), (1_000, false)], "the highest rate is 100,000 bytes a frame");
+        assert_eq!(
+            sizes(&mut *source, 2),
+            [(25_000, true), (1_000, false)],
+            "the highest rate is 100,000 bytes a frame"
+        );
     }
 
     #[test]

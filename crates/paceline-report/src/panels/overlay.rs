@@ -128,16 +128,20 @@ impl<'a> Source<'a> {
     }
 
     fn rates(&self) -> Vec<Panel> {
-        let received = |run: &Run| {
-            self.of_run("rate", run).filter(|(_, series)| series.id == "received").collect::<Vec<_>>()
-        };
+        ["rate", "rate-reverse"].into_iter().flat_map(|panel| self.rates_of(panel)).collect()
+    }
+
+    /// Returns the panels of the flows of a panel of rates, which have the same limits.
+    fn rates_of(&self, of: &str) -> Vec<Panel> {
+        let received =
+            |run: &Run| self.of_run(of, run).filter(|(_, series)| series.id == "received").collect::<Vec<_>>();
         let flows = self.different(|run| received(run).into_iter().map(|(flow, _)| flow.to_owned()).collect());
         let panel = |name: &str, is_shown: &dyn Fn(&str) -> bool| {
             let lines = self.means(|run| {
                 let shown = received(run).into_iter().filter(|(flow, _)| is_shown(flow));
                 sums(shown.map(|(_, series)| held(series, self.bins)))
             });
-            let limits = self.time.panel("rate").into_iter().flat_map(|panel| &panel.series);
+            let limits = self.time.panel(of).into_iter().flat_map(|panel| &panel.series);
             let limits = limits.filter(|series| series.subject.is_none()).cloned();
             self.panel(
                 format!("rate:{name}"),
@@ -148,7 +152,7 @@ impl<'a> Source<'a> {
             )
         };
         if flows.len() > MOST_FLOWS {
-            return vec![panel("all flows", &|_| true)];
+            return vec![panel(if of == "rate" { "all flows" } else { "all reverse flows" }, &|_| true)];
         }
         flows.iter().map(|name| panel(name, &|flow| flow == name)).collect()
     }
@@ -176,7 +180,8 @@ impl<'a> Source<'a> {
 
     fn frame_delays(&self) -> Vec<Panel> {
         let rendered = |run: &Run| -> Vec<(&'a str, &'a str, &'a Series)> {
-            let stream = |(flow, series): (&'a str, &'a Series)| Some((flow, series.id.strip_prefix("delay:")?, series));
+            let stream =
+                |(flow, series): (&'a str, &'a Series)| Some((flow, series.id.strip_prefix("delay:")?, series));
             self.of_run("frames", run).filter_map(stream).collect()
         };
         let streams = self.different(|run| rendered(run).into_iter().map(|(f, s, _)| format!("{f}/{s}")).collect());
@@ -282,11 +287,10 @@ mod tests {
     fn bins_have_the_values_that_steps_hold() {
         let series = steps(&[(0.5, 2.0), (1.0, 4.0), (1.5, 4.0)]);
         assert_eq!(held(&series, 4), [None, Some(2.0), Some(4.0), None]);
-        assert_eq!(sums([vec![None, Some(1.0), None], vec![Some(2.0), Some(3.0), None]].into_iter()), [
-            Some(2.0),
-            Some(4.0),
-            None
-        ]);
+        assert_eq!(
+            sums([vec![None, Some(1.0), None], vec![Some(2.0), Some(3.0), None]].into_iter()),
+            [Some(2.0), Some(4.0), None]
+        );
     }
 
     #[test]

@@ -267,6 +267,15 @@ fn page_of_table_2_matches_the_tables() {
 }
 
 #[test]
+fn page_of_two_directions_matches_the_tables() {
+    let Some(mut browser) = check("table6", &[Runs { scenario: "mmsys16/table6", ..TABLE_1 }]) else { return };
+    let panels = "paceline.figures[0].panels.filter(({ id }) => id.startsWith('rate')).map(({ series }) => \
+                  series.map(({ subject }) => (subject === null ? 'limit' : paceline.figures[0].subjects[subject].flow)))";
+    let flows = browser.evaluate(&format!("{panels}.map((flows) => [...new Set(flows)].sort())"));
+    assert_eq!(flows, json!([["limit", "video"], ["limit", "tcp"]]));
+}
+
+#[test]
 fn page_of_two_cases_matches_the_tables() {
     let figure = Runs { scenario: "mmsys16/fig11", ..TABLE_1 };
     let cases = ["threshold=static", "threshold=adaptive"].map(|case| Runs { case: Some(case), ..figure });
@@ -378,7 +387,9 @@ fn writes_screenshot() {
     let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
     browser.call("Emulation.setDeviceMetricsOverride", screen);
     open(&mut browser, &dir);
-    let top =
-        browser.evaluate("document.querySelector('.set:last-of-type .legend').getBoundingClientRect().top + scrollY").as_f64().unwrap();
+    let top = browser
+        .evaluate("document.querySelector('.set:last-of-type .legend').getBoundingClientRect().top + scrollY")
+        .as_f64()
+        .unwrap();
     fs::write(to, browser.picture((width, top, top + height))).unwrap();
 }
