@@ -412,9 +412,9 @@
     extremes(series, first, last) {
       let least = Infinity, most = -Infinity;
       for (let i = first; i <= last; i++) {
-        const y = series.y[i];
-        if (y < least) least = y;
-        if (y > most) most = y;
+        const y = series.y[i], half = series.ci95 ? series.ci95[i] : 0;
+        if (y - half < least) least = y - half;
+        if (y + half > most) most = y + half;
       }
       return { least, most };
     }
