@@ -113,7 +113,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the length of the sequence that begins a text if it sets colours or fonts (SGR): ESC, `[`, numbers and `;`, `m`.
-fn style_len(text: &str) -> Option<usize> {
+pub(crate) fn style_len(text: &str) -> Option<usize> {
     let numbers = text.strip_prefix("\u{1b}[")?;
     let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     numbers[end..].starts_with('m').then_some(text.len() - numbers.len() + end + 1)

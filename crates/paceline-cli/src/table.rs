@@ -19,6 +19,13 @@ pub struct Table {
     text_last: bool,
 }
 
+/// A cell of a table.
+pub(crate) struct ShownCell<'a> {
+    pub(crate) text: &'a str,
+    /// Whether it is text, and not a number.
+    pub(crate) is_left: bool,
+}
+
 impl Table {
     /// Creates a table with these headings; its first `left` columns are left-aligned.
     pub fn new<H: Into<String>>(headings: impl IntoIterator<Item = H>, left: usize) -> Self {
@@ -36,6 +43,25 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Returns the cells of each row, the headings first, without the columns that have no text below the heading.
+    pub(crate) fn shown_rows(&self) -> Vec<Vec<ShownCell<'_>>> {
+        let columns = self.shown_columns();
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let cell = |column: &usize| Some(ShownCell { text: row.get(*column)?, is_left: self.is_left(*column) });
+            rows.push(columns.iter().filter_map(cell).collect());
+        }
+        rows
+    }
+
+    /// Returns the columns that have text below the heading, and the first.
+    fn shown_columns(&self) -> Vec<usize> {
+        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let has_text =
+            |column: &usize| self.rows.iter().skip(1).any(|row| row.get(*column).is_some_and(|c| !c.is_empty()));
+        (0..count).filter(|c| *c == 0 || has_text(c)).collect()
+    }
+
     /// Returns the table as text, each line indented, in lines of at most [`output::width`] columns where possible: texts on the left
     /// and headings are wrapped, and a table that is still too wide is split into several with the same first column. Columns without
     /// any text below the heading are left out.
@@ -49,10 +75,7 @@ impl Table {
     }
 
     fn render_to(&self, width: usize) -> String {
-        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let has_text =
-            |column: &usize| self.rows.iter().skip(1).any(|row| row.get(*column).is_some_and(|c| !c.is_empty()));
-        let columns: Vec<usize> = (0..count).filter(|c| *c == 0 || has_text(c)).collect();
+        let columns = self.shown_columns();
         let least = |columns: &[usize]| columns.iter().map(|c| self.least_width(*c) + GAP).sum::<usize>();
         let mut blocks: Vec<Vec<usize>> = vec![vec![]];
         for column in columns {

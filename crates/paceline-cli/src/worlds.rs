@@ -4,15 +4,16 @@ use crate::errors::backend_error;
 use miette::{Result, miette};
 use paceline::Registry;
 use paceline_netsim::backend::{Backend, BackendError};
-use paceline_netsim::sim::Simulator;
+use paceline_netsim::link_control::LinkControl;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
-use paceline_netsim::{link_control::LinkControl, preview::PreviewImages};
+use paceline_netsim::preview::PreviewImages;
+use paceline_netsim::sim::Simulator;
 use paceline_scenario::suggestion;
 
 /// Connects a world to the watch page.
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 #[derive(Default)]
-pub struct WatchHandles {
+pub(crate) struct WatchHandles {
     /// Changes of the link by the user.
     pub link: LinkControl,
     /// Latest video frames of each end.
@@ -21,7 +22,7 @@ pub struct WatchHandles {
 
 /// This build has no watch page.
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
-pub enum WatchHandles {}
+pub(crate) enum WatchHandles {}
 
 /// Opens a world. The error states what is missing, then on a line of its own how to get it.
 type Open = fn(Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (String, String)>;
@@ -62,7 +63,7 @@ fn browser(_: Option<&WatchHandles>) -> std::result::Result<Box<dyn Backend>, (S
 
 /// States that this build lacks a Cargo feature, and how to get it.
 #[cfg(not(all(feature = "browser", target_os = "linux")))]
-pub fn needs_feature(feature: &str) -> (String, String) {
+pub(crate) fn needs_feature(feature: &str) -> (String, String) {
     let hint = format!("on Linux, rebuild with `cargo build --release --features {feature}`");
     ("this build lacks the Cargo feature".to_owned(), hint)
 }
@@ -85,14 +86,37 @@ pub fn registry(name: &str) -> Registry {
 ///
 /// # Errors
 /// There is no such world (exit code 2), or this machine or this build does not have it (exit code 3).
-pub fn open(name: &str, watch: Option<&WatchHandles>) -> Result<Box<dyn Backend>> {
+pub(crate) fn open(name: &str, watch: Option<&WatchHandles>) -> Result<Box<dyn Backend>> {
     let Some((_, open)) = WORLDS.iter().find(|(known, _)| *known == name) else {
         return Err(miette!(help = suggestion(name, &names()), "no backend `{name}`"));
     };
     open(watch).map_err(|missing| unavailable(&format!("the backend `{name}`"), missing))
 }
 
+/// Opens the world with this name, whose runs end when `control` is stopped. `None` if there is no such world.
+///
+/// # Errors
+/// This machine or this build does not have it.
+pub fn open_with(name: &str, control: &LinkControl) -> Option<std::result::Result<Box<dyn Backend>, BackendError>> {
+    let (_, open) = WORLDS.iter().find(|(known, _)| *known == name)?;
+    let opened = open(handles(control).as_ref());
+    Some(opened.map_err(|(missing, hint)| BackendError::Unavailable {
+        cause: format!("the backend `{name}` is not available: {missing}"),
+        hint,
+    }))
+}
+
+#[cfg(all(feature = "testbed", target_os = "linux"))]
+fn handles(control: &LinkControl) -> Option<WatchHandles> {
+    Some(WatchHandles { link: control.clone(), ..WatchHandles::default() })
+}
+
+#[cfg(not(all(feature = "testbed", target_os = "linux")))]
+fn handles(_: &LinkControl) -> Option<WatchHandles> {
+    None
+}
+
 /// Returns the error, with exit code 3, for a world or a command that is not available.
-pub fn unavailable(what: &str, (missing, hint): (String, String)) -> miette::Report {
+pub(crate) fn unavailable(what: &str, (missing, hint): (String, String)) -> miette::Report {
     backend_error(BackendError::Unavailable { cause: format!("{what} is not available: {missing}"), hint })
 }

@@ -29,6 +29,7 @@ pub mod compare;
 pub mod diff;
 pub mod group;
 pub mod judge;
+mod load;
 pub mod metrics;
 pub mod reproduce;
 pub mod run;
@@ -37,6 +38,8 @@ mod run_result;
 pub mod storage;
 pub mod sweep;
 pub mod validate;
+
+pub use load::load;
 
 use paceline::Registry;
 use paceline_scenario::Registries;

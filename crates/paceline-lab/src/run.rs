@@ -5,7 +5,7 @@ use crate::metrics::{Collector, METRICS};
 use paceline::Registry;
 use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::sim::Simulator;
-use paceline_records::{EventObserver, Summary};
+use paceline_records::{EventObserver, RunHeader, Summary};
 use paceline_scenario::{IncludeIf, Scenario};
 use paceline_units::{Time, TimeDelta};
 use rayon::prelude::*;
@@ -132,6 +132,29 @@ impl<'a> Runner<'a> {
         let once = |seed: &u64| Ok(self.retry_if_disturbed(|| Ok((self.run(scenario, *seed, None)?, ())))?.0);
         let all = || seeds.par_iter().map(once).collect::<Result<Vec<_>, _>>();
         Ok(summarise(scenario, self.on_threads(all)?))
+    }
+
+    /// Runs with these seeds, in parallel, each with an observer of its own, which `observer` makes. Returns the observers in the
+    /// order of the seeds.
+    ///
+    /// # Errors
+    /// The backend cannot run one of them.
+    pub fn run_all_observed<O: EventObserver + Send>(
+        &self,
+        scenario: &Scenario,
+        seeds: &[u64],
+        observer: impl Fn(&RunHeader) -> O + Sync,
+    ) -> Result<(RunsResult, Vec<O>), BackendError> {
+        let once = |seed: &u64| {
+            let header = scenario.plan.header(self.registry, self.world.name(), *seed);
+            self.retry_if_disturbed(|| {
+                let mut observer = observer(&header);
+                Ok((self.run(scenario, *seed, Some(&mut observer))?, observer))
+            })
+        };
+        let all = || seeds.par_iter().map(once).collect::<Result<Vec<_>, BackendError>>();
+        let (runs, observers) = self.on_threads(all)?.into_iter().unzip();
+        Ok((summarise(scenario, runs), observers))
     }
 
     /// Calls `work`, which makes runs in parallel, on as many threads as the backend allows: all, or one in real time.

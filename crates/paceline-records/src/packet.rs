@@ -85,6 +85,9 @@ pub enum DropReason {
 }
 
 impl DropReason {
+    /// Every reason, in order.
+    pub const ALL: [Self; 4] = [Self::Overflow, Self::Loss, Self::Aqm, Self::Mtu];
+
     /// The name of each reason in files.
     pub const NAMES: [&'static str; 4] = ["overflow", "loss", "aqm", "mtu"];
 

@@ -8,7 +8,7 @@ use crate::files::{self, Prepared, Temporary};
 pub use groups::StoredGroup;
 pub(crate) use names::directory_name;
 use names::{free_name, is_plain_name};
-use paceline_records::{RunDescription, RunHeader};
+use paceline_records::{RunDescription, RunHeader, SignalDescription};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -186,6 +186,21 @@ impl About {
             files: Vec::new(),
         };
         Self { run, inputs, flows: header.flows.clone(), hops: header.hops.clone() }
+    }
+
+    /// Returns the objects to which the events of the run refer. A folder of an older version does not name its signals.
+    pub fn header(&self) -> RunHeader {
+        let signals = |half: &Vec<SignalDescription>| half.iter().map(|s| (s.name.clone(), s.unit.clone())).collect();
+        let described = self.inputs.setting.iter().flat_map(|setting| &setting.flows);
+        RunHeader {
+            scenario: self.run.scenario.clone(),
+            world: self.run.world.clone(),
+            seed: self.run.seed,
+            hops: self.hops.clone(),
+            flows: self.flows.clone(),
+            controllers: self.run.controllers.clone(),
+            signals: described.map(|flow| flow.signals.each_ref().map(signals)).collect(),
+        }
     }
 
     /// Reads the description from a run's folder.

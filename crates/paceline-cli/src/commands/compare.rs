@@ -7,6 +7,7 @@ use super::{Selection, check_controllers, with_progress};
 use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::{MISSING, Table, kind_of};
+use crate::view::View;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result};
 use paceline_lab::compare::{Comparison, ControllerRuns};
@@ -62,45 +63,60 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn describe(comparison: &Comparison, scenarios: &[Scenario]) -> String {
-    let table = &comparison.table;
-    let runs = match table.seeds[..] {
+    view(comparison, scenarios).text()
+}
+
+/// Returns what readers see of a comparison.
+pub fn view(comparison: &Comparison, scenarios: &[Scenario]) -> View {
+    let mut view = table_view(&comparison.table);
+    for difference in comparison.differences.iter().filter(|d| d.found.same_runs == d.found.seeds) {
+        let (controller, baseline) = (&difference.controller, &difference.baseline);
+        view.line("", format!("{controller} makes the same decisions as {baseline} in each run."));
+    }
+    view.gap();
+    for (ControllerRuns { controller, result }, scenario) in comparison.controllers.iter().zip(scenarios) {
+        for assertion in result.assertions.iter().filter(|a| !a.holds) {
+            view.line("", format!("{controller}: {}", describe_assertion(assertion)));
+        }
+        // Notes of the scenario are the same for all; those of the result say which runs were left out.
+        for note in result.notes.iter().filter(|note| !scenario.notes.contains(note)) {
+            view.line("· ", format!("{controller}: {note}"));
+        }
+    }
+    view
+}
+
+/// Returns what readers see of the table of a comparison.
+pub fn table_view(table: &ComparisonTable) -> View {
+    let mut view = View::default();
+    let mut name = format!("{}  {}", table.scenario, table.title);
+    if !table.case.is_empty() || !table.changes.is_empty() {
+        let more: Vec<String> = [table.case.to_string(), table.changes.join(", ")].into();
+        name += &format!("  [{}]", more.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "));
+    }
+    view.heading(name);
+    view.subheading(match table.seeds[..] {
         [seed] => format!("one run of each controller, seed {seed}"),
         ref seeds => format!(
             "{} runs of each controller, the same seeds from {}; mean ± half of its 95\u{a0}% interval",
             seeds.len(),
             seeds[0]
         ),
-    };
-    let mut text = format!(
-        "{}\n{}\n\n",
-        output::wrap(&format!("{}  {}", table.scenario, table.title)).trim_start(),
-        output::wrap(&runs)
-    );
-    text += &blocks(table);
+    });
+    view.gap();
+    view.parts(blocks(table), block(table, &(0..table.controllers.len()).collect::<Vec<_>>()));
     if table.seeds.len() > 1 {
-        let legend = format!(
-            "+ better, - worse than {}: 95\u{a0}% intervals of the differences seed by seed, corrected for {} comparisons.",
-            table.controllers[0], table.judged
+        view.line(
+            "",
+            format!(
+                "+ better, - worse than {}: 95\u{a0}% intervals of the differences seed by seed, corrected for {} comparisons.",
+                table.controllers[0], table.judged
+            ),
         );
-        text += &format!("{}\n\n", output::wrap(&legend));
+        view.gap();
     }
-    text += &format!("{}\n", output::wrap(&table.verdict.join(" ")));
-    for difference in comparison.differences.iter().filter(|d| d.found.same_runs == d.found.seeds) {
-        let same =
-            format!("{} makes the same decisions as {} in each run.", difference.controller, difference.baseline);
-        text += &format!("{}\n", output::wrap(&same));
-    }
-    text.push('\n');
-    for (ControllerRuns { controller, result }, scenario) in comparison.controllers.iter().zip(scenarios) {
-        for assertion in result.assertions.iter().filter(|a| !a.holds) {
-            text += &output::hang("", &format!("{controller}: {}\n", describe_assertion(assertion)));
-        }
-        // Notes of the scenario are the same for all; those of the result say which runs were left out.
-        for note in result.notes.iter().filter(|note| !scenario.notes.contains(note)) {
-            text += &format!("{}\n", output::wrap(&format!("· {controller}: {note}")));
-        }
-    }
-    text
+    view.line("", table.verdict.join(" "));
+    view
 }
 
 /// Returns the table, with as many controllers side by side as fit the terminal. The baseline is in each block.
@@ -115,8 +131,13 @@ fn blocks(table: &ComparisonTable) -> String {
     fitting.unwrap_or_else(|| render(1)).join("\n") + "\n"
 }
 
-/// Returns the table of some of its controllers.
+/// Draws the table of some of its controllers.
 fn render(table: &ComparisonTable, controllers: &[usize]) -> String {
+    block(table, controllers).render_wide()
+}
+
+/// Returns the table of some of its controllers.
+fn block(table: &ComparisonTable, controllers: &[usize]) -> Table {
     let mut text =
         Table::new([String::new()].into_iter().chain(controllers.iter().map(|c| table.controllers[*c].clone())), 1);
     for rows in table.by_subject() {
@@ -128,7 +149,7 @@ fn render(table: &ComparisonTable, controllers: &[usize]) -> String {
             text.row([label].into_iter().chain(controllers.iter().map(|c| cell(row, kind, *c))).collect());
         }
     }
-    text.render_wide()
+    text
 }
 
 /// Returns the name of the subject of these rows, with its role.
@@ -150,11 +171,11 @@ fn cell(row: &ComparisonRow, kind: MetricKind, controller: usize) -> String {
         text = output::bold(&text);
     }
     let mark = match row.differences[controller].map(|difference| difference.verdict) {
-        Some(DifferenceVerdict::Better) => " +",
-        Some(DifferenceVerdict::Worse) => " -",
-        _ => "  ",
+        Some(DifferenceVerdict::Better) => output::good(" +"),
+        Some(DifferenceVerdict::Worse) => output::bad(" -"),
+        _ => "  ".to_owned(),
     };
-    text + mark
+    text + &mark
 }
 
 /// Returns the direction of a difference if it is significant.

@@ -26,7 +26,6 @@ use crate::progress::Progress;
 use clap::Args;
 use miette::{Result, miette};
 use paceline::Registry;
-use paceline_lab::registries;
 use paceline_lab::run::Runner;
 use paceline_lab::storage::Inputs;
 use paceline_netsim::backend::Backend;
@@ -136,28 +135,13 @@ impl Selection {
     /// Loads the scenario, under a controller or under its own. It has no published values if they do not apply: with changes, or
     /// under another controller than its own.
     pub fn load(&self, controller: Option<&str>, registry: &Registry) -> Result<Scenario> {
-        let (origin, settings) = (Catalogue.find(&self.scenario)?, self.options.variation.settings.clone());
-        let own = Changes { case: self.options.variation.label(), settings, ..Changes::default() };
-        let under = Changes { controller: controller.map(str::to_owned), ..own.clone() };
-        let mut scenario = paceline_scenario::load(&origin, &under, registries(registry))?;
-        if scenario.expects.is_empty() {
-            return Ok(scenario);
-        }
-        let mut why: Vec<String> = Vec::new();
-        if let Some(controller) = controller {
-            let names = |scenario: &Scenario| -> Vec<String> {
-                scenario.plan.flows.iter().map(|flow| flow.control().to_owned()).collect()
-            };
-            let own = paceline_scenario::load(&origin, &own, registries(registry))?;
-            why.extend((names(&own) != names(&scenario)).then(|| format!("under {controller}")));
-        }
-        if !self.options.changes().is_empty() {
-            why.push(format!("with {}", self.options.changes().join(", ")));
-        }
-        if !why.is_empty() {
-            scenario.remove_published(&why.join(" and "));
-        }
-        Ok(scenario)
+        let changes = Changes {
+            case: self.options.variation.label(),
+            settings: self.options.variation.settings.clone(),
+            controller: controller.map(str::to_owned),
+            ..Changes::default()
+        };
+        Ok(paceline_lab::load(&Catalogue.find(&self.scenario)?, &changes, registry)?)
     }
 
     /// Returns what runs of the command of this name are made from.

@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn questions_are_repeated_until_the_answer_is_known() {
         let known = owned(vec!["a", "b"]);
-        let mut asked = |text: &str| ask(&mut text.as_bytes(), "letter", &known, "a").unwrap();
+        let asked = |text: &str| ask(&mut text.as_bytes(), "letter", &known, "a").unwrap();
         assert_eq!([asked("b\n"), asked("\n"), asked(""), asked("c\n b \n"), asked("c\n")], ["b", "a", "a", "b", "a"]);
         assert_eq!(ask(&mut "90 s\n".as_bytes(), "length", &[], "60 s").unwrap(), "90 s");
     }

@@ -6,6 +6,7 @@ use super::{Selection, controllers_or_own, with_progress};
 use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::table::{MISSING, Table, digits_text, kind_of, pass_text, sparkline, value_text};
+use crate::view::View;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::compare::combine;
@@ -97,14 +98,19 @@ pub fn all_pass(results: &[RunsResult]) -> bool {
 }
 
 pub(super) fn describe(scenario: &Scenario, result: &RunsResult) -> String {
+    view(scenario, result).text()
+}
+
+/// Returns what readers see of the runs of a scenario.
+pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
     let plan = &scenario.plan;
     let first = &result.runs[0];
     let n = result.runs.len();
     let case = if plan.case.is_empty() { String::new() } else { format!("  [{}]", plan.case) };
-    let heading = format!("{}{case}  {}", output::bold(&plan.id), plan.title);
-    let mut text = format!("{}\n", output::wrap(&heading).trim_start());
+    let mut view = View::default();
+    view.heading(format!("{}{case}  {}", output::bold(&plan.id), plan.title));
     if !plan.source.is_empty() {
-        text += &line("", &plan.source);
+        view.line("", &plan.source);
     }
     let seeds = match n {
         1 => format!("seed {}", first.seed),
@@ -117,41 +123,40 @@ pub(super) fn describe(scenario: &Scenario, result: &RunsResult) -> String {
         _ => String::new(),
     };
     let each = if n > 1 { " each" } else { "" };
-    text += &match &first.machine {
-        None => {
-            line("", &format!("{} simulated in {:.0} ms{each} · {seeds}{trace}", plan.duration, wall * 1e3 / n as f64))
-        }
-        Some(_) => line("", &format!("{} in real time{each}, world {} · {seeds}", plan.duration, first.world)),
-    };
-    text += "\n";
-    text += &timeline(scenario, result);
-    text += &headline(scenario, result);
-    text += &published(scenario, result);
-    text += &flows(scenario, result);
-    text += &hops(result);
+    view.line(
+        "",
+        match &first.machine {
+            None => {
+                format!("{} simulated in {:.0} ms{each} · {seeds}{trace}", plan.duration, wall * 1e3 / n as f64)
+            }
+            Some(_) => format!("{} in real time{each}, world {} · {seeds}", plan.duration, first.world),
+        },
+    );
+    view.gap();
+    view.drawing(timeline(scenario, result));
+    view.table(headline(scenario, result));
+    view.extend(published(scenario, result));
+    let (flows, more) = flows(scenario, result);
+    view.table_with_note(flows, more);
+    view.table(hops(result));
     for assertion in &result.assertions {
-        text += &output::hang("", &describe_assertion(assertion));
-        text += "\n";
+        view.line("", describe_assertion(assertion));
     }
     for run in &result.runs {
         if let Some(machine) = &run.machine {
-            text += &line("· ", &format!("seed {}: {}", run.seed, describe_host(machine)));
+            view.line("· ", format!("seed {}: {}", run.seed, describe_host(machine)));
         }
     }
-    text.extend(result.notes.iter().map(|note| line("· ", note)));
-    text
-}
-
-fn line(mark: &str, text: &str) -> String {
-    format!("{}\n", output::hang(mark, text))
+    result.notes.iter().for_each(|note| view.line("· ", note));
+    view
 }
 
 /// Explains each difference between measured and published values.
-fn published(scenario: &Scenario, result: &RunsResult) -> String {
+fn published(scenario: &Scenario, result: &RunsResult) -> View {
     let cells = paceline_lab::judge::cells_of(scenario, &result.runs);
     let cells: Vec<_> = cells.iter().filter(|cell| cell.published.is_some()).collect();
     if cells.is_empty() {
-        return String::new();
+        return View::default();
     }
     let format = CellText::new(metrics::catalogue());
     let runs = match result.runs.len() {
@@ -166,20 +171,20 @@ fn published(scenario: &Scenario, result: &RunsResult) -> String {
     };
     let other: Vec<_> = cells.iter().filter(|cell| !is_within(cell)).collect();
     let within = cells.len() - other.len();
-    let mut text = String::new();
+    let mut view = View::default();
     if is_short {
         let repeats = scenario.repeats;
-        text += &line(
+        view.line(
             "",
-            &format!(
+            format!(
                 "Published values are judged by the mean of {repeats} runs. This is {runs}, which may be far from the \
                  mean; --repeats {repeats} shows it."
             ),
         );
     }
-    text += &line(
+    view.line(
         "",
-        &format!(
+        format!(
             "{within} of {} published values are within their tolerance{}",
             cells.len(),
             match other.is_empty() {
@@ -199,9 +204,10 @@ fn published(scenario: &Scenario, result: &RunsResult) -> String {
             format.value(cell.published, cell),
             format.tolerance(cell)
         );
-        text += &line("· ", &difference);
+        view.line("· ", difference);
     }
-    text + "\n"
+    view.gap();
+    view
 }
 
 /// Describes the load and the timing errors of the machine during a run in real time.
@@ -275,7 +281,7 @@ impl Line {
 }
 
 /// Draws the capacity and the rate of each flow over time, in the first run. Each direction has a scale of its own.
-fn timeline(scenario: &Scenario, result: &RunsResult) -> String {
+fn timeline(scenario: &Scenario, result: &RunsResult) -> Table {
     /// The widest label that is not wrapped, and blanks around the columns.
     const LABEL_MAX: usize = 20;
     const BLANKS: usize = 6;
@@ -334,11 +340,11 @@ fn timeline(scenario: &Scenario, result: &RunsResult) -> String {
     let legend = format!("{seed}0 to {seconds} s, 1 char = {bin} s, full height = {heights}");
     let mut table = Table::new(["", &legend], 2);
     rows.into_iter().for_each(|row| table.row(row));
-    table.render() + "\n"
+    table
 }
 
 /// Returns a table of the main metrics and of the published values.
-fn headline(scenario: &Scenario, result: &RunsResult) -> String {
+fn headline(scenario: &Scenario, result: &RunsResult) -> Table {
     const SHOWN: [&str; 9] = [
         "utilization",
         "media_utilization",
@@ -394,7 +400,7 @@ fn headline(scenario: &Scenario, result: &RunsResult) -> String {
         let name = format!("{}{flow}{ratio}, {} to {} s", e.metric, e.window_s.0, e.window_s.1);
         row(name, e.measured.as_ref(), Some(e.published), kind);
     }
-    table.render() + "\n"
+    table
 }
 
 /// Returns the name of a metric, with how the scenario measures queues.
@@ -409,7 +415,8 @@ fn label(id: &str, scenario: &Scenario) -> String {
     format!("{id}{how}")
 }
 
-fn flows(scenario: &Scenario, result: &RunsResult) -> String {
+/// Returns the table of flows, and a line on those that it leaves out.
+fn flows(scenario: &Scenario, result: &RunsResult) -> (Table, Option<String>) {
     let headings = [
         "flow (controller)",
         "rate Mbit/s",
@@ -446,11 +453,10 @@ fn flows(scenario: &Scenario, result: &RunsResult) -> String {
         ]);
     }
     let more: usize = lines.iter().skip(LINES_SHOWN).map(|line| line.flows.len()).sum();
-    let more = if more > 0 { format!("  … and {more} more flows; --json has them all\n") } else { String::new() };
-    table.render() + &more + "\n"
+    (table, (more > 0).then(|| format!("… and {more} more flows; --json has them all")))
 }
 
-fn hops(result: &RunsResult) -> String {
+fn hops(result: &RunsResult) -> Table {
     const HEADINGS: [&str; 8] = [
         "hop",
         "capacity Mbit/s",
@@ -481,5 +487,5 @@ fn hops(result: &RunsResult) -> String {
             of(|d| d.max),
         ]);
     }
-    table.render() + "\n"
+    table
 }

@@ -5,6 +5,7 @@ use crate::interrupt::{self, Continues};
 use crate::output;
 use crate::progress::Progress;
 use crate::table::{MISSING, Table, kind_of};
+use crate::view::View;
 use crate::worlds;
 use miette::{Result, miette};
 use paceline::Registry;
@@ -137,41 +138,53 @@ const FEW_ROWS: usize = 10;
 type Column<'a> = (String, Box<dyn Fn(&Point) -> Option<f64> + 'a>);
 
 fn describe(sweep: &Sweep, result: &SweepResult) -> String {
-    let heading = output::wrap(&format!("{}: {}", output::bold(&sweep.id), sweep.title));
-    let source = output::wrap(&format!("{}; seeds per point: {}", sweep.source, sweep.repeats));
-    let mut text = format!("{}\n{source}\n\n", heading.trim_start());
+    view(sweep, result).text()
+}
+
+/// Returns what readers see of a sweep.
+pub fn view(sweep: &Sweep, result: &SweepResult) -> View {
+    let mut view = View::default();
+    view.heading(format!("{}: {}", output::bold(&sweep.id), sweep.title));
+    // The source of a sweep that is made in code is empty.
+    let source = [sweep.source.clone(), format!("seeds per point: {}", sweep.repeats)];
+    view.subheading(source.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "));
+    view.gap();
     let few: Option<Vec<Vec<toml::Value>>> = sweep.axes.iter().map(|axis| axis.few()).collect();
     match few.as_deref() {
-        _ if !result.swings.is_empty() => text += &swings(sweep, result),
+        _ if !result.swings.is_empty() => {
+            let legend = "* the 95 % interval of the paired difference excludes 0".to_owned();
+            view.table_with_note(swings(sweep, result), Some(legend));
+        }
         Some([down, right]) => {
             for (heading, value) in columns(sweep) {
-                text += &format!("{heading}\n{}\n", grid(sweep, result, (down, right), &*value));
+                view.sentences(heading);
+                view.table_with_note(grid(sweep, result, (down, right), &*value), Some("* largest".to_owned()));
             }
         }
-        _ if result.points.len() <= ALL_ROWS_MAX => text += &rows(sweep, result, 0..result.points.len()),
+        _ if result.points.len() <= ALL_ROWS_MAX => view.table(rows(sweep, result, 0..result.points.len())),
         // Without a sum there is no best point.
         _ if result.best.is_none() => {
-            text += &format!("The first {FEW_ROWS} of {} points:\n", result.points.len());
-            text += &rows(sweep, result, 0..FEW_ROWS);
+            view.sentences(format!("The first {FEW_ROWS} of {} points:", result.points.len()));
+            view.table(rows(sweep, result, 0..FEW_ROWS));
         }
         _ => {
-            text += &format!("The best {FEW_ROWS} of {} points:\n", result.points.len());
-            text += &rows(sweep, result, result.ranking().take(FEW_ROWS));
+            view.sentences(format!("The best {FEW_ROWS} of {} points:", result.points.len()));
+            view.table(rows(sweep, result, result.ranking().take(FEW_ROWS)));
         }
     }
-    text + &ranking(sweep, result)
+    ranking(&mut view, sweep, result);
+    view
 }
 
 /// Describes the best point, the rank of the published point, and the result of the claim.
-fn ranking(sweep: &Sweep, result: &SweepResult) -> String {
-    let mut text = String::new();
+fn ranking(view: &mut View, sweep: &Sweep, result: &SweepResult) {
     if let Some(best) = &result.best {
         let far = best.decades.map(|d| format!(", {d:.2} decades from the published point")).unwrap_or_default();
         let raw = if is_normalised(sweep) { format!(" (raw {:.3})", best.raw_sum) } else { String::new() };
-        text += &sentence(&format!("The sum is largest, {:.3}{raw}, at {}{far}.", best.sum, place(sweep, &best.at)));
+        view.sentences(format!("The sum is largest, {:.3}{raw}, at {}{far}.", best.sum, place(sweep, &best.at)));
     }
     if let Some(published) = &result.published {
-        text += &sentence(&format!(
+        view.sentences(format!(
             "The point nearest to the published one, {}, has the sum {:.3}: rank {} of {}, {:.3} below the largest.",
             place(sweep, &published.at),
             published.sum,
@@ -183,16 +196,10 @@ fn ranking(sweep: &Sweep, result: &SweepResult) -> String {
     if let Some(sides) = &result.sides {
         let ((first, second), (larger, n), (less, m)) = (&sides.keys, sides.larger, sides.less);
         let verdict = if sides.holds { output::good("the claim passes") } else { output::bad("the claim fails") };
-        text += &sentence(&format!(
+        view.sentences(format!(
             "The mean sum is {larger:.3} over the {n} points with {first} > {second}, and {less:.3} over the {m} with {first} < {second}: {verdict}."
         ));
     }
-    text
-}
-
-/// Returns a sentence in lines that fit the terminal, not indented.
-fn sentence(text: &str) -> String {
-    output::wrap_to(text, output::width()).join("\n") + "\n"
 }
 
 fn is_normalised(sweep: &Sweep) -> bool {
@@ -221,7 +228,7 @@ fn heading(measure: &Measure) -> String {
 
 /// Returns a row for each constant: its values, and the change of each measure at the low and at the high value. A star
 /// marks intervals that exclude 0.
-fn swings(sweep: &Sweep, result: &SweepResult) -> String {
+fn swings(sweep: &Sweep, result: &SweepResult) -> Table {
     let mut headings: Vec<String> = ["controller", "constant", "low", "base", "high"].map(str::to_owned).to_vec();
     headings.extend(sweep.measures.iter().map(|m| format!("{}: {}, low / high", m.name, m.metric)));
     let mut table = Table::new(headings, 2);
@@ -241,11 +248,11 @@ fn swings(sweep: &Sweep, result: &SweepResult) -> String {
         }
         table.row(row);
     }
-    format!("{}  * the 95 % interval of the paired difference excludes 0\n", table.render())
+    table
 }
 
 /// Returns a row for each of these points, with a column for each measure.
-fn rows(sweep: &Sweep, result: &SweepResult, points: impl IntoIterator<Item = usize>) -> String {
+fn rows(sweep: &Sweep, result: &SweepResult, points: impl IntoIterator<Item = usize>) -> Table {
     let mut headings: Vec<String> = sweep.keys().map(str::to_owned).collect();
     headings.extend(sweep.measures.iter().map(heading));
     let normalised = is_normalised(sweep);
@@ -269,7 +276,7 @@ fn rows(sweep: &Sweep, result: &SweepResult, points: impl IntoIterator<Item = us
         row.extend(normalised.then(|| number(point.raw_sum)));
         table.row(row);
     }
-    table.render() + "\n"
+    table
 }
 
 /// Returns a grid: the first axis downwards, the second to the right, the largest value marked.
@@ -278,7 +285,7 @@ fn grid(
     result: &SweepResult,
     (down, right): (&[toml::Value], &[toml::Value]),
     value: &dyn Fn(&Point) -> Option<f64>,
-) -> String {
+) -> Table {
     let values = result.points.iter().enumerate().filter_map(|(index, point)| Some((index, value(point)?)));
     let largest = values.reduce(|best, other| if other.1 > best.1 { other } else { best }).map(|(index, _)| index);
     let keys: Vec<&str> = sweep.keys().collect();
@@ -293,7 +300,7 @@ fn grid(
         };
         table.row(std::iter::once(label(first)).chain((0..right.len()).map(cell)).collect());
     }
-    format!("{}  * largest\n", table.render())
+    table
 }
 
 fn place(sweep: &Sweep, at: &[toml::Value]) -> String {

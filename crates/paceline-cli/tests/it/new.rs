@@ -5,8 +5,8 @@ use super::{contains_all, document, folder, paceline, rejects, stdout};
 #[test]
 fn writes_a_scenario_that_runs_and_replaces_no_file() {
     let folder = folder("new", &[]);
-    let said = stdout(&paceline(&folder, &["new", "--traffic", "download", "--duration", "5 s"]), 0);
-    contains_all(&said, &["paceline run call.toml", "paceline compare call.toml --controllers"]);
+    let made = paceline(&folder, &["new", "--traffic", "download", "--duration", "5 s"]);
+    contains_all(stdout(&made, 0), &["paceline run call.toml", "paceline compare call.toml --controllers"]);
     let text = std::fs::read_to_string(folder.join("call.toml")).unwrap();
     contains_all(
         &text,
@@ -22,8 +22,9 @@ fn writes_a_scenario_that_runs_and_replaces_no_file() {
 fn prints_the_chosen_parts_and_refuses_unknown_ones() {
     let folder = folder("new-print", &[]);
     let options = ["--path", "adsl-down", "--source", "screenshare", "--audio", "none", "--controller", "scream"];
-    let text = stdout(&paceline(&folder, &[&["new", "-"], &options[..]].concat()), 0);
-    contains_all(&text, &["adsl-down", "screenshare", "controller = \"scream\""]);
+    let printed = paceline(&folder, &[&["new", "-"], &options[..]].concat());
+    let text = stdout(&printed, 0);
+    contains_all(text, &["adsl-down", "screenshare", "controller = \"scream\""]);
     assert!(!text.contains("audio = ") && std::fs::read_dir(&folder).unwrap().count() == 0);
     rejects(&paceline(&folder, &["new", "--path", "adsl"]), &["adsl"]);
     rejects(&paceline(&folder, &["new", "-", "--duration", "long"]), &["long"]);

@@ -226,7 +226,11 @@ impl<'a> RunTables<'a> {
         })
     }
 
-    fn row_groups(
+    pub(super) fn about(&self) -> &About {
+        self.about
+    }
+
+    pub(super) fn row_groups(
         &self,
         table: TableSchema,
         each: impl FnMut(&mut RowGroup<'_>) -> Result<(), StoreError>,

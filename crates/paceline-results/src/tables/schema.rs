@@ -69,13 +69,14 @@ impl PacketEvent {
     pub(super) const ALL: [Self; 4] = [Self::Sent, Self::Crossed, Self::Dropped, Self::Arrived];
 }
 
-pub(super) const EVENTS: [&str; 4] = ["sent", "crossed", "dropped", "arrived"];
+/// The events of a packet: the names in the column `event` of `packets`.
+pub const EVENTS: [&str; 4] = ["sent", "crossed", "dropped", "arrived"];
 /// In the order of [`FlowKind::ALL`].
 pub(super) const FLOW_KINDS: [&str; 6] = ["rtt", "fraction_lost", "target", "pacing", "remb", "read"];
 /// Unit of each of [`FLOW_KINDS`].
 const FLOW_UNITS: [&str; 6] = ["ms", "", "bit/s", "bit/s", "bit/s", "bytes"];
-/// In the order of the codepoints.
-const ECN: [&str; 4] = ["not_ect", "ect1", "ect0", "ce"];
+/// The ECN codepoints, in order: the names in the column `ecn` of `packets`.
+pub const ECN_NAMES: [&str; 4] = ["not_ect", "ect1", "ect0", "ce"];
 /// In the order of [`HalfName`](paceline_records::HalfName).
 pub(super) const HALVES: [&str; 2] = ["send", "receive"];
 
@@ -96,10 +97,19 @@ pub(super) const WAITED: ColumnSchema = optional("waited_ns", Values::Int64, "`c
 pub(super) const LEFT: ColumnSchema = optional("left_ns", Values::Int64, "`crossed`, and `dropped` on the wire");
 pub(super) const DELAY: ColumnSchema = optional("delay_ns", Values::Int64, "`arrived` only");
 
+pub(super) const PACKET: ColumnSchema = column("packet", Values::Int64);
+pub(super) const REASON: ColumnSchema = optional("reason", Values::OneOf(&DropReason::NAMES), "`dropped` only");
+pub(super) const MARKED: ColumnSchema =
+    optional("marked", Values::Bool, "`crossed` only; congestion experienced, set by this hop");
+pub(super) const ECN: ColumnSchema = optional("ecn", Values::OneOf(&ECN_NAMES), "`arrived` only");
+
 pub(super) const KIND: ColumnSchema = column("kind", Values::OneOf(&FLOW_KINDS));
 
 pub(super) const STREAM: ColumnSchema = column("stream", Values::Int32);
 pub(super) const CAPTURED: ColumnSchema = optional("captured_ns", Values::Int64, "null for a refused frame");
+pub(super) const FRAME_SIZE: ColumnSchema = optional("size_bytes", Values::Int32, "null for a refused frame");
+pub(super) const FRAMES_DROPPED: ColumnSchema =
+    optional("dropped", Values::Int32, "frames given up before this one; null for a refused frame");
 pub(super) const REFUSED: ColumnSchema = column("refused", Values::Bool);
 
 pub(super) const HALF: ColumnSchema = column("half", Values::OneOf(&HALVES));
@@ -108,38 +118,14 @@ pub(super) const SIGNAL_UNIT: ColumnSchema = column("unit", Values::SignalUnit);
 
 pub(super) const PACKETS: TableSchema = TableSchema {
     name: "packets",
-    columns: &[
-        TIME,
-        EVENT,
-        column("packet", Values::Int64),
-        FLOW,
-        CLASS,
-        PACKET_SIZE,
-        HOP,
-        WAITED,
-        LEFT,
-        DELAY,
-        optional("reason", Values::OneOf(&DropReason::NAMES), "`dropped` only"),
-        optional("marked", Values::Bool, "`crossed` only; congestion experienced, set by this hop"),
-        optional("ecn", Values::OneOf(&ECN), "`arrived` only"),
-    ],
+    columns: &[TIME, EVENT, PACKET, FLOW, CLASS, PACKET_SIZE, HOP, WAITED, LEFT, DELAY, REASON, MARKED, ECN],
 };
 
 pub(super) const FLOWS: TableSchema =
     TableSchema { name: "flows", columns: &[TIME, FLOW, KIND, VALUE, column("unit", Values::OneOf(&FLOW_UNITS))] };
 
-pub(super) const FRAMES: TableSchema = TableSchema {
-    name: "frames",
-    columns: &[
-        TIME,
-        FLOW,
-        STREAM,
-        CAPTURED,
-        optional("size_bytes", Values::Int32, "null for a refused frame"),
-        optional("dropped", Values::Int32, "frames given up before this one; null for a refused frame"),
-        REFUSED,
-    ],
-};
+pub(super) const FRAMES: TableSchema =
+    TableSchema { name: "frames", columns: &[TIME, FLOW, STREAM, CAPTURED, FRAME_SIZE, FRAMES_DROPPED, REFUSED] };
 
 pub(super) const SIGNALS: TableSchema = TableSchema {
     name: "signals",

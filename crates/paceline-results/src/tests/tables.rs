@@ -129,6 +129,43 @@ fn stores_every_kind_of_event() {
     assert_eq!(rows, ["false f_l ", "true gamma ms"]);
 }
 
+#[test]
+fn replays_the_events_that_were_stored() {
+    #[derive(Default)]
+    struct Events(Vec<EventRecord>);
+    impl EventObserver for Events {
+        fn on_event(&mut self, event: &EventRecord) {
+            self.0.push(*event);
+        }
+    }
+    let (_scratch, store) = Scratch::with_store();
+    let header = header("mmsys16/table1", 1);
+    // A number that does not fit the table is stored as the largest that does.
+    let fits = |event: &EventRecord| match event {
+        EventRecord::Sent { packet, .. } => packet.packet < u64::MAX,
+        _ => true,
+    };
+    let stored: Vec<EventRecord> = one_of_each().into_iter().filter(fits).collect();
+    let place = write(&store, &header, &stored, "f00d");
+    let about = About::read(&place).unwrap();
+    let mut replayed = Events::default();
+    RunTables::new(&place, &about).replay(&header, &mut replayed).unwrap();
+    assert_eq!(replayed.0.len(), stored.len());
+    for event in &stored {
+        assert_eq!(
+            replayed.0.iter().filter(|other| *other == event).count(),
+            1,
+            "{event:?} in {replayed:#?}",
+            replayed = replayed.0
+        );
+    }
+    let unnamed = RunHeader { signals: Vec::new(), ..header };
+    let mut without = Events::default();
+    RunTables::new(&place, &about).replay(&unnamed, &mut without).unwrap();
+    assert_eq!(without.0.len(), stored.len() - 2, "the two signals are left out");
+    assert_eq!((about.header().flows, about.header().hops), (unnamed.flows, unnamed.hops));
+}
+
 /// Writes a table again, as the library writes it with these properties.
 fn rewrite(path: &Path, properties: WriterProperties) {
     let reader = open(path);

@@ -1,0 +1,134 @@
+//! The `paceline` command: arguments in, text or JSON out.
+//!
+//! Results go to stdout, messages and progress to stderr. Exit codes: 0: done, and every assertion passed; 1: done, and an
+//! assertion failed, `diff` found a difference, or `validate` found differences outside the tolerance; 2: bad input or usage; 3: the
+//! world is not available.
+//!
+//! The Python package contains the same command, and shows results as it does.
+
+#[cfg(test)]
+#[path = "../../paceline-lab/tests/it/altered_simulator.rs"]
+mod altered_simulator;
+mod commands;
+mod errors;
+mod interrupt;
+mod output;
+mod progress;
+mod table;
+mod usage;
+pub mod view;
+pub mod worlds;
+
+pub use commands::compare::{table_view as comparison_table_view, view as comparison_view};
+pub use commands::run::view as runs_view;
+pub use commands::sweep::view as sweep_view;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use miette::{Result, miette};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+/// The command line.
+#[derive(Parser)]
+#[command(name = "paceline", version = commands::VERSION, about = "Congestion control for real-time media: run and compare experiments")]
+#[command(after_help = commands::FIRST_STEPS, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Lists controllers and their parameters, scenarios, queues, losses, sources, trace formats and metrics.
+    List(commands::list::Arguments),
+    /// Writes a commented scenario, from options or questions.
+    New(commands::new::Arguments),
+    /// Runs a scenario.
+    Run(commands::run::Arguments),
+    /// Runs a call with a browser: `run --world browser`, or with --watch a live page that also controls the link.
+    #[cfg_attr(all(feature = "testbed", target_os = "linux"), command(
+        mut_arg("world", |world| world.default_value("browser")),
+        mut_arg("scenario", |scenario| scenario.required(false).default_value(commands::call::SCENARIO))
+    ))]
+    Call(commands::call::Arguments),
+    /// Runs a scenario under several controllers, on the same seeds.
+    Compare(commands::compare::Arguments),
+    /// Draws a folder of results as one HTML page.
+    Report(commands::report::Arguments),
+    /// Gives a verdict on each published value and each claim of a paper's experiments.
+    Reproduce(commands::reproduce::Arguments),
+    /// Measures at each point of a grid, a list or a sample of settings.
+    Sweep(commands::sweep::Arguments),
+    /// Compares the simulator with a real path: the same runs in both.
+    #[command(mut_arg("world", |world| world.default_value("testbed").help("World to compare the simulator with")))]
+    Validate(commands::validate::Arguments),
+    /// The former name of `validate`.
+    #[command(hide = true)]
+    Gap(commands::AnyArguments),
+    /// Runs a command behind an emulated link, or connects two UDP sockets through one.
+    Link(commands::link::Arguments),
+    /// Shows what differs between two results: folders written by --out, or scoreboards.
+    Diff(commands::diff::Arguments),
+    /// Prints the JSON schema of scenario files.
+    Schema,
+    /// Prints a script that completes commands and options in a shell.
+    Completions(commands::shell::Completions),
+    /// Writes a man page for each command into a folder.
+    Man(commands::shell::Man),
+}
+
+impl Command {
+    fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::List(arguments) => commands::list::list(&arguments),
+            Self::New(arguments) => commands::new::new(&arguments),
+            Self::Run(arguments) => commands::run::run(&arguments),
+            Self::Call(arguments) => commands::call::call(&arguments),
+            Self::Compare(arguments) => commands::compare::compare(&arguments),
+            Self::Report(arguments) => commands::report::report(&arguments),
+            Self::Reproduce(arguments) => commands::reproduce::reproduce(&arguments),
+            Self::Sweep(arguments) => commands::sweep::sweep(&arguments),
+            Self::Validate(arguments) => commands::validate::validate(&arguments),
+            Self::Gap(_) => Err(miette!(help = "use `paceline validate`", "the command `gap` was renamed")),
+            Self::Link(arguments) => commands::link::link(&arguments),
+            Self::Diff(arguments) => commands::diff::diff(&arguments),
+            Self::Schema => commands::schema(),
+            Self::Completions(arguments) => commands::shell::completions(&arguments, Arguments::command()),
+            Self::Man(arguments) => commands::shell::man(&arguments, Arguments::command()),
+        }
+    }
+}
+
+/// Returns the style of errors. Lines are wrapped for terminals only: programs search for whole phrases.
+fn report_handler() -> miette::MietteHandler {
+    let options = miette::MietteHandlerOpts::new().break_words(false);
+    let options = options.word_separator(textwrap::WordSeparator::AsciiSpace);
+    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
+    match std::io::stderr().is_terminal() {
+        true => options.width(output::width()).build(),
+        false => options.wrap_lines(false).build(),
+    }
+}
+
+/// Runs the command with these words, of which the first is the name of the program, and returns its exit code. May end the
+/// process instead: for help, and at an interrupt.
+pub fn run(words: &[OsString]) -> ExitCode {
+    #[cfg(all(feature = "testbed", target_os = "linux"))]
+    if let [_, first, rest @ ..] = words
+        && first == paceline_live::child_guard::GUARD
+    {
+        return ExitCode::from(paceline_live::child_guard::run(rest));
+    }
+    // An error means that the caller has its own style of reports.
+    let _ = miette::set_hook(Box::new(|_| Box::new(report_handler())));
+    let arguments = Arguments::try_parse_from(words).map_err(|error| {
+        let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        usage::usage_error(&error, &words)
+    });
+    let run = |arguments: Arguments| arguments.command.map_or_else(commands::welcome, Command::run);
+    arguments.and_then(run).unwrap_or_else(|error| {
+        eprintln!("{}", output::printable(&format!("{error:?}")));
+        ExitCode::from(errors::exit_code(&error))
+    })
+}
