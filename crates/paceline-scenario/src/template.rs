@@ -94,7 +94,7 @@ encoder = {{ source = "{source}" }}
             // Forward flows leave the user over a preset `-up`, and reach the user over a preset `-down`.
             let forward = path.ends_with("-up") == (*traffic == Traffic::Upload);
             add(format_args!(
-                "\n# A TCP flow. Its data takes the way {}.\n[[flow]]\nid = \"{}\"\nkind = \"tcp\"\ndirection = \"{}\"\nstart = \"10 s\"\n",
+                "\n# A TCP flow. Its data takes the way {}.\n[[flow]]\nid = \"{}\"\nkind = \"tcp\"\ndirection = \"{}\"\n",
                 if forward { "of the call" } else { "back, beside the call's feedback" },
                 traffic.name(),
                 if forward { "forward" } else { "reverse" },
