@@ -102,7 +102,7 @@ fn usual_mistakes_have_a_hint() {
     let files =
         [("own.toml", SCENARIO), ("flow.toml", &one_bracket), ("empty.toml", ""), ("x.sweep.toml", "id = \"x\"\n")];
     let folder = folder("usage-hints", &files);
-    let cases: [(&[&str], &[&str]); 10] = [
+    let cases: [(&[&str], &[&str]); 11] = [
         (&["run", "flow.toml"], &["expected a list", "[[flow]] in place of [flow]"]),
         (&["run", "own.toml", "--duration", "10s"], &["--duration", "write `--set duration=10s`"]),
         (&["run", "own.toml", "--rtt=10ms"], &["write `--set path.rtt=10ms`"]),
@@ -112,7 +112,8 @@ fn usual_mistakes_have_a_hint() {
         (&["run", "mmsys16/fig8"], &["is a sweep", "`paceline sweep mmsys16/fig8`"]),
         (&["sweep", "none.sweep.toml"], &["cannot read none.sweep.toml", "list sweeps"]),
         (&["run", "empty.toml"], &["empty.toml is empty"]),
-        (&["list", "metrics", "jain"], &["only a controller has details", "list controllers gcc-2016"]),
+        (&["list", "metrics", "jian"], &["no `jian` among the metrics", "did you mean `jain`?"]),
+        (&["list", "queues", "codle"], &["no `codle` among the queues", "codel"]),
     ];
     for (arguments, messages) in cases {
         let output = paceline(&folder, arguments);
