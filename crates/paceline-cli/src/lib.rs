@@ -10,6 +10,7 @@
 #[path = "../../paceline-lab/tests/it/altered_simulator.rs"]
 mod altered_simulator;
 mod commands;
+mod environment;
 mod errors;
 mod interrupt;
 mod output;

@@ -21,6 +21,7 @@ pub mod validate;
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
 pub use unavailable::{call, link};
 
+use crate::environment::environment;
 use crate::output;
 use crate::progress::Progress;
 use clap::Args;
@@ -147,7 +148,7 @@ impl Selection {
     /// Returns what runs of the command of this name are made from.
     pub fn inputs(&self, name: &str, controller: Option<&str>, repeats: usize) -> Result<Inputs> {
         Ok(Inputs {
-            commit: Some(COMMIT.to_owned()),
+            environment: environment().clone(),
             scenario_text: Catalogue.find(&self.scenario)?.text,
             changes: self.options.changes(),
             command: self.command(name, controller.map(|name| ("controllers", name)), repeats),

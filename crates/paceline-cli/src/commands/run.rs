@@ -68,9 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let text = || scenarios.iter().zip(&results).map(|(s, r)| describe(s, r));
     match results.as_slice() {
-        [one] => output::print_result(options.json, one, || text().collect())?,
+        [one] => output::print_results(options.json, one, || text().collect())?,
         all => {
-            output::print_result(options.json, &combine(&arguments.controllers, all), || {
+            output::print_results(options.json, &combine(&arguments.controllers, all), || {
                 text().collect::<Vec<_>>().join("\n")
             })?;
         }

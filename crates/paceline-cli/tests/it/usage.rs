@@ -1,6 +1,6 @@
 //! How the command meets people: the width of its output, hints for usual mistakes, version, completions and man pages.
 
-use super::{contains_all, document, folder, one_line, paceline, rejects, stderr, stdout};
+use super::{contains_all, document, folder, one_line, paceline, read_json, rejects, stderr, stdout};
 use std::fs;
 
 const SCENARIO: &str = r#"id = "test/usage"
@@ -81,7 +81,7 @@ fn each_difference_from_a_published_value_is_explained() {
 }
 
 #[test]
-fn the_commit_is_in_the_version_and_in_results() {
+fn results_name_the_commit_and_the_machine() {
     let folder = folder("usage-version", &[("own.toml", SCENARIO)]);
     let version = paceline(&folder, &["--version"]);
     let commit = stdout(&version, 0).trim().strip_prefix("paceline 0.1.0 (commit ").and_then(|v| v.strip_suffix(')'));
@@ -93,6 +93,14 @@ fn the_commit_is_in_the_version_and_in_results() {
     for file in [results.join("manifest.json"), run.join("about.json"), results.join("report.html")] {
         let text = fs::read_to_string(&file).unwrap();
         assert!(text.contains(commit) && text.contains("0.1.0"), "{}", file.display());
+    }
+    let made_with = &document(&paceline(&folder, &["run", "own.toml", "--json"]), 1)["made_with"];
+    assert_eq!((made_with["version"].as_str(), made_with["commit"].as_str()), (Some("0.1.0"), Some(commit)));
+    let inputs = &read_json(&run.join("about.json"))["inputs"];
+    let page = fs::read_to_string(results.join("report.html")).unwrap();
+    for key in ["machine", "system"] {
+        let value = made_with[key].as_str().unwrap();
+        assert!(value.len() > 5 && inputs[key] == value && page.contains(value), "{key}: {value}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::read::{Results, Run};
 use crate::shell_quoted;
 use crate::validation_text;
 use paceline_records::MetricCatalogue;
-use paceline_records::MetricKind;
+use paceline_records::{MetricKind, Program};
 use paceline_results::Cell;
 use paceline_results::Group;
 use paceline_results::Validation;
@@ -132,7 +132,7 @@ impl<'a> Section<'a> {
             groups: groups.iter().map(|group| GroupView::of(group, several_worlds, metrics)).collect(),
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
             assumed: assumed(&groups, &runs),
-            notes: unique(groups.iter().flat_map(|group| &group.notes).cloned()),
+            notes: unique(groups.iter().flat_map(|group| &group.notes).cloned().chain(command_lines(&runs))),
             overlay: (!overlays.is_empty()).then(|| set("Groups of runs shown", overlays, String::new())),
             single: set("Flows of runs shown", single, left_out(&runs, drawn)),
         }
@@ -180,9 +180,26 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
         ("world", list(&|run| vec![run.stored.world.clone()])),
         ("version", list(&|run| vec![run.stored.version.clone()])),
         ("commit", list(&|run| run.stored.commit.iter().cloned().collect())),
+        ("machine", list(&|run| run.about.inputs.machine.iter().cloned().collect())),
+        ("system", list(&|run| run.about.inputs.system.iter().cloned().collect())),
+        ("browser", list(&|run| programs(run).into_iter().map(|program| program.version).collect())),
         ("created", list(&|run| run.stored.created.iter().cloned().collect())),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// Returns the command line of each program that took part.
+fn command_lines(runs: &[&Run]) -> Vec<String> {
+    let line = |program: Program| {
+        let words: Vec<String> = program.command.iter().map(|word| shell_quoted(word)).collect();
+        format!("{} was started as: {}", program.version, words.join(" "))
+    };
+    runs.iter().flat_map(|run| programs(run)).map(line).collect()
+}
+
+/// Returns the other programs that took part in a run.
+fn programs(run: &Run) -> Vec<Program> {
+    serde_json::from_value(run.result["programs"].clone()).unwrap_or_default()
 }
 
 fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
