@@ -42,7 +42,7 @@ pub(super) fn segment(
     stamps: Stamps,
     config: &TcpConfig,
 ) -> (Vec<u8>, u32) {
-    let (shift, window) = window(config.receive_window);
+    let (shift, window) = window(config.window());
     // A SYN's window is not scaled (RFC 7323, section 2.2).
     let window =
         if segment.flags.syn { window.checked_shl(shift.into()).map_or(u16::MAX, narrow) } else { narrow(window) };
@@ -82,9 +82,8 @@ fn options(segment: &Segment, stamps: Stamps, shift: u8, config: &TcpConfig) -> 
 }
 
 /// Returns scale and scaled value of a window, rounded up.
-fn window(receive: Option<DataSize>) -> (u8, u64) {
-    let most = u64::from(u16::MAX);
-    let Some(bytes) = receive.map(DataSize::as_bytes) else { return (SHIFT_MAX, most) };
+fn window(receive: DataSize) -> (u8, u64) {
+    let (most, bytes) = (u64::from(u16::MAX), receive.as_bytes());
     let scaled = |shift: &u8| bytes.div_ceil(1 << shift);
     let shift = (0..SHIFT_MAX).find(|shift| scaled(shift) <= most).unwrap_or(SHIFT_MAX);
     (shift, scaled(&shift).min(most))

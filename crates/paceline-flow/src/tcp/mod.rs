@@ -35,11 +35,22 @@ pub struct TcpConfig {
     pub profile: Profile,
     /// Bytes of data in a full segment (SMSS).
     pub segment: DataSize,
-    /// The receive window: the most bytes in flight; `None`: unlimited.
+    /// The receive window: the most bytes in flight; `None`: [`RECEIVE_WINDOW_DEFAULT`], and on the testbed what the kernel
+    /// chooses.
     pub receive_window: Option<DataSize>,
 }
 
+/// The window that a receiver grows to by default: half of 6 MiB, the largest receive buffer of Linux up to 6.14 (`tcp_rmem`), of which
+/// `tcp_adv_win_scale = 1` keeps half for overhead (Documentation/networking/ip-sysctl).
+pub const RECEIVE_WINDOW_DEFAULT: DataSize = DataSize::from_bytes(3 << 20);
+
 impl TcpConfig {
+    /// Returns the most bytes in flight.
+    #[inline]
+    pub fn window(&self) -> DataSize {
+        self.receive_window.unwrap_or(RECEIVE_WINDOW_DEFAULT)
+    }
+
     /// Returns the size of the IP packet of a full segment.
     pub fn full_packet(&self) -> DataSize {
         self.segment + FULL_HEADERS

@@ -133,7 +133,7 @@ unknown congestion control | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎congestio
 unknown profile | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎profile = "bsd"⏎[[flow]] | 17 | "bsd" | no TCP profile `bsd` | `linux`
 segment of zero | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎segment = "0 B"⏎[[flow]] | 17 | "0 B" | 100 to 1460 bytes | 1448
 segment above the MTU | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎segment = "1460 B"⏎[[flow]] | 17 | "1460 B" | `t` has packets of 1512 B, but the MTU of its hop `forward` is 1500 B | segment = "1448 B"
-window of one segment | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎receive_window = "1448 B"⏎[[flow]] | 17 | "1448 B" | two segments | unlimited
+window of one segment | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎receive_window = "1448 B"⏎[[flow]] | 17 | "1448 B" | two segments | leave the key out
 unknown workload | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "onoff" }⏎[[flow]] | 17 | "onoff" | no workload `onoff` | did you mean `on-off`
 workload without its times | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "on-off", on = "3s" }⏎[[flow]] | 17 | "on-off" | needs `off` | add `off =
 workload with keys of another | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎workload = { kind = "bulk", on = "3s" }⏎[[flow]] | 17 | on | has no `on` | leave it out

@@ -102,6 +102,7 @@ impl Resolver<'_> {
             kind,
         };
         self.check_mtu(flow, &plan, hops)?;
+        self.check_round_trip(flow, &plan, hops)?;
         Ok(plan)
     }
 

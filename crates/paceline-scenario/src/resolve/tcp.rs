@@ -1,10 +1,10 @@
 //! TCP flows: congestion control, profile, workload.
 
 use super::{Checked, Resolver, names};
-use crate::file::{TcpKeys, WorkloadTable};
+use crate::file::{Flow, TcpKeys, WorkloadTable};
 use crate::text_span::Table;
 use paceline_flow::tcp::{CONGESTION, Profile, TcpConfig, Workload, find_congestion};
-use paceline_netsim::plan::TcpPlan;
+use paceline_netsim::plan::{FlowPlan, HopPlan, TcpPlan};
 use paceline_units::{DataSize, TimeDelta};
 
 /// Payload of a full segment, bytes.
@@ -33,13 +33,27 @@ impl Resolver<'_> {
         }
         if let Some(spanned) = &flow.receive_window {
             if *spanned.get() < config.segment + config.segment {
-                let help = "leave the key out for an unlimited window";
+                let help = "leave the key out for a window that no usual path fills";
                 return self.fail(spanned, "a receive window must hold at least two segments", help);
             }
             config.receive_window = Some(*spanned.get());
         }
         let workload = flow.workload.as_ref().map_or(Ok(Workload::Bulk), |w| self.workload(w))?;
         Ok(TcpPlan { config, workload })
+    }
+
+    /// Checks that a segment and its acknowledgement take time: a window in no time is an endless rate.
+    pub(super) fn check_round_trip(&self, flow: &Flow, plan: &FlowPlan, hops: &[HopPlan]) -> Checked<()> {
+        let takes_time = |index: &usize| {
+            let hop = &hops[*index];
+            hop.capacity.is_some() || hop.delay.points().iter().all(|(_, delay)| delay.is_positive())
+        };
+        let mut way = plan.route.iter().chain(&plan.return_route);
+        if plan.media().is_some() || plan.access_delay.is_positive() || way.any(takes_time) {
+            return Ok(());
+        }
+        let message = format!("a segment of the flow `{}` and its acknowledgement take no time", plan.id);
+        self.fail(&flow.id, message, "give the path a `capacity` or an `rtt` above 0")
     }
 
     fn workload(&self, spanned: &Table<WorkloadTable>) -> Checked<Workload> {
@@ -69,5 +83,29 @@ impl Resolver<'_> {
             }
             _ => Workload::Bulk,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Changes, Origin, load};
+    use paceline::Registry;
+
+    #[test]
+    fn a_path_on_which_nothing_takes_time_is_refused() {
+        let load = |path: &str| {
+            let text = format!(
+                "id = \"a/b\"\ntitle = \"t\"\nduration = \"5 s\"\n{path}\n[[flow]]\nid = \"tcp\"\nkind = \"tcp\"\n"
+            );
+            load(&Origin::from_text("a.toml", text), &Changes::default(), &Registry::standard())
+        };
+        for path in ["path = { rtt = \"0 ms\" }", "[path.forward]\ndelay = [[\"0 s\", \"9 ms\"], [\"2 s\", \"0 ms\"]]"]
+        {
+            let error = format!("{:?}", miette::Report::new(load(path).unwrap_err()));
+            assert!(error.contains("take no time"), "{error}");
+        }
+        for path in ["path = { rtt = \"1 ms\" }", "path = { rtt = \"0 ms\", reverse = { capacity = \"1 Mbps\" } }"] {
+            load(path).unwrap();
+        }
     }
 }

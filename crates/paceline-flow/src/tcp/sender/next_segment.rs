@@ -58,7 +58,6 @@ impl TcpSender {
     fn next_new(&self, now: Time) -> Option<u64> {
         let number = self.scoreboard.next_new().filter(|_| now < self.stop)?;
         let flight = self.scoreboard.flight() + self.scoreboard.size(number);
-        let allowed = self.config.receive_window.is_none_or(|window| flight <= window.as_bytes());
-        allowed.then_some(number)
+        (flight <= self.config.window().as_bytes()).then_some(number)
     }
 }

@@ -142,3 +142,13 @@ fn timers_do_not_expire_needlessly() {
     let ratio = flow.data as f64 / flow.acks as f64;
     assert!((1.8..=2.0).contains(&ratio), "data per ACK: {ratio}");
 }
+
+/// A path without a capacity is limited by the receive window: 3 MiB in each round trip of 100 ms are 252 Mbit/s.
+#[test]
+fn a_path_without_capacity_is_limited_by_the_default_receive_window() {
+    use paceline_flow::tcp::RECEIVE_WINDOW_DEFAULT;
+    assert_eq!(TcpConfig::default().window(), RECEIVE_WINDOW_DEFAULT);
+    assert_eq!(RECEIVE_WINDOW_DEFAULT.as_bytes(), 3 * 1024 * 1024);
+    let window = DataSize::from_bytes(10_000);
+    assert_eq!(TcpConfig { receive_window: Some(window), ..TcpConfig::default() }.window(), window);
+}
