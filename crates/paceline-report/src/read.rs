@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct Results {
     /// The folder.
     pub dir: PathBuf,
-    /// The runs, in the order of the manifest.
+    /// The runs, in the order of the manifest; those of a comparison in the order of its controllers.
     pub runs: Vec<Run>,
     /// Summaries of groups of runs; empty in a folder of an older version.
     pub groups: Vec<Group>,
@@ -50,9 +50,18 @@ impl Results {
         if manifest.runs.is_empty() {
             return Err(ReportError::Empty { path: dir.to_path_buf() });
         }
-        let runs = manifest.runs.into_iter().map(|stored| Run::open(dir, stored)).collect::<Result<_, _>>()?;
+        let runs = manifest.runs.into_iter().map(|stored| Run::open(dir, stored)).collect::<Result<Vec<Run>, _>>();
+        let mut runs = runs?;
         let validations = Validations::read(dir)?.map_or_else(Vec::new, |all| all.validations);
         let (groups, comparisons) = (Store::groups(dir)?, Comparisons::read(dir)?.comparisons);
+        for table in &comparisons {
+            let place = |run: &Run| {
+                table.controllers.iter().position(|name| run.stored.controllers.contains(&Some(name.clone())))
+            };
+            let of_scenario = |run: &&mut [Run]| run[0].stored.scenario == table.scenario;
+            let parts = runs.chunk_by_mut(|a, b| a.stored.scenario == b.stored.scenario).filter(of_scenario);
+            parts.for_each(|part| part.sort_by_key(place));
+        }
         Ok(Self { dir: dir.to_path_buf(), runs, groups, comparisons, validations })
     }
 

@@ -92,8 +92,15 @@ fn describe_group(group: &GroupDiff) -> String {
     if !group.metrics.is_empty() {
         text += &format!("\n{}", metrics(&group.metrics));
     }
-    if !group.cells.is_empty() {
-        text += &format!("\n{}", cells(&group.cells));
+    let (once, both): (Vec<&CellDiff>, Vec<&CellDiff>) = group.cells.iter().partition(|cell| cell.is_published_once());
+    if !both.is_empty() {
+        text += &format!("\n{}", cells(&both));
+    }
+    if let Some(first) = once.first() {
+        let which = if first.after.is_none() { "first" } else { "second" };
+        let only =
+            format!("Published values apply to the scenario as written: only the {which} has them ({}).", once.len());
+        text += &format!("\n{}\n", output::wrap(&only));
     }
     text + "\n"
 }
@@ -143,7 +150,7 @@ fn without_unit(value: &str) -> String {
 }
 
 /// Returns a table of values, first those whose verdict changed.
-fn cells(moved: &[CellDiff]) -> String {
+fn cells(moved: &[&CellDiff]) -> String {
     let mut table = Table::new(["value or claim", "flow", "window", "before", "after", "verdict"], 3).with_text_last();
     let (first, rest): (Vec<&CellDiff>, Vec<&CellDiff>) = moved.iter().partition(|cell| cell.verdict_moved());
     for cell in first.into_iter().chain(rest) {

@@ -113,7 +113,8 @@ fn a_changed_parameter_is_named_with_its_effects() {
         "throughput_bps",
         "grows:",
         "reproduced → not",
-        "different: 2 runs, 0 hashes equal; the verdict changed in 2 of 3 changed cells",
+        "Published values apply to the scenario as written: only the first has them (1).",
+        "different: 2 runs, 0 hashes equal; the verdict changed in 1 of 3 changed cells",
     ];
     contains_all(&one_line(text), &parts);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -327,10 +327,15 @@ impl CellResult {
 }
 
 impl CellDiff {
-    /// Returns whether the verdicts differ.
+    /// Returns whether both have a verdict, and these differ.
     pub fn verdict_moved(&self) -> bool {
-        let verdict = |side: &Option<CellResult>| side.as_ref().map(|s| s.verdict);
-        verdict(&self.before) != verdict(&self.after)
+        self.before.as_ref().zip(self.after.as_ref()).is_some_and(|(before, after)| before.verdict != after.verdict)
+    }
+
+    /// Returns whether only one of both has a published value. Runs with changes have none.
+    pub fn is_published_once(&self) -> bool {
+        let is_published = |side: &Option<CellResult>| side.as_ref().is_some_and(|s| s.published.is_some());
+        (self.before.is_none() && is_published(&self.after)) || (self.after.is_none() && is_published(&self.before))
     }
 }
 
