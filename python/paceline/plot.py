@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +28,27 @@ MBIT = 1e6
 def figure(width: float = 8, height: float = 6) -> Figure:
     """Creates a figure."""
     try:
-        from matplotlib.figure import Figure
+        return shown_in_notebooks()(figsize=(width, height), layout="constrained")
     except ImportError as missing:
         raise PackageMissing("plots need matplotlib: pip install 'paceline[plot]'") from missing
-    return Figure(figsize=(width, height), layout="constrained")
+
+
+@cache
+def shown_in_notebooks() -> type[Figure]:
+    """Returns a class of figures that notebooks show: they show others only if `pyplot` made them."""
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            drawn = BytesIO()
+            self.savefig(drawn, format="png")
+            return drawn.getvalue()
+
+        def __reduce__(self) -> Any:
+            # As a plain figure, which other programs can read.
+            return Figure.__new__, (Figure,), self.__getstate__()
+
+    return NotebookFigure
 
 
 def plot_run(run: Run) -> Figure:
