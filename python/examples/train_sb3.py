@@ -1,7 +1,7 @@
 """Trains PPO of Stable-Baselines3 on simulated calls, and compares it with the registered controllers.
 
-    pip install 'paceline[gym]' stable-baselines3
-    python train_sb3.py --steps 200000
+pip install 'paceline[gym]' stable-baselines3
+python train_sb3.py --steps 200000
 """
 
 import argparse

@@ -66,7 +66,9 @@ def controllers_of(controllers: Sequence[Controller | str]) -> list[Controller |
     """Returns the controllers of a comparison, each once."""
     if isinstance(controllers, str | Controller):
         name = controllers if isinstance(controllers, str) else controllers.name
-        raise ArgumentError(f"controllers must be a list, such as [{name!r}, 'gcc-2016']; for one controller use repeat()")
+        raise ArgumentError(
+            f"controllers must be a list, such as [{name!r}, 'gcc-2016']; for one controller use repeat()"
+        )
     chosen = list(controllers)
     if not chosen:
         raise ArgumentError("compare needs at least one controller")

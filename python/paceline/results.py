@@ -117,5 +117,11 @@ def _stored_run(data: Mapping[str, Any], metrics: Mapping[str, dict[str, float]]
         "expectations": [],
         "notes": [] if document else [f"the run was cut at {stored.get('cut_at_s')} s"],
     }
-    values = {"document": every, "metrics": metrics.get(folder.name, {}), "folder": folder, "series": None, "packets": None}
+    values = {
+        "document": every,
+        "metrics": metrics.get(folder.name, {}),
+        "folder": folder,
+        "series": None,
+        "packets": None,
+    }
     return Run({**data, **values}, json.loads(data["description"]), list(data["controllers"]))

@@ -97,9 +97,7 @@ class Run(_Result):
         the first access."""
         series: SeriesMap | None = self._series
         if series is None and self.folder is not None:
-            series = self._series = SeriesMap(
-                {s[0]: Series(*s) for s in _paceline.replay(self.folder, False)[0] or []}
-            )
+            series = self._series = SeriesMap({s[0]: Series(*s) for s in _paceline.replay(self.folder, False)[0] or []})
         if series is None:
             raise SeriesError("the run was made without series: make it with record='series'")
         return series
@@ -327,7 +325,9 @@ class Comparison(_Result):
             if found["controller"] == controller:
                 return dict(found["metrics"])
         others = list(self.controllers)[1:]
-        raise ArgumentError(f"no difference of {controller!r}: compared with {self['table']['controllers'][0]} are {others}")
+        raise ArgumentError(
+            f"no difference of {controller!r}: compared with {self['table']['controllers'][0]} are {others}"
+        )
 
     def to_pandas(self) -> pandas.DataFrame:
         """Returns a pandas frame with a row for each run: `controller`, `seed`, `trace_hash`, and each metric. `table.to_pandas()`

@@ -12,7 +12,7 @@ COMMAND = [sys.executable, "-m", "paceline"]
 
 
 def command(*words):
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=120)
+    return subprocess.run([*COMMAND, *words], check=False, capture_output=True, text=True, timeout=120)
 
 
 def test_the_command_gives_the_same_results():
@@ -21,8 +21,12 @@ def test_the_command_gives_the_same_results():
     document = json.loads(done.stdout)
     run = paceline.run("mmsys16/table1", set={"duration": "20s"}, record="nothing")
     assert document["runs"][0]["trace_hash"] == run.trace_hash and list(document) == list(run.all)
-    text = command("compare", "mmsys16/table1", "--controllers", "gcc-2016,scream", "--repeats", "2", "--set", "duration=20s")
-    found = paceline.compare("mmsys16/table1", ["gcc-2016", "scream"], seeds=2, set={"duration": "20s"}, record="nothing")
+    text = command(
+        "compare", "mmsys16/table1", "--controllers", "gcc-2016,scream", "--repeats", "2", "--set", "duration=20s"
+    )
+    found = paceline.compare(
+        "mmsys16/table1", ["gcc-2016", "scream"], seeds=2, set={"duration": "20s"}, record="nothing"
+    )
     # Values of `--set` are printed as they were typed.
     assert text.stdout.splitlines()[2:] == found.text.splitlines()[2:] and "utilization, %" in text.stdout
 
@@ -36,13 +40,7 @@ def test_exit_codes():
 
 def test_ctrl_c_ends_the_command():
     words = ["run", "mmsys16/table1", "--set", "duration=160h", "--set", 'path.forward.capacity="1Mbps"']
-    child = subprocess.Popen(
-        [*COMMAND, *words],
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell ignores the signal in its background jobs, and their children inherit this.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    child = subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True)
     try:
         time.sleep(2)
         assert child.poll() is None

@@ -47,4 +47,4 @@ def execute(code, names):
     module = ast.parse(code)
     last = module.body.pop() if module.body and isinstance(module.body[-1], ast.Expr) else None
     exec(compile(module, "cell", "exec"), names)  # noqa: S102
-    return None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)  # noqa: S307
+    return None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)

@@ -90,7 +90,9 @@ def test_frames_of_results(folder, swept):
     runs = found.controllers["gcc-2016"]
     assert runs.to_polars()["trace_hash"].to_list() == [run.trace_hash for run in runs.runs]
     values = runs.runs[0].to_polars()
-    assert values.filter(polars.col("series") == "video.target_bps").height == len(runs.runs[0].series["video.target_bps"])
+    assert values.filter(polars.col("series") == "video.target_bps").height == len(
+        runs.runs[0].series["video.target_bps"]
+    )
     series = runs.runs[0].series["video.target_bps"].to_pandas()
     assert series.attrs["unit"] == "bit/s" and series.index.name == "time_s"
     points = swept.to_pandas()
@@ -215,7 +217,11 @@ def test_a_sweep_has_series_and_runs(swept):
     assert runs[0].packets.rows > 0 and runs[0].trace_hash == paceline.run(TABLE1, set=SHORT).trace_hash
     with pytest.raises(paceline.ArgumentError, match="whose values are numbers"):
         _ = swept.series
-    for arguments, sentence in [((9,), "point must be 0 to 2"), ((0, "nothing"), "no measure 'nothing'"), ((0, 4), "0 to 0")]:
+    for arguments, sentence in [
+        ((9,), "point must be 0 to 2"),
+        ((0, "nothing"), "no measure 'nothing'"),
+        ((0, 4), "0 to 0"),
+    ]:
         with pytest.raises(paceline.ArgumentError, match=sentence):
             result.run(*arguments)
 
@@ -224,7 +230,10 @@ def test_load_gives_what_was_stored(folder, tmp_path):
     out, found = folder
     results = paceline.load(out)
     assert repr(results) == f"<{out}: 4 runs, 2 groups, 1 comparison>"
-    assert results.comparisons[0] == found.table and results.comparisons[0].text.splitlines()[:4] == found.text.splitlines()[:4]
+    assert (
+        results.comparisons[0] == found.table
+        and results.comparisons[0].text.splitlines()[:4] == found.text.splitlines()[:4]
+    )
     group, made = results.groups[0], found.controllers["gcc-2016"]
     assert group.summary == made.summary and [r.trace_hash for r in group.runs] == [r.trace_hash for r in made.runs]
     stored, run = group.runs[1], made.runs[1]
@@ -309,7 +318,10 @@ def test_other_worlds():
         (lambda: paceline.compare(TABLE1, "gcc-tfb"), r"controllers must be a list, such as \['gcc-tfb'"),
         (lambda: paceline.compare(TABLE1, []), "at least one controller"),
         (lambda: paceline.run(TABLE1, record="everything"), "record must be 'packets', 'series' or 'nothing'"),
-        (lambda: paceline.run(TABLE1, set={"duration": "1s"}).series["video.taget_bps"], "did you mean 'video.target_bps'"),
+        (
+            lambda: paceline.run(TABLE1, set={"duration": "1s"}).series["video.taget_bps"],
+            "did you mean 'video.target_bps'",
+        ),
         (lambda: paceline.run(TABLE1, "gcc-2061"), "did you mean `gcc-2016`"),
         (lambda: paceline.run(TABLE1, case="a"), "."),
         (lambda: paceline.sweep(numbers("path.rtt", ["1 ms"]), threads=0), "threads must be 1 to 1024"),
@@ -339,7 +351,11 @@ def test_a_scenario_from_a_dict():
         }
     )
     run = paceline.run(scenario)
-    assert run["duration_s"] == 5 and run.capacity["forward"] == [(0.0, 1e6)] and scenario["flow.video.controller"] == "gcc-2016"
+    assert (
+        run["duration_s"] == 5
+        and run.capacity["forward"] == [(0.0, 1e6)]
+        and scenario["flow.video.controller"] == "gcc-2016"
+    )
     with pytest.raises(paceline.ScenarioError, match="duratio"):
         paceline.Scenario.from_dict({"id": "mine", "duratio": "5s"})
 
@@ -353,4 +369,7 @@ def test_a_recorded_capacity_is_drawn():
 
 def test_documents_are_those_of_the_command(folder):
     run = folder[1].controllers["scream"].runs[0]
-    assert json.loads((Path(run.folder or next(folder[0].glob("runs/*scream-seed1"))) / "run.json").read_text()) == run.document
+    assert (
+        json.loads((Path(run.folder or next(folder[0].glob("runs/*scream-seed1"))) / "run.json").read_text())
+        == run.document
+    )

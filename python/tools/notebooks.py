@@ -1,6 +1,6 @@
 """Executes the notebooks of docs/notebooks and stores their output. Needs nbclient and ipykernel.
 
-    python python/tools/notebooks.py
+python python/tools/notebooks.py
 """
 
 from __future__ import annotations

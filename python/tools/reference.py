@@ -1,6 +1,6 @@
 """Writes docs/reference/python.md from the signatures and descriptions in the package's source.
 
-    python python/tools/reference.py [--check]
+python python/tools/reference.py [--check]
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Stored results", "results.py", ["load", "Results"]),
     ("Scenarios", "scenario.py", ["Scenario", "scenarios"]),
     ("Sweeps", "sweeps.py", ["sweep", "SweepFile", "SweepResult", "sweeps"]),
-    ("Controllers", "controllers.py", ["register", "Controller", "Parameter", "SendHalf", "ReceiveHalf", "controllers"]),
+    (
+        "Controllers",
+        "controllers.py",
+        ["register", "Controller", "Parameter", "SendHalf", "ReceiveHalf", "controllers"],
+    ),
     (
         "What halves receive and return",
         "_paceline.pyi",
@@ -108,7 +112,17 @@ def class_(node: ast.ClassDef, defined: dict[str, ast.FunctionDef | ast.ClassDef
     return text + ("\n" + "\n".join(lines) + "\n" if lines else "")
 
 
-HIDDEN_CONSTRUCTORS = {"Run", "Runs", "Comparison", "ComparisonTable", "Results", "SweepResult", "Table", "ScenarioError", "WorldUnavailable"}
+HIDDEN_CONSTRUCTORS = {
+    "Run",
+    "Runs",
+    "Comparison",
+    "ComparisonTable",
+    "Results",
+    "SweepResult",
+    "Table",
+    "ScenarioError",
+    "WorldUnavailable",
+}
 """Classes that programs do not make themselves."""
 
 
@@ -161,7 +175,9 @@ def short(value: ast.expr) -> bool:
 def description(body: list[ast.stmt], at: int) -> str:
     """Returns the text below an attribute."""
     below = body[at + 1] if at + 1 < len(body) else None
-    is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+    is_text = (
+        isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+    )
     return joined(below.value.value) if is_text else ""  # type: ignore[union-attr, arg-type]
 
 
