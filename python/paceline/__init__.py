@@ -12,6 +12,7 @@ from ._paceline import (
 )
 from ._paceline import (
     Arrivals,
+    Bounds,
     Decision,
     Feedback,
     Message,
@@ -23,23 +24,41 @@ from ._paceline import (
     StreamState,
 )
 from .controllers import Controller, Parameter, ReceiveHalf, SendHalf, controllers, register
-from .errors import PacelineError, RunError, ScenarioError, SweepError, WorldUnavailable
-from .runs import Comparison, Run, Runs, Series, compare, repeat, reproduce, run
+from .errors import (
+    ArgumentError,
+    PacelineError,
+    PackageMissing,
+    ResultsError,
+    RunError,
+    ScenarioError,
+    SeriesError,
+    SweepError,
+    WorldUnavailable,
+)
+from .results import Results, load
+from .runs import Comparison, ComparisonTable, Run, Runs, compare, repeat, reproduce, run
 from .scenario import Scenario, scenarios
-from .sweeps import SweepFile, sweep, sweeps
+from .sweeps import SweepFile, SweepResult, sweep, sweeps
+from .tables import Series, Table
 
 __all__ = [
+    "ArgumentError",
     "Arrivals",
+    "Bounds",
     "Comparison",
+    "ComparisonTable",
     "Controller",
     "Decision",
     "Feedback",
     "Message",
     "PacelineError",
+    "PackageMissing",
     "Parameter",
     "QueuedFrame",
     "ReceiveHalf",
     "ReceiverReport",
+    "Results",
+    "ResultsError",
     "RoundTrip",
     "Run",
     "RunError",
@@ -49,14 +68,18 @@ __all__ = [
     "SendHalf",
     "SentPacket",
     "Series",
+    "SeriesError",
     "Setup",
     "StreamState",
     "SweepError",
     "SweepFile",
+    "SweepResult",
+    "Table",
     "WorldUnavailable",
     "__version__",
     "compare",
     "controllers",
+    "load",
     "register",
     "repeat",
     "reproduce",

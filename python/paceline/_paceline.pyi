@@ -9,6 +9,7 @@ import numpy.typing as npt
 __all__ = [
     "VERSION",
     "Arrivals",
+    "Bounds",
     "Decision",
     "Feedback",
     "FinishedSweep",
@@ -16,23 +17,27 @@ __all__ = [
     "Gym",
     "Message",
     "QueuedFrame",
+    "Receiver",
     "ReceiverReport",
     "RoundTrip",
-    "RecordedRun",
+    "Sender",
     "SentPacket",
     "Setup",
     "StreamState",
     "Sweep",
     "cases",
     "catalogue",
+    "command",
     "compare",
     "edited",
     "evaluate",
     "find",
+    "load",
     "quantities",
+    "replay",
     "reproduce",
-    "run",
     "runs",
+    "svg",
 ]
 
 VERSION: str
@@ -51,6 +56,15 @@ class Setup:
     """Size of the largest RTP packet, without IP and UDP headers."""
     parameters: dict[str, float]
     """Values of the parameters."""
+
+@final
+class Bounds:
+    """Limits of the target."""
+
+    min_bps: int
+    """Minimum target rate."""
+    max_bps: int
+    """Maximum target rate."""
 
 @final
 class Decision:
@@ -203,23 +217,6 @@ class Arrivals:
     def __len__(self) -> int: ...
 
 @final
-class RecordedRun:
-    """A run with its recorded series."""
-
-    document: str
-    """The JSON document of `run --json`."""
-    metrics: str
-    """Every metric of the whole run, by id, as JSON."""
-    def series(self) -> list[tuple[str, str, npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
-        """Returns name, unit, times in s and values of every series."""
-    def capacity(self) -> list[tuple[str, list[tuple[float, float]] | None]]:
-        """Returns the name and the capacity of each hop as steps (s, bit/s); `None` for a hop without limit."""
-    def title(self) -> str:
-        """Returns the title of the scenario."""
-    def svg(self) -> str:
-        """Draws rate and queue over time as an SVG document."""
-
-@final
 class Sweep:
     """A loaded sweep."""
 
@@ -227,7 +224,9 @@ class Sweep:
     """Number of jobs."""
     text: str
     """The text with the changes."""
-    def __new__(cls, request: Any, seeds: int | None, controllers: list[Any]) -> Self: ...
+    def __new__(cls, request: Any, seeds: int | None, controllers: list[Any], world: str) -> Self: ...
+    def runs(self, request: Any, point: int, measure: int, making: Any) -> dict[str, Any]:
+        """Makes the runs behind a measure at a point, each with its series and packets."""
     def batch_size(self, workers: int) -> int:
         """Returns a suitable number of jobs per batch for this number of workers."""
     def batch(self, first: int, end: int) -> str:
@@ -250,7 +249,13 @@ class FinishedSweep:
     """The result of a sweep."""
 
     document: str
-    """The JSON document of `paceline sweep --json`: without the points if they are in a folder."""
+    """The JSON document of `paceline sweep --json`."""
+    source: str
+    """The text of the sweep."""
+    text: str
+    """The result as the command prints it."""
+    html: str
+    """The same as HTML."""
 
 @final
 class Folder:
@@ -265,14 +270,62 @@ class Folder:
     def write(self, rows: str) -> None:
         """Stores the rows of a batch, given as JSON."""
 
-# A request (`scenario._Request`) and a controller (`controllers._Registered`) are read by their attributes.
+_SetupNumbers: TypeAlias = tuple[int, int, int, int]
+"""The start, the minimum and the maximum of the target, bit/s, and the size of packets, bytes."""
 
-def run(request: Any, controller: str | None, seed: int, controllers: list[Any], out: Path | None) -> RecordedRun: ...
-def runs(request: Any, controller: str | None, seeds: list[int], controllers: list[Any], out: Path | None) -> str: ...
-def compare(
-    request: Any, names: list[str], seeds: list[int] | None, controllers: list[Any], out: Path | None
+@final
+class Sender:
+    """The send half of a controller."""
+
+    decision: Decision
+    """The current decision."""
+    def __new__(
+        cls, name: str, setup: _SetupNumbers, parameters: list[tuple[str, float]], controllers: list[Any]
+    ) -> Self: ...
+    def handle_bounds(self, now_s: float, min_bps: int, max_bps: int) -> None:
+        """Passes new limits of the target."""
+    def handle_route_change(self, now_s: float, setup: _SetupNumbers) -> None:
+        """Passes a change of the route."""
+    def handle_availability(self, now_s: float, available: bool) -> None:
+        """Passes the loss or the return of the network."""
+    def handle_stream_removed(self, now_s: float, stream: int) -> None:
+        """Passes the end of a stream."""
+
+@final
+class Receiver:
+    """The receive half of a controller."""
+
+    def __new__(
+        cls, name: str, setup: _SetupNumbers, parameters: list[tuple[str, float]], controllers: list[Any]
+    ) -> Self: ...
+    def handle_bounds(self, now_s: float, min_bps: int, max_bps: int) -> None:
+        """Passes new limits of the target."""
+    def handle_route_change(self, now_s: float, setup: _SetupNumbers) -> None:
+        """Passes a change of the route."""
+
+_Series: TypeAlias = tuple[str, str, npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""Name, unit, times in s and values."""
+
+_Column: TypeAlias = tuple[str, npt.NDArray[Any], list[str] | None]
+"""Name, values, and the names that the values are indices of."""
+
+# A request (`scenario._Request`), a controller (`controllers._Registered`) and how runs are made (`arguments.Making`) are read by
+# their attributes. Results are dicts with the fields of the struct of the same name.
+
+def command(words: list[str], program: list[str]) -> int: ...
+def runs(request: Any, controller: str | None, making: Any, controllers: list[Any]) -> dict[str, Any]: ...
+def compare(request: Any, names: list[str], making: Any, controllers: list[Any], command: str) -> dict[str, Any]: ...
+def reproduce(
+    requests: list[Any], controller: str | None, seeds: int | None, controllers: list[Any], world: str
 ) -> str: ...
-def reproduce(requests: list[Any], controller: str | None, seeds: int | None, controllers: list[Any]) -> str: ...
+def load(dir: Path, controllers: list[Any]) -> dict[str, Any]: ...
+def replay(directory: Path, packets: bool) -> tuple[list[_Series] | None, list[_Column] | None]: ...
+def svg(
+    description: str,
+    controllers: list[str],
+    seed: int,
+    series: list[tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]],
+) -> str: ...
 def find(name: str) -> tuple[str, str]: ...
 def edited(request: Any) -> str: ...
 def cases(request: Any, controllers: list[Any]) -> list[str]: ...

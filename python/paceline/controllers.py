@@ -16,6 +16,7 @@ from typing import Any, Literal
 from . import _paceline
 from ._paceline import (
     Arrivals,
+    Bounds,
     Decision,
     Feedback,
     Message,
@@ -26,6 +27,7 @@ from ._paceline import (
     Setup,
     StreamState,
 )
+from .errors import ArgumentError
 
 __all__ = [
     "Controller",
@@ -43,8 +45,17 @@ class _Emits:
     signals: Mapping[str, str | Sequence[str]] = {}
     """Name of each signal, with its unit or the names of its states."""
 
-    def emit(self, name: str, value: float) -> None:
-        """Emits a value of a declared signal (for states: the index). The run records it as the series `FLOW.NAME`."""
+    def emit(self, name: str, value: float | str) -> None:
+        """Emits a value of a declared signal: a number, or the name or index of a state. The run records it as the series
+        `FLOW.NAME`."""
+        declared = self.signals.get(name)
+        if declared is None:
+            raise ArgumentError(f"no signal `{name}` is declared; declared: {', '.join(self.signals) or 'none'}")
+        if isinstance(value, str):
+            if isinstance(declared, str) or value not in declared:
+                states = "a number" if isinstance(declared, str) else f"one of {', '.join(declared)}"
+                raise ArgumentError(f"the signal `{name}` must be {states}, not {value!r}")
+            value = list(declared).index(value)
         self.__dict__.setdefault("_emitted", []).append((name, float(value)))
 
 
@@ -79,6 +90,19 @@ class SendHalf(_Emits):
         """Handles a change of whether the application limits the flow: it has no backlog and sends less than the target
         allows."""
 
+    def handle_stream_removed(self, now_s: float, stream: int) -> None:
+        """Handles the end of a stream."""
+
+    def handle_bounds(self, now_s: float, bounds: Bounds) -> None:
+        """Handles new limits of the target, which apply at once. A half without this method is limited to them."""
+
+    def handle_route_change(self, now_s: float, setup: Setup) -> None:
+        """Handles a change of the network route: earlier measurements do not describe the new path. A half without this method
+        is replaced by a new one, made with `setup`."""
+
+    def handle_availability(self, now_s: float, available: bool) -> None:
+        """Handles the loss and the return of the network. While it is unavailable, the flow sends nothing."""
+
     def handle_timeout(self, now_s: float) -> None:
         """Handles the timeout of `poll_timeout`, which must return a later time afterwards."""
 
@@ -100,6 +124,12 @@ class ReceiveHalf(_Emits):
     def handle_arrivals(self, now_s: float, arrivals: Arrivals) -> float | None:
         """Handles the packets that arrived since the last call. Returns the rate, bit/s, of a REMB to send, or `None`."""
         raise NotImplementedError(f"{type(self).__name__} needs a method handle_arrivals()")
+
+    def handle_bounds(self, now_s: float, bounds: Bounds) -> None:
+        """Handles new limits of the sender's target."""
+
+    def handle_route_change(self, now_s: float, setup: Setup) -> None:
+        """Handles a change of the network route. A half without this method is replaced by a new one, made with `setup`."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +170,9 @@ class Controller:
 
     def __post_init__(self) -> None:
         if self.send is None and self.receive is None:
-            raise ValueError(f"controller {self.name!r} has neither a send nor a receive half")
+            raise ArgumentError(f"controller {self.name!r} has neither a send nor a receive half")
         if not self.name or any(c.isspace() or c == "," for c in self.name):
-            raise ValueError(f"controller name {self.name!r} must not be empty or contain whitespace or commas")
+            raise ArgumentError(f"controller name {self.name!r} must not be empty or contain whitespace or commas")
 
 
 @dataclass(frozen=True)

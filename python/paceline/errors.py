@@ -1,12 +1,42 @@
-"""Exceptions. `str()` of an exception is the error message of the command."""
+"""Exceptions. `str()` of an exception is a sentence that states the error and what to do about it."""
 
 from __future__ import annotations
 
-__all__ = ["PacelineError", "RunError", "ScenarioError", "SweepError", "WorldUnavailable"]
+__all__ = [
+    "ArgumentError",
+    "PacelineError",
+    "PackageMissing",
+    "ResultsError",
+    "RunError",
+    "ScenarioError",
+    "SeriesError",
+    "SweepError",
+    "WorldUnavailable",
+]
 
 
 class PacelineError(Exception):
-    """Base class of the exceptions of this package. Invalid arguments raise `ValueError` and `TypeError`."""
+    """Base class of the exceptions of this package. Arguments of a wrong type raise `TypeError`."""
+
+
+class ArgumentError(PacelineError, ValueError):
+    """An argument has a value that is not allowed."""
+
+
+class SeriesError(PacelineError, KeyError):
+    """A run has no such series or column, or it was made without them."""
+
+    def __str__(self) -> str:
+        # Unlike `KeyError`, without quotation marks.
+        return str(self.args[0])
+
+
+class ResultsError(PacelineError, OSError):
+    """A folder of results cannot be read or written."""
+
+
+class PackageMissing(PacelineError, ImportError):
+    """A function needs an optional package."""
 
 
 class ScenarioError(PacelineError, ValueError):

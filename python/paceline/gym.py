@@ -29,10 +29,13 @@ try:
     from gymnasium.vector import AutoresetMode
     from gymnasium.vector.utils import batch_space
 except ImportError as missing:
-    raise ImportError("the gym needs gymnasium: pip install 'paceline[gym]'") from missing
+    from .errors import PackageMissing
+
+    raise PackageMissing("the gym needs gymnasium: pip install 'paceline[gym]'") from missing
 
 from . import _paceline
 from .controllers import Controller, named, with_registered
+from .errors import ArgumentError
 from .scenario import Scenario, _Request, as_scenario
 
 __all__ = ["CALL", "FEATURES", "TRUTHS", "Env", "Quantity", "Score", "Task", "VectorEnv", "evaluate"]
@@ -140,10 +143,14 @@ class Env(_Rates, gymnasium.Env[Floats, Floats]):
 
     def __init__(self, task: Task = CALL, *, history: int = 4) -> None:
         """`history` is the number of steps in an observation, the newest last."""
-        self.task = task
+        self.task, self._history = task, history
         self.observation_space, self.action_space = _spaces(history)
         self._gym = _paceline.Gym(_Task.from_task(task), 1, history, 1, with_registered())
         self._started, self._over = False, True
+
+    def __reduce__(self) -> Any:
+        """Pickles the task: the copy begins before its first episode."""
+        return _made, (type(self), (self.task,), {"history": self._history})
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
         """Starts the episode of this seed, or the next one. The same seed gives the same episode, here and in `VectorEnv`;
@@ -173,7 +180,10 @@ class VectorEnv(_Rates, gymnasium.vector.VectorEnv[Floats, Floats, npt.NDArray[A
     def __init__(self, num_envs: int = 1, task: Task = CALL, *, history: int = 4, threads: int | None = None) -> None:
         """`threads` is the number of threads (default: the number of cores). If controllers written in Python are registered,
         there is one."""
+        if num_envs < 1:
+            raise ArgumentError(f"num_envs must be 1 or more, not {num_envs}")
         self.num_envs, self.task = num_envs, task
+        self._arguments = {"history": history, "threads": threads}
         self.single_observation_space, self.single_action_space = _spaces(history)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -182,6 +192,10 @@ class VectorEnv(_Rates, gymnasium.vector.VectorEnv[Floats, Floats, npt.NDArray[A
         )
         self._all = np.ones(num_envs, dtype=np.bool_)
         self._started = False
+
+    def __reduce__(self) -> Any:
+        """Pickles the task: the copy begins before its first episodes."""
+        return _made, (type(self), (self.num_envs, self.task), self._arguments)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -210,6 +224,7 @@ class VectorEnv(_Rates, gymnasium.vector.VectorEnv[Floats, Floats, npt.NDArray[A
         infos: dict[str, Any] = {}
         for number, truth in enumerate(TRUTHS):
             infos[truth.name], infos[f"_{truth.name}"] = truths[:, number], self._all
+        infos["seed"] = infos["seed"].astype(np.int64)
         return infos
 
 
@@ -264,7 +279,14 @@ def _evaluate_policy(policy: Callable[[Floats], Floats], envs: VectorEnv, seeds:
 
 
 def _info(truths: npt.NDArray[np.float64]) -> dict[str, Any]:
-    return dict(zip((truth.name for truth in TRUTHS), truths.tolist(), strict=True))
+    info = dict(zip((truth.name for truth in TRUTHS), truths.tolist(), strict=True))
+    info["seed"] = int(info["seed"])
+    return info
+
+
+def _made(kind: Any, arguments: tuple[Any, ...], more: dict[str, Any]) -> Any:
+    """Makes an environment again."""
+    return kind(*arguments, **more)
 
 
 def _threads(threads: int | None) -> int:

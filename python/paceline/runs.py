@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import html
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _paceline
+from .arguments import Making, Record, controllers_of, seed_of, seeds_of
 from .controllers import Controller, named, with_registered
-from .errors import WorldUnavailable
+from .errors import ArgumentError, SeriesError
 from .scenario import Scenario, _Request, as_scenario
+from .tables import Series, SeriesMap, Table, frame_of
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "Run", "Runs", "Series", "compare", "repeat", "reproduce", "run"]
+__all__ = ["Comparison", "ComparisonTable", "Run", "Runs", "compare", "repeat", "reproduce", "run"]
 
 
-class Series(NamedTuple):
-    """Values over time. The arrays own the memory that the run filled; nothing was copied."""
-
-    name: str
-    unit: str
-    time_s: npt.NDArray[np.float64]
-    value: npt.NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.time_s)
-
-    def mean(self, from_s: float = -np.inf, to_s: float = np.inf) -> float:
-        """Returns the mean of the values from `from_s` to `to_s`."""
-        first, last = np.searchsorted(self.time_s, [from_s, to_s])
-        return float(self.value[first:last].mean())
+_PLOT = '<div class="plot"></div>'
+"""The place of a plot in a view of the extension."""
 
 
 class _Result(Mapping[str, Any]):
-    """A JSON document of the command, as a mapping."""
+    """A JSON document of the command, as a mapping. Can be pickled."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: dict[str, Any], text: str, html: str) -> None:
         self.document = document
+        """The document."""
+        self.text = text
+        """The result as the command prints it, in lines of 80 columns."""
+        self._html = html
 
     def __getitem__(self, key: str) -> Any:
         return self.document[key]
@@ -54,19 +47,24 @@ class _Result(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.document)
 
+    def _repr_html_(self) -> str:
+        return self._html
+
 
 class Run(_Result):
     """One run. As a mapping it is the run's entry in `run --json`, such as `run["flows"]`."""
 
-    def __init__(self, recorded: _paceline.RecordedRun) -> None:
-        self._recorded = recorded
-        self.all: dict[str, Any] = json.loads(recorded.document)
+    def __init__(self, data: Mapping[str, Any], description: dict[str, Any] | None, controllers: list[str]) -> None:
+        self.all: dict[str, Any] = data["document"]
         """The whole document of `run --json`, with summary, assertions and notes."""
-        super().__init__(self.all["runs"][0])
-        self.metrics: dict[str, float] = json.loads(recorded.metrics)
+        super().__init__(self.all["runs"][0], data["text"], data["html"])
+        self.metrics: dict[str, float] = data["metrics"]
         """Every metric of the whole run that has a value, by id."""
-        self.series: dict[str, Series] = {s[0]: Series(*s) for s in recorded.series()}
-        """Time series, such as `video.target_bps` of a flow and `forward.queue_ms` of a hop."""
+        self.controllers = controllers
+        """The controller of each flow."""
+        self.folder: Path | None = data.get("folder")
+        """The folder that stores the run; `None` for a run in memory."""
+        self._description, self._series, self._packets = description, data["series"], data["packets"]
 
     @property
     def scenario(self) -> str:
@@ -76,10 +74,16 @@ class Run(_Result):
     @property
     def title(self) -> str:
         """Title of the scenario."""
-        return self._recorded.title()
+        return str((self._description or {}).get("title", ""))
+
+    @property
+    def world(self) -> str:
+        """World that made the run."""
+        return str(self["world"])
 
     @property
     def seed(self) -> int:
+        """Its seed."""
         return int(self["seed"])
 
     @property
@@ -88,13 +92,36 @@ class Run(_Result):
         return str(self["trace_hash"])
 
     @property
+    def series(self) -> SeriesMap:
+        """Time series, such as `video.target_bps` of a flow and `forward.queue_ms` of a hop. Those of a stored run are read at
+        the first access."""
+        series: SeriesMap | None = self._series
+        if series is None and self.folder is not None:
+            series = self._series = SeriesMap({s[0]: Series(*s) for s in _paceline.replay(self.folder, False)[0] or []})
+        if series is None:
+            raise SeriesError("the run was made without series: make it with record='series'")
+        return series
+
+    @property
+    def packets(self) -> Table:
+        """What happened to each packet, in the columns of `packets.parquet`. Those of a stored run are read at the first
+        access."""
+        packets: Table | None = self._packets
+        if packets is None and self.folder is not None:
+            packets = self._packets = Table._of_packets(_paceline.replay(self.folder, True)[1] or [])
+        if packets is None:
+            raise SeriesError("the run was made without packets: make it with record='packets'")
+        return packets
+
+    @property
     def assertions(self) -> list[dict[str, Any]]:
         """Every bound of the scenario, and whether the run is within it."""
         return list(self.all["assertions"])
 
     @property
     def expectations(self) -> list[dict[str, Any]]:
-        """Every published value with the measured value."""
+        """Every published value with the measured value. Published values are for the scenario as written, under its own
+        controller."""
         return list(self.all["expectations"])
 
     @property
@@ -105,7 +132,8 @@ class Run(_Result):
     @property
     def capacity(self) -> dict[str, list[tuple[float, float]] | None]:
         """Capacity of each hop as steps (start in s, bit/s); `None`: unlimited."""
-        return dict(self._recorded.capacity())
+        hops = (self._description or {}).get("hops", [])
+        return {hop["id"]: hop["capacity"] and [(at, bps) for at, bps in hop["capacity"]] for hop in hops}
 
     def received_bps(self, flow: str, bin_s: float = 0.5) -> Series:
         """Returns the rate that a flow received, headers included, as a mean over bins."""
@@ -114,31 +142,63 @@ class Run(_Result):
         sums, _ = np.histogram(arrived.time_s, ends, weights=arrived.value)
         return Series(f"{flow}.received_bps", "bit/s", ends[:-1], sums * 8.0 / bin_s)
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns every value of every series as a row of a pandas frame: `series`, `unit`, `time_s`, `value`."""
+        frame: pandas.DataFrame = frame_of("pandas", self._long())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns every value of every series as a row of a polars frame: `series`, `unit`, `time_s`, `value`."""
+        frame: polars.DataFrame = frame_of("polars", self._long())
+        return frame
+
+    def _long(self) -> dict[str, Any]:
+        series: list[Series] = list(self.series.values())
+        lengths = [len(s) for s in series]
+        none = np.zeros(0)
+        return {
+            "series": np.repeat(np.array([s.name for s in series], dtype=object), lengths),
+            "unit": np.repeat(np.array([s.unit for s in series], dtype=object), lengths),
+            "time_s": np.concatenate([s.time_s for s in series] or [none]),
+            "value": np.concatenate([s.value for s in series] or [none]),
+        }
+
     def plot(self) -> Figure:
         """Draws rates, queues and losses over time with matplotlib."""
-        from .plot import plot
+        from .plot import plot_run
 
-        return plot(self)
+        return plot_run(self)
 
     def svg(self) -> str:
         """Draws rate and queue over time as an SVG document. Needs no other package."""
-        return self._recorded.svg()
+        drawn = [(s.name, s.time_s, s.value) for s in self.series.values()]
+        return _paceline.svg(json.dumps(self._description), self.controllers, self.seed, drawn)
 
     def __repr__(self) -> str:
-        flows = ", ".join(f"{f['id']} under {f['controller']}" for f in self["flows"])
+        flows = ", ".join(f"{f['id']} under {f['controller']}" for f in self.get("flows", []))
         return f"<Run of {self.scenario}, seed {self.seed}: {flows}; trace {self.trace_hash}>"
 
     def _repr_html_(self) -> str:
-        shown = ("utilization", "throughput_bps", "queue_p50_ms", "queue_p95_ms", "loss_ratio", "freeze_duration_s", "jain")
-        cells = [(name, self.metrics[name]) for name in shown if name in self.metrics]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name, _ in cells)
-        row = "".join(f"<td>{value:.4g}</td>" for _, value in cells)
-        caption = html.escape(f"{self.scenario}: {self.title} (seed {self.seed}, trace {self.trace_hash})")
-        return f"<p>{caption}</p><table><tr>{head}</tr><tr>{row}</tr></table>{self.svg()}"
+        return self._with_plot(self._html)
+
+    def _with_plot(self, html: str) -> str:
+        """Returns the HTML with a plot of this run, if it has series."""
+        drawn = self._description is not None and (self._series is not None or self.folder is not None)
+        return html.replace(_PLOT, f'<div class="plot">{self.svg()}</div>', 1) if drawn else html
 
 
 class Runs(_Result):
     """Runs of one scenario on several seeds. As a mapping it is the document of `run --repeats N --json`."""
+
+    def __init__(self, data: Mapping[str, Any], runs: list[Run]) -> None:
+        super().__init__(data["document"], data["text"], data["html"])
+        self.runs = runs
+        """The runs, in the order of their seeds."""
+
+    @property
+    def scenario(self) -> str:
+        """Id of the scenario."""
+        return str(self["scenario"])
 
     @property
     def summary(self) -> dict[str, dict[str, float]]:
@@ -146,68 +206,190 @@ class Runs(_Result):
         return dict(self["summary"])
 
     @property
-    def runs(self) -> list[dict[str, Any]]:
-        """The runs, in the order of their seeds."""
-        return list(self["runs"])
+    def series(self) -> SeriesMap:
+        """Each series, as a list with that of each run."""
+        names = dict.fromkeys(name for run in self.runs for name in run.series)
+        return SeriesMap({name: [run.series[name] for run in self.runs if name in run.series] for name in names})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns a pandas frame with a row for each run: `seed`, `trace_hash`, and each metric."""
+        frame: pandas.DataFrame = frame_of("pandas", _by_run(self.runs))
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns a polars frame with a row for each run: `seed`, `trace_hash`, and each metric."""
+        frame: polars.DataFrame = frame_of("polars", _by_run(self.runs))
+        return frame
+
+    def plot(self) -> Figure:
+        """Draws the mean rate and queuing delay over time, with the range of the runs, with matplotlib."""
+        from .plot import plot_groups
+
+        return plot_groups({"": self.runs})
 
     def __repr__(self) -> str:
-        return f"<{len(self.runs)} runs of {self['scenario']}>"
+        return f"<{len(self.runs)} runs of {self.scenario}>"
 
     def _repr_html_(self) -> str:
-        return _table(["metric", "mean", "± 95 %", "n"], [_summary_row(n, s) for n, s in self.summary.items()])
+        # The plot is of the first run, as in the terminal.
+        return self.runs[0]._with_plot(self._html) if self.runs else self._html
+
+
+class ComparisonTable(_Result):
+    """The quantities of each flow and stream under each controller, their differences to the first controller, and the verdict.
+    The extension computes it, as for the command."""
+
+    @property
+    def verdict(self) -> str:
+        """What follows from the table, in two sentences."""
+        return " ".join(self["verdict"])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns a pandas frame with a row for each quantity and controller: what it describes, mean, half of its 95 %
+        interval, whether it is the best mean, and the difference to the first controller with its interval and verdict."""
+        frame: pandas.DataFrame = frame_of("pandas", self._rows())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns a polars frame with the columns of `to_pandas`."""
+        frame: polars.DataFrame = frame_of("polars", self._rows())
+        return frame
+
+    def _rows(self) -> dict[str, list[Any]]:
+        units = metric_units()
+        rows = []
+        for row in self["rows"]:
+            subject = row["subject"]
+            for index, controller in enumerate(self["controllers"]):
+                value, difference = row["values"][index] or {}, row["differences"][index] or {}
+                rows.append(
+                    {
+                        "role": subject["role"],
+                        "flow": subject["flow"],
+                        "stream": subject["stream"],
+                        "metric": row["metric"],
+                        "label": row["label"],
+                        "unit": units.get(row["metric"], ""),
+                        "controller": controller,
+                        "mean": value.get("mean"),
+                        "ci95": value.get("ci95"),
+                        "n": value.get("n"),
+                        "best": row["best"][index],
+                        "difference": difference.get("mean"),
+                        "difference_interval": difference.get("interval"),
+                        "verdict": difference.get("verdict"),
+                    }
+                )
+        names = rows[0] if rows else {}
+        return {name: [row[name] for row in rows] for name in names}
+
+    def plot(self) -> Figure:
+        """Draws each quantity under each controller, with its interval, with matplotlib."""
+        from .plot import plot_table
+
+        return plot_table(self)
+
+    def __repr__(self) -> str:
+        return f"<{self['scenario']} under {', '.join(self['controllers'])}>"
 
 
 class Comparison(_Result):
     """Runs on the same seeds under several controllers. As a mapping it is the document of `compare --json`."""
 
+    def __init__(self, data: Mapping[str, Any], controllers: dict[str, Runs]) -> None:
+        document = json.loads(data["document"])
+        super().__init__(document, data["text"], data["html"])
+        self.controllers = controllers
+        """The runs under each controller, by name; the first is the baseline."""
+        self.table = ComparisonTable(document["table"], data["text"], data["html"])
+        """The table of quantities, with the verdict."""
+
+    @property
+    def verdict(self) -> str:
+        """What follows from the comparison, in two sentences."""
+        return self.table.verdict
+
     @property
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
         """Mean, std, ci95 and n of every metric, for each controller."""
-        return {c["controller"]: c["result"]["summary"] for c in self["controllers"]}
+        return {name: runs.summary for name, runs in self.controllers.items()}
+
+    @property
+    def series(self) -> dict[str, SeriesMap]:
+        """The series of each run, for each controller."""
+        return {name: runs.series for name, runs in self.controllers.items()}
 
     def differences(self, controller: str) -> dict[str, dict[str, Any]]:
         """Returns the paired difference of each metric from the first controller."""
-        found = next(d for d in self["differences"] if d["controller"] == controller)
-        return dict(found["metrics"])
+        for found in self["differences"]:
+            if found["controller"] == controller:
+                return dict(found["metrics"])
+        others = list(self.controllers)[1:]
+        raise ArgumentError(
+            f"no difference of {controller!r}: compared with {self['table']['controllers'][0]} are {others}"
+        )
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns a pandas frame with a row for each run: `controller`, `seed`, `trace_hash`, and each metric. `table.to_pandas()`
+        has the compared quantities."""
+        frame: pandas.DataFrame = frame_of("pandas", self._by_run())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns a polars frame with the columns of `to_pandas`."""
+        frame: polars.DataFrame = frame_of("polars", self._by_run())
+        return frame
+
+    def _by_run(self) -> dict[str, list[Any]]:
+        names = [name for name, runs in self.controllers.items() for _ in runs.runs]
+        return {"controller": names, **_by_run([run for runs in self.controllers.values() for run in runs.runs])}
+
+    def plot(self) -> Figure:
+        """Draws the mean rate and queuing delay over time under each controller, with the range of the runs, with matplotlib.
+        `table.plot()` draws the compared quantities."""
+        from .plot import plot_groups
+
+        return plot_groups({name: runs.runs for name, runs in self.controllers.items()})
 
     def __repr__(self) -> str:
-        return f"<{self['scenario']} under {', '.join(self.summary)}>"
-
-    def _repr_html_(self) -> str:
-        names = list(self.summary)
-        first = self.summary[names[0]]
-        rows = [[metric, *(_cell(self.summary[name].get(metric)) for name in names)] for metric in first]
-        return _table(["metric", *names], rows)
+        return repr(self.table)
 
 
-def _cell(s: Mapping[str, Any] | None) -> str:
-    if s is None:
-        return "–"
-    return f"{s['mean']:.4g}" + (f" ± {s['ci95']:.2g}" if s["n"] > 1 and s["ci95"] is not None else "")
+def _by_run(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    """Returns columns with a row for each run."""
+    metrics = dict.fromkeys(name for run in runs for name in run.metrics)
+    columns: dict[str, list[Any]] = {
+        "seed": [run.seed for run in runs],
+        "trace_hash": [run.trace_hash for run in runs],
+    }
+    return columns | {name: [run.metrics.get(name) for run in runs] for name in metrics}
 
 
-def _summary_row(name: str, s: Mapping[str, Any]) -> list[str]:
-    ci95 = "–" if s["ci95"] is None else f"{s['ci95']:.2g}"
-    return [name, f"{s['mean']:.4g}", ci95, str(s["n"])]
+def metric_units() -> dict[str, str]:
+    """Returns the unit of each metric by id; empty for ratios and counts."""
+    return {metric["name"]: metric["unit"] for metric in json.loads(_paceline.catalogue([]))["metrics"]}
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    def line(tag: str, cells: list[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-    return "<table>" + line("th", head) + "".join(line("td", row) for row in rows) + "</table>"
+def _runs(data: Mapping[str, Any]) -> Runs:
+    """Returns runs of the extension's data."""
+    description, controllers = json.loads(data["description"]), list(data["controllers"])
+    runs = []
+    for run in data["runs"]:
+        series, packets = run["series"], run["packets"]
+        decoded = {
+            "document": json.loads(run["document"]),
+            "metrics": json.loads(run["metrics"]),
+            "series": None if series is None else SeriesMap({s[0]: Series(*s) for s in series}),
+            "packets": None if packets is None else Table._of_packets(packets),
+        }
+        runs.append(Run({**run, **decoded}, description, controllers))
+    return Runs({**data, "document": json.loads(data["document"])}, runs)
 
 
 def _chosen(controller: Controller | str | None) -> tuple[str | None, list[Any]]:
     """Returns the controller's name, and all registered controllers with it."""
     name, own = (None, []) if controller is None else named(controller)
     return name, with_registered(own)
-
-
-def _in_simulator(world: str) -> None:
-    if world != "sim":
-        hint = f"use the command: `paceline run SCENARIO --world {world}`"
-        raise WorldUnavailable(f"the Python package supports only the world `sim`, not `{world}`", hint)
 
 
 def run(
@@ -219,59 +401,60 @@ def run(
     case: str | None = None,
     world: str = "sim",
     out: str | Path | None = None,
+    record: Record = "packets",
 ) -> Run:
     """Makes one run, as `paceline run`: under the scenario's own controllers, or with every media flow under this one.
 
-    `set` changes the scenario by dotted keys, `case` selects one of its cases, `out` is a folder for the events, as Parquet
-    files, and the result.
+    `set` changes the scenario by dotted keys, `case` selects one of its cases, `world` is `sim`, `testbed` or `browser`, `out` is
+    a folder for the events, as Parquet files, and the result. `record` is what the run keeps in memory: its `series` and
+    `packets`, its series only (`"series"`), or `"nothing"` besides its results.
     """
-    _in_simulator(world)
+    making = Making.of([seed_of(seed)], world, record, out)
     name, known = _chosen(controller)
     request = as_scenario(scenario)._request(set, case)
-    return Run(_paceline.run(request, name, seed, known, None if out is None else Path(out)))
+    return _runs(_paceline.runs(request, name, making, known)).runs[0]
 
 
 def repeat(
     scenario: Scenario | str | Path,
     controller: Controller | str | None = None,
     *,
-    seeds: int | Sequence[int] = 10,
+    seeds: int | Iterable[int] = 10,
     set: Mapping[str, Any] | None = None,
     case: str | None = None,
     world: str = "sim",
     out: str | Path | None = None,
+    record: Record = "series",
 ) -> Runs:
-    """Makes runs on several seeds, on all cores, and summarises them, as `paceline run --repeats`."""
-    _in_simulator(world)
+    """Makes runs on several seeds, on all cores, and summarises them, as `paceline run --repeats`. `seeds` is their number, or the
+    seeds themselves. The other arguments are those of `run`."""
+    making = Making.of(seeds_of(seeds), world, record, out)
     name, known = _chosen(controller)
     request = as_scenario(scenario)._request(set, case)
-    return Runs(json.loads(_paceline.runs(request, name, _seeds(seeds), known, None if out is None else Path(out))))
+    return _runs(_paceline.runs(request, name, making, known))
 
 
 def compare(
     scenario: Scenario | str | Path,
     controllers: Sequence[Controller | str],
     *,
-    seeds: int | Sequence[int] | None = None,
+    seeds: int | Iterable[int] | None = None,
     set: Mapping[str, Any] | None = None,
     case: str | None = None,
     world: str = "sim",
     out: str | Path | None = None,
+    record: Record = "series",
 ) -> Comparison:
-    """Makes runs on the same seeds under each controller, as `paceline compare`. The scenario's own number of seeds if `seeds`
-    is `None`."""
-    _in_simulator(world)
-    if not controllers:
-        raise ValueError("compare needs at least one controller")
-    chosen = [named(c) for c in controllers]
+    """Makes runs on the same seeds under each controller, as `paceline compare`; the first controller is the baseline. The
+    scenario's own number of seeds if `seeds` is `None`. The other arguments are those of `run`."""
+    chosen = [named(c) for c in controllers_of(controllers)]
     names, own = [name for name, _ in chosen], [c for _, more in chosen for c in more]
-    if len(names) != len(dict.fromkeys(names)):
-        raise ValueError(f"a controller is named twice: {', '.join(names)}")
-    each = None if seeds is None else _seeds(seeds)
-    into = None if out is None else Path(out)
-    return Comparison(
-        json.loads(_paceline.compare(as_scenario(scenario)._request(set, case), names, each, with_registered(own), into))
-    )
+    making = Making.of(None if seeds is None else seeds_of(seeds), world, record, out)
+    request = as_scenario(scenario)._request(set, case)
+    call = f"{(request.call or '').replace('paceline.run(', 'paceline.compare(', 1)}, controllers={names!r}"
+    call += ")" if making.seeds is None else f", seeds={making.seeds!r})"
+    data = _paceline.compare(request, names, making, with_registered(own), call)
+    return Comparison(data, {name: _runs(runs) for name, runs in zip(names, data["controllers"], strict=True)})
 
 
 def reproduce(
@@ -283,10 +466,10 @@ def reproduce(
 ) -> dict[str, Any]:
     """Gives a verdict on each published value and claim of a paper, an experiment, `all`, or a scenario. Returns the document
     of `paceline reproduce --json`. With a controller, every media flow is under it."""
-    _in_simulator(world)
     requests = _targets(target)
+    count = None if seeds is None else len(seeds_of(seeds))
     name, known = _chosen(controller)
-    document: dict[str, Any] = json.loads(_paceline.reproduce(requests, name, seeds, known))
+    document: dict[str, Any] = json.loads(_paceline.reproduce(requests, name, count, known, world))
     return document
 
 
@@ -301,7 +484,3 @@ def _targets(target: Scenario | str | Path) -> list[_Request]:
     # A formula table is not a scenario and cannot be changed.
     tables = [_Request(i, None, [], None, None) for i in selected("tables")]
     return [Scenario(i)._request() for i in selected("scenarios")] + tables or [Scenario(target)._request()]
-
-
-def _seeds(seeds: int | Sequence[int]) -> list[int]:
-    return list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)

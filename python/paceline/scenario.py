@@ -55,6 +55,12 @@ class Scenario:
         return made
 
     @classmethod
+    def from_dict(cls, keys: Mapping[str, Any], name: str = "scenario.toml") -> Scenario:
+        """Creates a scenario from the keys of a scenario file:
+        `Scenario.from_dict({"id": "mine", "duration": "20s", "path": {"forward": {"capacity": "1Mbps"}}, "flow": [{…}]})`."""
+        return cls.from_toml("".join(f"{_key(key)} = {toml(value)}\n" for key, value in keys.items()), name)
+
+    @classmethod
     def _of(cls, name: str, text: str | None, edits: dict[str, Any]) -> Scenario:
         made = cls.__new__(cls)
         made.name, made._text, made._edits = name, text, edits
@@ -141,6 +147,13 @@ def scenarios() -> list[str]:
     return listed
 
 
+def _key(key: Any) -> str:
+    """Formats a key as TOML."""
+    text = str(key)
+    is_bare = text.isascii() and text.replace("-", "").replace("_", "").isalnum()
+    return text if is_bare else json.dumps(text, ensure_ascii=False)
+
+
 def toml(value: Any) -> str:
     """Formats a value as TOML."""
     if isinstance(value, bool):
@@ -148,7 +161,7 @@ def toml(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(str(k))} = {toml(v)}" for k, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(k)} = {toml(v)}" for k, v in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml(v) for v in value) + "]"
     if hasattr(value, "item"):  # a numpy scalar

@@ -7,20 +7,29 @@ The rows of a job depend only on the sweep and the version, so threads, Dask and
 from __future__ import annotations
 
 import json
+import operator
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _paceline
+from .arguments import Making, Record, seed_of
 from .controllers import Controller, _registered, with_registered
-from .errors import SweepError
+from .errors import ArgumentError, PackageMissing, SweepError
+from .runs import Run, _Result, _runs, metric_units
 from .scenario import _Request, toml
+from .tables import Series, SeriesMap, frame_of
 
-__all__ = ["SweepFile", "sweep", "sweeps"]
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from matplotlib.figure import Figure
+
+__all__ = ["SweepFile", "SweepResult", "sweep", "sweeps"]
 
 
 class SweepFile:
@@ -30,6 +39,108 @@ class SweepFile:
         """Creates a sweep: `SweepFile({"id": …, "axis": [{"key": …, "values": […]}], "measure": [{…}]})`."""
         lines = [f"{key} = {toml(value)}" for key, value in keys.items()]
         self.text = "\n".join(lines) + "\n"
+
+
+class SweepResult(_Result):
+    """The measures at each point of a sweep. As a mapping it is the document of `sweep --json`. Can be pickled."""
+
+    refined: SweepResult | None
+    """The best points on more seeds, if the file has `[refine]`."""
+
+    def __init__(self, finished: _paceline.FinishedSweep, refined: SweepResult | None, world: str = "sim") -> None:
+        document = json.loads(finished.document)
+        if refined is not None:
+            document["refined"] = refined.document
+        super().__init__(document, finished.text, finished.html)
+        self.refined = refined
+        self._source, self._world = finished.source, world
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """Every point; the last axis changes fastest."""
+        return list(self["points"])
+
+    @property
+    def keys_swept(self) -> list[str]:
+        """The swept keys, in the order of the values of a point."""
+        return [key for axis in self["axes"] for key in axis["keys"]]
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of the measures."""
+        return [measure["name"] for measure in self["measures"]]
+
+    @property
+    def series(self) -> SeriesMap:
+        """The mean of each measure by point, for a sweep of one key whose values are numbers: `time_s` then contains the
+        values of the key. `run` gives the time series at a point."""
+        if len(self.keys_swept) != 1 or not all(_is_number(point["at"][0]) for point in self.points):
+            raise ArgumentError(
+                f"series need one swept key whose values are numbers; swept are {', '.join(self.keys_swept)}: use to_pandas()"
+            )
+        import numpy as np
+
+        at = np.array([float(point["at"][0]) for point in self.points])
+        units = metric_units()
+
+        def series(index: int, measure: Mapping[str, Any]) -> Series:
+            values = [(point["values"][index] or {}).get("mean", np.nan) for point in self.points]
+            return Series(measure["name"], units.get(measure["metric"], ""), at, np.array(values, dtype=float))
+
+        return SeriesMap({m["name"]: series(index, m) for index, m in enumerate(self["measures"])})
+
+    def run(self, point: int = 0, measure: str | int = 0, *, seed: int = 1, record: Record = "packets") -> Run:
+        """Makes the run of a point again, with its series and packets. Measures of one scenario share their runs."""
+        count = len(self.points)
+        if not 0 <= operator.index(point) < count:
+            raise ArgumentError(f"point must be 0 to {count - 1}, not {point}")
+        if isinstance(measure, str):
+            if measure not in self.measures:
+                raise ArgumentError(f"no measure {measure!r}; there are {', '.join(self.measures)}")
+            measure = self.measures.index(measure)
+        elif not 0 <= operator.index(measure) < len(self.measures):
+            raise ArgumentError(f"measure must be a name, or 0 to {len(self.measures) - 1}, not {measure}")
+        request = _Request("sweep.toml", self._source, [], None, None)
+        loaded = _paceline.Sweep(request, None, with_registered(), self._world)
+        making = Making.of([seed_of(seed)], self._world, record, None)
+        return _runs(loaded.runs(request, point, measure, making)).runs[0]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns a pandas frame with a row for each point: the value of each key, and of each measure the mean, `NAME_ci95` and
+        `NAME_n`, as in `points.parquet`."""
+        frame: pandas.DataFrame = frame_of("pandas", self._columns())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns a polars frame with the columns of `to_pandas`."""
+        frame: polars.DataFrame = frame_of("polars", self._columns())
+        return frame
+
+    def _columns(self) -> dict[str, list[Any]]:
+        points = self.points
+        columns: dict[str, list[Any]] = {
+            key: [point["at"][index] for point in points] for index, key in enumerate(self.keys_swept)
+        }
+        for index, name in enumerate(self.measures):
+            values = [point["values"][index] or {} for point in points]
+            for field, column in (("mean", name), ("ci95", f"{name}_ci95"), ("n", f"{name}_n")):
+                columns[column] = [value.get(field) for value in values]
+        if any(point["sum"] is not None for point in points):
+            columns["sum"] = [point["sum"] for point in points]
+        return columns
+
+    def plot(self) -> Figure:
+        """Draws each measure with matplotlib: over the values of one key with its interval, or of two keys as a grid."""
+        from .plot import plot_sweep
+
+        return plot_sweep(self)
+
+    def __repr__(self) -> str:
+        return f"<{self['id']}: {len(self.points)} points of {', '.join(self.keys_swept)}>"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def sweeps() -> list[str]:
@@ -49,9 +160,10 @@ def sweep(
     set: Mapping[str, Any] | None = None,
     seeds: int | None = None,
     batch: int | None = None,
-) -> dict[str, Any]:
-    """Runs every job of a sweep and returns the result of each point, as `paceline sweep --json` prints it. If the file has
-    `[refine]`, the best points are repeated on more seeds, as `refined`.
+    world: str = "sim",
+) -> SweepResult:
+    """Runs every job of a sweep and returns the result of each point. If the file has `[refine]`, the best points are repeated on
+    more seeds, as `refined`. `world` is `sim`, `testbed` or `browser`; runs in real time are made one after the other.
 
     `out` is a folder that stores each finished batch, and at the end `rows.parquet` and `points.parquet`; the same bytes with
     every engine. The refined sweep is in its subfolder `best`. `resume` continues an earlier sweep in the folder.
@@ -65,8 +177,10 @@ def sweep(
     settings = [f"{key}={toml(value)}" for key, value in (set or {}).items()]
     request = _Request(name, text, settings, None, None)
     into = None if out is None else Path(out)
-    _check(engine, client, into)
-    loaded = _paceline.Sweep(request, seeds, with_registered())
+    _check(engine, client, into, world)
+    if threads is not None and not 1 <= operator.index(threads) <= 1024:
+        raise ArgumentError(f"threads must be 1 to 1024, not {threads}")
+    loaded = _paceline.Sweep(request, None if seeds is None else seed_of(seeds), with_registered(), world)
 
     def run(
         loaded: _paceline.Sweep, request: _Request, seeds: int | None, into: Path | None
@@ -87,30 +201,32 @@ def sweep(
             folder.close()
 
     finished = run(loaded, request, seeds, into)
-    document: dict[str, Any] = json.loads(finished.document)
     refined = loaded.refined(finished)
+    best = None
     if refined is not None:
         best_request = _Request("best.sweep.toml", refined.text, [], None, None)
-        best = run(refined, best_request, None, None if into is None else into / "best")
-        document["refined"] = json.loads(best.document)
-    return document
+        made = run(refined, best_request, None, None if into is None else into / "best")
+        best = SweepResult(made, None, world)
+    return SweepResult(finished, best, world)
 
 
-def _check(engine: str, client: Any, into: Path | None) -> None:
+def _check(engine: str, client: Any, into: Path | None, world: str) -> None:
     """Raises an exception if the engine is not available."""
     if engine == "threads":
         return
     if engine not in _ENGINES:
-        raise ValueError(f"no engine {engine!r}; known: threads, {', '.join(_ENGINES)}")
+        raise ArgumentError(f"no engine {engine!r}; known: threads, {', '.join(_ENGINES)}")
     if into is None:
-        raise ValueError(f"the engine {engine!r} needs a folder: out=…")
+        raise ArgumentError(f"the engine {engine!r} needs a folder: out=…")
+    if world != "sim":
+        raise ArgumentError(f"the engine {engine!r} simulates: the world {world!r} needs engine='threads'")
     if engine == "ray" and client is not None:
-        raise ValueError("`client` is for Dask; Ray uses the cluster of ray.init()")
+        raise ArgumentError("`client` is for Dask; Ray uses the cluster of ray.init()")
     package = {"dask": "distributed", "ray": "ray"}[engine]
     try:
         import_module(package)
     except ImportError as missing:
-        raise ImportError(f"the engine `{engine}` needs {package}: pip install 'paceline[{engine}]'") from missing
+        raise PackageMissing(f"the engine `{engine}` needs {package}: pip install 'paceline[{engine}]'") from missing
 
 
 class Job:
@@ -133,7 +249,7 @@ class Job:
             raise SweepError(f"{versions}: install the same version")
         if self.token not in _loaded:
             _loaded.clear()
-            _loaded[self.token] = _paceline.Sweep(self.request, self.seeds, with_registered(self.controllers))
+            _loaded[self.token] = _paceline.Sweep(self.request, self.seeds, with_registered(self.controllers), "sim")
         return _loaded[self.token].batch(first, end)
 
 

@@ -8,6 +8,7 @@ import pytest
 from loss_based import LossBased, controller
 
 import paceline
+from paceline.testing import Receiver, Sender
 
 TABLE1 = "mmsys16/table1"
 SHORT = {"duration": "20s"}
@@ -254,3 +255,143 @@ def test_rejects_invalid_controllers():
         paceline.Decision(1e6, outstanding_bytes=1, after_highest_bytes=1)
     with pytest.raises(NotImplementedError, match="decision"):
         paceline.run(TABLE1, paceline.Controller("mine", send=paceline.SendHalf))
+
+
+class Aware(paceline.SendHalf):
+    """Records limits, routes and the network."""
+
+    seen = []
+
+    def __init__(self, setup):
+        self.rate, self.bounds = setup.start_bps, (setup.min_bps, setup.max_bps)
+        self.seen.append(("made", setup.start_bps, setup.packet_size_bytes))
+
+    def handle_bounds(self, now_s, bounds):
+        self.seen.append(("bounds", now_s, bounds.min_bps, bounds.max_bps))
+        self.bounds = (bounds.min_bps, bounds.max_bps)
+
+    def handle_route_change(self, now_s, setup):
+        self.seen.append(("route", now_s, setup.start_bps, setup.parameters))
+        self.rate = setup.start_bps
+
+    def handle_availability(self, now_s, available):
+        self.seen.append(("available", now_s, available))
+
+    def handle_stream_removed(self, now_s, stream):
+        self.seen.append(("removed", now_s, stream))
+
+    def decision(self):
+        return min(max(self.rate, self.bounds[0]), self.bounds[1])
+
+
+def test_a_send_half_learns_of_limits_routes_and_the_network():
+    Aware.seen.clear()
+    step = {"step": paceline.Parameter(0.5, 0, 1)}
+    sender = Sender(paceline.Controller("aware", send=Aware, parameters=step), start_bps=500_000)
+    assert sender.decision.target_bps == 500_000
+    sender.handle_bounds(1.0, min_bps=100_000, max_bps=200_000)
+    assert sender.decision.target_bps == 200_000
+    sender.handle_route_change(2.0, start_bps=150_000, min_bps=50_000, max_bps=1_000_000)
+    assert sender.decision.target_bps == 150_000
+    sender.handle_availability(3.0, False)
+    sender.handle_availability(4.0, True)
+    sender.handle_stream_removed(5.0, 1)
+    assert Aware.seen == [
+        ("made", 500_000, 1200),
+        ("bounds", 1.0, 100_000, 200_000),
+        ("route", 2.0, 150_000, {"step": 0.5}),
+        ("available", 3.0, False),
+        ("available", 4.0, True),
+        ("removed", 5.0, 1),
+    ]
+
+
+class Unaware(paceline.SendHalf):
+    """Handles feedback alone."""
+
+    made = []
+
+    def __init__(self, setup):
+        self.made.append(setup.start_bps)
+        self.rate = setup.start_bps
+
+    def decision(self):
+        return self.rate
+
+
+def test_a_send_half_without_these_methods_is_limited_and_made_again():
+    Unaware.made.clear()
+    sender = Sender(paceline.Controller("unaware", send=Unaware), start_bps=500_000)
+    sender.handle_bounds(1.0, min_bps=100_000, max_bps=200_000)
+    decision = sender.decision
+    assert (decision.target_bps, decision.padding_bps) == (200_000, 200_000) and decision.pacing_bps >= 200_000
+    sender.handle_bounds(2.0, min_bps=600_000, max_bps=900_000)
+    assert sender.decision.target_bps == 600_000 <= sender.decision.pacing_bps
+    sender.handle_route_change(3.0, start_bps=300_000, min_bps=50_000, max_bps=1_000_000)
+    assert Unaware.made == [500_000, 300_000] and sender.decision.target_bps == 300_000
+    sender.handle_availability(4.0, False)
+    assert sender.decision.target_bps == 300_000
+
+
+def test_a_receive_half_learns_of_limits_and_routes():
+    class Both(Meter):
+        seen = []
+
+        def handle_bounds(self, now_s, bounds):
+            self.seen.append((now_s, bounds.max_bps))
+
+        def handle_route_change(self, now_s, setup):
+            self.seen.append((now_s, setup.max_bps))
+
+    receiver = Receiver(paceline.Controller("both", send=LossBased, receive=Both))
+    receiver.handle_bounds(1.0, min_bps=1, max_bps=2_000)
+    receiver.handle_route_change(2.0, start_bps=1, min_bps=1, max_bps=3_000)
+    assert [limit for _, limit in Both.seen] == [2_000, 3_000] and Both.seen[1][0] - Both.seen[0][0] == 1.0
+
+    class Counted(Meter):
+        made = 0
+
+        def __init__(self, setup):
+            super().__init__(setup)
+            type(self).made += 1
+
+    receiver = Receiver(paceline.Controller("counted", send=LossBased, receive=Counted))
+    receiver.handle_bounds(1.0, min_bps=1, max_bps=2_000)
+    assert Counted.made == 1
+    receiver.handle_route_change(2.0, start_bps=1, min_bps=1, max_bps=3_000)
+    assert Counted.made == 2
+
+
+def test_library_controllers_can_be_driven_and_errors_are_raised():
+    sender = Sender("gcc-2016", start_bps=500_000)
+    sender.handle_bounds(1.0, min_bps=50_000, max_bps=300_000)
+    assert sender.decision.target_bps == 300_000
+    with pytest.raises(ValueError, match="no receive half"):
+        Receiver("fixed")
+    with pytest.raises(paceline.ArgumentError, match="no controller"):
+        Sender("gcc-1999")
+
+    class Broken(Unaware):
+        def handle_bounds(self, now_s, bounds):
+            raise LookupError("no idea")
+
+    with pytest.raises(LookupError, match="no idea"):
+        Sender(paceline.Controller("broken", send=Broken)).handle_bounds(1.0, min_bps=1, max_bps=2)
+
+
+def test_states_are_emitted_by_name():
+    class Named(LossBased):
+        signals = {"state": ["hold", "grow"]}
+
+        def handle_report(self, now_s, report):
+            self.emit("state", "grow" if report.fraction_lost < 0.01 else "hold")
+
+        def handle_message(self, now_s, message):
+            pass
+
+    run = paceline.run(TABLE1, controller("named", Named), set={"duration": "60s", "path.forward.loss": "1 %"})
+    assert set(run.series["video.state"].value) == {0.0, 1.0}
+    half = Named.__new__(Named)
+    for name, value, sentence in [("state", "shrink", "one of hold, grow"), ("rate", 1, "no signal `rate`")]:
+        with pytest.raises(paceline.ArgumentError, match=sentence):
+            half.emit(name, value)

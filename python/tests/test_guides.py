@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*/python-*.md")), ROOT / "docs/tutorials/gym.md"]
-OPTIONAL = ("distributed", "ray", "gymnasium", "matplotlib")
+OPTIONAL = ("distributed", "ray", "gymnasium", "matplotlib", "pandas", "polars", "stable_baselines3")
 
 
 def blocks(page):

@@ -193,3 +193,25 @@ def test_rejects_invalid_actions():
         envs.step(np.array([[0.0], [np.nan]]))
     with pytest.raises(ValueError, match="2 episodes"):
         envs.step(np.zeros((3, 1)))
+
+
+def test_environments_can_be_pickled():
+    import pickle
+
+    task = gym.Task("gym/call", ranges={"path.rtt": ("{} ms", 20, 200)})
+    for env in (gym.Env(task, history=3), gym.VectorEnv(2, task, history=3, threads=1)):
+        copy = pickle.loads(pickle.dumps(env))
+        assert copy.task == task and copy.observation_space == env.observation_space
+        first, second = env.reset(seed=5), copy.reset(seed=5)
+        np.testing.assert_array_equal(first[0], second[0])
+        action = env.action_space.sample()
+        np.testing.assert_array_equal(env.step(action)[0], copy.step(action)[0])
+    with pytest.raises(paceline.ArgumentError, match="num_envs must be 1 or more"):
+        gym.VectorEnv(0)
+
+
+def test_the_seed_of_an_episode_is_a_whole_number():
+    _, info = gym.Env().reset(seed=7)
+    assert info["seed"] == 7 and isinstance(info["seed"], int)
+    _, infos = gym.VectorEnv(2).reset(seed=7)
+    assert infos["seed"].tolist() == [7, 8] and infos["seed"].dtype == np.int64

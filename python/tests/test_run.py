@@ -157,8 +157,6 @@ def test_errors_state_place_and_hint():
         paceline.run(TABLE1, set={"path.forward.capacity": "-1Mbps"})
     with pytest.raises(ValueError, match="did you mean `gcc-2016`"):
         paceline.run(TABLE1, "gcc-2061")
-    with pytest.raises(paceline.WorldUnavailable, match="--world testbed"):
-        paceline.run(TABLE1, world="testbed")
     with pytest.raises(TypeError):
         paceline.Scenario(TABLE1)["duration"] = object()
 

@@ -158,7 +158,8 @@ def test_refine_repeats_the_best_points_on_more_seeds(tmp_path):
     (best,) = memory["refined"]["points"]
     assert best["at"] == memory["best"]["at"] and best["values"][0]["n"] == 3
     stored = paceline.sweep(paceline.SweepFile(REFINED), out=tmp_path / "out", seeds=2)
-    assert stored["repeats"] == 2 and stored["refined"]["repeats"] == 3 and stored["refined"]["points"] == []
+    assert stored["repeats"] == 2 and stored["refined"]["repeats"] == 3
+    assert [len(stored["points"]), len(stored.refined.points)] == [4, 1]
     assert (tmp_path / "out/best/rows.parquet").is_file()
     assert "refined" not in paceline.sweep(GRID, seeds=1)
 
@@ -171,7 +172,7 @@ def test_rejects_workers_of_another_version_and_rows_beyond_the_end(tmp_path):
     job.version = "0.0.1"
     with pytest.raises(paceline.SweepError, match="needs 0.0.1: install the same"):
         job.rows(0, 1)
-    folder = sweeps._paceline.Sweep(request, 1, []).open(tmp_path / "out", False)
+    folder = sweeps._paceline.Sweep(request, 1, [], "sim").open(tmp_path / "out", False)
     assert folder.batches(100) == [(0, 10)]
     with pytest.raises(paceline.SweepError, match="has 10 jobs"):
         folder.write(rows.replace('"job":0', '"job":10'))

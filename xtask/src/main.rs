@@ -17,6 +17,7 @@ mod reference;
 mod scoreboard;
 mod screenshots;
 mod steps;
+mod wheel;
 
 use std::process::ExitCode;
 use steps::Problem;
@@ -48,6 +49,11 @@ const TASKS: &[Task] = &[
         name: "dist",
         help: "published binaries, optimised for what simulations execute (needs the component llvm-tools)",
         run: dist::dist,
+    },
+    Task {
+        name: "wheel",
+        help: "the Python package as a manylinux wheel, target/wheels (needs Python; fetches maturin, zig, auditwheel)",
+        run: wheel::wheel,
     },
     Task {
         name: "callgrind",

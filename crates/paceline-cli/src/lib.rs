@@ -20,8 +20,9 @@ mod usage;
 pub mod view;
 pub mod worlds;
 
+pub use commands::COMMIT;
 pub use commands::compare::{table_view as comparison_table_view, view as comparison_view};
-pub use commands::run::view as runs_view;
+pub use commands::run::{group_view, view as runs_view};
 pub use commands::sweep::view as sweep_view;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -110,6 +111,14 @@ fn report_handler() -> miette::MietteHandler {
         true => options.width(output::width()).build(),
         false => options.wrap_lines(false).build(),
     }
+}
+
+/// Sets the words with which this program starts itself: it lies in another program, such as an interpreter.
+pub fn set_program(words: Vec<OsString>) {
+    #[cfg(all(feature = "testbed", target_os = "linux"))]
+    paceline_live::child_guard::set_program(words);
+    #[cfg(not(all(feature = "testbed", target_os = "linux")))]
+    drop(words);
 }
 
 /// Runs the command with these words, of which the first is the name of the program, and returns its exit code. May end the

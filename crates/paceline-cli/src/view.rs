@@ -22,6 +22,8 @@ enum Block {
     Parts(String, Table),
     /// A drawing of characters. Notebooks have a plot in its place.
     Drawing(Table),
+    /// The place of a plot in notebooks.
+    Plot,
     Gap,
 }
 
@@ -60,6 +62,10 @@ impl View {
     pub fn drawing(&mut self, table: Table) {
         self.0.extend([Block::Drawing(table), Block::Gap]);
     }
+    /// Marks the place of a plot in HTML: the element [`PLOT`].
+    pub fn plot(&mut self) {
+        self.0.push(Block::Plot);
+    }
     /// Adds an empty line.
     pub fn gap(&mut self) {
         self.0.push(Block::Gap);
@@ -79,6 +85,7 @@ impl View {
                 Block::Sentences(sentences) => text += &output::wrap_to(sentences, output::width()).join("\n"),
                 Block::Table(table) | Block::Drawing(table) => text += table.render().trim_end_matches('\n'),
                 Block::Parts(parts, _) => text += parts.trim_end_matches('\n'),
+                Block::Plot => continue,
                 Block::Gap => {}
             }
             text.push('\n');
@@ -103,7 +110,8 @@ impl View {
                     _ = write!(html, "<p>{}</p>", styled(text))
                 }
                 Block::Table(table) | Block::Parts(_, table) => html += &table_html(table),
-                Block::Drawing(_) | Block::Gap => {}
+                Block::Drawing(_) | Block::Plot => html += PLOT,
+                Block::Gap => {}
             }
         }
         html += if list { "</ul></div>" } else { "</div>" };
@@ -111,14 +119,17 @@ impl View {
     }
 }
 
+/// The element for a plot.
+pub const PLOT: &str = "<div class=\"plot\"></div>";
+
 /// Colours are those of the page of a report; both suit light and dark notebooks.
 const STYLE: &str = "<style>\
 .paceline{font-size:13px;line-height:1.4;max-width:70em}\
 .paceline p{margin:.3em 0}.paceline .heading{font-size:1.1em}\
 .paceline ul{margin:.3em 0;padding-left:1.3em}\
 .paceline .wide{overflow-x:auto;margin:.7em 0}\
-.paceline table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0}\
-.paceline th,.paceline td{padding:2px 12px 2px 0;text-align:right;white-space:nowrap;border:0;background:none;\
+.paceline table{font:inherit;border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0;line-height:1.4}\
+.paceline th,.paceline td{padding:2px 12px 2px 0;text-align:right;white-space:pre;border:0;background:none;\
 vertical-align:bottom}\
 .paceline th{font-weight:600}.paceline tbody th{font-weight:400}\
 .paceline .text{text-align:left}\
@@ -147,7 +158,7 @@ fn table_html(table: &Table) -> String {
         }
         for (column, cell) in row.iter().enumerate() {
             let class = if cell.is_left { " class=\"text\"" } else { "" };
-            let text = styled(cell.text.trim());
+            let text = styled(&aligned(cell.text));
             _ = match (index, column) {
                 (0, _) => write!(html, "<th scope=\"col\"{class}>{text}</th>"),
                 (_, 0) => write!(html, "<th scope=\"row\"{class}>{text}</th>"),
@@ -157,6 +168,16 @@ fn table_html(table: &Table) -> String {
         html += if index == 0 { "</tr></thead><tbody>" } else { "</tr>" };
     }
     html + "</tbody></table></div>"
+}
+
+/// Returns the text of a cell. Blanks in place of a mark keep its width.
+fn aligned(text: &str) -> String {
+    const FIGURE_SPACE: char = '\u{2007}';
+    let trimmed = text.trim_start();
+    match trimmed.strip_suffix("  ").filter(|value| !value.is_empty()) {
+        Some(value) => format!("{value} {FIGURE_SPACE}"),
+        None => trimmed.to_owned(),
+    }
 }
 
 /// Returns a text as HTML: bold type and colours become elements, and everything else is escaped.
@@ -231,6 +252,7 @@ mod tests {
         assert!(html.contains("1.250<span class=\"good\"> +</span>"), "{html}");
         assert!(html.contains("colspan=\"2\"><b>call</b></th>"), "{html}");
         assert!(text.contains("▄▄") && !html.contains("▄▄") && !html.contains('\u{1b}'));
+        assert_eq!((html.matches(PLOT).count(), aligned("  1.0  ")), (1, "1.0 \u{2007}".to_owned()));
         assert_eq!(text.lines().filter(|line| line.is_empty()).count(), 2, "{text}");
     }
 

@@ -20,8 +20,10 @@ pub fn load(origin: &Origin, changes: &Changes, controllers: &Registry) -> Resul
         let names = |scenario: &Scenario| -> Vec<String> {
             scenario.plan.flows.iter().map(|flow| flow.control().to_owned()).collect()
         };
-        let own = load(&Changes { controller: None, ..changes.clone() })?;
-        why.extend((names(&own) != names(&scenario)).then(|| format!("under {controller}")));
+        // The changes may set parameters that only this controller has.
+        let is_own =
+            load(&Changes { controller: None, ..changes.clone() }).is_ok_and(|own| names(&own) == names(&scenario));
+        why.extend((!is_own).then(|| format!("under {controller}")));
     }
     if !changes.settings.is_empty() {
         let settings: Vec<String> = changes.settings.iter().map(ToString::to_string).collect();
@@ -48,6 +50,15 @@ mod tests {
             (Changes { controller: controller("gcc-2016"), ..Changes::default() }, true, ""),
             (Changes { controller: controller("nada"), ..Changes::default() }, false, "not under nada"),
             (Changes { settings: setting(), ..Changes::default() }, false, "not with duration=100s"),
+            (
+                Changes {
+                    settings: vec!["flow.video.config.kappa=0.5".parse().unwrap()],
+                    controller: controller("nada"),
+                    ..Changes::default()
+                },
+                false,
+                "not under nada and with flow.video.config.kappa=0.5",
+            ),
             (
                 Changes { settings: setting(), controller: controller("nada"), ..Changes::default() },
                 false,

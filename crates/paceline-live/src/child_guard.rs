@@ -17,14 +17,33 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// First argument with which the program runs as a guard: pass the others to [`run`].
 pub const GUARD: &str = "hold-command";
 
 /// Exit status of a shell for a command that cannot be started.
 const NOT_RUN: u8 = 127;
+
+/// The words with which this program starts itself, if they are not the path of its file.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Sets the words with which this program starts itself, and to which a guard's arguments are added. Only the first call counts.
+pub fn set_program(words: Vec<OsString>) {
+    let _ = PROGRAM.set(words);
+}
+
+fn program() -> io::Result<Command> {
+    match PROGRAM.get().map(Vec::as_slice) {
+        Some([program, words @ ..]) => {
+            let mut command = Command::new(program);
+            command.args(words);
+            Ok(command)
+        }
+        _ => Ok(Command::new(std::env::current_exe()?)),
+    }
+}
 
 /// Returns a guard for `words`, a program and its arguments. Start it in the network namespace of the command, from a thread
 /// that outlives it.
@@ -36,7 +55,7 @@ pub fn command(words: &[OsString]) -> io::Result<Command> {
 }
 
 fn guard(which: &str, words: &[OsString]) -> io::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = program()?;
     command.arg(GUARD).arg(which).arg(std::process::id().to_string()).args(words);
     Ok(command)
 }

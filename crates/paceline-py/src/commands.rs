@@ -2,142 +2,102 @@
 
 use crate::controller::Registered;
 use crate::errors::Failure;
-use crate::plot::RecordedRun;
+use crate::recording::{Making, RecordedRuns, RunsData, both, json};
 use crate::request::{Request, raised_or, registry};
-use crate::series::SeriesRecorder;
-use crate::stop::{Stop, interruptible};
-use crate::world::{Repeat, SteppedSimulator};
+use crate::stop::interruptible;
+use crate::world::{Repeat, World};
 use paceline::Registry;
 use paceline_lab::reproduce::{Seeds, Targets};
-use paceline_lab::run::{Runner, RunsResult};
-use paceline_lab::storage::run_and_store;
-use paceline_records::RunHeader;
-use paceline_results::Store;
+use paceline_results::Comparisons;
 use paceline_scenario::{self, Catalogue, Scenario};
 use pyo3::prelude::*;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::ffi::OsString;
+use std::process::ExitCode;
 
-/// Calls `work` with a runner of the simulator. If a controller in Python raised an exception, that is the failure.
-fn with_runner<T>(
-    stop: &Stop,
-    repeat: Repeat<'_>,
-    registry: &Registry,
-    work: impl FnOnce(&Runner<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let world = SteppedSimulator::new(stop, repeat);
-    let started = Instant::now();
-    let clock = || started.elapsed().as_secs_f64();
-    let runner = Runner { world: &world, registry, clock: &clock, ticked: &|| () };
-    work(&runner).map_err(|failure| match failure {
-        Failure::Backend(error) => world.failure(error),
-        other => other,
-    })
-}
-
-/// Makes one run with its series.
+/// Runs the command with these words, of which the first is the name of the program, and returns its exit code. `program` is how
+/// the command starts itself.
 #[pyfunction]
-#[pyo3(signature = (request, controller, seed, controllers, out))]
-pub fn run(
-    py: Python<'_>,
-    request: Request,
-    controller: Option<String>,
-    seed: u64,
-    controllers: Vec<Registered>,
-    out: Option<PathBuf>,
-) -> PyResult<RecordedRun> {
-    let registry = registry(controllers)?;
-    let (scenario, description, documents, series) = interruptible(py, |stop| {
-        let scenario = request.scenario(controller.as_deref(), &registry)?;
-        let store = out.as_deref().map(Store::create).transpose()?;
-        let mut recorder = None;
-        let result = with_runner(stop, request.repeat(controller.as_deref()), &registry, |runner| {
-            let start = |header: &RunHeader| Ok(SeriesRecorder::new(header));
-            let finish = |recorded| {
-                recorder = Some(recorded);
-                Ok(())
-            };
-            run_and_store(runner, &scenario, &[seed], (store.as_ref(), request.inputs()?), start, finish)
-        })?;
-        let metrics = serde_json::to_string(&result.runs[0].metrics(&scenario))?;
-        let description = scenario.plan.describe(&registry);
-        let series = recorder.expect("one run was made").finish();
-        Ok((scenario, description, (serde_json::to_string(&result)?, metrics), series))
-    })?;
-    Ok(RecordedRun::new(py, &scenario, seed, description, documents, series))
+pub fn command(py: Python<'_>, words: Vec<OsString>, program: Vec<OsString>) -> u8 {
+    paceline_cli::set_program(program);
+    let exit = py.detach(|| paceline_cli::run(&words));
+    // An exit code does not tell its number.
+    (0..=u8::MAX).find(|code| ExitCode::from(*code) == exit).unwrap_or(u8::MAX)
 }
 
-/// Makes the runs of a scenario on these seeds: on all cores, or one after the other into a folder.
-fn all_runs(
-    request: &Request,
-    controller: Option<&str>,
-    (scenario, seeds, out): (&Scenario, &[u64], Option<&Path>),
-    registry: &Registry,
-    stop: &Stop,
-) -> Result<RunsResult, Failure> {
-    with_runner(stop, request.repeat(controller), registry, |runner| match out {
-        None => Ok(runner.run_all(scenario, seeds)?),
-        Some(dir) => {
-            let store = Store::create(dir)?;
-            let stored = (Some(&store), request.inputs()?);
-            run_and_store(runner, scenario, seeds, stored, |_| Ok(()), |()| Ok(()))
-        }
-    })
-}
-
-/// Makes runs on these seeds, on all cores.
+/// Makes runs, each with its series and packets.
 #[pyfunction]
-#[pyo3(signature = (request, controller, seeds, controllers, out))]
+#[pyo3(signature = (request, controller, making, controllers))]
 pub fn runs(
     py: Python<'_>,
     request: Request,
     controller: Option<String>,
-    seeds: Vec<u64>,
+    making: Making,
     controllers: Vec<Registered>,
-    out: Option<PathBuf>,
-) -> PyResult<String> {
+) -> PyResult<RunsData> {
     let registry = registry(controllers)?;
-    interruptible(py, |stop| {
+    let made = interruptible(py, |stop| {
         let controller = controller.as_deref();
         let scenario = request.scenario(controller, &registry)?;
-        let result = all_runs(&request, controller, (&scenario, &seeds, out.as_deref()), &registry, stop)?;
-        Ok(serde_json::to_string(&result)?)
-    })
+        making.runs(&request, controller, scenario, (&registry, stop))
+    })?;
+    made.into_data(py, &registry)
 }
 
-/// Makes runs on the same seeds under each controller, and compares each with the first.
+/// A comparison as Python receives it.
+#[derive(IntoPyObject)]
+pub struct ComparisonData {
+    /// The JSON document of `compare --json`.
+    document: String,
+    text: String,
+    html: String,
+    /// By controller, the baseline first.
+    controllers: Vec<RunsData>,
+}
+
+/// Makes runs on the same seeds under each controller, and compares each with the first. `command` is the call.
 #[pyfunction]
-#[pyo3(signature = (request, names, seeds, controllers, out))]
+#[pyo3(signature = (request, names, making, controllers, command))]
 pub fn compare(
     py: Python<'_>,
     request: Request,
     names: Vec<String>,
-    seeds: Option<Vec<u64>>,
+    making: Making,
     controllers: Vec<Registered>,
-    out: Option<PathBuf>,
-) -> PyResult<String> {
+    command: String,
+) -> PyResult<ComparisonData> {
     let registry = registry(controllers)?;
-    interruptible(py, |stop| {
+    let (comparison, text, html, made) = interruptible(py, |stop| {
         let scenarios: Vec<Scenario> =
             names.iter().map(|name| request.scenario(Some(name), &registry)).collect::<Result<_, _>>()?;
-        let seeds = seeds.unwrap_or_else(|| (1..=u64::from(scenarios[0].repeats)).collect());
-        let result = |(name, scenario): (&String, &Scenario)| {
-            all_runs(&request, Some(name), (scenario, &seeds, out.as_deref()), &registry, stop)
+        let made = |(name, scenario): (&String, &Scenario)| {
+            making.runs(&request, Some(name), scenario.clone(), (&registry, stop))
         };
-        let results = names.iter().zip(&scenarios).map(result).collect::<Result<Vec<RunsResult>, _>>()?;
-        Ok(serde_json::to_string(&paceline_lab::compare::compare(&names, &scenarios, results))?)
-    })
+        let made = names.iter().zip(&scenarios).map(made).collect::<Result<Vec<RecordedRuns>, _>>()?;
+        let results = made.iter().map(|runs| runs.result.clone()).collect();
+        let mut comparison = paceline_lab::compare::compare(&names, &scenarios, results);
+        comparison.table.changes = request.typed_changes();
+        comparison.table.command = command;
+        if let Some(dir) = making.out() {
+            Comparisons::add(dir, comparison.table.clone())?;
+        }
+        let (text, html) = both(&paceline_cli::comparison_view(&comparison, &scenarios));
+        Ok((comparison, text, html, made))
+    })?;
+    let document = json(&comparison)?;
+    let controllers = made.into_iter().map(|runs| runs.into_data(py, &registry)).collect::<PyResult<_>>()?;
+    Ok(ComparisonData { document, text, html, controllers })
 }
 
 /// Gives a verdict on each published value and claim of these experiments.
 #[pyfunction]
-#[pyo3(signature = (requests, controller, seeds, controllers))]
+#[pyo3(signature = (requests, controller, seeds, controllers, world))]
 pub fn reproduce(
     py: Python<'_>,
     requests: Vec<Request>,
     controller: Option<String>,
     seeds: Option<u64>,
     controllers: Vec<Registered>,
+    world: &str,
 ) -> PyResult<String> {
     let registry = registry(controllers)?;
     let controller = controller.as_deref();
@@ -154,7 +114,8 @@ pub fn reproduce(
             _ => Repeat { call: None, controller },
         };
         let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-        let verdicts = with_runner(stop, repeat, &registry, |runner| Ok(targets.verdicts(runner, seeds, &|_| ())?))?;
+        let world = World::open(world, stop, repeat)?;
+        let verdicts = world.with_runner(&registry, |runner| Ok(targets.verdicts(runner, seeds, &|_| ())?))?;
         Ok(serde_json::to_string(&verdicts)?)
     })
 }
@@ -185,6 +146,5 @@ pub fn cases(request: Request, controllers: Vec<Registered>) -> PyResult<Vec<Str
 /// Returns the catalogue, similar to `list --json`: controllers with their parameters and signals, scenarios, sweeps, metrics.
 #[pyfunction]
 pub fn catalogue(controllers: Vec<Registered>) -> PyResult<String> {
-    let overview = paceline_lab::catalogue::overview(&registry(controllers)?);
-    Ok(serde_json::to_string(&overview).map_err(Failure::from)?)
+    json(&paceline_lab::catalogue::overview(&registry(controllers)?))
 }

@@ -1,9 +1,8 @@
 //! A controller in Python as an entry of the registry.
 
-use crate::half::raise;
+use crate::half::{Maker, raise};
 use crate::receive::PythonReceiveHalf;
 use crate::send::PythonSendHalf;
-use crate::types;
 use paceline::{
     Config, Controller, Decision, Entry, FeedbackRequirement, FieldInfo, FieldVisitor, ReceiveHalf, Registry, SendHalf,
     Setup, SignalShape, SignalSpec,
@@ -11,7 +10,7 @@ use paceline::{
 use paceline_units::{Ecn, Rate, TimeDelta};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A controller as `paceline.controllers._Registered` describes it.
@@ -147,24 +146,16 @@ impl Config for PythonConfig {
             (controller.receive, controller.feedback) = (other.receive, other.feedback);
         }
         if let Some(class) = &self.send {
-            let half = match self
-                .make(class, setup)
-                .and_then(|half| PythonSendHalf::new(self.name, half, ecn, self.signals.0))
-            {
-                Ok(half) => half,
-                Err(error) => {
-                    raise(self.name, "send", BUILT.to_owned(), error);
-                    PythonSendHalf::constant(self.name, fallback_decision(setup.start))
-                }
-            };
+            let half = PythonSendHalf::new(self.name, self.maker(class), setup, ecn, self.signals.0);
+            let half = half.unwrap_or_else(|error| {
+                raise(self.name, "send", BUILT.to_owned(), error);
+                PythonSendHalf::constant(self.name, fallback_decision(setup.start))
+            });
             controller.send = Some(Box::new(half) as Box<dyn SendHalf>);
         }
         if let Some(class) = &self.receive {
-            match self.make(class, setup) {
-                Ok(half) => {
-                    let half = PythonReceiveHalf::new(self.name, half, self.batch, self.signals.1);
-                    controller.receive = Some(Box::new(half) as Box<dyn ReceiveHalf>);
-                }
+            match PythonReceiveHalf::new(self.name, self.maker(class), setup, self.batch, self.signals.1) {
+                Ok(half) => controller.receive = Some(Box::new(half) as Box<dyn ReceiveHalf>),
                 Err(error) => raise(self.name, "receive", BUILT.to_owned(), error),
             }
         }
@@ -173,12 +164,9 @@ impl Config for PythonConfig {
 }
 
 impl PythonConfig {
-    fn make(&self, class: &Py<PyAny>, setup: &Setup) -> PyResult<Py<PyAny>> {
-        let parameters: BTreeMap<String, f64> = self.parameters.iter().map(|p| (p.name.to_owned(), p.value)).collect();
-        let (start, min, max) = (setup.start.as_bps(), setup.min.as_bps(), setup.max.as_bps());
-        let packet_size_bytes = setup.packet_size.as_bytes();
-        let setup = types::Setup { start_bps: start, min_bps: min, max_bps: max, packet_size_bytes, parameters };
-        Python::attach(|py| class.call1(py, (setup,)))
+    fn maker(&self, class: &Arc<Py<PyAny>>) -> Maker {
+        let parameters = self.parameters.iter().map(|p| (p.name.to_owned(), p.value)).collect();
+        Maker { class: Arc::clone(class), parameters: Arc::new(parameters) }
     }
 }
 

@@ -3,9 +3,9 @@
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use paceline_lab::sweep::SweepError;
 use paceline_netsim::backend::BackendError;
+use paceline_report::ReportError;
 use paceline_results::StoreError;
 use paceline_scenario::ScenarioError;
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 /// Reason why there is no result.
@@ -18,6 +18,10 @@ pub enum Failure {
     Store(StoreError),
     /// A sweep or its folder is invalid.
     Sweep(Box<SweepError>),
+    /// An argument has a value that is not allowed.
+    Argument(String),
+    /// A folder of results, or a page of it, cannot be used.
+    Report(ReportError),
     /// Python code raised an exception, for example a controller.
     Raised(PyErr),
 }
@@ -51,6 +55,12 @@ impl From<SweepError> for Failure {
     }
 }
 
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Self {
+        Self::Report(error)
+    }
+}
+
 impl From<PyErr> for Failure {
     fn from(error: PyErr) -> Self {
         Self::Raised(error)
@@ -74,7 +84,9 @@ impl From<Failure> for PyErr {
                 let text = rendered(&*error).replace("--resume", "resume=True");
                 raise(py, "SweepError", (text,)).unwrap_or_else(|error| error)
             }
-            Failure::Store(error) => PyOSError::new_err(with_causes(&error)),
+            Failure::Argument(text) => raise(py, "ArgumentError", (text,)).unwrap_or_else(|error| error),
+            Failure::Store(error) => results_error(py, &error),
+            Failure::Report(error) => results_error(py, &error),
         })
     }
 }
@@ -87,6 +99,10 @@ fn rendered(diagnostic: &dyn Diagnostic) -> String {
         Ok(()) => text.trim_end().to_owned(),
         Err(_) => diagnostic.to_string(),
     }
+}
+
+fn results_error(py: Python<'_>, error: &dyn std::error::Error) -> PyErr {
+    raise(py, "ResultsError", (with_causes(error),)).unwrap_or_else(|error| error)
 }
 
 fn scenario_error(py: Python<'_>, problem: &ScenarioError) -> PyResult<PyErr> {

@@ -13,13 +13,17 @@ mod controller;
 mod errors;
 mod gym;
 mod half;
+mod load;
+mod packets;
 mod plot;
 mod receive;
+mod recording;
 mod request;
 mod send;
 mod series;
 mod stop;
 mod sweep;
+mod testing;
 mod types;
 mod world;
 
@@ -29,16 +33,21 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _paceline {
     #[pymodule_export]
-    use crate::commands::{cases, catalogue, compare, edited, find, reproduce, run, runs};
+    use crate::commands::{cases, catalogue, command, compare, edited, find, reproduce, runs};
     #[pymodule_export]
     use crate::gym::{Gym, evaluate, quantities};
     #[pymodule_export]
-    use crate::plot::RecordedRun;
+    use crate::load::{load, replay};
+    #[pymodule_export]
+    use crate::plot::svg;
     #[pymodule_export]
     use crate::sweep::{FinishedSweep, Folder, Sweep};
     #[pymodule_export]
+    use crate::testing::{Receiver, Sender};
+    #[pymodule_export]
     use crate::types::{
-        Arrivals, Decision, Feedback, Message, QueuedFrame, ReceiverReport, RoundTrip, SentPacket, Setup, StreamState,
+        Arrivals, Bounds, Decision, Feedback, Message, QueuedFrame, ReceiverReport, RoundTrip, SentPacket, Setup,
+        StreamState,
     };
 
     /// Version of the wheel, of the command and of results.

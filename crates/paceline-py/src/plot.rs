@@ -1,61 +1,60 @@
-//! A run with its documents, its series as numpy arrays, and a plot of rate and queue for notebooks, drawn by
-//! `paceline-report`.
+//! A plot of rate and queue over time for notebooks, drawn by `paceline-report`.
 
-use crate::series::Series as RecordedSeries;
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use crate::errors::Failure;
+use numpy::PyReadonlyArray1;
 use paceline_records::RunDescription;
 use paceline_report::figure::{Axis, Panel, Role, Series, SeriesKind, Subject};
-use paceline_report::{Figure, svg};
-use paceline_scenario::Scenario;
+use paceline_report::{Figure, svg as drawing};
 use pyo3::prelude::*;
 
 /// Bin of the received rate, s.
 const BIN_S: f64 = 0.5;
 const MBIT: f64 = 1e6;
+/// A capacity above this multiple of the rates is cut.
+const CUT: f64 = 2.0;
 /// Maximum number of flows in the plot: the number of colours.
 const FLOWS_MAX: usize = 7;
 
-/// Name, unit, times and values. The arrays own the memory that the run filled.
-type Column = (String, String, Py<PyArray1<f64>>, Py<PyArray1<f64>>);
+/// Name, times and values.
+type NamedSeries<'py> = (String, PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>);
 
-/// A run with its recorded series.
-#[pyclass(frozen, module = "paceline._paceline")]
-pub struct RecordedRun {
-    /// The JSON document of `run --json`.
-    #[pyo3(get)]
-    document: String,
-    /// Every metric of the whole run, by id, as JSON.
-    #[pyo3(get)]
-    metrics: String,
-    columns: Vec<Column>,
+/// Draws rate and queue of a run over time as an SVG document. `description` is what plots need besides events, as JSON.
+#[pyfunction]
+pub fn svg(description: &str, controllers: Vec<String>, seed: u64, series: Vec<NamedSeries<'_>>) -> PyResult<String> {
+    let setting = serde_json::from_str(description).map_err(Failure::from)?;
+    Ok(Plot { setting, controllers, seed, series }.draw())
+}
+
+struct Plot<'py> {
     setting: RunDescription,
     controllers: Vec<String>,
     seed: u64,
+    series: Vec<NamedSeries<'py>>,
 }
 
-impl RecordedRun {
-    /// Converts the series to numpy arrays.
-    pub fn new(
-        py: Python<'_>,
-        scenario: &Scenario,
-        seed: u64,
-        setting: RunDescription,
-        (document, metrics): (String, String),
-        series: Vec<RecordedSeries>,
-    ) -> Self {
-        let array = |values| PyArray1::from_vec(py, values).unbind();
-        let column = |s: RecordedSeries| (s.name, s.unit, array(s.time_s), array(s.value));
-        let controllers = scenario.plan.flows.iter().map(|f| f.control().to_owned()).collect();
-        Self { document, metrics, columns: series.into_iter().map(column).collect(), setting, controllers, seed }
+impl<'py> Plot<'py> {
+    fn series(&self, name: &str) -> Option<(&PyReadonlyArray1<'py, f64>, &PyReadonlyArray1<'py, f64>)> {
+        let (_, time, value) = self.series.iter().find(|(known, ..)| known == name)?;
+        Some((time, value))
     }
 
-    fn column<'py>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-    ) -> Option<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>)> {
-        let (_, _, time, value) = self.columns.iter().find(|(known, ..)| known == name)?;
-        Some((time.bind(py).try_readonly().ok()?, value.bind(py).try_readonly().ok()?))
+    fn draw(&self) -> String {
+        let subjects = self.subjects();
+        let panels = [self.rate(&subjects, true), self.rate(&subjects, false), self.queue()];
+        drawing::draw(&Figure {
+            id: "run".to_owned(),
+            scenario: String::new(),
+            title: String::new(),
+            subjects,
+            panels: panels.into_iter().filter(|panel| !panel.series.is_empty()).collect(),
+        })
+    }
+
+    /// Returns whether a flow sends over the forward path.
+    fn is_forward(&self, flow: &str) -> bool {
+        let route = self.setting.flows.iter().find(|known| known.id == flow).and_then(|flow| flow.route.first());
+        let hop = route.and_then(|id| self.setting.hops.iter().find(|hop| hop.id == *id));
+        hop.is_none_or(|hop| hop.forward)
     }
 
     fn subjects(&self) -> Vec<Subject> {
@@ -74,19 +73,16 @@ impl RecordedRun {
         flows.map(subject).collect()
     }
 
-    fn rate(&self, py: Python<'_>, subjects: &[Subject]) -> Panel {
-        let mut panel = self.panel("rate", Axis::new("rate", "Mbit/s"));
-        for hop in self.setting.hops.iter().filter(|hop| hop.forward) {
-            let Some(steps) = &hop.capacity else { continue };
-            let mut series =
-                Series::new("capacity", &format!("capacity of {}", hop.id), 0, Role::Limit, SeriesKind::Steps);
-            series.subject = None;
-            steps.iter().for_each(|(at, bps)| series.push(*at, bps / MBIT));
-            self.extend_to_end(&mut series);
-            panel.series.push(series);
+    /// Draws the flows of one direction, below the capacities of its hops.
+    fn rate(&self, subjects: &[Subject], forward: bool) -> Panel {
+        let (id, label) = if forward { ("rate", "rate") } else { ("reverse-rate", "rate, reverse path") };
+        let mut panel = self.panel(id, Axis::new(label, "Mbit/s"));
+        let drawn = |subject: &Subject| self.is_forward(&subject.flow) == forward;
+        if !subjects.iter().any(drawn) {
+            return panel;
         }
-        for (index, subject) in subjects.iter().enumerate() {
-            if let Some((time, bytes)) = self.column(py, &format!("{}.received_bytes", subject.flow)) {
+        for (index, subject) in subjects.iter().enumerate().filter(|(_, subject)| drawn(subject)) {
+            if let Some((time, bytes)) = self.series(&format!("{}.received_bytes", subject.flow)) {
                 let mut series = Series::new("received", "received rate", index, Role::Main, SeriesKind::Steps);
                 let (mut bin, mut sum) = (0, 0.0);
                 let mut close = |bin: usize, sum: f64| series.push(bin as f64 * BIN_S, sum * 8.0 / BIN_S / MBIT);
@@ -100,20 +96,40 @@ impl RecordedRun {
                 }
                 panel.series.push(series);
             }
-            if let Some((time, target)) = self.column(py, &format!("{}.target_bps", subject.flow)) {
+            if let Some((time, target)) = self.series(&format!("{}.target_bps", subject.flow)) {
                 let mut series = Series::new("target", "target", index, Role::Second, SeriesKind::Steps);
                 time.as_array().iter().zip(target.as_array()).for_each(|(at, bps)| series.push(*at, bps / MBIT));
                 self.extend_to_end(&mut series);
                 panel.series.push(series);
             }
         }
+        self.add_capacities(&mut panel, forward);
         panel
     }
 
-    fn queue(&self, py: Python<'_>) -> Panel {
+    /// Draws the capacities of one direction behind the rates. A capacity far above them is cut, so that the rates stay visible.
+    fn add_capacities(&self, panel: &mut Panel, forward: bool) {
+        let highest = panel.series.iter().flat_map(|series| &series.y).copied().fold(0.0, f64::max);
+        for hop in self.setting.hops.iter().filter(|hop| hop.forward == forward) {
+            let Some(steps) = &hop.capacity else { continue };
+            let cut = CUT * highest;
+            let is_cut = highest > 0.0 && steps.iter().any(|(_, bps)| bps / MBIT > cut);
+            let above = if is_cut { format!(" (cut at {cut:.1})") } else { String::new() };
+            let label = format!("capacity of {}{above}", hop.id);
+            let mut series = Series::new("capacity", &label, 0, Role::Limit, SeriesKind::Steps);
+            series.subject = None;
+            for (at, bps) in steps {
+                series.push(*at, if is_cut { (bps / MBIT).min(cut) } else { bps / MBIT });
+            }
+            self.extend_to_end(&mut series);
+            panel.series.push(series);
+        }
+    }
+
+    fn queue(&self) -> Panel {
         let mut panel = self.panel("queue", Axis::new("queuing delay", "ms"));
         for hop in self.setting.hops.iter().filter(|hop| hop.forward && hop.capacity.is_some()) {
-            if let Some((time, waited)) = self.column(py, &format!("{}.queue_ms", hop.id)) {
+            if let Some((time, waited)) = self.series(&format!("{}.queue_ms", hop.id)) {
                 let mut series = Series::new(
                     &format!("waited:{}", hop.id),
                     &format!("waited at {}", hop.id),
@@ -138,41 +154,5 @@ impl RecordedRun {
         if let Some(last) = series.y.last().copied() {
             series.push(self.setting.duration_s, last);
         }
-    }
-}
-
-/// Steps of a value over time: start, and the value from then on.
-type Steps = Vec<(f64, f64)>;
-
-#[pymethods]
-impl RecordedRun {
-    /// Returns name, unit, times in s and values of every series.
-    fn series(&self, py: Python<'_>) -> Vec<Column> {
-        let column =
-            |(name, unit, time, value): &Column| (name.clone(), unit.clone(), time.clone_ref(py), value.clone_ref(py));
-        self.columns.iter().map(column).collect()
-    }
-
-    /// Returns the name and the capacity of each hop as steps (s, bit/s); `None` for a hop without limit.
-    fn capacity(&self) -> Vec<(String, Option<Steps>)> {
-        self.setting.hops.iter().map(|hop| (hop.id.clone(), hop.capacity.clone())).collect()
-    }
-
-    /// Returns the title of the scenario.
-    fn title(&self) -> &str {
-        &self.setting.title
-    }
-
-    /// Draws rate and queue over time as an SVG document.
-    fn svg(&self, py: Python<'_>) -> String {
-        let subjects = self.subjects();
-        let panels = [self.rate(py, &subjects), self.queue(py)];
-        svg::draw(&Figure {
-            id: "run".to_owned(),
-            scenario: String::new(),
-            title: String::new(),
-            subjects,
-            panels: panels.into_iter().filter(|panel| !panel.series.is_empty()).collect(),
-        })
     }
 }

@@ -1,10 +1,13 @@
 //! A receive half in Python: `handle_arrivals` receives the packets of an interval and returns the rate of a REMB, or `None`.
 
-use crate::half::{copied, forward_emitted, raise};
+use crate::half::{self, Maker, copied, forward_emitted, raise};
 use crate::types::{self, Arrived};
-use paceline::{Arrival, Message, ReceiveHalf, SignalSpec, Signals};
+use paceline::{Arrival, Bounds, Message, ReceiveHalf, Setup, SignalSpec, Signals};
 use paceline_units::{RemoteTime, TimeDelta};
 use pyo3::prelude::*;
+
+/// The optional methods.
+const METHODS: [&str; 2] = ["handle_bounds", "handle_route_change"];
 
 /// A receive half whose method is in Python, with the packets of the current interval and its last message.
 #[derive(Debug)]
@@ -12,6 +15,9 @@ pub struct PythonReceiveHalf {
     name: &'static str,
     /// `None` after an exception.
     half: Option<Py<PyAny>>,
+    /// Which of `METHODS` the class defines.
+    defined: [bool; METHODS.len()],
+    maker: Maker,
     signals: &'static [SignalSpec],
     /// Interval of the calls; zero: one call for each packet.
     batch: TimeDelta,
@@ -21,9 +27,33 @@ pub struct PythonReceiveHalf {
 }
 
 impl PythonReceiveHalf {
-    /// Wraps an instance.
-    pub fn new(name: &'static str, half: Py<PyAny>, batch: TimeDelta, signals: &'static [SignalSpec]) -> Self {
-        Self { name, half: Some(half), signals, batch, pending: Vec::new(), due: None, message: None }
+    /// Makes an instance.
+    pub fn new(
+        name: &'static str,
+        maker: Maker,
+        setup: &Setup,
+        batch: TimeDelta,
+        signals: &'static [SignalSpec],
+    ) -> PyResult<Self> {
+        let half = maker.make(setup)?;
+        let defined = Python::attach(|py| half::defined(half.bind(py), "ReceiveHalf", METHODS))?;
+        let half = Some(half);
+        Ok(Self { name, half, defined, maker, signals, batch, pending: Vec::new(), due: None, message: None })
+    }
+
+    /// Calls a method that returns nothing.
+    fn notify(&mut self, now: RemoteTime, method: &str, argument: impl for<'py> IntoPyObject<'py, Error: Into<PyErr>>) {
+        let Some(half) = &self.half else { return };
+        let now_s = seconds(now);
+        if let Err(error) = Python::attach(|py| half.call_method1(py, method, (now_s, argument))) {
+            self.fail(now_s, error);
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, now_s: f64, error: PyErr) {
+        self.half = None;
+        raise(self.name, "receive", format!("at {now_s:.6} s on the receiver's clock in"), error);
     }
 
     /// Calls `handle_arrivals` with the pending packets.
@@ -31,7 +61,7 @@ impl PythonReceiveHalf {
         self.due = None;
         let packets = core::mem::take(&mut self.pending);
         let Some(half) = &self.half else { return };
-        let now_s = now.as_nanos() as f64 / 1e9;
+        let now_s = seconds(now);
         let result = Python::attach(|py| {
             let half = half.bind(py);
             let result = half.call_method1("handle_arrivals", (now_s, types::Arrivals { packets }))?;
@@ -41,19 +71,20 @@ impl PythonReceiveHalf {
         });
         match result {
             Ok(rate) => self.message = rate.map(Message::Remb),
-            Err(error) => {
-                self.half = None;
-                raise(self.name, "receive", format!("at {now_s:.6} s on the receiver's clock in"), error);
-            }
+            Err(error) => self.fail(now_s, error),
         }
     }
+}
+
+fn seconds(now: RemoteTime) -> f64 {
+    now.as_nanos() as f64 / 1e9
 }
 
 /// A snapshot has a deep copy of the instance.
 impl Clone for PythonReceiveHalf {
     fn clone(&self) -> Self {
         let half = copied(self.half.as_ref(), self.name, "receive");
-        Self { half, pending: self.pending.clone(), ..*self }
+        Self { half, maker: self.maker.clone(), pending: self.pending.clone(), ..*self }
     }
 }
 
@@ -67,6 +98,26 @@ impl ReceiveHalf for PythonReceiveHalf {
             self.call(now, signals);
         } else {
             self.due.get_or_insert(now + self.batch);
+        }
+    }
+    fn handle_bounds(&mut self, now: RemoteTime, bounds: &Bounds) {
+        if self.defined[0] {
+            self.notify(now, METHODS[0], types::Bounds::from(bounds));
+        }
+    }
+    fn handle_route_change(&mut self, now: RemoteTime, setup: &Setup) {
+        if self.half.is_none() {
+            return;
+        }
+        // Arrivals and messages are of the earlier route.
+        (self.pending, self.due, self.message) = (Vec::new(), None, None);
+        if self.defined[1] {
+            self.notify(now, METHODS[1], self.maker.setup(setup));
+            return;
+        }
+        match Self::new(self.name, self.maker.clone(), setup, self.batch, self.signals) {
+            Ok(half) => *self = half,
+            Err(error) => self.fail(seconds(now), error),
         }
     }
     fn handle_timeout(&mut self, now: RemoteTime, signals: &mut Signals) {

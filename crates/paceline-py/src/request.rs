@@ -2,13 +2,11 @@
 
 use crate::controller::Registered;
 use crate::errors::Failure;
-use crate::half::take_raised;
+use crate::half::{collect_raised, take_raised};
 use crate::world::Repeat;
 use paceline::Registry;
-use paceline_lab::registries;
 use paceline_lab::storage::Inputs;
 use paceline_scenario::{self, Catalogue, Changes, Label, Origin, Override, Scenario};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// A scenario and its changes: `paceline.scenario._Request`.
@@ -40,7 +38,13 @@ impl Request {
     /// Returns the inputs of runs: the text of the scenario, the changes and the command.
     pub fn inputs(&self) -> Result<Inputs, Failure> {
         let command = self.call.as_ref().map_or_else(String::new, |call| format!("{call})"));
-        Ok(Inputs { scenario_text: self.origin()?.text, changes: self.settings.clone(), command, ..Inputs::default() })
+        let commit = Some(paceline_cli::COMMIT.to_owned());
+        Ok(Inputs { commit, scenario_text: self.origin()?.text, changes: self.settings.clone(), command })
+    }
+
+    /// Returns the changes as they are typed for `--set`.
+    pub fn typed_changes(&self) -> Vec<String> {
+        self.settings.clone()
     }
 
     /// Returns whether the scenario is given as text.
@@ -51,14 +55,14 @@ impl Request {
     /// Parses the changes.
     pub fn settings(&self) -> Result<Vec<Override>, Failure> {
         let parsed = self.settings.iter().map(|text| text.parse());
-        parsed.collect::<Result<_, String>>().map_err(|message| PyValueError::new_err(message).into())
+        parsed.collect::<Result<_, String>>().map_err(Failure::Argument)
     }
 
     /// Returns all changes, with a controller or the scenario's own.
     pub fn changes(&self, controller: Option<&str>) -> Result<Changes, Failure> {
         let case = match &self.case {
             None => Label::default(),
-            Some(text) => text.parse().map_err(PyValueError::new_err)?,
+            Some(text) => text.parse().map_err(Failure::Argument)?,
         };
         let controller = controller.map(str::to_owned);
         Ok(Changes { case, settings: self.settings()?, controller, ..Changes::default() })
@@ -70,7 +74,7 @@ impl Request {
             check_controller(name, registry)?;
         }
         let (origin, changes) = (self.origin()?, self.changes(controller)?);
-        raised_or(|| paceline_scenario::load(&origin, &changes, registries(registry)))
+        raised_or(|| paceline_lab::load(&origin, &changes, registry))
     }
 }
 
@@ -79,9 +83,7 @@ pub fn raised_or<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Failure
 where
     Failure: From<E>,
 {
-    // Discards the exception of earlier work.
-    take_raised();
-    let result = work();
+    let result = collect_raised(work);
     match take_raised() {
         Some(raised) => Err(Failure::Raised(raised.error)),
         None => Ok(result?),
@@ -94,8 +96,7 @@ pub fn check_controller(name: &str, registry: &Registry) -> Result<(), Failure> 
         return Ok(());
     }
     let known: Vec<&str> = registry.iter().map(paceline::Entry::name).collect();
-    let message = format!("no controller `{name}`; {}", paceline_scenario::suggestion(name, &known));
-    Err(PyValueError::new_err(message).into())
+    Err(Failure::Argument(format!("no controller `{name}`; {}", paceline_scenario::suggestion(name, &known))))
 }
 
 /// Returns the controllers of the library and these.
@@ -103,7 +104,8 @@ pub fn registry(controllers: Vec<Registered>) -> PyResult<Registry> {
     let mut registry = Registry::standard();
     for controller in controllers {
         if registry.get(&controller.name).is_some() {
-            return Err(PyValueError::new_err(format!("the name `{}` is taken: choose another", controller.name)));
+            let message = format!("the name `{}` is taken: choose another", controller.name);
+            return Err(Failure::Argument(message).into());
         }
         registry.add(controller.entry()?);
     }

@@ -4,13 +4,13 @@
 //! After each call, `decision()` and, where defined, `poll_timeout()` are called, and their results are cached until the next
 //! call. A half that raised an exception is not called again, and its run ends.
 
-use crate::half::{copied, forward_emitted, raise};
+use crate::half::{self, Maker, copied, forward_emitted, raise};
 use crate::types;
 use paceline::{
-    Decision, Feedback, Message, QueuedFrame, ReceiverReport, RoundTrip, SendHalf, SentPacket, SignalSpec, Signals,
-    StreamState,
+    Bounds, Decision, Feedback, Message, QueuedFrame, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup,
+    SignalSpec, Signals, StreamState,
 };
-use paceline_units::{Ecn, Time};
+use paceline_units::{Ecn, StreamId, Time};
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -26,11 +26,15 @@ enum Method {
     Stream,
     Frame,
     ApplicationLimit,
+    StreamRemoved,
+    Bounds,
+    RouteChange,
+    Availability,
     Timeout,
     PollTimeout,
 }
 
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 14] = [
     "handle_sent",
     "handle_feedback",
     "handle_rtt",
@@ -39,6 +43,10 @@ const METHODS: [&str; 10] = [
     "handle_stream",
     "handle_frame",
     "handle_application_limit",
+    "handle_stream_removed",
+    "handle_bounds",
+    "handle_route_change",
+    "handle_availability",
     "handle_timeout",
     "poll_timeout",
 ];
@@ -52,6 +60,10 @@ pub struct PythonSendHalf {
     /// Which of `METHODS` the class defines.
     defined: [bool; METHODS.len()],
     signals: &'static [SignalSpec],
+    /// Makes the half again after a change of the route; `None` for a half that could not be made.
+    maker: Option<Maker>,
+    /// Limits that the half does not handle itself.
+    bounds: Option<Bounds>,
     decision: Decision,
     /// The ECN codepoint of RTP packets.
     ecn: Ecn,
@@ -59,17 +71,21 @@ pub struct PythonSendHalf {
 }
 
 impl PythonSendHalf {
-    /// Wraps an instance.
-    pub fn new(name: &'static str, half: Py<PyAny>, ecn: Ecn, signals: &'static [SignalSpec]) -> PyResult<Self> {
+    /// Makes an instance.
+    pub fn new(
+        name: &'static str,
+        maker: Maker,
+        setup: &Setup,
+        ecn: Ecn,
+        signals: &'static [SignalSpec],
+    ) -> PyResult<Self> {
+        let half = maker.make(setup)?;
         Python::attach(|py| {
             let bound = half.bind(py);
-            let (class, base) = (bound.get_type(), py.import("paceline.controllers")?.getattr("SendHalf")?);
-            let mut defined = [false; METHODS.len()];
-            for (defined, method) in defined.iter_mut().zip(METHODS) {
-                *defined = class.hasattr(method)? && !class.getattr(method)?.is(&base.getattr(method)?);
-            }
+            let defined = half::defined(bound, "SendHalf", METHODS)?;
             let (decision, timeout) = poll(bound, defined[Method::PollTimeout as usize])?;
-            Ok(Self { name, half: Some(half.clone_ref(py)), defined, signals, decision, ecn, timeout })
+            let (half, maker) = (Some(half.clone_ref(py)), Some(maker));
+            Ok(Self { name, half, defined, signals, maker, bounds: None, decision, ecn, timeout })
         })
     }
 
@@ -80,6 +96,8 @@ impl PythonSendHalf {
             half: None,
             defined: [false; METHODS.len()],
             signals: &[],
+            maker: None,
+            bounds: None,
             decision,
             ecn: Ecn::NotEct,
             timeout: None,
@@ -123,7 +141,7 @@ impl PythonSendHalf {
 /// A snapshot has a deep copy of the instance.
 impl Clone for PythonSendHalf {
     fn clone(&self) -> Self {
-        Self { half: copied(self.half.as_ref(), self.name, "send"), ..*self }
+        Self { half: copied(self.half.as_ref(), self.name, "send"), maker: self.maker.clone(), ..*self }
     }
 }
 
@@ -181,6 +199,37 @@ impl SendHalf for PythonSendHalf {
             self.call(now, Method::ApplicationLimit, None, (now.as_secs_f64(), limited));
         }
     }
+    fn handle_stream_removed(&mut self, now: Time, stream: StreamId) {
+        if self.defines(Method::StreamRemoved) {
+            self.call(now, Method::StreamRemoved, None, (now.as_secs_f64(), stream.0));
+        }
+    }
+    fn handle_bounds(&mut self, now: Time, bounds: &Bounds, signals: &mut Signals) {
+        if self.defines(Method::Bounds) {
+            let bounds = types::Bounds::from(bounds);
+            self.call(now, Method::Bounds, Some(signals), (now.as_secs_f64(), bounds));
+        } else {
+            self.bounds = Some(*bounds);
+        }
+    }
+    fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
+        let Some(maker) = self.maker.as_ref().filter(|_| self.half.is_some()) else { return };
+        if self.defines(Method::RouteChange) {
+            let setup = maker.setup(setup);
+            self.call(now, Method::RouteChange, Some(signals), (now.as_secs_f64(), setup));
+            return;
+        }
+        // Everything that was measured is of the earlier route.
+        match Self::new(self.name, maker.clone(), setup, self.ecn, self.signals) {
+            Ok(half) => *self = half,
+            Err(error) => self.fail(now, error),
+        }
+    }
+    fn handle_availability(&mut self, now: Time, available: bool) {
+        if self.defines(Method::Availability) {
+            self.call(now, Method::Availability, None, (now.as_secs_f64(), available));
+        }
+    }
     fn handle_timeout(&mut self, now: Time, signals: &mut Signals) {
         if !self.defined[Method::Timeout as usize] {
             self.timeout = None;
@@ -197,6 +246,10 @@ impl SendHalf for PythonSendHalf {
         self.timeout
     }
     fn decision(&self) -> Decision {
-        Decision { ecn: self.ecn, ..self.decision }
+        let decision = Decision { ecn: self.ecn, ..self.decision };
+        let Some(bounds) = self.bounds else { return decision };
+        let target = bounds.clamp(decision.target);
+        let pacing = if target > decision.target { decision.pacing.max(target) } else { decision.pacing };
+        Decision { target, stable_target: target, pacing, padding: decision.padding.min(target), ..decision }
     }
 }

@@ -1,10 +1,10 @@
 //! Threads for runs, and how work ends early. Python delivers Ctrl-C only to its main thread, and only on request.
 
 use crate::errors::Failure;
+use paceline_netsim::link_control::LinkControl;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -13,18 +13,22 @@ use std::time::Duration;
 /// Interval at which the waiting thread checks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A request to end work early. Runs check it between steps.
+/// A request to end work early. Simulated runs check it between steps; those in real time end by the same control.
 #[derive(Default)]
-pub struct Stop(AtomicBool);
+pub struct Stop(LinkControl);
 
 impl Stop {
     /// Requests the end.
     pub fn request(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.stop();
     }
     /// Returns whether the end was requested.
     pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_stopped()
+    }
+    /// Returns the control of runs in real time.
+    pub fn control(&self) -> &LinkControl {
+        &self.0
     }
 }
 

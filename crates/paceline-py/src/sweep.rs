@@ -2,9 +2,10 @@
 
 use crate::controller::Registered;
 use crate::errors::Failure;
+use crate::recording::{Making, RunsData, both, json};
 use crate::request::{Request, raised_or, registry};
 use crate::stop::{Stop, interruptible, pool};
-use crate::world::{Repeat, SteppedSimulator};
+use crate::world::{Repeat, World};
 use paceline::Registry;
 use paceline_lab::run::Runner;
 use paceline_lab::sweep::{JobRow, REPEATS, SweepError, SweepFolder};
@@ -12,7 +13,7 @@ use paceline_results::SweepResult;
 use paceline_scenario::Catalogue;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A loaded sweep. Jobs are computed from their number; a scenario is loaded where it is run.
@@ -20,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Sweep {
     sweep: paceline_lab::sweep::Sweep,
     registry: Arc<Registry>,
+    /// Name of the backend.
+    world: String,
 }
 
 /// A folder of a sweep, locked by this process until `close()`. A traceback can keep the object alive, so it is not enough to
@@ -31,12 +34,19 @@ pub struct Folder(Mutex<Option<Arc<SweepFolder>>>);
 #[pyclass(frozen, module = "paceline._paceline")]
 pub struct FinishedSweep {
     result: SweepResult,
-    /// The JSON document of `paceline sweep --json`: without the points if they are in a folder.
+    /// The JSON document of `paceline sweep --json`.
     #[pyo3(get)]
     document: String,
+    /// The text of the sweep.
+    #[pyo3(get)]
+    source: String,
+    /// The result as the command prints it.
+    #[pyo3(get)]
+    text: String,
+    /// The same as HTML.
+    #[pyo3(get)]
+    html: String,
 }
-
-const WORLD: &str = "sim";
 
 impl Sweep {
     /// Calls `work` with a runner, on this number of threads; `None`: one for each core.
@@ -47,29 +57,34 @@ impl Sweep {
         work: impl FnOnce(&Runner<'_>) -> Result<T, SweepError> + Send,
     ) -> PyResult<T> {
         interruptible(py, |stop: &Stop| {
-            let world = SteppedSimulator::new(stop, Repeat::default());
-            let runner = Runner::new(&world, &self.registry);
-            let done = match threads {
-                None => work(&runner),
+            let world = World::open(&self.world, stop, Repeat::default())?;
+            world.with_runner(&self.registry, |runner| match threads {
+                None => Ok(work(runner)?),
                 Some(threads) => {
                     let pool = pool(Some(threads))
-                        .map_err(|e| PyValueError::new_err(format!("cannot start {threads} threads: {e}")))?;
-                    pool.install(|| work(&runner))
+                        .map_err(|e| Failure::Argument(format!("cannot start {threads} threads: {e}")))?;
+                    Ok(pool.install(|| work(runner))?)
                 }
-            };
-            done.map_err(|error| match error {
-                SweepError::Backend(error) => world.failure(error),
-                other => Failure::from(other),
             })
         })
+    }
+
+    /// Returns the result as Python receives it.
+    fn finished(&self, result: SweepResult) -> PyResult<FinishedSweep> {
+        FinishedSweep::new(&self.sweep, result)
     }
 }
 
 impl FinishedSweep {
-    fn new(result: SweepResult, stored: bool) -> PyResult<Self> {
-        let printed = if stored { &result.without_points() } else { &result };
-        let document = serde_json::to_string(printed).map_err(Failure::from)?;
-        Ok(Self { result, document })
+    fn new(sweep: &paceline_lab::sweep::Sweep, result: SweepResult) -> PyResult<Self> {
+        let (text, html) = both(&paceline_cli::sweep_view(sweep, &result));
+        Ok(Self { document: json(&result)?, source: sweep.origin().text.clone(), text, html, result })
+    }
+
+    /// Reads a folder.
+    pub fn read(py: Python<'_>, dir: &Path, registry: Registry) -> PyResult<Self> {
+        let (sweep, result) = py.detach(|| raised_or(|| SweepFolder::read(dir, &registry)))?;
+        Self::new(&sweep, result)
     }
 }
 
@@ -83,10 +98,10 @@ impl Folder {
 #[pymethods]
 impl Sweep {
     #[new]
-    #[pyo3(signature = (request, seeds, controllers))]
-    fn new(request: Request, seeds: Option<u64>, controllers: Vec<Registered>) -> PyResult<Self> {
+    #[pyo3(signature = (request, seeds, controllers, world))]
+    fn new(request: Request, seeds: Option<u64>, controllers: Vec<Registered>, world: String) -> PyResult<Self> {
         if let Some(seeds) = seeds.filter(|seeds| !REPEATS.contains(seeds)) {
-            return Err(PyValueError::new_err(format!("seeds must be 1 to 10000, not {seeds}")));
+            return Err(Failure::Argument(format!("seeds must be 1 to 10000, not {seeds}")).into());
         }
         let registry = registry(controllers)?;
         let read = || -> Result<_, Failure> {
@@ -99,7 +114,7 @@ impl Sweep {
             sweep.repeats = seeds.unwrap_or(sweep.repeats);
             Ok(sweep)
         };
-        Ok(Self { sweep: read()?, registry: Arc::new(registry) })
+        Ok(Self { sweep: read()?, registry: Arc::new(registry), world })
     }
 
     /// Returns the text with the changes.
@@ -127,12 +142,12 @@ impl Sweep {
 
     /// Runs every job on local threads, in memory.
     fn run(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<FinishedSweep> {
-        FinishedSweep::new(self.with_runner(py, threads, |runner| self.sweep.run(runner, &|| ()))?, false)
+        self.finished(self.with_runner(py, threads, |runner| self.sweep.run(runner, &|| ()))?)
     }
 
     /// Creates a folder for the sweep, or resumes one.
     fn open(&self, dir: PathBuf, resume: bool) -> PyResult<Folder> {
-        let folder = raised_or(|| SweepFolder::open(&dir, &self.sweep, WORLD, &self.registry, resume))?;
+        let folder = raised_or(|| SweepFolder::open(&dir, &self.sweep, &self.world, &self.registry, resume))?;
         Ok(Folder(Mutex::new(Some(Arc::new(folder)))))
     }
 
@@ -145,19 +160,29 @@ impl Sweep {
     /// Runs every job that is missing in the folder, on local threads.
     fn run_into(&self, py: Python<'_>, folder: &Folder, threads: Option<usize>) -> PyResult<FinishedSweep> {
         let folder = folder.get()?;
-        FinishedSweep::new(self.with_runner(py, threads, |runner| self.sweep.run_into(runner, &folder, &|| ()))?, true)
+        self.finished(self.with_runner(py, threads, |runner| self.sweep.run_into(runner, &folder, &|| ()))?)
     }
 
     /// Computes the result from the folder's rows, which must be complete.
     fn merge(&self, py: Python<'_>, folder: &Folder) -> PyResult<FinishedSweep> {
         let folder = folder.get()?;
-        FinishedSweep::new(py.detach(|| folder.merge(&self.sweep)).map_err(Failure::from)?, true)
+        self.finished(py.detach(|| folder.merge(&self.sweep)).map_err(Failure::from)?)
+    }
+
+    /// Makes the runs behind a measure at a point, each with its series and packets.
+    fn runs(&self, py: Python<'_>, request: Request, point: u64, measure: usize, making: Making) -> PyResult<RunsData> {
+        let made = interruptible(py, |stop| {
+            let scenario = raised_or(|| self.sweep.measured_scenario(point, measure, &self.registry))?;
+            making.runs(&request, None, scenario, (&self.registry, stop))
+        })?;
+        made.into_data(py, &self.registry)
     }
 
     /// Returns the sweep of the best points on more seeds, if the file has `[refine]`.
     fn refined(&self, finished: &FinishedSweep) -> PyResult<Option<Self>> {
         let refined = raised_or(|| self.sweep.refined(&finished.result, &self.registry))?;
-        Ok(refined.map(|sweep| Self { sweep, registry: Arc::clone(&self.registry) }))
+        let (registry, world) = (&self.registry, &self.world);
+        Ok(refined.map(|sweep| Self { sweep, registry: Arc::clone(registry), world: world.clone() }))
     }
 }
 

@@ -23,6 +23,21 @@ pub struct Setup {
     pub parameters: BTreeMap<String, f64>,
 }
 
+/// Limits of the target.
+#[pyclass(frozen, get_all, module = "paceline")]
+pub struct Bounds {
+    /// Minimum target rate.
+    pub min_bps: u64,
+    /// Maximum target rate.
+    pub max_bps: u64,
+}
+
+impl From<&paceline::Bounds> for Bounds {
+    fn from(bounds: &paceline::Bounds) -> Self {
+        Self { min_bps: bounds.min.as_bps(), max_bps: bounds.max.as_bps() }
+    }
+}
+
 /// Rates and window of encoder and pacer until the next decision.
 #[pyclass(frozen, get_all, eq, module = "paceline")]
 #[derive(Clone, PartialEq)]

@@ -1,9 +1,12 @@
-//! Runs the simulator in steps. Between two steps it checks for a stop request and for an exception of a controller.
+//! The backends for Python. The simulator runs in steps: between two steps it checks for a stop request and for an exception of
+//! a controller. Other backends end by the control of the stop request.
 
 use crate::errors::Failure;
-use crate::half::{Raised, take_raised};
+use crate::half::{Raised, collect_raised, take_raised, take_raised_elsewhere};
 use crate::stop::Stop;
 use paceline::Registry;
+use paceline_cli::worlds;
+use paceline_lab::run::Runner;
 use paceline_netsim::backend::{Backend, BackendError, Outcome};
 use paceline_netsim::plan::Plan;
 use paceline_netsim::sim::Simulation;
@@ -11,12 +14,15 @@ use paceline_records::EventObserver;
 use paceline_units::{Time, TimeDelta};
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 /// Simulated time between two checks.
 const STEP: TimeDelta = TimeDelta::from_millis(200);
 
-/// The simulator in steps.
-pub struct SteppedSimulator<'a> {
+/// A backend whose runs can be stopped, and whose controllers may raise exceptions.
+pub struct World<'a> {
+    /// `None`: the simulator.
+    other: Option<Box<dyn Backend>>,
     stop: &'a Stop,
     repeat: Repeat<'a>,
     /// The first exception of any run.
@@ -32,31 +38,83 @@ pub struct Repeat<'a> {
     pub controller: Option<&'a str>,
 }
 
-impl<'a> SteppedSimulator<'a> {
-    pub fn new(stop: &'a Stop, repeat: Repeat<'a>) -> Self {
-        Self { stop, repeat, raised: Mutex::new(None) }
+/// The name of the simulator.
+pub const SIMULATOR: &str = "sim";
+
+impl<'a> World<'a> {
+    /// Opens the backend with this name.
+    pub fn open(name: &str, stop: &'a Stop, repeat: Repeat<'a>) -> Result<Self, Failure> {
+        let other = match name {
+            SIMULATOR => None,
+            other => Some(worlds::open_with(other, stop.control()).ok_or_else(|| unknown(other))??),
+        };
+        Ok(Self { other, stop, repeat, raised: Mutex::new(None) })
+    }
+
+    /// Calls `work` with a runner of this backend. If a controller in Python raised an exception, that is the failure.
+    pub fn with_runner<T>(
+        &self,
+        registry: &Registry,
+        work: impl FnOnce(&Runner<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let started = Instant::now();
+        let clock = || started.elapsed().as_secs_f64();
+        let runner = Runner { world: self, registry, clock: &clock, ticked: &|| () };
+        work(&runner).map_err(|failure| match failure {
+            Failure::Backend(error) => self.failure(error),
+            other => other,
+        })
     }
 
     /// Returns the failure of a run: the exception, if a controller raised one.
-    pub fn failure(&self, error: BackendError) -> Failure {
+    fn failure(&self, error: BackendError) -> Failure {
         let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
         raised.map_or(Failure::Backend(error), Failure::Raised)
     }
 
     /// Ends this run, and all others, if a controller of this run raised an exception.
     fn check(&self, plan: &Plan, seed: u64) -> Result<(), BackendError> {
-        if let Some(raised) = take_raised() {
+        self.check_raised(take_raised(), plan, seed)?;
+        match self.stop.is_requested() {
+            true => Err(BackendError::Broken { cause: "interrupted".to_owned() }),
+            false => Ok(()),
+        }
+    }
+
+    fn check_raised(&self, raised: Option<Raised>, plan: &Plan, seed: u64) -> Result<(), BackendError> {
+        if let Some(raised) = raised {
             let cause = format!("controller `{}` raised an exception", raised.controller);
             let error = with_note(raised, plan, seed, self.repeat);
             self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             self.stop.request();
             return Err(BackendError::Broken { cause });
         }
-        match self.stop.is_requested() {
-            true => Err(BackendError::Broken { cause: "interrupted".to_owned() }),
-            false => Ok(()),
+        Ok(())
+    }
+
+    fn simulate(
+        &self,
+        plan: &Plan,
+        registry: &Registry,
+        seed: u64,
+        observer: &mut dyn EventObserver,
+    ) -> Result<Outcome, BackendError> {
+        let mut simulation = Simulation::new(plan, registry, seed, observer)?;
+        let (mut now, end) = (Time::ZERO, Time::ZERO + plan.duration);
+        loop {
+            self.check(plan, seed)?;
+            if now == end {
+                return Ok(simulation.outcome());
+            }
+            now = (now + STEP).min(end);
+            simulation.advance(now);
         }
     }
+}
+
+fn unknown(name: &str) -> Failure {
+    let hint = paceline_scenario::suggestion(name, &worlds::names());
+    Failure::Argument(format!("no world `{name}`; {hint}"))
 }
 
 /// Adds a note to the exception: when it was raised, and the call that repeats the run.
@@ -81,9 +139,24 @@ fn with_note(raised: Raised, plan: &Plan, seed: u64, repeat: Repeat<'_>) -> PyEr
     })
 }
 
-impl Backend for SteppedSimulator<'_> {
+impl Backend for World<'_> {
     fn name(&self) -> &'static str {
-        "sim"
+        self.other.as_ref().map_or(SIMULATOR, |other| other.name())
+    }
+
+    fn real_time(&self) -> bool {
+        self.other.as_ref().is_some_and(|other| other.real_time())
+    }
+
+    fn baselines(&self) -> &'static [&'static str] {
+        self.other.as_ref().map_or(&[], |other| other.baselines())
+    }
+
+    fn describe_controller(&self, controller: &str, registry: &Registry) -> String {
+        match &self.other {
+            None => controller.to_owned(),
+            Some(other) => other.describe_controller(controller, registry),
+        }
     }
 
     fn run(
@@ -93,17 +166,13 @@ impl Backend for SteppedSimulator<'_> {
         seed: u64,
         observer: &mut dyn EventObserver,
     ) -> Result<Outcome, BackendError> {
-        // Discards the exception of an earlier run on this thread.
-        take_raised();
-        let mut simulation = Simulation::new(plan, registry, seed, observer)?;
-        let (mut now, end) = (Time::ZERO, Time::ZERO + plan.duration);
-        loop {
-            self.check(plan, seed)?;
-            if now == end {
-                return Ok(simulation.outcome());
-            }
-            now = (now + STEP).min(end);
-            simulation.advance(now);
-        }
+        let Some(other) = &self.other else {
+            return collect_raised(|| self.simulate(plan, registry, seed, observer));
+        };
+        take_raised_elsewhere();
+        let outcome = other.run(plan, registry, seed, observer);
+        self.check_raised(take_raised_elsewhere(), plan, seed)?;
+        self.check(plan, seed)?;
+        outcome
     }
 }

@@ -16,7 +16,7 @@ use paceline_lab::run::{self, RunsResult};
 use paceline_netsim::backend::Backend;
 use paceline_records::{HostStats, MetricKind, Statistic, Summary};
 use paceline_report::cells::{CellText, place};
-use paceline_results::{Assertion, Cell, Store, Verdict};
+use paceline_results::{Assertion, Cell, Group, Store, Verdict};
 use paceline_scenario::Scenario;
 use paceline_units::Time;
 use std::ops::Range;
@@ -148,6 +148,53 @@ pub fn view(scenario: &Scenario, result: &RunsResult) -> View {
         }
     }
     result.notes.iter().for_each(|note| view.line("· ", note));
+    view
+}
+
+/// Returns what readers see of a stored group of runs.
+pub fn group_view(group: &Group) -> View {
+    let mut view = View::default();
+    let mut name = vec![group.case.to_string(), group.changes.join(", ")];
+    name.retain(|part| !part.is_empty());
+    let changes = if name.is_empty() { String::new() } else { format!("  [{}]", name.join(", ")) };
+    view.heading(format!("{}{changes}  {}", output::bold(&group.scenario), group.title));
+    if !group.source.is_empty() {
+        view.line("", &group.source);
+    }
+    let mut controllers: Vec<&str> = group.controllers.iter().flatten().map(String::as_str).collect();
+    controllers.dedup();
+    let seeds = match group.seeds[..] {
+        [] => "no run".to_owned(),
+        [seed] => format!("seed {seed}"),
+        [first, .., last] => format!("{} runs, seeds {first} to {last}", group.seeds.len()),
+    };
+    view.line("", format!("{} · {seeds} · world {} · version {}", controllers.join(", "), group.world, group.version));
+    view.plot();
+    view.gap();
+    let several = group.seeds.len() > 1;
+    let mut table = Table::new(["", "measured"].into_iter().chain(several.then_some("± 95 %")), 1);
+    for (id, summary) in SHOWN.iter().filter_map(|id| Some((*id, group.summary.get(*id)?))) {
+        let kind = kind_of(id);
+        let mut row = vec![id.to_owned(), kind.show(summary.mean)];
+        row.extend(several.then(|| kind.show(summary.ci95)));
+        table.row(row);
+    }
+    view.table(table);
+    let format = CellText::new(metrics::catalogue());
+    let mut table = Table::new(["", "measured", "published", "tolerance", "verdict"], 1);
+    let published: Vec<&Cell> = group.cells.iter().filter(|cell| cell.published.is_some()).collect();
+    for cell in &published {
+        let what: Vec<String> = place(cell).into_iter().filter(|part| !part.is_empty()).collect();
+        let [measured, published] = [format.measured(cell), format.value(cell.published, cell)];
+        table.row(vec![what.join(", "), measured, published, format.tolerance(cell), cell.verdict.name().to_owned()]);
+    }
+    if !published.is_empty() {
+        view.table(table);
+    }
+    for assertion in &group.assertions {
+        view.line("", describe_assertion(assertion));
+    }
+    group.notes.iter().for_each(|note| view.line("· ", note));
     view
 }
 
@@ -343,19 +390,21 @@ fn timeline(scenario: &Scenario, result: &RunsResult) -> Table {
     table
 }
 
+/// The main metrics.
+const SHOWN: [&str; 9] = [
+    "utilization",
+    "media_utilization",
+    "throughput_bps",
+    "link_share",
+    "queue_p50_ms",
+    "queue_p95_ms",
+    "loss_ratio",
+    "jain",
+    "media_jain",
+];
+
 /// Returns a table of the main metrics and of the published values.
 fn headline(scenario: &Scenario, result: &RunsResult) -> Table {
-    const SHOWN: [&str; 9] = [
-        "utilization",
-        "media_utilization",
-        "throughput_bps",
-        "link_share",
-        "queue_p50_ms",
-        "queue_p95_ms",
-        "loss_ratio",
-        "jain",
-        "media_jain",
-    ];
     let flows = &scenario.plan.flows;
     let media = flows.iter().filter(|f| f.media().is_some()).count();
     let mixed = media < flows.len();

@@ -21,6 +21,7 @@ use super::{JobRow, Sweep, SweepError, SweepResult, VERSION};
 use paceline::Registry;
 use paceline_results::StoreError;
 use paceline_results::files::{self, Temporary, io};
+use paceline_scenario::Origin;
 use parquet::file::metadata::KeyValue;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -201,24 +202,10 @@ impl SweepFolder {
         let mut aggregator = Aggregator::new(sweep);
         let (temporary, _) = Temporary::create(&self.dir, ROWS)?;
         let mut table = RowTable::create(sweep, temporary.path(), self.metadata("rows"))?;
-        let mut next = 0;
-        for (_, part) in parts_in(&self.dir.join(PARTS))? {
-            for row in rows_of(&part)? {
-                let row = row?;
-                if row.job > next {
-                    return Err(SweepError::Incomplete { path: self.dir.clone(), job: next });
-                }
-                // Two parts may contain the same job.
-                if row.job == next {
-                    next += 1;
-                    aggregator.row(&row);
-                    table.push(&row)?;
-                }
-            }
-        }
-        if next < self.about.jobs {
-            return Err(SweepError::Incomplete { path: self.dir.clone(), job: next });
-        }
+        rows_in_order(&self.dir, self.about.jobs, |row| {
+            aggregator.row(row);
+            table.push(row)
+        })?;
         table.finish()?;
         temporary.replace(&self.dir.join(ROWS))?;
         let result = aggregator.finish();
@@ -227,6 +214,25 @@ impl SweepFolder {
         temporary.replace(&self.dir.join(POINTS))?;
         files::write_whole(&self.dir, RESULT, &files::json(&result.without_points()))?;
         Ok(result)
+    }
+
+    /// Reads the sweep and the result of a complete folder, and changes nothing. Files that the sweep names by path are looked up
+    /// from the working directory.
+    ///
+    /// # Errors
+    /// The folder contains no complete sweep, its sweep is not valid in this program, or a file cannot be read.
+    pub fn read(dir: &Path, registry: &Registry) -> Result<(Sweep, SweepResult), SweepError> {
+        let about = SweepAbout::read(dir)?;
+        let name = dir.join(ABOUT).display().to_string();
+        let mut sweep = Sweep::load(&Origin::from_text(name, about.text), registry)?;
+        sweep.repeats = about.repeats;
+        let mut aggregator = Aggregator::new(&sweep);
+        rows_in_order(dir, about.jobs, |row| {
+            aggregator.row(row);
+            Ok(())
+        })?;
+        let result = aggregator.finish();
+        Ok((sweep, result))
     }
 
     fn metadata(&self, table: &str) -> Vec<KeyValue> {
@@ -240,6 +246,29 @@ impl SweepFolder {
     fn done(&self) -> MutexGuard<'_, JobRanges> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Calls `each` with the row of each job of a folder, in order.
+fn rows_in_order(
+    dir: &Path,
+    jobs: u64,
+    mut each: impl FnMut(&JobRow) -> Result<(), StoreError>,
+) -> Result<(), SweepError> {
+    let mut next = 0;
+    for (_, part) in parts_in(&dir.join(PARTS))? {
+        for row in rows_of(&part)? {
+            let row = row?;
+            if row.job > next {
+                return Err(SweepError::Incomplete { path: dir.to_path_buf(), job: next });
+            }
+            // Two parts may contain the same job.
+            if row.job == next {
+                next += 1;
+                each(&row)?;
+            }
+        }
+    }
+    if next < jobs { Err(SweepError::Incomplete { path: dir.to_path_buf(), job: next }) } else { Ok(()) }
 }
 
 impl SweepAbout {

@@ -134,6 +134,19 @@ impl Sweep {
         &self.origin
     }
 
+    /// Returns the scenario that a measure measures at a point.
+    ///
+    /// # Errors
+    /// The values are not valid in the scenario, or a measure's window is longer than the run.
+    pub fn measured_scenario(
+        &self,
+        point: u64,
+        measure: usize,
+        registry: &Registry,
+    ) -> Result<Scenario, ScenarioError> {
+        self.scenario(point, self.targets[measure].subject, registry)
+    }
+
     /// Returns the simulated seconds of all runs, if all points last as long as the first.
     ///
     /// # Errors

@@ -1,0 +1,123 @@
+//! Stored results: what `--out DIR` wrote, by this package or by the command.
+
+use crate::errors::Failure;
+use crate::packets::{Column as PacketColumn, PacketRecorder};
+use crate::recording::{Column, both, columns};
+use crate::request::registry;
+use crate::series::SeriesRecorder;
+use crate::{controller::Registered, sweep::FinishedSweep};
+use paceline_records::Summary;
+use paceline_report::Results;
+use paceline_results::files::read_json;
+use paceline_results::{About, Group, MANIFEST_FILE, RUNS, SCOREBOARD_FILE, tables::RunTables};
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+
+/// A folder of results as Python receives it. Its events are read when they are needed.
+#[derive(IntoPyObject, Default)]
+pub struct StoredData {
+    runs: Vec<StoredRunData>,
+    /// The JSON document of each group of runs, and its views as text and as HTML.
+    groups: Vec<(String, String, String)>,
+    /// The JSON document of each comparison, and its views as text and as HTML.
+    comparisons: Vec<(String, String, String)>,
+    sweep: Option<FinishedSweep>,
+    /// The JSON document of `reproduce --out`.
+    scoreboard: Option<String>,
+}
+
+/// A stored run.
+#[derive(IntoPyObject)]
+pub struct StoredRunData {
+    directory: PathBuf,
+    /// The run's entry in `run --json`; `null` for a run that was interrupted.
+    document: String,
+    /// The run's entry in the manifest, as JSON.
+    stored: String,
+    /// What plots need besides events, as JSON; `null` in a folder of an older version.
+    description: String,
+    text: String,
+    html: String,
+    controllers: Vec<String>,
+}
+
+/// Reads a folder of results.
+#[pyfunction]
+pub fn load(py: Python<'_>, dir: PathBuf, controllers: Vec<Registered>) -> PyResult<StoredData> {
+    let is_sweep = paceline_lab::sweep::SweepFolder::id_at(&dir).is_some();
+    if is_sweep {
+        let finished = FinishedSweep::read(py, &dir, registry(controllers)?)?;
+        return Ok(StoredData { sweep: Some(finished), ..StoredData::default() });
+    }
+    Ok(py.detach(|| read(&dir))?)
+}
+
+fn read(dir: &Path) -> Result<StoredData, Failure> {
+    let mut data = StoredData::default();
+    let scoreboard = dir.join(SCOREBOARD_FILE);
+    if scoreboard.is_file() {
+        let document: serde_json::Value = read_json(&scoreboard)?;
+        data.scoreboard = Some(document.to_string());
+        if !dir.join(MANIFEST_FILE).is_file() {
+            return Ok(data);
+        }
+    }
+    let results = Results::open(dir)?;
+    for run in &results.runs {
+        let group = results.groups.iter().find_map(|group| of_run(group, &run.stored.directory));
+        let (text, html) = group.map_or_else(Default::default, |group| both(&paceline_cli::group_view(&group)));
+        data.runs.push(StoredRunData {
+            directory: dir.join(RUNS).join(&run.stored.directory),
+            document: run.result.to_string(),
+            stored: serde_json::to_string(&run.stored)?,
+            description: serde_json::to_string(&run.description())?,
+            text,
+            html,
+            controllers: (0..run.about.flows.len()).map(|flow| run.controller(flow).to_owned()).collect(),
+        });
+    }
+    for group in &results.groups {
+        let (text, html) = both(&paceline_cli::group_view(group));
+        data.groups.push((serde_json::to_string(group)?, text, html));
+    }
+    for table in &results.comparisons {
+        let (text, html) = both(&paceline_cli::comparison_table_view(table));
+        data.comparisons.push((serde_json::to_string(table)?, text, html));
+    }
+    Ok(data)
+}
+
+/// Returns the group as if it consisted of the run in this folder; `None` if it does not contain it. What is judged by all runs is
+/// left out.
+fn of_run(group: &Group, directory: &str) -> Option<Group> {
+    let index = group.runs.iter().position(|run| run == directory)?;
+    let metrics = &group.per_run.get(index)?.metrics;
+    let summary = metrics.iter().filter_map(|(id, value)| Some((id.clone(), Summary::from_values(&[*value])?)));
+    Some(Group {
+        seeds: vec![*group.seeds.get(index)?],
+        runs: vec![directory.to_owned()],
+        summary: summary.collect(),
+        cells: Vec::new(),
+        assertions: Vec::new(),
+        per_run: vec![group.per_run[index].clone()],
+        ..group.clone()
+    })
+}
+
+/// Reads the series of a stored run, or its packets.
+#[pyfunction]
+pub fn replay(
+    py: Python<'_>,
+    directory: PathBuf,
+    packets: bool,
+) -> PyResult<(Option<Vec<Column>>, Option<Vec<PacketColumn>>)> {
+    let (series, packets) = py.detach(|| -> Result<_, Failure> {
+        let about = About::read(&directory)?;
+        let header = about.header();
+        let mut recorder =
+            ((!packets).then(|| SeriesRecorder::new(&header)), packets.then(|| PacketRecorder::new(&header)));
+        RunTables::new(&directory, &about).replay(&header, &mut recorder)?;
+        Ok(recorder)
+    })?;
+    Ok((series.map(|recorder| columns(py, recorder.finish())), packets.map(|recorder| recorder.columns(py))))
+}

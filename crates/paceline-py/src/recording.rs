@@ -1,0 +1,169 @@
+//! What a call keeps of the events of its runs, and the runs as Python receives them.
+
+use crate::errors::Failure;
+use crate::packets::{Column as PacketColumn, PacketRecorder};
+use crate::request::{Request, raised_or};
+use crate::series::{Series, SeriesRecorder};
+use crate::stop::Stop;
+use crate::world::World;
+use numpy::PyArray1;
+use paceline::Registry;
+use paceline_cli::{runs_view, view::View};
+use paceline_lab::run::{Runner, RunsResult, summarise};
+use paceline_lab::storage::{Inputs, run_and_store};
+use paceline_records::RunHeader;
+use paceline_results::Store;
+use paceline_scenario::Scenario;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// How runs are made, besides their scenario: `paceline.runs._Making`.
+#[derive(FromPyObject)]
+pub struct Making {
+    seeds: Option<Vec<u64>>,
+    /// Name of the backend.
+    world: String,
+    /// Whether to keep series, and packets.
+    series: bool,
+    packets: bool,
+    /// A folder for events and results.
+    out: Option<PathBuf>,
+}
+
+/// The observers of a run.
+type Recorder = (Option<SeriesRecorder>, Option<PacketRecorder>);
+
+/// Runs of one scenario with what was recorded of each.
+pub struct RecordedRuns {
+    pub scenario: Scenario,
+    pub result: RunsResult,
+    recorders: Vec<Recorder>,
+}
+
+/// Name, unit, times in s and values.
+pub type Column = (String, String, Py<PyAny>, Py<PyAny>);
+
+/// A run as Python receives it.
+#[derive(IntoPyObject)]
+pub struct RunData {
+    /// The JSON document of `run --json` for this run alone.
+    document: String,
+    /// Every metric of the whole run, by id, as JSON.
+    metrics: String,
+    text: String,
+    html: String,
+    series: Option<Vec<Column>>,
+    packets: Option<Vec<PacketColumn>>,
+}
+
+/// Runs of one scenario as Python receives them.
+#[derive(IntoPyObject)]
+pub struct RunsData {
+    /// The JSON document of `run --repeats N --json`.
+    document: String,
+    text: String,
+    html: String,
+    /// What plots need besides events, as JSON.
+    description: String,
+    controllers: Vec<String>,
+    runs: Vec<RunData>,
+}
+
+impl Making {
+    /// Returns the seeds; those of the scenario if none were given.
+    pub fn seeds(&self, scenario: &Scenario) -> Vec<u64> {
+        self.seeds.clone().unwrap_or_else(|| (1..=u64::from(scenario.repeats)).collect())
+    }
+
+    /// Returns the folder for results.
+    pub fn out(&self) -> Option<&PathBuf> {
+        self.out.as_ref()
+    }
+
+    fn recorder(&self, header: &RunHeader) -> Recorder {
+        (self.series.then(|| SeriesRecorder::new(header)), self.packets.then(|| PacketRecorder::new(header)))
+    }
+
+    /// Makes the runs of a scenario, under one controller or its own: in parallel, or one after the other into a folder.
+    pub fn runs(
+        &self,
+        request: &Request,
+        controller: Option<&str>,
+        scenario: Scenario,
+        (registry, stop): (&Registry, &Stop),
+    ) -> Result<RecordedRuns, Failure> {
+        let world = World::open(&self.world, stop, request.repeat(controller))?;
+        let inputs = request.inputs()?;
+        let made = world.with_runner(registry, |runner| self.on_runner(runner, &scenario, inputs));
+        made.map(|(result, recorders)| RecordedRuns { scenario, result, recorders })
+    }
+
+    fn on_runner(
+        &self,
+        runner: &Runner<'_>,
+        scenario: &Scenario,
+        inputs: Inputs,
+    ) -> Result<(RunsResult, Vec<Recorder>), Failure> {
+        let seeds = self.seeds(scenario);
+        let Some(dir) = &self.out else {
+            return Ok(runner.run_all_observed(scenario, &seeds, |header| self.recorder(header))?);
+        };
+        let store = Store::create(dir)?;
+        let mut recorders = Vec::new();
+        let start = |header: &RunHeader| Ok::<_, Failure>(self.recorder(header));
+        let finish = |recorder| {
+            recorders.push(recorder);
+            Ok(())
+        };
+        let result = run_and_store(runner, scenario, &seeds, (Some(&store), inputs), start, finish)?;
+        Ok((result, recorders))
+    }
+}
+
+impl RecordedRuns {
+    /// Converts documents to JSON, views to text and HTML, and what was recorded to numpy arrays.
+    pub fn into_data(self, py: Python<'_>, registry: &Registry) -> PyResult<RunsData> {
+        let Self { scenario, result, recorders } = self;
+        let views = raised_or(|| Ok::<_, Failure>(scenario.plan.describe(registry)))?;
+        let (text, html) = both(&runs_view(&scenario, &result));
+        let document = json(&result)?;
+        let each = result.runs.into_iter().zip(recorders);
+        let runs = each.map(|(run, (series, packets))| {
+            let metrics = json(&run.metrics(&scenario))?;
+            let alone = summarise(&scenario, vec![run]);
+            let (text, html) = both(&runs_view(&scenario, &alone));
+            Ok(RunData {
+                document: json(&alone)?,
+                metrics,
+                text,
+                html,
+                series: series.map(|recorder| columns(py, recorder.finish())),
+                packets: packets.map(|recorder| recorder.columns(py)),
+            })
+        });
+        Ok(RunsData {
+            document,
+            text,
+            html,
+            description: json(&views)?,
+            controllers: scenario.plan.flows.iter().map(|flow| flow.control().to_owned()).collect(),
+            runs: runs.collect::<PyResult<_>>()?,
+        })
+    }
+}
+
+/// Returns a view as text without styles, and as HTML.
+pub fn both(view: &View) -> (String, String) {
+    (anstream::adapter::strip_str(view.text().trim_end()).to_string(), view.html())
+}
+
+/// Returns a document as JSON.
+pub fn json(document: &impl serde::Serialize) -> PyResult<String> {
+    Ok(serde_json::to_string(document).map_err(Failure::from)?)
+}
+
+/// Converts series to numpy arrays, which own the memory that the run filled.
+pub fn columns(py: Python<'_>, series: Vec<Series>) -> Vec<Column> {
+    let array = |values| PyArray1::<f64>::from_vec(py, values).into_any().unbind();
+    series.into_iter().map(|s| (s.name, s.unit, array(s.time_s), array(s.value))).collect()
+}

@@ -1,0 +1,152 @@
+//! Drives the halves of a controller by hand, so that programs can test what no scenario does: new limits, another route, no
+//! network.
+
+use crate::controller::Registered;
+use crate::request::{check_controller, raised_or, registry};
+use crate::types::Decision;
+use paceline::{Bounds, Controller, ReceiveHalf, SendHalf, Setup, Signals, Window};
+use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The start, the minimum and the maximum of the target, bit/s, and the size of packets, bytes.
+type SetupNumbers = (u64, u64, u64, u64);
+
+/// Builds a controller, its send half under the guard.
+fn build(
+    name: &str,
+    setup: SetupNumbers,
+    parameters: &[(String, f64)],
+    controllers: Vec<Registered>,
+) -> PyResult<Controller> {
+    let registry = registry(controllers)?;
+    check_controller(name, &registry)?;
+    let entry = registry.get(name).expect("it was checked");
+    let build = || entry.build(&setup_of(setup), parameters).map_err(|e| PyValueError::new_err(e.to_string()));
+    Ok(raised_or(build)?)
+}
+
+fn setup_of((start, min, max, packet_size): SetupNumbers) -> Setup {
+    let mut setup = Setup::new(Rate::from_bps(start), Rate::from_bps(min), Rate::from_bps(max));
+    setup.packet_size = DataSize::from_bytes(packet_size);
+    setup
+}
+
+fn bounds_of(min_bps: u64, max_bps: u64) -> Bounds {
+    Bounds { min: Rate::from_bps(min_bps), max: Rate::from_bps(max_bps) }
+}
+
+fn lacks(half: &str) -> PyErr {
+    PyValueError::new_err(format!("the controller has no {half} half"))
+}
+
+fn locked<T>(half: &Mutex<T>) -> MutexGuard<'_, T> {
+    half.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The send half of a controller.
+#[pyclass(frozen, module = "paceline.testing")]
+pub struct Sender(Mutex<Box<dyn SendHalf>>);
+
+#[pymethods]
+impl Sender {
+    #[new]
+    fn new(
+        name: &str,
+        setup: SetupNumbers,
+        parameters: Vec<(String, f64)>,
+        controllers: Vec<Registered>,
+    ) -> PyResult<Self> {
+        let controller = build(name, setup, &parameters, controllers)?;
+        controller.send.map(|half| Self(Mutex::new(half))).ok_or_else(|| lacks("send"))
+    }
+
+    /// Returns the current decision.
+    #[getter]
+    fn decision(&self) -> Decision {
+        let paceline::Decision { target, pacing, padding, window, .. } = locked(&self.0).decision();
+        let (outstanding_bytes, after_highest_bytes) = match window {
+            None => (None, None),
+            Some(Window::Outstanding(size)) => (Some(size.as_bytes()), None),
+            Some(Window::AfterHighest(size)) => (None, Some(size.as_bytes())),
+        };
+        Decision {
+            target_bps: target.as_bps_f64(),
+            pacing_bps: pacing.as_bps_f64(),
+            padding_bps: padding.as_bps_f64(),
+            outstanding_bytes,
+            after_highest_bytes,
+        }
+    }
+
+    /// Passes new limits of the target.
+    fn handle_bounds(&self, now_s: f64, min_bps: u64, max_bps: u64) -> PyResult<()> {
+        self.call(|half| {
+            half.handle_bounds(time(now_s), &bounds_of(min_bps, max_bps), &mut Signals::disabled());
+        })
+    }
+
+    /// Passes a change of the route.
+    fn handle_route_change(&self, now_s: f64, setup: SetupNumbers) -> PyResult<()> {
+        self.call(|half| half.handle_route_change(time(now_s), &setup_of(setup), &mut Signals::disabled()))
+    }
+
+    /// Passes the loss or the return of the network.
+    fn handle_availability(&self, now_s: f64, available: bool) -> PyResult<()> {
+        self.call(|half| half.handle_availability(time(now_s), available))
+    }
+
+    /// Passes the end of a stream.
+    fn handle_stream_removed(&self, now_s: f64, stream: u8) -> PyResult<()> {
+        self.call(|half| half.handle_stream_removed(time(now_s), StreamId(stream)))
+    }
+}
+
+impl Sender {
+    fn call(&self, work: impl FnOnce(&mut dyn SendHalf)) -> PyResult<()> {
+        Ok(raised_or(|| Ok::<_, PyErr>(work(&mut **locked(&self.0))))?)
+    }
+}
+
+fn time(now_s: f64) -> Time {
+    Time::from_secs_f64(now_s)
+}
+
+/// The receive half of a controller.
+#[pyclass(frozen, module = "paceline.testing")]
+pub struct Receiver(Mutex<Box<dyn ReceiveHalf>>);
+
+#[pymethods]
+impl Receiver {
+    #[new]
+    fn new(
+        name: &str,
+        setup: SetupNumbers,
+        parameters: Vec<(String, f64)>,
+        controllers: Vec<Registered>,
+    ) -> PyResult<Self> {
+        let controller = build(name, setup, &parameters, controllers)?;
+        controller.receive.map(|half| Self(Mutex::new(half))).ok_or_else(|| lacks("receive"))
+    }
+
+    /// Passes new limits of the target.
+    fn handle_bounds(&self, now_s: f64, min_bps: u64, max_bps: u64) -> PyResult<()> {
+        self.call(|half| half.handle_bounds(remote(now_s), &bounds_of(min_bps, max_bps)))
+    }
+
+    /// Passes a change of the route.
+    fn handle_route_change(&self, now_s: f64, setup: SetupNumbers) -> PyResult<()> {
+        self.call(|half| half.handle_route_change(remote(now_s), &setup_of(setup)))
+    }
+}
+
+impl Receiver {
+    fn call(&self, work: impl FnOnce(&mut dyn ReceiveHalf)) -> PyResult<()> {
+        Ok(raised_or(|| Ok::<_, PyErr>(work(&mut **locked(&self.0))))?)
+    }
+}
+
+fn remote(now_s: f64) -> RemoteTime {
+    RemoteTime::from_nanos(0) + TimeDelta::from_secs_f64(now_s)
+}

@@ -1,0 +1,5 @@
+"""Runs the command: `python -m paceline …`."""
+
+from .command import main
+
+main()

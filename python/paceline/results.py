@@ -1,0 +1,127 @@
+"""Stored results: folders that `out=` or `--out` wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _paceline
+from .controllers import with_registered
+from .runs import ComparisonTable, Run, Runs, _by_run
+from .sweeps import SweepResult
+from .tables import frame_of
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["Results", "load"]
+
+
+class Results:
+    """A folder of results. Events are read when a run's `series` or `packets` are used."""
+
+    def __init__(
+        self,
+        folder: Path,
+        groups: list[Runs],
+        runs: list[Run],
+        comparisons: list[ComparisonTable],
+        sweep: SweepResult | None,
+        scoreboard: dict[str, Any] | None,
+    ) -> None:
+        self.folder = folder
+        """The folder."""
+        self.groups = groups
+        """Runs of one scenario under the same controllers, with their summary."""
+        self.runs = runs
+        """Every run, in the order of the manifest. One whose process was killed has events, but no metrics."""
+        self.comparisons = comparisons
+        """The table of each comparison."""
+        self.sweep = sweep
+        """The sweep of a folder that a sweep wrote."""
+        self.scoreboard = scoreboard
+        """The document that `reproduce --out` wrote."""
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns a pandas frame with a row for each run (scenario, world, controllers, changes, seed, hash, metrics), or those of
+        the sweep."""
+        frame: pandas.DataFrame = frame_of("pandas", self._columns())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns a polars frame with the columns of `to_pandas`."""
+        frame: polars.DataFrame = frame_of("polars", self._columns())
+        return frame
+
+    def _columns(self) -> dict[str, Any]:
+        if self.sweep is not None:
+            return self.sweep._columns()
+        about: dict[str, Any] = {
+            "scenario": [run.scenario for run in self.runs],
+            "world": [run.world for run in self.runs],
+            "controllers": [", ".join(dict.fromkeys(run.controllers)) for run in self.runs],
+            "changes": [", ".join(run.all["changes"]) for run in self.runs],
+        }
+        return about | _by_run(self.runs)
+
+    def __repr__(self) -> str:
+        if self.sweep is not None:
+            return f"<{self.folder}: {self.sweep!r}>"
+        if not self.runs and self.scoreboard is not None:
+            return f"<{self.folder}: a scoreboard>"
+        counts = [(len(self.runs), "run"), (len(self.groups), "group"), (len(self.comparisons), "comparison")]
+        parts = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts]
+        return f"<{self.folder}: {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        shown: list[Any] = [*self.comparisons, *self.groups, *([] if self.sweep is None else [self.sweep])]
+        return "<hr>".join(result._repr_html_() for result in shown) or f"<pre>{self!r}</pre>"
+
+
+def load(folder: str | Path) -> Results:
+    """Reads a folder of results, written by this package (`out=`) or by the command (`--out`): runs, groups, comparisons, a
+    sweep, or a scoreboard."""
+    folder = Path(folder)
+    data = _paceline.load(folder, with_registered())
+    groups = [(json.loads(document), text, html) for document, text, html in data["groups"]]
+    metrics = {
+        directory: run["metrics"]
+        for group, _, _ in groups
+        for directory, run in zip(group["runs"], group["per_run"], strict=True)
+    }
+    runs = [_stored_run(run, metrics) for run in data["runs"]]
+    by_directory = {run.folder.name: run for run in runs if run.folder is not None}
+    found = []
+    for group, text, html in groups:
+        own = [by_directory[directory] for directory in group["runs"] if directory in by_directory]
+        document = {**group, "runs": [run.document for run in own]}
+        found.append(Runs({"document": document, "text": text, "html": html}, own))
+    comparisons = [ComparisonTable(json.loads(document), text, html) for document, text, html in data["comparisons"]]
+    sweep = data["sweep"] and SweepResult(data["sweep"], None)
+    return Results(folder, found, runs, comparisons, sweep, data["scoreboard"] and json.loads(data["scoreboard"]))
+
+
+def _stored_run(data: Mapping[str, Any], metrics: Mapping[str, dict[str, float]]) -> Run:
+    stored, document = json.loads(data["stored"]), json.loads(data["document"])
+    # A run whose process was killed has no result.
+    cut = {"seed": stored["seed"], "world": stored["world"], "trace_hash": None, "duration_s": stored.get("cut_at_s")}
+    folder = Path(data["directory"])
+    every: dict[str, Any] = {
+        "scenario": stored["scenario"],
+        "changes": stored.get("changes", []),
+        "runs": [document or cut],
+        "assertions": [],
+        "expectations": [],
+        "notes": [] if document else [f"the run was cut at {stored.get('cut_at_s')} s"],
+    }
+    values = {
+        "document": every,
+        "metrics": metrics.get(folder.name, {}),
+        "folder": folder,
+        "series": None,
+        "packets": None,
+    }
+    return Run({**data, **values}, json.loads(data["description"]), list(data["controllers"]))

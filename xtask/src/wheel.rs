@@ -1,0 +1,75 @@
+//! `cargo xtask wheel`: the Python package as a wheel for every Linux of the last decade (manylinux, PEP 600).
+//!
+//! The wheel is linked by zig against an old C library, checked by auditwheel, and tried in an environment of its own.
+
+use crate::steps::{Problem, command, output, program, root, run, target};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The oldest C library for which Rust builds, glibc 2.17 of 2012.
+const POLICY: &str = "manylinux_2_17";
+const TOOLS: &str = "pip install --quiet maturin>=1.9,<2 ziglang auditwheel";
+/// Makes a run and the command with the installed wheel.
+const TRIAL: &str = "import paceline; print(paceline.run('mmsys16/table1').trace_hash)";
+
+/// Builds the wheel below `target/wheels`.
+pub fn wheel(arguments: &[String]) -> Result<(), Problem> {
+    if !arguments.is_empty() {
+        return Err(Problem::Usage("takes no arguments".into()));
+    }
+    let (tools, wheels) = (target().join("wheel-tools"), target().join("wheels"));
+    let bin = environment(&tools)?;
+    run(in_environment(&bin, TOOLS))?;
+    let _ = fs::remove_dir_all(&wheels);
+    let build = format!("maturin build --compatibility {POLICY} --zig --out {}", wheels.display());
+    run(in_environment(&bin, &build))?;
+    let wheel = only_file(&wheels)?;
+    let (shown, _) = output(in_environment(&bin, &format!("auditwheel show {}", wheel.display())))?;
+    if !shown.contains(POLICY) {
+        return Err(Problem::Failed(format!("the wheel does not keep to {POLICY}:\n{shown}")));
+    }
+    let trial = target().join("wheel-trial");
+    let _ = fs::remove_dir_all(&trial);
+    let bin = environment(&trial)?;
+    run(in_environment(&bin, &format!("pip install --quiet {}", wheel.display())))?;
+    let mut python = program(bin.join("python"), "-c");
+    python.arg(TRIAL).current_dir(&trial);
+    let (hash, _) = output(python)?;
+    run(in_environment(&bin, "paceline --version"))?;
+    let bytes = fs::metadata(&wheel).map_err(|error| error.to_string())?.len();
+    let size = bytes as f64 / 1e6;
+    println!("{}: {size:.1} MB, trace {}", wheel.strip_prefix(root()).unwrap_or(&wheel).display(), hash.trim());
+    Ok(())
+}
+
+/// Creates a Python environment if there is none, and returns the folder of its programs.
+fn environment(place: &Path) -> Result<PathBuf, Problem> {
+    let bin = place.join("bin");
+    if !bin.join("pip").is_file() {
+        let mut create = command("python3 -m venv");
+        create.arg(place);
+        run(create)?;
+    }
+    Ok(bin)
+}
+
+/// Returns a command line whose program is in this folder, which also precedes the path.
+fn in_environment(bin: &Path, line: &str) -> Command {
+    let (name, arguments) = line.split_once(' ').unwrap_or((line, ""));
+    let mut command = program(bin.join(name), arguments);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([bin.to_path_buf()].into_iter().chain(std::env::split_paths(&path)));
+    command.env("PATH", path.unwrap_or_default()).env("VIRTUAL_ENV", bin.parent().unwrap_or(bin));
+    command
+}
+
+fn only_file(folder: &Path) -> Result<PathBuf, String> {
+    let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let files: Vec<PathBuf> =
+        fs::read_dir(folder).map_err(unreadable)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    match files.as_slice() {
+        [file] => Ok(file.clone()),
+        _ => Err(format!("{} contains {} files, not one", folder.display(), files.len())),
+    }
+}
