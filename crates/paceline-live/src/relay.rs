@@ -9,6 +9,8 @@ use quinn_udp::RecvMeta;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Additional size of an IPv6 header over IPv4.
 const IPV6_MORE: DataSize = DataSize::from_bytes(20);
@@ -19,9 +21,10 @@ const BUFFER: usize = 65_536;
 /// One side of a relay.
 pub struct Relay {
     socket: Socket,
-    /// Destination of packets: at the near side the last sender, `None` before the first packet.
+    /// Destination of packets: at the near side the first sender, `None` before its first packet.
     peer: Option<SocketAddr>,
-    near: bool,
+    /// Datagrams that others than the peer sent, and empty ones.
+    refused: Arc<AtomicU64>,
     /// Datagrams of one size that the kernel coalesced (GRO), and the position of the next.
     joined: Vec<u8>,
     next: usize,
@@ -29,12 +32,13 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Creates the side of the client, at this address. The client is the last sender.
+    /// Creates the side of the client, at this address. The sender of the first datagram that is not empty is the client for as
+    /// long as the relay exists: nobody else can take over its stream, or have packets sent to a third party.
     ///
     /// # Errors
     /// The address is not available.
     pub fn near(at: SocketAddr) -> io::Result<Self> {
-        Ok(Self::new(Socket::new(UdpSocket::bind(at)?)?, None, true))
+        Ok(Self::new(Socket::new(UdpSocket::bind(at)?)?, None))
     }
 
     /// Creates the side of a target.
@@ -49,11 +53,17 @@ impl Relay {
         let socket = UdpSocket::bind(any)?;
         // Receive from the target only.
         socket.connect(target)?;
-        Ok(Self::new(Socket::new(socket)?, Some(target), false))
+        Ok(Self::new(Socket::new(socket)?, Some(target)))
     }
 
-    fn new(socket: Socket, peer: Option<SocketAddr>, near: bool) -> Self {
-        Self { socket, peer, near, joined: vec![0; BUFFER], next: 0, meta: RecvMeta::default() }
+    fn new(socket: Socket, peer: Option<SocketAddr>) -> Self {
+        let refused = Arc::default();
+        Self { socket, peer, refused, joined: vec![0; BUFFER], next: 0, meta: RecvMeta::default() }
+    }
+
+    /// Returns the number of datagrams so far that were refused: those of others than the peer, and empty ones.
+    pub fn refused(&self) -> Arc<AtomicU64> {
+        self.refused.clone()
     }
 
     /// Returns the local address.
@@ -74,11 +84,14 @@ impl Relay {
             Err(error) => return Err(error),
         }
         ([self.meta], self.next) = (meta, 0);
-        if self.near {
+        let is_valid = self.meta.len > 0 && self.peer.is_none_or(|peer| peer == self.meta.addr);
+        if is_valid {
             self.peer = Some(self.meta.addr);
+        } else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.meta.len = 0;
         }
-        // Ignore empty datagrams.
-        Ok(self.meta.len > 0)
+        Ok(is_valid)
     }
 }
 
@@ -112,5 +125,53 @@ impl LinkPort for Relay {
 
     fn fd(&self) -> BorrowedFd<'_> {
         self.socket.fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+    use std::time::Duration;
+
+    const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+
+    /// Returns all that has arrived.
+    fn received(relay: &mut Relay) -> Vec<Vec<u8>> {
+        thread::sleep(Duration::from_millis(20));
+        let (mut all, mut buffer, mut idle) = (Vec::new(), [0; 2048], 0);
+        while idle < 5 {
+            match relay.receive(&mut buffer).unwrap() {
+                Some(packet) => all.push(buffer[..packet.len].to_vec()),
+                None => idle += 1,
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_first_valid_datagram_decides_who_the_client_is() {
+        let mut near = Relay::near(LOOPBACK.into()).unwrap();
+        let (at, refused) = (near.address().unwrap(), near.refused());
+        let [client, other] = [(); 2].map(|()| UdpSocket::bind(LOOPBACK).unwrap());
+        other.send_to(&[], at).unwrap();
+        assert!(received(&mut near).is_empty());
+        assert_eq!(near.send(&mut [1], Ecn::NotEct).unwrap_err().kind(), io::ErrorKind::NotConnected, "no client yet");
+
+        client.send_to(b"hello", at).unwrap();
+        assert_eq!(received(&mut near), [b"hello"]);
+        for attack in [&[][..], b"mine"] {
+            other.send_to(attack, at).unwrap();
+        }
+        client.send_to(b"again", at).unwrap();
+        assert_eq!(received(&mut near), [b"again"]);
+        assert_eq!(refused.load(Ordering::Relaxed), 3, "two empty datagrams, and one of another sender");
+
+        near.send(&mut b"reply".to_vec(), Ecn::NotEct).unwrap();
+        let mut buffer = [0; 16];
+        for (socket, expected) in [(&client, Some(5)), (&other, None)] {
+            socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            assert_eq!(socket.recv(&mut buffer).ok(), expected);
+        }
     }
 }

@@ -183,8 +183,21 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
                     "cannot reach {target}: {e}"
                 )
             })?;
+            if !listen.ip().is_loopback() {
+                eprintln!(
+                    "{listen} may be reachable from other machines: the first that sends a datagram is the client"
+                );
+            }
             eprintln!("from {} to {target} and back; Ctrl-C ends the link", near.address().into_diagnostic()?);
-            emulation.relay(near, far, observer)
+            let refused = near.refused();
+            let emulated = emulation.relay(near, far, observer);
+            match refused.load(Ordering::Relaxed) {
+                0 => {}
+                count => {
+                    eprintln!("{count} datagrams were refused: empty, or not of the client that sent the first one")
+                }
+            }
+            emulated
         }
         None => emulation.behind_device(&arguments.command, observer, |near, far| {
             eprintln!("the command is at {near}, this side at {far}");
