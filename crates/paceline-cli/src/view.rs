@@ -147,7 +147,7 @@ fn table_html(table: &Table) -> String {
         match (index, row.as_slice()) {
             (0, _) => html += "<thead><tr>",
             (_, [subject]) if width > 1 => {
-                let subject = styled(&subject.text);
+                let subject = styled(subject.text);
                 _ = write!(
                     html,
                     "<tr class=\"subject\"><th scope=\"rowgroup\" colspan=\"{width}\">{subject}</th></tr>"
