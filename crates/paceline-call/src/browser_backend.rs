@@ -82,7 +82,7 @@ impl Backend for BrowserBackend {
                 rows.on_attachment(&name, &bytes);
             }
         }
-        Ok(outcome)
+        Ok(Outcome { programs: browsers.programs(), ..outcome })
     }
 }
 

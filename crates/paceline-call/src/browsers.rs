@@ -3,6 +3,7 @@
 use paceline_chromium::{Browser, Error, Page, Scratch};
 use paceline_live::link::Side;
 use paceline_live::testbed_network::TestbedNetwork;
+use paceline_records::Program;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -88,6 +89,20 @@ impl Browsers {
         }
         let started = network.namespace(side).within(|| Ok(Browser::start(scratch, NICE, &arguments)));
         started.map_err(Error::Start)?
+    }
+
+    /// Returns the version and the command line of each browser, equal ones once.
+    pub fn programs(&self) -> Vec<Program> {
+        let mut programs: Vec<Program> = Vec::new();
+        for Running { browser, .. } in &self.running {
+            let folder = browser.folder().display().to_string();
+            let command = browser.command().iter().map(|word| word.replace(&folder, "{folder}")).collect();
+            let program = Program { version: browser.version().to_owned(), command };
+            if !programs.contains(&program) {
+                programs.push(program);
+            }
+        }
+        programs
     }
 
     /// Returns the name and content of the event logs of all ended calls.

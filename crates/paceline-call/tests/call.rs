@@ -9,7 +9,7 @@ use paceline::Registry;
 use paceline_call::{BrowserBackend, registry};
 use paceline_flow::IP_UDP_HEADERS;
 use paceline_netsim::backend::{Backend, BackendError};
-use paceline_records::{EventObserver, EventRecord, HalfName, PacketClass};
+use paceline_records::{EventObserver, EventRecord, HalfName, PacketClass, Program};
 use paceline_scenario::{Changes, Origin, load};
 #[cfg(feature = "video")]
 use paceline_units::Ecn;
@@ -57,6 +57,8 @@ fn possible() -> bool {
 struct Recording {
     events: Vec<EventRecord>,
     files: BTreeMap<String, usize>,
+    /// Versions and command lines of the browsers.
+    programs: Vec<Program>,
 }
 
 impl EventObserver for Recording {
@@ -101,7 +103,8 @@ fn run(text: &str, changes: &Changes, registry: &Registry) -> (Recording, Result
     let scenario = load(&Origin::from_text("call", text), changes, registry).unwrap();
     let mut recording = Recording::default();
     let result = BrowserBackend::default().run(&scenario.plan, registry, 1, &mut recording);
-    (recording, result.map(|_| ()))
+    let result = result.map(|outcome| recording.programs = outcome.programs);
+    (recording, result)
 }
 
 impl Recording {
@@ -174,6 +177,10 @@ fn call_between_two_chromiums_is_recorded() {
         (14..=20).contains(&decisions) && (10..=20).contains(&rtts) && (10..=20).contains(&losses),
         "{decisions} decisions, {rtts} round trips, {losses} losses"
     );
+    // Both ends were started in the same way.
+    let [Program { version, command }] = &recording.programs[..] else { panic!("{:?}", recording.programs) };
+    assert!(version.contains("Chrome/"), "{version}");
+    assert!(command.iter().any(|word| word == "--use-file-for-fake-video-capture={folder}/camera.y4m"), "{command:?}");
     assert!(recording.files.len() == 2 && recording.files.values().all(|len| *len > 1000), "{:?}", recording.files);
     for row in &recording.events {
         match row {

@@ -40,6 +40,8 @@ pub struct Browser {
     // `None` only while the browser is dropped.
     scratch: Option<Scratch>,
     child: Child,
+    version: String,
+    command: Vec<String>,
 }
 
 impl Browser {
@@ -51,12 +53,13 @@ impl Browser {
     pub fn start(mut scratch: Scratch, nice: i8, arguments: &[String]) -> Result<Self, Error> {
         let none = || Error::Start(io::Error::new(io::ErrorKind::NotFound, "it is not installed"));
         let program = installed().ok_or_else(none)?;
+        let mut command = vec![program.display().to_string()];
+        command.extend(ARGUMENTS.map(str::to_owned));
+        command.push(format!("--user-data-dir={}", scratch.path().join("profile").display()));
+        command.extend_from_slice(arguments);
         let mut child = Command::new("sh")
             .args(["-c", START, "sh"])
-            .arg(program)
-            .args(ARGUMENTS)
-            .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
-            .args(arguments)
+            .args(&command)
             // Chromium writes temporary files and files in the home folder.
             .env("TMPDIR", scratch.path())
             .env("HOME", scratch.path())
@@ -68,15 +71,27 @@ impl Browser {
             .map_err(Error::Start)?;
         let registered = scratch.kill_on_drop(child.id());
         let (to, from) = (child.stdin.take().expect("stdio is piped"), child.stdout.take().expect("stdio is piped"));
-        let browser = Self { pipe: Pipe::new(to, from), scratch: Some(scratch), child };
+        let mut browser =
+            Self { pipe: Pipe::new(to, from), scratch: Some(scratch), child, version: String::new(), command };
         registered.map_err(Error::Start)?;
-        browser.call("Browser.getVersion", json!({}))?;
+        let version = browser.call("Browser.getVersion", json!({}))?;
+        browser.version = version["product"].as_str().unwrap_or_default().to_owned();
         Ok(browser)
     }
 
     /// Returns the folder of its files.
     pub fn folder(&self) -> &Path {
         self.scratch.as_ref().expect("present until drop").path()
+    }
+
+    /// Returns its name and version, such as `HeadlessChrome/141.0.7390.54`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Returns its command line.
+    pub fn command(&self) -> &[String] {
+        &self.command
     }
 
     /// Opens a page in a new window.

@@ -10,6 +10,7 @@
 #[path = "../../paceline-lab/tests/it/altered_simulator.rs"]
 mod altered_simulator;
 mod commands;
+mod environment;
 mod errors;
 mod interrupt;
 mod output;
@@ -43,6 +44,8 @@ struct Arguments {
 enum Command {
     /// Lists controllers and their parameters, scenarios, queues, losses, sources, trace formats and metrics.
     List(commands::list::Arguments),
+    /// Writes a commented scenario, from options or questions.
+    New(commands::new::Arguments),
     /// Runs a scenario.
     Run(commands::run::Arguments),
     /// Runs a call with a browser: `run --world browser`, or with --watch a live page that also controls the link.
@@ -81,6 +84,7 @@ impl Command {
     fn run(self) -> Result<ExitCode> {
         match self {
             Self::List(arguments) => commands::list::list(&arguments),
+            Self::New(arguments) => commands::new::new(&arguments),
             Self::Run(arguments) => commands::run::run(&arguments),
             Self::Call(arguments) => commands::call::call(&arguments),
             Self::Compare(arguments) => commands::compare::compare(&arguments),

@@ -1,6 +1,8 @@
 //! Writes results to stdout, with styles where a terminal shows them. A closed pipe is not an error.
 
+use crate::environment::environment;
 use miette::{IntoDiagnostic, Result};
+use paceline_records::Environment;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
@@ -140,6 +142,19 @@ pub fn print_result(json: bool, document: &impl Serialize, describe: impl FnOnce
         true => print_json(document),
         false => print(describe().trim_end()),
     }
+}
+
+/// Results with the environment that they were made in.
+#[derive(Serialize)]
+struct Cited<'a, T> {
+    made_with: &'a Environment,
+    #[serde(flatten)]
+    document: &'a T,
+}
+
+/// Prints results as JSON, with the environment that they were made in, or as the text that `describe` returns.
+pub fn print_results(json: bool, document: &impl Serialize, describe: impl FnOnce() -> String) -> Result<()> {
+    print_result(json, &Cited { made_with: environment(), document }, describe)
 }
 
 /// Returns exit code 0 if every assertion passed, else 1.

@@ -57,6 +57,24 @@ pub enum ParameterKind {
     Level,
 }
 
+impl ParameterKind {
+    /// Returns the allowed values as text, such as `1 ms to 10 s`; empty if the type alone limits them.
+    pub fn range_text(&self) -> String {
+        let between = |from: &dyn std::fmt::Display, to: &dyn std::fmt::Display| format!("{from} to {to}");
+        match self {
+            Self::Time(from, to) if to.as_nanos() == i64::MAX => format!("at least {from}"),
+            Self::Time(from, to) => between(from, to),
+            Self::Number(from, to) if *to == f64::MAX => format!("at least {from}"),
+            Self::Number(from, to) => between(from, to),
+            Self::Count(from, to) if *to == u32::MAX => format!("at least {from}"),
+            Self::Count(from, to) => between(from, to),
+            Self::Size(from, to) => between(from, to),
+            Self::Fraction => "0 to 100 %".to_owned(),
+            Self::Rate | Self::Text | Self::Flag | Self::Level => String::new(),
+        }
+    }
+}
+
 /// The value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]

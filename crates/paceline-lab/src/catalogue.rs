@@ -15,7 +15,7 @@ use paceline_netsim::plan::FlowKind;
 use paceline_records::{Better, Label};
 use paceline_results::Axis;
 use paceline_scenario::trace::Format;
-use paceline_scenario::{Catalogue, Changes, load, path_presets};
+use paceline_scenario::{Catalogue, Changes, load, path_presets, source_presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -31,13 +31,13 @@ const KINDS: [(&str, Entries); 13] = [
     ("sweeps", |registry, _| Catalogue.sweeps().map(|id| sweep(id, registry)).collect()),
     ("tables", |_, _| Catalogue.formula_tables().map(table).collect()),
     ("paths", |_, _| paths()),
-    ("servers", |_, _| named(SERVERS.iter().map(|of| (of.name, of.summary)))),
-    ("queues", |_, _| named(DISCIPLINES.iter().map(|of| (of.name, of.summary)))),
+    ("servers", |_, _| SERVERS.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect()),
+    ("queues", |_, _| DISCIPLINES.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect()),
     ("metrics", |_, _| METRICS.iter().map(metric).collect()),
     ("flows", |_, _| named(FlowKind::NAMES.iter().copied())),
     ("tcp", |_, _| tcp()),
-    ("sources", |_, _| named(SOURCES.iter().map(|of| (of.name, of.summary)))),
-    ("losses", |_, _| named(LOSS_MODELS.iter().map(|of| (of.name, of.summary)))),
+    ("sources", |_, _| sources()),
+    ("losses", |_, _| LOSS_MODELS.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect()),
     ("traces", |_, _| named(Format::ALL.iter().map(|f| (f.name(), f.description())))),
 ];
 
@@ -71,7 +71,8 @@ pub enum Details {
     Scenario { source: String, duration_s: f64, flows: usize, cases: Vec<Label> },
     Sweep { source: String, axes: Vec<Axis> },
     Table { source: String, values: usize },
-    Path { source: String },
+    Preset { source: String },
+    Keys { keys: Vec<Key> },
     Metric { unit: &'static str, kind: &'static str, better: Better, tolerance: Tolerance },
     MetricInPython { unit: &'static str, kind: &'static str },
     Tcp { key: &'static str },
@@ -89,6 +90,19 @@ pub struct ControllerDetails {
     /// The only backend that has it; none: all have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub world: Option<&'static str>,
+}
+
+/// A key in scenarios of a queue, a server, a loss model or a source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Key {
+    /// The key.
+    pub name: &'static str,
+    /// What applies if the key is absent.
+    pub default: &'static str,
+    /// Its allowed values; empty if the type alone limits them.
+    pub range: String,
+    /// A description, with the source of the default.
+    pub description: &'static str,
 }
 
 /// A parameter of a controller.
@@ -189,6 +203,16 @@ fn named<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Entry> {
     entries.map(|(name, summary)| entry(name, summary, Details::None {})).collect()
 }
 
+fn with_keys(name: &str, summary: &str, parameters: &[paceline_flow::parameter::Parameter]) -> Entry {
+    let key = |p: &paceline_flow::parameter::Parameter| Key {
+        name: p.name,
+        default: p.if_absent,
+        range: p.kind.range_text(),
+        description: p.description,
+    };
+    entry(name, summary, Details::Keys { keys: parameters.iter().map(key).collect() })
+}
+
 fn controller_entry(of: &paceline::Entry) -> Entry {
     entry(of.name(), of.summary(), Details::Controller(controller(of)))
 }
@@ -235,11 +259,23 @@ fn tcp() -> Vec<Entry> {
         .concat()
 }
 
+/// The sources, then the presets of their parameters.
+fn sources() -> Vec<Entry> {
+    let preset = |preset: paceline_scenario::SourcePreset| Entry {
+        name: preset.name.to_owned(),
+        summary: preset.title,
+        details: Details::Preset { source: preset.origin },
+    };
+    let mut sources: Vec<Entry> = SOURCES.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect();
+    sources.extend(source_presets().into_iter().map(preset));
+    sources
+}
+
 fn paths() -> Vec<Entry> {
     let entry = |preset: paceline_scenario::PathPreset| Entry {
         name: preset.name,
         summary: preset.title,
-        details: Details::Path { source: preset.source },
+        details: Details::Preset { source: preset.source },
     };
     path_presets().into_iter().map(entry).collect()
 }

@@ -97,6 +97,7 @@ impl<'a> Runner<'a> {
             wall_s: (self.clock)() - began,
             events: outcome.events,
             machine: outcome.machine.clone(),
+            programs: outcome.programs.clone(),
             whole,
             windows: results.collect(),
             seconds,

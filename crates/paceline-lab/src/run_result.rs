@@ -2,7 +2,7 @@
 
 use crate::metrics::{METRICS, MetricSpec, WindowResult, find};
 use paceline_netsim::backend::Outcome;
-use paceline_records::{HostStats, Label, Summary};
+use paceline_records::{HostStats, Label, Program, Summary};
 use paceline_results::Assertion;
 use paceline_scenario::{Quantity, Scenario, Window};
 use serde::Serialize;
@@ -26,6 +26,9 @@ pub struct RunResult {
     /// State of the host during the run; none in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<HostStats>,
+    /// Other programs that took part, such as browsers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Program>,
     /// Results of the whole run.
     #[serde(flatten)]
     pub whole: WindowResult,

@@ -4,7 +4,7 @@ use crate::group::{Provenance, group_of};
 use crate::run::{Runner, RunsResult, summarise};
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
-use paceline_records::{EventObserver, RunHeader};
+use paceline_records::{Environment, EventObserver, RunHeader};
 use paceline_results::{RunInputs, Store, StoreError};
 use paceline_scenario::Scenario;
 use serde_json::{Map, Value, json};
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 /// What a set of runs is made from, besides the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// Commit of the program's source, if it is known.
-    pub commit: Option<String>,
+    /// The program and the machine, as far as they are known.
+    pub environment: Environment,
     /// Text of the scenario file.
     pub scenario_text: String,
     /// What `--set` changed, as it was typed.
@@ -31,7 +31,9 @@ impl Inputs {
             scenario.constants.iter().filter(|c| c.applied).map(|c| (c.key.clone(), json!(c.value))).collect();
         RunInputs {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: self.commit.clone(),
+            commit: self.environment.commit.clone(),
+            machine: self.environment.machine.clone(),
+            system: self.environment.system.clone(),
             scenario_text: self.scenario_text.clone(),
             changes: case.chain(self.changes.iter().cloned()).collect(),
             setting: Some(scenario.plan.describe(registry)),

@@ -4,7 +4,7 @@
 use crate::plan::Plan;
 use paceline::{ConfigError, Registry};
 use paceline_flow::source::SourceError;
-use paceline_records::{EventObserver, HostStats};
+use paceline_records::{EventObserver, HostStats, Program};
 use std::time::Duration;
 
 /// Wall-clock time at [`Time::ZERO`](paceline_units::Time::ZERO) of the simulator, since 1970: 2000-01-01 00:00:00 UTC.
@@ -96,4 +96,6 @@ pub struct Outcome {
     pub delivered: u64,
     /// Statistics of the host; `None` in virtual time.
     pub machine: Option<HostStats>,
+    /// Other programs that took part, such as browsers.
+    pub programs: Vec<Program>,
 }

@@ -9,6 +9,7 @@
 //! Nothing here runs a simulation or opens a file.
 
 mod description;
+mod environment;
 mod event;
 mod host_stats;
 pub mod json;
@@ -20,6 +21,7 @@ mod stats;
 mod tap;
 
 pub use description::{FlowDescription, HopDescription, RunDescription, RunHeader, SignalDescription};
+pub use environment::{Environment, Program};
 pub use event::{EventRecord, HalfName, LinkUpdate};
 pub use host_stats::{HostStats, Percentiles};
 pub use label::Label;

@@ -14,7 +14,7 @@ pub struct Figure {
     pub scenario: String,
     /// Title.
     pub title: String,
-    /// The flows that the series refer to; equal in all figures of a scenario.
+    /// The flows that the series refer to. Figures of single runs have the same ones; those of an overlay are groups of runs.
     pub subjects: Vec<Subject>,
     /// Panels from top to bottom.
     pub panels: Vec<Panel>,
@@ -113,9 +113,16 @@ pub struct Series {
     pub x: Vec<f64>,
     /// Values in the unit of the panel, as many as `x`; NaN for a missing value.
     pub y: Vec<f64>,
+    /// Half-widths of the 95 % intervals of means, as many as `x`; empty for values that are no means of several runs.
+    pub ci95: Vec<f64>,
 }
 
 impl Figure {
+    /// Returns whether its subjects are groups of runs.
+    pub fn is_overlay(&self) -> bool {
+        self.id.ends_with("/overlay")
+    }
+
     /// Returns the panel with this id.
     pub fn panel(&self, id: &str) -> Option<&Panel> {
         self.panels.iter().find(|panel| panel.id == id)
@@ -146,6 +153,7 @@ impl Series {
             states: Vec::new(),
             x: Vec::new(),
             y: Vec::new(),
+            ci95: Vec::new(),
         }
     }
 
@@ -159,7 +167,17 @@ impl Series {
     pub fn without_points(&self) -> Self {
         let Self { id, label, subject, role, kind, states, .. } = self;
         let (id, label, states) = (id.clone(), label.clone(), states.clone());
-        Self { id, label, subject: *subject, role: *role, kind: *kind, states, x: Vec::new(), y: Vec::new() }
+        Self {
+            id,
+            label,
+            subject: *subject,
+            role: *role,
+            kind: *kind,
+            states,
+            x: Vec::new(),
+            y: Vec::new(),
+            ci95: Vec::new(),
+        }
     }
 
     /// Returns the number of points.

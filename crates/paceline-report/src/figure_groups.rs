@@ -38,7 +38,7 @@ struct File {
 
 /// Groups of panels for every scenario. The remaining panels form the group [`OTHERS`].
 const GROUPS: &[(&str, &[&str])] = &[
-    ("network", &["rate", "queue", "loss"]),
+    ("network", &["rate", "rate-reverse", "queue", "loss"]),
     ("control", &["gradient", "states", "control", "window"]),
     ("frames", &["frames", "rtt"]),
     ("distribution", &["cdf-queue", "cdf-owd", "cdf-frames", "cdf-rtt"]),
@@ -55,13 +55,42 @@ pub fn papers() -> Vec<PaperFigure> {
 pub fn select(results: &Results, figures: &[Figure]) -> Vec<Figure> {
     let mut selected = Vec::new();
     for scenario in results.scenarios() {
-        let figures: Vec<&Figure> = figures.iter().filter(|figure| figure.scenario == scenario).collect();
+        let of_scenario = figures.iter().filter(|figure| figure.scenario == scenario);
+        let (overlays, figures): (Vec<&Figure>, Vec<&Figure>) = of_scenario.partition(|figure| figure.is_overlay());
+        selected.extend(overlays.into_iter().map(|overlay| Figure { title: String::new(), ..overlay.clone() }));
         selected.extend(groups(scenario, &figures));
         let papers = papers().into_iter().filter(|choice| choice.scenario == scenario);
         selected.extend(papers.filter_map(|choice| of_paper(&choice, &results.runs, &figures)));
     }
+    let mut selected: Vec<Figure> = selected.into_iter().map(legible).collect();
     selected.retain(|figure| !figure.panels.is_empty());
     selected
+}
+
+/// Most subjects of a figure: its legend has an entry for each.
+const MOST_SUBJECTS: usize = 8;
+
+/// Keeps one run of each kind, that of the lowest seed, and the first [`MOST_SUBJECTS`] kinds.
+fn legible(mut figure: Figure) -> Figure {
+    let subjects = std::mem::take(&mut figure.subjects);
+    let drawn =
+        |index: usize| figure.panels.iter().flat_map(|panel| &panel.series).any(|series| series.subject == Some(index));
+    let is_lowest = |subject: &Subject| subjects.iter().all(|s| s.kind != subject.kind || s.seed >= subject.seed);
+    let of_one_seed: Vec<usize> = (0..subjects.len()).filter(|s| drawn(*s) && is_lowest(&subjects[*s])).collect();
+    let kept = &of_one_seed[..of_one_seed.len().min(MOST_SUBJECTS)];
+    if kept.len() < of_one_seed.len() {
+        figure.title = format!("The first {} of {}", kept.len(), of_one_seed.len());
+    }
+    for panel in &mut figure.panels {
+        panel.series.retain_mut(|series| {
+            let place = series.subject.map(|subject| kept.iter().position(|index| *index == subject));
+            series.subject = place.flatten();
+            place != Some(None)
+        });
+    }
+    figure.panels.retain(|panel| panel.series.iter().any(|series| series.subject.is_some()));
+    figure.subjects = kept.iter().map(|index| subjects[*index].clone()).collect();
+    figure
 }
 
 fn groups(scenario: &str, figures: &[&Figure]) -> Vec<Figure> {
@@ -187,6 +216,45 @@ mod tests {
                 assert!(GROUPS.iter().any(|(_, ids)| ids.contains(&panel)), "{}: {panel}", choice.id);
             }
         }
+    }
+
+    #[test]
+    fn legends_have_one_seed_and_at_most_eight_entries() {
+        let of = |kinds: u64, seeds: std::ops::Range<u64>| {
+            let mut figure = Figure {
+                id: "s/time".to_owned(),
+                scenario: "s".to_owned(),
+                title: String::new(),
+                subjects: Vec::new(),
+                panels: vec![Panel {
+                    id: "rate".to_owned(),
+                    title: String::new(),
+                    caption: String::new(),
+                    x: crate::figure::Axis::time(1.0),
+                    y: crate::figure::Axis::new("rate", "Mbit/s"),
+                    series: Vec::new(),
+                }],
+            };
+            for (index, (kind, seed)) in
+                (0..kinds).flat_map(|kind| seeds.clone().map(move |seed| (kind, seed))).enumerate()
+            {
+                let kind = format!("kind {kind}");
+                let label = format!("{kind} · seed {seed}");
+                let (run, flow, controller) = (label.clone(), "f".to_owned(), String::new());
+                figure.subjects.push(Subject { run, seed, flow, controller, label, kind });
+                let mut series = Series::new("s", "s", index, Role::Main, SeriesKind::Line);
+                series.push(0.0, index as f64);
+                figure.panels[0].series.push(series);
+            }
+            legible(figure)
+        };
+        let values = |figure: &Figure| figure.panels[0].series.iter().map(|s| (s.subject, s.y[0])).collect::<Vec<_>>();
+        let few = of(2, 4..7);
+        assert_eq!((few.title.as_str(), few.subjects.len()), ("", 2));
+        assert_eq!(values(&few), [(Some(0), 0.0), (Some(1), 3.0)]);
+        let many = of(10, 1..3);
+        assert_eq!((many.title.as_str(), many.subjects.len(), values(&many).len()), ("The first 8 of 10", 8, 8));
+        assert_eq!((values(&many)[7], many.subjects[7].seed), ((Some(7), 14.0), 1));
     }
 
     #[test]

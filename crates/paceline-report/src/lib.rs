@@ -17,6 +17,7 @@ pub mod figure;
 pub mod figure_groups;
 pub mod page;
 pub mod panels;
+mod policy;
 pub mod read;
 pub mod scoreboard;
 pub mod svg;

@@ -8,6 +8,7 @@ pub(crate) mod tables;
 use crate::error::ReportError;
 use crate::figure::{Axis, Figure, Role, Series, SeriesKind, Subject};
 use crate::panels;
+use crate::policy::policy;
 use crate::read::Results;
 use askama::Template;
 use columns::{Column, Columns, TICKS_PER_SECOND, shortened, ticks_per_second};
@@ -62,19 +63,25 @@ pub fn render(results: &Results, metrics: MetricCatalogue) -> Result<String, Rep
         };
         let (all, shown) = (count(&mut figures.iter()), count(&mut drawn.iter().map(|drawn| &drawn.figure)));
         if shown < all {
-            section.left_out += &downsample::note(shown, all);
+            section.single.left_out += &downsample::note(shown, all);
         }
     }
+    let (plot_code, plot_style) = (
+        include_str!("../vendor/uplot-1.6.32/uPlot.iife.min.js"),
+        include_str!("../vendor/uplot-1.6.32/uPlot.min.css"),
+    );
+    let code = concat!(include_str!("page/common.js"), include_str!("page/page.js"));
     let page = Page {
+        policy: policy(&[plot_code, code], &[plot_style, STYLE]),
         title: results.scenarios().join(", "),
         sections,
         figures: embedded_json(&data),
         columns: columns.packed(),
         version: env!("CARGO_PKG_VERSION"),
-        plot_code: include_str!("../vendor/uplot-1.6.32/uPlot.iife.min.js"),
-        plot_style: include_str!("../vendor/uplot-1.6.32/uPlot.min.css"),
+        plot_code,
+        plot_style,
         plot_licence: include_str!("../vendor/uplot-1.6.32/LICENSE"),
-        code: concat!(include_str!("page/common.js"), include_str!("page/page.js")),
+        code,
         style: STYLE,
     };
     Ok(page.render()?)
@@ -86,6 +93,7 @@ pub(crate) const STYLE: &str = concat!(include_str!("page/common.css"), include_
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
+    policy: String,
     title: String,
     sections: Vec<Section<'a>>,
     figures: String,
@@ -132,6 +140,8 @@ struct SeriesData<'a> {
     n: usize,
     x: Column,
     y: Column,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ci95: Option<Column>,
 }
 
 fn points(figure: &Figure) -> usize {
@@ -173,6 +183,7 @@ fn series_data<'a>(series: &'a Series, interval_s: Option<f64>, columns: &mut Co
             None => columns.floats(exact(&series.y)),
             Some(_) => columns.floats(series.y.iter().map(|value| shortened(*value))),
         },
+        ci95: (!series.ci95.is_empty()).then(|| columns.floats(exact(&series.ci95))),
     }
 }
 

@@ -6,6 +6,7 @@ mod distributions;
 mod frames;
 mod gradient;
 mod loss;
+mod overlay;
 mod queue;
 mod rate;
 mod run_view;
@@ -64,7 +65,7 @@ const PANELS: &[Begin] = &[
 /// Panels over values.
 const DISTRIBUTIONS: &[Begin] = &[distributions::begin];
 
-/// Returns the figures of a folder by scenario: panels over time, then distributions.
+/// Returns the figures of a folder by scenario: panels over time, distributions, then the overlay of several runs.
 ///
 /// # Errors
 /// A table cannot be read.
@@ -128,7 +129,10 @@ fn of_scenario(scenario: &str, runs: &[&Run]) -> Result<Vec<Figure>, ReportError
         subjects: subjects.clone(),
         panels: panels.into_iter().flatten().filter(|panel| !panel.series.is_empty()).collect(),
     };
-    Ok(vec![figure("time", "Over time", over_time), figure("distribution", "Distributions", over_values)])
+    let mut figures =
+        vec![figure("time", "Over time", over_time), figure("distribution", "Distributions", over_values)];
+    figures.extend(overlay::figure(runs, &figures[0]));
+    Ok(figures)
 }
 
 /// Adds the series of a panel to the panel with the same id.

@@ -4,6 +4,7 @@
 use crate::cells::{self, CellText};
 use crate::error::ReportError;
 use crate::page::write_page;
+use crate::policy::policy;
 use askama::Template;
 use paceline_records::MetricCatalogue;
 use paceline_results::{
@@ -35,11 +36,14 @@ pub fn render(board: &Scoreboard, metrics: MetricCatalogue) -> Result<String, Re
         version: &board.version,
         counts: Counts::of(experiments),
         papers,
+        policy: policy(&[], &[crate::page::STYLE, OWN_STYLE]),
         style: crate::page::STYLE,
-        own_style: include_str!("page/scoreboard.css"),
+        own_style: OWN_STYLE,
     };
     Ok(page.render()?)
 }
+
+const OWN_STYLE: &str = include_str!("page/scoreboard.css");
 
 #[derive(Template)]
 #[template(path = "scoreboard.html")]
@@ -48,6 +52,7 @@ struct Page<'a> {
     version: &'a str,
     counts: Counts,
     papers: Vec<PaperView<'a>>,
+    policy: String,
     style: &'static str,
     own_style: &'static str,
 }

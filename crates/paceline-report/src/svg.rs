@@ -61,6 +61,9 @@ pub fn draw(figure: &Figure) -> String {
     let layout = Layout::of(figure, &styles);
     let (mut text, size) = (String::new(), layout.size);
     let mut canvas = Canvas::new(&mut text, size);
+    if let Some(at) = layout.note {
+        canvas.title(at, &figure.title);
+    }
     layout.subjects.iter().for_each(|entry| canvas.legend_entry(entry));
     for (panel, frame) in figure.panels.iter().zip(&layout.frames) {
         draw_panel(&mut canvas, panel, frame, &styles);
@@ -87,6 +90,14 @@ fn draw_panel(canvas: &mut Canvas<'_>, panel: &Panel, frame: &Frame, styles: &Se
         bands.for_each(|series| state_bars::shade(canvas, frame, series, styles.style(panel, series)));
     } else {
         state_bars::draw(canvas, frame, panel, styles);
+    }
+    for series in panel.series.iter().filter(|series| !series.ci95.is_empty()) {
+        let edge = |sign: f64| {
+            let points = series.x.iter().zip(&series.y).zip(&series.ci95);
+            points.map(move |((x, y), half)| place(*x, y + sign * half))
+        };
+        let area: Vec<Point> = edge(1.0).chain(edge(-1.0).rev()).collect();
+        canvas.area(&area, styles.style(panel, series));
     }
     for series in of_role(Role::Limit).chain(of_role(Role::Main)).chain(of_role(Role::Second)) {
         let style = styles.style(panel, series);

@@ -52,6 +52,12 @@ pub struct RunInputs {
     /// Commit of the program's source, if the caller knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Processors of the machine, if the caller knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// Operating system of the machine, if the caller knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// Date, from the caller's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
@@ -69,9 +75,10 @@ pub struct RunInputs {
 }
 
 impl RunInputs {
-    /// Returns whether both are equal but for the date and the commit.
+    /// Returns whether both are equal but for date, commit and machine.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let undated = |inputs: &Self| Self { created: None, commit: None, ..inputs.clone() };
+        let undated =
+            |inputs: &Self| Self { created: None, commit: None, machine: None, system: None, ..inputs.clone() };
         undated(self) == undated(other)
     }
 }

@@ -78,6 +78,8 @@ fn inputs() -> RunInputs {
     RunInputs {
         version: "1.2.3".to_owned(),
         commit: Some("0123456789ab".to_owned()),
+        machine: Some("a processor, 2 processors".to_owned()),
+        system: Some("linux 6, x86_64".to_owned()),
         created: Some("2026-11-20T12:00:00Z".to_owned()),
         scenario_text: "id = \"x\"\n".to_owned(),
         changes: vec!["path.rtt=80ms".to_owned()],

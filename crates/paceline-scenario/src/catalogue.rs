@@ -127,14 +127,23 @@ pub(super) fn path_preset_texts() -> impl Iterator<Item = (&'static str, &'stati
     FILES.iter().filter(|(name, _)| name.ends_with(PATH_PRESET)).copied()
 }
 
+/// The ending of files of source presets.
+pub(super) const SOURCE_PRESET: &str = ".source.toml";
+
+/// Returns the files of source presets: name and text.
+pub(super) fn source_preset_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FILES.iter().filter(|(name, _)| name.ends_with(SOURCE_PRESET)).copied()
+}
+
 /// The ending of files whose values a formula gives.
 const FORMULA: &str = ".formula.toml";
 
-/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, path presets,
+/// Returns whether a file in a folder of scenarios is a scenario: any TOML file except `constants.toml`, sweeps, presets,
 /// and tables of formulas.
 pub fn is_scenario(file: &str) -> bool {
     let other = file.ends_with(SWEEP)
         || file.ends_with(PATH_PRESET)
+        || file.ends_with(SOURCE_PRESET)
         || is_formula_table(file)
         || file.rsplit('/').next() == Some("constants.toml");
     file.ends_with(".toml") && !other

@@ -1,5 +1,5 @@
 //! Scenario text to [`Scenario`]: the file is parsed once, and layers are merged as values. Of two layers that set the same
-//! key the later one holds: constants, the preset of the path, the file, its case, `--set`, `--controller`.
+//! key the later one holds: constants, presets of the path and of sources, the file, its case, `--set`, `--controller`.
 
 use super::catalogue::Origin;
 use super::error::ScenarioError;
@@ -10,7 +10,7 @@ use super::reader::{parse, read};
 use super::resolve::{Background, resolve};
 use super::text_span::{HasTextSpan, Sources, TextSpan};
 use super::tree::{Node, Value};
-use super::{Registries, case, constants, edit, path_preset};
+use super::{Registries, case, constants, edit, path_preset, source_preset};
 use paceline::Registry;
 use paceline_records::Label;
 
@@ -70,6 +70,7 @@ pub fn load<'a>(
         }
     }
     background.preset_note = path_preset::apply(&mut root, &mut sources)?;
+    source_preset::apply(&mut root, &mut sources)?;
     (background.constants, background.constants_note) = constants::apply(
         &mut root,
         origin,

@@ -17,6 +17,8 @@ mod parameters;
 mod path_preset;
 mod reader;
 mod resolve;
+mod source_preset;
+mod template;
 mod text_file;
 mod text_span;
 pub mod trace;
@@ -36,6 +38,8 @@ pub use overrides::Override;
 pub use paceline_records::Label;
 pub use path_preset::{PathPreset, path_presets};
 pub use reader::parse;
+pub use source_preset::{SourcePreset, source_presets};
+pub use template::{Template, Traffic, template_sources};
 pub use text_span::Spanned;
 
 use paceline::Registry;

@@ -5,7 +5,7 @@
 use super::catalogue::{PATH_PRESET, path_preset_texts};
 use super::error::{ScenarioError, suggestion};
 use super::text_span::{HasTextSpan, Sources};
-use super::tree::{Entries, Node, Value};
+use super::tree::{Entries, Node, Value, keep_from_layer, overlay};
 use serde::Deserialize;
 
 /// A path preset.
@@ -84,31 +84,6 @@ pub(crate) fn apply<'a>(root: &mut Node, sources: &mut Sources<'a>) -> Result<Op
 
 fn parse_header(file: &str, text: &str) -> Result<PresetFile, ScenarioError> {
     toml::from_str(text).map_err(|error| ScenarioError::of(file, text, error.message()))
-}
-
-/// Removes what layers before `first` wrote.
-fn keep_from_layer(entries: &mut Entries, first: u32) {
-    entries.retain(|_, (_, node)| match &mut node.value {
-        Value::Table(inner) => {
-            keep_from_layer(inner, first);
-            !inner.is_empty()
-        }
-        _ => node.text_span().source() >= first,
-    });
-}
-
-/// Puts entries over others: tables are merged, other values replaced.
-fn overlay(under: &mut Entries, over: Entries) {
-    for (key, (span, node)) in over {
-        match (under.get_mut(&key), node) {
-            (Some((_, Node { value: Value::Table(under), .. })), Node { value: Value::Table(over), .. }) => {
-                overlay(under, over);
-            }
-            (_, node) => {
-                under.insert(key, (span, node));
-            }
-        }
-    }
 }
 
 #[cfg(test)]

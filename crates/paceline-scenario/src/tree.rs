@@ -115,6 +115,14 @@ impl Node {
         Some(&self.entries()?.get(key)?.1)
     }
 
+    /// Returns the value of a key for changes, if it is a table with that key.
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        match &mut self.value {
+            Value::Table(entries) => Some(&mut entries.get_mut(key)?.1),
+            _ => None,
+        }
+    }
+
     /// Returns the elements, if it is a list of tables that is not empty.
     pub(crate) fn tables(&self) -> Option<&[Self]> {
         match &self.value {
@@ -157,6 +165,31 @@ impl Node {
                 node.move_to(source);
             }),
             _ => {}
+        }
+    }
+}
+
+/// Removes what layers before `first` wrote.
+pub(crate) fn keep_from_layer(entries: &mut Entries, first: u32) {
+    entries.retain(|_, (_, node)| match &mut node.value {
+        Value::Table(inner) => {
+            keep_from_layer(inner, first);
+            !inner.is_empty()
+        }
+        _ => node.text_span().source() >= first,
+    });
+}
+
+/// Puts entries over others: tables are merged, other values replaced.
+pub(crate) fn overlay(under: &mut Entries, over: Entries) {
+    for (key, (span, node)) in over {
+        match (under.get_mut(&key), node) {
+            (Some((_, Node { value: Value::Table(under), .. })), Node { value: Value::Table(over), .. }) => {
+                overlay(under, over);
+            }
+            (_, node) => {
+                under.insert(key, (span, node));
+            }
         }
     }
 }

@@ -38,7 +38,7 @@ pub struct Point {
     loss: Option<f64>,
     /// Drain time of a full queue, ms; `None` if the queue limit has no drain time.
     queue: Option<f64>,
-    /// Longest queuing delay of a packet at the hop, ms.
+    /// Longest queuing delay at the hop of a packet of any flow, ms.
     waited: Option<f64>,
     /// Counters of each flow.
     flows: Vec<FlowPoint>,
@@ -53,7 +53,7 @@ pub struct FlowPoint {
     dropped: u32,
     /// Packets dropped by a queue, on overflow or by its AQM.
     by_queue: u32,
-    /// Mean one-way delay minus propagation delay, ms.
+    /// Mean queuing delay of its packets at the hop, ms: never above `waited` of the same point.
     queued: Option<f64>,
     /// Last reported round-trip time, ms.
     rtt: Option<f64>,
@@ -77,7 +77,7 @@ struct Bin {
 struct FlowBin {
     point: FlowPoint,
     queued: TimeDelta,
-    arrived: u32,
+    crossed: u32,
 }
 
 /// The points of a run.
@@ -142,13 +142,8 @@ impl LiveSeries {
                     flow.point.packets += 1;
                 });
             }
-            EventRecord::Arrived { packet, delay, .. } if !packet.class.is_from_receiver() => {
-                let base = self.plan.flows[usize::from(packet.flow.0)].base_owd(&self.plan, at - delay);
-                self.flow(at, packet, |flow| {
-                    flow.point.received += packet.size.as_bytes();
-                    flow.queued += (delay - base).max(TimeDelta::ZERO);
-                    flow.arrived += 1;
-                });
+            EventRecord::Arrived { packet, .. } if !packet.class.is_from_receiver() => {
+                self.flow(at, packet, |flow| flow.point.received += packet.size.as_bytes());
             }
             EventRecord::Dropped { packet, reason, .. } if !packet.class.is_from_receiver() => {
                 self.flow(at, packet, |flow| {
@@ -156,9 +151,15 @@ impl LiveSeries {
                     flow.point.by_queue += u32::from(matches!(reason, DropReason::Overflow | DropReason::Aqm));
                 });
             }
-            EventRecord::Crossed { hop, waited, .. } if usize::from(hop) == bottleneck => {
+            EventRecord::Crossed { hop, packet, waited, .. } if usize::from(hop) == bottleneck => {
                 let bin = self.bin(at);
                 bin.waited = bin.waited.max(Some(waited));
+                if !packet.class.is_from_receiver() {
+                    self.flow(at, packet, |flow| {
+                        flow.queued += waited;
+                        flow.crossed += 1;
+                    });
+                }
             }
             EventRecord::Decision { flow, target, .. } => {
                 self.value(at, flow.0, |point| point.target = Some(target.as_bps_f64()));
@@ -229,7 +230,7 @@ impl LiveSeries {
         let hop = &self.plan.hops[self.plan.bottleneck];
         let flows = bin.flows.into_iter().zip(&mut self.carried).map(|(bin, carried)| {
             let mut point = bin.point;
-            point.queued = (bin.arrived > 0).then(|| round(bin.queued.as_millis_f64() / f64::from(bin.arrived)));
+            point.queued = (bin.crossed > 0).then(|| round(bin.queued.as_millis_f64() / f64::from(bin.crossed)));
             point.target = point.target.or(carried.target);
             point.rtt = point.rtt.or(carried.rtt);
             point.signals.iter_mut().zip(&carried.signals).for_each(|(value, before)| *value = value.or(*before));
@@ -364,6 +365,11 @@ controller = "gcc-2016"
         EventRecord::Arrived { at: ms(at), packet: packet(PacketClass::Media), delay, ecn: Ecn::NotEct }
     }
 
+    fn crossed(at: i64, waited: i64) -> EventRecord {
+        let (packet, waited) = (packet(PacketClass::Media), TimeDelta::from_millis(waited));
+        EventRecord::Crossed { at: ms(at), hop: 0, packet, waited, left: ms(at), marked: false }
+    }
+
     fn points(series: &LiveSeries) -> Vec<Value> {
         series.since(0).0.iter().map(|point| serde_json::from_str(point).unwrap()).collect()
     }
@@ -384,6 +390,9 @@ controller = "gcc-2016"
             dropped(140, DropReason::Loss),
             dropped(141, DropReason::Aqm),
             dropped(240, DropReason::Loss),
+            crossed(91, 4),
+            crossed(95, 10),
+            crossed(130, 0),
             arrived(130, 25),
             arrived(90, 35),
             EventRecord::Sent { at: ms(20), packet: packet(PacketClass::Media) },
@@ -407,8 +416,9 @@ controller = "gcc-2016"
         assert_eq!((&first["sent"], &first["packets"], &first["received"]), (&json!(1000), &json!(1), &json!(2000)));
         let drops = [first, second, third].map(|flow| [&flow["dropped"], &flow["by_queue"]]);
         assert_eq!(drops, [[2, 1], [2, 1], [1, 0]]);
-        // 45 and 35 ms, of which 25 are propagation.
-        assert_eq!((&first["queued"], &second["queued"], &third["queued"]), (&json!(15.0), &json!(0.0), &Value::Null));
+        assert_eq!((&first["queued"], &second["queued"], &third["queued"]), (&json!(7.0), &json!(0.0), &Value::Null));
+        let longest = closed.iter().map(|point| &point["waited"]);
+        assert_eq!(longest.collect::<Vec<_>>(), [&json!(10.0), &json!(0.0), &Value::Null]);
         assert_eq!((&first["target"], &third["target"]), (&json!(700e3), &json!(700e3)), "the target is carried over");
         let index = header.signals[0][0].len() + 1;
         assert_eq!((&first["signals"][index], &third["signals"][index]), (&json!(2.5), &json!(2.5)));

@@ -8,9 +8,10 @@ const PLOT_LICENCE: &str = include_str!("../../paceline-report/vendor/uplot-1.6.
 const STYLE: &str = concat!(include_str!("../../paceline-report/src/page/common.css"), include_str!("page/page.css"));
 const SCRIPT: &str = concat!(include_str!("../../paceline-report/src/page/common.js"), include_str!("page/page.js"));
 
-/// Returns the document.
-pub fn html() -> String {
+/// Returns the document. Its scripts and styles have the nonce of its policy.
+pub fn html(nonce: &str) -> String {
     include_str!("page/page.html")
+        .replace("{{ nonce }}", nonce)
         .replace("{{ plot_style }}", PLOT_STYLE)
         .replace("{{ style }}", STYLE)
         .replace("{{ plot_licence }}", PLOT_LICENCE)
@@ -18,10 +19,11 @@ pub fn html() -> String {
         .replace("{{ script }}", SCRIPT)
 }
 
-/// Returns the content security policy: no external resources, no connection except the web socket of this port, no frames.
-pub fn policy(port: u16) -> String {
+/// Returns the content security policy: scripts and styles with this nonce, no external resources, no connection except the web
+/// socket of this port, no frames.
+pub fn policy(port: u16, nonce: &str) -> String {
     format!(
-        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; \
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data: blob:; \
          connect-src ws://127.0.0.1:{port} ws://localhost:{port}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
     )
 }
@@ -32,7 +34,14 @@ mod tests {
 
     #[test]
     fn page_is_complete_and_loads_no_external_resource() {
-        let html = html();
+        let html = html("0123");
+        let own_elements = html.matches("<script").count() + html.matches("<style").count();
+        assert_eq!(
+            html.matches(" nonce=\"0123\">").count(),
+            own_elements,
+            "scripts and styles without a nonce are refused"
+        );
+        assert!(policy(80, "0123").contains("script-src 'nonce-0123';") && !policy(80, "0123").contains("unsafe"));
         assert!(html.contains("uPlot") && !html.contains("{{"), "every placeholder is replaced");
         let own = [include_str!("page/page.html"), STYLE, SCRIPT].concat();
         for outside in ["http://", "https://", "src=", "url(", "@import", "fetch(", "innerHTML"] {

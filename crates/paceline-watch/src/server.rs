@@ -81,6 +81,13 @@ struct State {
     outcome: Mutex<Option<String>>,
 }
 
+/// Returns 32 hexadecimal digits that nobody can guess.
+fn random_digits() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 impl WatchServer {
     /// Serves the page on loopback at this port, or at a free port if it is 0.
     ///
@@ -89,9 +96,7 @@ impl WatchServer {
     pub fn serve(watched: WatchedRun, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let port = listener.local_addr()?.port();
-        let mut token = [0; 16];
-        getrandom::fill(&mut token).map_err(|error| io::Error::other(error.to_string()))?;
-        let token = token.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = random_digits()?;
         let series = SharedSeries::new(&watched.plan, &watched.header);
         let state = Arc::new(State {
             hello: hello(&watched, &series).to_string(),
@@ -228,8 +233,9 @@ fn connection(mut stream: TcpStream, pending: ConnectionCount) -> io::Result<()>
     match resource {
         _ if authorised.number >= MAX_CONNECTIONS => refuse(&mut stream, BUSY),
         Resource::Page => {
-            let policy = format!("Content-Security-Policy: {}\r\n", page::policy(state.access.port));
-            respond(&mut stream, "200 OK", "text/html", &policy, &page::html())
+            let nonce = random_digits()?;
+            let policy = format!("Content-Security-Policy: {}\r\n", page::policy(state.access.port, &nonce));
+            respond(&mut stream, "200 OK", "text/html", &policy, &page::html(&nonce))
         }
         Resource::Socket(request) => {
             let Ok(response) = create_response(&request) else {

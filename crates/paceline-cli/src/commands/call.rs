@@ -144,7 +144,7 @@ fn watch(arguments: &run::Arguments, port: u16) -> Result<ExitCode> {
     if let Some((store, group)) = store.as_ref().zip(group_of(&current, &result, making)) {
         store.group(&group).into_diagnostic()?;
     }
-    output::print_result(options.json, &result, || describe(&current, &result))?;
+    output::print_results(options.json, &result, || describe(&current, &result))?;
     finish_folder(arguments.out.as_deref());
     Ok(ExitCode::SUCCESS)
 }

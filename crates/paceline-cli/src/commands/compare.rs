@@ -57,7 +57,7 @@ pub fn compare(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(dir) = &arguments.out {
         Comparisons::add(dir, comparison.table.clone()).into_diagnostic()?;
     }
-    output::print_result(options.json, &comparison, || describe(&comparison, &scenarios))?;
+    output::print_results(options.json, &comparison, || describe(&comparison, &scenarios))?;
     finish_folder(arguments.out.as_deref());
     output::exit_code(passed)
 }

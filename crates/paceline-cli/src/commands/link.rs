@@ -1,6 +1,7 @@
 //! `paceline link`: emulates a link for any program.
 
 use super::Variation;
+use crate::environment::environment;
 use crate::errors::backend_error;
 use crate::output;
 use crate::table::{Table, value_text};
@@ -156,7 +157,9 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     let header = scenario.plan.header(&Registry::standard(), "link", arguments.seed);
     let manifest = RunInputs {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: Some(super::COMMIT.to_owned()),
+        commit: environment().commit.clone(),
+        machine: environment().machine.clone(),
+        system: environment().system.clone(),
         scenario_text: text,
         changes: settings(arguments)?.iter().map(Override::to_string).collect(),
         setting: Some(scenario.plan.describe(&Registry::standard())),
@@ -193,7 +196,7 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(events) = events {
         events.finish(&serde_json::to_value(&document).into_diagnostic()?).into_diagnostic()?;
     }
-    output::print_result(arguments.json, &document, || describe(&document))?;
+    output::print_results(arguments.json, &document, || describe(&document))?;
     let cut = !arguments.command.is_empty() && emulated.status.is_none() && !stop.load(Ordering::Relaxed);
     if cut {
         eprintln!("the link ended after its --duration, and the command with it; use a longer --duration");

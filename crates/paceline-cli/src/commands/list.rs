@@ -7,7 +7,7 @@ use crate::worlds;
 use clap::builder::PossibleValuesParser;
 use miette::{Result, miette};
 use paceline::Registry;
-use paceline_lab::catalogue::{self, CONTROLLERS};
+use paceline_lab::catalogue::{self, CONTROLLERS, Details, Entry};
 use std::process::ExitCode;
 
 /// Arguments of `list`.
@@ -16,7 +16,7 @@ pub struct Arguments {
     /// What to list; everything if absent.
     #[arg(value_parser = PossibleValuesParser::new(catalogue::kinds()))]
     kind: Option<String>,
-    /// Name of a controller; lists its parameters. Only with `controllers`.
+    /// Name of one of them; shows its parameters or its source.
     name: Option<String>,
     /// Prints one JSON document.
     #[arg(long)]
@@ -25,16 +25,22 @@ pub struct Arguments {
 
 /// Prints the lists.
 pub fn list(arguments: &Arguments) -> Result<ExitCode> {
-    if let Some(name) = &arguments.name {
-        if arguments.kind.as_deref() != Some(CONTROLLERS) {
-            let help = format!("leave out `{name}`, or name a controller: `paceline list controllers gcc-2016`");
-            return Err(miette!(help = help, "only a controller has details"));
-        }
+    let kinds = arguments.kind.as_ref().map_or(catalogue::kinds().to_vec(), |kind| vec![kind]);
+    if let (Some(name), Some(CONTROLLERS)) = (&arguments.name, arguments.kind.as_deref()) {
         list_one(name, arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let kinds = arguments.kind.as_ref().map_or(catalogue::kinds().to_vec(), |kind| vec![kind]);
     let listing = catalogue::list(&kinds, &worlds::names().map(|world| (world, worlds::registry(world))));
+    if let (Some(name), [kind]) = (&arguments.name, kinds.as_slice()) {
+        let known = &listing[*kind];
+        let Some(entry) = known.iter().find(|entry| entry.name == *name) else {
+            let names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();
+            let help = paceline_scenario::suggestion(name, &names);
+            return Err(miette!(help = help, "no `{name}` among the {kind}"));
+        };
+        output::print_result(arguments.json, entry, || describe(entry))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     output::print_result(arguments.json, &listing, || {
         let table = |kind: &&str| {
             let mut table = Table::new([*kind, ""], 2);
@@ -44,6 +50,26 @@ pub fn list(arguments: &Arguments) -> Result<ExitCode> {
         kinds.iter().map(table).collect()
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Describes an entry that is no controller.
+fn describe(entry: &Entry) -> String {
+    let heading = output::wrap(&format!("{}: {}", output::bold(&entry.name), entry.summary));
+    let heading = heading.trim_start();
+    match &entry.details {
+        Details::Keys { keys } if !keys.is_empty() => {
+            let mut table = Table::new(["key", "default", "range", "description"], 3).with_text_last();
+            for key in keys {
+                let row = [key.name, key.default, &key.range, key.description];
+                table.row(row.map(str::to_owned).to_vec());
+            }
+            format!("{heading}\n\n{}", table.render())
+        }
+        Details::Preset { source } | Details::Scenario { source, .. } if !source.is_empty() => {
+            format!("{heading}\n{}\n", output::wrap(source))
+        }
+        _ => format!("{heading}\n"),
+    }
 }
 
 fn list_one(name: &str, json: bool) -> Result<()> {

@@ -7,6 +7,7 @@ pub mod diff;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod link;
 pub mod list;
+pub mod new;
 pub mod report;
 pub mod reproduce;
 pub mod run;
@@ -20,6 +21,7 @@ pub mod validate;
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
 pub use unavailable::{call, link};
 
+use crate::environment::environment;
 use crate::output;
 use crate::progress::Progress;
 use clap::Args;
@@ -54,10 +56,10 @@ Three things to try first:
 pub fn welcome() -> Result<ExitCode> {
     let what = "Paceline: congestion control for real-time media. A library of controllers, and a simulator and a testbed to \
                 test and compare them.";
-    let what = output::wrap_to(what, output::width()).join("\n");
-    output::print(&format!(
-        "{what}\n\n{FIRST_STEPS}\n\n`paceline list` shows what can be run, `paceline help` shows every command."
-    ))?;
+    let more = "`paceline list` shows what can be run, `paceline new` writes a scenario of your own, and `paceline help` shows \
+                every command.";
+    let [what, more] = [what, more].map(|text| output::wrap_to(text, output::width()).join("\n"));
+    output::print(&format!("{what}\n\n{FIRST_STEPS}\n\n{more}"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -146,7 +148,7 @@ impl Selection {
     /// Returns what runs of the command of this name are made from.
     pub fn inputs(&self, name: &str, controller: Option<&str>, repeats: usize) -> Result<Inputs> {
         Ok(Inputs {
-            commit: Some(COMMIT.to_owned()),
+            environment: environment().clone(),
             scenario_text: Catalogue.find(&self.scenario)?.text,
             changes: self.options.changes(),
             command: self.command(name, controller.map(|name| ("controllers", name)), repeats),

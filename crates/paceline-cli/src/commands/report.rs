@@ -36,6 +36,10 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
         );
         return Err(miette!(help = help, "`{dir}` holds the sweep {id}; a report needs a folder of runs"));
     }
+    if !dir.join(MANIFEST_FILE).is_file() && !dir.join(SCOREBOARD_FILE).is_file() {
+        let help = "`paceline run … --out DIR`, `compare` and `reproduce` write such a folder";
+        return Err(miette!(help = help, "`{}` is no folder of results", dir.display()));
+    }
     recover(dir);
     let output = |file: &str| arguments.out.clone().unwrap_or_else(|| dir.join(file));
     if let Some(into) = &arguments.svg {

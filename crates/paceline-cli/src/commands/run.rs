@@ -68,9 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let text = || scenarios.iter().zip(&results).map(|(s, r)| describe(s, r));
     match results.as_slice() {
-        [one] => output::print_result(options.json, one, || text().collect())?,
+        [one] => output::print_results(options.json, one, || text().collect())?,
         all => {
-            output::print_result(options.json, &combine(&arguments.controllers, all), || {
+            output::print_results(options.json, &combine(&arguments.controllers, all), || {
                 text().collect::<Vec<_>>().join("\n")
             })?;
         }
@@ -327,16 +327,22 @@ impl Line {
     }
 }
 
-/// Draws the capacity and the rate of each flow over time, in the first run.
+/// Draws the capacity and the rate of each flow over time, in the first run. Each direction has a scale of its own.
 fn timeline(scenario: &Scenario, result: &RunsResult) -> Table {
     /// The widest label that is not wrapped, and blanks around the columns.
     const LABEL_MAX: usize = 20;
     const BLANKS: usize = 6;
     let (plan, run) = (&scenario.plan, &result.runs[0]);
     let seconds = plan.duration.as_secs_f64().ceil() as usize;
-    let lines = lines(scenario);
-    let labels = lines.iter().take(LINES_SHOWN).map(|line| textwrap::core::display_width(&line.label("sum")));
-    let label = labels.max().unwrap_or(0).clamp("capacity".len(), LABEL_MAX);
+    let mut lines = lines(scenario);
+    lines.truncate(LINES_SHOWN);
+    let flow = |line: &Line| &plan.flows[line.flows.start];
+    let first = flow(&lines[0]).direction;
+    lines.sort_by_key(|line| flow(line).direction != first);
+    let directions: Vec<&[Line]> = lines.chunk_by(|a, b| flow(a).direction == flow(b).direction).collect();
+    let capacities = &["capacity", "capacity back"][..directions.len()];
+    let labels = lines.iter().map(|line| textwrap::core::display_width(&line.label("sum")));
+    let label = labels.max().unwrap_or(0).min(LABEL_MAX).max(capacities[capacities.len() - 1].len());
     let bin = seconds.div_ceil(output::width().saturating_sub(label + BLANKS).max(20)).max(1);
     let binned = |per_second: &dyn Fn(usize) -> f64| -> Vec<f64> {
         let starts = (0..seconds).step_by(bin);
@@ -346,32 +352,41 @@ fn timeline(scenario: &Scenario, result: &RunsResult) -> Table {
         };
         starts.map(mean).collect()
     };
-    let capacity = plan.hops[plan.bottleneck].capacity.as_ref().map(|c| {
+    let capacity_of = |hop: &usize| {
+        let capacity = plan.hops[*hop].capacity.as_ref()?;
         let second = |s: usize| Time::from_secs(s as i64);
-        binned(&|s| c.volume(second(s), second(s + 1)).as_bits() as f64)
-    });
+        Some(binned(&|s| capacity.volume(second(s), second(s + 1)).as_bits() as f64))
+    };
     let rate = |line: &Line| {
         let bytes = |s: usize| line.flows.clone().filter_map(|f| run.seconds[f].get(s)).sum::<u64>();
         binned(&|s| bytes(s) as f64 * 8.0)
     };
-    let rates: Vec<Vec<f64>> = lines.iter().map(rate).collect();
-    let top = capacity.iter().flatten().chain(rates.iter().flatten()).copied().fold(0.0, f64::max);
-    let seed = if result.runs.len() > 1 { format!("seed {}, ", run.seed) } else { String::new() };
-    let legend = format!("{seed}0 to {seconds} s, 1 char = {bin} s, full height = {:.2} Mbit/s", top / 1e6);
-    let mut table = Table::new(["", &legend], 2);
-    if let Some(capacity) = &capacity {
-        table.row(vec!["capacity".to_owned(), sparkline(capacity, top)]);
-    }
-    for (line, rates) in lines.iter().zip(&rates).take(LINES_SHOWN) {
-        let flow = &plan.flows[line.flows.start];
-        let is_active = |index: usize| {
-            let (from, to) = ((index * bin) as f64, ((index + 1) * bin) as f64);
-            flow.start.as_secs_f64() < to && flow.stop.as_secs_f64() > from
+    let (mut heights, mut rows) = (Vec::new(), Vec::new());
+    for (lines, name) in directions.iter().zip(capacities) {
+        let slowest = || {
+            let route = flow(&lines[0]).route.iter().filter_map(capacity_of);
+            route.min_by(|a, b| a.iter().sum::<f64>().total_cmp(&b.iter().sum()))
         };
-        let marks = sparkline(rates, top);
-        let marks = marks.chars().enumerate().map(|(i, c)| if is_active(i) { c } else { ' ' });
-        table.row(vec![line.label("sum"), marks.collect()]);
+        let capacity = if heights.is_empty() { capacity_of(&plan.bottleneck) } else { slowest() };
+        let rates: Vec<Vec<f64>> = lines.iter().map(rate).collect();
+        let top = capacity.iter().flatten().chain(rates.iter().flatten()).copied().fold(0.0, f64::max);
+        heights.push(format!("{:.2} Mbit/s", top / 1e6));
+        rows.extend(capacity.map(|capacity| vec![(*name).to_owned(), sparkline(&capacity, top)]));
+        for (line, rates) in lines.iter().zip(&rates) {
+            let is_active = |index: usize| {
+                let (from, to) = ((index * bin) as f64, ((index + 1) * bin) as f64);
+                flow(line).start.as_secs_f64() < to && flow(line).stop.as_secs_f64() > from
+            };
+            let marks = sparkline(rates, top);
+            let marks = marks.chars().enumerate().map(|(i, c)| if is_active(i) { c } else { ' ' });
+            rows.push(vec![line.label("sum"), marks.collect()]);
+        }
     }
+    let seed = if result.runs.len() > 1 { format!("seed {}, ", run.seed) } else { String::new() };
+    let heights = heights.join(", back ");
+    let legend = format!("{seed}0 to {seconds} s, 1 char = {bin} s, full height = {heights}");
+    let mut table = Table::new(["", &legend], 2);
+    rows.into_iter().for_each(|row| table.row(row));
     table
 }
 

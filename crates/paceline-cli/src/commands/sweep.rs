@@ -69,7 +69,7 @@ pub fn sweep(arguments: &Arguments) -> Result<ExitCode> {
     };
     let printed = |result: &SweepResult| if arguments.out.is_some() { result.without_points() } else { result.clone() };
     let document = Document { result: printed(&result), refined: refined.as_ref().map(|(_, r)| printed(r)) };
-    output::print_result(arguments.json, &document, || match &refined {
+    output::print_results(arguments.json, &document, || match &refined {
         None => describe(&sweep, &result),
         Some((best, refined)) => format!("{}\n{}", describe(&sweep, &result), describe(best, refined)),
     })?;

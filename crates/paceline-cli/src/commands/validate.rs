@@ -63,7 +63,7 @@ pub fn validate(arguments: &Arguments) -> Result<ExitCode> {
         found.write(dir).into_diagnostic()?;
     }
     let text = || found.validations.iter().map(describe).collect::<Vec<_>>().join("\n");
-    output::print_result(options.json, &found, text)?;
+    output::print_results(options.json, &found, text)?;
     finish_folder(arguments.out.as_deref());
     output::exit_code(found.validations.iter().all(Validation::is_within))
 }

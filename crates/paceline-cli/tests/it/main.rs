@@ -3,6 +3,7 @@
 mod cli;
 mod diff;
 mod input;
+mod new;
 mod reproduce;
 mod sweep;
 mod usage;

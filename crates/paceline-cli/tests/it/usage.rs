@@ -1,6 +1,6 @@
 //! How the command meets people: the width of its output, hints for usual mistakes, version, completions and man pages.
 
-use super::{contains_all, document, folder, one_line, paceline, rejects, stderr, stdout};
+use super::{contains_all, document, folder, one_line, paceline, read_json, rejects, stderr, stdout};
 use std::fs;
 
 const SCENARIO: &str = r#"id = "test/usage"
@@ -81,7 +81,7 @@ fn each_difference_from_a_published_value_is_explained() {
 }
 
 #[test]
-fn the_commit_is_in_the_version_and_in_results() {
+fn results_name_the_commit_and_the_machine() {
     let folder = folder("usage-version", &[("own.toml", SCENARIO)]);
     let version = paceline(&folder, &["--version"]);
     let commit = stdout(&version, 0).trim().strip_prefix("paceline 0.1.0 (commit ").and_then(|v| v.strip_suffix(')'));
@@ -94,6 +94,14 @@ fn the_commit_is_in_the_version_and_in_results() {
         let text = fs::read_to_string(&file).unwrap();
         assert!(text.contains(commit) && text.contains("0.1.0"), "{}", file.display());
     }
+    let made_with = &document(&paceline(&folder, &["run", "own.toml", "--json"]), 1)["made_with"];
+    assert_eq!((made_with["version"].as_str(), made_with["commit"].as_str()), (Some("0.1.0"), Some(commit)));
+    let inputs = &read_json(&run.join("about.json"))["inputs"];
+    let page = fs::read_to_string(results.join("report.html")).unwrap();
+    for key in ["machine", "system"] {
+        let value = made_with[key].as_str().unwrap();
+        assert!(value.len() > 5 && inputs[key] == value && page.contains(value), "{key}: {value}");
+    }
 }
 
 #[test]
@@ -102,7 +110,7 @@ fn usual_mistakes_have_a_hint() {
     let files =
         [("own.toml", SCENARIO), ("flow.toml", &one_bracket), ("empty.toml", ""), ("x.sweep.toml", "id = \"x\"\n")];
     let folder = folder("usage-hints", &files);
-    let cases: [(&[&str], &[&str]); 10] = [
+    let cases: [(&[&str], &[&str]); 11] = [
         (&["run", "flow.toml"], &["expected a list", "[[flow]] in place of [flow]"]),
         (&["run", "own.toml", "--duration", "10s"], &["--duration", "write `--set duration=10s`"]),
         (&["run", "own.toml", "--rtt=10ms"], &["write `--set path.rtt=10ms`"]),
@@ -112,7 +120,8 @@ fn usual_mistakes_have_a_hint() {
         (&["run", "mmsys16/fig8"], &["is a sweep", "`paceline sweep mmsys16/fig8`"]),
         (&["sweep", "none.sweep.toml"], &["cannot read none.sweep.toml", "list sweeps"]),
         (&["run", "empty.toml"], &["empty.toml is empty"]),
-        (&["list", "metrics", "jain"], &["only a controller has details", "list controllers gcc-2016"]),
+        (&["list", "metrics", "jian"], &["no `jian` among the metrics", "did you mean `jain`?"]),
+        (&["list", "queues", "codle"], &["no `codle` among the queues", "codel"]),
     ];
     for (arguments, messages) in cases {
         let output = paceline(&folder, arguments);

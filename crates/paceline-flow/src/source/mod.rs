@@ -19,8 +19,7 @@ mod ideal;
 mod ladder;
 mod registry;
 mod rounding;
-#[cfg(test)]
-mod slides;
+mod screen;
 
 pub use audio::{Audio, AudioConfig};
 pub use encoder::{Encoder, EncoderConfig};

@@ -1,6 +1,6 @@
 //! The sources by name. To add one: a file in this folder that declares a [`SourceEntry`], and a line in [`SOURCES`].
 
-use super::{AUDIO_CLOCK, Source, SourceError, VIDEO_CLOCK, audio, encoder, frame_trace, ideal};
+use super::{AUDIO_CLOCK, Source, SourceError, VIDEO_CLOCK, audio, encoder, frame_trace, ideal, screen};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::stream_info::MediaKind;
 use paceline_units::{RandomStream, Rate, Time, TimeDelta};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Every source; the first is the default of video.
-pub static SOURCES: &[SourceEntry] = &[encoder::ENTRY, ideal::ENTRY, frame_trace::ENTRY, audio::ENTRY];
+pub static SOURCES: &[SourceEntry] = &[encoder::ENTRY, ideal::ENTRY, frame_trace::ENTRY, screen::ENTRY, audio::ENTRY];
 
 /// A source: its name, its parameters, and how to configure it.
 pub struct SourceEntry {
@@ -151,7 +151,6 @@ impl SourceSetup<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::slides;
     use super::*;
     use paceline_units::RandomStreams;
 
@@ -179,10 +178,10 @@ mod tests {
         assert_eq!((SOURCES[0].name, SOURCES[0].kind), ("encoder", MediaKind::Video));
     }
 
-    /// Each source with its defaults, and the example of the guide: 20 s at the highest target.
+    /// Each source with its defaults: 20 s at the highest target.
     #[test]
     fn sources_stay_within_their_range_and_repeat_with_equal_seeds() {
-        for entry in SOURCES.iter().chain([&slides::ENTRY]) {
+        for entry in SOURCES {
             let config = configure(entry);
             let run = || {
                 let start = Time::from_millis(40);

@@ -105,7 +105,7 @@ schedule without times | 9 | capacity = ["1Mbps", "2Mbps"] | 9 | "1Mbps" | a pai
 MTU below that of every host | 11 | mtu = "575 B" | 11 | "575 B" | an MTU must be 576 to 65535 bytes | 1500 B
 MTU in a schedule | 11 | mtu = [["0s", "1500 B"], ["5s", "70 KB"]] | 11 | [["0s", "1500 B"], ["5s", "70 KB"]] | 576 to 65535 bytes | 1500 B
 MTU without unit | 11 | mtu = 1500 | 11 | 1500 | a size | 1500 B
-jitter of zero | 11 | jitter = { std = "0ms" } | 11 | "0ms" | std must be > 0 | leave
+negative jitter | 11 | jitter = { std = "-1ms" } | 11 | "-1ms" | negative | 0 ms
 duration of zero | 3 | duration = "0s" | 3 | "0s" | duration must be > 0 | 60 s
 duration of a year | 3 | duration = "31536000 s" | 3 | "31536000 s" | at most a week |
 repeats of zero | 2 | title = ""⏎repeats = 0 | 3 | 0 | 1 to 10000 | --repeats

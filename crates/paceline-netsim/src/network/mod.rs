@@ -165,6 +165,7 @@ impl<R: EventObserver> Network<R> {
             events: self.events.handled(),
             delivered: self.delivered,
             machine: None,
+            programs: Vec::new(),
         }
     }
 

@@ -103,7 +103,8 @@ fn m4(series: &Series, intervals: usize) -> Series {
     }
     kept.dedup();
     let at = |values: &[f64]| kept.iter().map(|index| values[*index]).collect();
-    Series { x: at(&series.x), y: at(&series.y), ..series.without_points() }
+    let ci95 = if series.ci95.is_empty() { Vec::new() } else { at(&series.ci95) };
+    Series { x: at(&series.x), y: at(&series.y), ci95, ..series.without_points() }
 }
 
 #[cfg(test)]

@@ -31,15 +31,15 @@
     const data = JSON.parse($("figures").textContent);
     const bytes = await inflate($("columns").textContent);
     page.points = data.points;
-    const scenarios = new Map();
     for (const figure of data.figures) {
       for (const panel of figure.panels)
         for (const series of panel.series) decode(series, bytes);
       page.figures.push(figure);
-      if (!scenarios.has(figure.scenario)) scenarios.set(figure.scenario, []);
-      scenarios.get(figure.scenario).push(figure);
     }
-    for (const [name, figures] of scenarios) new Scenario(name, figures);
+    for (const root of document.querySelectorAll(".set")) {
+      const ids = [...root.querySelectorAll("[data-figure]")].map((section) => section.dataset.figure);
+      new FigureSet(root, page.figures.filter(({ id }) => ids.includes(id)));
+    }
     document.querySelectorAll(".commands").forEach(copyable);
     $("message").remove();
     await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -84,13 +84,15 @@
     };
     series.x = column(series.x);
     series.y = column(series.y);
+    if (series.ci95) series.ci95 = column(series.ci95);
     series.hidden = false;
   }
 
-  // The plots of one scenario. They share subjects, time span and cursor.
-  class Scenario {
-    constructor(name, figures) {
-      this.root = [...document.querySelectorAll(".scenario")].find((main) => main.dataset.scenario === name);
+  // Figures with a common legend. They share subjects, time span and cursor.
+  class FigureSet {
+    constructor(root, figures) {
+      this.root = root;
+      this.cursor = figures[0].id;
       this.hidden = new Set();
       this.plots = [];
       this.legend(figures[0]?.subjects ?? []);
@@ -182,8 +184,8 @@
     `<svg width="26" height="10"><path d="M1 5H25" stroke="currentColor" stroke-width="${width}" stroke-dasharray="${dash}"/></svg>`;
 
   class Plot {
-    constructor(scenario, panel, figure, subjects) {
-      Object.assign(this, { scenario, panel, figure, subjects });
+    constructor(set, panel, figure, subjects) {
+      Object.assign(this, { set, panel, figure, subjects });
       this.element = figure.querySelector(".plot");
       this.overTime = panel.series.every((s) => s.kind !== "cdf");
       this.lanes = panel.series.every((s) => s.kind === "band");
@@ -201,7 +203,7 @@
         const key = `${series.subject} ${series.role}`;
         const nth = lines.get(key) ?? 0;
         lines.set(key, nth + 1);
-        series.dash = series.role === "second" ? [4, 3] : DASHES[(nth + round(this.scenario.colours[series.subject] ?? 0)) % DASHES.length];
+        series.dash = series.role === "second" ? [4, 3] : DASHES[(nth + round(this.set.colours[series.subject] ?? 0)) % DASHES.length];
         series.nth = nth;
       }
     }
@@ -249,7 +251,7 @@
     }
 
     visible(series) {
-      return !series.hidden && !(series.subject !== null && this.scenario.hidden.has(series.subject));
+      return !series.hidden && !(series.subject !== null && this.set.hidden.has(series.subject));
     }
 
     height() {
@@ -289,7 +291,7 @@
           points: { show: false },
           y: false,
           drag: { x: true, y: false, dist: 4 },
-          sync: this.overTime ? { key: this.scenario.root.dataset.scenario, setSeries: false } : undefined,
+          sync: this.overTime ? { key: this.set.cursor, setSeries: false } : undefined,
         },
         series: [{}, ...this.panel.series.map((series, index) => ({
           scale: "y",
@@ -304,8 +306,8 @@
           paths: (u) => self.path(u, index),
         }))],
         hooks: {
-          setScale: [(u, key) => { if (key === "x" && this.u) { this.scenario.zoomed(this); this.hint(); } }],
-          drawAxes: [() => this.bands()],
+          setScale: [(u, key) => { if (key === "x" && this.u) { this.set.zoomed(this); this.hint(); } }],
+          drawAxes: [() => this.intervals(), () => this.bands()],
           setCursor: [(u) => this.tip(u)],
         },
       }, this.frame(), this.element);
@@ -357,7 +359,7 @@
     }
 
     colourOf(series) {
-      return series.subject === null ? colour("--ink") : colour(`--c${this.scenario.colours[series.subject] % COLOURS}`);
+      return series.subject === null ? colour("--ink") : colour(`--c${this.set.colours[series.subject] % COLOURS}`);
     }
 
     // Returns the first and last index of `series` needed for the visible span.
@@ -410,9 +412,9 @@
     extremes(series, first, last) {
       let least = Infinity, most = -Infinity;
       for (let i = first; i <= last; i++) {
-        const y = series.y[i];
-        if (y < least) least = y;
-        if (y > most) most = y;
+        const y = series.y[i], half = series.ci95 ? series.ci95[i] : 0;
+        if (y - half < least) least = y - half;
+        if (y + half > most) most = y + half;
       }
       return { least, most };
     }
@@ -481,6 +483,30 @@
       return { stroke: path, fill: null, clip: null, band: null, gaps: null, flags: 3 };
     }
 
+    // Shades the intervals of means.
+    intervals() {
+      const u = this.u;
+      if (!u) return;
+      const { ctx } = u;
+      const { left, top, width, height } = u.bbox;
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(left, top, width, height);
+      ctx.clip();
+      ctx.globalAlpha = 0.2;
+      for (const series of this.panel.series) {
+        if (!series.ci95 || !series.n || !this.visible(series)) continue;
+        const [first, last] = this.inView(series);
+        const edge = (i, sign) => [u.valToPos(series.x[i], "x", true), u.valToPos(series.y[i] + sign * series.ci95[i], "y", true)];
+        ctx.fillStyle = this.colourOf(series);
+        ctx.beginPath();
+        for (let i = first; i <= last; i++) ctx.lineTo(...edge(i, 1));
+        for (let i = last; i >= first; i--) ctx.lineTo(...edge(i, -1));
+        ctx.fill();
+      }
+      ctx.restore();
+    }
+
     // Draws states and freezes: each in its own lane, or over the whole height if the panel also has lines.
     bands() {
       const u = this.u;
@@ -545,7 +571,8 @@
         if (series.kind === "cdf") text = `${(100 * (i < 0 ? 0 : series.y[i])).toFixed(1)} %`;
         else if (i >= 0 && !Number.isNaN(series.y[i])) {
           if (series.kind === "points" && at - series.x[i] > (u.scales.x.max - u.scales.x.min) / 50) continue;
-          text = series.states.length ? series.states[series.y[i]] ?? String(series.y[i]) : `${number(series.y[i])} ${y.unit}`;
+          const half = series.ci95 ? ` ± ${number(series.ci95[i])}` : "";
+          text = series.states.length ? series.states[series.y[i]] ?? String(series.y[i]) : `${number(series.y[i])}${half} ${y.unit}`;
         }
         if (text === null) continue;
         const dot = make("i");

@@ -8,7 +8,7 @@ use crate::read::{Results, Run};
 use crate::shell_quoted;
 use crate::validation_text;
 use paceline_records::MetricCatalogue;
-use paceline_records::MetricKind;
+use paceline_records::{MetricKind, Program};
 use paceline_results::Cell;
 use paceline_results::Group;
 use paceline_results::Validation;
@@ -31,6 +31,15 @@ pub(super) struct Section<'a> {
     /// Assumed constants: key, value, reason.
     pub(super) assumed: Vec<(String, String, String)>,
     pub(super) notes: Vec<String>,
+    /// The overlay of the runs, if there are several. It follows the table of a comparison, and otherwise the published values.
+    pub(super) overlay: Option<FigureSet<'a>>,
+    pub(super) single: FigureSet<'a>,
+}
+
+/// Figures with a common legend.
+pub(super) struct FigureSet<'a> {
+    /// What the entries of the legend are.
+    pub(super) subjects: &'static str,
     /// Describes missing data and runs that are not drawn; empty if there are none.
     pub(super) left_out: String,
     pub(super) figures: Vec<FigureView<'a>>,
@@ -105,6 +114,13 @@ impl<'a> Section<'a> {
         let text = |of: fn(&Group) -> &String, or: Option<&String>| {
             groups.iter().map(|group| of(group)).find(|text| !text.is_empty()).or(or).cloned().unwrap_or_default()
         };
+        let of_scenario = figures.iter().filter(|figure| figure.scenario == scenario);
+        let (overlays, single): (Vec<&Figure>, Vec<&Figure>) = of_scenario.partition(|figure| figure.is_overlay());
+        let set = |subjects, figures: Vec<&'a Figure>, left_out| FigureSet {
+            subjects,
+            left_out,
+            figures: figures.into_iter().map(FigureView::of).collect(),
+        };
         Self {
             scenario,
             title: text(|g| &g.title, description.map(|d| &d.title)),
@@ -116,9 +132,9 @@ impl<'a> Section<'a> {
             groups: groups.iter().map(|group| GroupView::of(group, several_worlds, metrics)).collect(),
             flows: runs.iter().flat_map(|run| FlowView::of(run)).collect(),
             assumed: assumed(&groups, &runs),
-            notes: unique(groups.iter().flat_map(|group| &group.notes).cloned()),
-            left_out: left_out(&runs, drawn),
-            figures: figures.iter().filter(|figure| figure.scenario == scenario).map(FigureView::of).collect(),
+            notes: unique(groups.iter().flat_map(|group| &group.notes).cloned().chain(command_lines(&runs))),
+            overlay: (!overlays.is_empty()).then(|| set("Groups of runs shown", overlays, String::new())),
+            single: set("Flows of runs shown", single, left_out(&runs, drawn)),
         }
     }
 }
@@ -164,9 +180,26 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
         ("world", list(&|run| vec![run.stored.world.clone()])),
         ("version", list(&|run| vec![run.stored.version.clone()])),
         ("commit", list(&|run| run.stored.commit.iter().cloned().collect())),
+        ("machine", list(&|run| run.about.inputs.machine.iter().cloned().collect())),
+        ("system", list(&|run| run.about.inputs.system.iter().cloned().collect())),
+        ("browser", list(&|run| programs(run).into_iter().map(|program| program.version).collect())),
         ("created", list(&|run| run.stored.created.iter().cloned().collect())),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// Returns the command line of each program that took part.
+fn command_lines(runs: &[&Run]) -> Vec<String> {
+    let line = |program: Program| {
+        let words: Vec<String> = program.command.iter().map(|word| shell_quoted(word)).collect();
+        format!("{} was started as: {}", program.version, words.join(" "))
+    };
+    runs.iter().flat_map(|run| programs(run)).map(line).collect()
+}
+
+/// Returns the other programs that took part in a run.
+fn programs(run: &Run) -> Vec<Program> {
+    serde_json::from_value(run.result["programs"].clone()).unwrap_or_default()
 }
 
 fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {

@@ -46,7 +46,7 @@ impl PanelBuilder for Queues<'_> {
         let mut caption = "Lines: queuing delay of each packet, at the time when its last bit left the hop. Points: \
                            each measured round-trip time minus its propagation delay."
             .to_owned();
-        for (hop, _) in self.view.limits() {
+        for (hop, _) in self.view.limits(true).chain(self.view.limits(false)) {
             caption += &format!(" Queue of {}: {}, at most {} {}.", hop.id, hop.queue, hop.limit.0, hop.limit.1);
         }
         let mut panel = over_time("queue", "Queuing delay", caption, Axis::new("queuing delay", "ms"), self.view);

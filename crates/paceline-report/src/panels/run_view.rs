@@ -3,7 +3,7 @@
 use super::FLOWS_SHOWN;
 use crate::figure::{Series, Subject};
 use crate::read::{Run, SignalRow};
-use paceline_records::{FlowDescription, HopDescription};
+use paceline_records::{FlowDescription, HopDescription, RunDescription};
 
 /// A run as the panels need it.
 pub(super) struct RunView<'a> {
@@ -15,6 +15,8 @@ pub(super) struct RunView<'a> {
     shown: Vec<usize>,
     /// The subject of each flow, if it has its own series.
     subjects: Vec<Option<usize>>,
+    /// Whether the data of each flow takes the reverse hops.
+    reverse: Vec<bool>,
 }
 
 /// Returns the flows that have their own series and table rows, in the order of the run. Media flows take precedence.
@@ -32,7 +34,13 @@ impl<'a> RunView<'a> {
         let shown = shown(run);
         let subject = |flow| Some(first + shown.binary_search(&flow).ok()?);
         let subjects = (0..run.about.flows.len()).map(subject).collect();
-        Self { run, duration_s: run.duration_s(), first, shown, subjects }
+        let is_reverse = |description: &RunDescription| {
+            let hop = |name: &String| description.hops.iter().find(|hop| hop.id == *name);
+            let flow = |flow: &FlowDescription| flow.route.first().and_then(hop).is_some_and(|hop| !hop.forward);
+            description.flows.iter().map(flow).collect()
+        };
+        let reverse = run.description().map(is_reverse).unwrap_or_default();
+        Self { run, duration_s: run.duration_s(), first, shown, subjects, reverse }
     }
 
     /// Returns the subject of a flow with its own series.
@@ -71,10 +79,18 @@ impl<'a> RunView<'a> {
         self.run.description().is_none_or(|s| s.hops.get(usize::from(hop)).is_some_and(|h| h.capacity.is_some()))
     }
 
-    /// Returns the forward hops with a capacity.
-    pub(super) fn limits(&self) -> impl Iterator<Item = (&'a HopDescription, &'a [(f64, f64)])> + use<'a> {
+    /// Returns the hops of a direction with a capacity.
+    pub(super) fn limits(
+        &self,
+        forward: bool,
+    ) -> impl Iterator<Item = (&'a HopDescription, &'a [(f64, f64)])> + use<'a> {
         let hops = self.run.description().map_or(&[][..], |setting| &setting.hops);
-        hops.iter().filter(|hop| hop.forward).filter_map(|hop| Some((hop, hop.capacity.as_deref()?)))
+        hops.iter().filter(move |hop| hop.forward == forward).filter_map(|hop| Some((hop, hop.capacity.as_deref()?)))
+    }
+
+    /// Returns whether the data of a flow takes the reverse hops.
+    pub(super) fn is_reverse(&self, flow: u16) -> bool {
+        self.reverse.get(usize::from(flow)) == Some(&true)
     }
 
     /// Returns the subjects in order, without labels.
@@ -103,6 +119,29 @@ impl<'a> RunView<'a> {
     }
 }
 
+/// Returns the changes of a run to its scenario.
+pub(super) fn changes(run: &Run) -> String {
+    let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
+    let changes: Vec<&str> = changes.collect();
+    if changes.is_empty() { "as written".to_owned() } else { changes.join(", ") }
+}
+
+/// Returns the controllers of the flows of a run that have another controller in some of `runs`, without repetition.
+pub(super) fn differing_controllers(run: &Run, runs: &[&Run]) -> String {
+    let of = |run: &Run, flow: &str| {
+        let index = run.about.flows.iter().position(|name| name == flow);
+        index.map(|index| run.controller(index).to_owned())
+    };
+    let mut controllers: Vec<String> = Vec::new();
+    for flow in &run.about.flows {
+        let own = of(run, flow).unwrap_or_default();
+        if !controllers.contains(&own) && runs.iter().any(|other| of(other, flow).is_some_and(|c| c != own)) {
+            controllers.push(own);
+        }
+    }
+    controllers.join(", ")
+}
+
 /// Labels each subject by the properties that differ: flow, controller, changes, world, cut and seed. The kind is the label
 /// without the seed.
 pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
@@ -110,13 +149,6 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
     let (flows, controllers) = (differ(|s| s.flow.clone()), differ(|s| s.controller.clone()));
     let seeds = differ(|s| s.seed.to_string());
     let run = |name: &str| runs.iter().find(|run| run.stored.directory == name);
-    let changes = |name: &str| match run(name) {
-        Some(run) if !run.stored.changes.is_empty() => {
-            let changes = run.stored.changes.iter().map(|change| change.strip_prefix("case.").unwrap_or(change));
-            changes.collect::<Vec<_>>().join(", ")
-        }
-        _ => "as written".to_owned(),
-    };
     let worlds = runs.iter().any(|run| run.stored.world != runs[0].stored.world);
     let changed = runs.iter().any(|run| run.stored.changes != runs[0].stored.changes);
     let kinds: Vec<String> = subjects
@@ -130,7 +162,7 @@ pub(super) fn label(subjects: &mut [Subject], runs: &[&Run]) {
                 parts.push(s.controller.clone());
             }
             if changed {
-                parts.push(changes(&s.run));
+                parts.extend(run(&s.run).map(|run| changes(run)));
             }
             if worlds {
                 parts.extend(run(&s.run).map(|run| run.stored.world.clone()));

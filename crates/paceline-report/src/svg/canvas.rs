@@ -44,6 +44,11 @@ impl<'a> Canvas<'a> {
         self.fill(from, to, style.colour.mix(strength));
     }
 
+    /// Fills a polygon with a shade.
+    pub(super) fn area(&mut self, corners: &[Point], style: Style) {
+        self.0.fill_polygon(corners.iter().copied(), &style.colour.mix(SHADE)).expect(INFALLIBLE);
+    }
+
     /// Draws a legend entry: a sample and its text.
     pub(super) fn legend_entry(&mut self, entry: &LegendEntry) {
         let ((x, y), width) = (entry.at, entry.style.sample_width());

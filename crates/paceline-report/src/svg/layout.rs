@@ -47,6 +47,8 @@ pub(super) struct Frame {
 
 pub(super) struct Layout {
     pub(super) size: Point,
+    /// Position of the figure's title, if it has one.
+    pub(super) note: Option<Point>,
     pub(super) subjects: Vec<LegendEntry>,
     /// One frame per panel, in the order of the figure.
     pub(super) frames: Vec<Frame>,
@@ -58,6 +60,10 @@ impl Layout {
         let columns = parts.len().clamp(1, COLUMNS);
         let mut subjects = Vec::new();
         let mut y = MM;
+        let note = (!figure.title.is_empty()).then_some((LEFT, y + LEGEND_ROW / 2));
+        if note.is_some() {
+            y += LEGEND_ROW;
+        }
         if styles.several {
             let shown = |subject: &usize| {
                 let mut series = figure.panels.iter().flat_map(|panel| &panel.series);
@@ -74,7 +80,7 @@ impl Layout {
             }
             y = below;
         }
-        Self { size: (WIDTH * columns as i32, y), subjects, frames }
+        Self { size: (WIDTH * columns as i32, y), note, subjects, frames }
     }
 }
 

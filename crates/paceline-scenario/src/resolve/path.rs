@@ -55,7 +55,7 @@ impl Resolver<'_> {
             }
             None => Schedule::constant(delay.unwrap_or(TimeDelta::ZERO)),
         };
-        let jitter = hop.jitter.as_ref().map(|j| self.jitter(j.get())).transpose()?;
+        let jitter = hop.jitter.as_ref().map(|j| self.jitter(j.get())).transpose()?.flatten();
         let loss = match &hop.loss {
             Some(spanned) => self.schedule(spanned, spanned.get(), |resolver, loss| resolver.loss(loss, &id))?,
             None => Schedule::constant(LossModel::NONE),
@@ -241,10 +241,11 @@ impl Resolver<'_> {
         })
     }
 
-    fn jitter(&self, table: &JitterTable) -> Checked<Jitter> {
+    /// Returns the jitter of a hop; a standard deviation of 0 is none, so that a sweep may begin there.
+    fn jitter(&self, table: &JitterTable) -> Checked<Option<Jitter>> {
         let std = *table.std.get();
-        if !std.is_positive() {
-            return self.fail(&table.std, "std must be > 0", "leave `jitter` out for no jitter");
+        if std < TimeDelta::ZERO {
+            return self.fail(&table.std, "std must not be negative", "0 ms is no jitter");
         }
         if let Some(spanned) = table.limit.as_ref().filter(|l| !l.get().is_positive()) {
             let help = "leave `limit` out for three standard deviations";
@@ -254,7 +255,8 @@ impl Resolver<'_> {
             Some(Order::Reorder) => JitterOrder::Reorder,
             Some(Order::Keep) | None => JitterOrder::Keep,
         };
-        Ok(Jitter { std, limit: get(&table.limit, std * 3), order })
+        let jitter = Jitter { std, limit: get(&table.limit, std * 3), order };
+        Ok(Some(jitter).filter(|jitter| jitter.std.is_positive()))
     }
 
     fn loss(&mut self, loss: &Loss, hop: &str) -> Checked<LossModel> {

@@ -4,6 +4,7 @@ use super::parameters::Owner;
 use super::{Checked, FILES, Resolver, get};
 use crate::error::suggestion;
 use crate::file::{Flow, SourceTable};
+use crate::source_preset::source_presets;
 use crate::text_span::{HasTextSpan, Table};
 use paceline_flow::source::{SOURCES, SetupHint, SourceEntry, SourceError, SourceSetup};
 use paceline_netsim::plan::{SourcePlan, StreamPlan};
@@ -53,8 +54,9 @@ impl Resolver<'_> {
         let name = table.source.as_ref().map_or(implied, |s| s.get().as_str());
         let Some(entry) = find(name) else {
             let spanned = table.source.as_ref().expect("every default is known");
-            let known: Vec<&str> = SOURCES.iter().map(|entry| entry.name).collect();
-            return self.unknown(spanned, "source", &known);
+            let presets = source_presets();
+            let known = SOURCES.iter().map(|entry| entry.name).chain(presets.iter().map(|preset| preset.name));
+            return self.unknown(spanned, "source", &known.collect::<Vec<_>>());
         };
         if let Some((key, text_span)) = table.parameters.first_key(|key| !reads(name, key)) {
             let readers = SOURCES.iter().filter(|entry| reads(entry.name, key));

@@ -262,7 +262,7 @@
       padding: [6, 14, 0, 0],
       scales: { x: { time: false, range: bounds }, y: { range: () => [0, 1] , ...(range ? { range } : {}) } },
       axes: [
-        { ...axis, size: 24, space: 60, values: (_, ticks) => ticks.map(clock) },
+        { ...axis, size: 24, space: 60, incrs: [1, 2, 5, 10, 15, 30, 60, 120], values: (_, ticks) => ticks.map(clock) },
         { ...axis, size: 38, space: 26, ...(values ? { values } : {}) },
       ],
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: "call" } },
@@ -330,8 +330,8 @@
       plot("rate", 212, rates, () => [0, Math.min(top(["capacity", "target", "sent", "received", "others"], 0.1), 2.2 * used())]),
       plot("queue", 212, [
         { label: "queue limit", colour: "--limit", of: () => columns.limit, stepped: true, dash: [3, 3], width: 1.5 },
-        { label: "maximum", colour: "--other", of: () => columns.waited, width: 1 },
-        { label: "mean", colour: "--received", of: () => columns.queued, width: 2, fill: true },
+        { label: "longest of any flow", colour: "--other", of: () => columns.waited, width: 1 },
+        { label: `mean of ${media.id}`, colour: "--received", of: () => columns.queued, width: 2, fill: true },
       ], () => [0, top(["queued", "waited"], 40)]),
       plot("loss", Math.max(92, laneHeight()), [
         { label: "random", colour: "--limit", of: () => columns.chance, stepped: true, dash: [3, 3] },

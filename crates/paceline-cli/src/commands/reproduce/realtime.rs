@@ -3,7 +3,8 @@
 
 use super::text::{cell_text, interval_text, notes, place_text, verdict_counts_text};
 use super::{Arguments, find_targets, finish, nothing_to_judge};
-use crate::commands::{COMMIT, check_controllers, missing_text, with_progress};
+use crate::commands::{check_controllers, missing_text, with_progress};
+use crate::environment::environment;
 use crate::errors::{backend_error, cached_run_error};
 use crate::interrupt::{self, Continues};
 use crate::output;
@@ -71,8 +72,11 @@ fn experiments(
             let Some(experiment) = Experiment::load_under(origin, *controller, registry)? else { continue };
             if experiment.has_expectations() {
                 let under = under(&experiment, world, registry);
-                let inputs =
-                    Inputs { commit: Some(COMMIT.to_owned()), scenario_text: origin.text.clone(), ..Inputs::default() };
+                let inputs = Inputs {
+                    environment: environment().clone(),
+                    scenario_text: origin.text.clone(),
+                    ..Inputs::default()
+                };
                 all.push(RealtimeExperiment::new(experiment, under, |case: &Scenario| inputs.manifest(case, registry)));
             }
         }

@@ -55,13 +55,22 @@ pub fn of_run(run: &Path) -> Expected {
     // From and to of a flow, s.
     let stop = |flow: &str| flow_setting(flow)["lives_s"][1].as_f64().unwrap();
 
+    let is_reverse = |flow: &str| {
+        let first = flow_setting(flow)["route"][0].clone();
+        setting["hops"].as_array().unwrap().iter().any(|hop| hop["id"] == first && hop["forward"] == false)
+    };
+    let panel = |reverse: bool| if reverse { "rate-reverse" } else { "rate" };
+    let flows = setting["flows"].as_array().unwrap();
+    let has_reverse = flows.iter().any(|flow| is_reverse(flow["id"].as_str().unwrap()));
+
     for hop in setting["hops"].as_array().unwrap().iter().filter(|hop| !hop["capacity"].is_null()) {
-        if hop["forward"] == true {
+        if hop["forward"] == true || has_reverse {
             let steps = hop["capacity"].as_array().unwrap().iter();
             let mut points: Vec<(f64, f64)> =
                 steps.map(|step| (step[0].as_f64().unwrap(), step[1].as_f64().unwrap() / 1e6)).collect();
             points.push((length, points.last().unwrap().1));
-            all.insert(format!("rate/capacity:{}/", hop["id"].as_str().unwrap()), points);
+            let panel = panel(hop["forward"] == false);
+            all.insert(format!("{panel}/capacity:{}/", hop["id"].as_str().unwrap()), points);
         }
     }
 
@@ -106,7 +115,7 @@ pub fn of_run(run: &Path) -> Expected {
         if end > points.last().unwrap().0 {
             points.push((end, points.last().unwrap().1));
         }
-        all.insert(format!("rate/received/{flow}"), points);
+        all.insert(format!("{}/received/{flow}", panel(is_reverse(&flow))), points);
     }
     for (flow, bins) in sent {
         let last = *bins.keys().last().unwrap();

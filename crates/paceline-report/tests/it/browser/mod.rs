@@ -100,7 +100,8 @@ fn compare(browser: &mut Browser, dir: &Path) -> usize {
              for (let i = 0; i < bytes.length; i += 32768) binary += String.fromCharCode(...bytes.subarray(i, i + 32768));
              return btoa(binary);
            };
-           return paceline.figures.flatMap((figure) => figure.panels.flatMap((panel) => panel.series.map((series) => {
+           const ofSingleRuns = paceline.figures.filter(({ id }) => !id.endsWith('/overlay'));
+           return ofSingleRuns.flatMap((figure) => figure.panels.flatMap((panel) => panel.series.map((series) => {
              const { run, flow } = series.subject === null ? { run: null, flow: '' } : figure.subjects[series.subject];
              return { key: `${panel.id}/${series.id}/${flow}`, run, x: text(series.x), y: text(series.y), kind: series.kind };
            })));
@@ -200,6 +201,26 @@ const PEAKS_ARE_DRAWN: &str = "(() => {
   }));
 })()";
 
+/// Checks the overlay of two seeds by the series of the single runs. Returns the names of its groups. The interval of two
+/// values is 12.706 (Student's t, 97.5 %, one degree of freedom) times half their distance.
+const OVERLAY_HAS_THE_MEANS: &str = "(() => {
+  const [time, , overlay] = paceline.figures;
+  const rates = time.panels.find(({ id }) => id === 'rate').series.filter(({ id }) => id === 'received');
+  const means = overlay.panels.find(({ id }) => id.startsWith('rate:')).series.filter(({ id }) => id === 'mean');
+  const held = ({ x, y }, at) => y[x.findLastIndex((from) => from <= at)];
+  const wrong = means.flatMap((mean) => {
+    const { label } = overlay.subjects[mean.subject];
+    const runs = rates.filter(({ subject }) => time.subjects[subject].kind === label);
+    if (runs.length !== 2 || mean.n < 100) return [`${label}: ${runs.length} runs, ${mean.n} points`];
+    return [...mean.x].flatMap((at, i) => {
+      const [a, b] = runs.map((run) => held(run, at));
+      const near = Math.abs(mean.y[i] - (a + b) / 2) < 1e-5 && Math.abs(mean.ci95[i] - 12.706 * Math.abs(a - b) / 2) < 1e-3;
+      return near || a === undefined || b === undefined ? [] : [`${label} at ${at}: ${mean.y[i]} ± ${mean.ci95[i]}, not of ${a} and ${b}`];
+    });
+  });
+  return wrong.length ? wrong : means.map(({ subject }) => overlay.subjects[subject].label);
+})()";
+
 /// Controllers and seeds have separate checkboxes; initially only the first seed is shown.
 #[test]
 fn checkboxes_select_controllers_and_seeds() {
@@ -215,14 +236,15 @@ fn checkboxes_select_controllers_and_seeds() {
     let page = open(&mut browser, &dir);
     compare(&mut browser, &dir);
     browser.open(&page);
-    let boxes = "[...document.querySelectorAll('.subjects label')].map((l) => [l.textContent, l.firstChild.checked])";
+    assert_eq!(browser.evaluate(OVERLAY_HAS_THE_MEANS), json!(["fixed", "gcc-2016"]));
+    let boxes = "[...document.querySelectorAll('.set:last-of-type .subjects label')].map((l) => [l.textContent, l.firstChild.checked])";
     let expected = json!([["fixed", true], ["gcc-2016", true], ["seed 1", true], ["seed 2", false]]);
     assert_eq!(browser.evaluate(boxes), expected);
     let shown = "(() => { const { plot, series } = paceline.figures[0].panels[0];
                    return [...new Set(series.filter((s) => s.subject !== null && plot.visible(s)).map((s) => s.subject))]
                      .map((s) => paceline.figures[0].subjects[s].label).sort(); })()";
     assert_eq!(browser.evaluate(shown), json!(["fixed · seed 1", "gcc-2016 · seed 1"]));
-    let click = |nth| format!("document.querySelectorAll('.subjects input')[{nth}].click()");
+    let click = |nth| format!("document.querySelectorAll('.set:last-of-type .subjects input')[{nth}].click()");
     browser.evaluate(&click(0));
     assert_eq!(browser.evaluate(shown), json!(["gcc-2016 · seed 1"]));
     browser.evaluate(&click(3));
@@ -242,6 +264,15 @@ fn checkboxes_select_controllers_and_seeds() {
 #[test]
 fn page_of_table_2_matches_the_tables() {
     check("table2", &[Runs { scenario: "mmsys16/table2", ..TABLE_1 }]);
+}
+
+#[test]
+fn page_of_two_directions_matches_the_tables() {
+    let Some(mut browser) = check("table6", &[Runs { scenario: "mmsys16/table6", ..TABLE_1 }]) else { return };
+    let panels = "paceline.figures[0].panels.filter(({ id }) => id.startsWith('rate')).map(({ series }) => \
+                  series.map(({ subject }) => (subject === null ? 'limit' : paceline.figures[0].subjects[subject].flow)))";
+    let flows = browser.evaluate(&format!("{panels}.map((flows) => [...new Set(flows)].sort())"));
+    assert_eq!(flows, json!([["limit", "video"], ["limit", "tcp"]]));
 }
 
 #[test]
@@ -276,7 +307,7 @@ fn million_points_become_a_small_page_with_every_peak() {
     let count = |value: Value| value.as_u64().unwrap();
 
     // A hidden flow is drawn nowhere and can be shown again.
-    let toggle = "document.querySelector('.subjects input').click(), new Promise((done) => setTimeout(done, 100))";
+    let toggle = "document.querySelector('.set:last-of-type .subjects input').click(), new Promise((done) => setTimeout(done, 100))";
     let drawn_of_first = "paceline.figures.flatMap((f) => f.panels).flatMap((p) => p.series)\
                           .filter((s) => s.subject === 0 && s.kind !== 'band' && paceline.figures[0].panels[0].plot.visible(s)).length";
     assert!(count(browser.evaluate(drawn_of_first)) > 0);
@@ -356,7 +387,9 @@ fn writes_screenshot() {
     let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
     browser.call("Emulation.setDeviceMetricsOverride", screen);
     open(&mut browser, &dir);
-    let top =
-        browser.evaluate("document.querySelector('.legend').getBoundingClientRect().top + scrollY").as_f64().unwrap();
+    let top = browser
+        .evaluate("document.querySelector('.set:last-of-type .legend').getBoundingClientRect().top + scrollY")
+        .as_f64()
+        .unwrap();
     fs::write(to, browser.picture((width, top, top + height))).unwrap();
 }
