@@ -104,13 +104,12 @@ fn of_run(group: &Group, directory: &str) -> Option<Group> {
     })
 }
 
+/// The series of a stored run, or its packets.
+type Replayed = (Option<Vec<Column>>, Option<Vec<PacketColumn>>);
+
 /// Reads the series of a stored run, or its packets.
 #[pyfunction]
-pub fn replay(
-    py: Python<'_>,
-    directory: PathBuf,
-    packets: bool,
-) -> PyResult<(Option<Vec<Column>>, Option<Vec<PacketColumn>>)> {
+pub fn replay(py: Python<'_>, directory: PathBuf, packets: bool) -> PyResult<Replayed> {
     let (series, packets) = py.detach(|| -> Result<_, Failure> {
         let about = About::read(&directory)?;
         let header = about.header();

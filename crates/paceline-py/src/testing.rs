@@ -105,7 +105,10 @@ impl Sender {
 
 impl Sender {
     fn call(&self, work: impl FnOnce(&mut dyn SendHalf)) -> PyResult<()> {
-        Ok(raised_or(|| Ok::<_, PyErr>(work(&mut **locked(&self.0))))?)
+        Ok(raised_or(|| {
+            work(&mut **locked(&self.0));
+            Ok::<_, PyErr>(())
+        })?)
     }
 }
 
@@ -143,7 +146,10 @@ impl Receiver {
 
 impl Receiver {
     fn call(&self, work: impl FnOnce(&mut dyn ReceiveHalf)) -> PyResult<()> {
-        Ok(raised_or(|| Ok::<_, PyErr>(work(&mut **locked(&self.0))))?)
+        Ok(raised_or(|| {
+            work(&mut **locked(&self.0));
+            Ok::<_, PyErr>(())
+        })?)
     }
 }
 
