@@ -22,7 +22,12 @@ pub fn fuzz(arguments: &[String]) -> Result<(), Problem> {
     let advice = "Get it with `rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`.";
     need("cargo +nightly fuzz --version", advice)?;
     for target in targets()? {
-        run(command(&format!("cargo +nightly fuzz run {target} -- -max_total_time={seconds}")))?;
+        // The first folder receives what the fuzzer finds; the second is kept in the repository.
+        let (found, kept) = (format!("fuzz/target/corpus/{target}"), format!("fuzz/corpus/{target}"));
+        for folder in [&found, &kept] {
+            fs::create_dir_all(root().join(folder)).map_err(|error| format!("{folder}: {error}"))?;
+        }
+        run(command(&format!("cargo +nightly fuzz run {target} {found} {kept} -- -max_total_time={seconds}")))?;
     }
     Ok(())
 }

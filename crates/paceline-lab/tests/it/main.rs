@@ -9,6 +9,7 @@ mod dependencies;
 mod determinism;
 mod ecn;
 mod fixtures;
+mod fuzz;
 mod generations;
 mod mtu;
 mod nada;
