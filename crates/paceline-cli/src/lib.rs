@@ -20,10 +20,11 @@ mod usage;
 pub mod view;
 pub mod worlds;
 
-pub use commands::COMMIT;
 pub use commands::compare::{table_view as comparison_table_view, view as comparison_view};
 pub use commands::run::{group_view, view as runs_view};
 pub use commands::sweep::view as sweep_view;
+pub use environment::environment;
+pub use output::Cited;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use miette::{Result, miette};

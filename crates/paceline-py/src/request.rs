@@ -38,8 +38,8 @@ impl Request {
     /// Returns the inputs of runs: the text of the scenario, the changes and the command.
     pub fn inputs(&self) -> Result<Inputs, Failure> {
         let command = self.call.as_ref().map_or_else(String::new, |call| format!("{call})"));
-        let commit = Some(paceline_cli::COMMIT.to_owned());
-        Ok(Inputs { commit, scenario_text: self.origin()?.text, changes: self.settings.clone(), command })
+        let environment = paceline_cli::environment().clone();
+        Ok(Inputs { environment, scenario_text: self.origin()?.text, changes: self.settings.clone(), command })
     }
 
     /// Returns the changes as they are typed for `--set`.
