@@ -24,6 +24,7 @@ pub use commands::compare::{table_view as comparison_table_view, view as compari
 pub use commands::run::{group_view, view as runs_view};
 pub use commands::sweep::view as sweep_view;
 pub use environment::environment;
+pub use output::Cited;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use miette::{Result, miette};

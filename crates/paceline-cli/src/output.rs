@@ -146,15 +146,22 @@ pub fn print_result(json: bool, document: &impl Serialize, describe: impl FnOnce
 
 /// Results with the environment that they were made in.
 #[derive(Serialize)]
-struct Cited<'a, T> {
+pub struct Cited<'a, T> {
     made_with: &'a Environment,
     #[serde(flatten)]
     document: &'a T,
 }
 
+impl<'a, T> Cited<'a, T> {
+    /// Adds the environment of this process to results that it made.
+    pub fn new(document: &'a T) -> Self {
+        Self { made_with: environment(), document }
+    }
+}
+
 /// Prints results as JSON, with the environment that they were made in, or as the text that `describe` returns.
 pub fn print_results(json: bool, document: &impl Serialize, describe: impl FnOnce() -> String) -> Result<()> {
-    print_result(json, &Cited { made_with: environment(), document }, describe)
+    print_result(json, &Cited::new(document), describe)
 }
 
 /// Returns exit code 0 if every assertion passed, else 1.

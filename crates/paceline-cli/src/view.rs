@@ -11,8 +11,6 @@ pub struct View(Vec<Block>);
 enum Block {
     /// Name and title.
     Heading(String),
-    /// What the heading does not say, such as the seeds.
-    Subheading(String),
     /// A line with a mark, such as `· `.
     Line(&'static str, String),
     /// Sentences that are not indented.
@@ -31,10 +29,6 @@ impl View {
     /// Adds a heading.
     pub fn heading(&mut self, text: impl Into<String>) {
         self.0.push(Block::Heading(text.into()));
-    }
-    /// Adds a line that continues the heading.
-    pub fn subheading(&mut self, text: impl Into<String>) {
-        self.0.push(Block::Subheading(text.into()));
     }
     /// Adds a line with a mark.
     pub fn line(&mut self, mark: &'static str, text: impl Into<String>) {
@@ -80,7 +74,7 @@ impl View {
         let mut text = String::new();
         for block in &self.0 {
             match block {
-                Block::Heading(heading) | Block::Subheading(heading) => text += output::wrap(heading).trim_start(),
+                Block::Heading(heading) => text += output::wrap(heading).trim_start(),
                 Block::Line(mark, line) => text += &output::hang(mark, line),
                 Block::Sentences(sentences) => text += &output::wrap_to(sentences, output::width()).join("\n"),
                 Block::Table(table) | Block::Drawing(table) => text += table.render().trim_end_matches('\n'),
@@ -106,9 +100,7 @@ impl View {
             match block {
                 Block::Heading(text) => _ = write!(html, "<p class=\"heading\">{}</p>", styled(text)),
                 Block::Line(_, text) if item => _ = write!(html, "<li>{}</li>", styled(text)),
-                Block::Subheading(text) | Block::Line(_, text) | Block::Sentences(text) => {
-                    _ = write!(html, "<p>{}</p>", styled(text))
-                }
+                Block::Line(_, text) | Block::Sentences(text) => _ = write!(html, "<p>{}</p>", styled(text)),
                 Block::Table(table) | Block::Parts(_, table) => html += &table_html(table),
                 Block::Drawing(_) | Block::Plot => html += PLOT,
                 Block::Gap => {}

@@ -7,6 +7,7 @@ use crate::request::{Request, raised_or, registry};
 use crate::stop::interruptible;
 use crate::world::{Repeat, World};
 use paceline::Registry;
+use paceline_cli::Cited;
 use paceline_lab::reproduce::{Seeds, Targets};
 use paceline_results::Comparisons;
 use paceline_scenario::{self, Catalogue, Scenario};
@@ -83,7 +84,7 @@ pub fn compare(
         let (text, html) = both(&paceline_cli::comparison_view(&comparison, &scenarios));
         Ok((comparison, text, html, made))
     })?;
-    let document = json(&comparison)?;
+    let document = json(&Cited::new(&comparison))?;
     let controllers = made.into_iter().map(|runs| runs.into_data(py, &registry)).collect::<PyResult<_>>()?;
     Ok(ComparisonData { document, text, html, controllers })
 }
@@ -116,7 +117,7 @@ pub fn reproduce(
         let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
         let world = World::open(world, stop, repeat)?;
         let verdicts = world.with_runner(&registry, |runner| Ok(targets.verdicts(runner, seeds, &|_| ())?))?;
-        Ok(serde_json::to_string(&verdicts)?)
+        Ok(serde_json::to_string(&Cited::new(&verdicts))?)
     })
 }
 

@@ -8,7 +8,7 @@ use crate::stop::Stop;
 use crate::world::World;
 use numpy::PyArray1;
 use paceline::Registry;
-use paceline_cli::{runs_view, view::View};
+use paceline_cli::{Cited, runs_view, view::View};
 use paceline_lab::run::{Runner, RunsResult, summarise};
 use paceline_lab::storage::{Inputs, run_and_store};
 use paceline_records::RunHeader;
@@ -126,14 +126,14 @@ impl RecordedRuns {
         let Self { scenario, result, recorders } = self;
         let views = raised_or(|| Ok::<_, Failure>(scenario.plan.describe(registry)))?;
         let (text, html) = both(&runs_view(&scenario, &result));
-        let document = json(&result)?;
+        let document = json(&Cited::new(&result))?;
         let each = result.runs.into_iter().zip(recorders);
         let runs = each.map(|(run, (series, packets))| {
             let metrics = json(&run.metrics(&scenario))?;
             let alone = summarise(&scenario, vec![run]);
             let (text, html) = both(&runs_view(&scenario, &alone));
             Ok(RunData {
-                document: json(&alone)?,
+                document: json(&Cited::new(&alone))?,
                 metrics,
                 text,
                 html,

@@ -95,14 +95,15 @@ pub fn table_view(table: &ComparisonTable) -> View {
         name += &format!("  [{}]", more.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "));
     }
     view.heading(name);
-    view.subheading(match table.seeds[..] {
+    let runs = match table.seeds[..] {
         [seed] => format!("one run of each controller, seed {seed}"),
         ref seeds => format!(
             "{} runs of each controller, the same seeds from {}; mean ± half of its 95\u{a0}% interval",
             seeds.len(),
             seeds[0]
         ),
-    });
+    };
+    view.line("", runs);
     view.gap();
     view.parts(blocks(table), block(table, &(0..table.controllers.len()).collect::<Vec<_>>()));
     if table.seeds.len() > 1 {

@@ -147,7 +147,7 @@ pub fn view(sweep: &Sweep, result: &SweepResult) -> View {
     view.heading(format!("{}: {}", output::bold(&sweep.id), sweep.title));
     // The source of a sweep that is made in code is empty.
     let source = [sweep.source.clone(), format!("seeds per point: {}", sweep.repeats)];
-    view.subheading(source.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "));
+    view.line("", source.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "));
     view.gap();
     let few: Option<Vec<Vec<toml::Value>>> = sweep.axes.iter().map(|axis| axis.few()).collect();
     match few.as_deref() {

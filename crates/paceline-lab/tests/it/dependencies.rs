@@ -63,7 +63,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-watch", &["paceline-netsim", "paceline-records", "paceline-units"]),
 ];
 
-/// Crates above the use cases: they may use every other crate, and no other crate may use them.
+/// Crates above the use cases: they may use every other crate, and no other crate may use them. The Python package contains the
+/// command.
 const ABOVE: &[&str] = &["paceline-cli", "paceline-py", "paceline-benches"];
 
 fn metadata() -> Value {
