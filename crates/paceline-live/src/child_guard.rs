@@ -4,6 +4,7 @@
 //! The inner guard is process 1 of a PID namespace, so the kernel ends all processes of the namespace with it, whichever
 //! process was killed. Each guard first registers for the death of its parent, then checks that the parent still exists.
 
+use crate::command_user::CommandUser;
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -14,8 +15,8 @@ use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::ffi::OsString;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -45,23 +46,26 @@ fn program() -> io::Result<Command> {
     }
 }
 
-/// Returns a guard for `words`, a program and its arguments. Start it in the network namespace of the command, from a thread
-/// that outlives it.
+/// Returns a guard for `words`, a program and its arguments, which run as `user` if there is one. Start it in the network namespace
+/// of the command, from a thread that outlives it.
 ///
 /// # Errors
 /// The path of the current program is unknown.
-pub fn command(words: &[OsString]) -> io::Result<Command> {
-    guard("outer", words)
+pub fn command(words: &[OsString], user: Option<&CommandUser>) -> io::Result<Command> {
+    guard("outer", &user.map_or_else(|| SAME_USER.into(), CommandUser::word), words)
 }
 
-fn guard(which: &str, words: &[OsString]) -> io::Result<Command> {
+/// In place of a user: the command runs as the caller.
+const SAME_USER: &str = "-";
+
+fn guard(which: &str, user: &OsString, words: &[OsString]) -> io::Result<Command> {
     let mut command = program()?;
-    command.arg(GUARD).arg(which).arg(std::process::id().to_string()).args(words);
+    command.arg(GUARD).arg(which).arg(std::process::id().to_string()).arg(user).args(words);
     Ok(command)
 }
 
-/// Runs a guard. The arguments after [`GUARD`] are `outer` or `inner`, the id of the parent process, and the words of the
-/// command. Returns the exit status of the command, as a shell does.
+/// Runs a guard. The arguments after [`GUARD`] are `outer` or `inner`, the id of the parent process, the id of the command's user or
+/// `-`, and the words of the command. Returns the exit status of the command, as a shell does.
 pub fn run(arguments: &[OsString]) -> u8 {
     try_run(arguments).unwrap_or_else(|error| {
         eprintln!("cannot run the command: {error}");
@@ -70,18 +74,22 @@ pub fn run(arguments: &[OsString]) -> u8 {
 }
 
 fn try_run(arguments: &[OsString]) -> io::Result<u8> {
-    let [which, parent, words @ ..] = arguments else { return Err(io::Error::other("only the link starts guards")) };
+    let [which, parent, user, words @ ..] = arguments else {
+        return Err(io::Error::other("only the link starts guards"));
+    };
     let Some((program, rest)) = words.split_first() else { return Err(io::Error::other("the command is empty")) };
-    set_pdeathsig(Signal::SIGKILL)?;
-    if parent_by_proc()?.as_str() != parent {
-        return Err(io::Error::other("the link has ended"));
-    }
+    let mut stat = File::open("/proc/self/stat")?;
+    let mut end_with_parent = || {
+        set_pdeathsig(Signal::SIGKILL)?;
+        if parent_by_proc(&mut stat)?.as_str() == parent { Ok(()) } else { Err(io::Error::other("the link has ended")) }
+    };
+    end_with_parent()?;
     // The command handles interrupts from the terminal.
     flag::register(SIGINT, Arc::new(AtomicBool::new(false)))?;
     let mut command = match which == "outer" {
         true => {
             unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)?;
-            guard("inner", words)?
+            guard("inner", user, words)?
         }
         false => {
             // Process 1 receives only signals with a handler.
@@ -93,6 +101,14 @@ fn try_run(arguments: &[OsString]) -> io::Result<u8> {
             mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>)?;
             let mut command = Command::new(program);
             command.args(rest);
+            if user != SAME_USER
+                && let Some(user) = CommandUser::from_word(user)?
+            {
+                user.become_user()?;
+                // The kernel forgets the signal when the user changes.
+                end_with_parent()?;
+                command.envs(user.variables());
+            }
             command
         }
     };
@@ -113,9 +129,12 @@ fn status_of(child: Pid) -> io::Result<u8> {
     }
 }
 
-/// Returns the id of the parent process in the `/proc` that both share. Across PID namespaces `getppid` returns 0.
-fn parent_by_proc() -> io::Result<String> {
-    let stat = fs::read_to_string("/proc/self/stat")?;
+/// Returns the id of the parent process from `/proc/self/stat` of the `/proc` that both share. Across PID namespaces `getppid`
+/// returns 0.
+fn parent_by_proc(file: &mut File) -> io::Result<String> {
+    let mut stat = String::new();
+    file.rewind()?;
+    file.read_to_string(&mut stat)?;
     // pid (name) state ppid …; the name may contain blanks and parentheses.
     let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
     parent.map(str::to_owned).ok_or_else(|| io::Error::other("/proc/self/stat has no parent"))

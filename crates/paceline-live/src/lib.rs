@@ -7,6 +7,7 @@
 pub mod child_guard;
 pub mod classify;
 pub mod clock;
+pub mod command_user;
 pub mod device;
 mod event_merge;
 pub mod host_monitor;

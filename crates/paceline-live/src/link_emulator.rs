@@ -2,6 +2,7 @@
 
 use crate::classify::SingleFlow;
 use crate::clock::Monotonic;
+use crate::command_user::CommandUser;
 use crate::device::Device;
 use crate::event_merge::{EventSender, merge};
 use crate::host_monitor::HostMonitor;
@@ -64,6 +65,8 @@ pub struct LinkEmulator<'a> {
     pub stop: &'a AtomicBool,
     /// Whether to redirect the command's stdout to stderr.
     pub to_stderr: bool,
+    /// The user as whom the command runs; `None`: the caller.
+    pub user: Option<CommandUser>,
 }
 
 impl LinkEmulator<'_> {
@@ -122,7 +125,7 @@ impl LinkEmulator<'_> {
         over: &AtomicBool,
     ) -> io::Result<Option<ExitStatus>> {
         namespace.enter()?;
-        let mut guard = child_guard::command(words)?;
+        let mut guard = child_guard::command(words, self.user.as_ref())?;
         guard.env("PACELINE_NEAR", near.to_string()).env("PACELINE_FAR", far.to_string());
         if self.to_stderr {
             guard.stdout(io::stderr().as_fd().try_clone_to_owned()?);

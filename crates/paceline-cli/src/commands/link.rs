@@ -10,6 +10,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::metrics::{self, Collector, LinkResult};
 use paceline_lab::registries;
+use paceline_live::command_user::CommandUser;
 use paceline_live::link_emulator::{EmulationResult, LinkEmulator, parse_relay};
 use paceline_live::relay::Relay;
 use paceline_live::timing::Timing;
@@ -67,6 +68,9 @@ pub struct Arguments {
     /// Connects two UDP sockets instead of a command; needs no privilege. Clients send to LISTEN.
     #[arg(long, value_name = "LISTEN=TARGET", value_parser = parse_relay, conflicts_with = "command")]
     relay: Option<(SocketAddr, SocketAddr)>,
+    /// User as whom COMMAND runs; the caller of `sudo` if absent.
+    #[arg(long, value_name = "NAME", requires = "command")]
+    user: Option<String>,
     /// Writes an event record of every packet (arrival, departure or drop) into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -104,6 +108,7 @@ mtu = "65535 B"
 [[flow]]
 id = "traffic"
 kind = "tcp"
+workload = { kind = "short", size = ["1 B", "1 B"], pause = "1 s" }
 "#;
 
 /// The result, as `--json` prints it.
@@ -150,8 +155,14 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
         Release::Precise => Timing::Precise,
         Release::Sleep => Timing::Sleep,
     };
-    let emulation =
-        LinkEmulator { plan: &scenario.plan, seed: arguments.seed, timing, stop: &stop, to_stderr: arguments.json };
+    let emulation = LinkEmulator {
+        plan: &scenario.plan,
+        seed: arguments.seed,
+        timing,
+        stop: &stop,
+        to_stderr: arguments.json,
+        user: user(arguments)?,
+    };
 
     let store = arguments.out.as_deref().map(Store::create).transpose().into_diagnostic()?;
     let header = scenario.plan.header(&Registry::standard(), "link", arguments.seed);
@@ -218,6 +229,13 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::from(
         emulated.status.map_or(0, |status| status.code().unwrap_or(128 + status.signal().unwrap_or(0)) as u8),
     ))
+}
+
+/// Returns the user as whom the command runs; `None`: the user of this process.
+fn user(arguments: &Arguments) -> Result<Option<CommandUser>> {
+    let Some(name) = &arguments.user else { return CommandUser::of_sudo().into_diagnostic() };
+    let user = CommandUser::named(name).into_diagnostic()?;
+    Some(user.ok_or_else(|| miette!(help = "name a user of this machine", "no user `{name}`"))).transpose()
 }
 
 /// Loads the path, with one flow for all traffic, and returns the text of the scenario.

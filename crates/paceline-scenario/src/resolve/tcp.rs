@@ -4,7 +4,7 @@ use super::{Checked, Resolver, names};
 use crate::file::{Flow, TcpKeys, WorkloadTable};
 use crate::text_span::Table;
 use paceline_flow::tcp::{CONGESTION, Profile, TcpConfig, Workload, find_congestion};
-use paceline_netsim::plan::{FlowPlan, HopPlan, TcpPlan};
+use paceline_netsim::plan::{FlowKind, FlowPlan, HopPlan, TcpPlan};
 use paceline_units::{DataSize, TimeDelta};
 
 /// Payload of a full segment, bytes.
@@ -48,8 +48,12 @@ impl Resolver<'_> {
             let hop = &hops[*index];
             hop.capacity.is_some() || hop.delay.points().iter().all(|(_, delay)| delay.is_positive())
         };
+        // Short transfers end.
+        let FlowKind::Tcp(TcpPlan { workload: Workload::Bulk | Workload::OnOff { .. }, .. }) = &plan.kind else {
+            return Ok(());
+        };
         let mut way = plan.route.iter().chain(&plan.return_route);
-        if plan.media().is_some() || plan.access_delay.is_positive() || way.any(takes_time) {
+        if plan.access_delay.is_positive() || way.any(takes_time) {
             return Ok(());
         }
         let message = format!("a segment of the flow `{}` and its acknowledgement take no time", plan.id);

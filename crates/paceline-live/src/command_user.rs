@@ -1,0 +1,73 @@
+//! The user as whom the command behind a link runs: a program gets no more rights than the person has who starts it.
+
+use nix::unistd::{Gid, Uid, User, geteuid, getgrouplist, setgid, setgroups, setuid};
+use std::ffi::{CString, OsString};
+use std::io;
+
+/// A user of this system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandUser {
+    uid: Uid,
+    gid: Gid,
+    name: String,
+    /// Variables of the user's environment.
+    variables: Vec<(&'static str, OsString)>,
+}
+
+impl CommandUser {
+    /// Returns the user of this name; `None` if there is none.
+    ///
+    /// # Errors
+    /// The list of users cannot be read.
+    pub fn named(name: &str) -> io::Result<Option<Self>> {
+        Ok(User::from_name(name)?.map(Self::from))
+    }
+
+    /// Returns the user who called `sudo`; `None` without it, or if that user is root.
+    ///
+    /// # Errors
+    /// `SUDO_UID` is no user, or the list of users cannot be read.
+    pub fn of_sudo() -> io::Result<Option<Self>> {
+        let Some(uid) = std::env::var_os("SUDO_UID").filter(|uid| geteuid().is_root() && uid != "0") else {
+            return Ok(None);
+        };
+        Self::from_word(&uid)
+    }
+
+    /// Returns its user id, as text.
+    pub(crate) fn word(&self) -> OsString {
+        self.uid.to_string().into()
+    }
+
+    /// Returns the user of a word of [`word`](Self::word).
+    pub(crate) fn from_word(word: &OsString) -> io::Result<Option<Self>> {
+        let no_user = || io::Error::other(format!("no user has the id `{}`", word.display()));
+        let uid = word.to_str().and_then(|text| text.parse().ok()).ok_or_else(no_user)?;
+        User::from_uid(Uid::from_raw(uid))?.map(Self::from).ok_or_else(no_user).map(Some)
+    }
+
+    /// Gives up all rights of this process but those of the user: groups, then group, then user. Capabilities go with them.
+    pub(crate) fn become_user(&self) -> io::Result<()> {
+        let name = CString::new(self.name.as_str())?;
+        setgroups(&getgrouplist(&name, self.gid)?)?;
+        setgid(self.gid)?;
+        Ok(setuid(self.uid)?)
+    }
+
+    /// Returns the variables of the user's environment.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &OsString)> {
+        self.variables.iter().map(|(name, value)| (*name, value))
+    }
+}
+
+impl From<User> for CommandUser {
+    fn from(user: User) -> Self {
+        let variables = vec![
+            ("HOME", user.dir.clone().into_os_string()),
+            ("SHELL", user.shell.clone().into_os_string()),
+            ("USER", user.name.clone().into()),
+            ("LOGNAME", user.name.clone().into()),
+        ];
+        Self { uid: user.uid, gid: user.gid, name: user.name, variables }
+    }
+}
