@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -46,26 +46,27 @@ fn program() -> io::Result<Command> {
     }
 }
 
-/// Returns a guard for `words`, a program and its arguments, which run as `user` if there is one. Start it in the network namespace
-/// of the command, from a thread that outlives it.
+/// Returns a guard for `words`, a program and its arguments, which run as `user` if there is one and find this text in
+/// `/etc/resolv.conf`. Start it in the network namespace of the command, from a thread that outlives it.
 ///
 /// # Errors
 /// The path of the current program is unknown.
-pub fn command(words: &[OsString], user: Option<&CommandUser>) -> io::Result<Command> {
-    guard("outer", &user.map_or_else(|| SAME_USER.into(), CommandUser::word), words)
+pub fn command(words: &[OsString], user: Option<&CommandUser>, resolv_conf: Option<&str>) -> io::Result<Command> {
+    let user = user.map_or_else(|| SAME.into(), CommandUser::word);
+    guard("outer", [&user, &resolv_conf.unwrap_or(SAME).into()], words)
 }
 
-/// In place of a user: the command runs as the caller.
-const SAME_USER: &str = "-";
+/// In place of a user or of the text of a file: as that of the caller.
+const SAME: &str = "-";
 
-fn guard(which: &str, user: &OsString, words: &[OsString]) -> io::Result<Command> {
+fn guard(which: &str, surroundings: [&OsString; 2], words: &[OsString]) -> io::Result<Command> {
     let mut command = program()?;
-    command.arg(GUARD).arg(which).arg(std::process::id().to_string()).arg(user).args(words);
+    command.arg(GUARD).arg(which).arg(std::process::id().to_string()).args(surroundings).args(words);
     Ok(command)
 }
 
 /// Runs a guard. The arguments after [`GUARD`] are `outer` or `inner`, the id of the parent process, the id of the command's user or
-/// `-`, and the words of the command. Returns the exit status of the command, as a shell does.
+/// `-`, the text of its `/etc/resolv.conf` or `-`, and the words of the command. Returns the exit status of the command, as a shell does.
 pub fn run(arguments: &[OsString]) -> u8 {
     try_run(arguments).unwrap_or_else(|error| {
         eprintln!("cannot run the command: {error}");
@@ -74,7 +75,7 @@ pub fn run(arguments: &[OsString]) -> u8 {
 }
 
 fn try_run(arguments: &[OsString]) -> io::Result<u8> {
-    let [which, parent, user, words @ ..] = arguments else {
+    let [which, parent, user, resolv_conf, words @ ..] = arguments else {
         return Err(io::Error::other("only the link starts guards"));
     };
     let Some((program, rest)) = words.split_first() else { return Err(io::Error::other("the command is empty")) };
@@ -89,7 +90,7 @@ fn try_run(arguments: &[OsString]) -> io::Result<u8> {
     let mut command = match which == "outer" {
         true => {
             unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)?;
-            guard("inner", user, words)?
+            guard("inner", [user, resolv_conf], words)?
         }
         false => {
             // Process 1 receives only signals with a handler.
@@ -99,9 +100,12 @@ fn try_run(arguments: &[OsString]) -> io::Result<u8> {
             // Programs must find the process ids of their namespace in /proc.
             mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
             mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>)?;
+            if resolv_conf != SAME {
+                replace_resolv_conf(resolv_conf)?;
+            }
             let mut command = Command::new(program);
             command.args(rest);
-            if user != SAME_USER
+            if user != SAME
                 && let Some(user) = CommandUser::from_word(user)?
             {
                 user.become_user()?;
@@ -115,6 +119,16 @@ fn try_run(arguments: &[OsString]) -> io::Result<u8> {
     let child = command.spawn();
     let child = child.map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", program.display())))?;
     status_of(Pid::from_raw(child.id() as i32))
+}
+
+/// Mounts this text over `/etc/resolv.conf` of the mount namespace. No file remains.
+fn replace_resolv_conf(text: &OsString) -> io::Result<()> {
+    let place = fs::canonicalize("/etc/resolv.conf")?;
+    let file = std::env::temp_dir().join(format!("paceline-resolv-{}", std::process::id()));
+    fs::write(&file, text.as_encoded_bytes())?;
+    let mounted = mount(Some(&file), &place, None::<&str>, MsFlags::MS_BIND, None::<&str>);
+    fs::remove_file(&file)?;
+    Ok(mounted?)
 }
 
 /// Waits for a child, and reaps orphaned processes.

@@ -18,6 +18,7 @@ pub mod link_emulator;
 pub mod link_port;
 pub mod media_endpoint;
 pub mod namespace;
+mod nat;
 pub mod relay;
 pub mod socket;
 pub mod tcp;
@@ -43,6 +44,9 @@ pub enum Unavailable {
     /// A network device cannot be created.
     #[error("cannot create a network device: {0}")]
     Device(#[source] io::Error),
+    /// Packets of a link cannot be forwarded to other networks.
+    #[error("cannot give the command access to other networks: {0}")]
+    Nat(#[source] io::Error),
 }
 
 impl Unavailable {

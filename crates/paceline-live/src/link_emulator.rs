@@ -9,6 +9,7 @@ use crate::host_monitor::HostMonitor;
 use crate::link::{Link, LinkFlow, LinkStats, Side};
 use crate::link_port::LinkPort;
 use crate::namespace::Namespace;
+use crate::nat::Nat;
 use crate::relay::Relay;
 use crate::timing::Timing;
 use crate::{Unavailable, broken, child_guard};
@@ -65,6 +66,8 @@ pub struct LinkEmulator<'a> {
     pub stop: &'a AtomicBool,
     /// Whether to redirect the command's stdout to stderr.
     pub to_stderr: bool,
+    /// Whether the command reaches the networks of this machine.
+    pub nat: bool,
     /// The user as whom the command runs; `None`: the caller.
     pub user: Option<CommandUser>,
 }
@@ -88,11 +91,14 @@ impl LinkEmulator<'_> {
         let namespace = Namespace::new()?;
         let near = Device::open(&namespace, NAME, near_address)?;
         namespace.add_default_route(NAME).map_err(Unavailable::Device)?;
+        let nat = self.nat.then(|| Nat::open(&format!("{NAME}{number}"), far_address)).transpose();
+        let nat = nat.map_err(Unavailable::Nat)?;
+        let resolv_conf = nat.as_ref().and_then(Nat::resolv_conf);
         ready(near_address, far_address);
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let command = scope.spawn(|| {
-                let ended = self.command(&namespace, words, [near_address, far_address], &over);
+                let ended = self.command(&namespace, words, [near_address, far_address], resolv_conf, &over);
                 over.store(true, Ordering::Relaxed);
                 ended
             });
@@ -122,10 +128,11 @@ impl LinkEmulator<'_> {
         namespace: &Namespace,
         words: &[OsString],
         [near, far]: [Ipv4Addr; 2],
+        resolv_conf: Option<&str>,
         over: &AtomicBool,
     ) -> io::Result<Option<ExitStatus>> {
         namespace.enter()?;
-        let mut guard = child_guard::command(words, self.user.as_ref())?;
+        let mut guard = child_guard::command(words, self.user.as_ref(), resolv_conf)?;
         guard.env("PACELINE_NEAR", near.to_string()).env("PACELINE_FAR", far.to_string());
         if self.to_stderr {
             guard.stdout(io::stderr().as_fd().try_clone_to_owned()?);

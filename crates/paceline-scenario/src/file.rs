@@ -234,7 +234,7 @@ pub struct TcpKeys {
     pub profile: Option<Spanned<String>>,
     /// TCP: payload of a full segment; 1448 B if absent, or less if a hop of the route has a smaller MTU than 1500 B.
     pub segment: Option<Spanned<DataSize>>,
-    /// TCP: the receiver's window; 3 MiB if absent, which Linux grows to, and on the testbed what the kernel chooses.
+    /// TCP: the receiver's window; that to which Linux grows it, 3 MiB, and on the testbed the kernel's own if absent.
     pub receive_window: Option<Spanned<DataSize>>,
     /// TCP: the data to send, and when; endless if absent.
     pub workload: Option<Table<WorkloadTable>>,

@@ -68,6 +68,9 @@ pub struct Arguments {
     /// Connects two UDP sockets instead of a command; needs no privilege. Clients send to LISTEN.
     #[arg(long, value_name = "LISTEN=TARGET", value_parser = parse_relay, conflicts_with = "command")]
     relay: Option<(SocketAddr, SocketAddr)>,
+    /// Lets COMMAND reach the networks that this machine reaches, with its name servers (IPv4; needs nftables).
+    #[arg(long, requires = "command")]
+    nat: bool,
     /// User as whom COMMAND runs; the caller of `sudo` if absent.
     #[arg(long, value_name = "NAME", requires = "command")]
     user: Option<String>,
@@ -85,7 +88,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   paceline link --capacity 5Mbps --delay 25ms -- sh -c 'ping -c 3 $PACELINE_FAR'
-  paceline link --down trace.down --queue 50packets -- firefox
+  sudo paceline link --down trace.down --queue 50packets --nat -- firefox
   paceline link mmsys16/table1 --relay 127.0.0.1:5004=127.0.0.1:6004";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -161,6 +164,7 @@ pub fn link(arguments: &Arguments) -> Result<ExitCode> {
         timing,
         stop: &stop,
         to_stderr: arguments.json,
+        nat: arguments.nat,
         user: user(arguments)?,
     };
 

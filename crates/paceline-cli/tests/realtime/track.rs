@@ -284,3 +284,98 @@ fn arguments_that_are_not_utf8_are_rejected_or_passed_to_the_command() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
 }
+
+/// Returns whether the tests run as root and may become another user.
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+}
+
+#[test]
+fn the_command_runs_as_the_calling_user() {
+    if !track() || !is_root() {
+        return;
+    }
+    let tells = "id -u; sed -n 's/^CapEff:\\s*//p' /proc/self/status; echo $USER";
+    let run = |arguments: &[&str], sudo: Option<&str>| {
+        let mut link = paceline(&[&["link"], arguments, &["--", "sh", "-c", tells]].concat());
+        if let Some(uid) = sudo {
+            link.env("SUDO_UID", uid);
+        }
+        let output = link.env("USER", "root").output().unwrap();
+        (
+            String::from_utf8_lossy(&output.stdout).lines().take(3).map(str::to_owned).collect::<Vec<_>>(),
+            stderr(&output),
+        )
+    };
+    let nobody = Command::new("id").args(["-u", "nobody"]).output().unwrap();
+    let nobody = String::from_utf8_lossy(&nobody.stdout).trim().to_owned();
+    let without_rights = [&nobody, "0000000000000000", "nobody"];
+    assert_eq!(run(&["--user", "nobody"], None).0, without_rights);
+    assert_eq!(run(&[], Some(&nobody)).0, without_rights);
+    let (own, _) = run(&[], None);
+    assert!(own[0] == "0" && own[1] != "0000000000000000" && own[2] == "root", "{own:?}");
+    for (arguments, sudo, message) in [(&["--user", "no-such-user"][..], None, "no user"), (&[], Some("x"), "no user")]
+    {
+        let (printed, said) = run(arguments, sudo);
+        assert!(printed.is_empty() && said.contains(message), "{printed:?} {said}");
+    }
+}
+
+/// Chromium refuses to run as root, and has a sandbox of its own.
+#[test]
+fn chromium_loads_a_page_over_the_link() {
+    let is_there = Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !track() || !is_root() || !is_there {
+        return;
+    }
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                let _ = stream.read(&mut [0; 2048]);
+                let page = "<p>carried by the link</p>";
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n", page.len());
+                let _ = write!(stream, "{head}Connection: close\r\n\r\n{page}");
+            });
+        }
+    });
+    let load = format!(
+        "export HOME=$(mktemp -d); cd; timeout 40 chromium --headless --disable-gpu --dump-dom http://$PACELINE_FAR:{port}/; \
+         rm -rf \"$HOME\""
+    );
+    let link = ["link", "--user", "nobody", "--delay", "10ms", "--capacity", "5Mbps", "--", "sh", "-c", &load];
+    let output = paceline(&link).current_dir("/").output().unwrap();
+    let page = String::from_utf8_lossy(&output.stdout);
+    assert!(page.contains("carried by the link"), "{page} {}", stderr(&output));
+}
+
+#[test]
+fn a_command_behind_masquerading_reaches_other_networks_and_leaves_nothing() {
+    let has = |program: &str| Command::new(program).arg("-V").output().is_ok();
+    if !track() || !is_root() {
+        return;
+    }
+    if !(has("nft") && has("ip") && has("python3")) {
+        assert!(!is_required(), "PACELINE_REQUIRE names `track`, but nft, ip or python3 is missing");
+        eprintln!("SKIPPED: nft, ip or python3 is missing");
+        return;
+    }
+    // A network and mount namespace stands for the machine; another one, behind a pair of devices, for the world outside.
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/realtime/nat.sh");
+    let mut machine = Command::new("timeout");
+    machine.args(["-s", "KILL", "60", "unshare", "-n", "-m", "sh", script, env!("CARGO_BIN_EXE_paceline")]);
+    let output = machine.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let expected = [
+        "masqueraded: hi from 192.0.2.2",
+        "name server: 100.127.0.1 answers dns",
+        "left: tables 0, forwarding 0, nameserver 127.0.0.53",
+        "without: nothing",
+        "killed: tables 1, forwarding 1",
+        "next: tables 0, forwarding 0",
+        "nested: hi from 192.0.2.2",
+    ];
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{}", stderr(&output));
+}

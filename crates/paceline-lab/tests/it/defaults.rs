@@ -14,6 +14,7 @@ controller = "gcc-2016"
 [[flow]]
 id = "tcp"
 kind = "tcp"
+access_delay = "1 ms"
 "#;
 
 /// Each table of the schema, the key that leads to it, and the overrides with which its keys make sense.
