@@ -109,11 +109,8 @@ fn remove(table: &str) -> io::Result<()> {
 
 /// Returns the devices in the comments of a table.
 fn changed_devices(rules: &str) -> impl Iterator<Item = &str> {
-    let comment = |line: &'_ str| line.trim().strip_prefix("comment \"").map(|text| text.len());
-    rules
-        .lines()
-        .filter(move |line| comment(line).is_some())
-        .flat_map(|line| line.trim().trim_start_matches("comment \"").trim_end_matches('"').split_whitespace())
+    let comments = rules.lines().filter_map(|line| line.trim().strip_prefix("comment \""));
+    comments.flat_map(|text| text.trim_end_matches('"').split_whitespace())
 }
 
 fn forwarding(device: &str) -> String {

@@ -57,8 +57,8 @@ proptest! {
         let flow = &net.flows[0];
         let read: DataSize = flow.reads.iter().map(|(_, size)| *size).sum();
         let done: DataSize = flow.transfers.iter().map(|(_, size, _)| *size).sum();
-        // What is read and not done belongs to the transfer that is under way.
-        prop_assert!(read >= done && (read - done).as_bytes() < greatest, "read {}, done {}", read, done);
+        // What is read and not done belongs to the transfer that is under way. It may be read as a whole before the sender knows.
+        prop_assert!(read >= done && (read - done).as_bytes() <= greatest, "read {}, done {}", read, done);
         let segments = done.as_bytes() / 1448;
         prop_assert!(flow.data >= segments);
         prop_assert!(flow.resent <= 4 * flow.data + 100, "{} resent, {} data", flow.resent, flow.data);
