@@ -1,12 +1,16 @@
 // Inputs for the fuzz targets without a fuzzer: every sample, and copies of samples with random changes. The seed is fixed, so a
 // failure repeats. The tests of several crates include this file.
 
-/// Checks every sample, then changed copies, `inputs` in all. The failing input is printed.
+/// Checks every sample, then changed copies, `inputs` in all, and more until `PACELINE_FUZZ_SECONDS` have passed if that is set.
+/// The failing input is printed.
 pub fn check_mutations(samples: &[Vec<u8>], inputs: usize, mut check: impl FnMut(&[u8])) {
     assert!(!samples.is_empty());
     let mut random = Random(0x5EED);
     let mut input_bytes = PrintOnPanic(Vec::new());
-    for input in 0..inputs.max(samples.len()) {
+    let seconds = std::env::var("PACELINE_FUZZ_SECONDS").map_or(0, |text| text.parse().expect("whole seconds"));
+    let started = std::time::Instant::now();
+    let goes_on = |input| input < inputs.max(samples.len()) || started.elapsed().as_secs() < seconds;
+    for input in (0..).take_while(|&input| goes_on(input)) {
         input_bytes.0.clone_from(&samples[input % samples.len()]);
         if input >= samples.len() {
             (0..=random.below(4)).for_each(|_| change(&mut input_bytes.0, samples, &mut random));

@@ -7,7 +7,7 @@ use crate::signalling::Description;
 use crate::stats::SRTP_TAG;
 use paceline_live::classify::ByPort;
 use paceline_live::clock::Monotonic;
-use paceline_live::ipv4::Transport;
+use paceline_live::ip::Transport;
 use paceline_live::link::{Classifier, PacketIdentity, Side};
 use paceline_records::PacketClass;
 use paceline_units::{DataSize, Time, TimeDelta};

@@ -143,7 +143,7 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, EventCounts, LinkStats, f64) {
         });
         let (counted, streams, stop, plan) = (&mut counted, &streams, &stop, &scenario.plan);
         let link = scope.spawn(move || {
-            let mut classifier = SingleFlow::IPV4;
+            let mut classifier = SingleFlow::IP;
             let network = Network::new(plan, streams, counted);
             let end = Time::from_secs(seconds + 1);
             let flows = vec![LinkFlow { sender: Side::Near, stop: end }];

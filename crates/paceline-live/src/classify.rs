@@ -1,6 +1,6 @@
 //! Classification of packets by flow, from the port, and by class, from the content.
 
-use crate::ipv4::Transport;
+use crate::ip::{Transport, is_ipv6_multicast};
 use crate::link::{Classifier, PacketIdentity, Side};
 use paceline_flow::{MediaKind, StreamInfo};
 use paceline_netsim::plan::{FlowKind, Plan};
@@ -107,20 +107,22 @@ impl Classifier for ByPort {
 /// Assigns all packets to one flow whose sender is at the near side.
 #[derive(Clone, Copy, Debug)]
 pub struct SingleFlow {
-    /// Whether to reject other packets, such as those of the kernel's IPv6.
-    ipv4_only: bool,
+    /// Whether to reject what is not IP, and IPv6 to multicast addresses.
+    ip_only: bool,
 }
 
 impl SingleFlow {
     /// Classifies every packet. For relays, whose packets are payloads without IP headers.
-    pub const ANY_PACKET: Self = Self { ipv4_only: false };
-    /// Classifies IPv4 packets only. For TUN devices, which also receive packets of the kernel's IPv6.
-    pub const IPV4: Self = Self { ipv4_only: true };
+    pub const ANY_PACKET: Self = Self { ip_only: false };
+    /// Classifies IP packets, without IPv6 to multicast addresses. For TUN devices, which also receive packets that the kernel
+    /// sends by itself.
+    pub const IP: Self = Self { ip_only: true };
 }
 
 impl Classifier for SingleFlow {
     fn classify(&mut self, from: Side, packet: &[u8]) -> Option<PacketIdentity> {
-        if self.ipv4_only && packet.first().is_none_or(|byte| byte >> 4 != 4) {
+        let is_ip = packet.first().is_some_and(|byte| matches!(byte >> 4, 4 | 6));
+        if self.ip_only && (!is_ip || is_ipv6_multicast(packet)) {
             return None;
         }
         let class = match from {

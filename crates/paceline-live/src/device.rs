@@ -2,7 +2,7 @@
 
 use crate::link_port::{LinkPort, ReceivedPacket};
 use crate::namespace::{Namespace, set_queue_length};
-use crate::{Unavailable, ipv4};
+use crate::{Unavailable, ip};
 use paceline_units::{DataSize, Ecn};
 use std::io;
 use std::net::Ipv4Addr;
@@ -49,7 +49,7 @@ impl LinkPort for Device {
         match self.device.recv(buffer) {
             Ok(len) => {
                 let size = DataSize::from_bytes(len as u64);
-                Ok(Some(ReceivedPacket { len, size, ecn: ipv4::ecn(&buffer[..len]) }))
+                Ok(Some(ReceivedPacket { len, size, ecn: ip::ecn(&buffer[..len]) }))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
@@ -58,7 +58,7 @@ impl LinkPort for Device {
 
     #[inline]
     fn send(&mut self, packet: &mut [u8], ecn: Ecn) -> io::Result<()> {
-        ipv4::set_ecn(packet, ecn);
+        ip::set_ecn(packet, ecn);
         self.device.send(packet).map(|_| ())
     }
 

@@ -11,7 +11,7 @@ pub mod command_user;
 pub mod device;
 mod event_merge;
 pub mod host_monitor;
-pub mod ipv4;
+pub mod ip;
 pub mod lateness;
 pub mod link;
 pub mod link_emulator;

@@ -20,8 +20,9 @@ use paceline_netsim::plan::Plan;
 use paceline_records::EventObserver;
 use paceline_units::{RandomStreams, Time, TimeDelta};
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,11 +34,34 @@ use std::time::Duration;
 /// range is reserved for carrier-grade NAT (RFC 6598).
 const RANGE: [u8; 2] = [100, 127];
 
+/// Global identifier of the link's IPv6 addresses, which are PREFIX:N::1 and PREFIX:N::2: unique local addresses, whose
+/// identifier is drawn at random (RFC 4193, section 3.2).
+const IPV6_PREFIX: [u16; 3] = [0xfd3b, 0x91c4, 0x7e52];
+
+/// Prefix length of the IPv6 network that both ends share.
+const IPV6_LENGTH: u8 = 64;
+
 /// Name of the near device, and prefix of the far device's name, which N follows.
 const NAME: &str = "paceline";
 
 /// Interval of checks for the end of the command and of the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The addresses of one side of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct SideAddresses {
+    /// The IPv4 address.
+    pub ipv4: Ipv4Addr,
+    /// The IPv6 address; `None` if IPv6 is disabled on this machine.
+    pub ipv6: Option<Ipv6Addr>,
+}
+
+impl fmt::Display for SideAddresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.ipv4)?;
+        self.ipv6.map_or(Ok(()), |ipv6| write!(f, ", {ipv6}"))
+    }
+}
 
 /// The result of an emulated link, besides its events.
 #[derive(Debug)]
@@ -74,8 +98,9 @@ pub struct LinkEmulator<'a> {
 
 impl LinkEmulator<'_> {
     /// Runs a command in a new network namespace that the link connects with the caller's. The environment variables
-    /// `PACELINE_FAR` and `PACELINE_NEAR` contain the address of the caller's side and of the command's side; the link
-    /// is the default route of the command. The link ends with the command. Calls `ready` with both addresses, near
+    /// `PACELINE_FAR` and `PACELINE_NEAR` contain the IPv4 address of the caller's side and of the command's side,
+    /// `PACELINE_FAR6` and `PACELINE_NEAR6` the IPv6 addresses if this machine has IPv6; the link is the default route of
+    /// the command. The link ends with the command. Calls `ready` with both addresses, near
     /// first.
     ///
     /// # Errors
@@ -84,25 +109,38 @@ impl LinkEmulator<'_> {
         &self,
         words: &[OsString],
         observer: &mut dyn EventObserver,
-        ready: impl FnOnce(Ipv4Addr, Ipv4Addr),
+        ready: impl FnOnce(SideAddresses, SideAddresses),
     ) -> Result<EmulationResult, BackendError> {
-        let (far, number) = far_device()?;
-        let [near_address, far_address] = addresses(number);
+        let here = Namespace::current().map_err(Unavailable::Namespace)?;
         let namespace = Namespace::new()?;
-        let near = Device::open(&namespace, NAME, near_address)?;
+        let (far, number) = far_device(&here)?;
+        let far_name = format!("{NAME}{number}");
+        let mut sides = addresses(number);
+        let near = Device::open(&namespace, NAME, sides[0].ipv4)?;
         namespace.add_default_route(NAME).map_err(Unavailable::Device)?;
-        let nat = self.nat.then(|| Nat::open(&format!("{NAME}{number}"), far_address)).transpose();
-        let nat = nat.map_err(Unavailable::Nat)?;
+        if !here.has_ipv6().and_then(|here| Ok(here && namespace.enable_ipv6()?)).map_err(Unavailable::Device)? {
+            sides = sides.map(|side| SideAddresses { ipv6: None, ..side });
+        }
+        for (side, namespace, device) in [(sides[0], &namespace, NAME), (sides[1], &here, &far_name)] {
+            if let Some(ipv6) = side.ipv6 {
+                namespace.add_ipv6_address(device, ipv6, IPV6_LENGTH).map_err(Unavailable::Device)?;
+            }
+        }
+        let nat = self.nat.then(|| Nat::open(&far_name, sides[1])).transpose().map_err(Unavailable::Nat)?;
+        // A command that reaches other networks by IPv4 alone must not try IPv6 first.
+        if sides[0].ipv6.is_some() && nat.as_ref().is_none_or(Nat::has_ipv6) {
+            namespace.add_ipv6_default_route(NAME).map_err(Unavailable::Device)?;
+        }
         let resolv_conf = nat.as_ref().and_then(Nat::resolv_conf);
-        ready(near_address, far_address);
+        ready(sides[0], sides[1]);
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let command = scope.spawn(|| {
-                let ended = self.command(&namespace, words, [near_address, far_address], resolv_conf, &over);
+                let ended = self.command(&namespace, words, sides, resolv_conf, &over);
                 over.store(true, Ordering::Relaxed);
                 ended
             });
-            let carried = self.carry([near, far], SingleFlow::IPV4, observer, &over);
+            let carried = self.carry([near, far], SingleFlow::IP, observer, &over);
             over.store(true, Ordering::Relaxed);
             let status = command.join().expect("does not panic").map_err(broken)?;
             Ok(EmulationResult { status, ..carried? })
@@ -127,13 +165,18 @@ impl LinkEmulator<'_> {
         &self,
         namespace: &Namespace,
         words: &[OsString],
-        [near, far]: [Ipv4Addr; 2],
+        sides: [SideAddresses; 2],
         resolv_conf: Option<&str>,
         over: &AtomicBool,
     ) -> io::Result<Option<ExitStatus>> {
         namespace.enter()?;
         let mut guard = child_guard::command(words, self.user.as_ref(), resolv_conf)?;
-        guard.env("PACELINE_NEAR", near.to_string()).env("PACELINE_FAR", far.to_string());
+        for (name, side) in ["PACELINE_NEAR", "PACELINE_FAR"].into_iter().zip(sides) {
+            guard.env(name, side.ipv4.to_string());
+            if let Some(ipv6) = side.ipv6 {
+                guard.env(format!("{name}6"), ipv6.to_string());
+            }
+        }
         if self.to_stderr {
             guard.stdout(io::stderr().as_fd().try_clone_to_owned()?);
         }
@@ -191,13 +234,17 @@ impl LinkEmulator<'_> {
     }
 }
 
-fn addresses(number: u8) -> [Ipv4Addr; 2] {
-    [2, 1].map(|host| Ipv4Addr::new(RANGE[0], RANGE[1], number, host))
+/// Returns the addresses of both sides, near first.
+fn addresses(number: u8) -> [SideAddresses; 2] {
+    let [a, b, c] = IPV6_PREFIX;
+    [2, 1].map(|host| SideAddresses {
+        ipv4: Ipv4Addr::new(RANGE[0], RANGE[1], number, host),
+        ipv6: Some(Ipv6Addr::new(a, b, c, u16::from(number), 0, 0, 0, u16::from(host))),
+    })
 }
 
 /// Creates the far device, in the caller's namespace, and returns its number.
-fn far_device() -> Result<(Device, u8), Unavailable> {
-    let here = Namespace::current().map_err(Unavailable::Namespace)?;
+fn far_device(here: &Namespace) -> Result<(Device, u8), Unavailable> {
     let taken = || -> io::Result<Vec<Ipv4Addr>> {
         let addresses = getifaddrs()?.filter_map(|i| Some(i.address?.as_sockaddr_in()?.ip()));
         Ok(addresses.collect())
@@ -206,7 +253,7 @@ fn far_device() -> Result<(Device, u8), Unavailable> {
     let is_free = |number: &u8| !taken.iter().any(|t| t.octets()[..3] == [RANGE[0], RANGE[1], *number]);
     let mut last = io::Error::other("every address is in use");
     for number in (0..=u8::MAX).filter(is_free) {
-        match Device::open(&here, &format!("{NAME}{number}"), addresses(number)[1]) {
+        match Device::open(here, &format!("{NAME}{number}"), addresses(number)[1].ipv4) {
             Ok(device) => return Ok((device, number)),
             // Another link took the name in the meantime.
             Err(Unavailable::Device(error)) if error.raw_os_error() == Some(nix::libc::EBUSY) => last = error,

@@ -3,11 +3,12 @@
 
 use crate::Unavailable;
 use nix::sched::{CloneFlags, setns, unshare};
+use rtnetlink::packet_route::address::AddressHeaderFlags;
 use rtnetlink::packet_route::link::LinkAttribute;
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 use std::fs::{self, File};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A network namespace: interfaces, addresses, routes and sockets.
 #[derive(Debug)]
@@ -23,13 +24,7 @@ impl Namespace {
     pub fn new() -> Result<Self, Unavailable> {
         let created = on_a_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|e| Unavailable::Namespace(e.into()))?;
-            for which in ["all", "default"] {
-                match fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1") {
-                    // A kernel without IPv6 has no such file.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    written => written.map_err(Unavailable::Settings)?,
-                }
-            }
+            set_ipv6(false).map_err(Unavailable::Settings)?;
             loopback_up().map_err(Unavailable::Namespace)?;
             current().map_err(Unavailable::Namespace)
         });
@@ -44,17 +39,60 @@ impl Namespace {
         current().map(|file| Self { file })
     }
 
-    /// Adds a default route over a device.
+    /// Enables IPv6, and forwarding of it; a namespace of this process has neither at first. Returns whether the kernel has IPv6.
+    ///
+    /// # Errors
+    /// The process lacks the privilege.
+    pub fn enable_ipv6(&self) -> io::Result<bool> {
+        self.within(|| {
+            set_ipv6(true)?;
+            has_ipv6()
+        })
+    }
+
+    /// Returns whether a new device has IPv6.
+    ///
+    /// # Errors
+    /// `/proc` is not available.
+    pub fn has_ipv6(&self) -> io::Result<bool> {
+        self.within(has_ipv6)
+    }
+
+    /// Adds an IPv6 address to a device, without a search for duplicates.
+    ///
+    /// # Errors
+    /// The process lacks the privilege, or the device does not exist.
+    pub fn add_ipv6_address(&self, device: &str, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
+        self.within(|| {
+            let index = nix::net::if_::if_nametoindex(device)?;
+            by_netlink(async |handle| {
+                let mut request = handle.address().add(index, IpAddr::V6(address), prefix);
+                request.message_mut().header.flags |= AddressHeaderFlags::Nodad;
+                request.execute().await
+            })
+        })
+    }
+
+    /// Adds a default route of IPv4 over a device.
     ///
     /// # Errors
     /// The process lacks the privilege, or the device does not exist.
     pub fn add_default_route(&self, device: &str) -> io::Result<()> {
+        self.add_route(device, RouteMessageBuilder::<Ipv4Addr>::new())
+    }
+
+    /// Adds a default route of IPv6 over a device.
+    ///
+    /// # Errors
+    /// The process lacks the privilege, or the device does not exist or has no IPv6.
+    pub fn add_ipv6_default_route(&self, device: &str) -> io::Result<()> {
+        self.add_route(device, RouteMessageBuilder::<Ipv6Addr>::new())
+    }
+
+    fn add_route<T: Send>(&self, device: &str, route: RouteMessageBuilder<T>) -> io::Result<()> {
         self.within(|| {
-            let index = nix::net::if_::if_nametoindex(device)?;
-            by_netlink(async |handle| {
-                let default = RouteMessageBuilder::<Ipv4Addr>::new().output_interface(index).build();
-                handle.route().add(default).execute().await
-            })
+            let route = route.output_interface(nix::net::if_::if_nametoindex(device)?).build();
+            by_netlink(async |handle| handle.route().add(route).execute().await)
         })
     }
 
@@ -85,6 +123,29 @@ fn on_a_thread<T: Send>(act: impl FnOnce() -> T + Send) -> T {
 
 fn current() -> io::Result<File> {
     File::open("/proc/thread-self/ns/net")
+}
+
+/// Settings of IPv6 in the calling thread's namespace.
+const IPV6: &str = "/proc/sys/net/ipv6/conf";
+
+/// Enables or disables IPv6 and its forwarding in the calling thread's namespace. A kernel without IPv6 needs neither.
+fn set_ipv6(enabled: bool) -> io::Result<()> {
+    let settings = [("all/disable_ipv6", !enabled), ("default/disable_ipv6", !enabled), ("all/forwarding", enabled)];
+    for (setting, value) in settings {
+        match fs::write(format!("{IPV6}/{setting}"), if value { "1" } else { "0" }) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            written => written?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a new device of the calling thread's namespace has IPv6.
+fn has_ipv6() -> io::Result<bool> {
+    match fs::read_to_string(format!("{IPV6}/default/disable_ipv6")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        text => Ok(text?.trim() == "0"),
+    }
 }
 
 /// Sets the transmit queue length of a device of the calling thread's namespace, packets.

@@ -3,6 +3,7 @@
 //! Each link has a table of its own, `paceline_PID`, with the process id of the link. It is deleted with this value. The table of a
 //! process that was killed is deleted by the next link.
 
+use crate::link_emulator::SideAddresses;
 use nix::unistd::getpid;
 use std::fs;
 use std::io::{self, Write};
@@ -18,14 +19,18 @@ const TABLE: &str = "paceline_";
 pub(crate) struct Nat {
     table: String,
     resolv_conf: Option<String>,
+    ipv6: bool,
 }
 
 impl Nat {
-    /// Lets the network of a link's far device reach what this machine reaches. `far` is the address of that device.
+    /// Lets the network of a link's far device reach what this machine reaches. `far` are the addresses of that device.
+    ///
+    /// IPv6 is included if this machine already forwards it: to enable that would change the routes of a machine that learns
+    /// them from router advertisements.
     ///
     /// # Errors
     /// `nft` is not installed, the process lacks the privilege, or this machine has no default route.
-    pub(crate) fn open(device: &str, far: Ipv4Addr) -> io::Result<Self> {
+    pub(crate) fn open(device: &str, far: SideAddresses) -> io::Result<Self> {
         remove_stale()?;
         let mut changed = Vec::new();
         let outer = default_devices(&fs::read_to_string("/proc/net/route")?);
@@ -38,26 +43,36 @@ impl Nat {
             }
         }
         let (resolver, resolv_conf) =
-            resolver(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default(), far).unzip();
+            resolver(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default(), far.ipv4).unzip();
         let dns = resolver.map(|server: Ipv4Addr| {
             // Packets to the loopback address of the name server may arrive from the link alone.
             let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{device}/route_localnet"), "1");
-            let to =
-                |protocol: &str| format!("iifname \"{device}\" ip daddr {far} {protocol} dport 53 dnat to {server}\n");
+            let to = |protocol: &str| {
+                format!("iifname \"{device}\" ip daddr {} {protocol} dport 53 dnat ip to {server}\n", far.ipv4)
+            };
             format!("chain dns {{\ntype nat hook prerouting priority dstnat\n{}{}}}\n", to("udp"), to("tcp"))
         });
+        let ipv6 = far.ipv6.filter(|_| forwards_ipv6());
+        let others = format!("oifname != \"{device}\" masquerade\n");
         let table = format!("{TABLE}{}", getpid());
         nft(&format!(
-            "table ip {table} {{\ncomment \"{}\"\nchain outward {{\ntype nat hook postrouting priority srcnat\n\
-             ip saddr {far}/24 oifname != \"{device}\" masquerade\n}}\n{}}}\n",
+            "table inet {table} {{\ncomment \"{}\"\nchain outward {{\ntype nat hook postrouting priority srcnat\n\
+             ip saddr {}/24 {others}{}}}\n{}}}\n",
             changed.join(" "),
+            far.ipv4,
+            ipv6.map(|address| format!("ip6 saddr {address}/64 {others}")).unwrap_or_default(),
             dns.unwrap_or_default()
         ))?;
-        let nat = Self { table, resolv_conf };
+        let nat = Self { table, resolv_conf, ipv6: ipv6.is_some() };
         for name in changed.iter().copied().chain([device]) {
             fs::write(forwarding(name), "1")?;
         }
         Ok(nat)
+    }
+
+    /// Returns whether the command reaches other networks by IPv6.
+    pub(crate) fn has_ipv6(&self) -> bool {
+        self.ipv6
     }
 
     /// Returns the text of `/etc/resolv.conf` for the command, if that of this machine names an address that the command cannot
@@ -88,8 +103,8 @@ fn remove_stale() -> io::Result<()> {
 
 /// Deletes a table. With the last one, the devices stop forwarding that had not forwarded before.
 fn remove(table: &str) -> io::Result<()> {
-    let rules = nft_output(&["list", "table", "ip", table])?;
-    nft(&format!("delete table ip {table}\n"))?;
+    let rules = nft_output(&["list", "table", "inet", table])?;
+    nft(&format!("delete table inet {table}\n"))?;
     if tables()?.is_empty() {
         for device in changed_devices(&rules) {
             match fs::write(forwarding(device), "0") {
@@ -101,7 +116,7 @@ fn remove(table: &str) -> io::Result<()> {
         // The last link restores what the first one changed.
         let devices: Vec<&str> = changed_devices(&rules).collect();
         if !devices.is_empty() {
-            nft(&format!("add chain ip {other} restore {{ comment \"{}\"; }}\n", devices.join(" ")))?;
+            nft(&format!("add chain inet {other} restore {{ comment \"{}\"; }}\n", devices.join(" ")))?;
         }
     }
     Ok(())
@@ -118,10 +133,30 @@ fn forwarding(device: &str) -> String {
 }
 
 fn tables() -> io::Result<Vec<String>> {
-    let all = nft_output(&["list", "tables", "ip"])?;
+    let all = nft_output(&["list", "tables", "inet"])?;
     let name = |line: &str| line.split_whitespace().nth(2).filter(|name| name.starts_with(TABLE)).map(str::to_owned);
     Ok(all.lines().filter_map(name).collect())
 }
+
+/// Returns whether this machine forwards IPv6 and has a default route for it.
+fn forwards_ipv6() -> bool {
+    let forwards = fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding").is_ok_and(|text| text.trim() == "1");
+    forwards && fs::read_to_string("/proc/net/ipv6_route").is_ok_and(|routes| has_ipv6_default(&routes))
+}
+
+/// Returns whether the text of `/proc/net/ipv6_route` has a default route.
+fn has_ipv6_default(routes: &str) -> bool {
+    routes.lines().any(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        // Destination, prefix length, six columns more, flags and device. The kernel's own route rejects packets.
+        let [destination, "00", _, _, _, _, _, _, flags, _] = columns[..] else { return false };
+        let rejects = u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & RTF_REJECT != 0);
+        destination.bytes().all(|digit| digit == b'0') && !rejects
+    })
+}
+
+/// Flag of a route that rejects packets (`linux/route.h`).
+const RTF_REJECT: u32 = 0x200;
 
 /// Returns the devices of the default routes in the text of `/proc/net/route`.
 fn default_devices(routes: &str) -> Vec<String> {
@@ -206,6 +241,16 @@ mod tests {
     }
 
     #[test]
+    fn finds_a_default_route_of_ipv6() {
+        let route = |destination: &str, length: &str, flags: &str| {
+            format!("{destination:0>32} {length} {:032} 00 {:032} 00000400 00000003 00000000 {flags} eth0\n", 0, 0)
+        };
+        assert!(has_ipv6_default(&(route("fd00", "40", "00000001") + &route("0", "00", "00000003"))));
+        assert!(!has_ipv6_default(&(route("fd00", "40", "00000001") + &route("0", "00", "00200200"))));
+        assert!(!has_ipv6_default("") && !has_ipv6_default(&route("1", "00", "00000003")));
+    }
+
+    #[test]
     fn a_name_server_on_loopback_is_reached_over_the_link() {
         let far = Ipv4Addr::new(100, 127, 3, 1);
         let (server, text) = resolver("# stub\nnameserver 127.0.0.53\noptions edns0\nsearch home\n", far).unwrap();
@@ -218,8 +263,8 @@ mod tests {
     #[test]
     fn comments_name_the_changed_devices() {
         let rules =
-            "table ip paceline_7 {\n\tcomment \"eth0 br-1\"\n\tchain restore {\n\t\tcomment \"wlan0\"\n\t}\n}\n";
+            "table inet paceline_7 {\n\tcomment \"eth0 br-1\"\n\tchain restore {\n\t\tcomment \"wlan0\"\n\t}\n}\n";
         assert_eq!(changed_devices(rules).collect::<Vec<_>>(), ["eth0", "br-1", "wlan0"]);
-        assert_eq!(changed_devices("table ip paceline_7 {\n\tcomment \"\"\n}\n").count(), 0);
+        assert_eq!(changed_devices("table inet paceline_7 {\n\tcomment \"\"\n}\n").count(), 0);
     }
 }

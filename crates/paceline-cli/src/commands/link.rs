@@ -68,7 +68,8 @@ pub struct Arguments {
     /// Connects two UDP sockets instead of a command; needs no privilege. Clients send to LISTEN.
     #[arg(long, value_name = "LISTEN=TARGET", value_parser = parse_relay, conflicts_with = "command")]
     relay: Option<(SocketAddr, SocketAddr)>,
-    /// Lets COMMAND reach the networks that this machine reaches, with its name servers (IPv4; needs nftables).
+    /// Lets COMMAND reach the networks that this machine reaches, with its name servers (needs nftables). IPv6 only if this machine
+    /// forwards it.
     #[arg(long, requires = "command")]
     nat: bool,
     /// User as whom COMMAND runs; the caller of `sudo` if absent.
@@ -80,7 +81,8 @@ pub struct Arguments {
     /// Prints one JSON document; stdout of the command goes to stderr.
     #[arg(long)]
     json: bool,
-    /// Command to run at the near side, in a network namespace. PACELINE_FAR holds the address of the far side.
+    /// Command to run at the near side, in a network namespace. PACELINE_FAR and
+    /// PACELINE_FAR6 hold the addresses of the far side.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -126,7 +128,7 @@ struct Document<'a> {
     packets: u64,
     /// Packets that no device or socket accepted.
     refused: u64,
-    /// Packets that were not IPv4 or arrived before the link was ready.
+    /// Packets that were not IP, went to an IPv6 multicast address, or arrived before the link was ready.
     strangers: u64,
     /// Release time minus due time, µs.
     late_us: Percentiles,

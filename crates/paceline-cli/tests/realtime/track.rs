@@ -1,7 +1,8 @@
-//! EmulationResult links and runs in real time, and their cleanup.
+//! Emulated links and runs in real time, and their cleanup.
 
 use super::{paceline, stderr};
 use serde_json::Value;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
@@ -34,9 +35,9 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Sends `bytes` bytes to the first client, and returns the port.
-fn server(bytes: usize) -> u16 {
-    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+/// Sends `bytes` bytes to the first client at an address, and returns the port.
+fn server(address: &str, bytes: usize) -> u16 {
+    let listener = TcpListener::bind(address).unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || listener.accept().unwrap().0.write_all(&vec![0; bytes]).unwrap());
     port
@@ -47,8 +48,16 @@ fn a_link_limits_rate_and_queue_of_a_command() {
     if !track() {
         return;
     }
-    let port = server(250_000);
-    let script = format!("cat < /dev/tcp/$PACELINE_FAR/{port} | wc -c; exit 7");
+    limits_rate_and_queue(server("0.0.0.0:0", 250_000), "PACELINE_FAR");
+    // A machine without IPv6 has no such file or disables it.
+    if fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6").is_ok_and(|text| text.trim() == "0") {
+        limits_rate_and_queue(server("[::]:0", 250_000), "PACELINE_FAR6");
+    }
+}
+
+/// A command downloads 250 kB from the address in a variable at 2 Mbit/s.
+fn limits_rate_and_queue(port: u16, variable: &str) {
+    let script = format!("cat < /dev/tcp/${variable}/{port} | wc -c; exit 7");
     let options =
         ["link", "--down", "2Mbps", "--delay", "20ms", "--queue", "100ms", "--json", "--", "bash", "-c", &script];
     let output = paceline(&options).output().unwrap();
@@ -87,12 +96,12 @@ fn start_link(marker: &str) -> (Child, String) {
 fn children(marker: &str) -> Vec<u32> {
     let child = |entry: std::io::Result<std::fs::DirEntry>| {
         let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let has = |word: &str| words.split(|b| *b == 0).any(|w| w == word.as_bytes());
         let depth = if has("outer") { 0 } else { 1 + u8::from(!has("inner")) };
         (has(marker) && !has("link")).then_some((depth, pid))
     };
-    let mut all: Vec<(u8, u32)> = std::fs::read_dir("/proc").unwrap().filter_map(child).collect();
+    let mut all: Vec<(u8, u32)> = fs::read_dir("/proc").unwrap().filter_map(child).collect();
     all.sort_unstable();
     all.into_iter().map(|(_, pid)| pid).collect()
 }
@@ -370,12 +379,15 @@ fn a_command_behind_masquerading_reaches_other_networks_and_leaves_nothing() {
     let said = String::from_utf8_lossy(&output.stdout);
     let expected = [
         "masqueraded: hi from 192.0.2.2",
+        "IPv6: nothing",
+        "IPv6 masqueraded: hi from 2001:db8::2",
         "name server: 100.127.0.1 answers dns",
         "left: tables 0, forwarding 0, nameserver 127.0.0.53",
         "without: nothing",
         "killed: tables 1, forwarding 1",
         "next: tables 0, forwarding 0",
         "nested: hi from 192.0.2.2",
+        "IPv6 nested: hi from 2001:db8::2",
     ];
     assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{}", stderr(&output));
 }

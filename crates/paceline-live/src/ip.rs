@@ -1,4 +1,4 @@
-//! Parsing of IPv4 packets, and rewriting of their ECN field.
+//! Parsing of IP packets, and rewriting of their ECN field.
 
 use etherparse::{IpEcn, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
 use paceline_units::Ecn;
@@ -56,18 +56,26 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// Returns the ECN field of a packet; [`Ecn::NotEct`] if it is not IPv4.
+/// Returns the ECN field of a packet (RFC 3168, section 5); [`Ecn::NotEct`] if it is neither IPv4 nor IPv6.
 #[inline]
 pub fn ecn(packet: &[u8]) -> Ecn {
     match packet {
-        [version, class, ..] if version >> 4 == 4 => Ecn::from_bits(class & 3),
+        [first, second, ..] if first >> 4 == 4 => Ecn::from_bits(second & 3),
+        // The traffic class is between the version, 4 bits, and the flow label, 20 bits (RFC 8200, section 3).
+        [first, second, ..] if first >> 4 == 6 => Ecn::from_bits(second >> 4 & 3),
         _ => Ecn::NotEct,
     }
 }
 
-/// Sets the ECN field of a packet, and updates the header checksum.
+/// Sets the ECN field of a packet, and updates the header checksum of IPv4.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     if self::ecn(packet) == ecn {
+        return;
+    }
+    if let [first, second, ..] = packet
+        && *first >> 4 == 6
+    {
+        *second = *second & !0x30 | (ecn as u8) << 4;
         return;
     }
     let Ok(ip) = Ipv4HeaderSlice::from_slice(packet) else { return };
@@ -76,6 +84,12 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     header.header_checksum = header.calc_header_checksum();
     let bytes = header.to_bytes();
     packet[..bytes.len()].copy_from_slice(&bytes);
+}
+
+/// Returns whether a packet is IPv6 to a multicast address. The kernel sends such packets by itself (neighbour and router
+/// discovery, group membership).
+pub fn is_ipv6_multicast(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 6) && packet.get(24) == Some(&0xff)
 }
 
 #[cfg(test)]
@@ -102,6 +116,26 @@ mod tests {
             assert_eq!(ecn(&bytes), field);
         }
         assert!((0..bytes.len()).all(|n| Transport::parse(&bytes[..n]).is_none()), "truncated packets are rejected");
+    }
+
+    #[test]
+    fn marks_ipv6_without_a_change_of_other_fields() {
+        let builder = || PacketBuilder::ipv6([0xfd; 16], [0xfe; 16], 64);
+        let mut bytes = Vec::new();
+        builder().udp(1234, 5678).write(&mut bytes, b"payload").unwrap();
+        // Traffic class 0xb8 (expedited forwarding) and flow label 0xabcde.
+        bytes[..4].copy_from_slice(&[0x6b, 0x8a, 0xbc, 0xde]);
+        let before = bytes.clone();
+        for field in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct] {
+            set_ecn(&mut bytes, field);
+            assert_eq!(ecn(&bytes), field);
+            assert_eq!(bytes[1], 0x8a | (field as u8) << 4);
+        }
+        assert_eq!(bytes, before);
+        assert!(!is_ipv6_multicast(&bytes));
+        bytes[24] = 0xff;
+        assert!(is_ipv6_multicast(&bytes) && !is_ipv6_multicast(&bytes[..24]));
+        assert_eq!((Transport::parse(&bytes), ecn(&[0x50, 0xff]), ecn(&[0x6f])), (None, Ecn::NotEct, Ecn::NotEct));
     }
 
     #[test]
