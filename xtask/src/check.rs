@@ -1,7 +1,7 @@
 //! `cargo xtask test`: what must hold before a change goes in, in stages that also run alone.
 
 use crate::steps::{Problem, command, output, program, root, run, target};
-use crate::{architectures, docs, figures, licences, make_traces, reference};
+use crate::{architectures, docs, figures, fuzz, licences, make_traces, reference};
 use serde_json::{Value, from_str};
 use std::time::Instant;
 
@@ -56,6 +56,7 @@ const STAGES: &[Stage] = &[
     },
     Stage { name: "msrv", help: "the oldest supported Rust versions", default: false, run: msrv },
     Stage { name: "licences", help: "licences and sources of dependencies", default: false, run: licences::check },
+    Stage { name: "fuzz", help: "every fuzz target for a minute, without a fuzzer", default: false, run: fuzzing },
 ];
 
 /// Runs the named stages, or the default ones.
@@ -107,6 +108,10 @@ fn browser(features: &str) -> Result<(), Problem> {
     run(command(&format!("cargo test --quiet {crates} --features {features} {calls}")))?;
     let packages = without(&BROWSER);
     Ok(run(command(&format!("cargo test --quiet {packages} --tests --features {features} -- browser")))?)
+}
+
+fn fuzzing(features: &str) -> Result<(), Problem> {
+    fuzz::without_fuzzer(&without(&BROWSER), features)
 }
 
 /// Selects every package but these.

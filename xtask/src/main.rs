@@ -5,14 +5,15 @@ mod architectures;
 mod book;
 mod callgrind;
 mod check;
+mod deny;
 mod dist;
 mod docs;
 mod figures;
+mod fuzz;
 mod instructions;
 mod licences;
 mod make_traces;
 mod measure;
-mod outside;
 mod reference;
 mod scoreboard;
 mod screenshots;
@@ -32,7 +33,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, package, targets, architectures, msrv, licences",
+        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, package, targets, architectures, msrv, licences, fuzz",
         run: check::test,
     },
     Task {
@@ -63,12 +64,12 @@ const TASKS: &[Task] = &[
     Task {
         name: "fuzz",
         help: "every fuzz target for [seconds] each, 60 by default (needs cargo-fuzz)",
-        run: outside::fuzz,
+        run: fuzz::fuzz,
     },
     Task {
         name: "deny",
         help: "vulnerabilities, licences and sources of the dependencies (needs cargo-deny)",
-        run: outside::deny,
+        run: deny::deny,
     },
     Task {
         name: "scoreboard",
