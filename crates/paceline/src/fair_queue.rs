@@ -58,6 +58,11 @@ impl<T> FairQueue<T> {
         queue.packets.push_back((packet, size));
     }
 
+    /// Returns the packet of a queue that leaves first; `None` if the queue is empty or does not exist.
+    pub fn front(&self, queue: usize) -> Option<&T> {
+        self.queues.get(queue)?.packets.front().map(|(packet, _)| packet)
+    }
+
     /// Removes the next packet. Of several queues with the same start tag the first one is served.
     #[inline]
     pub fn pop(&mut self) -> Option<(T, DataSize)> {

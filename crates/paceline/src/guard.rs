@@ -2,14 +2,14 @@
 //! (RFC 8836, requirement 10: missing feedback is a sign of over-use).
 //!
 //! ```text
-//! no feedback for 3 s while sending:   cap = 0.8 A, and again each second, down to the minimum
+//! no feedback for 3 s while sending:   cap = A / 2, and again each second, down to the minimum
 //! feedback resumes:                    the cap doubles each second, until it exceeds the controller's target
 //! ```
 //!
-//! The decrease is libwebrtc's back-off for a high round-trip time: `SendSideBandwidthEstimation` lowers its rate in
-//! this way when the round-trip time, corrected by the age of the last feedback, exceeds 3 s. libwebrtc then grows
-//! again by the 8 % per second of its loss controller. Here the controller has kept its own rate, and the cap returns
-//! to it within the number of seconds that the decrease took, or less.
+//! The rate is halved as in TFRC when its nofeedback timer expires (RFC 5348, section 4.4). TFRC's timer has four round-trip
+//! times; here it has the 3 s after which libwebrtc's `SendSideBandwidthEstimation` assumes congestion, then 1 s. A sender of
+//! 1 Mbit/s therefore sends less than 5 kbit/s after 10 s without feedback, or its minimum. The controller has kept its own
+//! rate, and the cap returns to it within the number of seconds that the decrease took, or less.
 //!
 //! Only media packets start the timer: without per-packet feedback there is no report on padding and retransmissions.
 //! Per-packet feedback on new packets and receiver reports that cover new packets stop it. Messages of the receive half
@@ -30,8 +30,8 @@ use paceline_units::{Rate, StreamId, Time, TimeDelta};
 const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_secs(3);
 /// The time between two decreases (libwebrtc's `kDefaultDropInterval`).
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
-/// The share of the target that remains after a decrease (libwebrtc's `kDefaultDropFraction`).
-const DECREASE_FACTOR: f64 = 0.8;
+/// The share of the target that remains after a decrease (RFC 5348, section 4.4).
+const DECREASE_FACTOR: f64 = 0.5;
 
 /// A send half under the guard.
 #[derive(Clone, Debug)]
@@ -234,7 +234,7 @@ mod tests {
         Time::from_millis(ms)
     }
     fn guard() -> Guard {
-        Guard::new(Box::new(ConstantRate { timeouts: Vec::new() }), Rate::from_kbps(300))
+        Guard::new(Box::new(ConstantRate { timeouts: Vec::new() }), Rate::from_kbps(50))
     }
     /// Sends a packet each 100 ms. Returns each new target with its time in ms.
     fn send(guard: &mut Guard, from: i64, to: i64) -> Vec<(i64, u64)> {
@@ -258,22 +258,23 @@ mod tests {
         guard.decision().target.as_bps()
     }
 
-    /// V4.7: 1000 kbit/s fall to 800; then by the same factor each second, to the minimum.
+    /// 1000 kbit/s are halved after 3 s and then each second, to the minimum.
     #[test]
     fn decreases_without_feedback_and_recovers_with_it() {
         let mut guard = guard();
         assert_eq!(guard.poll_timeout(), Some(at(10_000)), "nothing was sent, so no feedback is expected");
         let targets = send(&mut guard, 0, 9000);
-        let kbps = [800_000, 640_000, 512_000, 409_600, 327_680, 300_000];
-        assert_eq!(targets, kbps.iter().zip(3..).map(|(bps, s)| (s * 1000, *bps)).collect::<Vec<_>>());
+        assert_eq!(targets, [(3000, 500_000), (4000, 250_000), (5000, 125_000), (6000, 62_500), (7000, 50_000)]);
         let d = guard.decision();
-        assert_eq!((d.pacing, d.padding), (Rate::from_kbps(450), Rate::from_kbps(300)));
-        assert_eq!(guard.stream_rate(StreamId(0)), Some(Rate::from_kbps(120)));
-        // Twice the rate a second after the last decrease; half a second later 300 · 2^1.5 = 848.5.
-        assert_eq!(report(&mut guard, 9000), 600_000);
+        assert_eq!((d.pacing, d.padding), (Rate::from_kbps(75), Rate::from_kbps(50)));
+        assert_eq!(guard.stream_rate(StreamId(0)), Some(Rate::from_kbps(20)));
+        // Twice the rate a second after the last decrease; half a second later 50 · 2^1.5 = 141.4.
+        assert_eq!(report(&mut guard, 9000), 100_000);
         assert_eq!(send(&mut guard, 9000, 9500), []);
-        assert!((report(&mut guard, 9500) as f64 - 848_528.0).abs() < 2.0);
-        assert_eq!(report(&mut guard, 9800), 1_000_000);
+        assert!((report(&mut guard, 9500) as f64 - 141_421.0).abs() < 2.0);
+        assert!((report(&mut guard, 10_500) as f64 - 282_842.0).abs() < 4.0);
+        assert!((report(&mut guard, 11_500) as f64 - 565_685.0).abs() < 8.0);
+        assert_eq!(report(&mut guard, 12_500), 1_000_000);
         assert_eq!(guard.cap, None);
         assert_eq!(guard.stream_rate(StreamId(0)), Some(Rate::from_kbps(400)));
     }
@@ -288,7 +289,7 @@ mod tests {
         // Nothing is sent for a minute, so no feedback is expected.
         assert_eq!(guard.poll_timeout(), None);
         assert_eq!(send(&mut guard, 118_000, 120_900), []);
-        assert_eq!(send(&mut guard, 121_000, 121_100), [(121_000, 800_000)]);
+        assert_eq!(send(&mut guard, 121_000, 121_100), [(121_000, 500_000)]);
     }
 
     #[test]
@@ -299,7 +300,7 @@ mod tests {
             targets.extend(send(&mut guard, ms, ms + 100));
             guard.handle_message(at(ms), &Message::Remb(Rate::from_kbps(2000)), &mut Signals::disabled());
         }
-        assert_eq!(targets, [(3000, 800_000), (4000, 640_000)]);
+        assert_eq!(targets, [(3000, 500_000), (4000, 250_000)]);
     }
 
     /// A camera that pauses leaves only padding, which receiver reports do not cover. A sender that lost its last
@@ -313,15 +314,15 @@ mod tests {
         for ms in [3100, 4100, 5100] {
             guard.handle_timeout(at(ms), &mut Signals::disabled());
         }
-        assert_eq!((guard.decision().target.as_bps(), guard.decrease_due), (800_000, Time::MAX));
-        assert_eq!(send(&mut guard, 6000, 9100), [(9000, 640_000)], "sending again without feedback");
+        assert_eq!((guard.decision().target.as_bps(), guard.decrease_due), (500_000, Time::MAX));
+        assert_eq!(send(&mut guard, 6000, 9100), [(9000, 250_000)], "sending again without feedback");
     }
 
     #[test]
     fn clock_jump_causes_one_decrease() {
         let mut guard = guard();
         send(&mut guard, 0, 100);
-        assert_eq!(send(&mut guard, 86_400_000, 86_400_100), [(86_400_000, 800_000)]);
+        assert_eq!(send(&mut guard, 86_400_000, 86_400_100), [(86_400_000, 500_000)]);
         assert_eq!(guard.poll_timeout(), Some(at(86_401_000)));
     }
 

@@ -31,6 +31,8 @@ pub struct Pacer<T> {
     urgent: [VecDeque<(T, DataSize)>; 2],
     video: FairQueue<T>,
     queued: DataSize,
+    /// All that left the queue.
+    released: DataSize,
     rate: Rate,
     /// The longest time that the queue may take to drain.
     limit: TimeDelta,
@@ -45,7 +47,8 @@ impl<T> Pacer<T> {
     /// the queue may take to drain at the pacing rate.
     pub fn new(rate: Rate, limit: TimeDelta, weights: impl IntoIterator<Item = f64>) -> Self {
         let (urgent, video) = ([VecDeque::new(), VecDeque::new()], FairQueue::new(weights));
-        Self { urgent, video, queued: DataSize::ZERO, rate, limit, burst: TimeDelta::ZERO, next: Time::ZERO }
+        let (queued, released) = (DataSize::ZERO, DataSize::ZERO);
+        Self { urgent, video, queued, released, rate, limit, burst: TimeDelta::ZERO, next: Time::ZERO }
     }
 
     /// Adds a stream with this weight, which is above zero. Its index follows the last one.
@@ -73,6 +76,11 @@ impl<T> Pacer<T> {
         (self.queued + size) / self.rate <= self.limit
     }
 
+    /// Returns the video packet of a stream that leaves first; `None` without any.
+    pub fn first_video(&self, stream: usize) -> Option<&T> {
+        self.video.front(stream)
+    }
+
     /// Queues a packet that became available at `at`, which is in the past if the caller is late. `stream` is the index
     /// of its weight. Check [`has_room`](Self::has_room) first, for a frame as a whole.
     pub fn push(&mut self, at: Time, priority: PacketPriority, stream: usize, packet: T, size: DataSize) {
@@ -94,6 +102,7 @@ impl<T> Pacer<T> {
         }
         let (packet, size) = self.urgent.iter_mut().find_map(VecDeque::pop_front).or_else(|| self.video.pop())?;
         self.queued -= size;
+        self.released += size;
         self.next = self.next.max(now - CATCH_UP_MAX) + size / self.rate;
         Some(packet)
     }
@@ -103,6 +112,7 @@ impl<T> Pacer<T> {
     pub fn pop_at_once(&mut self, now: Time) -> Option<T> {
         let (packet, size) = self.urgent.iter_mut().find_map(VecDeque::pop_front).or_else(|| self.video.pop())?;
         self.queued -= size;
+        self.released += size;
         self.spend(now, size);
         Some(packet)
     }
@@ -126,6 +136,11 @@ impl<T> Pacer<T> {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         (self.queued != DataSize::ZERO).then(|| self.next_release())
+    }
+
+    /// Returns the size of all packets that have left the queue.
+    pub fn released(&self) -> DataSize {
+        self.released
     }
 
     /// Returns the size of all packets in the queue.

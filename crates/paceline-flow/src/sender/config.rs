@@ -35,7 +35,8 @@ pub struct SenderConfig {
     pub packet_size: DataSize,
     /// Timing of sender reports.
     pub rtcp: RtcpTiming,
-    /// The longest time that the pacer queue may need to drain. Frames that would exceed it are dropped.
+    /// The longest time that the pacer queue may need to drain, at the pacing rate and at the rate at which packets leave.
+    /// Frames that would exceed it are dropped (RFC 8298, section 4.1.3: packets that are excessively delayed).
     pub pacer_limit: TimeDelta,
     /// Whether NACKs are answered with retransmissions.
     pub retransmit: bool,

@@ -4,6 +4,7 @@
 mod apply_decision;
 mod config;
 mod fec_encoder;
+mod frame_waits;
 mod network;
 mod packet_feedback;
 mod packetize;

@@ -77,16 +77,32 @@ impl MediaSender {
         let fec_size = DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + FEC_HEADERS + bytes.div_ceil(count));
         let fec = stream.fec.packets_for(media, count, fec_size);
         let total = media + DataSize::from_bytes(fec * fec_size.as_bytes());
+        let timestamp_of = |at| rtp_timestamp(at, info.clock_rate).wrapping_add(stream.config.timestamp_offset);
         // When the clock jumps, a source returns all the frames that it missed: those are too old to be queued.
-        if now - frame.captured > self.pacer_limit || !self.pacer.has_room(total) || !self.available {
+        let mut is_late = now - frame.captured > self.pacer_limit;
+        if let Some(first) = self.pacer.first_video(index).map(|first| first.packet.timestamp) {
+            let units = timestamp_of(now).wrapping_sub(first) as i32;
+            let age = TimeDelta::from_secs(1) * i64::from(units.max(0)) / i64::from(info.clock_rate);
+            // A younger frame tells little of the rate at which packets leave.
+            if age > self.pacer_limit / 4 {
+                let queued = self.pacer.queued() + total;
+                is_late |= stream.frame_waits.predict(first, age, self.pacer.released(), queued) > self.pacer_limit;
+            }
+        } else {
+            stream.frame_waits.clear();
+        }
+        if is_late || !self.pacer.has_room(total) || !self.available {
             // The frame takes a picture number, so that the receiver notices the missing frame.
             stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
             stream.config.source.request_key_frame(frame.captured);
             self.events.push_back(SenderEvent::FrameDropped(info.id));
             return;
         }
-        let timestamp = rtp_timestamp(frame.captured, info.clock_rate).wrapping_add(stream.config.timestamp_offset);
+        let timestamp = timestamp_of(frame.captured);
         stream.last_timestamp = timestamp;
+        if info.kind == MediaKind::Video {
+            stream.frame_waits.push(timestamp, self.pacer.released());
+        }
         let class = match info.kind {
             MediaKind::Audio => PacketPriority::Audio,
             MediaKind::Video => PacketPriority::Video,

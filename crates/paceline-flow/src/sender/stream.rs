@@ -2,6 +2,7 @@
 
 use super::StreamConfig;
 use super::fec_encoder::{FEC_HEADERS, FecEncoder};
+use super::frame_waits::FrameWaits;
 use super::report_order::ReportOrder;
 use super::unused_rate::UnusedRate;
 use crate::allocation::RateRequest;
@@ -29,6 +30,8 @@ pub(super) struct SenderStream {
     pub octets: u32,
     /// Bytes of this stream in the pacer.
     pub queued: DataSize,
+    /// The frames in the pacer.
+    pub frame_waits: FrameWaits,
     /// Share of the sent bytes that are headers, smoothed over frames.
     pub overhead: f64,
     /// The encoder's target.
@@ -71,6 +74,7 @@ impl SenderStream {
             packets: 0,
             octets: 0,
             queued: DataSize::ZERO,
+            frame_waits: FrameWaits::default(),
             overhead: PACKET_HEADERS as f64 / packet_size as f64,
             allotted: Rate::ZERO,
             unused: UnusedRate::default(),

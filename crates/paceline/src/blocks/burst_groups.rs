@@ -5,9 +5,11 @@
 //! ```text
 //! new group:   T - T_first > group,   unless the packet belongs to the burst:
 //! burst:       T = T_last (to the ms), or  (t - t_last) - (T - T_last) < 0  and  t - t_last <= burst
+//!                                          and  t - t_first < burst_max
 //! ```
 //!
-//! where `T` are departures (abs-send-time) and `t` arrivals. The departure of a group is that of its last packet. This
+//! where `T` are departures (abs-send-time) and `t` arrivals. Without `burst_max`, packets that arrive back to back on a full
+//! link may form one burst for seconds, during which no delta is measured. The departure of a group is that of its last packet. This
 //! grouping does not need RTP timestamps, so all streams of a flow form one sequence of groups.
 
 use super::GroupDelta;
@@ -21,21 +23,27 @@ pub struct BurstConfig {
     pub group: TimeDelta,
     /// A packet that arrives within this time after the previous one may belong to a burst (libwebrtc: 5 ms).
     pub burst: TimeDelta,
+    /// A burst ends this time after the arrival of its first packet (libwebrtc: 100 ms); zero: no limit.
+    pub burst_max: TimeDelta,
     /// The resolution to which arrivals are rounded (libwebrtc's clock: 1 ms); zero: no rounding.
     pub resolution: TimeDelta,
 }
 
 impl BurstConfig {
-    /// libwebrtc, in every year.
-    pub const LIBWEBRTC: Self = Self {
+    /// libwebrtc until 2018, whose bursts have no limit.
+    pub const Y2018: Self = Self {
         group: TimeDelta::from_millis(5),
         burst: TimeDelta::from_millis(5),
+        burst_max: TimeDelta::ZERO,
         resolution: TimeDelta::from_millis(1),
     };
-    /// The sources of these values.
-    pub const LIBWEBRTC_SOURCES: FieldSources = &[
+    /// libwebrtc today.
+    pub const LIBWEBRTC: Self = Self { burst_max: TimeDelta::from_millis(100), ..Self::Y2018 };
+    /// The sources of the values of 2018.
+    pub const Y2018_SOURCES: FieldSources = &[
         ("group_ms", " (kTimestampGroupLengthMs)"),
         ("burst_ms", " (kBurstDeltaThresholdMs)"),
+        ("burst_max_ms", ": libwebrtc of 2018 has no limit"),
         ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
     ];
 }
@@ -48,6 +56,9 @@ impl Block for BurstConfig {
         fields
             .millis("burst_ms", (0.0, 1000.0), &mut self.burst)
             .describe("packets that arrive within this of the one before may be a burst");
+        fields
+            .millis("burst_max_ms", (0.0, 1e4), &mut self.burst_max)
+            .describe("a burst ends this long after its first packet's arrival; 0: no limit");
         fields.millis("clock_ms", (0.0, 100.0), &mut self.resolution).describe("arrivals are rounded to this");
     }
 }
@@ -64,6 +75,7 @@ pub struct BurstGroups {
 #[derive(Clone, Copy, Debug)]
 struct Group {
     first: Time,
+    first_arrival: RemoteTime,
     /// Packets sent up to this time belong to the group: its last packet, or the end of the group's length.
     until: Time,
     departure: Time,
@@ -113,7 +125,10 @@ impl BurstGroups {
     fn next(&mut self, now: RemoteTime, sent: Time, bytes: i64) -> Option<GroupDelta> {
         let (c, current) = (&self.config, self.current.as_mut()?);
         let arrival = rounded(current.arrival, c.resolution);
-        if is_burst(rounded(now, c.resolution).since(arrival), sent.since(current.departure), c.burst) {
+        let at = rounded(now, c.resolution);
+        let may_last =
+            !c.burst_max.is_positive() || at.since(rounded(current.first_arrival, c.resolution)) < c.burst_max;
+        if is_burst(at.since(arrival), sent.since(current.departure), c.burst, may_last) {
             (current.departure, current.until, current.arrival) = (sent, sent, now);
             current.bytes += bytes;
             return None;
@@ -136,16 +151,16 @@ impl BurstGroups {
 
 impl Group {
     fn new(arrival: RemoteTime, sent: Time, bytes: i64, length: TimeDelta) -> Self {
-        Self { first: sent, until: sent + length, departure: sent, arrival, bytes }
+        Self { first: sent, first_arrival: arrival, until: sent + length, departure: sent, arrival, bytes }
     }
 }
 
-/// Returns whether a packet left the queue together with the previous one. Departures are rounded to milliseconds, as
-/// in libwebrtc.
-fn is_burst(arrival: TimeDelta, departure: TimeDelta, burst: TimeDelta) -> bool {
+/// Returns whether a packet left the queue together with the previous one, whose burst may last or has reached its limit.
+/// Departures are rounded to milliseconds, as in libwebrtc.
+fn is_burst(arrival: TimeDelta, departure: TimeDelta, burst: TimeDelta, may_last: bool) -> bool {
     const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
     let departure = TimeDelta::from_millis((departure + MILLISECOND / 2).as_nanos() / MILLISECOND.as_nanos());
-    departure == TimeDelta::ZERO || (arrival < departure && arrival <= burst)
+    departure == TimeDelta::ZERO || (arrival < departure && arrival <= burst && may_last)
 }
 
 /// Rounds an arrival time to a resolution; zero: no rounding.
@@ -164,7 +179,11 @@ mod tests {
 
     /// Takes packets as (sent, arrived) in µs and bytes. Returns deltas as (arrival, departure) in µs and bytes.
     fn deltas(packets: &[(i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
-        let mut groups = BurstGroups::new(BurstConfig::LIBWEBRTC);
+        deltas_of(BurstConfig::LIBWEBRTC, packets)
+    }
+
+    fn deltas_of(config: BurstConfig, packets: &[(i64, i64, u64)]) -> Vec<(i64, i64, i64)> {
+        let mut groups = BurstGroups::new(config);
         let at = |us: i64| us * 1000;
         packets
             .iter()
@@ -202,6 +221,15 @@ mod tests {
         // 6 ms apart they are not a burst.
         let slow: Vec<_> = (0..5).map(|i| (33_000 * i, 400_000 + 6_000 * i, 100)).collect();
         assert_eq!(deltas(&slow), [(6_000, 33_000, 0); 3]);
+    }
+
+    #[test]
+    fn a_burst_ends_after_its_longest_duration() {
+        // Frames sent 20 ms apart arrive 2 ms apart from 500 ms on: without a limit one burst for 300 packets. With one, the
+        // packet 100 ms after the first, number 50, starts the next group: 50 packets, 1000 ms of departures.
+        let packets: Vec<_> = (0..300).map(|i| (20_000 * i, 500_000 + 2_000 * i, 100)).collect();
+        assert_eq!(deltas(&packets), [(100_000, 1_000_000, 0); 4]);
+        assert_eq!(deltas_of(BurstConfig::Y2018, &packets), []);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct Gcc2015Config {
 impl Default for Gcc2015Config {
     fn default() -> Self {
         Self {
-            groups: BurstConfig::LIBWEBRTC,
+            groups: BurstConfig::Y2018,
             region: RegionReceiverConfig {
                 kalman: TwoStateConfig::Y2015,
                 threshold_ms: 25.0,
@@ -70,7 +70,7 @@ impl Config for Gcc2015Config {
     const SIGNALS: SignalTables = (RembSenderSignal::TABLE, RegionSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.block(&mut self.groups, BurstConfig::LIBWEBRTC_SOURCES);
+        fields.block(&mut self.groups, BurstConfig::Y2018_SOURCES);
         fields.block(&mut self.region.kalman, TwoStateConfig::Y2015_SOURCES);
         fields.block(
             &mut self.region,

@@ -60,7 +60,7 @@ pub struct GccMed16Config {
 impl Default for GccMed16Config {
     fn default() -> Self {
         Self {
-            groups: BurstConfig::LIBWEBRTC,
+            groups: BurstConfig::Y2018,
             kalman: TwoStateConfig::Y2015,
             threshold: ThresholdConfig::GCC_02,
             overuse_ms: 10.0,
@@ -82,6 +82,7 @@ impl Config for GccMed16Config {
             &[
                 ("group_ms", " (kTimestampGroupLengthMs); 0, with burst_ms 0: every packet is reported, as printed"),
                 ("burst_ms", " (kBurstDeltaThresholdMs)"),
+                ("burst_max_ms", ": libwebrtc of 2018 has no limit"),
                 ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
             ],
         );

@@ -60,7 +60,7 @@ pub struct GccRemb2018Config {
 impl Default for GccRemb2018Config {
     fn default() -> Self {
         Self {
-            groups: BurstConfig::LIBWEBRTC,
+            groups: BurstConfig::Y2018,
             kalman: TwoStateConfig::Y2015,
             threshold: ThresholdConfig::LIBWEBRTC,
             overuse_ms: 10.0,
@@ -77,7 +77,7 @@ impl Config for GccRemb2018Config {
     const SIGNALS: SignalTables = (SenderSignal::TABLE, EstimatorSignal::TABLE);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        fields.block(&mut self.groups, BurstConfig::LIBWEBRTC_SOURCES);
+        fields.block(&mut self.groups, BurstConfig::Y2018_SOURCES);
         fields.block(&mut self.kalman, TwoStateConfig::Y2015_SOURCES);
         fields.block(
             &mut self.threshold,

@@ -94,6 +94,7 @@ impl Config for GccTfbConfig {
             &[
                 ("group_ms", " (rmcat-ns3 section 3; kTimestampGroupLengthMs)"),
                 ("burst_ms", " (kBurstDeltaThresholdMs)"),
+                ("burst_max_ms", " (kMaxBurstDuration), younger than rmcat-ns3; 0: as in 2018"),
                 ("clock_ms", ": libwebrtc of 2018 counts whole milliseconds; 0: as they are, to 250 µs"),
             ],
         );

@@ -1,7 +1,7 @@
 //! The reports that the send half gets on each sent packet, for both kinds of per-packet feedback.
 
 use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, pass, stream, video_source};
-use crate::call::{assert_within, ms};
+use crate::call::{assert_within, frame_delay, ms};
 use paceline::{
     Controller, Decision, Feedback, FeedbackRequirement, PacketReport, RoundTrip, SendHalf, SentPacket, Signals, Window,
 };
@@ -169,16 +169,32 @@ impl SendHalf for Windowed {
 
 /// Runs a call of 20 s with this window. Returns the packets sent and the most bytes in flight.
 pub fn windowed(feedback: FeedbackRequirement, back: Impairment) -> (usize, u64) {
+    let (call, most) = windowed_call(feedback, back, ms(2000));
+    (call.count(crate::call::any_media), most)
+}
+
+/// The same with this limit of the pacer. Returns the call and the most bytes in flight.
+fn windowed_call(feedback: FeedbackRequirement, back: Impairment, pacer_limit: TimeDelta) -> (TestCall, u64) {
     let outstanding = Arc::default();
     let half = Windowed(Arc::clone(&outstanding));
     let controller = Controller { feedback: Some(feedback), ..Controller::from_sender(half) };
     let most = Rate::from_kbps(2000);
     let mut config = CallConfig::new(controller, most);
     config.streams = vec![video_source(0, FPS, Rate::from_kbps(30), most, most)];
-    config.back = back;
+    (config.back, config.pacer_limit) = (back, pacer_limit);
     let call = TestCall::run(config, 20);
     let most = outstanding.lock().unwrap().iter().max().unwrap().as_bytes();
-    (call.count(crate::call::any_media), most)
+    (call, most)
+}
+
+/// The pacing rate would empty a queue of 187 kB within the limit, but the window lets less than a quarter of that through.
+#[test]
+fn frames_wait_behind_a_window_no_longer_than_the_pacer_limit() {
+    for (feedback, _) in KINDS {
+        let (call, _) = windowed_call(feedback, pass(), ms(500));
+        let longest = call.rendered.iter().map(|frame| frame_delay(frame).as_millis_f64()).fold(0.0, f64::max);
+        assert_within(longest, 500.0, 700.0, "longest delay, ms");
+    }
 }
 
 /// Both kinds of feedback, and the largest error of the arrival times.
