@@ -8,6 +8,7 @@ pub fn check_mutations(samples: &[Vec<u8>], inputs: usize, mut check: impl FnMut
     let mut random = Random(0x5EED);
     let mut input_bytes = PrintOnPanic(Vec::new());
     let seconds = std::env::var("PACELINE_FUZZ_SECONDS").map_or(0, |text| text.parse().expect("whole seconds"));
+    #[allow(clippy::disallowed_methods, reason = "how long to fuzz is the tester's choice")]
     let started = std::time::Instant::now();
     let goes_on = |input| input < inputs.max(samples.len()) || started.elapsed().as_secs() < seconds;
     for input in (0..).take_while(|&input| goes_on(input)) {

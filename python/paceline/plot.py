@@ -120,7 +120,7 @@ def plot_table(table: ComparisonTable) -> Figure:
     axes = drawn.subplots(lines, columns, squeeze=False).ravel()
     for axis, row in zip(axes, rows, strict=False):
         subject = row["subject"]
-        where = "/".join(part for part in (subject["flow"], subject["stream"]) if part) or "bottleneck"
+        where = "/".join(part for part in (subject["flow"], subject["stream"]) if part) or "forward bottleneck"
         unit, factor = shown_unit(kinds.get(row["metric"], {"unit": "", "kind": ""}))
         for index, value in enumerate(row["values"]):
             if value is not None:

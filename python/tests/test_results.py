@@ -187,7 +187,7 @@ def test_plots_have_units(folder, swept):
     highest = max(line.get_ydata().max() for line in rate.lines[1:])
     assert 0.5 < highest < 3
     titles = [axes.get_title() for axes in found.table.plot().axes]
-    assert "video: rate (Mbit/s)" in titles and "bottleneck: utilization (%)" in titles
+    assert "video: rate (Mbit/s)" in titles and "forward bottleneck: utilization (%)" in titles
     assert len(found.controllers["scream"].plot().axes) == 2
     (axes,) = swept.plot().axes
     assert axes.get_ylabel() == "utilization (%)" and axes.get_xlabel() == "path.rtt"

@@ -36,6 +36,8 @@ pub struct Subject {
     pub label: String,
     /// The label without the seed.
     pub kind: String,
+    /// Whether it is other traffic and not media.
+    pub traffic: bool,
 }
 
 /// One plot.

@@ -241,7 +241,7 @@ mod tests {
                 let kind = format!("kind {kind}");
                 let label = format!("{kind} · seed {seed}");
                 let (run, flow, controller) = (label.clone(), "f".to_owned(), String::new());
-                figure.subjects.push(Subject { run, seed, flow, controller, label, kind });
+                figure.subjects.push(Subject { run, seed, flow, controller, label, kind, traffic: false });
                 let mut series = Series::new("s", "s", index, Role::Main, SeriesKind::Line);
                 series.push(0.0, index as f64);
                 figure.panels[0].series.push(series);

@@ -106,7 +106,7 @@ fn lines(result: &SweepResult, metrics: MetricCatalogue) -> Option<Picture> {
     let subject = |block: &[Point]| {
         let name = block[0].at[..before.len()].iter().filter_map(toml::Value::as_str).next().unwrap_or_default();
         let [run, flow, controller, label, kind] = [""; 5].map(|_| name.to_owned());
-        Subject { run, seed: 0, flow, controller, label, kind }
+        Subject { run, seed: 0, flow, controller, label, kind, traffic: false }
     };
     let blocks: Vec<&[Point]> = result.points.chunks(scale.values.len()).collect();
     let panel = |(index, measure): (usize, &Measure)| {

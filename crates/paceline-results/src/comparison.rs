@@ -134,7 +134,7 @@ impl Subject {
     /// Returns the name for readers: the flow, and the stream if there is one.
     pub fn name(&self) -> String {
         match (&self.flow, &self.stream) {
-            (None, _) => "bottleneck".to_owned(),
+            (None, _) => "forward bottleneck".to_owned(),
             (Some(flow), None) => flow.clone(),
             (Some(flow), Some(stream)) => format!("{flow}/{stream}"),
         }

@@ -161,6 +161,11 @@ fn hint(expected: &str, node: &Node) -> Option<String> {
             return Some("a list of tables is written with two brackets: [[flow]] in place of [flow]".to_owned());
         }
         TRUTH => return Some("write true or false, without quotes".to_owned()),
+        _ if expected == "a table" => {
+            let hint = "a table is written in braces or set key by key: queue = { limit = \"200 ms\" }, or \
+                        queue.limit=200ms; `paceline schema` prints its keys";
+            return Some(hint.to_owned());
+        }
         _ => {}
     }
     let number = match node.value {

@@ -74,11 +74,15 @@ pub fn view(comparison: &Comparison, scenarios: &[Scenario]) -> View {
         view.line("", format!("{controller} makes the same decisions as {baseline} in each run."));
     }
     view.gap();
+    // The same for all.
+    for note in &scenarios[0].notes {
+        view.line("· ", note.clone());
+    }
     for (ControllerRuns { controller, result }, scenario) in comparison.controllers.iter().zip(scenarios) {
         for assertion in result.assertions.iter().filter(|a| !a.holds) {
             view.line("", format!("{controller}: {}", describe_assertion(assertion)));
         }
-        // Notes of the scenario are the same for all; those of the result say which runs were left out.
+        // Those of the result say which runs were left out.
         for note in result.notes.iter().filter(|note| !scenario.notes.contains(note)) {
             view.line("· ", format!("{controller}: {note}"));
         }
@@ -98,7 +102,7 @@ pub fn table_view(table: &ComparisonTable) -> View {
     let runs = match table.seeds[..] {
         [seed] => format!("one run of each controller, seed {seed}"),
         ref seeds => format!(
-            "{} runs of each controller, the same seeds from {}; mean ± half of its 95\u{a0}% interval",
+            "{} runs of each controller, the same seeds from {}, the capacity of the path the same in all; mean ± half of its 95\u{a0}% interval over seeds",
             seeds.len(),
             seeds[0]
         ),

@@ -1,50 +1,110 @@
 //! The verdict of a comparison in two sentences: which controller serves the media best, and what that costs.
 //!
-//! Only significant differences of media to the baseline count. The estimated quality of the media flows decides. Where it does not
-//! differ, a controller is preferred to the baseline if it is better in more quantities than it is worse in, with equal weights;
-//! the one with the largest surplus is chosen, and of equal ones the first.
+//! Only differences of media to the baseline count that are significant and not smaller than [`relevant`]. The estimated quality
+//! of the media flows decides. Where it does not differ, a controller is chosen that is better in something and worse in nothing;
+//! without one, the sentence names the trade-off with its figures.
 
+use crate::metrics;
+use paceline_records::MetricKind;
 use paceline_results::{ComparisonRow, ComparisonTable, DifferenceVerdict, Role};
-use std::cmp::Ordering;
 
 /// The metric that decides.
 const QUALITY: &str = "quality_mos";
+/// A call of lower quality is of no use: the scale calls 1 bad and 2 poor (ITU-T P.800).
+const QUALITY_MIN: f64 = 1.5;
+/// With fewer runs of each controller, the lack of a significant difference says little.
+const SEEDS_MIN: usize = 5;
 /// The number of quantities that a sentence names.
-const NAMED: usize = 4;
+const NAMED: usize = 3;
+/// Metrics in the order in which sentences name them. Each is named once, for the first row that has it.
+const ORDER: [&str; 8] = [
+    QUALITY,
+    "frame_delay_p95_ms",
+    "late_or_lost_ratio",
+    "freeze_ratio",
+    "throughput_bps",
+    "loss_ratio",
+    "audio_gap_ratio",
+    "owd_p95_ms",
+];
+
+/// Returns the smallest difference of a quantity that matters to a choice; `value` is that of the baseline. The numbers are our
+/// own: the error of the quality model is several times 0.1 (ITU-T P.1203), and 20 ms is less than a frame of 30 a second.
+fn relevant(metric: &str, kind: MetricKind, value: f64) -> f64 {
+    match (metric, kind) {
+        (QUALITY, _) => 0.1,
+        ("loss_ratio", _) => 0.001,
+        (_, MetricKind::Rate) => 0.05 * value.abs(),
+        (_, MetricKind::Delay) => 20.0,
+        (_, MetricKind::Number) => 0.0,
+        _ => 0.005,
+    }
+}
 
 /// Returns the sentences.
 pub(super) fn sentences(table: &ComparisonTable) -> Vec<String> {
     if table.controllers.len() < 2 {
         return Vec::new();
     }
-    if table.seeds.len() < 2 {
+    let seeds = table.seeds.len();
+    if seeds < 2 {
         let text = "One seed gives no confidence interval, so there is no verdict.";
         return vec![text.to_owned(), "Use `--repeats 10`.".to_owned()];
     }
+    if let Some(best) = best_quality(table).filter(|best| *best < QUALITY_MIN) {
+        return vec![
+            format!("No controller makes this call usable: the estimated quality is at most {best:.2} of 5."),
+            "Change the path, the rates of the sources, or the other traffic.".to_owned(),
+        ];
+    }
     let baseline = &table.controllers[0];
     let candidates: Vec<Candidate<'_>> = (1..table.controllers.len()).map(|c| Candidate::of(table, c)).collect();
-    let best = candidates.iter().rev().max_by(|a, b| a.rank().partial_cmp(&b.rank()).unwrap_or(Ordering::Equal));
-    if let Some(best) = best.filter(|best| best.is_preferred()) {
+    let better_quality = candidates.iter().rev().filter(|c| c.quality() > 0.0);
+    if let Some(best) = better_quality.max_by(|a, b| a.quality().total_cmp(&b.quality())) {
         let first =
             format!("For the media, choose `{}`: compared with `{baseline}` it is {}.", best.name, best.describe());
         return vec![first, others(table, best.index)];
     }
-    let differs = |candidate: &&Candidate<'_>| !candidate.better.is_empty() || !candidate.worse.is_empty();
-    match candidates.iter().filter(differs).max_by_key(|candidate| candidate.better.len()) {
-        None => vec![
-            format!("For the media, no controller differs significantly from `{baseline}`."),
-            "More runs (`--repeats`) find smaller differences.".to_owned(),
-        ],
-        Some(other) => vec![
+    let equal = || candidates.iter().rev().filter(|c| c.quality() == 0.0 && !c.better.is_empty());
+    if let Some(best) = equal().filter(|c| c.worse.is_empty()).max_by_key(|c| c.better.len()) {
+        let (name, better) = (best.name, best.describe());
+        let first = format!("For the media, choose `{name}`: quality equals that of `{baseline}`, and it is {better}.");
+        return vec![first, others(table, best.index)];
+    }
+    if let Some(other) = equal().max_by_key(|c| c.better.len()) {
+        let (name, index) = (other.name, other.index);
+        return vec![
+            format!("For the media, `{name}` and `{baseline}` give equal quality: choose by what matters to you."),
             format!(
-                "For the media, keep `{baseline}`: no other controller gives better quality, or is better in more quantities than it is worse in."
+                "`{name}` has {}; `{baseline}` has {}.",
+                figures(&other.better, index, 0),
+                figures(&other.worse, 0, index)
             ),
+        ];
+    }
+    match candidates.iter().find(|c| !c.worse.is_empty()) {
+        Some(other) => vec![
+            format!("For the media, keep `{baseline}`: no other controller gives better quality."),
             format!("`{}` is {}.", other.name, other.describe()),
+        ],
+        None if seeds < SEEDS_MIN => vec![
+            format!("{seeds} runs of each controller are too few to tell them apart."),
+            "Use `--repeats 10`.".to_owned(),
+        ],
+        None => vec![
+            format!("For the media, no controller differs from `{baseline}` by an amount that matters."),
+            "More runs (`--repeats`) find smaller differences.".to_owned(),
         ],
     }
 }
 
-/// A controller, and the quantities of media in which it differs significantly from the baseline.
+/// Returns the highest mean quality of a media flow under any controller; `None` if there is no estimate.
+fn best_quality(table: &ComparisonTable) -> Option<f64> {
+    let flows = table.rows.iter().filter(|row| row.metric == QUALITY && row.subject.stream.is_none());
+    flows.flat_map(|row| &row.values).flatten().map(|value| value.mean).reduce(f64::max)
+}
+
+/// A controller, and the quantities of media in which it differs from the baseline, in [`ORDER`].
 struct Candidate<'a> {
     index: usize,
     name: &'a str,
@@ -55,8 +115,15 @@ struct Candidate<'a> {
 impl<'a> Candidate<'a> {
     fn of(table: &'a ComparisonTable, index: usize) -> Self {
         let rows = |verdict: DifferenceVerdict| {
-            let media = table.rows.iter().filter(|row| row.subject.role == Role::Media);
-            media.filter(|row| verdict_of(row, index) == Some(verdict)).collect()
+            let media = || table.rows.iter().filter(|row| row.subject.role == Role::Media);
+            let differs = |row: &&ComparisonRow| verdict_of(row, index) == Some(verdict);
+            let first = |metric: &&str| media().filter(|row| row.metric == **metric).find(differs);
+            let mut rows: Vec<&ComparisonRow> = ORDER.iter().filter_map(|metric| first(&metric)).collect();
+            // The delay of packets is part of that of frames.
+            if rows.iter().any(|row| row.metric == "frame_delay_p95_ms") {
+                rows.retain(|row| row.metric != "owd_p95_ms");
+            }
+            rows
         };
         Self {
             index,
@@ -70,32 +137,26 @@ impl<'a> Candidate<'a> {
     fn describe(&self) -> String {
         let parts = [("better", &self.better), ("worse", &self.worse)];
         let parts = parts.iter().filter(|(_, rows)| !rows.is_empty());
-        parts.map(|(word, rows)| format!("{word} in {}", listed(rows))).collect::<Vec<_>>().join(", but ")
+        let described = parts.map(|(word, rows)| format!("{word} in {}", figures(rows, self.index, 0)));
+        described.collect::<Vec<_>>().join(", but ")
     }
 
-    /// Returns the mean difference of quality of the media flows if it is significant, and the surplus of advantages.
-    fn rank(&self) -> (f64, isize) {
-        let quality = |rows: &[&ComparisonRow]| {
-            let flows = rows.iter().filter(|row| row.metric == QUALITY && row.subject.stream.is_none());
-            flows.filter_map(|row| Some((*row.differences.get(self.index)?)?.mean)).sum::<f64>()
-        };
-        (quality(&self.better) + quality(&self.worse), self.surplus())
-    }
-
-    fn is_preferred(&self) -> bool {
-        match self.rank() {
-            (0.0, surplus) => surplus > 0,
-            (quality, _) => quality > 0.0,
-        }
-    }
-
-    fn surplus(&self) -> isize {
-        self.better.len() as isize - self.worse.len() as isize
+    /// Returns the mean difference of the media flows' quality if it counts; 0 if not.
+    fn quality(&self) -> f64 {
+        let rows = self.better.iter().chain(&self.worse).filter(|row| row.metric == QUALITY);
+        rows.filter_map(|row| Some((*row.differences.get(self.index)?)?.mean)).sum()
     }
 }
 
+/// Returns the verdict on a difference if it is significant and relevant.
 fn verdict_of(row: &ComparisonRow, controller: usize) -> Option<DifferenceVerdict> {
-    Some((*row.differences.get(controller)?)?.verdict)
+    let difference = (*row.differences.get(controller)?)?;
+    let baseline = row.values[0]?.mean;
+    (difference.mean.abs() >= relevant(&row.metric, kind(row), baseline)).then_some(difference.verdict)
+}
+
+fn kind(row: &ComparisonRow) -> MetricKind {
+    metrics::find(&row.metric).map_or(MetricKind::Number, |metric| metric.kind)
 }
 
 /// Describes what a controller does to other traffic and to the queue, compared with the baseline.
@@ -104,8 +165,7 @@ fn others(table: &ComparisonTable, controller: usize) -> String {
         matches!(verdict_of(row, controller), Some(DifferenceVerdict::Better | DifferenceVerdict::Worse))
     };
     let describe = |row: &ComparisonRow| {
-        let kind = crate::metrics::find(&row.metric).map_or(paceline_records::MetricKind::Number, |metric| metric.kind);
-        let mean = |of: usize| row.values[of].map_or_else(String::new, |value| kind.show(value.mean));
+        let mean = |of: usize| row.values[of].map_or_else(String::new, |value| kind(row).show(value.mean));
         format!("the {} is {} instead of {}", named(row), mean(controller), mean(0))
     };
     let rows: Vec<String> = table
@@ -117,7 +177,7 @@ fn others(table: &ComparisonTable, controller: usize) -> String {
         .map(describe)
         .collect();
     match rows.is_empty() {
-        true => "It changes neither other traffic nor the bottleneck significantly.".to_owned(),
+        true => "It changes neither other traffic nor the bottleneck by an amount that matters.".to_owned(),
         false => format!("With it, {}.", joined(&rows)),
     }
 }
@@ -126,9 +186,12 @@ fn named(row: &ComparisonRow) -> String {
     format!("{} of {}", row.label, row.subject.name())
 }
 
-/// Lists the quantities, of each subject together: `rate and loss of call, frozen of call/video`.
-fn listed(rows: &[&ComparisonRow]) -> String {
-    let mut names: Vec<String> = rows.iter().take(NAMED).map(|row| named(row)).collect();
+/// Lists the first quantities with their means under two controllers: `loss of call (0.1 % instead of 2.0 %)`.
+fn figures(rows: &[&ComparisonRow], controller: usize, other: usize) -> String {
+    let mean = |row: &ComparisonRow, of: usize| row.values[of].map_or_else(String::new, |v| kind(row).show(v.mean));
+    let describe =
+        |row: &ComparisonRow| format!("{} ({} instead of {})", named(row), mean(row, controller), mean(row, other));
+    let mut names: Vec<String> = rows.iter().take(NAMED).map(|row| describe(row)).collect();
     if rows.len() > NAMED {
         names.push(format!("{} more", rows.len() - NAMED));
     }
@@ -147,20 +210,25 @@ fn joined(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_records::{Better, Label, Summary};
+    use DifferenceVerdict::{Better, NotSignificant, Worse};
+    use paceline_records::{Better as Direction, Label, Summary};
     use paceline_results::{ComparedDifference, Subject};
 
-    /// A table of three controllers; of each row the role, the label, and the verdicts on the second and third controller.
-    fn table(rows: &[(Role, &str, DifferenceVerdict, DifferenceVerdict)], seeds: u64) -> ComparisonTable {
-        let row = |(role, label, second, third): &(Role, &str, DifferenceVerdict, DifferenceVerdict)| ComparisonRow {
+    /// The role, the metric, the means under three controllers, and the verdicts on the second and third one.
+    type Row = (Role, &'static str, [f64; 3], DifferenceVerdict, DifferenceVerdict);
+
+    fn table(rows: &[Row], seeds: u64) -> ComparisonTable {
+        let row = |(role, metric, means, second, third): &Row| ComparisonRow {
             subject: Subject { role: *role, flow: Some("call".to_owned()), stream: None },
-            metric: "throughput_bps".to_owned(),
-            label: (*label).to_owned(),
-            better: Better::Higher,
-            values: [1e6, 2e6, 3e6].map(|mean| Some(Summary { mean, std: 0.0, ci95: 0.0, n: seeds as usize })).into(),
+            metric: (*metric).to_owned(),
+            label: metric.split('_').next().unwrap().to_owned(),
+            better: Direction::Higher,
+            values: means.map(|mean| Some(Summary { mean, std: 0.0, ci95: 0.0, n: seeds as usize })).into(),
             best: vec![false; 3],
-            differences: [None, Some(*second), Some(*third)]
-                .map(|verdict| Some(ComparedDifference { mean: 0.0, interval: 0.0, verdict: verdict? }))
+            differences: [(None, 0), (Some(*second), 1), (Some(*third), 2)]
+                .map(|(verdict, at)| {
+                    Some(ComparedDifference { mean: means[at] - means[0], interval: 0.0, verdict: verdict? })
+                })
                 .into(),
         };
         ComparisonTable {
@@ -178,39 +246,62 @@ mod tests {
         }
     }
 
-    #[test]
-    fn controller_with_the_largest_surplus_is_chosen() {
-        use DifferenceVerdict::{Better, NotSignificant, Worse};
-        let media = [
-            (Role::Media, "rate", Better, Better),
-            (Role::Media, "loss", Better, Better),
-            (Role::Media, "frozen", Worse, NotSignificant),
-            (Role::Traffic, "rate", NotSignificant, Worse),
-        ];
-        let found = sentences(&table(&media, 5));
-        assert_eq!(
-            found[0],
-            "For the media, choose `c`: compared with `a` it is better in rate of call and loss of call."
-        );
-        assert_eq!(found[1], "With it, the rate of call is 3.000 Mbit/s instead of 1.000 Mbit/s.");
-        // Without the third one, the second has one more advantage than disadvantage.
-        let found = sentences(&table(&media.map(|(role, label, second, _)| (role, label, second, NotSignificant)), 5));
-        assert!(
-            found[0].ends_with("better in rate of call and loss of call, but worse in frozen of call."),
-            "{found:?}"
-        );
-        assert_eq!(found[1], "It changes neither other traffic nor the bottleneck significantly.");
+    const RATE: Row = (Role::Media, "throughput_bps", [1e6, 2e6, 3e6], Better, Better);
+    const LOSS: Row = (Role::Media, "loss_ratio", [0.02, 0.03, 0.01], Worse, Better);
+    const DELAY: Row = (Role::Media, "frame_delay_p95_ms", [50.0, 90.0, 60.0], Worse, Worse);
+
+    fn quality(means: [f64; 3], second: DifferenceVerdict, third: DifferenceVerdict) -> Row {
+        (Role::Media, QUALITY, means, second, third)
     }
 
     #[test]
-    fn baseline_is_kept_unless_another_controller_has_a_surplus() {
-        use DifferenceVerdict::{Better, Equal, NotSignificant, Worse};
-        let even = [(Role::Media, "rate", Better, Worse), (Role::Media, "loss", Worse, Worse)];
-        let found = sentences(&table(&even, 5));
-        assert!(found[0].starts_with("For the media, keep `a`"), "{found:?}");
-        assert_eq!(found[1], "`b` is better in rate of call, but worse in loss of call.");
-        let same = sentences(&table(&[(Role::Media, "rate", Equal, NotSignificant)], 5));
-        assert_eq!(same[0], "For the media, no controller differs significantly from `a`.");
-        assert!(sentences(&table(&even, 1))[0].starts_with("One seed gives no confidence interval"));
+    fn quality_decides() {
+        let traffic = (Role::Traffic, "throughput_bps", [3e6, 2e6, 1e6], Worse, Worse);
+        let found = sentences(&table(&[quality([3.0, 3.5, 3.2], Better, Better), RATE, LOSS, traffic], 5));
+        assert_eq!(
+            found[0],
+            "For the media, choose `b`: compared with `a` it is better in quality of call (3.50 MOS instead of 3.00 MOS) and \
+             throughput of call (2.000 Mbit/s instead of 1.000 Mbit/s), but worse in loss of call (3.000 % instead of 2.000 %)."
+        );
+        assert_eq!(found[1], "With it, the throughput of call is 2.000 Mbit/s instead of 3.000 Mbit/s.");
+        let found = sentences(&table(&[quality([3.0, 2.5, 2.8], Worse, Worse), RATE], 5));
+        assert_eq!(found[0], "For the media, keep `a`: no other controller gives better quality.");
+    }
+
+    /// At equal quality a controller without disadvantage is chosen: the delay of c is worse by less than 20 ms.
+    #[test]
+    fn small_differences_do_not_count() {
+        let same = quality([3.0, 3.05, 2.95], Better, Worse);
+        let found = sentences(&table(&[same, RATE, LOSS, DELAY], 5));
+        assert!(
+            found[0].starts_with("For the media, choose `c`: quality equals that of `a`, and it is better in"),
+            "{found:?}"
+        );
+        assert_eq!(found[1], "It changes neither other traffic nor the bottleneck by an amount that matters.");
+        let found = sentences(&table(&[same], 5));
+        assert_eq!(found[0], "For the media, no controller differs from `a` by an amount that matters.");
+    }
+
+    #[test]
+    fn a_trade_off_is_named_with_its_figures() {
+        let found = sentences(&table(
+            &[RATE, LOSS, DELAY].map(|(role, metric, means, b, _)| (role, metric, means, b, NotSignificant)),
+            5,
+        ));
+        assert_eq!(found[0], "For the media, `b` and `a` give equal quality: choose by what matters to you.");
+        assert_eq!(
+            found[1],
+            "`b` has throughput of call (2.000 Mbit/s instead of 1.000 Mbit/s); `a` has frame of call (50.0 ms instead of \
+             90.0 ms) and loss of call (2.000 % instead of 3.000 %)."
+        );
+    }
+
+    #[test]
+    fn too_little_data_and_unusable_calls_give_no_choice() {
+        assert!(sentences(&table(&[RATE], 1))[0].starts_with("One seed gives no confidence interval"));
+        let unclear = (Role::Media, "throughput_bps", [1e6, 2e6, 3e6], NotSignificant, NotSignificant);
+        assert!(sentences(&table(&[unclear], 3))[0].starts_with("3 runs of each controller are too few"));
+        let dead = sentences(&table(&[quality([1.0, 1.4, 1.0], Better, Better), RATE], 5));
+        assert!(dead[0].ends_with("at most 1.40 of 5."), "{dead:?}");
     }
 }

@@ -464,7 +464,7 @@ fn loops_a_trace_of_steps() {
 }
 
 #[test]
-fn notes_name_replaced_delays_and_doubtful_units() {
+fn notes_name_replaced_delays() {
     let own = "forward: its own delay replaces half of path.rtt";
     let count = |text: &str, note: &str| notes(text).iter().filter(|n| n.contains(note)).count();
     assert_eq!((count(GOOD, own), count(GOOD, "reverse: its own")), (1, 0));
@@ -472,22 +472,6 @@ fn notes_name_replaced_delays_and_doubtful_units() {
     assert_eq!(count(&GOOD.replace("rtt = \"50ms\"\n", ""), own), 0);
     let hops = "[path.reverse]\nhops = [{ id = \"a\" }, { id = \"b\", delay = \"5ms\" }]\n[path.forward]";
     assert_eq!(count(&GOOD.replace("[path.forward]", hops), "reverse: its own delay"), 1);
-
-    let folder = folder("units");
-    let units = "every rate is below 1 kbit/s, read as bit/s";
-    for (text, times) in [
-        ("0,2.5\n10,999\n", 1),
-        ("time,rate\n0,2.5\n10,0\n", 1),
-        ("0,2.5\n10,1000\n", 0),
-        ("time_s,rate_bps\n0,2.5\n10,4\n", 0),
-        ("time_s,rate_kbps\n0,0.5\n10,0.9\n", 0),
-    ] {
-        let file = folder.join("rates.csv");
-        fs::write(&file, text).unwrap();
-        let text = GOOD.replace("\"1Mbps\"", &format!("{{ trace = {:?} }}", file.to_str().unwrap()));
-        assert_eq!(count(&text, units), times, "{text}");
-        assert_eq!(count(&text, "time_s,rate_mbps"), times, "{text}");
-    }
 }
 
 #[test]

@@ -114,7 +114,9 @@
     // per kind, with its colour, and one per seed; only the first seed is checked.
     legend(subjects) {
       const group = this.root.querySelector(".subjects");
-      const kinds = [...new Set(subjects.map(({ kind }) => kind))];
+      // Media first, so that a controller has the colour that it has in the means of a comparison.
+      const mediaFirst = [...subjects.filter(({ traffic }) => !traffic), ...subjects.filter(({ traffic }) => traffic)];
+      const kinds = [...new Set(mediaFirst.map(({ kind }) => kind))];
       const seeds = [...new Set(subjects.map(({ seed }) => seed))].sort((a, b) => a - b);
       const grid = kinds.every((kind) => seeds.every((seed) => subjects.some((s) => s.kind === kind && s.seed === seed)));
       const grouped = kinds.length > 1 && seeds.length > 1 && grid;

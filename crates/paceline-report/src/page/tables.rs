@@ -174,7 +174,7 @@ fn facts(runs: &[&Run]) -> Vec<(&'static str, String)> {
     let all = [
         ("runs", runs.len().to_string()),
         ("seeds", seeds),
-        ("controllers", list(&|run| run.stored.controllers.iter().flatten().cloned().collect())),
+        ("controllers", list(&|run| media_controllers(run))),
         ("changes", list(&|run| run.stored.changes.clone())),
         ("duration", list(&|run| vec![format!("{} s", run.duration_s())])),
         ("world", list(&|run| vec![run.stored.world.clone()])),
@@ -234,13 +234,19 @@ fn folder(dir: &Path) -> String {
     dir.file_name().map_or_else(|| "results".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
+/// Returns the controllers of the media flows.
+fn media_controllers(run: &Run) -> Vec<String> {
+    let media =
+        |flow: &usize| run.description().and_then(|d| d.flows.get(*flow)).is_none_or(|flow| flow.kind == "media");
+    let flows = (0..run.stored.controllers.len()).filter(media);
+    let mut controllers: Vec<String> = flows.map(|flow| run.controller(flow).to_owned()).collect();
+    controllers.dedup();
+    controllers
+}
+
 fn command_of(run: &Run, seeds: &[u64], dir: &str) -> String {
     let mut command = format!("paceline run {}", shell_quoted(&run.stored.scenario));
-    let media = |flow: usize| run.description().and_then(|d| d.flows.get(flow)).is_none_or(|flow| flow.kind == "media");
-    let mut controllers: Vec<&str> =
-        (0..run.stored.controllers.len()).filter(|flow| media(*flow)).map(|flow| run.controller(flow)).collect();
-    controllers.dedup();
-    if let [one] = controllers[..] {
+    if let [one] = &media_controllers(run)[..] {
         command += &format!(" --controller {one}");
     }
     for change in &run.stored.changes {
@@ -364,8 +370,10 @@ impl FlowView {
         let hash = run.stored.trace_hash.clone().unwrap_or_default();
         let of = |(index, flow): (usize, &Value)| {
             let streams = flow["streams"].as_array().map_or(&[][..], Vec::as_slice);
-            let sum = |key: &str| streams.iter().map(|s| s[key].as_f64()).sum::<Option<f64>>();
-            let freezes = sum("freezes").zip(sum("freeze_s")).filter(|_| !streams.is_empty());
+            // As in the terminal: pauses of audio are not freezes.
+            let video = || streams.iter().filter(|stream| stream["kind"] == "video");
+            let sum = |key: &str| video().map(|s| s[key].as_f64()).sum::<Option<f64>>();
+            let freezes = sum("freezes").zip(sum("freeze_s")).filter(|_| video().next().is_some());
             let number = |value: &Value, kind| or_dash(value.as_f64(), kind);
             Self {
                 run: run.stored.directory.clone(),

@@ -39,6 +39,7 @@ pub(super) fn figure(runs: &[&Run], time: &Figure) -> Option<Figure> {
         controller: String::new(),
         label: group.label.clone(),
         kind: group.label.clone(),
+        traffic: false,
     };
     let several_seeds = groups.iter().any(|group| group.runs.len() > 1);
     Some(Figure {

@@ -19,9 +19,14 @@ pub(super) struct RunView<'a> {
     reverse: Vec<bool>,
 }
 
+/// Returns whether a flow carries media.
+pub(crate) fn is_media(run: &Run, flow: usize) -> bool {
+    run.description().and_then(|s| s.flows.get(flow)).is_some_and(|f| f.kind == "media")
+}
+
 /// Returns the flows that have their own series and table rows, in the order of the run. Media flows take precedence.
 pub(crate) fn shown(run: &Run) -> Vec<usize> {
-    let is_media = |flow: &usize| run.description().and_then(|s| s.flows.get(*flow)).is_some_and(|f| f.kind == "media");
+    let is_media = |flow: &usize| is_media(run, *flow);
     let (mut shown, others): (Vec<usize>, Vec<usize>) = (0..run.about.flows.len()).partition(is_media);
     shown.extend(others);
     shown.truncate(FLOWS_SHOWN);
@@ -96,24 +101,24 @@ impl<'a> RunView<'a> {
     /// Returns the subjects in order, without labels.
     pub(super) fn subjects(&self) -> Vec<Subject> {
         let flows = &self.run.about.flows;
-        let subject = |flow: String, controller: &str| Subject {
+        let subject = |flow: String, controller: &str, traffic: bool| Subject {
             run: self.run.stored.directory.clone(),
             seed: self.run.stored.seed,
             flow,
             controller: controller.to_owned(),
             label: String::new(),
             kind: String::new(),
+            traffic,
         };
-        let shown = self.shown.iter();
-        let mut subjects: Vec<Subject> =
-            shown.map(|flow| subject(flows[*flow].clone(), self.run.controller(*flow))).collect();
+        let of = |flow: &usize| subject(flows[*flow].clone(), self.run.controller(*flow), !is_media(self.run, *flow));
+        let mut subjects: Vec<Subject> = self.shown.iter().map(of).collect();
         let others = (0..flows.len()).filter(|flow| !self.shown.contains(flow));
         let mut controllers: Vec<&str> = others.map(|flow| self.run.controller(flow)).collect();
         if !controllers.is_empty() {
             let more = format!("{} more flows", controllers.len());
             controllers.sort_unstable();
             controllers.dedup();
-            subjects.push(subject(more, &controllers.join(", ")));
+            subjects.push(subject(more, &controllers.join(", "), true));
         }
         subjects
     }

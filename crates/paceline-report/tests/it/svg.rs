@@ -132,6 +132,7 @@ fn example_figure() -> Figure {
         controller: "gcc-2016".to_owned(),
         label: format!("<{flow}>"),
         kind: format!("<{flow}>"),
+        traffic: false,
     };
     let series = |id: &str, subject, role, kind, points: &[(f64, f64)]| {
         let mut series = Series::new(id, id, subject, role, kind);

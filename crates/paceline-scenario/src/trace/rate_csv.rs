@@ -72,18 +72,12 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
     };
     let duration = steps.iter().nth_back(1).map_or(end, |(before, _)| end + (end - *before));
     let origin = origin.unwrap_or_default();
-    let mut notes = Vec::new();
-    if origin.is_positive() {
-        notes.push(format!("the first line, at {origin}, is taken as the start"));
-    }
     let highest = steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default();
     if !has_unit && !highest.is_zero() && highest < Rate::from_kbps(1) {
-        notes.push(
-            "every rate is below 1 kbit/s, read as bit/s; a header such as `time_s,rate_mbps` names other units"
-                .to_owned(),
-        );
+        let hint = "rates are in bit/s; for another unit begin with a header such as `time_s,rate_mbps`";
+        return Err(last.error("every rate is below 1 kbit/s", hint));
     }
-    let note = (!notes.is_empty()).then(|| notes.join("; "));
+    let note = origin.is_positive().then(|| format!("the first line, at {origin}, is taken as the start"));
     Ok(Trace { format: Format::RateCsv, shape: Shape::Rates(steps), end: CapacityEnd::Hold, duration, note })
 }
 
@@ -169,8 +163,15 @@ mod tests {
             ("time_h,rate\n", 1, "the header's `time_h` is not a time"),
             ("time,speed\n", 1, "the header's `speed` is not a rate"),
             ("times,rate\n", 1, "the header's `times` is not a time"),
+            ("0,2.5\n10,999\n", 2, "every rate is below 1 kbit/s"),
+            ("time,rate\n0,2.5\n10,0\n", 3, "every rate is below 1 kbit/s"),
             ("# x\ntime,rate\n", 2, "the trace has a header and nothing else"),
         ]);
+        for text in
+            ["0,2.5\n10,1000\n", "time_s,rate_bps\n0,2.5\n10,4\n", "time_s,rate_kbps\n0,0.5\n10,0.9\n", "0,0\n1,0\n"]
+        {
+            assert!(Trace::read(text, Direction::Downlink).is_ok(), "{text}");
+        }
         assert!(Trace::read("0,1000000000000\n31622400,1\n", Direction::Downlink).is_ok(), "both limits are allowed");
     }
 }
