@@ -94,7 +94,7 @@ fn start_link(marker: &str) -> (Child, String) {
 
 /// Returns the child processes of a link: the outer guard, the inner guard, and the command.
 fn children(marker: &str) -> Vec<u32> {
-    let child = |entry: std::io::Result<std::fs::DirEntry>| {
+    let child = |entry: std::io::Result<fs::DirEntry>| {
         let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
         let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let has = |word: &str| words.split(|b| *b == 0).any(|w| w == word.as_bytes());
