@@ -68,6 +68,7 @@ impl<'py> Plot<'py> {
                 controller: controller.clone(),
                 kind: label.clone(),
                 label,
+                traffic: flow.kind != "media",
             }
         };
         flows.map(subject).collect()

@@ -118,7 +118,7 @@ impl<'a> Candidate<'a> {
             let media = || table.rows.iter().filter(|row| row.subject.role == Role::Media);
             let differs = |row: &&ComparisonRow| verdict_of(row, index) == Some(verdict);
             let first = |metric: &&str| media().filter(|row| row.metric == **metric).find(differs);
-            let mut rows: Vec<&ComparisonRow> = ORDER.iter().filter_map(|metric| first(&metric)).collect();
+            let mut rows: Vec<&ComparisonRow> = ORDER.iter().filter_map(first).collect();
             // The delay of packets is part of that of frames.
             if rows.iter().any(|row| row.metric == "frame_delay_p95_ms") {
                 rows.retain(|row| row.metric != "owd_p95_ms");

@@ -11,6 +11,7 @@ mod ecn;
 mod fixtures;
 mod fuzz;
 mod generations;
+mod harsh_paths;
 mod mtu;
 mod nada;
 mod network_facts;
