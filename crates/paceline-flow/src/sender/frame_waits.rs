@@ -24,12 +24,16 @@ impl FrameWaits {
         self.frames.push_back((timestamp, released));
     }
 
-    /// Returns the wait of a frame behind `queued` bytes. `first` is the RTP timestamp of the first frame that still waits,
-    /// and `age` its age; `released` is all that has left the pacer.
-    pub fn predict(&mut self, first: u32, age: TimeDelta, released: DataSize, queued: DataSize) -> TimeDelta {
+    /// Forgets the frames before the first one that still waits, which has this RTP timestamp.
+    pub fn begin_with(&mut self, first: u32) {
         while self.frames.front().is_some_and(|(timestamp, _)| *timestamp != first) {
             self.frames.pop_front();
         }
+    }
+
+    /// Returns the wait of a frame behind `queued` bytes. `age` is that of the first frame that still waits; `released` is all
+    /// that has left the pacer.
+    pub fn predict(&self, age: TimeDelta, released: DataSize, queued: DataSize) -> TimeDelta {
         let Some((_, before)) = self.frames.front() else { return age };
         age.max(queued / Rate::from_size_and_time(released - *before, age))
     }
@@ -52,10 +56,13 @@ mod tests {
         waits.push(3000, size(1000));
         waits.push(6000, size(2000));
         // Since the second frame was queued, 5000 bytes left in 100 ms: 20,000 bytes take 400 ms.
-        assert_eq!(waits.predict(3000, ms(100), size(6000), size(20_000)), ms(400));
-        assert_eq!(waits.predict(3000, ms(500), size(6000), size(2000)), ms(500), "at least that of the first");
-        assert_eq!(waits.predict(6000, ms(40), size(2000), size(1)), TimeDelta::MAX, "nothing left");
-        waits.clear();
-        assert_eq!(waits.predict(9000, ms(7), size(9000), size(1)), ms(7), "an unknown frame");
+        waits.begin_with(3000);
+        assert_eq!(waits.predict(ms(100), size(6000), size(20_000)), ms(400));
+        assert_eq!(waits.predict(ms(500), size(6000), size(2000)), ms(500), "at least that of the first");
+        waits.begin_with(6000);
+        assert_eq!(waits.predict(ms(40), size(2000), size(1)), TimeDelta::MAX, "nothing left");
+        waits.begin_with(9000);
+        assert_eq!(waits.frames.len(), 0, "what left is forgotten");
+        assert_eq!(waits.predict(ms(7), size(9000), size(1)), ms(7), "an unknown frame");
     }
 }

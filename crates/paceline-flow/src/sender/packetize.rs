@@ -83,10 +83,11 @@ impl MediaSender {
         if let Some(first) = self.pacer.first_video(index).map(|first| first.packet.timestamp) {
             let units = timestamp_of(now).wrapping_sub(first) as i32;
             let age = TimeDelta::from_secs(1) * i64::from(units.max(0)) / i64::from(info.clock_rate);
+            stream.frame_waits.begin_with(first);
             // A younger frame tells little of the rate at which packets leave.
             if age > self.pacer_limit / 4 {
                 let queued = self.pacer.queued() + total;
-                is_late |= stream.frame_waits.predict(first, age, self.pacer.released(), queued) > self.pacer_limit;
+                is_late |= stream.frame_waits.predict(age, self.pacer.released(), queued) > self.pacer_limit;
             }
         } else {
             stream.frame_waits.clear();
