@@ -81,6 +81,14 @@ impl<T> Pacer<T> {
         self.video.front(stream)
     }
 
+    /// Removes the video packets of a stream from the first one that is not to be kept. Returns the first one and the size
+    /// of all.
+    pub fn discard_video(&mut self, stream: usize, keep: impl Fn(&T) -> bool) -> Option<(T, DataSize)> {
+        let discarded = self.video.discard(stream, keep);
+        self.queued -= discarded.as_ref().map_or(DataSize::ZERO, |(_, size)| *size);
+        discarded
+    }
+
     /// Queues a packet that became available at `at`, which is in the past if the caller is late. `stream` is the index
     /// of its weight. Check [`has_room`](Self::has_room) first, for a frame as a whole.
     pub fn push(&mut self, at: Time, priority: PacketPriority, stream: usize, packet: T, size: DataSize) {

@@ -38,6 +38,13 @@ impl FrameWaits {
         age.max(queued / Rate::from_size_and_time(released - *before, age))
     }
 
+    /// Forgets all but the first `kept` frames, because they were discarded. Returns the number of these.
+    pub fn keep(&mut self, kept: usize) -> usize {
+        let discarded = self.frames.len().saturating_sub(kept);
+        self.frames.truncate(kept);
+        discarded
+    }
+
     /// Forgets all frames, because none waits.
     pub fn clear(&mut self) {
         self.frames.clear();

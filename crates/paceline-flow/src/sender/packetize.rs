@@ -77,21 +77,26 @@ impl MediaSender {
         let fec_size = DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + FEC_HEADERS + bytes.div_ceil(count));
         let fec = stream.fec.packets_for(media, count, fec_size);
         let total = media + DataSize::from_bytes(fec * fec_size.as_bytes());
-        let timestamp_of = |at| rtp_timestamp(at, info.clock_rate).wrapping_add(stream.config.timestamp_offset);
+        let offset = stream.config.timestamp_offset;
+        let timestamp_of = |at| rtp_timestamp(at, info.clock_rate).wrapping_add(offset);
         // When the clock jumps, a source returns all the frames that it missed: those are too old to be queued.
         let mut is_late = now - frame.captured > self.pacer_limit;
-        if let Some(first) = self.pacer.first_video(index).map(|first| first.packet.timestamp) {
-            let units = timestamp_of(now).wrapping_sub(first) as i32;
+        if let Some(first) = self.pacer.first_video(index).map(|first| first.packet) {
+            let units = timestamp_of(now).wrapping_sub(first.timestamp) as i32;
             let age = TimeDelta::from_secs(1) * i64::from(units.max(0)) / i64::from(info.clock_rate);
-            stream.frame_waits.begin_with(first);
-            // A younger frame tells little of the rate at which packets leave.
-            if age > self.pacer_limit / 4 {
+            stream.frame_waits.begin_with(first.timestamp);
+            if age > self.pacer_limit {
+                self.discard_waiting(now, index, &first);
+                is_late = true;
+            } else if age > self.pacer_limit / 4 {
+                // A younger frame tells little of the rate at which packets leave.
                 let queued = self.pacer.queued() + total;
                 is_late |= stream.frame_waits.predict(age, self.pacer.released(), queued) > self.pacer_limit;
             }
         } else {
             stream.frame_waits.clear();
         }
+        let stream = &mut self.streams[index];
         if is_late || !self.pacer.has_room(total) || !self.available {
             // The frame takes a picture number, so that the receiver notices the missing frame.
             stream.picture = stream.picture.wrapping_add(1) & 0x7FFF;
@@ -144,5 +149,22 @@ impl MediaSender {
         if let Some(half) = &mut self.half {
             half.handle_frame(now, &queued);
         }
+    }
+
+    /// Discards the frames of a stream that wait in the pacer, from the first one of which nothing has left. `first` is
+    /// the packet that would leave next. The next frame continues its sequence numbers, so that no packet is missing.
+    fn discard_waiting(&mut self, now: Time, index: usize, first: &MediaPacket) {
+        let begun = (!first.start).then_some(first.timestamp);
+        let Some((packet, size)) = self.pacer.discard_video(index, |queued| Some(queued.packet.timestamp) == begun)
+        else {
+            return;
+        };
+        let stream = &mut self.streams[index];
+        stream.sequence = packet.packet.sequence;
+        stream.queued = stream.queued.saturating_sub(size);
+        stream.config.source.request_key_frame(now);
+        let dropped = stream.frame_waits.keep(usize::from(begun.is_some()));
+        let id = stream.config.info.id;
+        self.events.extend(core::iter::repeat_n(SenderEvent::FrameDropped(id), dropped));
     }
 }

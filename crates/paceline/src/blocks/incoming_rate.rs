@@ -5,12 +5,22 @@ use paceline_units::{DataSize, Rate, RemoteTime, TimeDelta};
 
 const BUCKETS: usize = 100;
 
+/// The rate of a window that is not full yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filling {
+    /// There is none.
+    Unknown,
+    /// The bytes over the part that is filled.
+    Part,
+    /// The bytes over the whole window.
+    Whole,
+}
+
 /// A sliding-window rate with bounded memory, exact to one bucket at the far edge of the window.
 #[derive(Clone, Debug)]
 pub struct IncomingRate {
     bucket: TimeDelta,
-    /// Whether a partly filled window already gives a rate.
-    growing: bool,
+    filling: Filling,
     bytes: [u32; BUCKETS],
     total: u64,
     /// The start of the newest bucket, and its index.
@@ -24,26 +34,32 @@ pub struct IncomingRate {
 impl IncomingRate {
     /// Creates an empty window that gives a rate once it has passed completely since the first arrival.
     pub fn full_window(window: TimeDelta) -> Self {
-        Self::new(window, false)
+        Self::new(window, Filling::Unknown)
     }
 
     /// Creates an empty window that gives a rate from its second packet on, over the part that is filled (libwebrtc's
     /// `RateStatistics`). After a pause of a whole window it is filled anew.
     pub fn growing_window(window: TimeDelta) -> Self {
-        Self::new(window, true)
+        Self::new(window, Filling::Part)
     }
 
-    fn new(window: TimeDelta, growing: bool) -> Self {
+    /// Creates an empty window whose bytes are always divided by its whole length, so that the rate grows from zero (RFC
+    /// 8698, section 5.1.3).
+    pub fn whole_window(window: TimeDelta) -> Self {
+        Self::new(window, Filling::Whole)
+    }
+
+    fn new(window: TimeDelta, filling: Filling) -> Self {
         let bucket = TimeDelta::from_nanos((window.as_nanos() / BUCKETS as i64).max(1));
         let (bytes, first) = ([0; BUCKETS], RemoteTime::ZERO);
-        Self { bucket, growing, bytes, total: 0, newest: None, index: 0, first, packets: 0 }
+        Self { bucket, filling, bytes, total: 0, newest: None, index: 0, first, packets: 0 }
     }
 
     /// Handles a packet that arrived. Times never decrease.
     #[inline]
     pub fn handle_arrival(&mut self, now: RemoteTime, size: DataSize) {
         self.advance(now);
-        if self.growing && self.total == 0 {
+        if self.filling == Filling::Part && self.total == 0 {
             (self.newest, self.packets) = (None, 0);
         }
         if self.newest.is_none() {
@@ -60,15 +76,13 @@ impl IncomingRate {
         let newest = self.newest?;
         // 99 whole buckets and the part of the newest one that has passed.
         let whole = self.bucket * (BUCKETS as i64 - 1) + (now - newest);
-        if self.growing {
-            if self.packets < 2 || self.total == 0 {
-                return None;
-            }
+        match self.filling {
+            Filling::Unknown => (now - self.first >= self.bucket * BUCKETS as i64).then(|| self.over(whole)),
+            Filling::Part if self.packets < 2 || self.total == 0 => None,
             // One more millisecond: libwebrtc counts both ends of the window.
-            let filled = now - self.first + TimeDelta::from_millis(1);
-            return Some(self.over(filled.min(whole)));
+            Filling::Part => Some(self.over((now - self.first + TimeDelta::from_millis(1)).min(whole))),
+            Filling::Whole => Some(self.over(whole)),
         }
-        (now - self.first >= self.bucket * BUCKETS as i64).then(|| self.over(whole))
     }
 
     fn over(&self, covered: TimeDelta) -> Rate {
@@ -115,5 +129,21 @@ mod tests {
         assert!((490e3..=520e3).contains(&half), "{half}");
         assert_eq!(rate.rate(now + TimeDelta::from_millis(506)), Some(Rate::ZERO));
         assert_eq!(rate.rate(now + TimeDelta::from_secs(86_400)), Some(Rate::ZERO), "after a day without packets");
+    }
+
+    /// By hand: 1250 bytes each 10 ms. After 100 ms eleven packets have arrived: 13,750 bytes over the 101 ms that are
+    /// filled, or over 495 ms of the whole window.
+    #[test]
+    fn first_window_counts_the_part_or_the_whole() {
+        let window = TimeDelta::from_millis(500);
+        let after_100_ms = |mut rate: IncomingRate| {
+            for i in 0..=10 {
+                rate.handle_arrival(RemoteTime::from_millis(10 * i), DataSize::from_bytes(1250));
+            }
+            rate.rate(RemoteTime::from_millis(100)).map(|rate| rate.as_bps() / 1000)
+        };
+        assert_eq!(after_100_ms(IncomingRate::full_window(window)), None);
+        assert_eq!(after_100_ms(IncomingRate::growing_window(window)), Some(1089));
+        assert_eq!(after_100_ms(IncomingRate::whole_window(window)), Some(222));
     }
 }

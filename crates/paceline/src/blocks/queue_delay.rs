@@ -72,12 +72,16 @@ impl QueueDelay {
         owd - self.past.min(*least)
     }
 
+    /// Starts the span that contains `now`. Spans without packets have no minimum.
     fn start_span(&mut self, now: Time) {
         let spans = &mut self.minima[..self.config.history];
-        self.current = (self.current + 1) % spans.len();
-        spans[self.current] = TimeDelta::MAX;
+        let passed = 1 + (now - self.next_span).as_nanos() / self.config.span.as_nanos();
+        for _ in 0..passed.min(spans.len() as i64) {
+            self.current = (self.current + 1) % spans.len();
+            spans[self.current] = TimeDelta::MAX;
+        }
         self.past = spans.iter().copied().min().unwrap_or(TimeDelta::MAX);
-        self.next_span = now + self.config.span;
+        self.next_span += self.config.span * passed;
     }
 }
 
@@ -121,5 +125,17 @@ mod tests {
         assert!((0..10).all(|s| queuing(s, 50) == 0.0));
         assert!((10..30).all(|s| queuing(s, 150) == 100.0));
         assert!((30..60).all(|s| queuing(s, 150) == 0.0));
+    }
+
+    /// A pause of an hour is longer than the history: the first delay after it is the base delay again.
+    #[test]
+    fn minima_expire_during_a_pause() {
+        let mut delay = QueueDelay::new(BaseDelayConfig::RFC_6817);
+        let mut queuing = |s: i64, owd: i64| {
+            let sent = Time::from_secs(s);
+            delay.update(sent, sent, RemoteTime::from_millis(s * 1000 + owd)).as_millis_f64()
+        };
+        assert_eq!([queuing(0, 50), queuing(1, 80), queuing(300, 80)], [0.0, 30.0, 30.0]);
+        assert_eq!([queuing(3900, 80), queuing(3901, 90)], [0.0, 10.0]);
     }
 }

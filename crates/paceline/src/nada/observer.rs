@@ -38,10 +38,13 @@ pub struct ObserverConfig {
     pub smoothing: RatioSmoothing,
     /// The delays that losses and marks stand for.
     pub penalty: PenaltyConfig,
+    /// The highest signal, ms.
+    pub x_max: f64,
 }
 
 impl ObserverConfig {
-    /// Table 2.
+    /// Table 2. The highest signal is that of the authors' ns-3 module (cisco/ns3-rmcat, `XMAX`): the RFC names none, and its
+    /// report can carry seven times as much ([`X_CARRIED`]).
     pub const RFC_8698: Self = Self {
         log_window: TimeDelta::from_millis(500),
         base_delay: BaseDelayConfig { history: 20, span: TimeDelta::from_secs(60) },
@@ -52,6 +55,7 @@ impl ObserverConfig {
         alpha: 0.1,
         smoothing: RatioSmoothing::Packets,
         penalty: PenaltyConfig { d_loss: 10.0, plr_ref: 0.01, d_mark: 2.0, pmr_ref: 0.01 },
+        x_max: 500.0,
     };
 }
 
@@ -64,8 +68,8 @@ pub enum RatioSmoothing {
     Reports,
 }
 
-/// The highest signal that a report can contain: 15 bits of 0.1 ms (section 5.3).
-const X_MAX: f64 = 3276.7;
+/// The highest signal that a report can contain, ms: 15 bits of 0.1 ms (section 5.3).
+pub(super) const X_CARRIED: f64 = 3276.7;
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +127,7 @@ impl Observer {
             intervals: LossIntervals::default(),
             p_loss: 0.0,
             p_mark: 0.0,
-            incoming: IncomingRate::growing_window(config.log_window),
+            incoming: IncomingRate::whole_window(config.log_window),
             config,
         }
     }
@@ -182,7 +186,7 @@ impl Observer {
             self.smooth(now);
         }
         let d_tilde = self.warped();
-        let x = quadratic_signal(d_tilde, self.p_loss, self.p_mark, &self.config.penalty).min(X_MAX);
+        let x = quadratic_signal(d_tilde, self.p_loss, self.p_mark, &self.config.penalty).min(self.config.x_max);
         let average = self.intervals.average().unwrap_or(0.0);
         let values = [self.delay.0, self.delay.1, d_tilde, self.p_loss, self.p_mark, average];
         names.into_iter().zip(values).for_each(|(name, value)| signals.emit(name, value));

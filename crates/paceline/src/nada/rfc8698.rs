@@ -8,7 +8,7 @@
 //!
 //! `docs/algorithms/nada.md` lists the points that the RFC does not specify, with the choices.
 
-use super::observer::OBSERVED;
+use super::observer::{OBSERVED, X_CARRIED};
 use super::receiver::{Observe, Receiver};
 use super::sender::{Generation, Sender, SenderConfig, SenderSignal};
 use super::{
@@ -170,6 +170,9 @@ impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
         fields
             .number("pmrref", "", (1e-4, 1.0), &mut self.observer.penalty.pmr_ref)
             .describe("reference marking ratio, PMRREF, table 2");
+        fields
+            .number("xmax_ms", "ms", (1.0, X_CARRIED), &mut self.observer.x_max)
+            .describe("highest signal (the authors' ns-3 module); the report of section 5.3 carries up to 3276.7");
         fields
             .number("gamma_max", "", (0.0, 10.0), &mut self.ramp_up.gamma_max)
             .describe("most that a ramp-up adds to the received rate, GAMMA_MAX, table 2");

@@ -88,9 +88,9 @@ const LOSS_WEIGHT: f64 = 0.01;
 /// minimum send rate without specifying how it is reached; the C++ code resets the bytes in flight after the same time.
 /// The minimum window every half second is about `RATE_PACE_MIN`.
 const STALL_TIMEOUT: TimeDelta = TimeDelta::from_millis(500);
-/// The target is not adjusted if no feedback has arrived for this time, or for two round-trip times (C++: the same half
-/// second), or before the first feedback.
-const FEEDBACK_TIMEOUT: TimeDelta = TimeDelta::from_millis(500);
+/// Feedback after a gap of this length, or of two round-trip times, ends an interruption (C++: feedback is expected within
+/// this time).
+const INTERRUPTION: TimeDelta = TimeDelta::from_millis(500);
 /// The lowest bound on the acknowledged bytes that count for growth, in packets per report (C++).
 const COUNTED_MIN: u64 = 2;
 
@@ -128,6 +128,8 @@ struct Sender {
     round_lost: bool,
     /// The time at which feedback last advanced the highest packet.
     last_feedback: Option<Time>,
+    /// The end of the last interruption of feedback.
+    resumed: Time,
     /// The time at which the target is adjusted next; [`Time::MAX`] before the first packet.
     adjust_due: Time,
     /// The time at which a closed window opens ([`Time::MAX`] if it is not closed), and the last such time.
@@ -166,6 +168,7 @@ impl Sender {
             round: None,
             round_lost: false,
             last_feedback: None,
+            resumed: Time::ZERO,
             adjust_due: Time::MAX,
             open_due: Time::MAX,
             opened: Time::ZERO,
@@ -311,7 +314,10 @@ impl Sender {
     /// contain.
     fn measure(&mut self, now: Time, packet: NewestPacket) {
         self.highest = Some(packet.sequence);
-        self.last_feedback = Some(now);
+        let last = self.last_feedback.replace(now);
+        if last.is_some_and(|last| now - last > INTERRUPTION.max(self.s_rtt() * 2)) {
+            self.resumed = now;
+        }
         self.given_up = DataSize::ZERO;
         self.qdelay = self.qdelays.update(now, packet.sent, packet.arrival);
         let rtt = now - packet.sent;
@@ -384,7 +390,9 @@ impl Sender {
         self.advance_trend(now);
         self.rates.update(now);
         let queued = self.queue.size();
-        if self.last_feedback.is_some_and(|at| now - at <= FEEDBACK_TIMEOUT.max(self.s_rtt() * 2)) {
+        // An interval without feedback, or whose feedback began after an interruption, tells nothing of the throughput.
+        let began = now - RATE_ADJUST_INTERVAL;
+        if self.last_feedback.is_some_and(|at| at >= began) && self.resumed <= began {
             self.media.update(&MediaRateInput {
                 growth: self.window.growth(),
                 throughput: self.rates.current(self.config.throughput),

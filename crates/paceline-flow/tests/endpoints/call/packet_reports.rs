@@ -5,7 +5,7 @@ use crate::call::{assert_within, frame_delay, ms};
 use paceline::{
     Controller, Decision, Feedback, FeedbackRequirement, PacketReport, RoundTrip, SendHalf, SentPacket, Signals, Window,
 };
-use paceline_flow::MediaKind;
+use paceline_flow::{MediaKind, SenderEvent};
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
 use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use paceline_wire::{TWCC_TICK, is_rtcp};
@@ -194,6 +194,26 @@ fn frames_wait_behind_a_window_no_longer_than_the_pacer_limit() {
         let (call, _) = windowed_call(feedback, pass(), ms(500));
         let longest = call.rendered.iter().map(|frame| frame_delay(frame).as_millis_f64()).fold(0.0, f64::max);
         assert_within(longest, 500.0, 700.0, "longest delay, ms");
+    }
+}
+
+/// No feedback arrives for 3 s: frames of the outage that are older than the limit are not sent after it. No packet is missing
+/// because of them, and the next frame to be shown is a key frame.
+#[test]
+fn frames_of_an_outage_are_discarded() {
+    for (feedback, _) in KINDS {
+        let outage = Time::from_secs(10)..Time::from_secs(13);
+        let during = outage.clone();
+        let back: Impairment = Box::new(move |_, now, _| {
+            if during.contains(&now) { Fate::Delay(during.end - now) } else { Fate::Deliver }
+        });
+        let (call, _) = windowed_call(feedback, back, ms(1000));
+        let after: Vec<_> = call.rendered.iter().filter(|frame| frame.at > outage.end).collect();
+        // Of the first one, packets had left before the outage.
+        let longest = after[1..].iter().map(|frame| frame_delay(frame).as_millis_f64()).fold(0.0, f64::max);
+        assert_within(longest, 500.0, 1300.0, "longest delay after the outage, ms");
+        let during = |(at, e): &&(Time, SenderEvent)| outage.contains(at) && matches!(e, SenderEvent::FrameDropped(_));
+        assert_within(call.events.iter().filter(during).count() as f64, 60.0, 150.0, "dropped of 90, and of the queue");
     }
 }
 
