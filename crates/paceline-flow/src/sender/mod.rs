@@ -116,8 +116,8 @@ pub struct MediaSender {
     /// The FEC share that the losses call for; `None` without FEC.
     fec: Option<FecDemand>,
     /// Packets covered by reports since the last fraction lost was reported to the send half, and how many of them were
-    /// lost, in units of 1/256.
-    unreported_loss: (u64, u64),
+    /// lost; late ones can make that negative.
+    unreported_loss: (u64, i64),
     signals: Signals,
     events: VecDeque<SenderEvent>,
     malformed: [u32; WireError::COUNT],

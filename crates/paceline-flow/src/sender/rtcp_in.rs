@@ -59,11 +59,12 @@ impl MediaSender {
         }
     }
 
-    /// Handles one datagram of a report on the flow. The fraction lost is the mean over the media of its streams, weighted by
-    /// the packets that each block covers. A report gives one sample of the round-trip time, also if it takes several
+    /// Handles one datagram of a report on the flow. The fraction lost is that of the media of all streams, from the growth of
+    /// the cumulative counts. The fraction of a block is not used: it counts a packet that is late as lost, and the next
+    /// block does not take it back. A report gives one sample of the round-trip time, also if it takes several
     /// datagrams: the next report begins with a stream that this one has a block for.
     fn handle_blocks(&mut self, now: Time, blocks: impl Iterator<Item = ReportBlock>) -> ReportStatus {
-        let (mut expected, mut lost, mut rtt) = (0u64, 0u64, None);
+        let (mut expected, mut lost, mut rtt) = (0u64, 0i64, None);
         let (mut old, mut new, mut begins) = (false, false, false);
         let next = self.report.wrapping_add(1);
         let now_ntp = ntp::middle(self.ntp(now));
@@ -86,9 +87,12 @@ impl MediaSender {
             begins |= stream.report == self.report;
             stream.report = next;
             expected += covered;
+            let before = i64::from(core::mem::replace(&mut stream.reported_lost, block.cumulative_lost));
             // Losses before a route change are not those of the new route.
             if !core::mem::take(&mut stream.mixes_routes) {
-                lost += covered * block.fraction_lost as u64;
+                // At most all packets are lost, and at most all earlier losses were late.
+                let change = i64::from(block.cumulative_lost) - before;
+                lost += change.min(covered as i64).max(-before.max(0));
             }
             let age = TimeDelta::from_nanos(ntp::nanos(i64::from(now_ntp.wrapping_sub(last_sr))));
             let sample = ntp::round_trip(now_ntp, last_sr, delay).filter(|_| now - age >= self.route_began);
@@ -114,8 +118,10 @@ impl MediaSender {
         self.unreported_loss.0 += expected;
         self.unreported_loss.1 += lost;
         if self.unreported_loss.0 >= REPORT_PACKETS_MIN {
-            let (expected, lost) = core::mem::take(&mut self.unreported_loss);
-            let fraction_lost = Fraction::from_q8((lost / expected).min(255) as u8);
+            // Packets that arrived late were reported as lost before: the next loss makes up for them.
+            let (expected, lost) = self.unreported_loss;
+            self.unreported_loss = (0, lost.clamp(-(expected.min(i64::MAX as u64) as i64), 0));
+            let fraction_lost = Fraction::from_q8((lost.max(0) as u64 * 256 / expected).min(255) as u8);
             self.events.push_back(SenderEvent::FractionLost(fraction_lost));
             if let Some(demand) = &mut self.fec {
                 demand.handle_report(now, fraction_lost);

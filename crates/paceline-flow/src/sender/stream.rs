@@ -48,6 +48,8 @@ pub(super) struct SenderStream {
     pub store: RetransmissionStore,
     /// Order key of the last accepted report.
     pub last_report: ReportOrder,
+    /// The cumulative number of packets lost in that report.
+    pub reported_lost: i32,
     /// The number of the last report with a block on this stream.
     pub report: u32,
     /// Whether the next report may count losses of an earlier route.
@@ -84,6 +86,7 @@ impl SenderStream {
             fec: FecEncoder::new(),
             store: RetransmissionStore::new(),
             last_report: ReportOrder::default(),
+            reported_lost: 0,
             report: 0,
             mixes_routes: false,
             config,

@@ -4,10 +4,12 @@
 //! Three rules come from the successor RFC 9438 or fill gaps of RFC 8312. K is computed from the window at the
 //! beginning of the epoch, which differs only if fast convergence lowered W_max. The target is between the window and
 //! 1.5 times the window. An ACK counts once per acknowledged segment, so that delayed ACKs do not halve the growth.
+//!
+//! Linux (`tcp_cubic.c`) differs in fast convergence and in the time by which it looks ahead along the cubic function.
 
 use super::hystart::HyStart;
 use super::{Ack, Congestion, CongestionConfig, CongestionWindow, THRESHOLD_MIN};
-use paceline_units::{DataSize, Time, round_to_u64};
+use paceline_units::{DataSize, Time, TimeDelta, round_to_u64};
 
 /// C, in segments per second cubed (RFC 8312, section 5.1).
 const C: f64 = 0.4;
@@ -15,6 +17,8 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// The target is at most this many times the window (RFC 9438, section 4.2).
 const TARGET_MAX: f64 = 1.5;
+/// The time after the beginning of an epoch in which round-trip times do not count as the least one (Linux: `HZ`).
+const AFTER_LOSS: TimeDelta = TimeDelta::from_secs(1);
 /// Growth per segment acknowledged before the first loss, in segments: 5 % per round trip (`bictcp_update`).
 const GROWTH_UNTIL_LOSS: f64 = 0.05;
 
@@ -71,8 +75,10 @@ struct Cubic {
     hystart: Option<HyStart>,
     /// Window before the last loss, after fast convergence; zero before the first loss and after a timeout.
     w_max: f64,
-    /// W_last_max: the window before the last loss, before fast convergence.
+    /// W_last_max: the window before the last loss, before fast convergence (RFC 8312) or after it (Linux).
     last_max: f64,
+    /// The least round-trip time (`delay_min`).
+    least_rtt: Option<TimeDelta>,
     epoch: Option<Epoch>,
     last_ack: Time,
     /// Part of the window below a byte.
@@ -86,6 +92,7 @@ pub(super) fn build(config: CongestionConfig) -> Box<dyn Congestion> {
         hystart: config.hystart.then(|| HyStart::new(config.segment)),
         w_max: 0.0,
         last_max: 0.0,
+        least_rtt: None,
         epoch: None,
         last_ack: Time::ZERO,
         fraction: 0.0,
@@ -102,6 +109,14 @@ impl Cubic {
         Epoch { start: now, k: time_to_origin(origin, cwnd), origin, cwnd }
     }
 
+    /// Round-trip times soon after a loss are those of recovery (`cubictcp_acked`).
+    fn measure(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.round_trip else { return };
+        if self.epoch.is_none_or(|epoch| ack.now - epoch.start >= AFTER_LOSS) {
+            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
     fn avoid_congestion(&mut self, ack: &Ack, acked: DataSize, window: &mut CongestionWindow) {
         let cwnd = self.segments(window.cwnd) + self.fraction / self.segment;
         let epoch = *self.epoch.insert(self.epoch.unwrap_or_else(|| self.begin_epoch(ack.now, cwnd)));
@@ -110,7 +125,8 @@ impl Cubic {
         let grown = if w_cubic(t, epoch.k, epoch.origin) < friendly {
             cwnd.max(friendly)
         } else {
-            cwnd + increment(w_cubic(t + rtt, epoch.k, epoch.origin), cwnd) * self.segments(acked)
+            let ahead = if self.config.kernel_windows { self.least_rtt.map_or(rtt, TimeDelta::as_secs_f64) } else { rtt };
+            cwnd + increment(w_cubic(t + ahead, epoch.k, epoch.origin), cwnd) * self.segments(acked)
         };
         let least = if self.config.kernel_windows && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };
         let grown = grown.max(cwnd + least * self.segments(acked));
@@ -128,6 +144,7 @@ impl Congestion for Cubic {
         {
             hystart.handle_ack(ack, window);
         }
+        self.measure(ack);
         let since = ack.now - self.last_ack;
         self.last_ack = ack.now;
         if !ack.cwnd_limited {
@@ -149,7 +166,8 @@ impl Congestion for Cubic {
     fn handle_loss(&mut self, _: DataSize, window: &mut CongestionWindow) {
         let cwnd = self.segments(window.cwnd);
         self.w_max = converge_fast(cwnd, self.last_max);
-        self.last_max = cwnd;
+        // Linux remembers only the lowered W_max (`bictcp_recalc_ssthresh`): two falls in a row lower it once.
+        self.last_max = if self.config.kernel_windows { self.w_max } else { cwnd };
         self.epoch = None;
         self.fraction = 0.0;
         // Linux counts whole segments and rounds down (`bictcp_recalc_ssthresh`).
@@ -163,6 +181,7 @@ impl Congestion for Cubic {
         self.handle_loss(flight, window);
         self.w_max = 0.0;
         self.last_max = 0.0;
+        self.least_rtt = None;
     }
 
     fn target(&self) -> Option<DataSize> {
@@ -175,7 +194,6 @@ impl Congestion for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_units::TimeDelta;
 
     fn near(value: f64, expected: f64) {
         assert!((value - expected).abs() < 1e-6, "{value} is not {expected}");
@@ -260,6 +278,46 @@ mod tests {
             window.cwnd = DataSize::from_bytes(12_700);
             cubic.handle_loss(window.cwnd, &mut window);
             assert_eq!(window.ssthresh, DataSize::from_bytes(expected));
+        }
+    }
+
+    /// Losses at windows of 100, 90 and 80 segments. RFC 8312 compares each with the window of the loss before, so both falls
+    /// lower W_max: 90 · 0.85 = 76.5, 80 · 0.85 = 68. Linux compares the third with 76.5, and does not.
+    #[test]
+    fn fast_convergence_of_linux_compares_with_the_lowered_w_max() {
+        for (kernel, expected) in [(false, [100_000, 76_500, 68_000]), (true, [100_000, 76_500, 80_000])] {
+            let (mut cubic, mut window) = cubic(kernel);
+            let w_max = [100_000, 90_000, 80_000].map(|cwnd| {
+                window.cwnd = DataSize::from_bytes(cwnd);
+                cubic.handle_loss(window.cwnd, &mut window);
+                cubic.target().expect("W_max is known").as_bytes()
+            });
+            assert_eq!(w_max, expected);
+        }
+    }
+
+    /// One second after a loss at 100 segments, with a least round-trip time of 100 ms and a smoothed one of 500 ms, the window
+    /// moves towards w_cubic(1.1) = 87.88 (Linux) or w_cubic(1.5) (RFC 8312).
+    #[test]
+    fn linux_looks_ahead_by_the_least_round_trip_time() {
+        for (kernel, ahead) in [(true, 0.1), (false, 0.5)] {
+            let (mut cubic, mut window) = cubic(kernel);
+            let sample = |ms, rtt| Ack {
+                round_trip: Some(TimeDelta::from_millis(rtt)),
+                srtt: TimeDelta::from_millis(500),
+                ..ack(Time::from_millis(ms), true)
+            };
+            cubic.handle_ack(&Ack { cwnd_limited: false, ..sample(0, 100) }, &mut window);
+            cubic.handle_loss(window.cwnd, &mut window);
+            window.cwnd = window.ssthresh;
+            // Samples of the first second do not count.
+            cubic.handle_ack(&sample(0, 100), &mut window);
+            cubic.handle_ack(&sample(999, 50), &mut window);
+            let before = window.cwnd.as_bytes() as f64 / 1000.0;
+            cubic.handle_ack(&sample(1000, 400), &mut window);
+            let grown = window.cwnd.as_bytes() as f64 / 1000.0 - before;
+            let wanted = increment(w_cubic(1.0 + ahead, time_to_origin(100.0, 70.0), 100.0), before);
+            assert!((grown - wanted).abs() < 0.002, "{grown} {wanted}");
         }
     }
 

@@ -43,6 +43,27 @@ fn reports_give_loss_and_round_trip_time_for_any_receiver_clock() {
 }
 
 /// Twelve streams: more SSRCs than the blocks of one datagram.
+/// The receiver of gcc-med16 reports each frame. Every tenth packet is 60 ms late, and none is lost: what one report counts
+/// as lost, a later one takes back. Real losses count beside late packets.
+#[test]
+fn late_packets_are_not_reported_as_lost_for_long() {
+    let mean = |lost: fn(u64) -> bool| {
+        let mut config = CallConfig::new(controller("gcc-med16", kbps(2000), &[]), kbps(2000));
+        config.retransmit = false;
+        config.forward = Box::new(move |index, _, _| match index % 10 {
+            3 => Fate::Delay(ms(60)),
+            _ if lost(index) => Fate::Drop,
+            _ => Fate::Deliver,
+        });
+        let call = TestCall::run(config, 60);
+        let fractions: Vec<f64> = call.fractions_lost().map(|(_, fraction)| fraction).collect();
+        assert_within(fractions.len() as f64, 50.0, 600.0, "reports over 20 packets");
+        fractions.iter().sum::<f64>() / fractions.len() as f64
+    };
+    assert_within(mean(|_| false), 0.0, 0.03, "late packets alone");
+    assert_within(mean(|index| index % 20 == 7), 0.04, 0.09, "and every twentieth lost");
+}
+
 #[test]
 fn every_report_covers_every_stream() {
     let mut config = CallConfig::new(fixed(kbps(6000)), kbps(500));
