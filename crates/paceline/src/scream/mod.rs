@@ -19,4 +19,4 @@ pub use rates::{Rates, Throughput};
 pub use rtp_queue::RtpQueue;
 pub use target::{DelayTarget, TargetConfig};
 pub use trend::{Trend, TrendConfig, prediction, qdelay_trend};
-pub use window::{AckSummary, Congestion, CongestionWindow, WindowConfig, WindowGrowth};
+pub use window::{AckSummary, Congestion, CongestionWindow, ResumeAfter, WindowConfig, WindowGrowth};

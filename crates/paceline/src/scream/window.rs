@@ -37,10 +37,21 @@ pub struct WindowConfig {
     pub trend_lo: f64,
     /// `T_RESUME_FAST_INCREASE`.
     pub resume: TimeDelta,
+    /// What interrupts that time.
+    pub resume_after: ResumeAfter,
     /// `RATE_PACE_MIN`.
     pub pace_min: Rate,
     /// Pacing rate over `cwnd / s_rtt`.
     pub pacing: f64,
+}
+
+/// What `T_RESUME_FAST_INCREASE` counts from (section 4.1.2.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResumeAfter {
+    /// The last loss, mark or trend.
+    Congestion,
+    /// The last trend, as printed.
+    Trend,
 }
 
 impl WindowConfig {
@@ -58,6 +69,7 @@ impl WindowConfig {
         trend_th: 0.2,
         trend_lo: 0.2,
         resume: TimeDelta::from_secs(5),
+        resume_after: ResumeAfter::Congestion,
         pace_min: Rate::from_kbps(50),
         pacing: 1.0,
     };
@@ -199,7 +211,9 @@ impl CongestionWindow {
         };
         self.bytes = (beta * self.bytes).max(bytes(self.config.min));
         self.growth = WindowGrowth::Delay;
-        self.congested = Some(now);
+        if self.config.resume_after == ResumeAfter::Congestion {
+            self.congested = Some(now);
+        }
     }
 
     /// Resumes fast increase after a time without congestion (`check_to_resume_fast_increase`, section 4.1.2.7).
@@ -267,6 +281,13 @@ mod tests {
         assert_eq!(grows(&mut window, 4500, 0.2), WindowGrowth::Delay);
         assert_eq!(grows(&mut window, 9400, 0.19), WindowGrowth::Delay);
         assert_eq!(grows(&mut window, 9500, 0.19), WindowGrowth::Fast);
+        // As printed, a loss delays nothing: only the trend at 4500 ms counts.
+        let printed = WindowConfig { resume_after: ResumeAfter::Trend, ..WindowConfig::RFC_8298 };
+        let mut window = CongestionWindow::new(printed);
+        assert_eq!(grows(&mut window, 4500, 0.2), WindowGrowth::Fast);
+        window.handle_congestion(at(9400), Congestion::Loss);
+        assert_eq!(grows(&mut window, 9499, 0.0), WindowGrowth::Delay);
+        assert_eq!(grows(&mut window, 9500, 0.0), WindowGrowth::Fast);
     }
 
     /// By hand: at twice the target the window decreases by MSS bytes per acknowledged window. The C++ code decreases
