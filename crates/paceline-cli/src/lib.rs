@@ -32,10 +32,13 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+/// The longest line of the help.
+const HELP_WIDTH: usize = 100;
+
 /// The command line.
 #[derive(Parser)]
 #[command(name = "paceline", version = commands::VERSION, about = "Congestion control for real-time media: run and compare experiments")]
-#[command(after_help = commands::FIRST_STEPS, max_term_width = 100)]
+#[command(after_help = commands::FIRST_STEPS, term_width = output::width().min(HELP_WIDTH))]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,

@@ -24,7 +24,7 @@ bounds = [2.0, 3.0]
 fn output_fits_eighty_columns_and_has_no_styles_in_a_pipe() {
     let folder = folder("usage-width", &[]);
     let sweep = ["sweep", "mmsys16/fig8", "--set", "axis.0.log.steps=2", "--set", "axis.1.log.steps=2"];
-    let commands: [&[&str]; 7] = [
+    let commands: [&[&str]; 10] = [
         &["run", "mmsys16/table1"],
         &["run", "mmsys16/table3", "--controllers", "gcc-dynamic-alpha,nada", "--repeats", "2"],
         &["list"],
@@ -32,6 +32,9 @@ fn output_fits_eighty_columns_and_has_no_styles_in_a_pipe() {
         &["reproduce", "fhmn13/step", "--repeats", "2"],
         &sweep,
         &[],
+        &["--help"],
+        &["run", "--help"],
+        &["sweep", "--help"],
     ];
     for arguments in commands {
         let output = paceline(&folder, arguments);
