@@ -144,11 +144,18 @@ fn metrics(list: &Value) -> String {
 }
 
 fn tolerance(metric: &Value) -> String {
-    let (part, least) = (&metric["tolerance"]["part"], &metric["tolerance"]["least"]);
+    let tolerance = &metric["tolerance"];
+    let (part, least) = (&tolerance["part"], &tolerance["least"]);
     let unit = plain(&metric["unit"]);
     let part = part.as_f64().filter(|x| *x > 0.0).map(|x| format!("{:.0} %", x * 100.0));
     let least = least.as_f64().filter(|x| *x > 0.0).map(|x| format!("{x} {unit}").trim_end().to_owned());
-    [part, least].into_iter().flatten().collect::<Vec<_>>().join(" or ")
+    let usual = [part, least].into_iter().flatten().collect::<Vec<_>>().join(" or ");
+    match (tolerance["least_part"].as_f64(), tolerance["floor"].as_f64()) {
+        (Some(part), Some(floor)) => {
+            format!("{usual}; of small values {:.0} %, at least {floor} {unit}", part * 100.0).trim_end().to_owned()
+        }
+        _ => usual,
+    }
 }
 
 fn scenarios(list: &Value) -> String {

@@ -59,9 +59,15 @@ impl CellText {
         }
     }
 
-    /// Formats the value of the null sender, with a star if it also reproduces the cell.
+    /// Formats the value of the null sender, with a star if it also reproduces the cell, or a dagger if a constant was fitted to
+    /// the cell.
     pub fn null(self, cell: &Cell) -> String {
-        format!("{}{}", self.value(cell.null_sender, cell), if cell.null_reproduces { "*" } else { " " })
+        let mark = match cell.null_reproduces {
+            true => "*",
+            false if cell.fitted.is_some() => "†",
+            false => " ",
+        };
+        format!("{}{mark}", self.value(cell.null_sender, cell))
     }
 
     /// Returns the note with the result of the change that it names.

@@ -241,7 +241,7 @@ impl<'a> CellView<'a> {
 
     /// Returns the CSS classes of the verdict and of the null sender.
     fn classes(&self) -> String {
-        let given = if self.cell.null_reproduces { " given" } else { "" };
+        let given = if self.cell.is_evidence() { "" } else { " given" };
         format!("cell {}{given}", self.verdict())
     }
 
@@ -259,7 +259,11 @@ impl<'a> CellView<'a> {
         let name = if self.cell.published.is_none() { self.claim() } else { &self.what };
         let parts = [name, &self.case, &self.window];
         let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-        let given = if self.cell.null_reproduces { "; also reproduced by the null sender" } else { "" };
+        let given = match &self.cell.fitted {
+            _ if self.cell.null_reproduces => "; also reproduced by the null sender",
+            Some(_) => "; a constant was fitted to it",
+            None => "",
+        };
         format!("{text}: {}{given}", self.cell.verdict.name())
     }
 }

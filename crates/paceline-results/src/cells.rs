@@ -97,6 +97,9 @@ pub struct Cell {
     pub null_sender: Option<f64>,
     /// Whether the null sender's mean is within the tolerance or bounds, too. Such a cell is no evidence.
     pub null_reproduces: bool,
+    /// The constant of the scenario that was chosen by a sweep of this value. Such a cell is no evidence either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitted: Option<String>,
     /// The claim that it supports; for a bound, its id.
     pub claim: Option<String>,
     /// The verdict.
@@ -287,6 +290,12 @@ impl Cell {
         self.note = Some(format!("{note}{does} into tolerance by {command}"));
     }
 
+    /// Returns whether the cell says anything about the controller: the null sender does not reproduce it, and no constant was
+    /// fitted to it.
+    pub fn is_evidence(&self) -> bool {
+        !self.null_reproduces && self.fitted.is_none()
+    }
+
     /// Returns the measured mean and interval.
     pub fn summary(&self) -> Option<Summary> {
         let ci95 = self.ci95.unwrap_or(f64::INFINITY);
@@ -304,13 +313,13 @@ pub fn count_verdicts<'a>(reports: impl IntoIterator<Item = &'a ExperimentReport
             report.cells.iter().filter(|c| c.verdict == Verdict::NotRun).filter_map(|c| c.claim.as_deref()).collect();
         for cell in &report.cells {
             counts.all.count(cell.verdict);
-            if !cell.null_reproduces {
+            if cell.is_evidence() {
                 counts.without_null.count(cell.verdict);
             }
             match (&cell.published, &cell.claim) {
                 (Some(_), _) => {
                     counts.published.count(cell.verdict);
-                    if !cell.null_reproduces {
+                    if cell.is_evidence() {
                         counts.published_without_null.count(cell.verdict);
                     }
                 }

@@ -188,6 +188,8 @@ pub struct Expect {
     pub tolerance: Option<f64>,
     /// The id of the bounds that the value supports.
     pub claim: Option<String>,
+    /// The key that was chosen by a sweep of this value.
+    pub fitted: Option<String>,
     /// A remark for when it is not reproduced.
     pub remark: Remark,
     /// The index among the values and bounds of the scenario file.

@@ -393,6 +393,8 @@ pub struct ExpectTable {
     pub why: Option<Spanned<String>>,
     /// The id of an `[[assert]]` that the value supports; none if absent.
     pub claim: Option<Spanned<String>>,
+    /// The key of the scenario that was chosen by a sweep of this value, which then is no evidence; none if absent.
+    pub fitted: Option<Spanned<String>>,
     #[serde(rename = "$quantity")]
     #[schemars(flatten)]
     pub quantity: Table<QuantityKeys>,

@@ -420,7 +420,7 @@ fn the_page_shows_every_cell_and_loads_nothing() {
         assert_eq!(page.matches(&format!("<section class=\"experiment group\" id=\"{id}\">")).count(), 1, "{id}");
         for (index, cell) in experiment["cells"].as_array().unwrap().iter().enumerate() {
             let anchor = format!("{id}/{}", index + 1);
-            let given = if cell["null_reproduces"] == true { " given" } else { "" };
+            let given = if cell["null_reproduces"] == true || cell["fitted"].is_string() { " given" } else { "" };
             let classes = format!("cell {}{given}", cell["verdict"].as_str().unwrap());
             // One square links to the row of the cell, and both have the verdict as a class.
             let square = format!("<a class=\"square {classes}\" href=\"#{anchor}\"");

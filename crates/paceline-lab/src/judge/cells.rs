@@ -3,7 +3,9 @@
 use super::experiment::Experiment;
 use super::tolerance::tolerance;
 use super::values::{ExperimentRuns, RunValues, Values};
-use super::verdict::{mean_is_within_bounds, mean_is_within_tolerance, verdict_on_value};
+use super::verdict::{
+    interval_is_within_bounds, mean_is_within_bounds, mean_is_within_tolerance, verdict_on_value,
+};
 use crate::metrics;
 use crate::run_result::{Expectation, RunResult, windows};
 use paceline_records::{Label, MetricKind, Statistic, Summary};
@@ -137,6 +139,13 @@ impl Experiment {
                 cell.bounds = Some(a.bounds);
                 cell.claim = Some(a.id.clone());
                 cell.null_reproduces = self.passes(runs, case, a, true);
+                // The mean is within the bounds: only more runs are missing, not a cause.
+                let spec = CellSpec::bound(case, a);
+                let close = mean_is_within_bounds(a.bounds, self.value(runs, &spec, false).as_ref());
+                if verdict == Verdict::Not && close && !self.includes_too_few(runs, &spec) {
+                    cell.note = Some(too_few_runs(&cell));
+                    cell.moved = None;
+                }
                 cells.push(cell);
             }
         }
@@ -161,11 +170,18 @@ impl Experiment {
         }
     }
 
-    /// Returns whether a bound passes in a case, or with its null sender.
+    /// Returns whether a bound passes in a case with its interval, or whether the mean of its null sender does.
     fn passes(&self, runs: &ExperimentRuns, case: usize, bound: &Assert, null: bool) -> bool {
         let spec = CellSpec::bound(case, bound);
-        (null || !self.includes_too_few(runs, &spec))
-            && mean_is_within_bounds(bound.bounds, self.value(runs, &spec, null).as_ref())
+        let value = self.value(runs, &spec, null);
+        match null {
+            true => mean_is_within_bounds(bound.bounds, value.as_ref()),
+            false => {
+                let (metric, ratio) = (&bound.quantity.metric, bound.relative_to.is_some());
+                let bounds = without_natural_limits(metric, ratio, bound.bounds);
+                !self.includes_too_few(runs, &spec) && interval_is_within_bounds(bounds, value.as_ref())
+            }
+        }
     }
 
     fn published(
@@ -193,6 +209,7 @@ impl Experiment {
         cell.published = Some(e.published);
         cell.tolerance = Some(tolerance);
         cell.claim = e.claim.clone();
+        cell.fitted = e.fitted.clone();
         cell.null_reproduces = mean_is_within_tolerance(e.published, tolerance, value(true).as_ref());
         // The mean is within the tolerance: only more runs are missing, not a cause.
         let close = mean_is_within_tolerance(e.published, tolerance, value(false).as_ref());
@@ -350,6 +367,14 @@ impl Experiment {
         };
         Some(own.iter().filter(pair_counts).map(value).collect())
     }
+}
+
+/// Returns the bounds without those that no value can exceed: an interval around 0.999 reaches above 1.
+pub(crate) fn without_natural_limits(metric: &str, ratio: bool, (low, high): (f64, f64)) -> (f64, f64) {
+    use MetricKind::{Jain, Loss, Share, Utilization};
+    let is_part = metrics::find(metric).is_some_and(|m| matches!(m.kind, Utilization | Share | Loss | Jain));
+    let top = if is_part && !ratio { 1.0 } else { f64::INFINITY };
+    (if low <= 0.0 { f64::NEG_INFINITY } else { low }, if high >= top { f64::INFINITY } else { high })
 }
 
 /// Returns one number over another, if that is finite.

@@ -1,45 +1,67 @@
-//! The null sender: the same scenario with media at a constant rate and no congestion control. A published value that it
-//! reproduces, too, is no evidence for a controller.
+//! The null sender: the same scenario with media at 85 % of the capacity in force and no congestion control. A published value
+//! that it reproduces, too, is no evidence for a controller.
 
-use paceline_netsim::plan::{ControllerPlan, FlowPlan};
+use paceline::Bounds;
+use paceline_netsim::plan::{ControllerPlan, FlowChange, FlowPlan};
 use paceline_scenario::Scenario;
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Time, TimeDelta};
+use std::collections::BTreeSet;
 
 /// The rate of the null sender, as a part of its fair share.
 const PART: f64 = 0.85;
+/// The lowest rate, bit/s: 0 would mean the maximum of the sources.
+const LOWEST: f64 = 1.0;
+/// A capacity of single transmissions is averaged over this time.
+const BIN: TimeDelta = TimeDelta::from_secs(1);
 
-/// Returns the scenario with every media flow under `fixed` at 85 % of its fair share of the mean capacity.
+/// Returns the scenario with every media flow under `fixed` at 85 % of its fair share of the capacity in force.
 pub fn null_sender(scenario: &Scenario) -> Scenario {
     let mut null = scenario.clone();
     for (index, flow) in null.plan.flows.iter_mut().enumerate() {
-        if let (Some(media), Some(rate)) = (flow.media_mut(), rate(scenario, &scenario.plan.flows[index])) {
-            // 0 would mean the maximum of the sources.
-            let rate_bps = rate.as_bps_f64().max(1.0);
-            media.controller = ControllerPlan {
-                name: "fixed".to_owned(),
-                config: vec![("rate_bps".to_owned(), rate_bps)],
-                overuse: None,
-            };
-        }
+        let steps = rates(scenario, &scenario.plan.flows[index]);
+        let Some(media) = flow.media_mut() else { continue };
+        let [(_, first), later @ ..] = &steps[..] else { continue };
+        let config = vec![("rate_bps".to_owned(), first.as_bps_f64())];
+        media.controller = ControllerPlan { name: "fixed".to_owned(), config, overuse: None };
+        media.changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
+        let bounds = |rate: &Rate| FlowChange::Bounds(Bounds { min: *rate, max: *rate });
+        media.changes.extend(later.iter().map(|(at, rate)| (*at, bounds(rate))));
+        media.changes.sort_by_key(|(at, _)| *at);
     }
     null
 }
 
-/// Returns 85 % of the fair share of a media flow, or the maximum of its sources if that is less.
-fn rate(scenario: &Scenario, flow: &FlowPlan) -> Option<Rate> {
-    let most = flow.media()?.max_rate();
-    Some(fair_share(scenario, flow).map_or(most, |share| share.scale(PART).min(most)))
+/// Returns 85 % of the fair share of a media flow over time, or the maximum of its sources where that is less. Nothing for
+/// another kind of flow.
+fn rates(scenario: &Scenario, flow: &FlowPlan) -> Vec<(Time, Rate)> {
+    let Some(most) = flow.media().map(|media| media.max_rate()) else { return Vec::new() };
+    let rate = |share: f64| Rate::from_bps_f64((PART * share).min(most.as_bps_f64()).max(LOWEST));
+    let mut steps: Vec<(Time, Rate)> = Vec::new();
+    for (at, share) in fair_shares(scenario, flow) {
+        if steps.last().is_none_or(|(_, last)| *last != rate(share)) {
+            steps.push((at, rate(share)));
+        }
+    }
+    steps
 }
 
-/// Returns the mean capacity, over the whole run, of the slowest hop of its route, divided by the number of flows that cross
-/// this hop. `None` if no hop has a capacity.
-fn fair_share(scenario: &Scenario, flow: &FlowPlan) -> Option<Rate> {
+/// Returns the fair share of a flow over time, in bit/s: the least, over the hops of its route, of the capacity divided by
+/// the number of flows that cross the hop. Infinite without a capacity.
+fn fair_shares(scenario: &Scenario, flow: &FlowPlan) -> Vec<(Time, f64)> {
     let end = Time::ZERO + scenario.plan.duration;
-    let volumes =
-        flow.route.iter().filter_map(|h| Some((*h, scenario.plan.hops[*h].capacity.as_ref()?.volume(Time::ZERO, end))));
-    let (hop, volume) = volumes.min_by_key(|(_, volume)| *volume)?;
-    let sharing = scenario.plan.flows.iter().filter(|f| f.route.contains(&hop)).count();
-    Some(Rate::from_bps_f64(volume.as_bits() as f64 / scenario.plan.duration.as_secs_f64() / sharing as f64))
+    let sharing = |hop: &usize| scenario.plan.flows.iter().filter(|f| f.route.contains(hop)).count() as f64;
+    let of_hop = |hop: &usize| Some((scenario.plan.hops[*hop].capacity.as_ref()?.steps(end, BIN), sharing(hop)));
+    let hops: Vec<_> = flow.route.iter().filter_map(of_hop).collect();
+    let times: BTreeSet<Time> = hops.iter().flat_map(|(steps, _)| steps.iter().map(|(at, _)| *at)).collect();
+    let share_at = |now: Time| {
+        let of_hop = |(steps, sharing): &(Vec<(Time, Rate)>, f64)| {
+            let index = steps.partition_point(|(at, _)| *at <= now).saturating_sub(1);
+            steps.get(index).map_or(f64::INFINITY, |(_, rate)| rate.as_bps_f64() / sharing)
+        };
+        hops.iter().map(of_hop).fold(f64::INFINITY, f64::min)
+    };
+    let times = if times.is_empty() { BTreeSet::from([Time::ZERO]) } else { times };
+    times.into_iter().map(|at| (at, share_at(at))).collect()
 }
 
 #[cfg(test)]
@@ -78,10 +100,16 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_capacity_and_the_sources_limit_the_rate() {
+    fn the_capacity_in_force_and_the_sources_limit_the_rate() {
         let path = "[path.forward]\ncapacity = [[\"0s\", \"1Mbps\"], [\"25s\", \"2.5Mbps\"], [\"50s\", \"500kbps\"]]";
-        // (25 x 1 + 25 x 2.5 + 50 x 0.5) / 100 = 1.125 Mbit/s.
-        rates(&scenario(path, &media("a", "")), &[956.25]);
+        let steps = scenario(path, &media("a", "encoder = { max = \"5Mbps\" }"));
+        rates(&steps, &[850.0]);
+        let changes = null_sender(&steps).plan.flows[0].media().unwrap().changes.clone();
+        let kbps = changes.iter().map(|(at, change)| match change {
+            FlowChange::Bounds(Bounds { min, max }) if min == max => (at.as_secs_f64(), max.as_bps() / 1000),
+            _ => panic!("{change:?}"),
+        });
+        assert_eq!(kbps.collect::<Vec<_>>(), [(25.0, 2125), (50.0, 425)]);
         // A source of at most 500 kbit/s of encoded media sends a little more than that with headers.
         let small = scenario(path, &media("a", "encoder = { max = \"500kbps\" }"));
         let most = small.plan.flows[0].media().unwrap().max_rate().as_bps_f64() / 1e3;

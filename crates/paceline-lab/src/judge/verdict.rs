@@ -34,6 +34,17 @@ pub fn mean_is_within_bounds(bounds: (f64, f64), measured: Option<&Summary>) -> 
     measured.is_some_and(|m| bounds.0 <= m.mean && m.mean <= bounds.1)
 }
 
+/// Returns whether the mean is within the bounds with its whole interval. A single run has none.
+pub fn interval_is_within_bounds(bounds: (f64, f64), measured: Option<&Summary>) -> bool {
+    mean_is_within_bounds(bounds, measured) && !interval_crosses_bounds(bounds, measured)
+}
+
+/// Returns whether the mean is within the bounds and a part of its interval is not, so that more runs may help.
+pub fn interval_crosses_bounds(bounds: (f64, f64), measured: Option<&Summary>) -> bool {
+    let outside = |m: &Summary| m.mean - m.ci95 < bounds.0 || bounds.1 < m.mean + m.ci95;
+    mean_is_within_bounds(bounds, measured) && measured.is_some_and(|m| m.ci95.is_finite() && outside(m))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +91,17 @@ mod tests {
         let within = |mean| mean_is_within_bounds((0.2, 0.8), Some(&summary(mean, f64::INFINITY)));
         assert!(within(0.2) && within(0.8) && !within(0.1999) && !within(0.8001));
         assert!(!mean_is_within_bounds((0.0, 1.0), None));
+    }
+
+    /// 1.50 ± 0.24 does not hold a bound of 1.50.
+    #[test]
+    fn bounds_hold_with_the_interval() {
+        let holds = |mean, ci95| interval_is_within_bounds((1.0, 1.5), Some(&summary(mean, ci95)));
+        let crosses = |mean, ci95| interval_crosses_bounds((1.0, 1.5), Some(&summary(mean, ci95)));
+        assert!(!holds(1.5, 0.24) && crosses(1.5, 0.24));
+        assert!(!holds(1.1, 0.11) && crosses(1.1, 0.11));
+        assert!(holds(1.2, 0.2) && !crosses(1.2, 0.2));
+        assert!(holds(1.5, 0.0) && holds(1.2, f64::INFINITY), "one run has no interval");
+        assert!(!holds(1.6, 0.01) && !crosses(1.6, 0.2), "the mean is outside");
     }
 }

@@ -73,13 +73,27 @@ impl MetricSpec {
 pub struct Tolerance {
     /// Part of the published value.
     pub part: f64,
-    /// Least tolerance, in the metric's unit.
+    /// The usual least tolerance, in the metric's unit.
     pub least: f64,
+    /// The largest part of the published value that `least` may be, if it is limited: 0 does not reproduce 15 ms.
+    pub least_part: Option<f64>,
+    /// The least tolerance of any value, in the metric's unit: rounding, or counting noise.
+    pub floor: f64,
 }
+
+/// Two standard deviations of four lost packets in 20,000, as many as a run of minutes at 1 Mbit/s has.
+const LOSS_FLOOR: f64 = 0.0002;
+/// Papers print delays in whole milliseconds.
+const DELAY_FLOOR: f64 = 1.0;
 
 impl Tolerance {
     /// Returns the default for a kind of metric.
     pub const fn of(kind: MetricKind) -> Self {
+        let (least_part, floor) = match kind {
+            MetricKind::Loss => (Some(0.5), LOSS_FLOOR),
+            MetricKind::Delay => (Some(0.5), DELAY_FLOOR),
+            _ => (None, 0.0),
+        };
         let (part, least) = match kind {
             MetricKind::Utilization => (0.0, 0.05),
             MetricKind::Rate => (0.15, 0.0),
@@ -90,12 +104,14 @@ impl Tolerance {
             MetricKind::Score => (0.0, 0.3),
             MetricKind::Time => (0.30, 0.0),
         };
-        Self { part, least }
+        Self { part, least, least_part, floor }
     }
 
     /// Returns the tolerance for this published value, in its unit.
     pub fn around(self, published: f64) -> f64 {
-        (self.part * published.abs()).max(self.least)
+        let published = published.abs();
+        let least = self.least_part.map_or(self.least, |part| self.least.min(part * published));
+        (self.part * published).max(least).max(self.floor)
     }
 }
 

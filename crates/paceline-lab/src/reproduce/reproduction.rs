@@ -1,7 +1,7 @@
 //! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
 
 use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
-use crate::judge::{Experiment, ExperimentRuns, interval_is_too_wide};
+use crate::judge::{Experiment, ExperimentRuns, interval_crosses_bounds, interval_is_too_wide, without_natural_limits};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::backend::BackendError;
@@ -104,12 +104,22 @@ pub(super) fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, RangeInclu
     let wanted = |report: &ExperimentReport| {
         let n = report.runs_per_case();
         let counts = report.cells.iter().filter_map(|cell| {
-            let (tolerance, measured) = (cell.tolerance?, cell.summary()?);
-            interval_is_too_wide(tolerance, Some(&measured)).then(|| {
-                // Half-widths shrink with the square root of the number of runs.
-                let shrink = measured.ci95 / tolerance;
-                (n as f64 * shrink * shrink).min(SEEDS_MAX as f64).ceil() as u64
-            })
+            let measured = cell.summary()?;
+            let wanted = match (cell.tolerance, cell.bounds) {
+                (Some(tolerance), _) if interval_is_too_wide(tolerance, Some(&measured)) => tolerance,
+                // A mean on a bound never gets an interval that is narrow enough.
+                (None, Some(bounds)) => {
+                    let bounds = without_natural_limits(&cell.metric, cell.over.is_some(), bounds);
+                    if !interval_crosses_bounds(bounds, Some(&measured)) {
+                        return None;
+                    }
+                    (measured.mean - bounds.0).min(bounds.1 - measured.mean)
+                }
+                _ => return None,
+            };
+            // Half-widths shrink with the square root of the number of runs.
+            let shrink = measured.ci95 / wanted;
+            Some((n as f64 * shrink * shrink).min(SEEDS_MAX as f64).ceil() as u64)
         });
         let target = counts.max()?.clamp(n + 1, 2 * n + 3).min(SEEDS_MAX);
         (target > n).then_some(n + 1..=target)

@@ -97,7 +97,8 @@ fn a_controller_starts_again_after_a_route_change() {
         assert_eq!(target_at(&new, s(20.0)), Rate::from_kbps(300), "{controller}");
         let [changed, new] =
             [&changed, &new].map(|targets| [20.5, 30.0].map(|at| target_at(targets, s(at)).as_bps_f64()));
-        within(&format!("{controller}: target at 20.5 s"), changed[0], 290e3, 750e3);
+        // NADA takes 5 % off for the packets in the pacer.
+        within(&format!("{controller}: target at 20.5 s"), changed[0], 285e3, 750e3);
         within(&format!("{controller}: target at 30 s over that of a new flow"), changed[1] / new[1], 0.95, 1.05);
     }
 }

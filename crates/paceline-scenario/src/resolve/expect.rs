@@ -91,6 +91,7 @@ impl Resolver<'_> {
                 published: *e.published.get(),
                 tolerance,
                 claim: e.claim.as_ref().map(|c| c.get().clone()),
+                fitted: e.fitted.as_ref().map(|f| f.get().clone()),
                 remark,
                 index: key,
             });

@@ -44,8 +44,12 @@ pub(super) fn describe(report: &Report) -> String {
     text.extend(report.experiments.iter().map(describe_experiment));
     if report.experiments.iter().flat_map(|e| &e.cells).any(|c| c.null_reproduces) {
         text += &line(
-            "* the null sender (constant rate, no congestion control) also reproduces the cell, so it is no evidence",
+            "* the null sender (85 % of the capacity, no congestion control) also reproduces the cell, so it is no evidence",
         );
+    }
+    let fitted = report.experiments.iter().flat_map(|e| &e.cells).filter_map(|c| c.fitted.as_deref());
+    for key in fitted.collect::<std::collections::BTreeSet<_>>() {
+        text += &line(&format!("† `{key}` was chosen by a sweep of this value, so the cell is no evidence"));
     }
     text + &describe_assumed(&report.experiments) + &describe_summary(&report.summary)
 }
