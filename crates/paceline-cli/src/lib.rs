@@ -31,6 +31,7 @@ use miette::{Result, miette};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// The longest line of the help.
 const HELP_WIDTH: usize = 100;
@@ -64,6 +65,8 @@ enum Command {
     Report(commands::report::Arguments),
     /// Gives a verdict on each published value and each claim of a paper's experiments.
     Reproduce(commands::reproduce::Arguments),
+    /// Searches the assumed constants of a paper on one half of its experiments and judges them on the other (Python package).
+    Calibrate(commands::calibrate::Arguments),
     /// Measures at each point of a grid, a list or a sample of settings.
     Sweep(commands::sweep::Arguments),
     /// Compares the simulator with a real path: the same runs in both.
@@ -94,6 +97,9 @@ impl Command {
             Self::Compare(arguments) => commands::compare::compare(&arguments),
             Self::Report(arguments) => commands::report::report(&arguments),
             Self::Reproduce(arguments) => commands::reproduce::reproduce(&arguments),
+            Self::Calibrate(arguments) => {
+                commands::calibrate::calibrate(&arguments, PROGRAM.get().map(Vec::as_slice))
+            }
             Self::Sweep(arguments) => commands::sweep::sweep(&arguments),
             Self::Validate(arguments) => commands::validate::validate(&arguments),
             Self::Gap(_) => Err(miette!(help = "use `paceline validate`", "the command `gap` was renamed")),
@@ -117,12 +123,15 @@ fn report_handler() -> miette::MietteHandler {
     }
 }
 
-/// Sets the words with which this program starts itself: it lies in another program, such as an interpreter.
+/// The words with which this program starts itself, if it lies in another program.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Sets the words with which this program starts itself: it lies in another program, such as an interpreter. Later calls have no
+/// effect.
 pub fn set_program(words: Vec<OsString>) {
     #[cfg(all(feature = "testbed", target_os = "linux"))]
-    paceline_live::child_guard::set_program(words);
-    #[cfg(not(all(feature = "testbed", target_os = "linux")))]
-    drop(words);
+    paceline_live::child_guard::set_program(words.clone());
+    let _ = PROGRAM.set(words);
 }
 
 /// Runs the command with these words, of which the first is the name of the program, and returns its exit code. May end the

@@ -8,10 +8,12 @@ use crate::stop::interruptible;
 use crate::world::{Repeat, World};
 use paceline::Registry;
 use paceline_cli::Cited;
-use paceline_lab::reproduce::{Seeds, Targets};
+use paceline_lab::judge::Experiment;
+use paceline_lab::reproduce::{Seeds, Targets, reproduce as reproduce_experiments};
 use paceline_results::Comparisons;
-use paceline_scenario::{self, Catalogue, Scenario};
+use paceline_scenario::{self, Catalogue, Changes, Scenario};
 use pyo3::prelude::*;
+use serde::Serialize;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -119,6 +121,64 @@ pub fn reproduce(
         let verdicts = world.with_runner(&registry, |runner| Ok(targets.verdicts(runner, seeds, &|_| ())?))?;
         Ok(serde_json::to_string(&Cited::new(&verdicts))?)
     })
+}
+
+/// Gives a verdict on the cells of these experiments with other values of assumed constants, as id and value. Without a number of
+/// seeds, as many as the verdicts need. Without the null sender, all cells count as if it did not reproduce them.
+#[pyfunction]
+#[pyo3(signature = (requests, controller, seeds, constants, null_sender))]
+pub fn trial(
+    py: Python<'_>,
+    requests: Vec<Request>,
+    controller: Option<String>,
+    seeds: Option<u64>,
+    constants: Vec<(String, String)>,
+    null_sender: bool,
+) -> PyResult<String> {
+    let registry = Registry::standard();
+    interruptible(py, |stop| {
+        let load = |request: &Request| -> Result<Experiment, Failure> {
+            let (origin, changes) = (request.origin()?, request.changes(controller.as_deref())?);
+            let changes = Changes { constants: constants.clone(), ..changes };
+            let experiment = raised_or(|| Experiment::load_changed(&origin, &changes, &registry))?;
+            Ok(if null_sender { experiment.with_null_sender() } else { experiment })
+        };
+        let experiments = requests.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let world = World::open("sim", stop, Repeat { call: None, controller: None })?;
+        let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
+        let report = world.with_runner(&registry, |runner| Ok(reproduce_experiments(runner, &experiments, seeds, &|_| ())?))?;
+        Ok(serde_json::to_string(&report)?)
+    })
+}
+
+/// A constant that an experiment assumes.
+#[derive(Serialize)]
+struct AssumedConstant {
+    experiment: String,
+    id: String,
+    key: String,
+    value: String,
+    low: String,
+    high: String,
+}
+
+/// Returns the constants that these experiments assume, once for each experiment.
+#[pyfunction]
+pub fn constants(requests: Vec<Request>) -> PyResult<String> {
+    let registry = Registry::standard();
+    let mut found = Vec::new();
+    for request in &requests {
+        let origin = request.origin()?;
+        let experiment = raised_or(|| Experiment::load(&origin, &[], &registry))?;
+        for constant in experiment.cases.first().into_iter().flat_map(|case| &case.constants) {
+            let is_applied = |case: &Scenario| case.constants.iter().any(|c| c.id == constant.id && c.applied);
+            if experiment.cases.iter().any(is_applied) {
+                let paceline_scenario::Constant { id, key, value, range: (low, high), .. } = constant.clone();
+                found.push(AssumedConstant { experiment: experiment.id().to_owned(), id, key, value, low, high });
+            }
+        }
+    }
+    json(&found)
 }
 
 /// Returns the name and the text of a scenario.

@@ -33,7 +33,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _paceline {
     #[pymodule_export]
-    use crate::commands::{cases, catalogue, command, compare, edited, find, reproduce, runs};
+    use crate::commands::{cases, catalogue, command, compare, constants, edited, find, reproduce, runs, trial};
     #[pymodule_export]
     use crate::gym::{Gym, evaluate, quantities};
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! One file for each command, and what several of them share.
 
+pub mod calibrate;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
 pub mod call;
 pub mod compare;
