@@ -44,7 +44,7 @@ def test_closeness_is_one_within_the_tolerance_or_the_bounds():
     def near(measured, published=None, tolerance=None, bounds=None):
         return _near({"measured": measured, "published": published, "tolerance": tolerance, "bounds": bounds})
 
-    assert [near(0.89, 0.84, 0.05), near(0.94, 0.84, 0.05), near(None, 0.84, 0.05)] == [1, 0.5, 0]
+    assert [near(0.89, 0.84, 0.05), near(0.94, 0.84, 0.05), near(None, 0.84, 0.05)] == [1, pytest.approx(0.5), 0]
     assert [near(0.5, bounds=[0.4, 0.6]), near(0.75, bounds=[0.4, 0.6]), near(0.3, bounds=[None, 0.2])] == [
         1,
         pytest.approx(0.5),
