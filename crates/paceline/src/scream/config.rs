@@ -35,6 +35,8 @@ pub struct ScreamConfig {
     pub throughput: Throughput,
     /// The media rate control.
     pub media: MediaRateConfig,
+    /// Packets leave at multiples of this time, one at each; zero: at any time.
+    pub tick: TimeDelta,
 }
 
 impl Default for ScreamConfig {
@@ -51,6 +53,7 @@ impl Default for ScreamConfig {
             acked_max: f64::INFINITY,
             throughput: Throughput::Greater,
             media: MediaRateConfig::RFC_8298,
+            tick: TimeDelta::ZERO,
         }
     }
 }
@@ -149,6 +152,9 @@ impl ScreamConfig {
         fields
             .number("pacing_factor", "", (0.5, 10.0), &mut self.window.pacing)
             .describe("pacing rate over cwnd / s_rtt (section 4.1.2.6; C++: kPacketPacingHeadRoom, 1.5)");
+        fields.millis("tick_ms", (0.0, 1000.0), &mut self.tick).describe(
+            "packets leave at multiples of this time, one at each (RFC, C++: at any time, 0; the program of rmcat-ns3: 5)",
+        );
         fields
             .millis("window_ms", (0.0, 1000.0), &mut self.window_interval)
             .describe("between two updates of the window (RFC: each feedback; C++: 10 ms)");
