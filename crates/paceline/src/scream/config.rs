@@ -192,6 +192,12 @@ impl ScreamConfig {
         fields.number("made_min", "", (0.0, 1.0), &mut self.media.made_min).describe(
             "by delay the target does not fall while encoders make less than this share of it (RFC: 0; C++: 0.8)",
         );
+        fields.number("growth_queue_bit", "bit", (0.0, f64::INFINITY), &mut self.media.growth_queue).describe(
+            "the target does not grow while more than this waits in the RTP queue (RFC: no bound; C++: 12000)",
+        );
+        fields.number("fast_queue_ms", "ms", (0.0, f64::INFINITY), &mut self.media.fast_queue_ms).describe(
+            "fast increase of the target needs an RTP queue that drains within this time (RFC: no bound; C++: 100 ms)",
+        );
         fields.choice("as_printed", &[RateStep::ToThroughput, RateStep::AsPrinted], &mut self.media.step).describe(
             "outside fast increase the target moves to the throughput (0: C++) or by it (1: as section 4.1.3 prints)",
         );
