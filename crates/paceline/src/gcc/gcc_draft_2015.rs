@@ -166,6 +166,9 @@ impl RembParts for GccDraft2015Config {
             kalman: DraftKalman::new(self.kalman),
             detector: AdaptiveDetector::new(self.overuse_ms, self.threshold, true),
             rate: DraftRate::new(self.rate, setup),
+            window: self.window,
+            has_paused: false,
+            refilled: None,
             has_gradient: false,
         }
     }
@@ -182,6 +185,12 @@ pub struct DraftEstimator {
     kalman: DraftKalman,
     detector: AdaptiveDetector,
     rate: DraftRate,
+    /// The window of the incoming rate.
+    window: TimeDelta,
+    /// Whether this is the first update after a pause.
+    has_paused: bool,
+    /// The end of the first window after the last pause. Until then `R` contains the pause, and counts as unknown.
+    refilled: Option<RemoteTime>,
     /// Before the first gradient the start rate of the sender stays in force.
     has_gradient: bool,
 }
@@ -190,6 +199,7 @@ impl Estimator for DraftEstimator {
     fn restart(&mut self) {
         self.kalman = DraftKalman::new(self.filter);
         self.detector.restart();
+        self.has_paused = true;
     }
 
     fn set_min(&mut self, min: Rate) {
@@ -219,6 +229,10 @@ impl Estimator for DraftEstimator {
     }
 
     fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate> {
+        if core::mem::take(&mut self.has_paused) {
+            self.refilled = Some(now + self.window);
+        }
+        let incoming = incoming.filter(|_| self.refilled.is_none_or(|refilled| now >= refilled));
         let rate = self.rate.update(now, self.usage(), incoming);
         signals.emit(EstimatorSignal::State, self.rate.state().index());
         signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
@@ -260,6 +274,23 @@ mod tests {
         // The first window of R is full after 500 ms.
         let factors: Vec<f64> = growing[1..].windows(2).map(|pair| pair[1] as f64 / pair[0] as f64).collect();
         assert!(factors.iter().all(|factor| (1.09..1.1).contains(factor)), "{factors:?}");
+    }
+
+    /// After 3 s without packets, the window of R contains the pause: 1.5 R would be a tenth of the rate.
+    #[test]
+    fn pause_does_not_lower_the_rate() {
+        let mut half = GccDraft2015Config::default().halves(&SETUP).receive.expect("a receive half");
+        let mut signals = Signals::disabled();
+        let mut rembs = Vec::new();
+        for i in 0..400 {
+            let at = 20 * i + if i < 200 { 0 } else { 3000 };
+            let now = RemoteTime::from_millis(90_000 + at);
+            half.handle_arrival(now, &arrival(at, 1250), &mut signals);
+            if let Some(Message::Remb(rate)) = half.poll_message(now) {
+                rembs.push(rate.as_bps() / 1000);
+            }
+        }
+        assert!(rembs.len() > 5 && rembs.windows(2).all(|pair| pair[1] >= pair[0]), "{rembs:?}");
     }
 
     /// 4 ms of gradient exceed the threshold within groups; 0.85 of an incoming rate of 833 to 1000 kbit/s.
