@@ -180,7 +180,7 @@ impl RembParts for GccDraft2015Config {
 
 /// Filter, detector and rate control.
 #[derive(Clone, Debug)]
-pub struct DraftEstimator {
+pub(super) struct DraftEstimator {
     filter: DraftKalmanConfig,
     kalman: DraftKalman,
     detector: AdaptiveDetector,
