@@ -170,6 +170,7 @@ mod tests {
             "gcc-2013",
             "gcc-2015",
             "gcc-dynamic-alpha",
+            "gcc-draft-2015",
             "gcc-remb-2018",
         ];
         assert_eq!(receive_side, gcc);

@@ -82,14 +82,16 @@ pub enum DropReason {
     Aqm,
     /// Larger than the MTU of the hop.
     Mtu,
+    /// Removed with the queue in which it waited.
+    Purge,
 }
 
 impl DropReason {
     /// Every reason, in order.
-    pub const ALL: [Self; 4] = [Self::Overflow, Self::Loss, Self::Aqm, Self::Mtu];
+    pub const ALL: [Self; 5] = [Self::Overflow, Self::Loss, Self::Aqm, Self::Mtu, Self::Purge];
 
     /// The name of each reason in files.
-    pub const NAMES: [&'static str; 4] = ["overflow", "loss", "aqm", "mtu"];
+    pub const NAMES: [&'static str; 5] = ["overflow", "loss", "aqm", "mtu", "purge"];
 
     /// Returns the name in files.
     pub fn name(self) -> &'static str {

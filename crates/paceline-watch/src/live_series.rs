@@ -148,7 +148,8 @@ impl LiveSeries {
             EventRecord::Dropped { packet, reason, .. } if !packet.class.is_from_receiver() => {
                 self.flow(at, packet, |flow| {
                     flow.point.dropped += 1;
-                    flow.point.by_queue += u32::from(matches!(reason, DropReason::Overflow | DropReason::Aqm));
+                    flow.point.by_queue +=
+                        u32::from(matches!(reason, DropReason::Overflow | DropReason::Aqm | DropReason::Purge));
                 });
             }
             EventRecord::Crossed { hop, packet, waited, .. } if usize::from(hop) == bottleneck => {

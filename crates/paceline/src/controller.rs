@@ -258,6 +258,8 @@ pub struct Decision {
     /// The time by which a packet may leave earlier than the pacing rate allows: packets then leave in bursts of this
     /// length, and the sender wakes up less often.
     pub burst: TimeDelta,
+    /// If not zero, packets leave at multiples of this time only, one at each, as from a program that polls its pacer.
+    pub tick: TimeDelta,
     /// The bound on bytes in flight, if the controller has one.
     pub window: Option<Window>,
     /// Padding fills what media leaves free up to this rate. Zero: no padding.
@@ -274,6 +276,7 @@ impl Decision {
             stable_target: target,
             pacing: target,
             burst: TimeDelta::ZERO,
+            tick: TimeDelta::ZERO,
             window: None,
             padding: Rate::ZERO,
             ecn: Ecn::NotEct,

@@ -1,7 +1,8 @@
 //! The pacer: spreads the packets of a frame over time, by priority, in a bounded queue.
 //!
 //! A packet may leave when the transmission time of the previous one at the pacing rate has passed. The time is
-//! computed, so there is no periodic timer. If the caller is late, the next packets catch up; time during which the
+//! computed, so there is no periodic timer, unless the controller requests a tick: then a packet leaves at multiples of
+//! the tick only, one at each, and the transmission time starts again there. If the caller is late, the next packets catch up; time during which the
 //! queue was empty or held back is not saved. Audio leaves before retransmissions, and these before video; video
 //! streams share by weight.
 
@@ -38,6 +39,8 @@ pub struct Pacer<T> {
     limit: TimeDelta,
     /// The time by which packets may leave earlier than at the pacing rate.
     burst: TimeDelta,
+    /// Packets leave at multiples of this time, one at each; zero: at any time.
+    tick: TimeDelta,
     /// The time at which the next packet leaves at the pacing rate.
     next: Time,
 }
@@ -48,7 +51,17 @@ impl<T> Pacer<T> {
     pub fn new(rate: Rate, limit: TimeDelta, weights: impl IntoIterator<Item = f64>) -> Self {
         let (urgent, video) = ([VecDeque::new(), VecDeque::new()], FairQueue::new(weights));
         let (queued, released) = (DataSize::ZERO, DataSize::ZERO);
-        Self { urgent, video, queued, released, rate, limit, burst: TimeDelta::ZERO, next: Time::ZERO }
+        Self {
+            urgent,
+            video,
+            queued,
+            released,
+            rate,
+            limit,
+            burst: TimeDelta::ZERO,
+            tick: TimeDelta::ZERO,
+            next: Time::ZERO,
+        }
     }
 
     /// Adds a stream with this weight, which is above zero. Its index follows the last one.
@@ -69,6 +82,11 @@ impl<T> Pacer<T> {
     /// Sets the time by which packets may leave earlier than at the pacing rate.
     pub fn set_burst(&mut self, burst: TimeDelta) {
         self.burst = burst;
+    }
+
+    /// Sets the time at whose multiples packets leave, one at each; zero: at any time.
+    pub fn set_tick(&mut self, tick: TimeDelta) {
+        self.tick = tick;
     }
 
     /// Returns whether the queue plus `size` would drain within the limit.
@@ -111,7 +129,10 @@ impl<T> Pacer<T> {
         let (packet, size) = self.urgent.iter_mut().find_map(VecDeque::pop_front).or_else(|| self.video.pop())?;
         self.queued -= size;
         self.released += size;
-        self.next = self.next.max(now - CATCH_UP_MAX) + size / self.rate;
+        self.next = match self.tick.is_positive() {
+            true => now + (size / self.rate).max(self.tick),
+            false => self.next.max(now - CATCH_UP_MAX) + size / self.rate,
+        };
         Some(packet)
     }
 
@@ -137,7 +158,8 @@ impl<T> Pacer<T> {
 
     /// Returns the time at which the next packet may leave, also if the queue is empty.
     pub fn next_release(&self) -> Time {
-        self.next - self.burst
+        let next = self.next - self.burst;
+        if self.tick.is_positive() { next_multiple(next, self.tick) } else { next }
     }
 
     /// Returns the time at which [`pop`](Self::pop) will return a packet; `None` if the queue is empty.
@@ -157,9 +179,38 @@ impl<T> Pacer<T> {
     }
 }
 
+/// Returns the first multiple of `tick` that is not before `at`; [`Time::MAX`] stays.
+fn next_multiple(at: Time, tick: TimeDelta) -> Time {
+    let (at, tick) = (at.as_nanos(), tick.as_nanos());
+    Time::from_nanos(match at.rem_euclid(tick) {
+        0 => at,
+        rest => at.saturating_add(tick - rest),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Packets of 1212 bytes, a tick of 5 ms. At 1 to 1.9 Mbit/s one takes 5.1 to 9.7 ms, so each second tick; at 4 Mbit/s
+    /// 2.4 ms, so each tick; at 0.9 Mbit/s 10.8 ms, so each third.
+    #[test]
+    fn tick_releases_one_packet_at_its_multiples() {
+        for (kbps, expected) in [(1000, [0, 10, 20]), (1900, [0, 10, 20]), (4000, [0, 5, 10]), (900, [0, 15, 30])] {
+            let mut pacer = Pacer::new(Rate::from_kbps(kbps), TimeDelta::from_secs(1), [1.0]);
+            pacer.set_tick(TimeDelta::from_millis(5));
+            let start = Time::from_millis(7);
+            (0..3).for_each(|id| pacer.push(start, PacketPriority::Video, 0, id, DataSize::from_bytes(1212)));
+            let mut left = Vec::new();
+            while let Some(due) = pacer.poll_timeout() {
+                let now = due.max(start);
+                pacer.pop(now).unwrap();
+                assert_eq!(pacer.pop(now), None, "one at each tick");
+                left.push((now - Time::from_millis(10)).as_nanos() / 1_000_000);
+            }
+            assert_eq!(left, expected, "{kbps} kbit/s");
+        }
+    }
 
     #[test]
     fn packets_leave_at_the_pacing_rate_by_priority() {

@@ -38,6 +38,7 @@ impl Registry {
             gcc::gcc2016::entry(),
             gcc::gcc2013::entry(),
             gcc::gcc2015::entry(),
+            gcc::gcc_draft_2015::entry(),
             gcc::gcc_med16::entry(),
             gcc::gcc_remb_2018::entry(),
             gcc::gcc_tfb::entry(),

@@ -34,6 +34,7 @@ impl MediaSender {
     pub(super) fn apply_decision(&mut self, now: Time) {
         self.pacer.set_rate(self.decision.pacing.max(Rate::from_bps(1)));
         self.pacer.set_burst(self.decision.burst);
+        self.pacer.set_tick(self.decision.tick);
         self.update_window();
         // A new pacing rate or window does not concern the sources. The FEC share changes over time, and so do the
         // rates of a half that divides the target itself.

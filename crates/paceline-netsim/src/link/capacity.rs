@@ -168,6 +168,17 @@ impl Capacity {
         }
     }
 
+    /// Returns the times after `now` at which a schedule changes the rate; none for opportunities. Of a loop only the first
+    /// lap counts.
+    pub(crate) fn changes_after(&self, now: Time) -> impl Iterator<Item = Time> {
+        let points = match &self.0 {
+            Shape::Rates(rates) => rates.schedule.points(),
+            Shape::Opportunities(_) => &[],
+        };
+        let changes = points.windows(2).filter(|pair| pair[0].1 != pair[1].1).map(|pair| pair[1].0);
+        changes.filter(move |at| *at > now)
+    }
+
     /// Returns the rate over time from 0 to `until`, for plots: the start and the rate of each step. Opportunities are
     /// averaged over each `bin`. Adjacent steps differ.
     pub fn steps(&self, until: Time, bin: TimeDelta) -> Vec<(Time, Rate)> {

@@ -5,6 +5,7 @@ use super::delay::{Jitter, JitterOrder};
 use super::loss::{LossModel, LossProcess};
 use super::medium::Batch;
 use super::queue::{Descriptor, Discipline, Drops, LinkRate, Queue, QueueLimit, QueuedPacket};
+use super::rate_step::{RateStep, RateSteps};
 use super::schedule::Schedule;
 use super::wire::Wire;
 use paceline_records::DropReason;
@@ -63,6 +64,8 @@ pub struct LinkConfig {
     /// through a shaper between fast interfaces. `None`: each packet takes its serialisation time. Requires a capacity
     /// of rates.
     pub burst: Option<DataSize>,
+    /// What a change of the rate does to the token bucket and the queue.
+    pub rate_step: RateStep,
     /// The queue discipline.
     pub queue: Box<dyn Discipline>,
     /// Propagation delay; the value in force when a packet leaves the server applies.
@@ -99,6 +102,8 @@ pub struct Link {
     burst: Option<DataSize>,
     /// Token bucket: tokens provided before this time are already spent.
     credit_start: Time,
+    rate_step: RateStep,
+    rate_steps: RateSteps,
     queue: Queue,
     delay: Schedule<TimeDelta>,
     jitter: Option<Jitter>,
@@ -140,13 +145,15 @@ struct SharedServer {
 impl Link {
     /// Creates a link that draws jitter and loss from the streams `<path>/jitter` and `<path>/loss`.
     pub fn new(config: LinkConfig, streams: &RandomStreams, path: &str) -> Self {
-        let LinkConfig { capacity, burst, queue, delay, jitter, loss, mtu, batch } = config;
+        let LinkConfig { capacity, burst, rate_step, queue, delay, jitter, loss, mtu, batch } = config;
         let reorders = jitter.is_some_and(|j| j.order == JitterOrder::Reorder);
         Self {
+            rate_step,
+            rate_steps: RateSteps::new(rate_step, capacity.as_ref(), Time::ZERO),
             capacity,
             burst,
             credit_start: Time::ZERO,
-            may_precede_wire: reorders || queue.acts_at_departure(),
+            may_precede_wire: reorders || queue.acts_at_departure() || rate_step == RateStep::DeleteAdd,
             queue: Queue::new(queue),
             delay,
             jitter,
@@ -237,6 +244,10 @@ impl Link {
             }
         }
         self.capacity = capacity;
+        self.rate_steps = RateSteps::new(self.rate_step, self.capacity.as_ref(), now);
+        if self.rate_step != RateStep::Keep {
+            self.replace_bucket(now);
+        }
         if let Some(Output::Delivered { packet, waited, .. }) = stuck {
             let left = if self.capacity.is_some() { self.serve(now, packet.size) } else { now };
             self.free = left;
@@ -266,7 +277,7 @@ impl Link {
     pub fn poll_timeout(&self) -> Option<Time> {
         let mut next = self.wire.first_due();
         if (self.wire.is_empty() || self.may_precede_wire) && !self.queue.is_empty() {
-            next = next.min(self.free);
+            next = next.min(self.free).min(self.rate_steps.next());
         }
         (next != Time::MAX).then_some(next)
     }
@@ -279,7 +290,16 @@ impl Link {
     /// Begins every service that is due by `now`.
     #[inline]
     fn serve_until(&mut self, now: Time) {
-        while self.free <= now && !self.queue.is_empty() {
+        loop {
+            let step = self.rate_steps.next();
+            if step <= now && (self.queue.is_empty() || step <= self.free) {
+                self.rate_steps.advance();
+                self.replace_bucket(step);
+                continue;
+            }
+            if self.free > now || self.queue.is_empty() {
+                return;
+            }
             let start = self.free;
             let rate = LinkRate::at(self.capacity.as_ref(), start);
             let next = self.queue.dequeue(start, rate, &mut self.drops);
@@ -290,8 +310,54 @@ impl Link {
             };
             self.is_held = false;
             let left = self.serve(start, packet.size);
+            let step = self.rate_steps.next();
+            if left > step {
+                self.interrupt(step, packet, start - arrived);
+                continue;
+            }
             self.free = left;
             self.put_on_wire(left, packet, start - arrived);
+        }
+    }
+
+    /// A packet would still wait for tokens when the rate changes at `step`. The new bucket is full, so the packet leaves at
+    /// once, or it is lost with the queue.
+    #[cold]
+    fn interrupt(&mut self, step: Time, packet: Descriptor, waited: TimeDelta) {
+        self.free = step;
+        match self.rate_step {
+            RateStep::DeleteAdd => {
+                self.wire.insert(Output::Dropped { packet, reason: DropReason::Purge, due: step, left: None });
+            }
+            RateStep::Change | RateStep::Keep => {
+                self.rate_steps.advance();
+                self.fill_bucket(step);
+                let left = self.serve(step, packet.size);
+                self.put_on_wire(left, packet, waited);
+            }
+        }
+    }
+
+    /// Fills the bucket at a change of the rate and, if the queue is replaced, drops the waiting packets.
+    #[cold]
+    fn replace_bucket(&mut self, step: Time) {
+        self.fill_bucket(step);
+        if self.rate_step != RateStep::DeleteAdd {
+            return;
+        }
+        while !self.queue.is_empty() {
+            let rate = LinkRate::at(self.capacity.as_ref(), step);
+            let next = self.queue.dequeue(step, rate, &mut self.drops);
+            self.insert_drops(step);
+            let Some(QueuedPacket { packet, .. }) = next else { break };
+            self.wire.insert(Output::Dropped { packet, reason: DropReason::Purge, due: step, left: None });
+        }
+    }
+
+    /// Fills the token bucket at `at`.
+    fn fill_bucket(&mut self, at: Time) {
+        if let (Some(burst), Some(capacity)) = (self.burst, &self.capacity) {
+            self.credit_start = capacity.provides_from(burst, Time::ZERO, at);
         }
     }
 
@@ -449,6 +515,7 @@ mod tests {
         LinkConfig {
             capacity: Some(kbps(&[(0, 1000)])),
             burst: None,
+            rate_step: RateStep::Keep,
             queue: Box::new(DropTail::new(QueueLimit::DrainTime(ms(100)))),
             delay: Schedule::constant(ms(40)),
             jitter: None,
@@ -669,6 +736,56 @@ mod tests {
         assert_eq!(&left[7..14], [2000, 2000, 2000, 2000, 2010, 2020, 2030]);
         assert!((0..100).all(|n| left[14 + n] == 3000 + 11 * n as i64), "below the rate no packet waits");
         assert_eq!(left, run(true), "independent of polling");
+    }
+
+    /// 5000 bytes of bucket, twelve packets of 1250 bytes at 1 s, and a step from 1 to 0.5 Mbit/s at 1035 ms, when half of
+    /// the tokens of the eighth packet are there. Kept: the rest takes 10 ms, then 20 ms a packet. Changed: the full
+    /// bucket passes four packets at once. Deleted and added: five packets are lost, and one at 1035 ms finds a full bucket.
+    #[test]
+    fn rate_step_keeps_or_fills_the_bucket_and_keeps_or_drops_the_queue() {
+        let run = |rate_step, scheduled: bool, seldom: bool| {
+            let rates: &[(i64, u64)] = if scheduled { &[(0, 1000), (1035, 500)] } else { &[(0, 1000)] };
+            let mut link = build(LinkConfig { capacity: Some(kbps(rates)), rate_step, ..bucket() });
+            let (mut left, mut dropped) = (Vec::new(), Vec::new());
+            let mut poll = |link: &mut Link, until: i64| {
+                for output in outputs(link, Time::from_millis(until)) {
+                    match output {
+                        Output::Delivered { left: at, .. } => {
+                            left.push(((at - Time::ZERO).as_nanos() + 500_000) / 1_000_000)
+                        }
+                        Output::Dropped { packet, reason, due, .. } => {
+                            assert_eq!(reason, DropReason::Purge);
+                            dropped.push((packet.id, (due - Time::ZERO).as_nanos() / 1_000_000));
+                        }
+                    }
+                }
+            };
+            arrive(&mut link, 1000, 0..12);
+            for at in 1000..1035 {
+                if !seldom {
+                    poll(&mut link, at);
+                }
+            }
+            if !scheduled {
+                link.change(Time::from_millis(1035), rate(500));
+            }
+            arrive(&mut link, 1035, 12..13);
+            poll(&mut link, 3000);
+            (left, dropped)
+        };
+        let before = [1000, 1000, 1000, 1000, 1010, 1020, 1030];
+        let after = |rest: &[i64]| before.iter().chain(rest).copied().collect::<Vec<i64>>();
+        for seldom in [false, true] {
+            let (left, dropped) = run(RateStep::Keep, true, seldom);
+            assert_eq!((left, dropped), (after(&[1045, 1065, 1085, 1105, 1125, 1145]), vec![]));
+            let (left, dropped) = run(RateStep::Change, true, seldom);
+            assert_eq!((left, dropped), (after(&[1035, 1035, 1035, 1035, 1055, 1075]), vec![]));
+            let (left, dropped) = run(RateStep::DeleteAdd, true, seldom);
+            assert_eq!((left, dropped), (after(&[1035]), (7..12).map(|id| (id, 1035)).collect()));
+        }
+        // During a run the packet in service keeps its departure at 1040 ms.
+        let (left, dropped) = run(RateStep::DeleteAdd, false, false);
+        assert_eq!((left, dropped), (after(&[1040, 1040]), (8..12).map(|id| (id, 1035)).collect()));
     }
 
     #[test]

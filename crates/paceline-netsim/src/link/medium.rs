@@ -90,7 +90,7 @@ impl Medium {
 mod tests {
     use super::*;
     use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
-    use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, MTU, Output, Schedule};
+    use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
     use paceline_units::{Ecn, FlowId, RandomStreams, Rate};
 
     fn ms(t: i64) -> Time {
@@ -102,6 +102,7 @@ mod tests {
         let config = LinkConfig {
             capacity: Some(Capacity::constant(Rate::from_kbps(1000))),
             burst: None,
+            rate_step: RateStep::Keep,
             queue,
             delay: Schedule::constant(TimeDelta::ZERO),
             jitter: None,

@@ -19,6 +19,7 @@ mod hop;
 pub mod loss;
 mod medium;
 pub mod queue;
+mod rate_step;
 mod schedule;
 pub mod server;
 mod wire;
@@ -29,6 +30,7 @@ pub use hop::{Link, LinkChange, LinkConfig, Output};
 pub use loss::LossModel;
 pub use medium::{Batch, Medium};
 pub use queue::Descriptor;
+pub use rate_step::RateStep;
 pub use schedule::Schedule;
 
 use paceline_units::DataSize;

@@ -436,6 +436,7 @@ impl<R: EventObserver> Network<R> {
                         DropReason::Loss => TraceEvent::Loss,
                         DropReason::Aqm => TraceEvent::Aqm,
                         DropReason::Mtu => TraceEvent::Mtu,
+                        DropReason::Purge => TraceEvent::Purge,
                     };
                     let record = self.packets.get(descriptor.id).record;
                     self.hash.add(due, hop, event, record.packet, record.size, descriptor.ecn);
@@ -466,6 +467,7 @@ fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
     let config = LinkConfig {
         capacity: hop.capacity.clone(),
         burst: hop.server.service.burst,
+        rate_step: hop.server.service.rate_step,
         queue: hop.queue.build(streams, &path, hop.largest_mtu()),
         delay: hop.delay.clone(),
         jitter: hop.jitter,

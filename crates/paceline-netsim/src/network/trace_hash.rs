@@ -29,6 +29,8 @@ pub enum TraceEvent {
     Decision = 8,
     /// A hop dropped a packet that is larger than its MTU.
     Mtu = 9,
+    /// A hop replaced its queue, in which the packet waited.
+    Purge = 10,
 }
 
 /// Records are hashed in batches of this many, which costs less than one by one.

@@ -44,7 +44,7 @@ pub(super) fn one_of_each() -> Vec<EventRecord> {
         EventRecord::Signal { at: at(17), flow, half: HalfName::Send, signal: 1, value: 0.5 },
         EventRecord::Signal { at: at(18), flow, half: HalfName::Receive, signal: 0, value: 12.5 },
     ];
-    for reason in [DropReason::Overflow, DropReason::Loss, DropReason::Aqm, DropReason::Mtu] {
+    for reason in DropReason::ALL {
         let left = (reason == DropReason::Loss).then(|| at(19));
         rows.push(EventRecord::Dropped { at: at(20), hop: 0, packet: packet(1, PacketClass::Media), reason, left });
     }
@@ -72,6 +72,7 @@ fn stores_every_kind_of_event() {
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward left_ns=19 reason=loss",
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=aqm",
             "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=mtu",
+            "time_ns=20 event=dropped packet=1 flow=video class=media size_bytes=1228 hop=forward reason=purge",
         ]
     );
     assert_eq!(

@@ -60,6 +60,7 @@ impl Default for Gcc2013Config {
                 alpha: (0.95, 0.9),
                 dynamic: None,
                 recovery: true,
+                repeat_decrease: true,
                 headroom: 1.5,
                 rtt: TimeDelta::from_millis(200),
                 window: TimeDelta::from_millis(500),
@@ -99,6 +100,7 @@ impl Config for Gcc2013Config {
                 ("alpha_near", ", eq. 3 (ChangeRegion)"),
                 ("alpha_far", ", eq. 3 (ChangeRegion)"),
                 ("recovery", " (ChangeBitRate): 1; where it was: 0"),
+                ("repeat_decrease", " (TimeToReduceFurther): 1; in receivers of 2012 only its beginning does: 0"),
                 ("headroom", ", section 2.2"),
                 ("rtt_ms", " (kDefaultRttMs)"),
                 ("window_ms", ", eq. 3"),
@@ -212,6 +214,22 @@ mod tests {
             assert!(rembs.iter().all(|(at, _)| (10_000..14_500).contains(at)), "{rembs:?}");
         }
         assert_eq!(rembs(&config, (10, 13), PacketKind::Retransmission), []);
+    }
+
+    /// 3 s of over-use: receivers of 2012 update at its beginning and each second, those of 2013 each 200 ms.
+    #[test]
+    fn receivers_of_2012_signal_only_the_beginning_of_overuse() {
+        let falls = |repeat_decrease| {
+            let mut config = Gcc2013Config { remb_rule: RembRule::Always, ..Gcc2013Config::default() };
+            config.region.repeat_decrease = repeat_decrease;
+            config.region.remb = TimeDelta::ZERO;
+            rembs(&config, (10, 13), PacketKind::Media)
+                .into_iter()
+                .filter(|(at, _)| (10_000..13_000).contains(at))
+                .count()
+        };
+        assert!((3..=5).contains(&falls(false)), "{}", falls(false));
+        assert!((9..=16).contains(&falls(true)), "{}", falls(true));
     }
 
     /// Eq. 3 gives nearly the same value again and again during 8 s of over-use.

@@ -39,6 +39,8 @@ pub(crate) fn entry() -> Entry {
 pub struct GccMed16Config {
     /// Grouping of packets.
     pub groups: BurstConfig,
+    /// The resolution to which departures are rounded down; zero: no rounding.
+    pub sent_clock: TimeDelta,
     /// The arrival-time filter.
     pub kalman: TwoStateConfig,
     /// The adaptive threshold.
@@ -61,6 +63,7 @@ impl Default for GccMed16Config {
     fn default() -> Self {
         Self {
             groups: BurstConfig::Y2018,
+            sent_clock: TimeDelta::ZERO,
             kalman: TwoStateConfig::Y2015,
             threshold: ThresholdConfig::GCC_02,
             overuse_ms: 10.0,
@@ -85,6 +88,9 @@ impl Config for GccMed16Config {
                 ("burst_max_ms", ": libwebrtc of 2018 has no limit"),
                 ("clock_ms", ": libwebrtc counts whole milliseconds; 0: as they are"),
             ],
+        );
+        fields.millis("sent_clock_ms", (0.0, 100.0), &mut self.sent_clock).describe(
+            "departures are rounded down to this (abs-send-time: as they are, 0; libwebrtc's simulation framework: 1)",
         );
         fields.block(&mut self.kalman, TwoStateConfig::Y2015_SOURCES);
         fields.block(
@@ -129,33 +135,42 @@ impl Config for GccMed16Config {
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
-        Controller::from_halves(Sender::new(self, setup), Receiver::new(self.groups, self.window_ms))
+        Controller::from_halves(Sender::new(self, setup), Receiver::new(self.groups, self.sent_clock, self.window_ms))
     }
 }
 
 #[derive(Clone, Debug)]
 struct Receiver {
     groups: BurstConfig,
+    sent_clock: TimeDelta,
     window_ms: f64,
     arrivals: Arrivals<BurstGroups>,
     pending: Option<GradientReport>,
 }
 
 impl Receiver {
-    fn new(groups: BurstConfig, window_ms: f64) -> Self {
+    fn new(groups: BurstConfig, sent_clock: TimeDelta, window_ms: f64) -> Self {
         let incoming = IncomingRate::growing_window(TimeDelta::from_millis_f64(window_ms));
-        Self { groups, window_ms, arrivals: Arrivals::new(BurstGroups::new(groups), incoming), pending: None }
+        Self {
+            groups,
+            sent_clock,
+            window_ms,
+            arrivals: Arrivals::new(BurstGroups::new(groups), incoming),
+            pending: None,
+        }
     }
 }
 
 impl ReceiveHalf for Receiver {
     fn handle_route_change(&mut self, _: RemoteTime, _: &Setup) {
-        *self = Self::new(self.groups, self.window_ms);
+        *self = Self::new(self.groups, self.sent_clock, self.window_ms);
     }
 
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, _: &mut Signals) {
-        if let Some(step) = self.arrivals.handle_arrival(now, arrival).and_then(|step| step.delta) {
+        let sent = arrival.sent.map(|sent| rounded_down(sent, self.sent_clock));
+        let arrival = Arrival { sent, ..*arrival };
+        if let Some(step) = self.arrivals.handle_arrival(now, &arrival).and_then(|step| step.delta) {
             let incoming = self.arrivals.incoming(now).unwrap_or(Rate::ZERO);
             self.pending = Some(GradientReport { step, incoming });
         }
@@ -165,6 +180,14 @@ impl ReceiveHalf for Receiver {
     fn poll_message(&mut self, _: RemoteTime) -> Option<Message> {
         self.pending.take().map(Message::Gradient)
     }
+}
+
+/// Rounds a departure down to a resolution; zero: no rounding.
+fn rounded_down(sent: Time, resolution: TimeDelta) -> Time {
+    if !resolution.is_positive() {
+        return sent;
+    }
+    Time::from_nanos(sent.as_nanos().div_euclid(resolution.as_nanos()) * resolution.as_nanos())
 }
 
 signal_names! {
@@ -312,6 +335,29 @@ mod tests {
         changes(&mut config);
         let pair = config.halves(&SETUP);
         (pair.send.expect("a send half"), pair.receive.expect("a receive half"))
+    }
+
+    /// Departures at 20.9 and 41.2 ms count as 20 and 41 ms: a step of 21 ms in place of 20.3.
+    #[test]
+    fn departures_have_the_resolution_of_the_clock() {
+        let step = |sent_clock| {
+            let mut half = pair(|c| c.sent_clock = TimeDelta::from_millis(sent_clock)).1;
+            let reports = [0, 20_900, 41_200, 60_000].map(|us| {
+                let now = RemoteTime::from_nanos(90_000_000_000 + us * 1000);
+                let packet = Arrival { sent: Some(Time::from_nanos(us * 1000)), ..arrival(0, 1200) };
+                half.handle_arrival(now, &packet, &mut Signals::disabled());
+                half.poll_message(now)
+            });
+            reports
+                .into_iter()
+                .flatten()
+                .map(|message| match message {
+                    Message::Gradient(report) => report.step.departure.as_nanos() / 1000,
+                    other => panic!("{other:?}"),
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!((step(0), step(1)), (vec![20_900, 20_300], vec![20_000, 21_000]));
     }
 
     /// Handles a packet. Returns the report, if one is sent.

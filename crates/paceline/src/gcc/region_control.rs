@@ -162,10 +162,10 @@ impl RegionControl {
                 self.held = self.held.max(incoming);
                 (self.rate, false)
             }
-            RateState::Increase => self.increased(now, incoming, input.variance),
+            RateState::Increase => self.increased(now, incoming, input),
             RateState::Decrease => {
                 self.config.alpha.handle_overuse(self.region, input.t, input.gamma);
-                (self.decreased(now, incoming), false)
+                (self.decreased(now, incoming, input), false)
             }
         };
         let low = incoming <= HEADROOM_EXEMPT_RATES.0 && rate <= HEADROOM_EXEMPT_RATES.1;
@@ -206,21 +206,27 @@ impl RegionControl {
         self.period = self.period.scale(PERIOD_MEMORY) + passed.scale(1.0 - PERIOD_MEMORY);
     }
 
-    fn increased(&mut self, now: RemoteTime, incoming: Rate, variance: f64) -> (Rate, bool) {
+    /// Changes to a region, also to the current one.
+    fn change_region(&mut self, region: Region, input: &Observation) {
+        self.region = region;
+        self.config.alpha.handle_region(region, input.t, input.gamma);
+    }
+
+    fn increased(&mut self, now: RemoteTime, incoming: Rate, input: &Observation) -> (Rate, bool) {
         if self.capacity.is_known() {
             let above = self.capacity.is_above(incoming, ABOVE_MAX_DEVIATIONS);
             self.capacity.handle_growth(incoming);
             if !self.capacity.is_known() {
-                self.region = Region::MaxUnknown;
+                self.change_region(Region::MaxUnknown, input);
             } else if above {
-                self.region = Region::AboveMax;
+                self.change_region(Region::AboveMax, input);
             }
         }
         let dt = self.changed.replace(now).map_or(TimeDelta::ZERO, |changed| now - changed);
         let rate = match self.config.growth {
             GrowthLaw::Response => {
                 let response = self.period + self.config.rtt + TimeDelta::from_millis(300);
-                self.rate.scale(eta(response, variance, Some(dt), self.region)) + LEAST_GROWTH
+                self.rate.scale(eta(response, input.variance, Some(dt), self.region)) + LEAST_GROWTH
             }
             GrowthLaw::Aimd => self.rate + self.aimd_growth(dt),
         };
@@ -229,7 +235,7 @@ impl RegionControl {
             return (rate, false);
         }
         self.capacity.move_to(held);
-        self.region = Region::NearMax;
+        self.change_region(Region::NearMax, input);
         (held, true)
     }
 
@@ -246,7 +252,7 @@ impl RegionControl {
         growth.max(LEAST_GROWTH)
     }
 
-    fn decreased(&mut self, now: RemoteTime, incoming: Rate) -> Rate {
+    fn decreased(&mut self, now: RemoteTime, incoming: Rate, input: &Observation) -> Rate {
         (self.valid, self.changed) = (true, Some(now));
         if incoming < self.min {
             return self.min;
@@ -258,7 +264,7 @@ impl RegionControl {
             let average = self.capacity.average().filter(|_| self.region != Region::MaxUnknown);
             rate = average.map_or(rate, |average| average.scale(alpha)).min(self.rate);
         }
-        self.region = Region::NearMax;
+        self.change_region(Region::NearMax, input);
         self.capacity.handle_decrease(incoming);
         rate
     }
@@ -287,6 +293,7 @@ pub fn eta(response: TimeDelta, variance: f64, dt: Option<TimeDelta>, region: Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gcc::AlphaVariant;
     use crate::testing::SETUP;
 
     const FIXED: Alpha = Alpha::ByRegion { near: 0.95, far: 0.9 };
@@ -308,6 +315,16 @@ mod tests {
     fn step(c: &mut RegionControl, ms: i64, usage: Usage, kbps: u64) -> u64 {
         let input = Observation { usage, incoming: Some(Rate::from_kbps(kbps)), variance: 50.0, t: 30.0, gamma: 25.0 };
         c.update(RemoteTime::from_millis(9000 + ms), &input).unwrap().as_bps()
+    }
+
+    /// By hand: the first decrease uses 0.9. It changes the region, which computes 0.990181 from T = 30 and gamma = 25 for
+    /// the second one: 0.990181 · 900 kbit/s.
+    #[test]
+    fn listing_decreases_by_the_factor_of_the_change_before() {
+        let alpha = Alpha::Dynamic { variant: AlphaVariant::Listing, last: 0.9 };
+        let mut c = at_1000(RegionConfig { alpha, ..AIMD });
+        assert_eq!(step(&mut c, 0, Usage::Over, 1000), 900_000);
+        assert_eq!(step(&mut c, 200, Usage::Over, 900), 891_163);
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct RegionReceiverConfig {
     pub dynamic: Option<AlphaVariant>,
     /// Whether growth after Hold starts at the incoming rate that was reached.
     pub recovery: bool,
+    /// Whether lasting over-use causes further decreases between the regular updates (2013), or only its beginning
+    /// causes one (2012).
+    pub repeat_decrease: bool,
     /// The bound of the rate, as a multiple of the incoming rate.
     pub headroom: f64,
     /// The round-trip time that the receiver assumes.
@@ -53,11 +56,14 @@ impl Block for RegionReceiverConfig {
         fields
             .number("alpha_far", "", (0.1, 1.0), &mut self.alpha.1)
             .describe("share of R kept in a decrease elsewhere");
-        let variants = [None, Some(AlphaVariant::Printed), Some(AlphaVariant::Tabulated)];
+        let variants = [None, Some(AlphaVariant::Printed), Some(AlphaVariant::Tabulated), Some(AlphaVariant::Listing)];
         fields.choice("dynamic_alpha", &variants, &mut self.dynamic).describe("0: alpha by region");
         fields
             .flag("recovery", &mut self.recovery)
             .describe("growth after Hold begins at alpha times the highest R of that time");
+        fields
+            .flag("repeat_decrease", &mut self.repeat_decrease)
+            .describe("lasting over-use causes further decreases between the regular updates");
         fields
             .number("headroom", "", (1.0, 100.0), &mut self.headroom)
             .describe("no step ends above this many times R");
@@ -174,14 +180,16 @@ impl Estimator for RegionEstimator {
         signals.emit(RegionSignal::Usage, usage.index());
     }
 
-    /// Regularly; immediately when over-use starts; and while it lasts, whenever another decrease is allowed.
+    /// Regularly; immediately when over-use starts; and while it lasts, whenever another decrease is allowed, if
+    /// decreases are repeated.
     #[inline]
     fn is_due(&self, now: RemoteTime, before: Usage, incoming: impl FnOnce() -> Option<Rate>) -> bool {
         if self.updated.is_none_or(|updated| now - updated > self.rate.interval()) {
             return true;
         }
         self.usage() == Usage::Over
-            && (before != Usage::Over || incoming().is_some_and(|r| self.rate.may_decrease_again(now, r)))
+            && (before != Usage::Over
+                || (self.config.repeat_decrease && incoming().is_some_and(|r| self.rate.may_decrease_again(now, r))))
     }
 
     fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate> {

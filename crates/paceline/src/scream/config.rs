@@ -35,6 +35,8 @@ pub struct ScreamConfig {
     pub throughput: Throughput,
     /// The media rate control.
     pub media: MediaRateConfig,
+    /// Packets leave at multiples of this time, one at each; zero: at any time.
+    pub tick: TimeDelta,
 }
 
 impl Default for ScreamConfig {
@@ -51,6 +53,7 @@ impl Default for ScreamConfig {
             acked_max: f64::INFINITY,
             throughput: Throughput::Greater,
             media: MediaRateConfig::RFC_8298,
+            tick: TimeDelta::ZERO,
         }
     }
 }
@@ -153,6 +156,9 @@ impl ScreamConfig {
         fields
             .number("pacing_factor", "", (0.5, 10.0), &mut self.window.pacing)
             .describe("pacing rate over cwnd / s_rtt (section 4.1.2.6; C++: kPacketPacingHeadRoom, 1.5)");
+        fields.millis("tick_ms", (0.0, 1000.0), &mut self.tick).describe(
+            "packets leave at multiples of this time, one at each (RFC, C++: at any time, 0; the program of rmcat-ns3: 5)",
+        );
         fields
             .millis("window_ms", (0.0, 1000.0), &mut self.window_interval)
             .describe("between two updates of the window (RFC: each feedback; C++: 10 ms)");
@@ -189,6 +195,12 @@ impl ScreamConfig {
             .describe("no growth of a target above this many times the throughput (RFC: no bound; C++: 1.5)");
         fields.number("made_min", "", (0.0, 1.0), &mut self.media.made_min).describe(
             "by delay the target does not fall while encoders make less than this share of it (RFC: 0; C++: 0.8)",
+        );
+        fields.number("growth_queue_bit", "bit", (0.0, f64::INFINITY), &mut self.media.growth_queue).describe(
+            "the target does not grow while more than this waits in the RTP queue (RFC: no bound; C++: 12000)",
+        );
+        fields.number("fast_queue_ms", "ms", (0.0, f64::INFINITY), &mut self.media.fast_queue_ms).describe(
+            "fast increase of the target needs an RTP queue that drains within this time (RFC: no bound; C++: 100 ms)",
         );
         fields.choice("as_printed", &[RateStep::ToThroughput, RateStep::AsPrinted], &mut self.media.step).describe(
             "outside fast increase the target moves to the throughput (0: C++) or by it (1: as section 4.1.3 prints)",

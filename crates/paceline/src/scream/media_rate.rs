@@ -42,6 +42,10 @@ pub struct MediaRateConfig {
     pub growth_limit: f64,
     /// Outside fast increase the target does not fall while the encoded rate is below this share of it.
     pub made_min: f64,
+    /// The target does not grow while more bits than this wait in the RTP queue.
+    pub growth_queue: f64,
+    /// Fast increase of the target needs an RTP queue that drains within this time, ms.
+    pub fast_queue_ms: f64,
     /// The change of the target outside fast increase.
     pub step: RateStep,
 }
@@ -59,6 +63,8 @@ impl MediaRateConfig {
         limit: 2.0,
         growth_limit: f64::INFINITY,
         made_min: 0.0,
+        growth_queue: f64::INFINITY,
+        fast_queue_ms: f64::INFINITY,
         step: RateStep::ToThroughput,
     };
     /// The authors' code of 2018.
@@ -159,13 +165,15 @@ impl MediaRate {
         let step = self.config.ramp_up.min(self.target / 2.0) * RATE_ADJUST_INTERVAL.as_secs_f64();
         let scale = scale(self.target, self.last_max);
         let may_grow = self.target / self.config.growth_limit <= rate;
+        let drains =
+            self.config.fast_queue_ms == f64::INFINITY || bits(input.queued) <= self.config.fast_queue_ms / 1e3 * rate;
         match input.growth {
-            WindowGrowth::Fast if may_grow => self.target += step * scale,
-            WindowGrowth::Fast => {}
-            WindowGrowth::Delay => {
+            WindowGrowth::Fast if drains => self.target += if may_grow { step * scale } else { 0.0 },
+            WindowGrowth::Fast | WindowGrowth::Delay => {
                 let delta = self.delta(rate, input);
                 let made = input.media.as_bps_f64() >= self.config.made_min * self.target;
-                if delta > 0.0 && may_grow {
+                let is_short = bits(input.queued) <= self.config.growth_queue;
+                if delta > 0.0 && may_grow && is_short {
                     self.target += (delta * scale).min(step);
                 } else if delta < 0.0 && made {
                     self.target += delta;
@@ -259,5 +267,25 @@ mod tests {
             rate.get()
         };
         assert_eq!([after(MediaRateConfig::RFC_8298), after(MediaRateConfig::CPP)], [KBPS(700), KBPS(1000)]);
+    }
+
+    /// By hand, 1000 kbit/s sent, made and targeted, and 1501 bytes (12008 bits) in the RTP queue. Fast increase adds 40
+    /// kbit/s. With more than 12000 bits the target does not grow: the rate of 1500 kbit/s would add 40, too. A queue of
+    /// 12501 bytes takes 100.008 ms at 1000 kbit/s: then 0.2 of it lowers the target by 20.0016 kbit/s.
+    #[test]
+    fn long_rtp_queue_stops_growth_by_the_rules_of_the_code() {
+        let code = MediaRateConfig { growth_queue: 12_000.0, fast_queue_ms: 100.0, ..MediaRateConfig::CPP };
+        let after = |config, growth, sent, queued| {
+            let mut rate = media(config, 1000);
+            let queued = DataSize::from_bytes(queued);
+            rate.update(&MediaRateInput { queued, ..input(growth, KBPS(sent), KBPS(1000)) });
+            rate.get().as_bps()
+        };
+        assert_eq!(after(code, WindowGrowth::Fast, 1000, 12_500), 1_040_000);
+        assert_eq!(after(code, WindowGrowth::Fast, 1000, 12_501), 979_998);
+        assert_eq!(after(code, WindowGrowth::Delay, 1500, 1500), 1_040_000);
+        assert_eq!(after(code, WindowGrowth::Delay, 1500, 1501), 1_000_000);
+        assert_eq!(after(MediaRateConfig::CPP, WindowGrowth::Fast, 1000, 12_501), 1_040_000);
+        assert_eq!(after(MediaRateConfig::CPP, WindowGrowth::Delay, 1500, 1501), 1_040_000);
     }
 }

@@ -431,6 +431,7 @@ impl Sender {
             pacing: self.s_rtt.map_or(target.max(self.window.config().pace_min), |s_rtt| self.window.pacing(s_rtt)),
             window: Some(Window::AfterHighest(allowed)),
             ecn: self.ecn.codepoint(),
+            tick: self.config.tick,
             ..Decision::new(target)
         };
     }

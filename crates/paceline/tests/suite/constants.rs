@@ -33,6 +33,17 @@ fn gcc2015_defaults_match_the_source() {
     assert_defaults("gcc-dynamic-alpha", printed);
 }
 
+/// draft-alvestrand-rmcat-congestion-03, sections 4.2 to 5 and table 1.
+#[test]
+fn gcc_draft_2015_defaults_match_the_source() {
+    assert_defaults(
+        "gcc-draft-2015",
+        "group_ms 5, burst_ms 5, q_slope 1e-13, q_offset 1e-3, variance_min 1, outlier_cap 3, gamma_0 12.5, k_u 0.01, \
+        k_d 0.00018, gamma_min 6, gamma_max 600, guard_ms 15, overuse_ms 10, eta 1.08, alpha 0.85, headroom 1.5, \
+        remb_ms 1000, loss_low 0.02, loss_high 0.1, loss_increase 1.05, loss_decrease 0.5, tfrc 1",
+    );
+}
+
 /// RFC 8698, table 2, and the bound of eq. 11 and 12.
 #[test]
 fn nada_defaults_match_the_source() {

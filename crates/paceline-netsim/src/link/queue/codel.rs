@@ -214,7 +214,7 @@ impl Discipline for CoDelQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::{Capacity, Link, LinkConfig, LossModel, Output, Schedule};
+    use crate::link::{Capacity, Link, LinkConfig, LossModel, Output, RateStep, Schedule};
     use paceline_units::{FlowId, RandomStreams, Rate};
 
     fn ms(t: i64) -> Time {
@@ -286,6 +286,7 @@ mod tests {
         let config = LinkConfig {
             capacity: Some(Capacity::constant(Rate::from_kbps(1000))),
             burst: None,
+            rate_step: RateStep::Keep,
             queue: Box::new(CoDelQueue::new(QueueLimit::Packets(100), CoDel::new(TARGET, INTERVAL, false))),
             delay: Schedule::constant(TimeDelta::from_millis(40)),
             jitter: None,

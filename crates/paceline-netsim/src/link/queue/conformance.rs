@@ -5,7 +5,9 @@ use super::{
     CoDel, CoDelQueue, DISCIPLINES, Descriptor, Discipline, DropTail, Drops, LinkRate, QueueEntry, QueueLimit,
     QueuePlan, QueuedPacket, expiry,
 };
-use crate::link::{Capacity, CapacityEnd, Jitter, JitterOrder, Link, LinkConfig, LossModel, MTU, Output, Schedule};
+use crate::link::{
+    Capacity, CapacityEnd, Jitter, JitterOrder, Link, LinkConfig, LossModel, MTU, Output, RateStep, Schedule,
+};
 use crate::parameter::Values;
 use paceline_records::DropReason;
 use paceline_units::{DataSize, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
@@ -225,6 +227,7 @@ impl Case {
         let config = LinkConfig {
             capacity: Some(Capacity::rates(schedule, CapacityEnd::Hold).unwrap()),
             burst: self.burst,
+            rate_step: RateStep::Keep,
             queue: Box::new(Checked::new(build(&streams))),
             delay: Schedule::new(vec![(Time::ZERO, ms(20)), (Time::from_millis(700), ms(5))]).unwrap(),
             jitter: self.jitter,

@@ -1,7 +1,7 @@
 //! The link servers by name. To add one: a file in this folder that declares a [`ServerEntry`], and a line in [`SERVERS`].
 
 use super::{line, shared, token_bucket};
-use crate::link::Batch;
+use crate::link::{Batch, RateStep};
 use crate::parameter::{Parameter, Values};
 use paceline_units::DataSize;
 use std::fmt;
@@ -48,6 +48,8 @@ pub enum CapacityNeed {
 pub struct Service {
     /// Size of a token bucket that replaces serial transmission.
     pub burst: Option<DataSize>,
+    /// What a change of the rate does to the token bucket and the queue.
+    pub rate_step: RateStep,
     /// What it transmits in one turn on a shared medium; `None` for a server of its own.
     pub batch: Option<Batch>,
     /// The name of the medium that it shares with the other hops of this name, if it has a batch.

@@ -1,0 +1,303 @@
+//! GCC as in the draft of June 2015, draft-alvestrand-rmcat-congestion-03 (repository `ldecicco/gcc-rmcat`, commit
+//! a8699c2), which mmsys16 cites for its technical details.
+//!
+//! ```text
+//! receiver:  packets -> BurstGroups -> DraftKalman -> OveruseDetector -> DraftRate -> REMB, each second
+//!                        5 ms           1/C and m      T, 10 ms  ^         ^
+//!                                            '--> AdaptiveThreshold    IncomingRate R, 500 ms
+//! sender:    REMB A, receiver reports -> LossController with TFRC -> min(A_s, A)
+//! ```
+//!
+//! `docs/algorithms/gcc-draft-2015.md` lists what the draft leaves open.
+
+use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal};
+use super::arrivals::Arrivals;
+use super::draft_rate::{DraftRate, DraftRateConfig};
+use super::remb_receiver::{Estimator, RembParts, RembReceiver};
+use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
+use super::{RateState, RembTimer};
+use crate::blocks::{
+    BurstConfig, BurstGroups, DraftKalman, DraftKalmanConfig, GroupDelta, IncomingRate, LossConfig, ThresholdConfig,
+    Usage,
+};
+use crate::{Config, Controller, Entry, FieldVisitor, Setup, SignalName, SignalTables, Signals};
+use paceline_units::{Rate, RemoteTime, TimeDelta};
+
+pub(crate) fn entry() -> Entry {
+    Entry::new(
+        "gcc-draft-2015",
+        "GCC of the draft of June 2015: two-state Kalman filter, adaptive threshold, additive growth near convergence",
+        "draft-alvestrand-rmcat-congestion-03 of June 2015, which mmsys16 cites",
+        GccDraft2015Config::default(),
+    )
+}
+
+/// The numbers of the draft. A number that it does not fix cites its own source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GccDraft2015Config {
+    /// Grouping of packets.
+    pub groups: BurstConfig,
+    /// The arrival-time filter.
+    pub kalman: DraftKalmanConfig,
+    /// The adaptive threshold.
+    pub threshold: ThresholdConfig,
+    /// The time for which over-use must last, ms.
+    pub overuse_ms: f64,
+    /// The rate control.
+    pub rate: DraftRateConfig,
+    /// The window of the incoming rate.
+    pub window: TimeDelta,
+    /// The interval of regular REMBs.
+    pub remb: TimeDelta,
+    /// The loss-based controller.
+    pub loss: LossConfig,
+    /// Pacing rate over target.
+    pub pacing_factor: f64,
+}
+
+impl Default for GccDraft2015Config {
+    fn default() -> Self {
+        Self {
+            groups: BurstConfig { resolution: TimeDelta::ZERO, ..BurstConfig::Y2018 },
+            kalman: DraftKalmanConfig::JUNE_2015,
+            threshold: ThresholdConfig::GCC_02,
+            overuse_ms: 10.0,
+            rate: DraftRateConfig { eta: 1.08, alpha: 0.85, headroom: 1.5, rtt: TimeDelta::from_millis(200) },
+            window: TimeDelta::from_millis(500),
+            remb: TimeDelta::from_millis(1000),
+            loss: LossConfig { tfrc: Some(LossConfig::SEGMENT), ..LossConfig::Y2016 },
+            pacing_factor: 1.5,
+        }
+    }
+}
+
+impl Config for GccDraft2015Config {
+    const SIGNALS: SignalTables = (RembSenderSignal::TABLE, EstimatorSignal::TABLE);
+
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.block(
+            &mut self.groups,
+            &[
+                ("group_ms", ", section 4.2"),
+                ("burst_ms", ", section 4.2"),
+                ("burst_max_ms", ": the draft has no limit"),
+                ("clock_ms", ": the draft names no resolution (0)"),
+            ],
+        );
+        fields.block(
+            &mut self.kalman,
+            &[
+                ("q_slope", ", section 4.2"),
+                ("q_offset", ", section 4.2"),
+                ("chi", ", section 4.2: 0.001 to 0.1; libwebrtc's first 0.01"),
+                ("variance_0", "; not printed, libwebrtc's 50"),
+                ("variance_min", ", section 4.2"),
+                ("outlier_cap", ", section 4.2"),
+            ],
+        );
+        fields.block(
+            &mut self.threshold,
+            &[
+                ("gamma_0", ", section 4.3"),
+                ("k_u", ", section 4.3"),
+                ("k_d", ", section 4.3"),
+                ("gamma_min", ", section 4.3"),
+                ("gamma_max", ", section 4.3"),
+                ("guard_ms", ", section 4.3"),
+            ],
+        );
+        fields
+            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
+            .describe("how long over-use must last, gamma_2 of section 4.3");
+        fields.block(
+            &mut self.rate,
+            &[
+                ("eta", ", section 4.4"),
+                ("alpha", ", section 4.4"),
+                ("headroom", ", section 4.4"),
+                (
+                    "rtt_ms",
+                    " of the response time, section 4.4; a receiver does not know it, libwebrtc's kDefaultRttMs",
+                ),
+            ],
+        );
+        fields
+            .millis("window_ms", (10.0, 1e4), &mut self.window)
+            .describe("window of R, section 4.4: 500 to 1000; mmsys16, section 3.3");
+        fields.millis("remb_ms", (10.0, 1e5), &mut self.remb).describe("interval of regular REMBs, section 3");
+        fields.block(
+            &mut self.loss,
+            &[
+                ("loss_low", ", section 5"),
+                ("loss_high", ", section 5"),
+                ("loss_increase", ", section 5"),
+                ("loss_decrease", ", section 5"),
+                ("tfrc", ", section 5: 1; without that: 0"),
+            ],
+        );
+        fields
+            .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
+            .describe("pacing rate over target; not in the draft, mmsys16, section 3.5");
+    }
+
+    fn halves(&self, setup: &Setup) -> Controller {
+        let sender = RembSenderConfig {
+            loss: self.loss,
+            remb_lasts: true,
+            max: Some(Rate::MAX),
+            pacing_factor: Some(self.pacing_factor),
+            pads: true,
+        };
+        Controller::from_halves(RembSender::new(sender, setup), RembReceiver::new(self, setup))
+    }
+}
+
+impl RembParts for GccDraft2015Config {
+    type Groups = BurstGroups;
+    type Estimator = DraftEstimator;
+
+    fn arrivals(&self) -> Arrivals<BurstGroups> {
+        Arrivals::new(BurstGroups::new(self.groups), IncomingRate::full_window(self.window))
+    }
+
+    fn estimator(&self, setup: &Setup) -> DraftEstimator {
+        DraftEstimator {
+            filter: self.kalman,
+            kalman: DraftKalman::new(self.kalman),
+            detector: AdaptiveDetector::new(self.overuse_ms, self.threshold, true),
+            rate: DraftRate::new(self.rate, setup),
+            window: self.window,
+            has_paused: false,
+            refilled: None,
+            has_gradient: false,
+        }
+    }
+
+    fn timer(&self) -> RembTimer {
+        RembTimer::new(self.remb)
+    }
+}
+
+/// Filter, detector and rate control.
+#[derive(Clone, Debug)]
+pub(super) struct DraftEstimator {
+    filter: DraftKalmanConfig,
+    kalman: DraftKalman,
+    detector: AdaptiveDetector,
+    rate: DraftRate,
+    /// The window of the incoming rate.
+    window: TimeDelta,
+    /// Whether this is the first update after a pause.
+    has_paused: bool,
+    /// The end of the first window after the last pause. Until then `R` contains the pause, and counts as unknown.
+    refilled: Option<RemoteTime>,
+    /// Before the first gradient the start rate of the sender stays in force.
+    has_gradient: bool,
+}
+
+impl Estimator for DraftEstimator {
+    fn restart(&mut self) {
+        self.kalman = DraftKalman::new(self.filter);
+        self.detector.restart();
+        self.has_paused = true;
+    }
+
+    fn set_min(&mut self, min: Rate) {
+        self.rate.set_min(min);
+    }
+
+    fn usage(&self) -> Usage {
+        self.detector.usage()
+    }
+
+    fn state(&self) -> RateState {
+        self.rate.state()
+    }
+
+    fn handle_group(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
+        self.has_gradient = true;
+        let (d, departure) = (delta.gradient_ms(), delta.departure.as_millis_f64());
+        let m = self.kalman.update(d, departure, delta.size as f64);
+        signals.emit(EstimatorSignal::Gradient, d);
+        let names = [EstimatorSignal::Scaled, EstimatorSignal::Threshold, EstimatorSignal::Usage];
+        self.detector.update(now, m, departure, signals, names);
+    }
+
+    /// Each response time, and immediately when over-use starts.
+    fn is_due(&self, now: RemoteTime, before: Usage, _: impl FnOnce() -> Option<Rate>) -> bool {
+        self.rate.is_interval_over(now) || (self.usage() == Usage::Over && before != Usage::Over)
+    }
+
+    fn update(&mut self, now: RemoteTime, incoming: Option<Rate>, signals: &mut Signals) -> Option<Rate> {
+        if core::mem::take(&mut self.has_paused) {
+            self.refilled = Some(now + self.window);
+        }
+        let incoming = incoming.filter(|_| self.refilled.is_none_or(|refilled| now >= refilled));
+        let rate = self.rate.update(now, self.usage(), incoming);
+        signals.emit(EstimatorSignal::State, self.rate.state().index());
+        signals.emit(EstimatorSignal::Incoming, incoming.unwrap_or(Rate::ZERO).as_bps_f64());
+        signals.emit(EstimatorSignal::Rate, rate.as_bps_f64());
+        self.has_gradient.then_some(rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Message;
+    use crate::testing::{SETUP, arrival};
+
+    /// Frames of 2500 bytes each 20 ms, 1 Mbit/s. From frame 500 on each waits 4 ms more than the previous one. Returns
+    /// the REMBs of a receiver that starts at `start` kbit/s as (ms of sending, kbit/s).
+    fn rembs(start: u64) -> Vec<(i64, u64)> {
+        let setup = Setup { start: Rate::from_kbps(start), ..SETUP };
+        let mut half = GccDraft2015Config::default().halves(&setup).receive.expect("a receive half");
+        let mut signals = Signals::disabled();
+        let mut rembs = Vec::new();
+        for i in 0..600 {
+            let now = RemoteTime::from_millis(90_000 + 20 * i + 4 * (i - 500).max(0));
+            for part in 0..2 {
+                half.handle_arrival(now, &arrival(20 * i + part, 1250), &mut signals);
+            }
+            if let Some(Message::Remb(rate)) = half.poll_message(now) {
+                rembs.push((20 * i, rate.as_bps() / 1000));
+            }
+        }
+        rembs
+    }
+
+    /// Updates are 300 ms apart, so a REMB follows each fourth one: 1.08^1.2 = 1.0968.
+    #[test]
+    fn rembs_grow_by_eight_percent_per_second() {
+        let growing: Vec<u64> = rembs(300).into_iter().filter(|(at, _)| *at < 10_000).map(|(_, rate)| rate).collect();
+        assert_eq!(growing.len(), 9, "{growing:?}");
+        // The first window of R is full after 500 ms.
+        let factors: Vec<f64> = growing[1..].windows(2).map(|pair| pair[1] as f64 / pair[0] as f64).collect();
+        assert!(factors.iter().all(|factor| (1.09..1.1).contains(factor)), "{factors:?}");
+    }
+
+    /// After 3 s without packets, the window of R contains the pause: 1.5 R would be a tenth of the rate.
+    #[test]
+    fn pause_does_not_lower_the_rate() {
+        let mut half = GccDraft2015Config::default().halves(&SETUP).receive.expect("a receive half");
+        let mut signals = Signals::disabled();
+        let mut rembs = Vec::new();
+        for i in 0..400 {
+            let at = 20 * i + if i < 200 { 0 } else { 3000 };
+            let now = RemoteTime::from_millis(90_000 + at);
+            half.handle_arrival(now, &arrival(at, 1250), &mut signals);
+            if let Some(Message::Remb(rate)) = half.poll_message(now) {
+                rembs.push(rate.as_bps() / 1000);
+            }
+        }
+        assert!(rembs.len() > 5 && rembs.windows(2).all(|pair| pair[1] >= pair[0]), "{rembs:?}");
+    }
+
+    /// 4 ms of gradient exceed the threshold within groups; 0.85 of an incoming rate of 833 to 1000 kbit/s.
+    #[test]
+    fn overuse_sends_a_remb_at_once() {
+        let rembs = rembs(1400);
+        let (at, rate) = rembs.iter().find(|(at, _)| *at > 10_000).expect("over-use");
+        assert!((10_020..=10_300).contains(at) && (700..=850).contains(rate), "{rembs:?}");
+    }
+}
