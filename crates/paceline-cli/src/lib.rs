@@ -97,9 +97,7 @@ impl Command {
             Self::Compare(arguments) => commands::compare::compare(&arguments),
             Self::Report(arguments) => commands::report::report(&arguments),
             Self::Reproduce(arguments) => commands::reproduce::reproduce(&arguments),
-            Self::Calibrate(arguments) => {
-                commands::calibrate::calibrate(&arguments, PROGRAM.get().map(Vec::as_slice))
-            }
+            Self::Calibrate(arguments) => commands::calibrate::calibrate(&arguments, PROGRAM.get().map(Vec::as_slice)),
             Self::Sweep(arguments) => commands::sweep::sweep(&arguments),
             Self::Validate(arguments) => commands::validate::validate(&arguments),
             Self::Gap(_) => Err(miette!(help = "use `paceline validate`", "the command `gap` was renamed")),

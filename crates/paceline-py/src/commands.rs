@@ -146,7 +146,8 @@ pub fn trial(
         let experiments = requests.iter().map(load).collect::<Result<Vec<_>, _>>()?;
         let world = World::open("sim", stop, Repeat { call: None, controller: None })?;
         let seeds = seeds.map_or(Seeds::AsNeeded, Seeds::Exactly);
-        let report = world.with_runner(&registry, |runner| Ok(reproduce_experiments(runner, &experiments, seeds, &|_| ())?))?;
+        let report =
+            world.with_runner(&registry, |runner| Ok(reproduce_experiments(runner, &experiments, seeds, &|_| ())?))?;
         Ok(serde_json::to_string(&report)?)
     })
 }

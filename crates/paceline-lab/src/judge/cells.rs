@@ -3,9 +3,7 @@
 use super::experiment::Experiment;
 use super::tolerance::tolerance;
 use super::values::{ExperimentRuns, RunValues, Values};
-use super::verdict::{
-    interval_is_within_bounds, mean_is_within_bounds, mean_is_within_tolerance, verdict_on_value,
-};
+use super::verdict::{interval_is_within_bounds, mean_is_within_bounds, mean_is_within_tolerance, verdict_on_value};
 use crate::metrics;
 use crate::run_result::{Expectation, RunResult, windows};
 use paceline_records::{Label, MetricKind, Statistic, Summary};

@@ -121,7 +121,11 @@ fn ratios_are_taken_seed_by_seed() {
     // t(1) = 12.706 times the deviation 0.2121 over root 2.
     assert!((cuts.ci95.unwrap() - 1.906).abs() < 1e-3, "{cuts:?}");
     assert_eq!(cuts.over.as_ref().unwrap().case.to_string(), "threshold=static");
-    assert_eq!((cuts.verdict, cuts.claim.as_deref()), (Verdict::Not, Some("cuts")), "0.65 ± 1.9 exceeds the bound of 0.7");
+    assert_eq!(
+        (cuts.verdict, cuts.claim.as_deref()),
+        (Verdict::Not, Some("cuts")),
+        "0.65 ± 1.9 exceeds the bound of 0.7"
+    );
     assert!(cuts.note.as_ref().unwrap().starts_with("too few runs"), "{cuts:?}");
     assert_eq!((cuts.published, cuts.bounds), (None, Some((0.0, 0.7))));
 }

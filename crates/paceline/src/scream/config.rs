@@ -147,9 +147,9 @@ impl ScreamConfig {
             .millis("resume_ms", (0.0, 1e6), &mut self.window.resume)
             .describe("T_RESUME_FAST_INCREASE, time without congestion before fast increase");
         let readings = [ResumeAfter::Congestion, ResumeAfter::Trend];
-        fields
-            .choice("resume_by_trend", &readings, &mut self.window.resume_after)
-            .describe("that time begins again with a loss, mark or trend (0), or a trend alone (1: as section 4.1.2.7 prints)");
+        fields.choice("resume_by_trend", &readings, &mut self.window.resume_after).describe(
+            "that time begins again with a loss, mark or trend (0), or a trend alone (1: as section 4.1.2.7 prints)",
+        );
         fields
             .rate("pace_min_bps", (1000.0, 1e9), &mut self.window.pace_min)
             .describe("RATE_PACE_MIN (C++: 5 kbit/s, times its head room)");

@@ -125,7 +125,8 @@ impl Cubic {
         let grown = if w_cubic(t, epoch.k, epoch.origin) < friendly {
             cwnd.max(friendly)
         } else {
-            let ahead = if self.config.kernel_windows { self.least_rtt.map_or(rtt, TimeDelta::as_secs_f64) } else { rtt };
+            let ahead =
+                if self.config.kernel_windows { self.least_rtt.map_or(rtt, TimeDelta::as_secs_f64) } else { rtt };
             cwnd + increment(w_cubic(t + ahead, epoch.k, epoch.origin), cwnd) * self.segments(acked)
         };
         let least = if self.config.kernel_windows && self.w_max == 0.0 { GROWTH_UNTIL_LOSS } else { 0.0 };

@@ -5,8 +5,8 @@ use crate::call::{assert_within, frame_delay, ms};
 use paceline::{
     Controller, Decision, Feedback, FeedbackRequirement, PacketReport, RoundTrip, SendHalf, SentPacket, Signals, Window,
 };
-use paceline_flow::{MediaKind, SenderEvent};
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
+use paceline_flow::{MediaKind, SenderEvent};
 use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 use paceline_wire::{TWCC_TICK, is_rtcp};
 use std::sync::{Arc, Mutex};
@@ -204,9 +204,12 @@ fn frames_of_an_outage_are_discarded() {
     for (feedback, _) in KINDS {
         let outage = Time::from_secs(10)..Time::from_secs(13);
         let during = outage.clone();
-        let back: Impairment = Box::new(move |_, now, _| {
-            if during.contains(&now) { Fate::Delay(during.end - now) } else { Fate::Deliver }
-        });
+        let back: Impairment =
+            Box::new(
+                move |_, now, _| {
+                    if during.contains(&now) { Fate::Delay(during.end - now) } else { Fate::Deliver }
+                },
+            );
         let (call, _) = windowed_call(feedback, back, ms(1000));
         let after: Vec<_> = call.rendered.iter().filter(|frame| frame.at > outage.end).collect();
         // Of the first one, packets had left before the outage.
