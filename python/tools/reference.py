@@ -45,6 +45,11 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Test a controller: `paceline.testing`", "testing.py", ["Sender", "Receiver"]),
     ("Reinforcement learning: `paceline.gym`", "gym.py", ["Env", "VectorEnv", "Task", "evaluate", "Score", "Quantity"]),
     (
+        "Calibration: `paceline.calibration`",
+        "calibration.py",
+        ["calibrate", "Calibration", "Search", "Score", "Constant"],
+    ),
+    (
         "Exceptions",
         "errors.py",
         [
