@@ -1,0 +1,256 @@
+//! The acknowledged rate over a window of packets (libwebrtc's `RobustThroughputEstimator`): the lower one of the rates at
+//! which the packets were sent and received.
+//!
+//! ```text
+//! window:   at least 20 packets and 1 s, at most 500 packets or 5 s
+//! R_recv  = (bytes - first received packet) / (t_last - t_first - largest gap + second largest gap)
+//! R_send  = (bytes - last sent packet) / (T_last - T_first)
+//! R       = min(R_send, R_recv)
+//! ```
+//!
+//! Without the largest gap, a pause of the link does not lower the rate. The burst after the pause cannot raise it, because
+//! the send rate bounds it.
+
+use super::units::rate_of;
+use crate::{Block, FieldVisitor};
+use paceline_units::{DataSize, Rate, RemoteTime, Time, TimeDelta};
+use std::collections::VecDeque;
+
+/// The numbers of the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThroughputConfig {
+    /// The window contains at least this number of packets, unless they span [`span_max`](Self::span_max).
+    pub packets: usize,
+    /// The most packets.
+    pub packets_max: usize,
+    /// The window spans at least this time, unless it has [`packets_max`](Self::packets_max).
+    pub span: TimeDelta,
+    /// The longest span.
+    pub span_max: TimeDelta,
+    /// The least number of packets for a rate.
+    pub required: usize,
+}
+
+impl ThroughputConfig {
+    /// libwebrtc (`RobustThroughputEstimatorSettings`, `acknowledged_bitrate_estimator_interface.h`).
+    pub const LIBWEBRTC: Self = Self {
+        packets: 20,
+        packets_max: 500,
+        span: TimeDelta::from_secs(1),
+        span_max: TimeDelta::from_secs(5),
+        required: 10,
+    };
+}
+
+impl Block for ThroughputConfig {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields
+            .count("acked_packets", "", (10, 1000), &mut self.packets)
+            .describe("least packets of the acknowledged rate (window_packets)");
+        fields
+            .count("acked_packets_max", "", (10, 1000), &mut self.packets_max)
+            .describe("most packets of the acknowledged rate (max_window_packets)");
+        fields
+            .millis("acked_ms", (100.0, 3000.0), &mut self.span)
+            .describe("least span of the acknowledged rate (min_window_duration)");
+        fields
+            .millis("acked_max_ms", (1000.0, 15_000.0), &mut self.span_max)
+            .describe("longest span of the acknowledged rate (max_window_duration)");
+        fields
+            .count("acked_required", "", (10, 1000), &mut self.required)
+            .describe("packets without which there is no acknowledged rate (required_packets)");
+    }
+}
+
+/// A packet that arrives this much before the last one shows that the clock was set (`kMaxReorderingTime`,
+/// `robust_throughput_estimator.cc`).
+const REORDERING_MAX: TimeDelta = TimeDelta::from_secs(1);
+/// The shortest span (`robust_throughput_estimator.cc`).
+const SPAN_MIN: TimeDelta = TimeDelta::from_millis(1);
+
+/// The estimator.
+#[derive(Clone, Debug)]
+pub struct Throughput {
+    config: ThroughputConfig,
+    /// In order of arrival.
+    window: VecDeque<Packet>,
+    /// The latest send time among the packets that left the window.
+    discarded: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    arrival: RemoteTime,
+    sent: Time,
+    size: DataSize,
+}
+
+impl Throughput {
+    /// Creates an estimator without packets.
+    pub fn new(config: ThroughputConfig) -> Self {
+        Self { config, window: VecDeque::new(), discarded: None }
+    }
+
+    /// Handles a packet that arrived. Call [`trim`](Self::trim) after the last packet of a message.
+    #[inline]
+    pub fn handle_arrival(&mut self, arrival: RemoteTime, sent: Time, size: DataSize) {
+        let in_order = self.window.back().is_none_or(|last| last.arrival <= arrival);
+        self.window.push_back(Packet { arrival, sent, size });
+        if !in_order {
+            self.sort_last();
+        }
+    }
+
+    /// Moves the last packet to its place in the order of arrival.
+    #[cold]
+    fn sort_last(&mut self) {
+        let mut index = self.window.len() - 1;
+        let arrival = self.window[index].arrival;
+        while index > 0 && arrival < self.window[index - 1].arrival {
+            self.window.swap(index, index - 1);
+            index -= 1;
+        }
+        if self.window.back().is_some_and(|last| last.arrival - arrival > REORDERING_MAX) {
+            self.window.clear();
+            self.discarded = None;
+        }
+    }
+
+    /// Removes packets that are outside the window.
+    pub fn trim(&mut self) {
+        while self.first_is_outside()
+            && let Some(packet) = self.window.pop_front()
+        {
+            self.discarded = Some(self.discarded.map_or(packet.sent, |sent| sent.max(packet.sent)));
+        }
+    }
+
+    fn first_is_outside(&self) -> bool {
+        let (Some(first), Some(last)) = (self.window.front(), self.window.back()) else { return false };
+        let (packets, span, c) = (self.window.len(), last.arrival - first.arrival, &self.config);
+        packets > c.packets_max || span > c.span_max || (packets > c.packets && span > c.span)
+    }
+
+    /// Returns the rate; `None` before there are enough packets.
+    pub fn rate(&self) -> Option<Rate> {
+        let (first, last) = (self.window.front()?, self.window.back()?);
+        if self.window.len() < self.config.required {
+            return None;
+        }
+        let (mut largest, mut second) = (TimeDelta::ZERO, TimeDelta::ZERO);
+        let (mut received, mut sent, mut sent_packets) = (0u64, 0u64, 0usize);
+        let (mut first_sent, mut last_sent, mut last_size) = (Time::MAX, Time::from_nanos(i64::MIN), 0u64);
+        let (mut before, discarded) = (first.arrival, self.discarded.unwrap_or(Time::from_nanos(i64::MIN)));
+        for packet in &self.window {
+            let gap = packet.arrival.since(before);
+            before = packet.arrival;
+            if gap > largest {
+                (largest, second) = (gap, largest);
+            } else if gap > second {
+                second = gap;
+            }
+            let bytes = packet.size.as_bytes();
+            received += bytes;
+            // A packet that was sent before one that already left the window was reordered. Its send time may be long ago.
+            if packet.sent < discarded {
+                continue;
+            }
+            if packet.sent > last_sent {
+                (last_sent, last_size) = (packet.sent, bytes);
+            }
+            first_sent = first_sent.min(packet.sent);
+            sent += bytes;
+            sent_packets += 1;
+        }
+        let receiving = (last.arrival - first.arrival - largest + second).max(SPAN_MIN);
+        let receive_rate = rate_of(DataSize::from_bytes(received - first.size.as_bytes()), receiving);
+        if sent_packets < self.config.required {
+            return Some(receive_rate);
+        }
+        let sending = (last_sent - first_sent).max(SPAN_MIN);
+        Some(receive_rate.min(rate_of(DataSize::from_bytes(sent - last_size), sending)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimator(packets: impl IntoIterator<Item = (i64, i64, u64)>) -> Throughput {
+        let mut estimator = Throughput::new(ThroughputConfig::LIBWEBRTC);
+        for (sent, arrival, bytes) in packets {
+            estimator.handle_arrival(
+                RemoteTime::from_millis(arrival),
+                Time::from_millis(sent),
+                DataSize::from_bytes(bytes),
+            );
+            estimator.trim();
+        }
+        estimator
+    }
+
+    fn kbps(packets: impl IntoIterator<Item = (i64, i64, u64)>) -> Option<f64> {
+        estimator(packets).rate().map(|rate| rate.as_bps_f64() / 1e3)
+    }
+
+    /// Vector V4.8: 1250 bytes each 10 ms are 1000 kbit/s; 9 packets give no rate.
+    #[test]
+    fn steady_rate_needs_ten_packets() {
+        let packets = |n: i64| (0..n).map(|i| (10 * i, 500 + 10 * i, 1250));
+        assert_eq!([9, 10, 20, 400].map(|n| kbps(packets(n))), [None, Some(1000.0), Some(1000.0), Some(1000.0)]);
+    }
+
+    /// Vector V4.8: packets 10 to 14 arrive together with packet 15. The gap of 60 ms counts as 10 ms: 19 packets in 140 ms are
+    /// 1357.14 kbit/s, and the send rate bounds the result.
+    #[test]
+    fn burst_after_a_gap_does_not_exceed_the_send_rate() {
+        let burst = |i: i64| if (10..15).contains(&i) { 150 } else { 10 * i };
+        assert_eq!(kbps((0..20).map(|i| (10 * i, 500 + burst(i), 1250))), Some(1000.0));
+        // Sent twice as fast, the receive rate counts.
+        let rate = kbps((0..20).map(|i| (5 * i, 500 + burst(i), 1250))).unwrap();
+        assert!((rate - 1357.142).abs() < 1e-9, "{rate}");
+    }
+
+    /// By hand: the first received and the last sent packet do not count. 1000 bytes each 10 ms, but the first has 3000 bytes:
+    /// received 9 · 1000 bytes in 90 ms; sent (3000 + 8 · 1000) bytes.
+    #[test]
+    fn first_received_and_last_sent_packets_do_not_count() {
+        let first = |i: i64| if i == 0 { 3000 } else { 1000 };
+        assert_eq!(kbps((0..10).map(|i| (10 * i, 10 * i, first(i)))), Some(800.0));
+        let last = |i: i64| if i == 9 { 3000 } else { 1000 };
+        assert_eq!(kbps((0..10).map(|i| (10 * i, 10 * i, last(i)))), Some(800.0));
+    }
+
+    #[test]
+    fn window_has_20_packets_and_a_second_but_not_500_packets_or_5_s() {
+        let length = |n: i64, apart: i64| estimator((0..n).map(|i| (apart * i, apart * i, 100))).window.len();
+        assert_eq!(length(300, 10), 101, "a second");
+        assert_eq!(length(300, 100), 20, "twenty packets");
+        assert_eq!(length(1000, 1), 500);
+        assert_eq!(length(100, 500), 11, "five seconds");
+    }
+
+    #[test]
+    fn reordered_arrivals_are_sorted_and_a_set_clock_restarts() {
+        let mut packets: Vec<_> = (0..20).map(|i| (10 * i, 500 + 10 * i, 1250)).collect();
+        packets.swap(12, 15);
+        assert_eq!(kbps(packets.clone()), Some(1000.0));
+        packets.push((200, 500 + 190 - 1000, 1250));
+        assert_eq!(estimator(packets.clone()).window.len(), 20 + 1, "1000 ms back");
+        packets.push((210, 500 + 190 - 1001, 1250));
+        assert_eq!(estimator(packets).window.len(), 0, "1001 ms back");
+    }
+
+    /// Packets that were sent before one that left the window count at arrival alone. With fewer than ten others the
+    /// receive rate is the result.
+    #[test]
+    fn late_packets_do_not_count_in_the_send_rate() {
+        let mut packets: Vec<_> = (0..60).map(|i| (1000 + 100 * i, 1000 + 100 * i, 1250)).collect();
+        let steady = kbps(packets.clone());
+        assert_eq!(steady, Some(100.0));
+        // Sent at 0, received at the end: without the rule the send rate would be 20 · 10,000 bits in 6.9 s.
+        packets.push((0, 1000 + 6000, 1250));
+        let rate = kbps(packets).unwrap();
+        assert!((99.0..101.0).contains(&rate), "{rate}");
+    }
+}
