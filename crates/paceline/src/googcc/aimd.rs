@@ -67,9 +67,9 @@ impl Block for AimdConfig {
             .rate("headroom_offset_bps", (0.0, 1e6), &mut self.headroom_offset)
             .describe("added to the headroom (ChangeBitrate)");
         fields.millis("rtt_ms", (0.0, 1e4), &mut self.rtt).describe("round-trip time until it is known (kDefaultRtt)");
-        fields
-            .flag("hold_in_alr", &mut self.hold_in_alr)
-            .describe("whether the rate does not grow while the application limits the flow (DontIncreaseDelayBasedBweInAlr)");
+        fields.flag("hold_in_alr", &mut self.hold_in_alr).describe(
+            "whether the rate does not grow while the application limits the flow (DontIncreaseDelayBasedBweInAlr)",
+        );
     }
 }
 
@@ -206,7 +206,8 @@ impl Aimd {
     /// Returns whether over-use justifies a decrease although no acknowledged rate is known. The rate of comparison is just
     /// below half of the estimate, so the answer is yes for every estimate of at least 2 bit/s.
     pub fn may_halve(&self, now: Time) -> bool {
-        self.valid && self.may_decrease_again(now, Rate::from_bps(self.rate.as_bps() / 2).saturating_sub(Rate::from_bps(1)))
+        self.valid
+            && self.may_decrease_again(now, Rate::from_bps(self.rate.as_bps() / 2).saturating_sub(Rate::from_bps(1)))
     }
 
     fn initialise(&mut self, now: Time, acked: Option<Rate>) {

@@ -35,9 +35,9 @@ impl Block for AlrConfig {
         fields
             .number("alr_usage", "", (0.01, 1.0), &mut self.usage)
             .describe("share of the estimate that counts as used (alr_bandwidth_usage_percent)");
-        fields
-            .number("alr_begin", "", (0.0, 1.0), &mut self.begin)
-            .describe("share of the budget above which the application limits the flow (alr_start_budget_level_percent)");
+        fields.number("alr_begin", "", (0.0, 1.0), &mut self.begin).describe(
+            "share of the budget above which the application limits the flow (alr_start_budget_level_percent)",
+        );
         fields
             .number("alr_end", "", (-1.0, 0.0), &mut self.end)
             .describe("share of the budget below which this ends (alr_stop_budget_level_percent)");

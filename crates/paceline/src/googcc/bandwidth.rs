@@ -109,7 +109,7 @@ const HISTORY_RESOLUTION: TimeDelta = TimeDelta::from_millis(1);
 /// The combination.
 #[derive(Clone, Debug)]
 pub struct Bandwidth {
-    config: BandwidthConfig,
+    settings: Settings,
     backoff: RttBackoff,
     v2: LossV2,
     tracker: CapacityTracker,
@@ -133,13 +133,26 @@ pub struct Bandwidth {
     state: LossState,
 }
 
+/// The numbers that the blocks do not have.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    model: LossModel,
+    loss: (f64, f64),
+    loss_floor: Rate,
+    increase: f64,
+    waits_for_report: bool,
+    has_stable_target: bool,
+}
+
 impl Bandwidth {
     /// Creates a combination without limits. Call [`set_bounds`](Self::set_bounds) and [`set_rate`](Self::set_rate) next.
     pub fn new(config: BandwidthConfig) -> Self {
+        let BandwidthConfig { model, v2, loss, loss_floor, increase, waits_for_report, has_stable_target, backoff } =
+            config;
         Self {
-            config,
-            backoff: RttBackoff::new(config.backoff),
-            v2: LossV2::new(config.v2),
+            settings: Settings { model, loss, loss_floor, increase, waits_for_report, has_stable_target },
+            backoff: RttBackoff::new(backoff),
+            v2: LossV2::new(v2),
             tracker: CapacityTracker::default(),
             target: Rate::ZERO,
             min: MIN_RATE,
@@ -197,7 +210,7 @@ impl Bandwidth {
     /// Returns the stable target, if it is not the target.
     #[inline]
     pub fn stable_target(&self) -> Option<Rate> {
-        self.config.has_stable_target.then(|| self.tracker.estimate())
+        self.settings.has_stable_target.then(|| self.tracker.estimate())
     }
 
     /// Returns the loss-based estimate.
@@ -246,14 +259,14 @@ impl Bandwidth {
     /// Handles the acknowledged rate, or that it is unknown.
     pub fn set_acked(&mut self, acked: Option<Rate>) {
         self.acked = acked;
-        if let (Some(acked), LossModel::V2) = (acked, self.config.model) {
+        if let (Some(acked), LossModel::V2) = (acked, self.settings.model) {
             self.v2.set_acked(acked);
         }
     }
 
     /// Handles all packets of a feedback message; see [`LossV2::handle_feedback`].
     pub fn handle_feedback(&mut self, now: Time, packets: &[PacketReport], clock: TimeDelta, in_alr: bool) {
-        if self.config.model == LossModel::V2 {
+        if self.settings.model == LossModel::V2 {
             self.v2.handle_feedback(packets, clock, self.delay_limit, in_alr);
             self.update(now);
         }
@@ -286,6 +299,11 @@ impl Bandwidth {
         self.backoff.handle_sent(now);
     }
 
+    /// Handles the return of the network: feedback is expected from the next packet on.
+    pub fn handle_available(&mut self) {
+        self.backoff.restart();
+    }
+
     /// Handles a round-trip time from per-packet feedback.
     pub fn handle_feedback_rtt(&mut self, now: Time, rtt: TimeDelta) {
         self.backoff.handle_rtt(now, rtt);
@@ -310,8 +328,8 @@ impl Bandwidth {
             }
         }
         self.update_history(now);
-        let has_report = self.last_report.is_some() || !self.config.waits_for_report;
-        if let Some((rate, state)) = self.v2.result().filter(|_| has_report && self.config.model == LossModel::V2) {
+        let has_report = self.last_report.is_some() || !self.settings.waits_for_report;
+        if let Some((rate, state)) = self.v2.result().filter(|_| has_report && self.settings.model == LossModel::V2) {
             self.state = state;
             self.set_target(now, rate);
             return;
@@ -339,7 +357,7 @@ impl Bandwidth {
     }
 
     fn v2_is_ready_in_start_phase(&self) -> bool {
-        self.config.model == LossModel::V2 && self.v2.is_ready_in_start_phase()
+        self.settings.model == LossModel::V2 && self.v2.is_ready_in_start_phase()
     }
 
     /// Returns the rate by the last receiver report, if that changes it.
@@ -348,14 +366,14 @@ impl Bandwidth {
             return None;
         }
         let loss = f64::from(self.fraction_q8) / 256.0;
-        if self.target < self.config.loss_floor || loss <= self.config.loss.0 {
+        if self.target < self.settings.loss_floor || loss <= self.settings.loss.0 {
             let (_, lowest) = self.history.front()?;
-            let rate = Rate::from_bps((lowest.as_bps_f64() * self.config.increase + 0.5) as u64);
+            let rate = Rate::from_bps((lowest.as_bps_f64() * self.settings.increase + 0.5) as u64);
             return Some(rate + INCREASE_OFFSET);
         }
         let may_decrease = !self.decreased_since_report
             && self.last_decrease.is_none_or(|last| now - last >= DECREASE_INTERVAL + self.rtt);
-        if self.target > self.config.loss_floor && loss > self.config.loss.1 && may_decrease {
+        if self.target > self.settings.loss_floor && loss > self.settings.loss.1 && may_decrease {
             (self.last_decrease, self.decreased_since_report) = (Some(now), true);
             return Some(decreased(self.target, self.fraction_q8));
         }
@@ -376,7 +394,7 @@ impl Bandwidth {
     /// Sets the rate within the limits (`UpdateTargetBitrate`).
     fn set_target(&mut self, now: Time, rate: Rate) {
         self.target = rate.min(self.delay_limit).min(self.max).max(self.min);
-        if self.config.has_stable_target {
+        if self.settings.has_stable_target {
             self.tracker.handle_target(now, self.acked, self.target);
         }
     }

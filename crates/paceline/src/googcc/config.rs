@@ -117,7 +117,10 @@ impl GoogCcConfig {
                 ("group_ms", " (kSendTimeGroupLength)"),
                 ("burst_ms", " (kBurstDeltaThreshold)"),
                 ("burst_max_ms", " (kMaxBurstDuration)"),
-                ("clock_ms", ": times are rounded down to whole milliseconds (TransportFeedbackAdapter); 0: as they are"),
+                (
+                    "clock_ms",
+                    ": times are rounded down to whole milliseconds (TransportFeedbackAdapter); 0: as they are",
+                ),
             ],
         );
         self.detector.fields(fields);
@@ -128,17 +131,17 @@ impl GoogCcConfig {
         fields
             .flag("alr_truncates", &mut self.alr_truncates)
             .describe("whether its estimate is rounded down, as before 2025-07 (SetEstimatedBitrate)");
-        fields
-            .flag("alr_after_feedback", &mut self.alr_after_feedback)
-            .describe("whether it leads to no probe before the first feedback; not so before 2026-06 (OnProcessInterval)");
+        fields.flag("alr_after_feedback", &mut self.alr_after_feedback).describe(
+            "whether it leads to no probe before the first feedback; not so before 2026-06 (OnProcessInterval)",
+        );
         fields
             .flag("alr_publishes", &mut self.alr_publishes)
             .describe("whether its change is published; not so before 2026-06 (is_bandwidth_limited)");
         self.window.fields(fields);
         self.probes.fields(fields);
-        fields
-            .number("probe_floor", "", (0.0, 1.0), &mut self.probe_floor)
-            .describe("the result of a probe is at least this share of the acknowledged rate (kProbeDropThroughputFraction)");
+        fields.number("probe_floor", "", (0.0, 1.0), &mut self.probe_floor).describe(
+            "the result of a probe is at least this share of the acknowledged rate (kProbeDropThroughputFraction)",
+        );
         fields
             .number("pacing_factor_start", "", (1.0, 10.0), &mut self.pacing_factors.0)
             .describe("pacing rate over target before the first feedback (kDefaultPaceMultiplier)");

@@ -171,7 +171,12 @@ mod tests {
 
     /// Feeds a message per 50 ms of packets of 1200 bytes each 5 ms, whose delay grows by `growth` ms per message. Returns the
     /// results.
-    fn run(delay: &mut DelayBased, messages: core::ops::Range<i64>, growth: i64, acked: Option<Rate>) -> Vec<DelayBasedResult> {
+    fn run(
+        delay: &mut DelayBased,
+        messages: core::ops::Range<i64>,
+        growth: i64,
+        acked: Option<Rate>,
+    ) -> Vec<DelayBasedResult> {
         let result = |n: i64| {
             let packet = |i: i64| ArrivedPacket {
                 arrival: RemoteTime::from_millis(70_000 + 50 * n + 5 * i + growth * n),
@@ -216,12 +221,8 @@ mod tests {
 
     #[test]
     fn probe_sets_the_rate_unless_there_is_over_use() {
-        let packet = ArrivedPacket {
-            arrival: RemoteTime::ZERO,
-            sent: Time::ZERO,
-            size: DataSize::from_bytes(1200),
-            index: 0,
-        };
+        let packet =
+            ArrivedPacket { arrival: RemoteTime::ZERO, sent: Time::ZERO, size: DataSize::from_bytes(1200), index: 0 };
         let probed = Some(Rate::from_kbps(3000));
         let mut delay = started();
         let result = delay.handle_feedback(Time::from_millis(100), &[packet], None, probed, false);
@@ -231,7 +232,8 @@ mod tests {
         assert_eq!(delay.detector().usage(), Usage::Over);
         // It belongs to the last group.
         let packet = ArrivedPacket { sent: Time::from_millis(995), arrival: RemoteTime::from_millis(71_186), ..packet };
-        let result = delay.handle_feedback(Time::from_millis(1101), &[packet], Some(Rate::from_kbps(1920)), probed, false);
+        let result =
+            delay.handle_feedback(Time::from_millis(1101), &[packet], Some(Rate::from_kbps(1920)), probed, false);
         assert!(!result.is_probe && delay.last() < Rate::from_kbps(2000));
     }
 

@@ -129,8 +129,10 @@ mod tests {
         let mut detector = DelayDetector::new(&DelayDetectorConfig::LIBWEBRTC);
         let ms = TimeDelta::from_millis;
         for i in 1..=40 {
-            detector
-                .handle_group(RemoteTime::from_millis(11 * i), &GroupDelta { arrival: ms(11), departure: ms(10), size: 0 });
+            detector.handle_group(
+                RemoteTime::from_millis(11 * i),
+                &GroupDelta { arrival: ms(11), departure: ms(10), size: 0 },
+            );
             let expected = if i < 24 { Usage::Normal } else { Usage::Over };
             assert_eq!(detector.usage(), expected, "group {i}");
             let printed = [
@@ -142,7 +144,10 @@ mod tests {
                 (40, 13.927103, 10.473987),
             ];
             if let Some((_, t, gamma)) = printed.iter().find(|(at, ..)| *at == i) {
-                assert!((detector.scaled() - t).abs() < 2e-6 && (detector.gamma_ms() - gamma).abs() < 2e-6, "group {i}");
+                assert!(
+                    (detector.scaled() - t).abs() < 2e-6 && (detector.gamma_ms() - gamma).abs() < 2e-6,
+                    "group {i}"
+                );
             }
         }
     }
@@ -153,8 +158,10 @@ mod tests {
         let mut detector = DelayDetector::new(&DelayDetectorConfig::LIBWEBRTC);
         let ms = TimeDelta::from_millis;
         for i in 1..=60 {
-            detector
-                .handle_group(RemoteTime::from_millis(9 * i), &GroupDelta { arrival: ms(9), departure: ms(10), size: 0 });
+            detector.handle_group(
+                RemoteTime::from_millis(9 * i),
+                &GroupDelta { arrival: ms(9), departure: ms(10), size: 0 },
+            );
             if i == 20 {
                 assert!((detector.scaled() + 5.780714).abs() < 2e-6, "{}", detector.scaled());
             }

@@ -54,13 +54,7 @@ impl InterArrival {
     /// Handles a packet, in order of arrival, from feedback that arrived at `now`. Returns a delta when the packet begins a
     /// group and there are two complete ones (`InterArrivalDelta::ComputeDeltas`).
     #[inline]
-    pub fn handle_packet(
-        &mut self,
-        now: Time,
-        arrival: RemoteTime,
-        sent: Time,
-        size: DataSize,
-    ) -> Option<GroupDelta> {
+    pub fn handle_packet(&mut self, now: Time, arrival: RemoteTime, sent: Time, size: DataSize) -> Option<GroupDelta> {
         let bytes = size.as_bytes() as i64;
         let Some(current) = &mut self.current else {
             self.current = Some(Group::new(now, arrival, sent, bytes));
@@ -184,7 +178,8 @@ mod tests {
         assert_eq!(deltas(&[(0, 50), (20, 70), (10, 75), (40, 90), (60, 110)]), [(20, 20), (20, 20)]);
         // The group of 20 ms seems to arrive before the end of that of 0 ms: each packet that would complete it is dropped.
         // The third one restarts the grouping, and two new groups follow.
-        let backwards: Vec<_> = [(0, 100), (4, 500)].into_iter().chain((1..8).map(|i| (20 * i, 380 + 20 * i))).collect();
+        let backwards: Vec<_> =
+            [(0, 100), (4, 500)].into_iter().chain((1..8).map(|i| (20 * i, 380 + 20 * i))).collect();
         assert_eq!(deltas(&backwards), [(20, 20)]);
         assert_eq!(deltas(&backwards[..8]), []);
         // Arrivals advance by 3 s more than the feedback.

@@ -45,21 +45,23 @@ pub use throughput::{Throughput, ThroughputConfig};
 pub use window_pushback::{PushbackConfig, WindowPushback};
 
 use crate::{Config, Controller, Entry, FeedbackRequirement, FieldVisitor, Setup, SignalName, SignalTables};
+use std::sync::Arc;
 
 pub(crate) fn entry() -> Entry {
     Entry::new(
         "googcc",
         "GoogCC of today's libwebrtc: delay and loss at the sender, with probing",
         "libwebrtc f3ae3eb62e (2026-08), modules/congestion_controller/goog_cc",
-        GoogCcConfig::default(),
+        Arc::new(GoogCcConfig::default()),
     )
 }
 
-impl Config for GoogCcConfig {
+/// All halves of a config share it.
+impl Config for Arc<GoogCcConfig> {
     const SIGNALS: SignalTables = (sender::SenderSignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
-        self.visit(fields);
+        Arc::make_mut(self).visit(fields);
     }
 
     fn halves(&self, setup: &Setup) -> Controller {

@@ -98,8 +98,9 @@ impl Block for ProbingConfig {
             .describe("rate of the second cluster over the start rate (second_exponential_probe_scale); 0: none");
         f.number("probe_further", "", (1.0, 100.0), &mut self.further)
             .describe("rate of a further cluster over the estimate (further_exponential_probe_scale)");
-        f.number("probe_success", "", (0.0, 1.0), &mut self.success)
-            .describe("share of a cluster's rate that the estimate must exceed for a further one (further_probe_threshold)");
+        f.number("probe_success", "", (0.0, 1.0), &mut self.success).describe(
+            "share of a cluster's rate that the estimate must exceed for a further one (further_probe_threshold)",
+        );
         f.flag("probe_abort", &mut self.aborts).describe(
             "whether there is no further one above what is needed (abort_further_probe_if_max_lower_than_current)",
         );
@@ -133,8 +134,9 @@ impl Block for ProbingConfig {
         f.millis("probe_ms", (1.0, 1e3), &mut self.duration).describe("length of a cluster (min_probe_duration)");
         f.number("probe_loss_limited", "", (0.1, 100.0), &mut self.loss_limited_scale)
             .describe("highest rate over the estimate while loss limits it (loss_limited_probe_scale)");
-        f.number("probe_skip", "", (0.0, 100.0), &mut self.skip_above)
-            .describe("no probe above this share of the maximum (skip_if_estimate_larger_than_fraction_of_max); 0: no limit");
+        f.number("probe_skip", "", (0.0, 100.0), &mut self.skip_above).describe(
+            "no probe above this share of the maximum (skip_if_estimate_larger_than_fraction_of_max); 0: no limit",
+        );
         f.number("probe_skip_allocation", "", (0.0, 100.0), &mut self.skip_allocation)
             .describe("that maximum over the sources' maximum (skip_probe_max_allocated_scale)");
         f.flag("probe_rapid", &mut self.rapid_recovery).describe(
@@ -271,14 +273,9 @@ impl ProbeController {
     /// Sets the sum of the sources' maxima; zero: there are no sources.
     pub fn set_allocation(&mut self, now: Time, allocation: Rate) {
         let c = self.config;
-        let changed =
-            allocation > self.allocation || (c.allocation_decrease && allocation != self.allocation);
+        let changed = allocation > self.allocation || (c.allocation_decrease && allocation != self.allocation);
         let probes = c.allocation.0 && (self.alr_since.is_some() || c.allocation.1);
-        if probes
-            && changed
-            && self.phase == Phase::Complete
-            && self.estimate < self.max
-            && self.estimate < allocation
+        if probes && changed && self.phase == Phase::Complete && self.estimate < self.max && self.estimate < allocation
         {
             self.allocation = allocation;
             self.probe_allocation(now);

@@ -71,6 +71,11 @@ impl RttBackoff {
         self.last_sent = Some(now);
     }
 
+    /// Forgets what was measured: feedback is expected from the next packet on.
+    pub fn restart(&mut self) {
+        (self.measured, self.last_sent) = (None, None);
+    }
+
     /// Handles a measured round-trip time.
     pub fn handle_rtt(&mut self, now: Time, rtt: TimeDelta) {
         self.measured = Some((now, rtt));
@@ -117,6 +122,9 @@ mod tests {
         assert_eq!(backoff.corrected_rtt(), Some(TimeDelta::from_millis(2500)), "sent before the feedback");
         backoff.handle_sent(at(4601));
         assert!(backoff.is_above_limit(), "2.5 s and 0.501 s");
+        backoff.restart();
+        backoff.handle_sent(at(9000));
+        assert!(!backoff.is_above_limit());
     }
 
     /// Vector V4.7: 1 Mbit/s becomes 800 kbit/s.

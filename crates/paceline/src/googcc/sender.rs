@@ -16,6 +16,7 @@ use crate::{
     Setup, Signals, StreamState, Window, signal_names,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
+use std::sync::Arc;
 
 /// The interval of regular updates (`kUpdateIntervalMs`, `goog_cc_factory.cc`).
 const PROCESS_INTERVAL: TimeDelta = TimeDelta::from_millis(25);
@@ -46,7 +47,7 @@ signal_names! {
 /// The send half of GoogCC.
 #[derive(Clone, Debug)]
 pub struct GoogCc {
-    config: GoogCcConfig,
+    config: Arc<GoogCcConfig>,
     start: Rate,
     bounds: Bounds,
     /// Whether the first call has set the limits.
@@ -93,8 +94,8 @@ struct Published {
 
 impl GoogCc {
     /// Creates a half without feedback.
-    pub fn new(config: &GoogCcConfig, setup: &Setup) -> Self {
-        let c = config.clone();
+    pub fn new(config: &Arc<GoogCcConfig>, setup: &Setup) -> Self {
+        let c = Arc::clone(config);
         let target = setup.bounds().clamp(setup.start);
         let published = Published {
             target: setup.start,
@@ -511,6 +512,9 @@ impl SendHalf for GoogCc {
 
     fn handle_availability(&mut self, now: Time, available: bool) {
         self.initialise(now);
+        if available {
+            self.bandwidth.handle_available();
+        }
         self.probes.set_available(floor_us(now), available);
     }
 

@@ -10,6 +10,7 @@
 //! By default the target keeps the estimate, and only padding obeys the share: in libwebrtc the encoder drops frames
 //! by it.
 
+use super::units::rounded_to_ms;
 use crate::{Block, FieldVisitor};
 use paceline_units::{DataSize, Rate, TimeDelta};
 
@@ -69,11 +70,11 @@ const RECOVERY: f64 = 1.05;
 pub struct WindowPushback {
     config: PushbackConfig,
     /// The last round-trip times, whole ms, and the place of the next one.
-    rtts: [i64; RTTS],
-    next: usize,
-    count: usize,
+    rtts: [i32; RTTS],
+    next: u8,
+    count: u8,
     /// The smallest of them.
-    smallest: i64,
+    smallest: i32,
     window: Option<DataSize>,
     in_flight: DataSize,
     queued: DataSize,
@@ -105,10 +106,11 @@ impl WindowPushback {
 
     /// Handles the largest round-trip time of a feedback message.
     pub fn handle_rtt(&mut self, rtt: TimeDelta) {
-        self.rtts[self.next] = rtt.as_nanos().div_euclid(1_000_000);
-        self.next = (self.next + 1) % RTTS;
-        self.count = (self.count + 1).min(RTTS);
-        self.smallest = self.rtts[..self.count].iter().copied().min().unwrap_or(0);
+        let ms = rounded_to_ms(rtt).as_nanos() / 1_000_000;
+        self.rtts[usize::from(self.next)] = ms.clamp(0, i32::MAX.into()) as i32;
+        self.next = (self.next + 1) % RTTS as u8;
+        self.count = (self.count + 1).min(RTTS as u8);
+        self.smallest = self.rtts[..usize::from(self.count)].iter().copied().min().unwrap_or(0);
     }
 
     /// Updates the window for an estimate; there is none before the first round-trip time
@@ -117,7 +119,7 @@ impl WindowPushback {
         if self.count == 0 || !self.config.queue.is_positive() {
             return;
         }
-        let span = TimeDelta::from_nanos(self.smallest.saturating_mul(1_000_000)) + self.config.queue;
+        let span = TimeDelta::from_millis(self.smallest.into()) + self.config.queue;
         let mut window = estimate * span;
         if let Some(before) = self.window {
             window = DataSize::from_bytes((window + before).as_bytes() / 2);
