@@ -251,7 +251,7 @@ impl Aimd {
     fn decreased(&mut self, now: Time) -> Rate {
         let mut rate = self.acked.scale(self.config.beta);
         if rate > self.config.decrease_offset {
-            rate = rate - self.config.decrease_offset;
+            rate -= self.config.decrease_offset;
         }
         if rate > self.rate
             && let Some(capacity) = self.capacity.average()

@@ -944,9 +944,9 @@ mod tests {
         assert!((v2.average_loss() - 15.0 / 100.0).abs() < 1e-12, "{}", v2.average_loss());
         assert!((v2.packet_loss() - 40.0 / 250.0).abs() < 1e-12);
         // The sending rates are 1616 and 1600 kbit/s. At twice the median of the four the observation of most loss counts.
-        v2.observations[2].rate = kbps(3215);
-        assert!((v2.byte_loss() - 15.0 / 100.0).abs() < 1e-12, "{}", v2.byte_loss());
         v2.observations[2].rate = kbps(3216);
+        assert!((v2.byte_loss() - 15.0 / 100.0).abs() < 1e-12, "{}", v2.byte_loss());
+        v2.observations[2].rate = kbps(3217);
         assert!((v2.byte_loss() - 40.0 / 250.0).abs() < 1e-12, "{}", v2.byte_loss());
     }
 
