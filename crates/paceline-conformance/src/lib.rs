@@ -1,0 +1,25 @@
+//! GoogCC against the crate `goog_cc`, a port of libwebrtc's send side of 2024-12: the same inputs go through both, and each
+//! decision is compared.
+//!
+//! ```text
+//! Script (seed) -> World -- inputs --> Oracle (goog_cc) --> targets, clusters
+//!                    ^        '------> Subject (paceline) -> targets, clusters       compared after each input
+//!                    '-- rate, clusters of the oracle
+//! ```
+//!
+//! The oracle leads: its rates and probe clusters decide what is sent, so both see the same packets. A [`Script`] is a class of
+//! conditions and a seed.
+
+mod compare;
+mod input;
+mod oracle;
+mod script;
+mod subject;
+mod world;
+
+pub use compare::{Divergence, Tally, compare};
+pub use input::{Cluster, Input, Output, Packet, ProbeTag, Sent};
+pub use oracle::{Oracle, Vintage};
+pub use script::{Class, Conditions, Script};
+pub use subject::Subject;
+pub use world::World;
