@@ -1,7 +1,7 @@
 //! The comparison: one script through both controllers.
 
 use crate::input::{Input, MAX_BPS, MIN_BPS, Output};
-use crate::{Oracle, Script, Subject, World};
+use crate::{Case, Oracle, Script, Subject, World};
 use core::fmt;
 use core::ops::AddAssign;
 
@@ -89,7 +89,8 @@ fn describe(output: &Output) -> String {
 }
 
 /// Runs a script through both. Returns the counts, and the first divergence, if there is one.
-pub fn compare(script: &Script, mut oracle: Oracle, mut subject: Subject) -> (Tally, Option<Divergence>) {
+pub fn compare(script: &Script, case: Case) -> (Tally, Option<Divergence>) {
+    let (mut oracle, mut subject) = (Oracle::new(case.vintage()), Subject::new(&case.config()));
     let (mut tally, mut first) = (Tally::default(), None);
     let mut before = (0, 0);
     let world = World::new(script);

@@ -10,6 +10,7 @@
 //! The oracle leads: its rates and probe clusters decide what is sent, so both see the same packets. A [`Script`] is a class of
 //! conditions and a seed.
 
+mod case;
 mod compare;
 mod input;
 mod oracle;
@@ -17,6 +18,7 @@ mod script;
 mod subject;
 mod world;
 
+pub use case::Case;
 pub use compare::{Divergence, Tally, compare};
 pub use input::{Cluster, Input, Output, Packet, ProbeTag, Sent};
 pub use oracle::{Oracle, Vintage};

@@ -1,17 +1,16 @@
-//! The subject: the controller of this library, without its guard.
+//! The subject: the controller of this library.
 
 use crate::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, START_BPS};
 use paceline::googcc::{GoogCc, GoogCcConfig};
 use paceline::{
-    Config, Feedback, PacketReport, ReceiverReport, Registry, RoundTrip, SendHalf, SentPacket, Setup, Signals,
-    StreamState,
+    Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
 };
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::sync::Arc;
 
 /// The controller, and reports over too few packets.
 pub struct Subject {
-    half: Box<dyn SendHalf>,
+    half: GoogCc,
     unreported: (u64, u64),
     reports: Vec<PacketReport>,
     output: Output,
@@ -22,31 +21,10 @@ pub struct Subject {
 const SETUP: Setup = Setup::new(Rate::from_bps(START_BPS), Rate::from_bps(MIN_BPS), Rate::from_bps(MAX_BPS));
 
 impl Subject {
-    /// Creates the registered controller of this name, with some parameters changed. It runs under the guard, which changes
-    /// nothing while feedback arrives.
-    ///
-    /// # Panics
-    /// Panics if there is no such controller or parameter.
-    pub fn registered(name: &str, changes: &[(&str, f64)]) -> Self {
-        let changes: Vec<(String, f64)> = changes.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        let registry = Registry::standard();
-        let controller = registry.get(name).expect("registered").build(&SETUP, &changes).expect("valid parameters");
-        Self::new(controller.send.expect("a send half"))
-    }
-
-    /// Creates a controller from a config, without the guard.
-    pub fn unguarded(config: &GoogCcConfig) -> Self {
-        Self::new(Arc::new(config.clone()).halves(&SETUP).send.expect("a send half"))
-    }
-
-    /// Creates a controller of this library without the guard, of the type itself.
-    pub fn half(config: GoogCcConfig) -> GoogCc {
-        GoogCc::new(&Arc::new(config), &SETUP)
-    }
-
-    fn new(half: Box<dyn SendHalf>) -> Self {
+    /// Creates a controller without feedback, and without the guard of registered controllers.
+    pub fn new(config: &GoogCcConfig) -> Self {
         Self {
-            half,
+            half: GoogCc::new(&Arc::new(config.clone()), &SETUP),
             unreported: (0, 0),
             reports: Vec::new(),
             output: Output::default(),

@@ -4,6 +4,7 @@ use super::aimd::AimdConfig;
 use super::alr::AlrConfig;
 use super::bandwidth::BandwidthConfig;
 use super::delay_detector::DelayDetectorConfig;
+use super::loss_v2::LossV2Config;
 use super::probe_controller::ProbingConfig;
 use super::throughput::ThroughputConfig;
 use super::window_pushback::PushbackConfig;
@@ -103,6 +104,25 @@ pub(crate) const Y2024: &[(&str, f64)] = &[
 ];
 
 impl GoogCcConfig {
+    /// Returns the numbers and rules of libwebrtc of 2024-12 (da2a3d6c4d), as the preset `googcc-2024`.
+    pub fn y2024() -> Self {
+        let now = Self::default();
+        Self {
+            bandwidth: BandwidthConfig {
+                v2: LossV2Config::Y2024,
+                waits_for_report: true,
+                has_stable_target: true,
+                ..now.bandwidth
+            },
+            alr_truncates: true,
+            alr_after_feedback: false,
+            alr_publishes: false,
+            probes: ProbingConfig { allocation: (true, false), allocation_decrease: true, ..now.probes },
+            pacing_factors: (2.5, 2.5),
+            ..now
+        }
+    }
+
     pub(super) fn visit(&mut self, fields: &mut FieldVisitor<'_>) {
         use crate::Block;
         fields
@@ -157,5 +177,20 @@ impl GoogCcConfig {
         fields
             .flag("min_from_streams", &mut self.min_from_streams)
             .describe("whether the streams' minima are the lowest target (WebRTC-Bwe-MinAllocAsLowerBound)");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preset_of_2024_has_the_numbers_of_the_config() {
+        let mut config = GoogCcConfig::default();
+        for change in Y2024 {
+            let names = FieldVisitor::collect(Some(*change), |fields| config.visit(fields));
+            assert!(names.iter().any(|field| field.name == change.0), "{}", change.0);
+        }
+        assert_eq!(config, GoogCcConfig::y2024());
     }
 }

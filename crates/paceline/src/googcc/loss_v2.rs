@@ -84,6 +84,9 @@ pub struct LossV2Config {
     pub median_factor: f64,
     /// Whether the larger one of two candidates with the same objective counts; otherwise the first one does.
     pub prefers_larger: bool,
+    /// Whether the preference for a bandwidth counts whole kbit/s, as libwebrtc does; the crate `goog_cc` counts fractions.
+    /// Not a parameter.
+    pub whole_kbps: bool,
 }
 
 impl LossV2Config {
@@ -120,6 +123,7 @@ impl LossV2Config {
         bounds_best: true,
         median_factor: 2.0,
         prefers_larger: true,
+        whole_kbps: true,
     };
 
     /// libwebrtc of 2024-12.
@@ -688,7 +692,11 @@ impl LossV2 {
             return 0.0;
         }
         let (linear, logarithmic) = self.config.bias;
-        let (kbps, loss) = (whole_kbps(bandwidth) as f64, self.average_loss);
+        let kbps = match self.config.whole_kbps {
+            true => whole_kbps(bandwidth) as f64,
+            false => bandwidth.as_bps_f64() / 1e3,
+        };
+        let loss = self.average_loss;
         self.adjusted(linear, loss) * kbps + self.adjusted(logarithmic, loss) * log(1.0 + kbps)
     }
 

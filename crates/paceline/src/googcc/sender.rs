@@ -204,7 +204,6 @@ impl GoogCc {
         self.probes.handle_timeout(now);
         self.window.update_window(self.published.target);
         self.publish(now);
-        self.decide();
     }
 
     /// Steps the push-back, and publishes the target if anything changed (`MaybeTriggerOnNetworkChanged`).
@@ -231,6 +230,7 @@ impl GoogCc {
         self.alr.set_estimate(target, self.config.alr_truncates);
         let cause = self.limit_cause();
         self.probes.set_estimate(now, target, cause);
+        self.decide();
     }
 
     /// Returns what limits the target (`GetBandwidthLimitedCause`).
@@ -386,14 +386,10 @@ impl SendHalf for GoogCc {
         }
         self.window.set_in_flight(packet.in_flight.map_or(DataSize::ZERO, |before| before + packet.size));
         self.publish(now);
-        // Otherwise only the padding rate could change, and the flow reads the decision after the next input.
-        if !self.config.window.drop_frames_only {
-            self.decide();
-        }
     }
 
     fn decides_on_sent(&self) -> bool {
-        self.window.pushes_back() && !self.config.window.drop_frames_only
+        self.window.pushes_back()
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
