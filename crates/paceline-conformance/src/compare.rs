@@ -1,9 +1,10 @@
 //! The comparison: one script through both controllers.
 
 use crate::input::{Input, MAX_BPS, MIN_BPS, Output};
-use crate::{Case, Oracle, Script, Subject, World};
+use crate::{Case, Oracle, Script, Subject, World, trials};
 use core::fmt;
 use core::ops::AddAssign;
+use goog_cc::transport::StreamsConfig;
 
 /// The relative difference up to which two targets agree.
 const TOLERANCE: f64 = 0.01;
@@ -21,6 +22,8 @@ pub struct Tally {
     pub agree: u64,
     /// Those that are equal to 1 bit/s.
     pub equal: u64,
+    /// The inputs after which pacing and padding rates are within 1 %.
+    pub same_pacing: u64,
     /// The inputs after which one of the two returns clusters.
     pub probes: u64,
     /// Those after which both return the same ones.
@@ -41,6 +44,7 @@ impl AddAssign for Tally {
         self.decisions += other.decisions;
         self.agree += other.agree;
         self.equal += other.equal;
+        self.same_pacing += other.same_pacing;
         self.probes += other.probes;
         self.same_probes += other.same_probes;
     }
@@ -90,7 +94,12 @@ fn describe(output: &Output) -> String {
 
 /// Runs a script through both. Returns the counts, and the first divergence, if there is one.
 pub fn compare(script: &Script, case: Case) -> (Tally, Option<Divergence>) {
-    let (mut oracle, mut subject) = (Oracle::new(case.vintage()), Subject::new(&case.config()));
+    let oracle = Oracle::new(trials(case.vintage(), case.has_window()), StreamsConfig::default());
+    compare_pair(script, oracle, Subject::new(&case.config()))
+}
+
+/// Runs a script through these two.
+pub fn compare_pair(script: &Script, mut oracle: Oracle, mut subject: Subject) -> (Tally, Option<Divergence>) {
     let (mut tally, mut first) = (Tally::default(), None);
     let mut before = (0, 0);
     let world = World::new(script);
@@ -117,14 +126,14 @@ pub fn compare(script: &Script, case: Case) -> (Tally, Option<Divergence>) {
         let targets = (expected.target, actual.target);
         let at_bound = targets.0 <= MIN_BPS || targets.0 >= MAX_BPS;
         if targets != before && !at_bound {
-            let difference = targets.0.abs_diff(targets.1);
-            let agrees = difference as f64 <= TOLERANCE * targets.0 as f64;
+            let agrees = near(targets.0, targets.1);
             tally.decisions += 1;
             tally.agree += u64::from(agrees);
-            tally.equal += u64::from(difference <= 1);
+            tally.equal += u64::from(targets.0.abs_diff(targets.1) <= 1);
             differs |= !agrees;
         }
         before = targets;
+        tally.same_pacing += u64::from(near(expected.pacing, actual.pacing) && near(expected.padding, actual.padding));
         if differs && first.is_none() {
             let states = (oracle.state(input.at()), subject.state());
             let outputs = (expected.clone(), actual);
@@ -135,11 +144,15 @@ pub fn compare(script: &Script, case: Case) -> (Tally, Option<Divergence>) {
     (tally, first)
 }
 
+/// Returns whether a rate is within 1 % of the expected one.
+fn near(expected: u64, actual: u64) -> bool {
+    expected.abs_diff(actual) as f64 <= TOLERANCE * expected as f64
+}
+
 /// Returns whether the clusters have the same numbers, and rates within 1 %.
 fn same_clusters(expected: &Output, actual: &Output) -> bool {
     expected.clusters.len() == actual.clusters.len()
         && expected.clusters.iter().zip(&actual.clusters).all(|(one, two)| {
-            let near = one.bps.abs_diff(two.bps) as f64 <= TOLERANCE * one.bps as f64;
-            near && (one.id, one.us, one.packets) == (two.id, two.us, two.packets)
+            near(one.bps, two.bps) && (one.id, one.us, one.packets) == (two.id, two.us, two.packets)
         })
 }

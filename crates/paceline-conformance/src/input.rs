@@ -105,6 +105,8 @@ pub struct Output {
     pub pacing: u64,
     /// The padding rate, bit/s.
     pub padding: u64,
+    /// The rate that the congestion window leaves of the target, bit/s, as last published.
+    pub pushed_back: u64,
     /// New clusters.
     pub clusters: Vec<Cluster>,
 }

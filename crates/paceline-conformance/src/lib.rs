@@ -18,10 +18,10 @@ mod script;
 mod subject;
 mod world;
 
-pub use case::Case;
-pub use compare::{Divergence, Tally, compare};
-pub use input::{Cluster, Input, Output, Packet, ProbeTag, Sent};
-pub use oracle::{Oracle, Vintage};
+pub use case::{Case, Rule};
+pub use compare::{Divergence, Tally, compare, compare_pair};
+pub use input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, ProbeTag, START_BPS, Sent};
+pub use oracle::{Oracle, Vintage, trials};
 pub use script::{Class, Conditions, Script};
 pub use subject::Subject;
 pub use world::World;

@@ -27,11 +27,7 @@ pub struct Oracle {
 
 impl Oracle {
     /// Creates an oracle without feedback.
-    pub fn new(vintage: Vintage) -> Self {
-        let mut field_trials = FieldTrials::default();
-        if vintage == Vintage::Y2026 {
-            field_trials.loss_based_bwe_v2 = loss_of_2026();
-        }
+    pub fn new(field_trials: FieldTrials, streams: StreamsConfig) -> Self {
         let rate = |bps| Some(DataRate::from_bits_per_sec(bps as i64));
         let constraints = TargetRateConstraints {
             at_time: Timestamp::from_micros(0),
@@ -40,7 +36,7 @@ impl Oracle {
             starting_rate: rate(START_BPS),
         };
         let config =
-            NetworkControllerConfig { field_trials, constraints, stream_based_config: StreamsConfig::default() };
+            NetworkControllerConfig { field_trials, constraints, stream_based_config: streams };
         let controller = GoogCcNetworkController::new(config, GoogCcConfig::default());
         Self { controller, last: Output { target: START_BPS, ..Output::default() } }
     }
@@ -115,6 +111,7 @@ impl Oracle {
     fn apply(&mut self, update: NetworkControlUpdate) {
         if let Some(rate) = update.target_rate {
             self.last.target = rate.target_rate.bps() as u64;
+            self.last.pushed_back = ((1.0 - rate.cwnd_reduce_ratio) * rate.target_rate.bps_float()).round() as u64;
         }
         if let Some(pacer) = update.pacer_config {
             self.last.pacing = pacer.data_rate().bps() as u64;
@@ -127,6 +124,18 @@ impl Oracle {
             packets: cluster.target_probe_count.into(),
         }));
     }
+}
+
+/// Returns the crate's settings.
+pub fn trials(vintage: Vintage, has_window: bool) -> FieldTrials {
+    let mut trials = FieldTrials::default();
+    if vintage == Vintage::Y2026 {
+        trials.loss_based_bwe_v2 = loss_of_2026();
+    }
+    if !has_window {
+        trials.congestion_window.queue_size_ms = 0;
+    }
+    trials
 }
 
 /// The numbers of 2026-08.

@@ -71,6 +71,11 @@ impl Subject {
         &self.output
     }
 
+    /// Returns whether the application limits the flow.
+    pub fn is_in_alr(&self) -> bool {
+        self.half.is_in_alr()
+    }
+
     /// Returns the state as text.
     pub fn state(&self) -> String {
         format!("{:#?}", self.half)
@@ -91,9 +96,9 @@ impl Subject {
 
     fn read(&mut self, now: Time) {
         let decision = self.half.decision();
-        let Output { target, pacing, padding, clusters } = &mut self.output;
+        let Output { target, pacing, padding, pushed_back, clusters } = &mut self.output;
         (*target, *pacing) = (decision.target.as_bps(), decision.pacing.as_bps());
-        *padding = decision.padding.as_bps();
+        (*padding, *pushed_back) = (decision.padding.as_bps(), self.half.pushed_back().as_bps());
         clusters.clear();
         while let Some(cluster) = self.half.poll_probe(now) {
             clusters.push(Cluster {

@@ -8,7 +8,7 @@ use super::loss_v2::LossV2Config;
 use super::probe_controller::ProbingConfig;
 use super::throughput::ThroughputConfig;
 use super::window_pushback::PushbackConfig;
-use crate::FieldVisitor;
+use crate::{FieldInfo, FieldVisitor};
 use crate::blocks::BurstConfig;
 use paceline_units::{Rate, TimeDelta};
 
@@ -121,6 +121,18 @@ impl GoogCcConfig {
             pacing_factors: (2.5, 2.5),
             ..now
         }
+    }
+
+    /// Returns every number that can be set, with its value.
+    pub fn numbers(&self) -> Vec<FieldInfo> {
+        FieldVisitor::collect(None, |fields| self.clone().visit(fields))
+    }
+
+    /// Returns this config with another value of a number. An unknown name changes nothing.
+    pub fn with_number(&self, name: &str, value: f64) -> Self {
+        let mut config = self.clone();
+        FieldVisitor::collect(Some((name, value)), |fields| config.visit(fields));
+        config
     }
 
     pub(super) fn visit(&mut self, fields: &mut FieldVisitor<'_>) {

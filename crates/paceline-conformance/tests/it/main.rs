@@ -1,0 +1,5 @@
+//! GoogCC against the crate `goog_cc`.
+
+mod decisions;
+mod known_deviations;
+mod mutations;
