@@ -1,7 +1,7 @@
 //! Which config is compared with which oracle, and the known differences that a comparison excludes.
 
 use crate::oracle::Vintage;
-use paceline::googcc::{BandwidthConfig, GoogCcConfig, LossV2Config, ProbingConfig, PushbackConfig};
+use paceline::googcc::{BandwidthConfig, GoogCcConfig, LossV2Config, PushbackConfig};
 use paceline_units::TimeDelta;
 
 /// A comparison.
@@ -93,13 +93,13 @@ impl Case {
                 v2: LossV2Config { whole_kbps: false, prefers_larger: false, ..v2 },
                 ..then.bandwidth
             },
-            probes: ProbingConfig { ..then.probes },
+            allocation_change: 0.0,
             ..then.clone()
         };
         match self {
             Self::Preset2024 => rules_of_2024(then.bandwidth.v2),
             Self::RulesOf2024 => rules_of_2024(now.bandwidth.v2),
-            Self::Current => now,
+            Self::Current => GoogCcConfig { allocation_change: 0.0, ..now },
             Self::With(rule) => {
                 let mut config = rules_of_2024(now.bandwidth.v2);
                 rule.apply(&mut config);

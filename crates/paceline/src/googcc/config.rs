@@ -51,6 +51,8 @@ pub struct GoogCcConfig {
     pub padding_max: Rate,
     /// Whether the sum of the streams' minima is the lowest target.
     pub min_from_streams: bool,
+    /// A change of the streams' maxima by at most this share of them is no change.
+    pub allocation_change: f64,
 }
 
 impl Default for GoogCcConfig {
@@ -74,6 +76,7 @@ impl Default for GoogCcConfig {
             pacing_burst: TimeDelta::from_millis(40),
             padding_max: Rate::ZERO,
             min_from_streams: true,
+            allocation_change: 0.1,
         }
     }
 }
@@ -189,6 +192,9 @@ impl GoogCcConfig {
         fields
             .flag("min_from_streams", &mut self.min_from_streams)
             .describe("whether the streams' minima are the lowest target (WebRTC-Bwe-MinAllocAsLowerBound)");
+        fields
+            .number("allocation_change", "", (0.0, 10.0), &mut self.allocation_change)
+            .describe("a change of the streams' maxima by at most this share is none; assumed: more than headers change");
     }
 }
 

@@ -64,6 +64,8 @@ pub struct GoogCc {
     probe_estimator: ProbeEstimator,
     streams: Vec<StreamLimits>,
     min_allocated: Rate,
+    /// The sum of the streams' maxima that was last passed on; zero: none.
+    max_allocated: Rate,
     published: Published,
     decision: Decision,
     /// The arrived packets of a message; empty between messages.
@@ -122,6 +124,7 @@ impl GoogCc {
             probe_estimator: ProbeEstimator::default(),
             streams: Vec::new(),
             min_allocated: Rate::ZERO,
+            max_allocated: Rate::ZERO,
             published,
             decision: Decision { burst: c.pacing_burst, ..Decision::new(target) },
             arrived: Vec::new(),
@@ -332,8 +335,12 @@ impl GoogCc {
     /// Passes the streams' limits to the blocks, if they changed (`OnStreamsConfig`).
     fn update_streams(&mut self, now: Time) {
         let max = self.streams.iter().map(|stream| stream.max).sum::<Rate>();
-        // A source without a maximum leaves the allocation unknown.
-        if max != Rate::MAX {
+        // A source without a maximum leaves the allocation unknown. The share of headers changes with each frame, and a maximum
+        // that follows it is no new allocation.
+        let known = self.max_allocated.as_bps_f64();
+        let changed = (max.as_bps_f64() - known).abs() > self.config.allocation_change * known;
+        if max != Rate::MAX && changed {
+            self.max_allocated = max;
             self.probes.set_allocation(now, max);
         }
         let min = self.streams.iter().map(|stream| stream.min).sum::<Rate>();
