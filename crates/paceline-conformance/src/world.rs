@@ -1,7 +1,7 @@
 //! A simple path with a sender and a receiver: it turns the conditions of a script into inputs.
 
 use crate::input::{Cluster, Input, Output, Packet, ProbeTag, Sent};
-use crate::script::{Conditions, Script, Steps};
+use crate::script::{Class, Conditions, Script, Steps};
 use paceline_units::RandomStream;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -66,7 +66,27 @@ pub struct World {
 impl World {
     /// Creates the world of a script.
     pub fn new(script: &Script) -> Self {
-        let c = script.conditions();
+        Self::with(script, script.conditions())
+    }
+
+    /// Creates a world with a link of this capacity in kbit/s that never changes, and feedback at this interval in ms.
+    pub fn steady(script: &Script, kbps: u64, feedback_ms: i64) -> Self {
+        let quiet = Script { class: Class::CapacitySteps, ..*script }.conditions();
+        let c = Conditions {
+            ms: 60_000,
+            capacity: vec![(0, kbps)],
+            queue_ms: 300,
+            delay_ms: 25,
+            feedback_ms,
+            source: vec![(0, 30_000)],
+            follows: true,
+            fps: 30.0,
+            ..quiet
+        };
+        Self::with(script, c)
+    }
+
+    fn with(script: &Script, c: Conditions) -> Self {
         let mut world = Self {
             random: script.stream("world"),
             now: 0,

@@ -76,6 +76,10 @@ pub struct Throughput {
     window: VecDeque<Packet>,
     /// The latest send time among the packets that left the window.
     discarded: Option<Time>,
+    /// The bytes of the window.
+    bytes: u64,
+    /// The number of packets that were sent before the one in front of them.
+    overtaken: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,14 +92,19 @@ struct Packet {
 impl Throughput {
     /// Creates an estimator without packets.
     pub fn new(config: ThroughputConfig) -> Self {
-        Self { config, window: VecDeque::new(), discarded: None }
+        Self { config, window: VecDeque::new(), discarded: None, bytes: 0, overtaken: 0 }
     }
 
     /// Handles a packet that arrived. Call [`trim`](Self::trim) after the last packet of a message.
     #[inline]
     pub fn handle_arrival(&mut self, arrival: RemoteTime, sent: Time, size: DataSize) {
-        let in_order = self.window.back().is_none_or(|last| last.arrival <= arrival);
+        let (mut in_order, mut overtaken) = (true, false);
+        if let Some(last) = self.window.back() {
+            (in_order, overtaken) = (last.arrival <= arrival, sent < last.sent);
+        }
         self.window.push_back(Packet { arrival, sent, size });
+        self.bytes += size.as_bytes();
+        self.overtaken += usize::from(overtaken);
         if !in_order {
             self.sort_last();
         }
@@ -112,8 +121,10 @@ impl Throughput {
         }
         if self.window.back().is_some_and(|last| last.arrival - arrival > REORDERING_MAX) {
             self.window.clear();
-            self.discarded = None;
+            (self.discarded, self.bytes) = (None, 0);
         }
+        let pairs = self.window.iter().zip(self.window.iter().skip(1));
+        self.overtaken = pairs.filter(|(before, packet)| packet.sent < before.sent).count();
     }
 
     /// Removes packets that are outside the window.
@@ -122,6 +133,8 @@ impl Throughput {
             && let Some(packet) = self.window.pop_front()
         {
             self.discarded = Some(self.discarded.map_or(packet.sent, |sent| sent.max(packet.sent)));
+            self.bytes -= packet.size.as_bytes();
+            self.overtaken -= usize::from(self.window.front().is_some_and(|next| next.sent < packet.sent));
         }
     }
 
@@ -137,38 +150,56 @@ impl Throughput {
         if self.window.len() < self.config.required {
             return None;
         }
-        let (mut largest, mut second) = (TimeDelta::ZERO, TimeDelta::ZERO);
-        let (mut received, mut sent, mut sent_packets) = (0u64, 0u64, 0usize);
-        let (mut first_sent, mut last_sent, mut last_size) = (Time::MAX, Time::from_nanos(i64::MIN), 0u64);
-        let (mut before, discarded) = (first.arrival, self.discarded.unwrap_or(Time::from_nanos(i64::MIN)));
-        for packet in &self.window {
-            let gap = packet.arrival.since(before);
-            before = packet.arrival;
-            if gap > largest {
-                (largest, second) = (gap, largest);
-            } else if gap > second {
-                second = gap;
+        let (largest, second) = self.largest_gaps();
+        let receiving = (last.arrival - first.arrival - largest + second).max(SPAN_MIN);
+        let receive_rate = rate_of(DataSize::from_bytes(self.bytes - first.size.as_bytes()), receiving);
+        let Some((bytes, sending)) = self.sent() else { return Some(receive_rate) };
+        Some(receive_rate.min(rate_of(DataSize::from_bytes(bytes), sending.max(SPAN_MIN))))
+    }
+
+    /// Returns the two largest times between arrivals.
+    fn largest_gaps(&self) -> (TimeDelta, TimeDelta) {
+        let (mut largest, mut second) = (0, 0);
+        let mut before = self.window.front().map_or(0, |packet| packet.arrival.as_nanos());
+        let (front, back) = self.window.as_slices();
+        for packets in [front, back] {
+            for packet in packets {
+                let arrival = packet.arrival.as_nanos();
+                let gap = arrival.wrapping_sub(before);
+                // Without branches: the gaps of frames and of packets alternate.
+                (before, second) = (arrival, second.max(gap.min(largest)));
+                largest = largest.max(gap);
             }
-            let bytes = packet.size.as_bytes();
-            received += bytes;
-            // A packet that was sent before one that already left the window was reordered. Its send time may be long ago.
-            if packet.sent < discarded {
-                continue;
-            }
+        }
+        (TimeDelta::from_nanos(largest), TimeDelta::from_nanos(second))
+    }
+
+    /// Returns the bytes without the last sent packet and the time in which they were sent; `None` if too few packets
+    /// count. A packet that was sent before one that already left the window does not: its send time may be long ago.
+    fn sent(&self) -> Option<(u64, TimeDelta)> {
+        let (first, last) = (self.window.front()?, self.window.back()?);
+        let discarded = self.discarded.unwrap_or(Time::from_nanos(i64::MIN));
+        if self.overtaken > 0 || first.sent < discarded {
+            return self.sent_unordered(discarded);
+        }
+        // Of several packets with the last send time, the first one does not count.
+        let at_end = self.window.iter().rev().take_while(|packet| packet.sent == last.sent).last()?;
+        Some((self.bytes - at_end.size.as_bytes(), last.sent - first.sent))
+    }
+
+    #[cold]
+    fn sent_unordered(&self, discarded: Time) -> Option<(u64, TimeDelta)> {
+        let (mut bytes, mut packets, mut last_size) = (0, 0, 0);
+        let (mut first_sent, mut last_sent) = (Time::MAX, Time::from_nanos(i64::MIN));
+        for packet in self.window.iter().filter(|packet| packet.sent >= discarded) {
             if packet.sent > last_sent {
-                (last_sent, last_size) = (packet.sent, bytes);
+                (last_sent, last_size) = (packet.sent, packet.size.as_bytes());
             }
             first_sent = first_sent.min(packet.sent);
-            sent += bytes;
-            sent_packets += 1;
+            bytes += packet.size.as_bytes();
+            packets += 1;
         }
-        let receiving = (last.arrival - first.arrival - largest + second).max(SPAN_MIN);
-        let receive_rate = rate_of(DataSize::from_bytes(received - first.size.as_bytes()), receiving);
-        if sent_packets < self.config.required {
-            return Some(receive_rate);
-        }
-        let sending = (last_sent - first_sent).max(SPAN_MIN);
-        Some(receive_rate.min(rate_of(DataSize::from_bytes(sent - last_size), sending)))
+        (packets >= self.config.required).then(|| (bytes - last_size, last_sent - first_sent))
     }
 }
 
@@ -239,6 +270,25 @@ mod tests {
         assert_eq!(estimator(packets.clone()).window.len(), 20 + 1, "1000 ms back");
         packets.push((210, 500 + 190 - 1001, 1250));
         assert_eq!(estimator(packets).window.len(), 0, "1001 ms back");
+    }
+
+    /// Packets in every order: the sums that are kept agree with those that are counted.
+    #[test]
+    fn ordered_and_unordered_windows_agree() {
+        let mut estimator = Throughput::new(ThroughputConfig::LIBWEBRTC);
+        for i in 0..3000i64 {
+            let (sent, late) = (10 * (i / 2), if i % 97 < 5 { 70 * (i % 3) } else { 0 });
+            let at = RemoteTime::from_millis(500 + sent + late);
+            estimator.handle_arrival(at, Time::from_millis(sent), DataSize::from_bytes(500 + (i as u64 * 37) % 700));
+            estimator.trim();
+            let counted: u64 = estimator.window.iter().map(|packet| packet.size.as_bytes()).sum();
+            assert_eq!(estimator.bytes, counted);
+            let discarded = estimator.discarded.unwrap_or(Time::ZERO);
+            if estimator.window.len() >= 20 {
+                assert_eq!(estimator.sent(), estimator.sent_unordered(discarded), "packet {i}");
+            }
+        }
+        assert!(estimator.overtaken > 0 || estimator.window.len() > 100);
     }
 
     /// Packets that were sent before one that left the window count at arrival alone. With fewer than ten others the
