@@ -7,9 +7,7 @@
 use goog_cc::transport::StreamsConfig;
 use paceline::googcc::{GoogCc, GoogCcConfig};
 use paceline::{Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals};
-use paceline_conformance::{
-    Class, Input, MAX_BPS, MIN_BPS, Oracle, START_BPS, Script, Vintage, World, trials,
-};
+use paceline_conformance::{Class, Input, MAX_BPS, MIN_BPS, Oracle, START_BPS, Script, Vintage, World, trials};
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -51,7 +49,12 @@ fn native(input: &Input) -> Option<Native> {
         Input::Feedback { at: us, packets, in_flight } => {
             let report = |packet: &paceline_conformance::Packet| {
                 let arrival = packet.arrival.map(|us| RemoteTime::from_nanos(us * 1000));
-                PacketReport::new(packet.sent.number, at(packet.sent.at), DataSize::from_bytes(packet.sent.size), arrival)
+                PacketReport::new(
+                    packet.sent.number,
+                    at(packet.sent.at),
+                    DataSize::from_bytes(packet.sent.size),
+                    arrival,
+                )
             };
             Native::Feedback(at(*us), packets.iter().map(report).collect(), DataSize::from_bytes(*in_flight))
         }
@@ -121,5 +124,8 @@ fn main() {
     };
     println!("{packets} packets, {} inputs", inputs.len());
     println!("paceline {:.0} ns per packet", measure(&|| subject(black_box(&natives))));
-    println!("goog_cc  {:.0} ns per packet, the conversion of feedback included", measure(&|| oracle(black_box(&inputs))));
+    println!(
+        "goog_cc  {:.0} ns per packet, the conversion of feedback included",
+        measure(&|| oracle(black_box(&inputs)))
+    );
 }

@@ -152,7 +152,9 @@ fn near(expected: u64, actual: u64) -> bool {
 /// Returns whether the clusters have the same numbers, and rates within 1 %.
 fn same_clusters(expected: &Output, actual: &Output) -> bool {
     expected.clusters.len() == actual.clusters.len()
-        && expected.clusters.iter().zip(&actual.clusters).all(|(one, two)| {
-            near(one.bps, two.bps) && (one.id, one.us, one.packets) == (two.id, two.us, two.packets)
-        })
+        && expected
+            .clusters
+            .iter()
+            .zip(&actual.clusters)
+            .all(|(one, two)| near(one.bps, two.bps) && (one.id, one.us, one.packets) == (two.id, two.us, two.packets))
 }

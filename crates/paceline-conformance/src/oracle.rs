@@ -35,8 +35,7 @@ impl Oracle {
             max_data_rate: rate(MAX_BPS),
             starting_rate: rate(START_BPS),
         };
-        let config =
-            NetworkControllerConfig { field_trials, constraints, stream_based_config: streams };
+        let config = NetworkControllerConfig { field_trials, constraints, stream_based_config: streams };
         let controller = GoogCcNetworkController::new(config, GoogCcConfig::default());
         Self { controller, last: Output { target: START_BPS, ..Output::default() } }
     }

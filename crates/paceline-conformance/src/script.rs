@@ -173,12 +173,7 @@ fn closed_loop(c: &mut Conditions, random: &mut RandomStream, base: f64) {
 }
 
 /// Returns values at random times, this many ms apart on average.
-fn steps(
-    random: &mut RandomStream,
-    ms: i64,
-    apart: f64,
-    mut value: impl FnMut(&mut RandomStream) -> f64,
-) -> Steps {
+fn steps(random: &mut RandomStream, ms: i64, apart: f64, mut value: impl FnMut(&mut RandomStream) -> f64) -> Steps {
     let (mut at, mut all) = (0.0, Vec::new());
     while (at as i64) < ms {
         all.push((at as i64, value(random).max(1.0) as u64));

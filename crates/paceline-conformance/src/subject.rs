@@ -2,9 +2,7 @@
 
 use crate::input::{Cluster, Input, MAX_BPS, MIN_BPS, Output, Packet, START_BPS};
 use paceline::googcc::{GoogCc, GoogCcConfig};
-use paceline::{
-    Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
-};
+use paceline::{Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState};
 use paceline_units::{DataSize, Fraction, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::sync::Arc;
 

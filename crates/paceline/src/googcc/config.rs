@@ -8,8 +8,8 @@ use super::loss_v2::LossV2Config;
 use super::probe_controller::ProbingConfig;
 use super::throughput::ThroughputConfig;
 use super::window_pushback::PushbackConfig;
-use crate::{FieldInfo, FieldVisitor};
 use crate::blocks::BurstConfig;
+use crate::{FieldInfo, FieldVisitor};
 use paceline_units::{Rate, TimeDelta};
 
 /// The numbers of GoogCC. The defaults are those of libwebrtc of 2026-08 (f3ae3eb62e).
@@ -192,9 +192,9 @@ impl GoogCcConfig {
         fields
             .flag("min_from_streams", &mut self.min_from_streams)
             .describe("whether the streams' minima are the lowest target (WebRTC-Bwe-MinAllocAsLowerBound)");
-        fields
-            .number("allocation_change", "", (0.0, 10.0), &mut self.allocation_change)
-            .describe("a change of the streams' maxima by at most this share is none; assumed: more than headers change");
+        fields.number("allocation_change", "", (0.0, 10.0), &mut self.allocation_change).describe(
+            "a change of the streams' maxima by at most this share is none; assumed: more than headers change",
+        );
     }
 }
 

@@ -487,7 +487,10 @@ impl LossV2 {
         let index = (self.count % self.config.observations.0 as u64) as usize;
         match self.observations.get_mut(index) {
             Some(oldest) => *oldest = observation,
-            None => self.observations.push(observation),
+            None => {
+                self.observations.reserve_exact(self.config.observations.0 - self.observations.len());
+                self.observations.push(observation);
+            }
         }
         self.count += 1;
         self.average_loss = if self.config.counts_bytes { self.byte_loss() } else { self.packet_loss() };

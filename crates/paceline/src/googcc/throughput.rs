@@ -82,11 +82,29 @@ pub struct Throughput {
     overtaken: usize,
 }
 
+/// 20 bytes, of which a window has up to 512.
 #[derive(Clone, Copy, Debug)]
+#[repr(Rust, packed(4))]
 struct Packet {
     arrival: RemoteTime,
     sent: Time,
-    size: DataSize,
+    bytes: u32,
+}
+
+impl Packet {
+    /// A field of a packed struct has no reference.
+    #[inline]
+    fn arrival(self) -> RemoteTime {
+        self.arrival
+    }
+    #[inline]
+    fn sent(self) -> Time {
+        self.sent
+    }
+    #[inline]
+    fn bytes(self) -> u64 {
+        u64::from(self.bytes)
+    }
 }
 
 impl Throughput {
@@ -100,13 +118,18 @@ impl Throughput {
     pub fn handle_arrival(&mut self, arrival: RemoteTime, sent: Time, size: DataSize) {
         let (mut in_order, mut overtaken) = (true, false);
         if let Some(last) = self.window.back() {
-            (in_order, overtaken) = (last.arrival <= arrival, sent < last.sent);
+            (in_order, overtaken) = (last.arrival() <= arrival, sent < last.sent());
         }
-        self.window.push_back(Packet { arrival, sent, size });
-        self.bytes += size.as_bytes();
+        let bytes = size.as_bytes().min(u32::MAX.into()) as u32;
+        self.window.push_back(Packet { arrival, sent, bytes });
+        self.bytes += u64::from(bytes);
         self.overtaken += usize::from(overtaken);
         if !in_order {
             self.sort_last();
+        }
+        // A long message must not extend the memory.
+        if self.window.len() > self.config.packets_max {
+            self.remove_first();
         }
     }
 
@@ -114,33 +137,38 @@ impl Throughput {
     #[cold]
     fn sort_last(&mut self) {
         let mut index = self.window.len() - 1;
-        let arrival = self.window[index].arrival;
-        while index > 0 && arrival < self.window[index - 1].arrival {
+        let arrival = self.window[index].arrival();
+        while index > 0 && arrival < self.window[index - 1].arrival() {
             self.window.swap(index, index - 1);
             index -= 1;
         }
-        if self.window.back().is_some_and(|last| last.arrival - arrival > REORDERING_MAX) {
+        if self.window.back().is_some_and(|last| last.arrival() - arrival > REORDERING_MAX) {
             self.window.clear();
             (self.discarded, self.bytes) = (None, 0);
         }
         let pairs = self.window.iter().zip(self.window.iter().skip(1));
-        self.overtaken = pairs.filter(|(before, packet)| packet.sent < before.sent).count();
+        self.overtaken = pairs.filter(|(before, packet)| packet.sent() < before.sent()).count();
     }
 
     /// Removes packets that are outside the window.
     pub fn trim(&mut self) {
-        while self.first_is_outside()
-            && let Some(packet) = self.window.pop_front()
-        {
-            self.discarded = Some(self.discarded.map_or(packet.sent, |sent| sent.max(packet.sent)));
-            self.bytes -= packet.size.as_bytes();
-            self.overtaken -= usize::from(self.window.front().is_some_and(|next| next.sent < packet.sent));
+        while self.first_is_outside() {
+            self.remove_first();
+        }
+    }
+
+    fn remove_first(&mut self) {
+        if let Some(packet) = self.window.pop_front() {
+            let sent = packet.sent();
+            self.discarded = Some(self.discarded.map_or(sent, |before| before.max(sent)));
+            self.bytes -= packet.bytes();
+            self.overtaken -= usize::from(self.window.front().is_some_and(|next| next.sent() < packet.sent()));
         }
     }
 
     fn first_is_outside(&self) -> bool {
         let (Some(first), Some(last)) = (self.window.front(), self.window.back()) else { return false };
-        let (packets, span, c) = (self.window.len(), last.arrival - first.arrival, &self.config);
+        let (packets, span, c) = (self.window.len(), last.arrival() - first.arrival(), &self.config);
         packets > c.packets_max || span > c.span_max || (packets > c.packets && span > c.span)
     }
 
@@ -151,8 +179,8 @@ impl Throughput {
             return None;
         }
         let (largest, second) = self.largest_gaps();
-        let receiving = (last.arrival - first.arrival - largest + second).max(SPAN_MIN);
-        let receive_rate = rate_of(DataSize::from_bytes(self.bytes - first.size.as_bytes()), receiving);
+        let receiving = (last.arrival() - first.arrival() - largest + second).max(SPAN_MIN);
+        let receive_rate = rate_of(DataSize::from_bytes(self.bytes - first.bytes()), receiving);
         let Some((bytes, sending)) = self.sent() else { return Some(receive_rate) };
         Some(receive_rate.min(rate_of(DataSize::from_bytes(bytes), sending.max(SPAN_MIN))))
     }
@@ -160,11 +188,11 @@ impl Throughput {
     /// Returns the two largest times between arrivals.
     fn largest_gaps(&self) -> (TimeDelta, TimeDelta) {
         let (mut largest, mut second) = (0, 0);
-        let mut before = self.window.front().map_or(0, |packet| packet.arrival.as_nanos());
+        let mut before = self.window.front().map_or(0, |packet| packet.arrival().as_nanos());
         let (front, back) = self.window.as_slices();
         for packets in [front, back] {
             for packet in packets {
-                let arrival = packet.arrival.as_nanos();
+                let arrival = packet.arrival().as_nanos();
                 let gap = arrival.wrapping_sub(before);
                 // Without branches: the gaps of frames and of packets alternate.
                 (before, second) = (arrival, second.max(gap.min(largest)));
@@ -179,24 +207,24 @@ impl Throughput {
     fn sent(&self) -> Option<(u64, TimeDelta)> {
         let (first, last) = (self.window.front()?, self.window.back()?);
         let discarded = self.discarded.unwrap_or(Time::from_nanos(i64::MIN));
-        if self.overtaken > 0 || first.sent < discarded {
+        if self.overtaken > 0 || first.sent() < discarded {
             return self.sent_unordered(discarded);
         }
         // Of several packets with the last send time, the first one does not count.
-        let at_end = self.window.iter().rev().take_while(|packet| packet.sent == last.sent).last()?;
-        Some((self.bytes - at_end.size.as_bytes(), last.sent - first.sent))
+        let at_end = self.window.iter().rev().take_while(|packet| packet.sent() == last.sent()).last()?;
+        Some((self.bytes - at_end.bytes(), last.sent() - first.sent()))
     }
 
     #[cold]
     fn sent_unordered(&self, discarded: Time) -> Option<(u64, TimeDelta)> {
         let (mut bytes, mut packets, mut last_size) = (0, 0, 0);
         let (mut first_sent, mut last_sent) = (Time::MAX, Time::from_nanos(i64::MIN));
-        for packet in self.window.iter().filter(|packet| packet.sent >= discarded) {
-            if packet.sent > last_sent {
-                (last_sent, last_size) = (packet.sent, packet.size.as_bytes());
+        for packet in self.window.iter().filter(|packet| packet.sent() >= discarded) {
+            if packet.sent() > last_sent {
+                (last_sent, last_size) = (packet.sent(), packet.bytes());
             }
-            first_sent = first_sent.min(packet.sent);
-            bytes += packet.size.as_bytes();
+            first_sent = first_sent.min(packet.sent());
+            bytes += packet.bytes();
             packets += 1;
         }
         (packets >= self.config.required).then(|| (bytes - last_size, last_sent - first_sent))
@@ -281,7 +309,7 @@ mod tests {
             let at = RemoteTime::from_millis(500 + sent + late);
             estimator.handle_arrival(at, Time::from_millis(sent), DataSize::from_bytes(500 + (i as u64 * 37) % 700));
             estimator.trim();
-            let counted: u64 = estimator.window.iter().map(|packet| packet.size.as_bytes()).sum();
+            let counted: u64 = estimator.window.iter().map(|packet| packet.bytes()).sum();
             assert_eq!(estimator.bytes, counted);
             let discarded = estimator.discarded.unwrap_or(Time::ZERO);
             if estimator.window.len() >= 20 {
