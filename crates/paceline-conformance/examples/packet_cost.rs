@@ -116,6 +116,7 @@ fn main() {
     let measure = |run: &dyn Fn() -> u64| {
         let mut best = f64::MAX;
         for _ in 0..20 {
+            #[allow(clippy::disallowed_methods, reason = "this program measures time")]
             let start = Instant::now();
             black_box(run());
             best = best.min(start.elapsed().as_secs_f64());

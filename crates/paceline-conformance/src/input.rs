@@ -5,7 +5,7 @@ pub const MIN_BPS: u64 = 30_000;
 /// The start rate, bit/s.
 pub const START_BPS: u64 = 300_000;
 /// The highest target, bit/s.
-pub const MAX_BPS: u64 = 30_000_000;
+pub const MAX_BPS: u64 = 100_000_000;
 
 /// An input, with its time in µs.
 #[derive(Clone, Debug)]

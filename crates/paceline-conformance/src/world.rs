@@ -1,6 +1,6 @@
 //! A simple path with a sender and a receiver: it turns the conditions of a script into inputs.
 
-use crate::input::{Cluster, Input, Output, Packet, ProbeTag, Sent};
+use crate::input::{Cluster, Input, MAX_BPS, Output, Packet, ProbeTag, Sent};
 use crate::script::{Class, Conditions, Script, Steps};
 use paceline_units::RandomStream;
 use std::cmp::Reverse;
@@ -78,7 +78,7 @@ impl World {
             queue_ms: 300,
             delay_ms: 25,
             feedback_ms,
-            source: vec![(0, 30_000)],
+            source: vec![(0, MAX_BPS / 1000)],
             follows: true,
             fps: 30.0,
             ..quiet

@@ -3,3 +3,4 @@
 mod decisions;
 mod known_deviations;
 mod mutations;
+mod start_up;
