@@ -2,13 +2,14 @@
 //! same inputs.
 //!
 //! `packet_cost WHICH REPEATS` runs one of `subject`, `oracle` and `none` in a loop, for a counter of instructions: the
-//! difference to `none` is the controller. Without arguments it prints times.
+//! difference to `none` is the controller. `packet_cost many` runs ten thousand instances, visited in shuffled order input by
+//! input. Without arguments it prints times.
 
 use goog_cc::transport::StreamsConfig;
 use paceline::googcc::{GoogCc, GoogCcConfig};
 use paceline::{Feedback, PacketReport, ReceiverReport, RoundTrip, SendHalf, SentPacket, Setup, Signals};
 use paceline_conformance::{Class, Input, MAX_BPS, MIN_BPS, Oracle, START_BPS, Script, Vintage, World, trials};
-use paceline_units::{DataSize, Fraction, Rate, RemoteTime, Time, TimeDelta};
+use paceline_units::{DataSize, Fraction, RandomStreams, Rate, RemoteTime, Time, TimeDelta};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
@@ -74,22 +75,72 @@ fn subject(inputs: &[Native]) -> u64 {
     let mut signals = Signals::disabled();
     let mut sum = 0;
     for input in inputs {
-        match input {
-            Native::Sent(now, packet) => half.handle_sent(*now, packet),
-            Native::Feedback(now, packets, in_flight) => {
-                half.handle_feedback(*now, &Feedback::new(packets, *in_flight, *in_flight), &mut signals);
-                while half.poll_probe(*now).is_some() {}
-            }
-            Native::Timeout(now) => {
-                half.handle_timeout(*now, &mut signals);
-                while half.poll_probe(*now).is_some() {}
-            }
-            Native::Rtt(now, rtt) => half.handle_rtt(*now, rtt, &mut signals),
-            Native::Report(now, report) => half.handle_report(*now, report, &mut signals),
-        }
-        sum += half.decision().target.as_bps();
+        sum += step(&mut half, input, &mut signals);
     }
     sum
+}
+
+/// Passes an input to the controller and returns the target.
+fn step(half: &mut GoogCc, input: &Native, signals: &mut Signals) -> u64 {
+    match input {
+        Native::Sent(now, packet) => half.handle_sent(*now, packet),
+        Native::Feedback(now, packets, in_flight) => {
+            half.handle_feedback(*now, &Feedback::new(packets, *in_flight, *in_flight), signals);
+            while half.poll_probe(*now).is_some() {}
+        }
+        Native::Timeout(now) => {
+            half.handle_timeout(*now, signals);
+            while half.poll_probe(*now).is_some() {}
+        }
+        Native::Rtt(now, rtt) => half.handle_rtt(*now, rtt, signals),
+        Native::Report(now, report) => half.handle_report(*now, report, signals),
+    }
+    half.decision().target.as_bps()
+}
+
+/// Runs instances side by side. Prints the share of a core and the memory of the process.
+fn many(inputs: &[Native]) {
+    const INSTANCES: usize = 10_000;
+    /// Inputs of the start, which are not timed, and of all.
+    const INPUTS: (usize, usize) = (1300, 2600);
+    let setup = Setup::new(Rate::from_bps(START_BPS), Rate::from_bps(MIN_BPS), Rate::from_bps(MAX_BPS));
+    let config = Arc::new(GoogCcConfig::default());
+    let before = resident_mb();
+    let mut halves: Vec<GoogCc> = (0..INSTANCES).map(|_| GoogCc::new(&config, &setup)).collect();
+    let mut order: Vec<usize> = (0..INSTANCES).collect();
+    let random = &mut RandomStreams::new(1).stream("order");
+    for index in (1..INSTANCES).rev() {
+        order.swap(index, (random.bits() % (index as u64 + 1)) as usize);
+    }
+    let (mut signals, mut start) = (Signals::disabled(), 0.0);
+    for (number, input) in inputs[..INPUTS.1].iter().enumerate() {
+        if number == INPUTS.0 {
+            start = cpu_seconds();
+        }
+        for index in &order {
+            step(&mut halves[*index], input, &mut signals);
+        }
+    }
+    let seconds = cpu_seconds() - start;
+    let at = |input: &Native| match input {
+        Native::Sent(now, _) | Native::Timeout(now) | Native::Rtt(now, _) => now.as_secs_f64(),
+        Native::Feedback(now, ..) | Native::Report(now, _) => now.as_secs_f64(),
+    };
+    let simulated = at(&inputs[INPUTS.1]) - at(&inputs[INPUTS.0]);
+    println!("{INSTANCES} instances: {:.2} of a core, {:.0} MB", seconds / simulated, resident_mb() - before);
+}
+
+/// Returns the CPU time of this process (Linux; zero elsewhere): the machine may have other load.
+fn cpu_seconds() -> f64 {
+    let schedstat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    schedstat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+/// Returns the resident memory of this process (Linux; zero elsewhere).
+fn resident_mb() -> f64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: f64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0.0);
+    pages * 4096.0 / 1e6
 }
 
 fn oracle(inputs: &[Input]) -> u64 {
@@ -102,6 +153,9 @@ fn main() {
     let natives: Vec<Native> = inputs.iter().filter_map(native).collect();
     let mut arguments = std::env::args().skip(1);
     if let Some(which) = arguments.next() {
+        if which == "many" {
+            return many(&natives);
+        }
         let repeats: usize = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(1);
         for _ in 0..repeats {
             match which.as_str() {

@@ -80,7 +80,18 @@ pub struct Throughput {
     bytes: u64,
     /// The number of packets that were sent before the one in front of them.
     overtaken: usize,
+    /// The number of the first packet of the window.
+    first: u64,
+    /// The two largest times between arrivals, each with the number of the later packet; of equal ones the newest. `None`: one of
+    /// them has left the window.
+    gaps: Option<[Gap; 2]>,
 }
+
+/// A time between two arrivals in nanoseconds, and the number of the later packet.
+type Gap = (i64, u64);
+
+/// No packet has this number.
+const NO_GAP: Gap = (0, u64::MAX);
 
 /// 20 bytes, of which a window has up to 512.
 #[derive(Clone, Copy, Debug)]
@@ -110,22 +121,32 @@ impl Packet {
 impl Throughput {
     /// Creates an estimator without packets.
     pub fn new(config: ThroughputConfig) -> Self {
-        Self { config, window: VecDeque::new(), discarded: None, bytes: 0, overtaken: 0 }
+        Self {
+            config,
+            window: VecDeque::new(),
+            discarded: None,
+            bytes: 0,
+            overtaken: 0,
+            first: 0,
+            gaps: Some([NO_GAP; 2]),
+        }
     }
 
     /// Handles a packet that arrived. Call [`trim`](Self::trim) after the last packet of a message.
     #[inline]
     pub fn handle_arrival(&mut self, arrival: RemoteTime, sent: Time, size: DataSize) {
-        let (mut in_order, mut overtaken) = (true, false);
-        if let Some(last) = self.window.back() {
-            (in_order, overtaken) = (last.arrival() <= arrival, sent < last.sent());
-        }
         let bytes = size.as_bytes().min(u32::MAX.into()) as u32;
+        let last = self.window.back().copied();
         self.window.push_back(Packet { arrival, sent, bytes });
         self.bytes += u64::from(bytes);
-        self.overtaken += usize::from(overtaken);
-        if !in_order {
-            self.sort_last();
+        if let Some(last) = last {
+            self.overtaken += usize::from(sent < last.sent());
+            let gap = arrival.since(last.arrival()).as_nanos();
+            if gap < 0 {
+                self.sort_last();
+            } else if let Some(gaps) = &mut self.gaps {
+                insert_gap(gaps, (gap, self.first + self.window.len() as u64 - 1));
+            }
         }
         // A long message must not extend the memory.
         if self.window.len() > self.config.packets_max {
@@ -146,6 +167,7 @@ impl Throughput {
             self.window.clear();
             (self.discarded, self.bytes) = (None, 0);
         }
+        self.gaps = None;
         let pairs = self.window.iter().zip(self.window.iter().skip(1));
         self.overtaken = pairs.filter(|(before, packet)| packet.sent() < before.sent()).count();
     }
@@ -155,10 +177,15 @@ impl Throughput {
         while self.first_is_outside() {
             self.remove_first();
         }
+        if self.gaps.is_none() {
+            self.gaps = Some(self.largest_gaps());
+        }
     }
 
     fn remove_first(&mut self) {
         if let Some(packet) = self.window.pop_front() {
+            self.first += 1;
+            self.gaps = self.gaps.filter(|gaps| gaps.iter().all(|(_, number)| *number != self.first));
             let sent = packet.sent();
             self.discarded = Some(self.discarded.map_or(sent, |before| before.max(sent)));
             self.bytes -= packet.bytes();
@@ -178,28 +205,22 @@ impl Throughput {
         if self.window.len() < self.config.required {
             return None;
         }
-        let (largest, second) = self.largest_gaps();
-        let receiving = (last.arrival() - first.arrival() - largest + second).max(SPAN_MIN);
+        let [(largest, _), (second, _)] = self.gaps.unwrap_or_else(|| self.largest_gaps());
+        let span = last.arrival() - first.arrival();
+        let receiving = (span - TimeDelta::from_nanos(largest) + TimeDelta::from_nanos(second)).max(SPAN_MIN);
         let receive_rate = rate_of(DataSize::from_bytes(self.bytes - first.bytes()), receiving);
         let Some((bytes, sending)) = self.sent() else { return Some(receive_rate) };
         Some(receive_rate.min(rate_of(DataSize::from_bytes(bytes), sending.max(SPAN_MIN))))
     }
 
-    /// Returns the two largest times between arrivals.
-    fn largest_gaps(&self) -> (TimeDelta, TimeDelta) {
-        let (mut largest, mut second) = (0, 0);
-        let mut before = self.window.front().map_or(0, |packet| packet.arrival().as_nanos());
-        let (front, back) = self.window.as_slices();
-        for packets in [front, back] {
-            for packet in packets {
-                let arrival = packet.arrival().as_nanos();
-                let gap = arrival.wrapping_sub(before);
-                // Without branches: the gaps of frames and of packets alternate.
-                (before, second) = (arrival, second.max(gap.min(largest)));
-                largest = largest.max(gap);
-            }
+    #[cold]
+    fn largest_gaps(&self) -> [Gap; 2] {
+        let mut gaps = [NO_GAP; 2];
+        let pairs = self.window.iter().zip(self.window.iter().skip(1));
+        for (number, (before, packet)) in (self.first + 1..).zip(pairs) {
+            insert_gap(&mut gaps, (packet.arrival().since(before.arrival()).as_nanos(), number));
         }
-        (TimeDelta::from_nanos(largest), TimeDelta::from_nanos(second))
+        gaps
     }
 
     /// Returns the bytes without the last sent packet and the time in which they were sent; `None` if too few packets
@@ -228,6 +249,16 @@ impl Throughput {
             packets += 1;
         }
         (packets >= self.config.required).then(|| (bytes - last_size, last_sent - first_sent))
+    }
+}
+
+/// Keeps the two largest gaps.
+#[inline]
+fn insert_gap(gaps: &mut [Gap; 2], gap: Gap) {
+    if gap.0 >= gaps[0].0 {
+        *gaps = [gap, gaps[0]];
+    } else if gap.0 >= gaps[1].0 {
+        gaps[1] = gap;
     }
 }
 
@@ -311,6 +342,7 @@ mod tests {
             estimator.trim();
             let counted: u64 = estimator.window.iter().map(|packet| packet.bytes()).sum();
             assert_eq!(estimator.bytes, counted);
+            assert_eq!(estimator.gaps, Some(estimator.largest_gaps()));
             let discarded = estimator.discarded.unwrap_or(Time::ZERO);
             if estimator.window.len() >= 20 {
                 assert_eq!(estimator.sent(), estimator.sent_unordered(discarded), "packet {i}");
