@@ -137,6 +137,15 @@ mod tests {
         assert_eq!(last_change(&mut alr, 1510..5000, 1500), (3110, false));
     }
 
+    /// By hand: at 1 Mbit/s the budget grows by 100 bytes per ms to 50,000, and 0.4 of that are exceeded after 201 ms.
+    #[test]
+    fn region_begins_above_two_fifths_of_the_budget() {
+        let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
+        alr.set_estimate(Rate::from_kbps(1000), false);
+        (0..300).for_each(|ms| alr.handle_sent(Time::from_millis(ms), DataSize::ZERO));
+        assert_eq!(alr.since(), Some(Time::from_millis(201)));
+    }
+
     #[test]
     fn flow_at_80_percent_is_not_limited() {
         for (bytes, limited) in [(1000, false), (990, true)] {

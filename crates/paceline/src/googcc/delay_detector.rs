@@ -152,6 +152,28 @@ mod tests {
         }
     }
 
+    /// By hand: groups that were sent 6.7 ms apart. In the first one with T > gamma half of that counts, 3.35 ms; in the next one it is
+    /// 10.05 ms, more than 10.
+    #[test]
+    fn over_use_must_last_more_than_ten_milliseconds() {
+        for (overuse_ms, groups_later) in [(10.0, 1), (10.2, 2)] {
+            let config = DelayDetectorConfig { overuse_ms, ..DelayDetectorConfig::LIBWEBRTC };
+            let mut detector = DelayDetector::new(&config);
+            let (departure, arrival) = (TimeDelta::from_micros(6700), TimeDelta::from_micros(7700));
+            let mut crossed = None;
+            let over = (1..60).find(|i| {
+                let gamma = detector.gamma_ms();
+                let now = RemoteTime::ZERO + arrival * *i;
+                detector.handle_group(now, &GroupDelta { arrival, departure, size: 0 });
+                if detector.scaled() > gamma {
+                    crossed.get_or_insert(*i);
+                }
+                detector.usage() == Usage::Over
+            });
+            assert_eq!(over.zip(crossed).map(|(over, crossed)| over - crossed), Some(groups_later));
+        }
+    }
+
     /// Vector V4.1 with groups that arrive 9 ms apart: T is -5.780714 ms at i = 20 and -6.396108 ms at i = 21.
     #[test]
     fn under_use_is_detected_in_the_21st_group() {

@@ -974,6 +974,17 @@ mod tests {
         assert_eq!((&v2.partial.lost[..], v2.partial.packets), (&[(1, 1000), (7, 1000)][..], 52));
     }
 
+    /// By hand: 0.05 + 100 / 1000; at most 1; and 0.001 at least.
+    #[test]
+    fn inherent_loss_is_bounded_by_the_bandwidth() {
+        let v2 = LossV2::new(LossV2Config::LIBWEBRTC);
+        assert!((v2.inherent_max(kbps(1000)) - 0.15).abs() < 1e-12);
+        assert_eq!([v2.inherent_max(kbps(100)), v2.inherent_max(Rate::ZERO)], [1.0, 1.0]);
+        let feasible = |inherent| v2.feasible(&Channel { inherent, bandwidth: kbps(1000) });
+        assert_eq!([feasible(0.0), feasible(0.1)], [0.001, 0.1]);
+        assert!((feasible(0.9) - 0.15).abs() < 1e-12);
+    }
+
     /// By hand: 0.5 + (1 - 0.5) (2 - 1) / 2; and the bounds.
     #[test]
     fn loss_probability_grows_above_the_bandwidth() {

@@ -481,6 +481,16 @@ mod tests {
     }
 
     #[test]
+    fn further_cluster_needs_more_than_seven_tenths() {
+        for (estimate, further) in [(1260, &[][..]), (1261, &[2522])] {
+            let mut probes = started(ON, Rate::MAX);
+            polled(&mut probes);
+            probes.set_estimate(at(100), kbps(estimate), LimitCause::Delay);
+            assert_eq!(polled(&mut probes), further, "{estimate} kbit/s");
+        }
+    }
+
+    #[test]
     fn wait_for_a_result_ends_after_a_second() {
         for (ms, further) in [(1000, &[3600][..]), (1001, &[])] {
             let mut probes = started(ON, Rate::MAX);

@@ -318,6 +318,7 @@ mod tests {
         assert_eq!(length(300, 100), 20, "twenty packets");
         assert_eq!(length(1000, 1), 500);
         assert_eq!(length(100, 500), 11, "five seconds");
+        assert_eq!(length(100, 850), 6, "4.25 s, and not 5.1 s");
     }
 
     #[test]
