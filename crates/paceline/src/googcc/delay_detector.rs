@@ -156,7 +156,7 @@ mod tests {
     /// 10.05 ms, more than 10.
     #[test]
     fn over_use_must_last_more_than_ten_milliseconds() {
-        for (overuse_ms, groups_later) in [(10.0, 1), (10.2, 2)] {
+        for (overuse_ms, groups_later) in [(DelayDetectorConfig::LIBWEBRTC.overuse_ms, 1), (10.2, 2)] {
             let config = DelayDetectorConfig { overuse_ms, ..DelayDetectorConfig::LIBWEBRTC };
             let mut detector = DelayDetector::new(&config);
             let (departure, arrival) = (TimeDelta::from_micros(6700), TimeDelta::from_micros(7700));
