@@ -63,6 +63,10 @@ impl Rules {
 
     /// Whether a licence expression (SPDX; `/` in old manifests means `OR`) can be met.
     fn allows(&self, name: &str, expression: &str) -> bool {
+        // A manifest with a licence file in place of an expression: cargo-deny reads the file, and an exception names it.
+        if expression.is_empty() {
+            return self.exceptions.iter().any(|(of, licences)| of == name && !licences.is_empty());
+        }
         let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
         let words: Vec<&str> = spaced.split_whitespace().collect();
         let licence = |licence: &str| {

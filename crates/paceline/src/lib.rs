@@ -48,6 +48,7 @@ mod fair_queue;
 mod fields;
 mod fixed;
 pub mod gcc;
+pub mod googcc;
 mod guard;
 mod history;
 pub mod nada;

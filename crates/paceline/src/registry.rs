@@ -1,6 +1,6 @@
 //! The controllers by name. A registry is a value: [`Registry::standard`], plus the controllers that a program adds.
 
-use crate::{Entry, Preset, fixed, gcc, nada, scream};
+use crate::{Entry, Preset, fixed, gcc, googcc, nada, scream};
 
 /// Sets of parameter values that have a name of their own.
 const PRESETS: &[Preset] = &[
@@ -23,6 +23,12 @@ const PRESETS: &[Preset] = &[
         values: &[("dynamic_alpha", 1.0)],
         summary: "gcc-2015 with the thesis's dynamic decrease factor",
     },
+    Preset {
+        name: "googcc-2024",
+        base: "googcc",
+        values: googcc::Y2024,
+        summary: "GoogCC with the defaults of libwebrtc of 2024-12 (da2a3d6c4d)",
+    },
 ];
 
 /// The controllers that a program offers.
@@ -42,6 +48,7 @@ impl Registry {
             gcc::gcc_med16::entry(),
             gcc::gcc_remb_2018::entry(),
             gcc::gcc_tfb::entry(),
+            googcc::entry(),
             nada::nada2015::entry(),
         ];
         let controllers = controllers.into_iter().chain(nada::rfc8698::entries()).chain(scream::v1::entries());

@@ -9,6 +9,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("paceline-units", &[]),
     ("paceline", &["paceline-units"]),
     ("paceline-wire", &["paceline-units"]),
+    ("paceline-conformance", &["paceline", "paceline-units"]),
     ("paceline-flow", &["paceline", "paceline-wire", "paceline-units"]),
     ("paceline-records", &["paceline-flow", "paceline-units"]),
     ("paceline-netsim", &["paceline-records", "paceline-flow", "paceline-wire", "paceline", "paceline-units"]),

@@ -26,10 +26,28 @@ fn bursts_of_gcc_tfb_end_on_a_fast_link() {
     within("queue, without", p95("0"), 900.0, 1010.0);
 }
 
+/// A source of any rate fills links of 8 to 50 Mbit/s with a queue of 1 s. The queue stays short, and the link is used.
+#[test]
+fn queue_of_googcc_is_short_on_a_full_link() {
+    for (capacity, least) in [(8.0, 0.75), (10.0, 0.7), (20.0, 0.75), (50.0, 0.6)] {
+        let call =
+            "controller = \"googcc\"\nmax_rate = \"100 Mbps\"\nencoder = { source = \"ideal\", max = \"100 Mbps\" }";
+        let path = format!("capacity = \"{capacity} Mbps\"\nqueue = {{ limit = \"1 s\" }}");
+        let run = run("120 s", &path, call, "");
+        within(&format!("p95 of the queue at {capacity}"), run.link.queue_ms.expect("packets waited").p95, 5.0, 150.0);
+        within(
+            &format!("used at {capacity}"),
+            run.flows[0].sent_bytes as f64 * 8.0 / 120.0 / 1e6 / capacity,
+            least,
+            1.0,
+        );
+    }
+}
+
 /// Nine seconds without any feedback: the rate is halved after 3 s and then each second.
 #[test]
 fn every_controller_sends_little_into_a_dead_link() {
-    for controller in ["gcc-tfb", "gcc-2016", "nada", "nada-sender", "scream"] {
+    for controller in ["gcc-tfb", "googcc", "gcc-2016", "nada", "nada-sender", "scream"] {
         let call = format!("controller = \"{controller}\"\nmin_rate = \"30 kbps\"\nencoder = {{ max = \"2.5 Mbps\" }}");
         let path = "capacity = [[\"0 s\", \"3 Mbps\"], [\"20 s\", \"0 bps\"]]";
         let sent = |until: &str| run(until, path, &call, "").flows[0].sent_bytes as f64 * 8.0 / 1e3;

@@ -225,7 +225,8 @@ fn sensitivities_start_from_the_defaults() {
     }
     assert!((110..150).contains(&constants), "{constants}");
     // Every controller has one except for variants and the constant rate.
-    let is_variant = |name: &str| ["gcc-2016-", "nada-", "scream-", "fixed"].iter().any(|of| name.starts_with(of));
+    let is_variant =
+        |name: &str| ["gcc-2016-", "googcc-", "nada-", "scream-", "fixed"].iter().any(|of| name.starts_with(of));
     let missing: Vec<_> = without.iter().filter(|name| !is_variant(name)).collect();
     assert!(missing.is_empty(), "no sweep in scenarios/sensitivity for {missing:?}");
 }

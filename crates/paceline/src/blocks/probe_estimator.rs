@@ -21,6 +21,8 @@ const UNSATURATED_MIN: f64 = 0.9;
 const UTILIZATION: f64 = 0.95;
 /// The longest time between first and last packet (`kMaxProbeInterval`).
 const INTERVAL_MAX: TimeDelta = TimeDelta::from_secs(1);
+/// The time for which the packets of a cluster are remembered, after the last one (`kMaxClusterHistory`).
+const HISTORY: TimeDelta = TimeDelta::from_secs(1);
 /// The number of clusters that are remembered.
 const CLUSTERS_MAX: usize = 8;
 
@@ -41,7 +43,7 @@ struct Progress {
     received: Span<RemoteTime>,
 }
 
-/// The earliest and the latest packet, with their sizes.
+/// The earliest and the latest packet, with their sizes; of several packets of the same time, the first one.
 #[derive(Clone, Copy, Debug)]
 struct Span<T> {
     first: Option<(T, DataSize)>,
@@ -55,7 +57,7 @@ impl<T: Copy + Ord> Span<T> {
         if self.first.is_none_or(|(first, _)| at < first) {
             self.first = Some((at, size));
         }
-        if self.last.is_none_or(|(last, _)| at >= last) {
+        if self.last.is_none_or(|(last, _)| at > last) {
             self.last = Some((at, size));
         }
     }
@@ -67,8 +69,7 @@ impl ProbeEstimator {
         if self.clusters.len() == CLUSTERS_MAX {
             self.clusters.pop_front();
         }
-        let (packets, bytes) = (0, DataSize::ZERO);
-        self.clusters.push_back(Progress { cluster, packets, bytes, sent: Span::EMPTY, received: Span::EMPTY });
+        self.clusters.push_back(Progress::new(cluster));
     }
 
     /// Handles the reports of a message. Returns the rate of the last cluster of which enough has arrived.
@@ -81,8 +82,13 @@ impl ProbeEstimator {
     }
 
     /// Handles the report on a packet. Returns the rate of its cluster, once enough of the cluster has arrived.
-    fn handle_report(&mut self, report: &PacketReport) -> Option<Rate> {
+    pub fn handle_report(&mut self, report: &PacketReport) -> Option<Rate> {
         let (id, arrival) = (report.probe?, report.arrival?);
+        for progress in &mut self.clusters {
+            if progress.received.last.is_some_and(|(last, _)| last + HISTORY < arrival) {
+                *progress = Progress::new(progress.cluster);
+            }
+        }
         let progress = self.clusters.iter_mut().find(|progress| progress.cluster.id == id)?;
         progress.packets += 1;
         progress.bytes += report.size;
@@ -93,6 +99,10 @@ impl ProbeEstimator {
 }
 
 impl Progress {
+    fn new(cluster: ProbeCluster) -> Self {
+        Self { cluster, packets: 0, bytes: DataSize::ZERO, sent: Span::EMPTY, received: Span::EMPTY }
+    }
+
     fn rate(&self) -> Option<Rate> {
         let ProbeCluster { rate, duration, packets, .. } = self.cluster;
         // Whole packets and bytes, as there.

@@ -73,6 +73,49 @@ fn gcc_tfb_defaults_match_the_source() {
     assert_defaults("gcc-tfb", "window 20, smoothing 0.9, gain 4, acked_ms 150");
 }
 
+/// What libwebrtc of 2024-12 and of 2026-08 share: the source files of each number are in its description.
+const GOOGCC: &str = "feedback_ms 50, feedback_longest_ms 250, group_ms 5, burst_ms 5, burst_max_ms 100, clock_ms 1, window 20, \
+    smoothing 0.9, gain 4, gamma_0 12.5, k_u 0.0087, k_d 0.039, guard_ms 15, overuse_ms 10, acked_packets 20, \
+    acked_packets_max 500, acked_ms 1000, acked_max_ms 5000, acked_required 10, eta 1.08, beta 0.85, \
+    decrease_offset_bps 5000, headroom 1.5, headroom_offset_bps 10000, rtt_ms 200, hold_in_alr 0, loss_model 1, loss_low 0.02, \
+    loss_high 0.1, loss_floor_bps 0, loss_growth 1.08, backoff_ms 3000, backoff_share 0.8, backoff_interval_ms 1000, \
+    backoff_floor_bps 5000, loss_rampup_hold 1.3, loss_acceleration 0, loss_acceleration_ms 60000, loss_candidate_up 1.02, \
+    loss_candidate_same 1, loss_candidate_down 0.95, loss_bias 0.0002, loss_bias_log 0.02, loss_inherent_min 0.001, \
+    loss_inherent 0.01, loss_inherent_offset 0.05, loss_bias_smoothing 0.002, loss_newton 1, loss_newton_step 0.75, \
+    loss_acked 1, loss_delay 1, loss_upper_in_alr 0, loss_acked_factor 1, loss_no_acked_in_alr 1, loss_observation_ms 250, \
+    loss_observations_min 3, loss_sending_smoothing 0, loss_weight 0.9, loss_upper_weight 0.9, loss_upper_offset 0.05, \
+    loss_increase 1.3, loss_increase_ms 300, loss_blocks_increase 1, loss_median 2, alr_usage 0.8, alr_begin 0.4, \
+    alr_end -0.6, window_ms 350, window_min_bps 30000, window_drop_frames 1, window_queue 0, probes 1, probe_first 3, \
+    probe_second 6, probe_further 2, probe_success 0.7, probe_abort 0, probe_repeat 0, probe_repeat_ms 5000, \
+    probe_repeat_length_ms 100, probe_periodic 0, probe_periodic_ms 5000, probe_periodic_scale 2, probe_allocation 1, \
+    probe_allocation_first 1, probe_allocation_second 2, probe_allocation_limit 2, probe_packets 5, probe_ms 15, \
+    probe_loss_limited 1.5, probe_skip 0, probe_skip_allocation 1, probe_rapid 0, probe_max_bps 5000000, probe_floor 0.85, \
+    pacing_factor_start 2.5, pacing_burst_ms 40, padding_max_bps 0, min_from_streams 1";
+
+#[test]
+fn googcc_defaults_match_the_source() {
+    assert_defaults("googcc", GOOGCC);
+    assert_defaults(
+        "googcc",
+        "loss_after_report 0, stable_target 0, loss_rampup 1.5, loss_rampup_in_hold 1.2, loss_inherent_balance_bps 100000, \
+        loss_bias_ratio 0.2, loss_observations 15, loss_upper_balance_bps 100000, loss_in_start 1, loss_lower 1, loss_hold 2, \
+        loss_bytes 1, loss_padding_ms 2000, loss_bounds_best 1, loss_prefers_larger 1, alr_truncates 0, \
+        alr_after_feedback 1, alr_publishes 1, probe_allocation_anywhere 1, probe_allocation_decrease 0, pacing_factor 1.1",
+    );
+}
+
+#[test]
+fn googcc_2024_defaults_match_the_source() {
+    assert_defaults("googcc-2024", GOOGCC);
+    assert_defaults(
+        "googcc-2024",
+        "loss_after_report 1, stable_target 1, loss_rampup 1e6, loss_rampup_in_hold 1e6, loss_inherent_balance_bps 75000, \
+        loss_bias_ratio 0.15, loss_observations 20, loss_upper_balance_bps 75000, loss_in_start 0, loss_lower 0, loss_hold 0, \
+        loss_bytes 0, loss_padding_ms 0, loss_bounds_best 0, loss_prefers_larger 0, alr_truncates 1, \
+        alr_after_feedback 0, alr_publishes 0, probe_allocation_anywhere 0, probe_allocation_decrease 1, pacing_factor 2.5",
+    );
+}
+
 /// De Cicco et al., FhMN 2013, section 2.2; libwebrtc of March 2013.
 #[test]
 fn gcc2013_defaults_match_the_source() {

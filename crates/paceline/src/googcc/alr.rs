@@ -1,0 +1,168 @@
+//! The application-limited region (libwebrtc's `AlrDetector`): the flow sends less than its estimate allows because its
+//! sources produce less.
+//!
+//! ```text
+//! k = 0.8 A               b = min(max(b - sent, -k W) + k dt, k W)          W = 500 ms
+//! begins: b > 0.4 k W     ends: b < -0.6 k W
+//! ```
+//!
+//! [`ApplicationLimit`](crate::blocks::ApplicationLimit) has the same rule for the flow, with a condition on its queue. This
+//! one counts whole bytes and milliseconds like libwebrtc, because its edges trigger probes.
+
+use super::units::whole_kbps;
+use crate::{Block, FieldVisitor};
+use paceline_units::{DataSize, Rate, Time};
+
+/// The numbers of the detector.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AlrConfig {
+    /// The share of the estimate that counts as used.
+    pub usage: f64,
+    /// The region begins above this share of the largest budget.
+    pub begin: f64,
+    /// The region ends below this share of the largest budget.
+    pub end: f64,
+}
+
+impl AlrConfig {
+    /// libwebrtc's effective defaults (`kDefaultProbingScreenshareBweSettings`, `alr_experiment.cc`), which replace those of
+    /// the class.
+    pub const LIBWEBRTC: Self = Self { usage: 0.8, begin: 0.4, end: -0.6 };
+}
+
+impl Block for AlrConfig {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields
+            .number("alr_usage", "", (0.01, 1.0), &mut self.usage)
+            .describe("share of the estimate that counts as used (alr_bandwidth_usage_percent)");
+        fields.number("alr_begin", "", (0.0, 1.0), &mut self.begin).describe(
+            "share of the budget above which the application limits the flow (alr_start_budget_level_percent)",
+        );
+        fields
+            .number("alr_end", "", (-1.0, 0.0), &mut self.end)
+            .describe("share of the budget below which this ends (alr_stop_budget_level_percent)");
+    }
+}
+
+/// The window of the budget, ms (`kWindowMs`, `interval_budget.cc`).
+const WINDOW_MS: i64 = 500;
+
+/// The detector.
+#[derive(Clone, Debug)]
+pub struct AlrDetector {
+    config: AlrConfig,
+    /// The used rate, kbit/s.
+    rate: i64,
+    /// The largest budget, bytes.
+    most: i64,
+    /// The budgets at which the region begins and ends, bytes.
+    levels: (f64, f64),
+    /// The bytes that could have been sent and were not.
+    budget: i64,
+    last: Option<Time>,
+    since: Option<Time>,
+}
+
+impl AlrDetector {
+    /// Creates a detector without an estimate, outside the region.
+    pub fn new(config: AlrConfig) -> Self {
+        Self { config, rate: 0, most: 0, levels: (0.0, 0.0), budget: 0, last: None, since: None }
+    }
+
+    /// Sets the estimate. Fractions of a kbit/s are rounded, or `truncated` as before 2025-07.
+    pub fn set_estimate(&mut self, estimate: Rate, truncated: bool) {
+        // More than 2^40 kbit/s are no different.
+        let kbps = match truncated {
+            true => (estimate.as_bps_f64() * self.config.usage / 1e3) as u64,
+            false => whole_kbps(estimate.scale(self.config.usage)),
+        };
+        self.rate = kbps.min(1 << 40) as i64;
+        self.most = WINDOW_MS * self.rate / 8;
+        self.levels = (self.config.begin * self.most as f64, self.config.end * self.most as f64);
+        self.budget = self.budget.clamp(-self.most, self.most);
+    }
+
+    /// Handles a packet that was sent. The first one only starts the clock.
+    #[inline]
+    pub fn handle_sent(&mut self, now: Time, size: DataSize) {
+        let Some(last) = self.last.replace(now) else { return };
+        // After a minute the budget is full.
+        let ms = (now.since(last).as_nanos() / 1_000_000).clamp(0, 60_000);
+        let spent = (self.budget - size.as_bytes() as i64).max(-self.most);
+        self.budget = (spent + self.rate * ms / 8).min(self.most);
+        if self.most == 0 {
+            return;
+        }
+        let budget = self.budget as f64;
+        if budget > self.levels.0 {
+            self.since.get_or_insert(now);
+        } else if budget < self.levels.1 {
+            self.since = None;
+        }
+    }
+
+    /// Returns the time at which the region began; `None` outside it.
+    #[inline]
+    pub fn since(&self) -> Option<Time> {
+        self.since
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends this many bytes each 10 ms. Returns the time in ms at which the state changed last, and the state.
+    fn last_change(alr: &mut AlrDetector, ms: core::ops::Range<i64>, bytes: u64) -> (i64, bool) {
+        let (mut at, mut state) = (ms.start, alr.since().is_some());
+        for ms in ms.step_by(10) {
+            alr.handle_sent(Time::from_millis(ms), DataSize::from_bytes(bytes));
+            if alr.since().is_some() != state {
+                (at, state) = (ms, !state);
+            }
+        }
+        (at, state)
+    }
+
+    /// Model run of libwebrtc's detector: at 1 Mbit/s, 500 bytes each 10 ms begin the region at 420 ms (0.41 of the budget).
+    /// 1500 bytes each 10 ms after 1500 ms end it at 3110 ms (-0.61).
+    #[test]
+    fn region_begins_and_ends_as_in_libwebrtc() {
+        let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
+        assert_eq!(last_change(&mut alr, 0..1000, 0), (0, false), "no estimate");
+        let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
+        alr.set_estimate(Rate::from_kbps(1000), false);
+        assert_eq!(last_change(&mut alr, 10..1501, 500), (420, true));
+        assert_eq!(alr.since(), Some(Time::from_millis(420)));
+        assert_eq!(last_change(&mut alr, 1510..5000, 1500), (3110, false));
+    }
+
+    /// By hand: at 1 Mbit/s the budget grows by 100 bytes per ms to 50,000, and 0.4 of that are exceeded after 201 ms.
+    #[test]
+    fn region_begins_above_two_fifths_of_the_budget() {
+        let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
+        alr.set_estimate(Rate::from_kbps(1000), false);
+        (0..300).for_each(|ms| alr.handle_sent(Time::from_millis(ms), DataSize::ZERO));
+        assert_eq!(alr.since(), Some(Time::from_millis(201)));
+    }
+
+    #[test]
+    fn flow_at_80_percent_is_not_limited() {
+        for (bytes, limited) in [(1000, false), (990, true)] {
+            let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
+            alr.set_estimate(Rate::from_kbps(1000), false);
+            assert_eq!(last_change(&mut alr, 10..60_000, bytes).1, limited, "{bytes} bytes each 10 ms");
+        }
+    }
+
+    /// 999.4 kbit/s · 0.8 = 799.52 kbit/s: 800 rounded, 799 truncated.
+    #[test]
+    fn estimate_is_rounded_or_truncated() {
+        let mut alr = AlrDetector::new(AlrConfig::LIBWEBRTC);
+        let rate = [false, true].map(|truncated| {
+            alr.set_estimate(Rate::from_bps(999_400), truncated);
+            (alr.rate, alr.most)
+        });
+        assert_eq!(rate, [(800, 50_000), (799, 49_937)]);
+    }
+}

@@ -1,0 +1,193 @@
+//! The delay detector: trendline, over-use detector and adaptive threshold (libwebrtc's `TrendlineEstimator`).
+//!
+//! ```text
+//! T = min(n, 60) · gain · trend          Over:   T > gamma for more than 10 ms and in two groups, and the trend does not fall
+//!                                        Under:  T < -gamma
+//! ```
+
+use crate::blocks::{
+    AdaptiveThreshold, GroupDelta, OveruseDetector, ThresholdConfig, Trendline, TrendlineConfig, Usage,
+};
+use crate::{Block, FieldVisitor};
+use paceline_units::RemoteTime;
+
+/// The numbers of the detector.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DelayDetectorConfig {
+    /// The arrival-time filter.
+    pub trendline: TrendlineConfig,
+    /// The factor by which a trend is multiplied before the comparison with the threshold.
+    pub gain: f64,
+    /// The adaptive threshold.
+    pub threshold: ThresholdConfig,
+    /// The time for which over-use must last, ms.
+    pub overuse_ms: f64,
+}
+
+impl DelayDetectorConfig {
+    /// libwebrtc (`trendline_estimator.cc`).
+    pub const LIBWEBRTC: Self = Self {
+        trendline: TrendlineConfig { window: 20, smoothing: 0.9 },
+        gain: 4.0,
+        threshold: ThresholdConfig::LIBWEBRTC,
+        overuse_ms: 10.0,
+    };
+}
+
+impl Block for DelayDetectorConfig {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.block(
+            &mut self.trendline,
+            &[
+                ("window", " (kDefaultTrendlineWindowSize; libwebrtc accepts 10 to 200)"),
+                ("smoothing", " (kDefaultTrendlineSmoothingCoeff)"),
+            ],
+        );
+        fields
+            .number("gain", "", (0.0, 100.0), &mut self.gain)
+            .describe("what a trend is multiplied by before it is compared (kDefaultTrendlineThresholdGain)");
+        fields.block(
+            &mut self.threshold,
+            &[
+                ("gamma_0", " (TrendlineEstimator)"),
+                ("k_u", " (k_up_)"),
+                ("k_d", " (k_down_)"),
+                ("guard_ms", " (kMaxAdaptOffsetMs)"),
+            ],
+        );
+        fields
+            .number("overuse_ms", "ms", (0.0, 1e4), &mut self.overuse_ms)
+            .describe("how long over-use must last (kOverUsingTimeThreshold)");
+    }
+}
+
+/// The detector.
+#[derive(Clone, Debug)]
+pub struct DelayDetector {
+    gain: f64,
+    trendline: Trendline,
+    detector: OveruseDetector,
+    threshold: AdaptiveThreshold,
+    trend: f64,
+    scaled: f64,
+}
+
+impl DelayDetector {
+    /// Creates a detector without groups.
+    pub fn new(config: &DelayDetectorConfig) -> Self {
+        Self {
+            gain: config.gain,
+            trendline: Trendline::new(config.trendline),
+            detector: OveruseDetector::new(config.overuse_ms),
+            threshold: AdaptiveThreshold::new(config.threshold),
+            trend: 0.0,
+            scaled: 0.0,
+        }
+    }
+
+    /// Handles the step to a group whose completion was detected at `arrival`.
+    pub fn handle_group(&mut self, arrival: RemoteTime, delta: &GroupDelta) {
+        self.trend = self.trendline.update(arrival, delta.arrival - delta.departure);
+        let m = self.gain * self.trend;
+        self.scaled = self.detector.scale(m);
+        self.detector.update(m, self.scaled, self.threshold.gamma_ms(), delta.departure.as_millis_f64());
+        if self.detector.is_ready() {
+            self.threshold.update(arrival, self.scaled);
+        }
+    }
+
+    /// Returns the state.
+    #[inline]
+    pub fn usage(&self) -> Usage {
+        self.detector.usage()
+    }
+
+    /// Returns the trend, ms per ms.
+    pub fn trend(&self) -> f64 {
+        self.trend
+    }
+
+    /// Returns `T`, ms.
+    pub fn scaled(&self) -> f64 {
+        self.scaled
+    }
+
+    /// Returns the threshold, ms.
+    pub fn gamma_ms(&self) -> f64 {
+        self.threshold.gamma_ms()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_units::TimeDelta;
+
+    /// Vector V4.1: groups that were sent 10 ms apart and arrive 11 ms apart.
+    #[test]
+    fn over_use_is_detected_in_the_24th_group() {
+        let mut detector = DelayDetector::new(&DelayDetectorConfig::LIBWEBRTC);
+        let ms = TimeDelta::from_millis;
+        for i in 1..=40 {
+            detector.handle_group(
+                RemoteTime::from_millis(11 * i),
+                &GroupDelta { arrival: ms(11), departure: ms(10), size: 0 },
+            );
+            let expected = if i < 24 { Usage::Normal } else { Usage::Over };
+            assert_eq!(detector.usage(), expected, "group {i}");
+            let printed = [
+                (3, 0.0, 7.1375),
+                (20, 4.729675, 6.0),
+                (23, 6.231669, 6.022171),
+                (24, 6.725077, 6.089439),
+                (30, 9.579030, 7.201387),
+                (40, 13.927103, 10.473987),
+            ];
+            if let Some((_, t, gamma)) = printed.iter().find(|(at, ..)| *at == i) {
+                assert!(
+                    (detector.scaled() - t).abs() < 2e-6 && (detector.gamma_ms() - gamma).abs() < 2e-6,
+                    "group {i}"
+                );
+            }
+        }
+    }
+
+    /// By hand: groups that were sent 6.7 ms apart. In the first one with T > gamma half of that counts, 3.35 ms; in the next one it is
+    /// 10.05 ms, more than 10.
+    #[test]
+    fn over_use_must_last_more_than_ten_milliseconds() {
+        for (overuse_ms, groups_later) in [(DelayDetectorConfig::LIBWEBRTC.overuse_ms, 1), (10.2, 2)] {
+            let config = DelayDetectorConfig { overuse_ms, ..DelayDetectorConfig::LIBWEBRTC };
+            let mut detector = DelayDetector::new(&config);
+            let (departure, arrival) = (TimeDelta::from_micros(6700), TimeDelta::from_micros(7700));
+            let mut crossed = None;
+            let over = (1..60).find(|i| {
+                let gamma = detector.gamma_ms();
+                let now = RemoteTime::ZERO + arrival * *i;
+                detector.handle_group(now, &GroupDelta { arrival, departure, size: 0 });
+                if detector.scaled() > gamma {
+                    crossed.get_or_insert(*i);
+                }
+                detector.usage() == Usage::Over
+            });
+            assert_eq!(over.zip(crossed).map(|(over, crossed)| over - crossed), Some(groups_later));
+        }
+    }
+
+    /// Vector V4.1 with groups that arrive 9 ms apart: T is -5.780714 ms at i = 20 and -6.396108 ms at i = 21.
+    #[test]
+    fn under_use_is_detected_in_the_21st_group() {
+        let mut detector = DelayDetector::new(&DelayDetectorConfig::LIBWEBRTC);
+        let ms = TimeDelta::from_millis;
+        for i in 1..=60 {
+            detector.handle_group(
+                RemoteTime::from_millis(9 * i),
+                &GroupDelta { arrival: ms(9), departure: ms(10), size: 0 },
+            );
+            if i == 20 {
+                assert!((detector.scaled() + 5.780714).abs() < 2e-6, "{}", detector.scaled());
+            }
+            assert_eq!(detector.usage(), if i < 21 { Usage::Normal } else { Usage::Under }, "group {i}");
+        }
+    }
+}

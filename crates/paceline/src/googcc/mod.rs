@@ -1,0 +1,72 @@
+//! GoogCC: the congestion control at the sender of libwebrtc, as of 2026-08 (f3ae3eb62e), one file for each block.
+//!
+//! ```text
+//! feedback -> InterArrival -> DelayDetector -> Aimd -> Bandwidth -> target -> pacing rate, padding
+//!      |          5 ms       trendline, gamma    ^        ^   ^
+//!      |--> Throughput R ------------------------|--> LossV2  '-- REMB, receiver reports, RttBackoff
+//!      '--> ProbeEstimator ----------------------'
+//! sent --> AlrDetector --> ProbeController --> clusters
+//!      '-> WindowPushback --> padding, or the target
+//! ```
+//!
+//! The preset `googcc-2024` has the defaults of 2024-12 (da2a3d6c4d). `docs/algorithms/googcc.md` lists the differences to
+//! libwebrtc, with reasons.
+
+mod aimd;
+mod alr;
+mod bandwidth;
+mod capacity_tracker;
+mod config;
+mod delay_based;
+mod delay_detector;
+mod inter_arrival;
+mod loss_v2;
+mod probe_controller;
+mod rtt_backoff;
+mod sender;
+mod throughput;
+pub mod units;
+mod window_pushback;
+
+pub use aimd::{Aimd, AimdConfig};
+pub use alr::{AlrConfig, AlrDetector};
+pub use bandwidth::{Bandwidth, BandwidthConfig, LossModel};
+pub use capacity_tracker::CapacityTracker;
+pub use config::GoogCcConfig;
+pub(crate) use config::Y2024;
+pub use delay_based::{ArrivedPacket, DelayBased, DelayBasedResult};
+pub use delay_detector::{DelayDetector, DelayDetectorConfig};
+pub use inter_arrival::InterArrival;
+pub use loss_v2::{LossState, LossV2, LossV2Config};
+pub use probe_controller::{LimitCause, ProbeController, ProbingConfig};
+pub use rtt_backoff::{BackoffConfig, RttBackoff};
+pub use sender::GoogCc;
+pub use throughput::{Throughput, ThroughputConfig};
+pub use window_pushback::{PushbackConfig, WindowPushback};
+
+use crate::{Config, Controller, Entry, FeedbackRequirement, FieldVisitor, Setup, SignalName, SignalTables};
+use std::sync::Arc;
+
+pub(crate) fn entry() -> Entry {
+    Entry::new(
+        "googcc",
+        "GoogCC of today's libwebrtc: delay and loss at the sender, with probing",
+        "libwebrtc f3ae3eb62e (2026-08), modules/congestion_controller/goog_cc",
+        Arc::new(GoogCcConfig::default()),
+    )
+}
+
+/// All halves of a config share it.
+impl Config for Arc<GoogCcConfig> {
+    const SIGNALS: SignalTables = (sender::SenderSignal::TABLE, &[]);
+
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        Arc::make_mut(self).visit(fields);
+    }
+
+    fn halves(&self, setup: &Setup) -> Controller {
+        let (interval, longest) = (self.feedback, self.feedback_longest.max(self.feedback));
+        let feedback = Some(FeedbackRequirement { ecn: false, interval, longest });
+        Controller { feedback, ..Controller::from_sender(GoogCc::new(self, setup)) }
+    }
+}

@@ -1,0 +1,643 @@
+//! Decides when to probe and at which rate (libwebrtc's `ProbeController`).
+//!
+//! ```text
+//! network available:                     clusters of 3 and 6 times the start rate
+//! estimate > 0.7 of the last cluster:    a cluster of twice the estimate, within 1 s
+//! maximum raised above the estimate:     a cluster of the maximum
+//! allocation raised above the estimate:  clusters of 1 and 2 times the allocation, up to twice the estimate
+//! application-limited for 5 s:           a cluster of twice the estimate (optional)
+//! large drop, then under-use ended:      a cluster of 0.85 of the rate before the drop, in the application-limited region
+//! ```
+//!
+//! No cluster exceeds the maximum or twice the allocation. While delay grows, loss limits the rate or feedback is missing, there
+//! are no probes. [`blocks::ProbeController`](crate::blocks::ProbeController) is the first of these rules, in the form of
+//! 2018.
+
+use crate::{Block, FieldVisitor, ProbeCluster, ProbeId};
+use paceline_units::{Rate, Time, TimeDelta};
+use std::collections::VecDeque;
+
+/// The numbers of probing. Names in brackets are those of `ProbeControllerConfig` (`probe_controller.cc`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProbingConfig {
+    /// Whether there are probes.
+    pub enabled: bool,
+    /// The rates of the first two clusters over the start rate; a second of zero: none.
+    pub start: (f64, f64),
+    /// The rate of a further cluster over the estimate.
+    pub further: f64,
+    /// The share of a cluster's rate that the estimate must exceed for a further one.
+    pub success: f64,
+    /// Whether further probing stops once the estimate exceeds what is needed.
+    pub aborts: bool,
+    /// Whether the first cluster is repeated each second until streams are allocated, and for how long.
+    pub repeats: (bool, TimeDelta),
+    /// The length of clusters during that time.
+    pub repeat_duration: TimeDelta,
+    /// Whether there are periodic probes in the application-limited region, and their interval.
+    pub periodic: (bool, TimeDelta),
+    /// The rate of a periodic cluster over the estimate.
+    pub periodic_scale: f64,
+    /// Whether a change of the allocation is probed, and whether also outside the application-limited region.
+    pub allocation: (bool, bool),
+    /// Whether a decrease of the allocation counts as a change.
+    pub allocation_decrease: bool,
+    /// The rates of the two clusters over the allocation; zero: none.
+    pub allocation_scales: (f64, f64),
+    /// The highest of these rates over the estimate.
+    pub allocation_limit: f64,
+    /// The least number of packets of a cluster.
+    pub packets: usize,
+    /// The length of a cluster.
+    pub duration: TimeDelta,
+    /// The highest rate over the estimate while loss limits an increasing rate.
+    pub loss_limited_scale: f64,
+    /// Nothing is probed above this share of the highest rate; zero: no such limit.
+    pub skip_above: f64,
+    /// The highest rate in this comparison over the allocation.
+    pub skip_allocation: f64,
+    /// Whether a large drop is probed outside the application-limited region as well.
+    pub rapid_recovery: bool,
+    /// The highest rate of a cluster if no maximum is known.
+    pub max: Rate,
+}
+
+impl ProbingConfig {
+    /// libwebrtc of 2026-08. A camera video has no periodic probes, a shared screen has.
+    pub const LIBWEBRTC: Self = Self {
+        enabled: true,
+        start: (3.0, 6.0),
+        further: 2.0,
+        success: 0.7,
+        aborts: false,
+        repeats: (false, TimeDelta::from_secs(5)),
+        repeat_duration: TimeDelta::from_millis(100),
+        periodic: (false, TimeDelta::from_secs(5)),
+        periodic_scale: 2.0,
+        allocation: (true, true),
+        allocation_decrease: false,
+        allocation_scales: (1.0, 2.0),
+        allocation_limit: 2.0,
+        packets: 5,
+        duration: TimeDelta::from_millis(15),
+        loss_limited_scale: 1.5,
+        skip_above: 0.0,
+        skip_allocation: 1.0,
+        rapid_recovery: false,
+        max: Rate::from_kbps(5000),
+    };
+}
+
+impl Block for ProbingConfig {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        let f = fields;
+        f.flag("probes", &mut self.enabled).describe("whether clusters of packets probe for more capacity");
+        f.number("probe_first", "", (1.0, 100.0), &mut self.start.0)
+            .describe("rate of the first cluster over the start rate (first_exponential_probe_scale)");
+        f.number("probe_second", "", (0.0, 100.0), &mut self.start.1)
+            .describe("rate of the second cluster over the start rate (second_exponential_probe_scale); 0: none");
+        f.number("probe_further", "", (1.0, 100.0), &mut self.further)
+            .describe("rate of a further cluster over the estimate (further_exponential_probe_scale)");
+        f.number("probe_success", "", (0.0, 1.0), &mut self.success).describe(
+            "share of a cluster's rate that the estimate must exceed for a further one (further_probe_threshold)",
+        );
+        f.flag("probe_abort", &mut self.aborts).describe(
+            "whether there is no further one above what is needed (abort_further_probe_if_max_lower_than_current)",
+        );
+        f.flag("probe_repeat", &mut self.repeats.0)
+            .describe("whether the first cluster is repeated until streams exist (enable_repeated_initial_probing)");
+        f.millis("probe_repeat_ms", (0.0, 1e5), &mut self.repeats.1)
+            .describe("for how long (repeated_initial_probing_time_period)");
+        f.millis("probe_repeat_length_ms", (1.0, 1e3), &mut self.repeat_duration)
+            .describe("length of clusters during that time (initial_probe_duration)");
+        f.flag("probe_periodic", &mut self.periodic.0)
+            .describe("whether there are probes in the application-limited region (requests_alr_probing)");
+        f.millis("probe_periodic_ms", (100.0, 1e6), &mut self.periodic.1)
+            .describe("interval of these probes (alr_probing_interval)");
+        f.number("probe_periodic_scale", "", (0.1, 100.0), &mut self.periodic_scale)
+            .describe("their rate over the estimate (alr_probe_scale)");
+        f.flag("probe_allocation", &mut self.allocation.0)
+            .describe("whether a change of the sources' maximum is probed (probe_on_max_allocated_bitrate_change)");
+        f.flag("probe_allocation_anywhere", &mut self.allocation.1).describe(
+            "whether also while the flow is not application-limited (probe_on_max_allocated_bitrate_change_without_alr)",
+        );
+        f.flag("probe_allocation_decrease", &mut self.allocation_decrease)
+            .describe("whether a decrease counts as a change, as before 2026-08 (OnMaxTotalAllocatedBitrate)");
+        f.number("probe_allocation_first", "", (0.0, 100.0), &mut self.allocation_scales.0)
+            .describe("rate of the first cluster over the sources' maximum (first_allocation_probe_scale); 0: none");
+        f.number("probe_allocation_second", "", (0.0, 100.0), &mut self.allocation_scales.1)
+            .describe("rate of the second cluster over it (second_allocation_probe_scale); 0: none");
+        f.number("probe_allocation_limit", "", (0.1, 100.0), &mut self.allocation_limit)
+            .describe("highest of these rates over the estimate (allocation_probe_limit_by_current_scale)");
+        f.count("probe_packets", "", (1, 100), &mut self.packets)
+            .describe("least packets of a cluster (min_probe_packets_sent)");
+        f.millis("probe_ms", (1.0, 1e3), &mut self.duration).describe("length of a cluster (min_probe_duration)");
+        f.number("probe_loss_limited", "", (0.1, 100.0), &mut self.loss_limited_scale)
+            .describe("highest rate over the estimate while loss limits it (loss_limited_probe_scale)");
+        f.number("probe_skip", "", (0.0, 100.0), &mut self.skip_above).describe(
+            "no probe above this share of the maximum (skip_if_estimate_larger_than_fraction_of_max); 0: no limit",
+        );
+        f.number("probe_skip_allocation", "", (0.0, 100.0), &mut self.skip_allocation)
+            .describe("that maximum over the sources' maximum (skip_probe_max_allocated_scale)");
+        f.flag("probe_rapid", &mut self.rapid_recovery).describe(
+            "whether a drop is probed outside the application-limited region (WebRTC-BweRapidRecoveryExperiment)",
+        );
+        f.rate("probe_max_bps", (1e3, 1e12), &mut self.max)
+            .describe("highest cluster while no maximum is known (kDefaultMaxProbingBitrate)");
+    }
+}
+
+/// The longest wait for the result of a cluster (`kMaxWaitingTimeForProbingResult`).
+const RESULT_MAX: TimeDelta = TimeDelta::from_secs(1);
+/// A drop is large below this share of the estimate (`kBitrateDropThreshold`).
+const DROP_SHARE: f64 = 0.66;
+/// A drop is probed within this time (`kBitrateDropTimeout`).
+const DROP_TIMEOUT: TimeDelta = TimeDelta::from_secs(5);
+/// The rate of the cluster over the rate before the drop (`kProbeFractionAfterDrop`).
+const DROP_PROBE: f64 = 0.85;
+/// The share of that rate which the result may lack (`kProbeUncertainty`).
+const UNCERTAINTY: f64 = 0.05;
+/// A drop is also probed within this time after the application-limited region (`kAlrEndedTimeout`).
+const ALR_ENDED_TIMEOUT: TimeDelta = TimeDelta::from_secs(3);
+/// The time between two such probes (`kMinTimeBetweenAlrProbes`).
+const DROP_PROBE_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
+
+/// What limits the estimate (`BandwidthLimitedCause`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitCause {
+    /// The delay, which does not change.
+    #[default]
+    Delay,
+    /// The delay, which changes.
+    DelayIncreased,
+    /// Missing feedback.
+    HighRtt,
+    /// Loss.
+    Loss,
+    /// Loss, and the estimate increases.
+    LossIncreasing,
+}
+
+/// The state of probing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing was sent.
+    Start,
+    /// An estimate above this rate leads to a further cluster.
+    Waiting(Rate),
+    Complete,
+}
+
+/// The controller of probes.
+#[derive(Clone, Debug)]
+pub struct ProbeController {
+    config: ProbingConfig,
+    phase: Phase,
+    available: bool,
+    cause: LimitCause,
+    start: Rate,
+    estimate: Rate,
+    max: Rate,
+    /// The sum of the sources' maxima; zero: unknown.
+    allocation: Rate,
+    /// The time of the last clusters.
+    probed: Time,
+    /// The end of repeated initial probing.
+    repeat_until: Option<Time>,
+    alr_since: Option<Time>,
+    alr_ended: Option<Time>,
+    /// The last large drop, and the estimate before it.
+    drop: (Time, Rate),
+    drop_probed: Time,
+    due: VecDeque<ProbeCluster>,
+    next_id: ProbeId,
+}
+
+impl ProbeController {
+    /// Creates a controller without a network.
+    pub fn new(config: ProbingConfig) -> Self {
+        Self {
+            config,
+            phase: Phase::Start,
+            available: false,
+            cause: LimitCause::Delay,
+            start: Rate::ZERO,
+            estimate: Rate::ZERO,
+            max: config.max,
+            allocation: Rate::ZERO,
+            probed: Time::ZERO,
+            repeat_until: None,
+            alr_since: None,
+            alr_ended: None,
+            drop: (Time::ZERO, Rate::ZERO),
+            drop_probed: Time::ZERO,
+            due: VecDeque::new(),
+            next_id: 1,
+        }
+    }
+
+    /// Returns the next cluster to send.
+    #[inline]
+    pub fn poll(&mut self) -> Option<ProbeCluster> {
+        self.due.pop_front()
+    }
+
+    /// Sets the lowest rate, the start rate (if there is a new one), and the highest rate ([`Rate::MAX`]: unknown).
+    pub fn set_rates(&mut self, now: Time, min: Rate, start: Option<Rate>, max: Rate) {
+        if let Some(start) = start.filter(|start| !start.is_zero()) {
+            (self.start, self.estimate) = (start, start);
+        } else if self.start.is_zero() {
+            self.start = min;
+        }
+        let max = if max == Rate::MAX { self.config.max } else { max };
+        let before = core::mem::replace(&mut self.max, max);
+        match self.phase {
+            Phase::Start if self.available => self.probe_exponentially(now),
+            Phase::Complete if !self.estimate.is_zero() && before < max && self.estimate < max => {
+                self.probe(now, &[max], false);
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles the loss and the return of the network.
+    pub fn set_available(&mut self, now: Time, available: bool) {
+        self.available = available;
+        match self.phase {
+            Phase::Waiting(_) if !available => self.phase = Phase::Complete,
+            Phase::Start if available && !self.start.is_zero() => self.probe_exponentially(now),
+            _ => {}
+        }
+    }
+
+    /// Sets the sum of the sources' maxima; zero: there are no sources.
+    pub fn set_allocation(&mut self, now: Time, allocation: Rate) {
+        let c = self.config;
+        let changed = allocation > self.allocation || (c.allocation_decrease && allocation != self.allocation);
+        let probes = c.allocation.0 && (self.alr_since.is_some() || c.allocation.1);
+        if probes && changed && self.phase == Phase::Complete && self.estimate < self.max && self.estimate < allocation
+        {
+            self.allocation = allocation;
+            self.probe_allocation(now);
+            return;
+        }
+        if !allocation.is_zero() {
+            self.repeat_until = Some(now);
+        }
+        self.allocation = allocation;
+    }
+
+    fn probe_allocation(&mut self, now: Time) {
+        let c = self.config;
+        if c.allocation_scales.0 == 0.0 {
+            return;
+        }
+        let limit = self.estimate.scale(c.allocation_limit);
+        let [first, second] = [c.allocation_scales.0, c.allocation_scales.1].map(|scale| self.allocation.scale(scale));
+        if limit < first {
+            self.probe(now, &[limit], true);
+        } else if c.allocation_scales.1 > 0.0 {
+            let is_limited = limit < second;
+            let rates = [first, second.min(limit)];
+            let used = if rates[1] > rates[0] { &rates[..] } else { &rates[..1] };
+            self.probe(now, used, is_limited);
+        } else {
+            self.probe(now, &[first], false);
+        }
+    }
+
+    /// Handles a published estimate. In the time after a cluster it may lead to a further one.
+    pub fn set_estimate(&mut self, now: Time, estimate: Rate, cause: LimitCause) {
+        self.cause = cause;
+        if estimate < self.estimate.scale(DROP_SHARE) {
+            self.drop = (now, self.estimate);
+        }
+        self.estimate = estimate;
+        let Phase::Waiting(above) = &mut self.phase else { return };
+        let needed = self.max.min(if self.allocation.is_zero() { Rate::MAX } else { self.allocation.scale(2.0) });
+        if self.config.aborts && estimate > needed {
+            *above = Rate::MAX;
+        }
+        if estimate > *above {
+            self.probe(now, &[estimate.scale(self.config.further)], true);
+        }
+    }
+
+    /// Sets the time since when the application limits the flow.
+    #[inline]
+    pub fn set_alr_since(&mut self, since: Option<Time>) {
+        self.alr_since = since;
+    }
+
+    /// Sets the time at which the application ceased to limit the flow.
+    pub fn set_alr_ended(&mut self, at: Time) {
+        self.alr_ended = Some(at);
+    }
+
+    /// Handles the end of under-use: after a large drop of the estimate, the rate before it is probed (`RequestProbe`).
+    pub fn handle_recovery(&mut self, now: Time) {
+        let ended_recently = self.alr_ended.is_some_and(|at| now - at < ALR_ENDED_TIMEOUT);
+        let (dropped, before) = self.drop;
+        let rate = before.scale(DROP_PROBE);
+        if (self.alr_since.is_some() || ended_recently || self.config.rapid_recovery)
+            && self.phase == Phase::Complete
+            && rate.scale(1.0 - UNCERTAINTY) > self.estimate
+            && now - dropped < DROP_TIMEOUT
+            && now - self.drop_probed > DROP_PROBE_INTERVAL
+        {
+            self.drop_probed = now;
+            self.probe(now, &[rate], false);
+        }
+    }
+
+    /// Handles the passing of time: ends the wait for a result, and starts repeated and periodic probes (`Process`).
+    pub fn handle_timeout(&mut self, now: Time) {
+        if now - self.probed > RESULT_MAX && matches!(self.phase, Phase::Waiting(_)) {
+            self.phase = Phase::Complete;
+        }
+        if self.estimate.is_zero() || self.phase != Phase::Complete {
+            return;
+        }
+        let repeats = self.repeat_until.is_some_and(|end| end > now) && now >= self.probed + RESULT_MAX;
+        if repeats {
+            self.probe(now, &[self.estimate.scale(self.config.start.0)], true);
+        } else if self.periodic_probe_due(now) {
+            self.probe(now, &[self.estimate.scale(self.config.periodic_scale)], true);
+        }
+    }
+
+    fn periodic_probe_due(&self, now: Time) -> bool {
+        let (enabled, interval) = self.config.periodic;
+        enabled && self.alr_since.is_some_and(|since| now >= since.max(self.probed) + interval)
+    }
+
+    fn probe_exponentially(&mut self, now: Time) {
+        if self.config.repeats.0 && self.allocation.is_zero() {
+            self.repeat_until = Some(now + self.config.repeats.1);
+        }
+        let (first, second) = self.config.start;
+        let rates = [self.start.scale(first), self.start.scale(second)];
+        self.probe(now, if second > 0.0 { &rates } else { &rates[..1] }, true);
+    }
+
+    /// Queues clusters of these rates, within the limits (`InitiateProbing`). `further`: whether an estimate near the last
+    /// rate leads to a further cluster.
+    fn probe(&mut self, now: Time, rates: &[Rate], further: bool) {
+        if self.is_unneeded() {
+            self.phase = Phase::Complete;
+            return;
+        }
+        let mut max = self.max;
+        if !self.allocation.is_zero() {
+            max = max.min(self.allocation.scale(2.0));
+        }
+        match self.cause {
+            LimitCause::HighRtt | LimitCause::DelayIncreased | LimitCause::Loss => return,
+            LimitCause::LossIncreasing => max = max.min(self.estimate.scale(self.config.loss_limited_scale)),
+            LimitCause::Delay => {}
+        }
+        let (mut last, mut further) = (Rate::ZERO, further);
+        for rate in rates {
+            last = (*rate).min(max);
+            further &= *rate < max;
+            self.push(now, last);
+        }
+        self.probed = now;
+        self.phase = match further {
+            true => Phase::Waiting(last.scale(self.config.success)),
+            false => Phase::Complete,
+        };
+    }
+
+    fn is_unneeded(&self) -> bool {
+        let highest = match self.allocation.is_zero() {
+            true => self.max,
+            false => self.max.min(self.allocation.scale(self.config.skip_allocation)),
+        };
+        self.config.skip_above > 0.0 && self.estimate > highest.scale(self.config.skip_above)
+    }
+
+    fn push(&mut self, now: Time, rate: Rate) {
+        let repeats = self.repeat_until.is_some_and(|end| now < end);
+        let duration = if repeats { self.config.repeat_duration } else { self.config.duration };
+        let (id, packets) = (self.next_id, self.config.packets as u16);
+        self.next_id = self.next_id.wrapping_add(1);
+        // A caller that never polls must not grow the queue.
+        if self.config.enabled && self.due.len() < DUE_MAX {
+            self.due.push_back(ProbeCluster { id, rate, duration, packets });
+        }
+    }
+}
+
+/// The most clusters that wait for the flow.
+const DUE_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Time {
+        Time::from_millis(ms)
+    }
+    fn kbps(kbps: u64) -> Rate {
+        Rate::from_kbps(kbps)
+    }
+    fn polled(probes: &mut ProbeController) -> Vec<u64> {
+        core::iter::from_fn(|| probes.poll()).map(|cluster| cluster.rate.as_bps() / 1000).collect()
+    }
+    fn started(config: ProbingConfig, max: Rate) -> ProbeController {
+        let mut probes = ProbeController::new(config);
+        probes.set_rates(at(0), kbps(30), Some(kbps(300)), max);
+        assert_eq!(polled(&mut probes), [] as [u64; 0], "no network");
+        probes.set_available(at(0), true);
+        probes
+    }
+    fn complete(config: ProbingConfig, max: Rate) -> ProbeController {
+        let mut probes = started(config, max);
+        polled(&mut probes);
+        probes.handle_timeout(at(1001));
+        assert_eq!(probes.phase, Phase::Complete);
+        probes
+    }
+    const ON: ProbingConfig = ProbingConfig::LIBWEBRTC;
+    const NONE: [u64; 0] = [];
+
+    /// Start-up of libwebrtc at 300 kbit/s on 5 Mbit/s: 900 and 1800; 1800 > 1260 leads to 3600, and 3600 > 2520 to 7200, which is
+    /// cut to the maximum of 5000 and ends probing.
+    #[test]
+    fn start_continues_while_the_estimate_follows() {
+        let mut probes = started(ON, Rate::MAX);
+        let clusters: Vec<ProbeCluster> = core::iter::from_fn(|| probes.poll()).collect();
+        let expected = |id, rate| ProbeCluster { id, rate, duration: TimeDelta::from_millis(15), packets: 5 };
+        assert_eq!(clusters, [expected(1, kbps(900)), expected(2, kbps(1800))]);
+        probes.set_estimate(at(100), kbps(1260), LimitCause::Delay);
+        assert_eq!(polled(&mut probes), NONE, "the estimate must exceed 0.7 of the last rate");
+        probes.set_estimate(at(120), kbps(1800), LimitCause::Delay);
+        assert_eq!(polled(&mut probes), [3600]);
+        probes.set_estimate(at(220), kbps(3600), LimitCause::Delay);
+        assert_eq!(polled(&mut probes), [5000]);
+        probes.set_estimate(at(320), kbps(5000), LimitCause::Delay);
+        assert_eq!(polled(&mut probes), NONE);
+    }
+
+    #[test]
+    fn further_cluster_needs_more_than_seven_tenths() {
+        for (estimate, further) in [(1260, &[][..]), (1261, &[2522])] {
+            let mut probes = started(ON, Rate::MAX);
+            polled(&mut probes);
+            probes.set_estimate(at(100), kbps(estimate), LimitCause::Delay);
+            assert_eq!(polled(&mut probes), further, "{estimate} kbit/s");
+        }
+    }
+
+    #[test]
+    fn wait_for_a_result_ends_after_a_second() {
+        for (ms, further) in [(1000, &[3600][..]), (1001, &[])] {
+            let mut probes = started(ON, Rate::MAX);
+            polled(&mut probes);
+            probes.handle_timeout(at(ms));
+            probes.set_estimate(at(ms), kbps(1800), LimitCause::Delay);
+            assert_eq!(polled(&mut probes), further, "after {ms} ms");
+        }
+    }
+
+    #[test]
+    fn limited_estimates_are_not_probed() {
+        for cause in [LimitCause::HighRtt, LimitCause::DelayIncreased, LimitCause::Loss] {
+            let mut probes = started(ON, Rate::MAX);
+            polled(&mut probes);
+            probes.set_estimate(at(100), kbps(1800), cause);
+            assert_eq!(polled(&mut probes), NONE);
+            probes.set_estimate(at(150), kbps(1800), LimitCause::Delay);
+            assert_eq!(polled(&mut probes), [3600], "the wait goes on");
+        }
+        let mut probes = started(ON, Rate::MAX);
+        polled(&mut probes);
+        probes.set_estimate(at(100), kbps(1800), LimitCause::LossIncreasing);
+        assert_eq!((polled(&mut probes), probes.phase), (vec![2700], Phase::Complete));
+    }
+
+    #[test]
+    fn raised_maximum_is_probed() {
+        let mut probes = complete(ON, kbps(2000));
+        probes.set_rates(at(2000), kbps(30), None, kbps(2000));
+        assert_eq!(polled(&mut probes), NONE);
+        probes.set_rates(at(2000), kbps(30), None, kbps(2500));
+        assert_eq!(polled(&mut probes), [2500]);
+        probes.set_rates(at(2000), kbps(30), None, kbps(1000));
+        assert_eq!(polled(&mut probes), NONE);
+        probes.set_estimate(at(2100), kbps(1200), LimitCause::Delay);
+        probes.set_rates(at(2200), kbps(30), None, kbps(1100));
+        assert_eq!(polled(&mut probes), NONE, "below the estimate");
+    }
+
+    /// The estimate is 300 kbit/s: its double bounds the clusters. Above twice the allocation there is none.
+    #[test]
+    fn raised_allocation_is_probed() {
+        let rates = |allocation| {
+            let mut probes = complete(ON, Rate::MAX);
+            probes.set_allocation(at(2000), kbps(allocation));
+            (polled(&mut probes), matches!(probes.phase, Phase::Waiting(_)))
+        };
+        assert_eq!(rates(300), (vec![], false), "not above the estimate");
+        assert_eq!(rates(301), (vec![301, 600], true));
+        assert_eq!(rates(600), (vec![600], true));
+        assert_eq!(rates(2000), (vec![600], true));
+        let mut probes = complete(ON, Rate::MAX);
+        probes.set_estimate(at(2000), kbps(1000), LimitCause::Delay);
+        probes.set_allocation(at(2000), kbps(1500));
+        assert_eq!(polled(&mut probes), [1500, 2000]);
+        probes.handle_timeout(at(3001));
+        probes.set_allocation(at(3001), kbps(1400));
+        assert_eq!(polled(&mut probes), NONE, "a decrease");
+        probes.set_allocation(at(3001), kbps(1450));
+        assert_eq!(polled(&mut probes), [1450, 2000]);
+        let mut probes = complete(ProbingConfig { allocation: (true, false), ..ON }, Rate::MAX);
+        probes.set_allocation(at(2000), kbps(1500));
+        assert_eq!(polled(&mut probes), NONE, "not application-limited");
+        probes.set_alr_since(Some(at(2000)));
+        probes.set_allocation(at(2000), kbps(1600));
+        assert_eq!(polled(&mut probes), [600]);
+    }
+
+    #[test]
+    fn clusters_are_at_most_twice_the_allocation() {
+        let mut probes = ProbeController::new(ON);
+        probes.set_allocation(at(0), kbps(500));
+        probes.set_rates(at(0), kbps(30), Some(kbps(300)), Rate::MAX);
+        probes.set_available(at(0), true);
+        assert_eq!((polled(&mut probes), probes.phase), (vec![900, 1000], Phase::Complete));
+    }
+
+    #[test]
+    fn application_limited_flow_probes_every_five_seconds() {
+        let mut probes = complete(ProbingConfig { periodic: (true, TimeDelta::from_secs(5)), ..ON }, Rate::MAX);
+        probes.set_alr_since(Some(at(1500)));
+        let mut after = |ms| {
+            probes.handle_timeout(at(ms));
+            polled(&mut probes)
+        };
+        assert_eq!([after(6499), after(6500), after(7501), after(11_499)], [vec![], vec![600], vec![], vec![]]);
+        assert_eq!(after(11_500), [600]);
+        let mut off = complete(ON, Rate::MAX);
+        off.set_alr_since(Some(at(1500)));
+        off.handle_timeout(at(60_000));
+        assert_eq!(polled(&mut off), NONE);
+    }
+
+    /// 0.85 · 0.95 · 1000 = 807.5 kbit/s must exceed the estimate after the drop.
+    #[test]
+    fn drop_in_the_application_limited_region_is_probed_once() {
+        let mut probes = complete(ON, Rate::MAX);
+        probes.set_estimate(at(6000), kbps(1000), LimitCause::Delay);
+        probes.set_estimate(at(7000), kbps(660), LimitCause::Delay);
+        probes.set_alr_since(Some(at(6500)));
+        probes.handle_recovery(at(8000));
+        assert_eq!(polled(&mut probes), NONE, "0.66 is no large drop");
+        probes.set_estimate(at(8000), kbps(1000), LimitCause::Delay);
+        probes.set_estimate(at(9000), kbps(650), LimitCause::Delay);
+        let rates = [9500, 9600].map(|ms| {
+            probes.handle_recovery(at(ms));
+            polled(&mut probes)
+        });
+        assert_eq!(rates, [vec![850], vec![]]);
+        // Outside the region, at most 3 s after it.
+        for (ms, expected) in [(12_999, &[850][..]), (13_000, &[])] {
+            let mut probes = complete(ON, Rate::MAX);
+            probes.set_estimate(at(6000), kbps(1000), LimitCause::Delay);
+            probes.set_estimate(at(12_000), kbps(500), LimitCause::Delay);
+            probes.set_alr_ended(at(10_000));
+            probes.handle_recovery(at(ms));
+            assert_eq!(polled(&mut probes), expected, "at {ms}");
+        }
+    }
+
+    #[test]
+    fn first_cluster_is_repeated_until_streams_exist() {
+        let mut probes = started(ProbingConfig { repeats: (true, TimeDelta::from_secs(5)), ..ON }, Rate::MAX);
+        let first: Vec<ProbeCluster> = core::iter::from_fn(|| probes.poll()).collect();
+        assert!(first.iter().all(|cluster| cluster.duration == TimeDelta::from_millis(100)));
+        probes.handle_timeout(at(1001));
+        assert_eq!(polled(&mut probes), [900]);
+        probes.set_allocation(at(1500), kbps(2000));
+        probes.handle_timeout(at(2100));
+        assert_eq!(polled(&mut probes), NONE);
+    }
+
+    #[test]
+    fn loss_of_the_network_ends_the_wait() {
+        let mut probes = started(ON, Rate::MAX);
+        polled(&mut probes);
+        probes.set_available(at(100), false);
+        probes.set_estimate(at(200), kbps(1800), LimitCause::Delay);
+        probes.set_available(at(300), true);
+        assert_eq!(polled(&mut probes), NONE);
+    }
+
+    #[test]
+    fn unpolled_clusters_are_bounded() {
+        let mut probes = complete(ON, Rate::MAX);
+        (0..100).for_each(|n| probes.set_rates(at(2000 + n), kbps(30), None, kbps(5001 + n as u64)));
+        assert_eq!(polled(&mut probes).len(), DUE_MAX);
+    }
+}
