@@ -5,7 +5,7 @@ use divan::{AllocProfiler, Bencher};
 use paceline::Registry;
 use paceline_benches::{BareHeap, ReceiveLoop};
 use paceline_netsim::link::queue::{DropTail, QueueLimit};
-use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, MTU, Schedule};
+use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, MTU, RateStep, Schedule};
 use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, ExtensionIds, RtpHeader};
 
@@ -91,6 +91,7 @@ fn link(bencher: Bencher) {
         loss: Schedule::constant(LossModel::NONE),
         mtu: Schedule::constant(MTU),
         batch: None,
+        rate_step: RateStep::Keep,
     };
     let mut link = Link::new(config, &RandomStreams::new(1), "bench");
     let mut now = Time::ZERO;
