@@ -106,31 +106,32 @@ const INCREASE_OFFSET: Rate = Rate::from_bps(1000);
 /// The resolution of the history (`UpdateMinHistory`).
 const HISTORY_RESOLUTION: TimeDelta = TimeDelta::from_millis(1);
 
-/// The combination.
+/// The combination. The fields are in order of use.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Bandwidth {
-    settings: Settings,
     backoff: RttBackoff,
-    v2: LossV2,
-    tracker: CapacityTracker,
     target: Rate,
     min: Rate,
+    /// The last REMB.
+    receiver_limit: Rate,
+    rtt: TimeDelta,
+    state: LossState,
+    /// The fraction lost of the last report, times 256, at most 255.
+    fraction_q8: u8,
+    decreased_since_report: bool,
+    settings: Settings,
     max: Rate,
-    /// The lowest rates of the last second, in order of time and of rate.
-    history: VecDeque<(Time, Rate)>,
+    delay_limit: Rate,
+    acked: Option<Rate>,
     first_report: Option<Time>,
     /// The time of the last report over enough packets.
     last_report: Option<Time>,
-    /// Its fraction lost, times 256, at most 255.
-    fraction_q8: u8,
-    decreased_since_report: bool,
     last_decrease: Option<Time>,
-    rtt: TimeDelta,
-    acked: Option<Rate>,
-    /// The last REMB.
-    receiver_limit: Rate,
-    delay_limit: Rate,
-    state: LossState,
+    /// The lowest rates of the last second, in order of time and of rate.
+    history: VecDeque<(Time, Rate)>,
+    v2: LossV2,
+    tracker: CapacityTracker,
 }
 
 /// The numbers that the blocks do not have.

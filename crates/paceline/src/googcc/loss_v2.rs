@@ -270,33 +270,34 @@ impl LossState {
     }
 }
 
-/// The estimator.
+/// The estimator. The fields are in order of use: most messages complete no observation.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct LossV2 {
+    partial: Partial,
+    /// The last send time of the newest observation, or the first one of the first message.
+    last_sent: Option<Time>,
+    acked: Option<Rate>,
+    lower: Rate,
+    bounds: (Rate, Rate),
+    delay_based: Rate,
+    best: Channel,
+    /// The number of all observations.
+    count: u64,
+    result: Rate,
+    state: LossState,
     config: LossV2Config,
     /// The powers of the weights, by age.
     weights: Vec<(f64, f64)>,
     /// A ring, by number.
     observations: Vec<Observation>,
-    /// The number of all observations.
-    count: u64,
-    partial: Partial,
-    best: Channel,
-    acked: Option<Rate>,
-    bounds: (Rate, Rate),
-    delay_based: Rate,
     average_loss: f64,
     upper: Rate,
-    lower: Rate,
-    /// The last send time of the newest observation, or the first one of the first message.
-    last_sent: Option<Time>,
     reduced: Option<Time>,
     /// The start of the increase window, and its limit.
     window: (Option<Time>, Rate),
     hold: Hold,
     padding: (Option<Time>, Rate),
-    result: Rate,
-    state: LossState,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -44,30 +44,34 @@ signal_names! {
     }
 }
 
-/// The send half of GoogCC.
+/// The send half of GoogCC. The fields are in order of use: a packet that is sent touches the first ones alone, and with many flows
+/// none of them is in a cache.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct GoogCc {
     config: Arc<GoogCcConfig>,
-    start: Rate,
-    bounds: Bounds,
     /// Whether the first call has set the limits.
     initialised: bool,
-    next_process: Time,
     has_feedback: bool,
-    delay: DelayBased,
-    throughput: Throughput,
-    bandwidth: Bandwidth,
-    alr: AlrDetector,
     was_in_alr: bool,
+    /// The resolution of times.
+    clock: TimeDelta,
+    alr: AlrDetector,
+    published: Published,
     window: WindowPushback,
-    probes: ProbeController,
-    probe_estimator: ProbeEstimator,
-    streams: Vec<StreamLimits>,
+    bandwidth: Bandwidth,
+    next_process: Time,
+    decision: Decision,
+    bounds: Bounds,
+    start: Rate,
     min_allocated: Rate,
     /// The sum of the streams' maxima that was last passed on; zero: none.
     max_allocated: Rate,
-    published: Published,
-    decision: Decision,
+    probes: ProbeController,
+    throughput: Throughput,
+    delay: DelayBased,
+    probe_estimator: ProbeEstimator,
+    streams: Vec<StreamLimits>,
     /// The arrived packets of a message; empty between messages.
     arrived: Vec<ArrivedPacket>,
 }
@@ -109,6 +113,7 @@ impl GoogCc {
             in_alr: false,
         };
         let mut half = Self {
+            clock: c.groups.resolution,
             start: setup.start,
             bounds: setup.bounds(),
             initialised: false,
@@ -275,7 +280,7 @@ impl GoogCc {
 
     /// Collects the packets that arrived in order of arrival, with times of libwebrtc's resolution.
     fn collect_arrived(&mut self, packets: &[PacketReport]) {
-        let clock = self.config.groups.resolution;
+        let clock = self.clock;
         self.arrived.clear();
         let (mut last, mut in_order) = ((RemoteTime::from_nanos(i64::MIN), Time::ZERO), true);
         for (index, packet) in packets.iter().enumerate() {
@@ -385,7 +390,7 @@ impl SendHalf for GoogCc {
     #[inline]
     fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         self.initialise(now);
-        let now = floor_sent(now, self.config.groups.resolution);
+        let now = floor_sent(now, self.clock);
         self.alr.handle_sent(now, packet.size);
         self.bandwidth.handle_sent(now);
         if !self.window.pushes_back() {
@@ -428,7 +433,7 @@ impl SendHalf for GoogCc {
             }
             self.bandwidth.handle_delay_based(now, rate);
         }
-        self.bandwidth.handle_feedback(now, packets, self.config.groups.resolution, in_alr);
+        self.bandwidth.handle_feedback(now, packets, self.clock, in_alr);
         if updated.is_some() {
             self.publish(now);
         }

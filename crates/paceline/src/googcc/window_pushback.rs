@@ -65,20 +65,21 @@ const SLOW: (f64, f64) = (1.0, 0.95);
 const RESET: f64 = 0.1;
 const RECOVERY: f64 = 1.05;
 
-/// Window and push-back.
+/// Window and push-back. The fields are in order of use.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct WindowPushback {
-    config: PushbackConfig,
-    /// The last round-trip times, whole ms, and the place of the next one.
-    rtts: [i32; RTTS],
-    next: u8,
-    count: u8,
-    /// The smallest of them.
-    smallest: i32,
+    share: f64,
     window: Option<DataSize>,
     in_flight: DataSize,
+    config: PushbackConfig,
     queued: DataSize,
-    share: f64,
+    /// The smallest of the last round-trip times, whole ms.
+    smallest: i32,
+    /// The place of the next one, and their number.
+    next: u8,
+    count: u8,
+    rtts: [i32; RTTS],
 }
 
 impl WindowPushback {
