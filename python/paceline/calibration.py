@@ -47,6 +47,9 @@ _BASE: dict[str, tuple[str, float]] = {
 }
 """Each unit of a constant, as a unit in which whole numbers are fine enough, and how many of these it has."""
 
+_SHOWN: dict[str, tuple[str, float]] = {"bps": ("kbit/s", 1e3), "us": ("ms", 1e3), "B": ("KB", 1e3)}
+"""The unit of an axis, and how many base units it has."""
+
 _LOGARITHMIC = 5.0
 """A range whose ends differ by this factor or more is searched on a logarithmic scale."""
 
@@ -68,11 +71,27 @@ class Constant:
         lowest, highest = _number(self.low), _number(self.high)
         if lowest is None or highest is None:
             return str(trial.suggest_categorical(self.id, list(dict.fromkeys([self.low, self.value, self.high]))))
-        (low, unit, whole), (high, _, _) = lowest, highest
+        (low, unit, _), (high, _, _) = lowest, highest
+        whole = all(number is not None and number[2] for number in map(_number, (self.low, self.value, self.high)))
         log = low > 0 and high / low >= _LOGARITHMIC
         if unit or whole:
             return f"{float(f'{trial.suggest_int(self.id, round(low), round(high), log=log):.3g}'):.0f} {unit}".strip()
         return f"{trial.suggest_float(self.id, low, high, log=log):.3g}"
+
+    def points(self) -> list[tuple[Any, str]]:
+        """Returns values over the range, as the optimiser names them and as a scenario would write them: five of a number, all of
+        a choice."""
+        lowest, highest = _number(self.low), _number(self.high)
+        if lowest is None or highest is None:
+            return [(value, value) for value in dict.fromkeys([self.low, self.value, self.high])]
+        (low, unit, _), (high, _, _) = lowest, highest
+        whole = all(number is not None and number[2] for number in map(_number, (self.low, self.value, self.high)))
+        found = []
+        for n in range(5):
+            value = low * (high / low) ** (n / 4) if _is_logarithmic(self) else low + (high - low) * n / 4
+            text = f"{float(f'{value:.3g}'):.0f} {unit}".strip() if unit or whole else f"{value:.3g}"
+            found.append((float(text.split()[0]), text))
+        return found
 
     def assumed(self) -> Any:
         """Returns the assumed value as the optimiser names it."""
@@ -80,7 +99,7 @@ class Constant:
         if number is None or _number(self.low) is None:
             return self.value
         value, unit, _ = number
-        whole = (_number(self.low) or number)[2] and (_number(self.high) or number)[2]
+        whole = all(end is not None and end[2] for end in map(_number, (self.low, self.value, self.high)))
         return round(value) if unit or whole else value
 
 
@@ -126,14 +145,15 @@ class Calibration:
     """With the assumed values: on the searched half and on the other one."""
     best: Search
     wrong: tuple[Search, ...]
-    profiles: dict[str, list[tuple[Any, float]]]
-    """By constant: the tried values, each with the score of its trial."""
+    profiles: dict[str, list[tuple[Any, int]]]
+    """By constant: values over its range, and the cells of the searched half whose mean is within the tolerance, with all other
+    constants at their best values."""
 
     @property
     def pinned(self) -> dict[str, bool]:
-        """By constant: whether the data pin it down, that is, whether the best tenth of the trials lies within a third of its
-        range."""
-        return {constant.id: _is_pinned(constant, self.profiles.get(constant.id, [])) for constant in self.constants}
+        """By constant: whether the data pin it down, that is, whether at least two cells fewer are reproduced at one end of its range
+        or with another choice than at the best of these values. One cell is less than other seeds change."""
+        return {name: _is_pinned([cells for _, cells in points]) for name, points in self.profiles.items()}
 
     def table(self) -> str:
         """Returns the four columns as a Markdown table."""
@@ -143,7 +163,7 @@ class Calibration:
         return "\n".join(lines + [f"| {name} | {own} | {other} |" for name, own, other in rows])
 
     def plot(self) -> Figure:
-        """Draws the score of each trial over the value of each constant, with the assumed value."""
+        """Draws the cells that are reproduced over the value of each constant, with the assumed value."""
         try:
             from matplotlib.figure import Figure
         except ImportError as missing:
@@ -155,17 +175,28 @@ class Calibration:
         pinned = self.pinned
         for axis, constant in zip(axes, self.constants, strict=False):
             points = self.profiles.get(constant.id, [])
-            axis.plot([value for value, _ in points], [score for _, score in points], ".", color="tab:blue")
-            axis.axvline(constant.assumed(), color="tab:orange", linestyle="--")
-            axis.set_title(constant.id + (" (pinned)" if pinned[constant.id] else ""), fontsize=10)
+            number = _number(constant.low)
+            unit, scale = _SHOWN.get(number[1], (number[1], 1.0)) if number else ("", None)
+            shown = [str(value).strip('"') if scale is None else float(value) / scale for value, _ in points]
+            assumed = constant.assumed()
+            style = {"color": "tab:blue", "marker": "o", "linestyle": "none" if scale is None else "-"}
+            axis.plot(shown, [cells for _, cells in points], **style)
+            axis.axvline(
+                str(assumed).strip('"') if scale is None else float(assumed) / scale, color="tab:orange", linestyle="--"
+            )
             if _is_logarithmic(constant):
                 axis.set_xscale("log")
-            number = _number(constant.low)
-            axis.set_xlabel(number[1] if number else "")
+            if scale is not None:
+                ends = [shown[0], shown[len(shown) // 2], shown[-1]]
+                axis.set_xticks(ends, [f"{value:g}" for value in ends])
+                axis.minorticks_off()
+            axis.set_ylim(0, max(cells for _, cells in points) + 1)
+            axis.set_title(constant.id + (" (pinned)" if pinned[constant.id] else ""), fontsize=10)
+            axis.set_xlabel(unit)
             axis.set_ylabel("cells reproduced")
         for axis in list(figure.axes)[len(self.constants) :]:
             axis.set_visible(False)
-        figure.suptitle(f"{self.paper}: cells of the searched half by constant; dashed: the assumed value")
+        figure.suptitle(f"{self.paper}: cells of the searched half, one constant at a time; dashed: the assumed value")
         return figure
 
 
@@ -201,8 +232,9 @@ def calibrate(
     path.mkdir(parents=True, exist_ok=True)
     task = _Task(paper, half, [requests[n] for n in chosen], [requests[n] for n in rest], constants, evidence, seeds)
     as_read = task.score(None, {}, chosen=True), task.score(None, {}, chosen=False)
-    best, profiles = task.search(None, trials, path, log)
-    others = tuple(task.search(name, trials, path, log)[0] for name in wrong)
+    best = task.search(None, trials, path, log)
+    profiles = task.profiles(best.constants, path, log)
+    others = tuple(task.search(name, trials, path, log) for name in wrong)
     result = Calibration(paper, half, chosen, rest, seeds, constants, as_read, best, others, profiles)
     (path / f"{paper}-{half}.json").write_text(json.dumps(asdict(result), indent=1) + "\n", encoding="utf-8")
     return result
@@ -263,9 +295,26 @@ class _Task:
         cells = self.cells(controller, values, None, chosen=chosen)
         return Score(sum(cell["verdict"] == "reproduced" for cell in cells), len(cells))
 
-    def search(
-        self, controller: str | None, trials: int, folder: Path, log: Callable[[str], None]
-    ) -> tuple[Search, dict[str, list[tuple[Any, float]]]]:
+    def profiles(
+        self, best: dict[str, str], folder: Path, log: Callable[[str], None]
+    ) -> dict[str, list[tuple[Any, int]]]:
+        """Changes one constant at a time from the best values. The file keeps what was computed."""
+        path = folder / f"{self.paper}-{self.half}-profiles-{self.seeds}.json"
+        known: dict[str, int] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        found: dict[str, list[tuple[Any, int]]] = {}
+        for constant in self.constants:
+            for value, text in constant.points():
+                values = {**best, constant.id: text}
+                key = json.dumps(values, sort_keys=True)
+                if key not in known:
+                    near = [_near(cell) for cell in self.cells(None, values, self.seeds, chosen=True)]
+                    known[key] = near.count(1.0)
+                    path.write_text(json.dumps(known), encoding="utf-8")
+                    log(f"{self.paper}: {constant.id} = {text}, {known[key]} cells")
+                found.setdefault(constant.id, []).append((value, known[key]))
+        return found
+
+    def search(self, controller: str | None, trials: int, folder: Path, log: Callable[[str], None]) -> Search:
         try:
             import optuna
             from optuna.storages import JournalStorage
@@ -303,11 +352,7 @@ class _Task:
         finished = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.COMPLETE]
         best = study.best_trial.user_attrs["constants"]
         own, other = (self.score(controller, best, chosen=chosen) for chosen in (True, False))
-        profiles = {
-            constant.id: [(t.params[constant.id], float(t.value or 0)) for t in finished if constant.id in t.params]
-            for constant in self.constants
-        }
-        return Search(controller, best, own, other, len(finished)), profiles
+        return Search(controller, best, own, other, len(finished))
 
 
 def _near(cell: dict[str, Any]) -> float:
@@ -339,18 +384,8 @@ def _is_logarithmic(constant: Constant) -> bool:
     return low is not None and high is not None and low[0] > 0 and high[0] / low[0] >= _LOGARITHMIC
 
 
-def _is_pinned(constant: Constant, points: list[tuple[Any, float]]) -> bool:
-    low, high = _number(constant.low), _number(constant.high)
-    if len(points) < 20:
-        return False
-    # With ties: if all trials are equal, the data say nothing.
-    least = sorted((score for _, score in points), reverse=True)[len(points) // 10]
-    best = [point for point in points if point[1] >= least]
-    if low is None or high is None:
-        return len({value for value, _ in best}) == 1
-    scale = math.log if _is_logarithmic(constant) else float
-    values = [scale(float(value)) for value, _ in best]
-    return max(values) - min(values) <= (scale(high[0]) - scale(low[0])) / 3
+def _is_pinned(cells: list[int]) -> bool:
+    return max(cells) - min(cells[0], cells[-1]) >= 2
 
 
 def main() -> None:
