@@ -44,7 +44,7 @@ pub struct ObserverConfig {
 
 impl ObserverConfig {
     /// Table 2. The highest signal is that of the authors' ns-3 module (cisco/ns3-rmcat, `XMAX`): the RFC names none, and its
-    /// report can carry seven times as much ([`X_CARRIED`]).
+    /// report can carry seven times as much.
     pub const RFC_8698: Self = Self {
         log_window: TimeDelta::from_millis(500),
         base_delay: BaseDelayConfig { history: 20, span: TimeDelta::from_secs(60) },
