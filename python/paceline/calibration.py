@@ -11,6 +11,7 @@ The command `paceline calibrate` calls this module.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import re
@@ -152,7 +153,7 @@ class Calibration:
     @property
     def pinned(self) -> dict[str, bool]:
         """By constant: whether the data pin it down, that is, whether at least two cells fewer are reproduced at one end of its range
-        or with another choice than at the best of these values. One cell is less than other seeds change."""
+        than at the best of these values. One cell is less than other seeds change."""
         return {name: _is_pinned([cells for _, cells in points]) for name, points in self.profiles.items()}
 
     def table(self) -> str:
@@ -219,7 +220,12 @@ def calibrate(
         raise ArgumentError("a calibration needs at least one trial and one seed")
     if half not in ("first", "second"):
         raise ArgumentError(f"half must be 'first' or 'second', not {half!r}")
-    scenarios = [name for name in json.loads(_paceline.catalogue([]))["scenarios"] if name.startswith(f"{paper}/")]
+    _optuna()
+    catalogue = json.loads(_paceline.catalogue([]))
+    unknown = [name for name in wrong if name not in catalogue["controllers"]]
+    if unknown:
+        raise ArgumentError(f"no controller {unknown[0]!r}; `paceline list controllers` shows all")
+    scenarios = [name for name in catalogue["scenarios"] if name.startswith(f"{paper}/")]
     requests = {name: Scenario(name)._request() for name in scenarios}
     names = sorted(name for name, request in requests.items() if json.loads(_paceline.constants([request])))
     if len(names) < 2:
@@ -246,6 +252,15 @@ def _constants(requests: list[_Request]) -> tuple[Constant, ...]:
         experiment = one.pop("experiment")
         found.setdefault(one["id"], {**one, "experiments": []})["experiments"].append(experiment)
     return tuple(Constant(**{**one, "experiments": tuple(one["experiments"])}) for one in found.values())
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+        import optuna.storages.journal
+    except ImportError as missing:
+        raise PackageMissing("a calibration needs optuna: pip install 'paceline[calibrate]'") from missing
+    return optuna
 
 
 @dataclass(frozen=True)
@@ -278,6 +293,13 @@ class _Task:
     evidence: _Evidence
     seeds: int
 
+    @property
+    def inputs(self) -> str:
+        """A short hash of the version, the constants and the cells that count: trials of other inputs are not continued."""
+        cells = {name: sorted(places) for name, places in self.evidence.cells.items()}
+        text = json.dumps([_paceline.VERSION, [asdict(constant) for constant in self.constants], cells], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
     def cells(
         self, controller: str | None, values: Mapping[str, str], seeds: int | None, *, chosen: bool
     ) -> list[dict[str, Any]]:
@@ -299,7 +321,7 @@ class _Task:
         self, best: dict[str, str], folder: Path, log: Callable[[str], None]
     ) -> dict[str, list[tuple[Any, int]]]:
         """Changes one constant at a time from the best values. The file keeps what was computed."""
-        path = folder / f"{self.paper}-{self.half}-profiles-{self.seeds}.json"
+        path = folder / f"{self.paper}-{self.half}-profiles-{self.seeds}-{self.inputs}.json"
         known: dict[str, int] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         found: dict[str, list[tuple[Any, int]]] = {}
         for constant in self.constants:
@@ -315,15 +337,11 @@ class _Task:
         return found
 
     def search(self, controller: str | None, trials: int, folder: Path, log: Callable[[str], None]) -> Search:
-        try:
-            import optuna
-            from optuna.storages import JournalStorage
-            from optuna.storages.journal import JournalFileBackend
-        except ImportError as missing:
-            raise PackageMissing("a calibration needs optuna: pip install 'paceline[calibrate]'") from missing
+        optuna = _optuna()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         name = f"{self.paper}-{self.half}-{controller or 'own'}-{self.seeds}"
-        storage = JournalStorage(JournalFileBackend(str(folder / f"{name}.journal")))
+        journal = folder / f"{name}-{self.inputs}.journal"
+        storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(journal)))
         # A resumed search continues with other random numbers than an uninterrupted one would.
         study = optuna.create_study(
             study_name=name,
@@ -361,7 +379,7 @@ def _near(cell: dict[str, Any]) -> float:
     if measured is None:
         return 0.0
     if cell["published"] is not None:
-        distance = abs(measured - cell["published"]) / cell["tolerance"] - 1
+        distance = abs(measured - cell["published"]) / max(cell["tolerance"], 1e-12) - 1
     else:
         low, high = (math.nan if end is None else end for end in cell["bounds"])
         outside = max((low - measured if low == low else 0.0), (measured - high if high == high else 0.0), 0.0)

@@ -103,5 +103,7 @@ def test_wrong_arguments_have_a_hint(tmp_path):
     for arguments in ({"trials": 0}, {"seeds": 0}, {"half": "third"}):
         with pytest.raises(ArgumentError):
             calibrate("med16", folder=tmp_path, **arguments)
+    with pytest.raises(ArgumentError, match="no controller 'gcc-2061'"):
+        calibrate("med16", folder=tmp_path, wrong=("gcc-2061",))
     with pytest.raises(ArgumentError, match="fewer than two"):
         calibrate("nosuch", folder=tmp_path)

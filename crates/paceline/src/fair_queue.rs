@@ -63,13 +63,11 @@ impl<T> FairQueue<T> {
         self.queues.get(queue)?.packets.front().map(|(packet, _)| packet)
     }
 
-    /// Removes the packets of a queue from the first one that is not to be kept. Returns the first one and the size of all.
-    pub fn discard(&mut self, queue: usize, keep: impl Fn(&T) -> bool) -> Option<(T, DataSize)> {
-        let packets = &mut self.queues.get_mut(queue)?.packets;
-        let kept = packets.iter().take_while(|(packet, _)| keep(packet)).count();
-        let mut discarded = packets.drain(kept..);
-        let (first, size) = discarded.next()?;
-        Some((first, size + discarded.map(|(_, size)| size).sum()))
+    /// Removes the packets of a queue from the first one that is not to be kept, and returns them.
+    pub fn discard(&mut self, queue: usize, keep: impl Fn(&T) -> bool) -> Vec<(T, DataSize)> {
+        let Some(queue) = self.queues.get_mut(queue) else { return Vec::new() };
+        let kept = queue.packets.iter().take_while(|(packet, _)| keep(packet)).count();
+        queue.packets.drain(kept..).collect()
     }
 
     /// Removes the next packet. Of several queues with the same start tag the first one is served.

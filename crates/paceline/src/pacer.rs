@@ -99,11 +99,10 @@ impl<T> Pacer<T> {
         self.video.front(stream)
     }
 
-    /// Removes the video packets of a stream from the first one that is not to be kept. Returns the first one and the size
-    /// of all.
-    pub fn discard_video(&mut self, stream: usize, keep: impl Fn(&T) -> bool) -> Option<(T, DataSize)> {
+    /// Removes the video packets of a stream from the first one that is not to be kept, and returns them.
+    pub fn discard_video(&mut self, stream: usize, keep: impl Fn(&T) -> bool) -> Vec<(T, DataSize)> {
         let discarded = self.video.discard(stream, keep);
-        self.queued -= discarded.as_ref().map_or(DataSize::ZERO, |(_, size)| *size);
+        self.queued -= discarded.iter().map(|(_, size)| *size).sum();
         discarded
     }
 
@@ -130,7 +129,8 @@ impl<T> Pacer<T> {
         self.queued -= size;
         self.released += size;
         self.next = match self.tick.is_positive() {
-            true => now + (size / self.rate).max(self.tick),
+            // A late caller does not lose a tick.
+            true => last_multiple(now, self.tick) + (size / self.rate).max(self.tick),
             false => self.next.max(now - CATCH_UP_MAX) + size / self.rate,
         };
         Some(packet)
@@ -177,6 +177,11 @@ impl<T> Pacer<T> {
     pub fn queued(&self) -> DataSize {
         self.queued
     }
+}
+
+/// Returns the last multiple of `tick` that is not after `at`.
+fn last_multiple(at: Time, tick: TimeDelta) -> Time {
+    Time::from_nanos(at.as_nanos() - at.as_nanos().rem_euclid(tick.as_nanos()))
 }
 
 /// Returns the first multiple of `tick` that is not before `at`; [`Time::MAX`] stays.

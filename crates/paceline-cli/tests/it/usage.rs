@@ -143,7 +143,7 @@ fn former_names_of_options_are_accepted() {
     };
     assert_eq!(run("--controllers"), run("--controller"));
     let reproduce =
-        |option: &str| document(&paceline(&folder, &["reproduce", "mmsys16/fig5", option, "2", "--json"]), 0);
+        |option: &str| document(&paceline(&folder, &["reproduce", "mmsys16/fig5", option, "4", "--json"]), 0);
     assert_eq!(reproduce("--repeats")["experiments"][0]["cells"], reproduce("--seeds")["experiments"][0]["cells"]);
     for option in ["--jobs", "--at-once", "--time-limit", "--within"] {
         let output = paceline(&folder, &["reproduce", "mmsys16/fig5", "--world", "nowhere", option, "2"]);

@@ -90,6 +90,11 @@ impl FecEncoder {
         self.pending.range(before..).map(FecPayload::size)
     }
 
+    /// Discards the newest pending payloads, whose packets were discarded from the pacer.
+    pub fn discard(&mut self, count: usize) {
+        self.pending.truncate(self.pending.len().saturating_sub(count));
+    }
+
     /// Writes the oldest pending payload. Returns the number of bytes written and the number of bytes only counted.
     pub fn pop(&mut self, out: &mut [u8]) -> (usize, u64) {
         let payload = self.pending.pop_front().expect("one payload per FEC packet in the pacer");

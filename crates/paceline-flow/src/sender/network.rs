@@ -44,8 +44,8 @@ impl MediaSender {
         self.allocate_rates(now);
     }
 
-    /// Sets whether there is a network. While there is none, nothing is sent: packets in the pacer wait, and new frames
-    /// are dropped, because they would be too old afterwards.
+    /// Sets whether there is a network. While there is none, nothing is sent: packets in the pacer wait, at most for the limit
+    /// of the pacer, and new frames are dropped, because they would be too old afterwards.
     pub fn set_available(&mut self, now: Time, available: bool) {
         if self.available == available {
             return;

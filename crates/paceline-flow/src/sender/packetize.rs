@@ -137,7 +137,7 @@ impl MediaSender {
         // FEC follows its frame: once the next frame begins, the receiver knows that no more FEC for it will arrive.
         if stream.red {
             for size in stream.fec.protect(&frame, fec, &info, &self.extensions) {
-                let packet = MediaPacket { sequence: stream.sequence, ..(frame.packet)(0) };
+                let packet = MediaPacket { sequence: stream.sequence, start: false, ..(frame.packet)(0) };
                 stream.sequence = stream.sequence.wrapping_add(1);
                 stream.queued += size;
                 self.pacer.push(now, class, index, queued(QueuedKind::Fec, packet), size);
@@ -155,13 +155,12 @@ impl MediaSender {
     /// the packet that would leave next. The next frame continues its sequence numbers, so that no packet is missing.
     fn discard_waiting(&mut self, now: Time, index: usize, first: &MediaPacket) {
         let begun = (!first.start).then_some(first.timestamp);
-        let Some((packet, size)) = self.pacer.discard_video(index, |queued| Some(queued.packet.timestamp) == begun)
-        else {
-            return;
-        };
+        let discarded = self.pacer.discard_video(index, |queued| Some(queued.packet.timestamp) == begun);
+        let Some((next, _)) = discarded.first() else { return };
         let stream = &mut self.streams[index];
-        stream.sequence = packet.packet.sequence;
-        stream.queued = stream.queued.saturating_sub(size);
+        stream.sequence = next.packet.sequence;
+        stream.queued = stream.queued.saturating_sub(discarded.iter().map(|(_, size)| *size).sum());
+        stream.fec.discard(discarded.iter().filter(|(queued, _)| queued.kind == QueuedKind::Fec).count());
         stream.config.source.request_key_frame(now);
         let dropped = stream.frame_waits.keep(usize::from(begun.is_some()));
         let id = stream.config.info.id;

@@ -118,7 +118,7 @@ impl MediaSender {
         self.unreported_loss.0 += expected;
         self.unreported_loss.1 += lost;
         if self.unreported_loss.0 >= REPORT_PACKETS_MIN {
-            // Packets that arrived late were reported as lost before: the next loss makes up for them.
+            // Packets that arrived late were reported as lost before: they are subtracted from the next losses.
             let (expected, lost) = self.unreported_loss;
             self.unreported_loss = (0, lost.clamp(-(expected.min(i64::MAX as u64) as i64), 0));
             let fraction_lost = Fraction::from_q8((lost.max(0) as u64 * 256 / expected).min(255) as u8);

@@ -104,7 +104,8 @@ fn one_case<'r>(scenario: &Scenario, runs: impl Iterator<Item = (u64, &'r RunRes
         (key, RunValues { trace_hash: run.trace_hash.clone(), values })
     };
     let runs = [vec![runs.map(of_run).collect()], Vec::new()];
-    (Experiment::of(vec![case]), ExperimentRuns { runs, ..ExperimentRuns::default() })
+    let experiment = Experiment { with_intervals: false, ..Experiment::of(vec![case]) };
+    (experiment, ExperimentRuns { runs, ..ExperimentRuns::default() })
 }
 
 fn is_of_one_case(over: Option<&Reference>) -> bool {
@@ -177,7 +178,9 @@ impl Experiment {
             false => {
                 let (metric, ratio) = (&bound.quantity.metric, bound.relative_to.is_some());
                 let bounds = without_natural_limits(metric, ratio, bound.bounds);
-                !self.includes_too_few(runs, &spec) && interval_is_within_bounds(bounds, value.as_ref())
+                !self.includes_too_few(runs, &spec)
+                    && mean_is_within_bounds(bound.bounds, value.as_ref())
+                    && (!self.with_intervals || interval_is_within_bounds(bounds, value.as_ref()))
             }
         }
     }
@@ -372,7 +375,7 @@ pub(crate) fn without_natural_limits(metric: &str, ratio: bool, (low, high): (f6
     use MetricKind::{Jain, Loss, Share, Utilization};
     let is_part = metrics::find(metric).is_some_and(|m| matches!(m.kind, Utilization | Share | Loss | Jain));
     let top = if is_part && !ratio { 1.0 } else { f64::INFINITY };
-    (if low <= 0.0 { f64::NEG_INFINITY } else { low }, if high >= top { f64::INFINITY } else { high })
+    (if low == 0.0 { f64::NEG_INFINITY } else { low }, if high >= top { f64::INFINITY } else { high })
 }
 
 /// Returns one number over another, if that is finite.

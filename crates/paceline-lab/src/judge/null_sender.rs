@@ -25,6 +25,11 @@ pub fn null_sender(scenario: &Scenario) -> Scenario {
         media.controller = ControllerPlan { name: "fixed".to_owned(), config, overuse: None };
         media.changes.retain(|(_, change)| !matches!(change, FlowChange::Bounds(_)));
         let bounds = |rate: &Rate| FlowChange::Bounds(Bounds { min: *rate, max: *rate });
+        // A route change starts the controller again with limits of its own.
+        let restarts = media.changes.iter().filter(|(_, change)| matches!(change, FlowChange::Route(_)));
+        let in_force = |now: Time| steps.iter().rev().find(|(at, _)| *at <= now).map_or(first, |(_, rate)| rate);
+        let again: Vec<_> = restarts.map(|(at, _)| (*at, bounds(in_force(*at)))).collect();
+        media.changes.extend(again);
         media.changes.extend(later.iter().map(|(at, rate)| (*at, bounds(rate))));
         media.changes.sort_by_key(|(at, _)| *at);
     }
@@ -110,6 +115,14 @@ mod tests {
             _ => panic!("{change:?}"),
         });
         assert_eq!(kbps.collect::<Vec<_>>(), [(25.0, 2125), (50.0, 425)]);
+        // After a route change the capacity in force counts again.
+        let route = scenario(path, &media("a", "encoder = { max = \"5Mbps\" }\nroute_change_at = [\"30s\"]"));
+        let changes = null_sender(&route).plan.flows[0].media().unwrap().changes.clone();
+        let kinds = changes.iter().map(|(at, change)| match change {
+            FlowChange::Bounds(bounds) => (at.as_secs_f64(), bounds.max.as_bps() / 1000),
+            _ => (at.as_secs_f64(), 0),
+        });
+        assert_eq!(kinds.collect::<Vec<_>>(), [(25.0, 2125), (30.0, 0), (30.0, 2125), (50.0, 425)]);
         // A source of at most 500 kbit/s of encoded media sends a little more than that with headers.
         let small = scenario(path, &media("a", "encoder = { max = \"500kbps\" }"));
         let most = small.plan.flows[0].media().unwrap().max_rate().as_bps_f64() / 1e3;

@@ -107,7 +107,7 @@ pub(super) fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, RangeInclu
             let measured = cell.summary()?;
             let wanted = match (cell.tolerance, cell.bounds) {
                 (Some(tolerance), _) if interval_is_too_wide(tolerance, Some(&measured)) => tolerance,
-                // A mean on a bound never gets an interval that is narrow enough.
+                // A mean near a bound takes as many seeds as there may be.
                 (None, Some(bounds)) => {
                     let bounds = without_natural_limits(&cell.metric, cell.over.is_some(), bounds);
                     if !interval_crosses_bounds(bounds, Some(&measured)) {

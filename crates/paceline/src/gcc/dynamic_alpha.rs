@@ -10,7 +10,7 @@
 //!
 //! The listing of section 4.3 replaces the lines of libwebrtc that set the constants, where the region changes. A
 //! decrease therefore uses the factor of the change before it, and a change without over-use computes the factor from a
-//! `T` below the threshold ([`AlphaVariant::Listing`]).
+//! `T` that may be below the threshold ([`AlphaVariant::Listing`]).
 //!
 //! The equations contradict table 2 of the thesis (`paceline reproduce uottawa15/table2`). They give values of `alpha`
 //! between 0.9015 and 0.9923, and near the maximum between 0.9517 and 1. By the equations, `alpha` therefore never falls

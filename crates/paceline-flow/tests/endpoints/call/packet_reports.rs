@@ -1,9 +1,12 @@
 //! The reports that the send half gets on each sent packet, for both kinds of per-packet feedback.
 
-use crate::call::harness::{CallConfig, FPS, Fate, Impairment, TestCall, pass, stream, video_source};
-use crate::call::{assert_within, frame_delay, ms};
+use crate::call::harness::{
+    CallConfig, FPS, Fate, Impairment, SentDatagram, TestCall, pass, random_loss, stream, video_source,
+};
+use crate::call::{assert_within, frame_delay, frame_number, ms};
 use paceline::{
-    Controller, Decision, Feedback, FeedbackRequirement, PacketReport, RoundTrip, SendHalf, SentPacket, Signals, Window,
+    Controller, Decision, FecScheme, Feedback, FeedbackRequirement, PacketReport, Protection, RoundTrip, SendHalf,
+    SentPacket, Signals, Window,
 };
 use paceline_flow::source::{Frame, Ideal, IdealConfig, Source};
 use paceline_flow::{MediaKind, SenderEvent};
@@ -175,6 +178,16 @@ pub fn windowed(feedback: FeedbackRequirement, back: Impairment) -> (usize, u64)
 
 /// The same with this limit of the pacer. Returns the call and the most bytes in flight.
 fn windowed_call(feedback: FeedbackRequirement, back: Impairment, pacer_limit: TimeDelta) -> (TestCall, u64) {
+    windowed_call_with(feedback, back, pacer_limit, false)
+}
+
+/// The same; with forward error correction, 3 % of the packets are lost.
+fn windowed_call_with(
+    feedback: FeedbackRequirement,
+    back: Impairment,
+    pacer_limit: TimeDelta,
+    fec: bool,
+) -> (TestCall, u64) {
     let outstanding = Arc::default();
     let half = Windowed(Arc::clone(&outstanding));
     let controller = Controller { feedback: Some(feedback), ..Controller::from_sender(half) };
@@ -182,6 +195,10 @@ fn windowed_call(feedback: FeedbackRequirement, back: Impairment, pacer_limit: T
     let mut config = CallConfig::new(controller, most);
     config.streams = vec![video_source(0, FPS, Rate::from_kbps(30), most, most)];
     (config.back, config.pacer_limit) = (back, pacer_limit);
+    if fec {
+        config.protection = Protection { fec: FecScheme::Ulpfec, ..Protection::default() };
+        config.forward = random_loss(7, 0.03);
+    }
     let call = TestCall::run(config, 20);
     let most = outstanding.lock().unwrap().iter().max().unwrap().as_bytes();
     (call, most)
@@ -197,26 +214,42 @@ fn frames_wait_behind_a_window_no_longer_than_the_pacer_limit() {
     }
 }
 
-/// No feedback arrives for 3 s: frames of the outage that are older than the limit are not sent after it. No packet is missing
-/// because of them, and the next frame to be shown is a key frame.
+/// No feedback arrives for 3 s: frames of the outage that are older than the limit are not sent after it. The sequence numbers
+/// continue, so no packet is missing, and with FEC what is recovered later is right.
 #[test]
 fn frames_of_an_outage_are_discarded() {
     for (feedback, _) in KINDS {
-        let outage = Time::from_secs(10)..Time::from_secs(13);
-        let during = outage.clone();
-        let back: Impairment =
-            Box::new(
-                move |_, now, _| {
-                    if during.contains(&now) { Fate::Delay(during.end - now) } else { Fate::Deliver }
-                },
-            );
-        let (call, _) = windowed_call(feedback, back, ms(1000));
-        let after: Vec<_> = call.rendered.iter().filter(|frame| frame.at > outage.end).collect();
-        // Of the first one, packets had left before the outage.
-        let longest = after[1..].iter().map(|frame| frame_delay(frame).as_millis_f64()).fold(0.0, f64::max);
-        assert_within(longest, 500.0, 1300.0, "longest delay after the outage, ms");
-        let during = |(at, e): &&(Time, SenderEvent)| outage.contains(at) && matches!(e, SenderEvent::FrameDropped(_));
-        assert_within(call.events.iter().filter(during).count() as f64, 60.0, 150.0, "dropped of 90, and of the queue");
+        for fec in [false, true] {
+            let outage = Time::from_secs(10)..Time::from_secs(13);
+            let during = outage.clone();
+            let back: Impairment =
+                Box::new(
+                    move |_, now, _| {
+                        if during.contains(&now) { Fate::Delay(during.end - now) } else { Fate::Deliver }
+                    },
+                );
+            let (call, _) = windowed_call_with(feedback, back, ms(1000), fec);
+            let during =
+                |(at, e): &&(Time, SenderEvent)| outage.contains(at) && matches!(e, SenderEvent::FrameDropped(_));
+            let dropped = call.events.iter().filter(during).count();
+            assert_within(dropped as f64, 60.0, 130.0, "dropped of 90, and of the queue");
+            let of_media =
+                |l: &&SentDatagram| u32::from_be_bytes([l.bytes[8], l.bytes[9], l.bytes[10], l.bytes[11]]) == 1000;
+            let media = call.forward_log.iter().filter(|l| !is_rtcp(&l.bytes)).filter(of_media);
+            let numbers: Vec<u16> = media.map(|l| u16::from_be_bytes([l.bytes[2], l.bytes[3]])).collect();
+            assert!(numbers.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1)), "a gap in the sequence");
+            let (malformed, ignored) = call.receiver.rejected_packets();
+            assert_eq!((malformed.iter().sum::<u32>(), ignored), (0, 0), "what FEC recovers is right");
+            let frames: Vec<u64> = call.rendered.iter().map(frame_number).collect();
+            assert!(frames.is_sorted_by(|a, b| a < b), "each once and in order");
+            if !fec {
+                // Of the first frame, packets had left before the outage. Lost packets would be sent again after it.
+                let after = call.rendered.iter().filter(|frame| frame.at > outage.end).skip(1);
+                let longest = after.map(|frame| frame_delay(frame).as_millis_f64()).fold(0.0, f64::max);
+                assert_within(longest, 500.0, 1300.0, "longest delay after the outage, ms");
+                assert_eq!(call.fractions_lost().filter(|(_, fraction)| *fraction > 0.0).count(), 0, "nothing is lost");
+            }
+        }
     }
 }
 

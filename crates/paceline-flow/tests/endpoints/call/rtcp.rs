@@ -42,7 +42,6 @@ fn reports_give_loss_and_round_trip_time_for_any_receiver_clock() {
     }
 }
 
-/// Twelve streams: more SSRCs than the blocks of one datagram.
 /// The receiver of gcc-med16 reports each frame. Every tenth packet is 60 ms late, and none is lost: what one report counts
 /// as lost, a later one takes back. Real losses count beside late packets.
 #[test]
@@ -64,6 +63,7 @@ fn late_packets_are_not_reported_as_lost_for_long() {
     assert_within(mean(|index| index % 20 == 7), 0.04, 0.09, "and every twentieth lost");
 }
 
+/// Twelve streams: more SSRCs than the blocks of one datagram.
 #[test]
 fn every_report_covers_every_stream() {
     let mut config = CallConfig::new(fixed(kbps(6000)), kbps(500));
