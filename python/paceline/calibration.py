@@ -26,8 +26,8 @@ from .errors import ArgumentError, PacelineError, PackageMissing
 from .scenario import Scenario, _Request
 
 if TYPE_CHECKING:
-    import optuna
     from matplotlib.figure import Figure
+    from optuna.trial import Trial
 
 __all__ = ["Calibration", "Constant", "Score", "Search", "calibrate"]
 
@@ -67,7 +67,7 @@ class Constant:
     experiments: tuple[str, ...]
     """The experiments that assume it."""
 
-    def suggest(self, trial: optuna.trial.Trial) -> str:
+    def suggest(self, trial: Trial) -> str:
         """Returns the value that the optimiser tries, as a scenario would write it."""
         lowest, highest = _number(self.low), _number(self.high)
         if lowest is None or highest is None:
@@ -222,7 +222,8 @@ def calibrate(
         raise ArgumentError(f"half must be 'first' or 'second', not {half!r}")
     _optuna()
     catalogue = json.loads(_paceline.catalogue([]))
-    unknown = [name for name in wrong if name not in catalogue["controllers"]]
+    known = {entry["name"] for entry in catalogue["controllers"]}
+    unknown = [name for name in wrong if name not in known]
     if unknown:
         raise ArgumentError(f"no controller {unknown[0]!r}; `paceline list controllers` shows all")
     scenarios = [name for name in catalogue["scenarios"] if name.startswith(f"{paper}/")]
@@ -353,7 +354,7 @@ class _Task:
         if not study.trials:
             study.enqueue_trial({constant.id: constant.assumed() for constant in self.constants})
 
-        def objective(trial: optuna.trial.Trial) -> float:
+        def objective(trial: Trial) -> float:
             values = {constant.id: constant.suggest(trial) for constant in self.constants}
             trial.set_user_attr("constants", values)
             cells = self.cells(controller, values, self.seeds, chosen=True)
