@@ -6,6 +6,13 @@
 //!
 //! The Python package contains the same command, and shows results as it does.
 
+/// Prints a line to stderr, like the macro of the standard library, which panics if the other end of a pipe has closed.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($text)*)));
+    }};
+}
+
 #[cfg(test)]
 #[path = "../../paceline-lab/tests/it/altered_simulator.rs"]
 mod altered_simulator;

@@ -199,3 +199,17 @@ fn an_interrupt_states_what_was_kept() {
         contains_all(&stderr(&output), &["interrupted: ", message]);
     }
 }
+
+/// A reader that closes stderr, such as `head`, ends nothing: the exit status stays that of the error.
+#[test]
+fn a_closed_stderr_is_no_error() {
+    let folder = folder("usage-pipe", &[("empty.toml", "")]);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_paceline"))
+        .args(["run", "empty.toml"])
+        .current_dir(&folder)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+}
