@@ -223,7 +223,7 @@ fn sensitivities_start_from_the_defaults() {
             constants += 1;
         }
     }
-    assert!((110..150).contains(&constants), "{constants}");
+    assert!((140..190).contains(&constants), "{constants}");
     // Every controller has one except for variants and the constant rate.
     let is_variant =
         |name: &str| ["gcc-2016-", "googcc-", "nada-", "scream-", "fixed"].iter().any(|of| name.starts_with(of));
@@ -246,7 +246,7 @@ fn figure_8_is_larger_where_the_threshold_rises_faster() {
     assert!((1.8..3.0).contains(&larger) && (0.3..1.6).contains(&less), "{sides:?}");
     // The paper's point, (0.01, 0.00018), is among the best; the best is no farther than two steps of the grid.
     let (best, published) = (result.best.as_ref().unwrap(), result.published.as_ref().unwrap());
-    assert!((2..=16).contains(&published.rank), "{published:?}");
+    assert!((1..=16).contains(&published.rank), "{published:?}");
     assert!(best.rank == 1 && best.deficit == 0.0 && best.decades.unwrap() < 1.5, "{best:?}");
     assert!((0.0..0.4).contains(&published.deficit), "{published:?}");
 }
