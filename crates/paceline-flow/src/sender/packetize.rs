@@ -89,7 +89,7 @@ impl MediaSender {
                 self.discard_waiting(now, index, &first);
                 is_late = true;
             } else if age > self.pacer_limit / 4 {
-                // A younger frame tells little of the rate at which packets leave.
+                // A younger frame gives a poor estimate of the rate at which packets leave.
                 let queued = self.pacer.queued() + total;
                 is_late |= stream.frame_waits.predict(age, self.pacer.released(), queued) > self.pacer_limit;
             }

@@ -390,7 +390,7 @@ impl Sender {
         self.advance_trend(now);
         self.rates.update(now);
         let queued = self.queue.size();
-        // An interval without feedback, or whose feedback began after an interruption, tells nothing of the throughput.
+        // An interval without feedback, or whose feedback began after an interruption, does not show the throughput.
         let began = now - RATE_ADJUST_INTERVAL;
         if self.last_feedback.is_some_and(|at| at >= began) && self.resumed <= began {
             self.media.update(&MediaRateInput {
