@@ -29,6 +29,7 @@ __all__ = [
     "catalogue",
     "command",
     "compare",
+    "constants",
     "edited",
     "evaluate",
     "find",
@@ -38,6 +39,7 @@ __all__ = [
     "reproduce",
     "runs",
     "svg",
+    "trial",
 ]
 
 VERSION: str
