@@ -1,6 +1,6 @@
 //! Losses and marks, counted where they happen.
 
-use super::MetricSpec;
+use super::{FlowResult, MetricSpec};
 use paceline_records::{Better, MetricKind};
 use paceline_scenario::LossMeasure;
 
@@ -17,6 +17,21 @@ pub(super) const LOSS_RATIO: MetricSpec = MetricSpec::new(
             (LossMeasure::Received, None) => sent - lost,
         };
         (whole > 0.0).then(|| lost / whole)
+    },
+);
+
+/// With media `M`, retransmissions `R` and losses `L` of both, `M + R - L` arrive. A count that expects `M`, because
+/// retransmissions repeat the sequence numbers of media, misses `L - R` (RFC 3550, appendix A.3).
+pub(super) const CUMULATIVE_LOSS_RATIO: MetricSpec = MetricSpec::new(
+    "cumulative_loss_ratio",
+    MetricKind::Loss,
+    "losses less retransmissions, over media bytes sent: the loss by the cumulative count of RFC 3550 if retransmissions \
+     shared the sequence numbers of media; of the run: of its media flows together",
+    |r, flow, _| {
+        let repeated = |f: &FlowResult| f.rtx_share.unwrap_or(0.0) * f.sent_bytes as f64;
+        let missing = r.sum_of_media(flow, |f| f.lost_bytes as f64 - repeated(f));
+        let media = r.sum_of_media(flow, |f| f.sent_bytes as f64 - repeated(f));
+        (media > 0.0).then(|| missing.max(0.0) / media)
     },
 );
 

@@ -49,6 +49,7 @@ pub const METRICS: &[MetricSpec] = &[
     protection::RTX_SHARE,
     protection::FEC_OVER_TARGET_MAX,
     loss::LOSS_RATIO,
+    loss::CUMULATIVE_LOSS_RATIO,
     reported_loss::REPORTED_LOSS,
     remb_count::REMB_COUNT,
     overuse_count::OVERUSE_COUNT,

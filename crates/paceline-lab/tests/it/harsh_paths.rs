@@ -56,6 +56,26 @@ fn every_controller_sends_little_into_a_dead_link() {
     }
 }
 
+/// The first three seconds without feedback, before the guard acts: a limit on the bytes in flight stops most of what
+/// would wait in a dead link.
+#[test]
+fn flight_limit_stops_what_a_dead_link_would_collect() {
+    for controller in ["gcc-tfb", "nada-sender"] {
+        let sent = |limit_ms: &str, until: &str| {
+            let call = format!(
+                "controller = \"{controller}\"\nmin_rate = \"30 kbps\"\nencoder = {{ max = \"2.5 Mbps\" }}\n\
+                 config = {{ window_ms = {limit_ms} }}"
+            );
+            let path = "capacity = [[\"0 s\", \"3 Mbps\"], [\"20 s\", \"0 bps\"]]\nqueue = { limit = \"2 s\" }";
+            run(until, path, &call, "").flows[0].sent_bytes as f64 / 1e3
+        };
+        let kilobytes = |limit_ms| sent(limit_ms, "23 s") - sent(limit_ms, "20 s");
+        let (free, limited) = (kilobytes("0"), kilobytes("350"));
+        within(&format!("{controller}, kB"), free, 400.0, 1000.0);
+        within(&format!("{controller}, limited, share"), limited / free, 0.1, 0.45);
+    }
+}
+
 /// SCReAM's window lets few packets through beside TCP in a queue of 1 s: frames that would wait too long are dropped.
 #[test]
 fn frames_of_scream_beside_tcp_do_not_wait_for_long() {

@@ -145,6 +145,22 @@ fn protection_is_off_by_default() {
     assert_ne!(plain.trace_hash, protected.trace_hash);
 }
 
+/// A cumulative count that retransmissions fill misses only what was not repaired.
+#[test]
+fn repaired_losses_are_missing_from_the_cumulative_count() {
+    let settings = ["path.forward.loss=\"3 %\"", "flow.video.protection={}", "duration=60s"];
+    let losses = |retransmit: &str| {
+        let (result, _) = run(&[&settings[..], &[retransmit]].concat());
+        ["loss_ratio", "cumulative_loss_ratio"].map(|metric| value(&result.whole, metric).unwrap())
+    };
+    let [lost, missing] = losses("flow.video.retransmit=true");
+    within("loss", lost, 0.02, 0.04);
+    within("loss that was not repaired", missing, 0.0, 0.01);
+    let [lost, missing] = losses("flow.video.retransmit=false");
+    within("loss without retransmissions", lost, 0.02, 0.04);
+    assert_eq!(lost, missing);
+}
+
 /// On a long path retransmissions are late but FEC is in time, so fewer frames wait.
 #[test]
 fn fec_shortens_frame_delays_on_a_long_path() {

@@ -12,7 +12,7 @@
 use super::adaptive_detector::AdaptiveDetector;
 use super::{Aimd, AimdConfig, RateState, STREAM_TIMEOUT};
 use crate::blocks::{
-    AckedRate, AckedRateConfig, BurstConfig, BurstGroups, GroupDelta, ProbeConfig, ProbeController, ProbeEstimator,
+    AckedRate, AckedRateConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, ProbeConfig, ProbeController, ProbeEstimator,
     SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
@@ -58,6 +58,9 @@ pub struct GccTfbConfig {
     pub pacing_factor: f64,
     /// Probing; off, because the paper has none.
     pub probes: ProbeConfig,
+    /// The queue that the bytes in flight may cause before they lower the target; zero, because the paper has no such
+    /// limit.
+    pub window_queue: TimeDelta,
 }
 
 impl Default for GccTfbConfig {
@@ -75,6 +78,7 @@ impl Default for GccTfbConfig {
             loss: SendSideConfig::LIBWEBRTC,
             pacing_factor: 2.5,
             probes: ProbeConfig::OFF,
+            window_queue: TimeDelta::ZERO,
         }
     }
 }
@@ -144,6 +148,9 @@ impl Config for GccTfbConfig {
                 ("probe_ms", " (min_probe_duration)"),
             ],
         );
+        fields.millis("window_ms", (0.0, 1e5), &mut self.window_queue).describe(
+            "queue that the bytes in flight may cause before they lower the target; libwebrtc has 350 (QueueSize); 0: no limit",
+        );
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
@@ -192,6 +199,7 @@ struct Sender {
     remb: Rate,
     probes: ProbeController,
     probe_estimator: ProbeEstimator,
+    flight: Option<FlightLimit>,
     decision: Decision,
     last_feedback: Option<Time>,
     /// The time at which the last group was known to be complete.
@@ -207,9 +215,12 @@ impl SendHalf for Sender {
         if packet.probe.is_some() {
             self.probes.handle_sent(now);
         }
+        if self.flight.as_mut().is_some_and(|flight| flight.handle_sent(now, packet)) {
+            self.decide(&mut Signals::disabled());
+        }
     }
     fn decides_on_sent(&self) -> bool {
-        false
+        self.flight.is_some()
     }
 
     fn handle_feedback(&mut self, now: Time, feedback: &Feedback<'_>, signals: &mut Signals) {
@@ -229,6 +240,10 @@ impl SendHalf for Sender {
         let probed = self.probe_estimator.handle_reports(feedback.packets);
         if let Some(over) = over {
             self.update(now, over, probed, signals);
+        }
+        if let Some(flight) = &mut self.flight {
+            flight.handle_feedback(now, feedback, self.estimate.rate());
+            self.decide(signals);
         }
     }
 
@@ -305,6 +320,7 @@ impl Sender {
             remb: Rate::MAX,
             probes: ProbeController::new(c.probes, setup.start, setup.max),
             probe_estimator: ProbeEstimator::default(),
+            flight: FlightLimit::new(c.window_queue),
             decision: decision(setup.start, c.pacing_factor),
             last_feedback: None,
             completed: None,
@@ -314,9 +330,10 @@ impl Sender {
         }
     }
 
-    /// Follows the estimate if it has changed.
+    /// Follows the estimate, or what the bytes in flight leave of it, if this has changed.
     fn decide(&mut self, signals: &mut Signals) {
-        let rate = self.estimate.rate();
+        let estimate = self.estimate.rate();
+        let rate = self.flight.as_ref().map_or(estimate, |flight| flight.limited(estimate));
         if rate != self.decision.target {
             self.decision = decision(rate, self.config.pacing_factor);
             signals.emit(SenderSignal::Rate, rate.as_bps_f64());
@@ -404,7 +421,7 @@ impl Sender {
         signals.emit(SenderSignal::Acked, acked.unwrap_or(Rate::ZERO).as_bps_f64());
         signals.emit(SenderSignal::Capacity, self.rate.capacity().unwrap_or(Rate::ZERO).as_bps_f64());
         self.bound(signals);
-        self.probes.handle_estimate(now, self.decision.target);
+        self.probes.handle_estimate(now, self.estimate.rate());
     }
 
     /// Bounds the rate by the delay-based rate and by the last REMB.

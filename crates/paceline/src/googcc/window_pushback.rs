@@ -136,10 +136,22 @@ impl WindowPushback {
     /// Steps the share and returns the rate that it leaves of an estimate (`UpdateTargetBitrate`).
     #[inline]
     pub fn pushed_back(&mut self, estimate: Rate) -> Rate {
-        let Some(window) = self.window.filter(|_| self.pushes_back()) else { return estimate };
+        self.step();
+        self.limited(estimate)
+    }
+
+    /// Steps the share by the fill of the window, if there is one.
+    #[inline]
+    pub fn step(&mut self) {
+        let Some(window) = self.window.filter(|_| self.pushes_back()) else { return };
         let queued = if self.config.counts_queue { self.queued } else { DataSize::ZERO };
         let fill = (self.in_flight + queued).as_bytes() as f64 / window.as_bytes() as f64;
         self.share = stepped(self.share, fill);
+    }
+
+    /// Returns the rate that the share leaves of an estimate.
+    #[inline]
+    pub fn limited(&self, estimate: Rate) -> Rate {
         if self.share == 1.0 {
             return estimate;
         }

@@ -17,6 +17,7 @@ use super::{
     quartic_warping,
 };
 use crate::blocks::{BaseDelayConfig, IncomingRate, QueueDelay};
+use crate::googcc::units::{floor_arrival, floor_sent};
 use crate::{
     Arrival, Config, Controller, Entry, FieldVisitor, NadaMode, NadaReport, Setup, SignalName, SignalTables, Signals,
     signal_names,
@@ -59,6 +60,8 @@ pub struct Nada2015Config {
     pub shaping: ShapingConfig,
     /// Pacing over `R_send`.
     pub pacing_factor: f64,
+    /// Whether delays are whole milliseconds and rates whole kilobits per second.
+    pub whole_units: bool,
 }
 
 impl Default for Nada2015Config {
@@ -76,6 +79,7 @@ impl Default for Nada2015Config {
             rtt: TimeDelta::from_millis(100),
             shaping: ShapingConfig { beta_v: 0.1, beta_s: 0.1, fps: 30.0, most: 1.0 },
             pacing_factor: 1.0,
+            whole_units: false,
         }
     }
 }
@@ -142,11 +146,14 @@ impl Config for Nada2015Config {
         fields.number("pacing_factor", "", (1.0, 1e3), &mut self.pacing_factor).describe(
             "pacing over R_send, figure 1; with 100 frames leave at once, as in the simulator that med16 used",
         );
+        fields.flag("whole_units", &mut self.whole_units).describe(
+            "1: delays in whole milliseconds, rates in whole kbit/s, rounded in each step (the simulator that med16 used)",
+        );
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
         let sender = SenderConfig {
-            generation: Generation::Y2015 { pacing_factor: self.pacing_factor },
+            generation: Generation::Y2015 { pacing_factor: self.pacing_factor, whole_kbps: self.whole_units },
             interval: self.interval,
             response: self.interval,
             ramp_up: self.ramp_up,
@@ -154,6 +161,7 @@ impl Config for Nada2015Config {
             shaping: self.shaping,
             rtt: self.rtt,
             ecn: Ecn::NotEct,
+            window_queue: TimeDelta::ZERO,
         };
         let observer = Observer2015::new(self);
         Controller::from_halves(
@@ -193,6 +201,9 @@ signal_names! {
     }
 }
 
+/// The resolution of delays in the simulator that med16 used.
+const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
+
 /// Section II-A at the receiver.
 #[derive(Clone, Debug)]
 struct Observer2015 {
@@ -210,7 +221,7 @@ impl Observer2015 {
         Self {
             config: config.clone(),
             queuing: QueueDelay::new(BaseDelayConfig::WHOLE_CALL),
-            filter: MedianEwma::new(config.alpha),
+            filter: MedianEwma::new(config.alpha, config.whole_units),
             loss: ShareWindow::new(config.window),
             incoming: IncomingRate::growing_window(config.window),
             delay: (0.0, 0.0),
@@ -235,6 +246,7 @@ impl Observe for Observer2015 {
             Some(SequencePosition::Duplicate) | None => {}
         }
         if let Some(sent) = arrival.sent {
+            let (sent, now) = if self.config.whole_units { (floor_sent(sent, MILLISECOND), floor_arrival(now, MILLISECOND)) } else { (sent, now) };
             let delay = self.queuing.update(sent, sent, now).as_millis_f64();
             self.delay = (delay, self.filter.update(delay));
         }
@@ -246,7 +258,9 @@ impl Observe for Observer2015 {
         let [loss] = self.loss.shares(now);
         let warps = loss > 0.0 || !c.warp_with_loss;
         let warped = if warps { quartic_warping(smoothed, c.warping.0, c.warping.1) } else { smoothed };
+        let warped = if c.whole_units { warped.floor() } else { warped };
         let x = linear_signal(warped, loss, c.d_loss);
+        let x = if c.whole_units { (x + 0.5).floor() } else { x };
         let mode = if x < c.ramp_up_ms && loss == 0.0 { NadaMode::RampUp } else { NadaMode::Gradual };
         let incoming = self.incoming.rate(now).unwrap_or(Rate::ZERO);
         signals.emit(Receiver2015Signal::Queuing, delay);

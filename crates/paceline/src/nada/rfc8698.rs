@@ -57,6 +57,9 @@ pub struct NadaConfig<const AT_SENDER: bool> {
     pub gradual: GradualConfig,
     /// The rate-shaping buffer.
     pub shaping: ShapingConfig,
+    /// The queue that the bytes in flight may cause before they lower the target; zero, because the RFC has no such limit.
+    /// Only with per-packet feedback.
+    pub window_queue: TimeDelta,
 }
 
 impl<const AT_SENDER: bool> Default for NadaConfig<AT_SENDER> {
@@ -69,6 +72,7 @@ impl<const AT_SENDER: bool> Default for NadaConfig<AT_SENDER> {
             priority: 1.0,
             gradual: GradualConfig { x_ref: 10.0, kappa: 0.5, eta: 2.0, tau: 500.0 },
             shaping: ShapingConfig { beta_v: 0.1, beta_s: 0.1, fps: 30.0, most: 0.05 },
+            window_queue: TimeDelta::ZERO,
         }
     }
 }
@@ -205,6 +209,11 @@ impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
         fields
             .number("beta_most", "", (0.0, 1.0), &mut self.shaping.most)
             .describe("most that shaping takes and adds, as a share of the rate, eq. 11 and 12");
+        if AT_SENDER {
+            fields.millis("window_ms", (0.0, 1e5), &mut self.window_queue).describe(
+                "queue that the bytes in flight may cause before they lower the target; libwebrtc has 350 (QueueSize); 0: no limit",
+            );
+        }
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
@@ -225,6 +234,7 @@ impl<const AT_SENDER: bool> Config for NadaConfig<AT_SENDER> {
             shaping: self.shaping,
             rtt: TimeDelta::ZERO,
             ecn: Ecn::Ect0,
+            window_queue: if AT_SENDER { self.window_queue } else { TimeDelta::ZERO },
         };
         let send = Sender::<NadaSignal>::new(config, setup, at_sender);
         Controller { send: Some(Box::new(send)), receive, feedback }

@@ -2,7 +2,7 @@
 
 use super::observer::OBSERVED;
 use super::{GradualConfig, Observer, RampUpConfig, ReceivedPacket, Shaping, ShapingConfig, gradual, ramp_up};
-use crate::blocks::EcnValidation;
+use crate::blocks::{EcnValidation, FlightLimit};
 use crate::{
     Bounds, Decision, Feedback, Message, NadaMode, NadaReport, RoundTrip, SendHalf, SentPacket, Setup, SignalName,
     Signals, StreamState,
@@ -26,6 +26,8 @@ pub(super) struct SenderConfig {
     pub rtt: TimeDelta,
     /// The ECN codepoint of RTP packets.
     pub ecn: Ecn,
+    /// The queue that the bytes in flight may cause before they lower the target; zero: no limit.
+    pub window_queue: TimeDelta,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +36,8 @@ pub(super) enum Generation {
     Y2015 {
         /// Pacing over `R_send`.
         pacing_factor: f64,
+        /// Whether a new rate differs from the one before by whole kilobits per second.
+        whole_kbps: bool,
     },
     /// A step stands for the time since the last report; a ramp-up never lowers the rate (eq. 4); the pacing rate is at
     /// most the maximum of the flow.
@@ -70,6 +74,7 @@ pub(super) struct Sender<S> {
     available: bool,
     /// Without per-packet feedback the path cannot be validated.
     ecn: EcnValidation,
+    flight: Option<FlightLimit>,
     /// Packets that were reported lost and are not yet followed by an observed one.
     missing: u32,
     /// The highest reported packet plus one.
@@ -92,6 +97,7 @@ impl<S: SenderSignal> Sender<S> {
             observer,
             available: true,
             ecn: EcnValidation::new(config.ecn),
+            flight: FlightLimit::new(config.window_queue),
             missing: 0,
             next: 0,
             decision: Decision { ecn: config.ecn, ..Decision::new(rate) },
@@ -103,10 +109,11 @@ impl<S: SenderSignal> Sender<S> {
 
     /// The encoders follow `r_vin`, the pacer follows `r_send`.
     fn decide(&mut self) {
-        let (encoder, pacer) = self.shaping.rates(self.rate);
+        let rate = self.flight.as_ref().map_or(self.rate, |flight| flight.limited(self.rate));
+        let (encoder, pacer) = self.shaping.rates(rate);
         let target = encoder.max(self.bounds.min);
         let pacing = match self.config.generation {
-            Generation::Y2015 { pacing_factor } => pacer.max(target).scale(pacing_factor),
+            Generation::Y2015 { pacing_factor, .. } => pacer.max(target).scale(pacing_factor),
             Generation::Rfc8698 => pacer.min(self.bounds.max).max(target),
         };
         self.decision = Decision { target, stable_target: target, pacing, ecn: self.ecn.codepoint(), ..self.decision };
@@ -123,7 +130,7 @@ impl<S: SenderSignal> Sender<S> {
             NadaMode::Gradual => gradual(self.rate, x, self.x_before, self.step(now), self.bounds.max, &c.gradual),
         };
         // Eq. 8 and 9.
-        self.rate = self.bounds.clamp(rate);
+        self.rate = self.bounds.clamp(self.rounded(rate, report.mode));
         self.x_before = x;
         self.updated = Some(now);
         self.decide();
@@ -132,6 +139,18 @@ impl<S: SenderSignal> Sender<S> {
         signals.emit(S::SIGNAL, x);
         signals.emit(S::RECEIVED, report.incoming.as_bps_f64());
         signals.emit(S::QUEUED, self.shaping.queued().as_bytes() as f64);
+    }
+
+    /// Returns a new rate in whole kilobits per second, if so configured: a ramp-up is rounded, and of a gradual update the
+    /// change, towards zero after adding a half (the simulator that med16 used, `nada.cc`).
+    fn rounded(&self, rate: Rate, mode: NadaMode) -> Rate {
+        let Generation::Y2015 { whole_kbps: true, .. } = self.config.generation else { return rate };
+        let kbps = |rate: Rate| rate.as_bps_f64() / 1e3;
+        let kbps = match mode {
+            NadaMode::RampUp => (kbps(rate) + 0.5).floor(),
+            NadaMode::Gradual => kbps(self.rate).floor() + (kbps(rate) - kbps(self.rate) + 0.5).trunc(),
+        };
+        Rate::from_bps_f64(kbps * 1e3)
     }
 
     /// Returns the time that a gradual update stands for. By the RFC it is one interval for the first report, and at
@@ -149,13 +168,16 @@ impl<S: SenderSignal> Sender<S> {
 
 impl<S: SenderSignal> SendHalf for Sender<S> {
     fn decides_on_sent(&self) -> bool {
-        false
+        self.flight.is_some()
     }
     /// A change of the ECN codepoint takes effect with the next frame. Without per-packet feedback no report is missing.
     #[inline]
-    fn handle_sent(&mut self, now: Time, _: &SentPacket) {
+    fn handle_sent(&mut self, now: Time, packet: &SentPacket) {
         if self.observer.is_some() {
             self.ecn.handle_sent(now);
+        }
+        if self.flight.as_mut().is_some_and(|flight| flight.handle_sent(now, packet)) {
+            self.decide();
         }
     }
     /// Of reports only the round-trip time is used: loss is part of the congestion signal.
@@ -187,6 +209,9 @@ impl<S: SenderSignal> SendHalf for Sender<S> {
             observer.handle_packet(&ReceivedPacket { arrival, sent, size, ecn, missing });
         }
         let report = observer.report(observer.now(), signals, names);
+        if let Some(flight) = &mut self.flight {
+            flight.handle_feedback(now, feedback, self.rate);
+        }
         self.update(now, &report, signals);
     }
 
