@@ -201,7 +201,7 @@ impl<'a> Checker<'a> {
         for (hop, at) in self.plan.hops.iter().zip(&self.hops) {
             let (Some(medium), Some(capacity)) = (&hop.server.service.medium, &hop.capacity) else { continue };
             let services = at.served.iter().map(|(left, size)| (*left, *size / capacity.rate_at(Time::ZERO)));
-            media.entry(medium).or_default().extend(services);
+            media.entry(&medium.name).or_default().extend(services);
         }
         for mut services in media.into_values() {
             services.sort_unstable();
