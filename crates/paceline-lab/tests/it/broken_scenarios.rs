@@ -173,6 +173,13 @@ const PATHS: &str = r#"
 token bucket below a packet | 9 | capacity = "1Mbps"⏎burst = "1 KB" | 10 | "1 KB" | at least one packet of 1500 bytes | leave the key out
 token bucket without a rate | 9 | burst = "5 KB" | 9 | "5 KB" | a token bucket needs a capacity that is a rate | leave `burst` out
 medium without rates | 9 | medium = "air" | 9 | "air" | a shared medium needs a capacity of rates | leave `medium` out
+Wi-Fi without a rate | 9 | server = "wifi"⏎medium = "air" | 9 | "wifi" | a Wi-Fi station needs a capacity of rates | give the hop a `capacity`
+Wi-Fi without a channel | 9 | capacity = "52Mbps"⏎server = "wifi" | 10 | "wifi" | the link server `wifi` of the hop `forward` needs `medium` | add `medium =
+Wi-Fi with a value out of range | 9 | capacity = "52Mbps"⏎server = "wifi"⏎medium = "air"⏎ampdu_packets = 65 | 12 | 65 | `ampdu_packets` must be 1 to 64 | leave the key out
+Wi-Fi with windows in the wrong order | 9 | capacity = "52Mbps"⏎server = "wifi"⏎medium = "air"⏎cw_max = 7⏎cw_min = 9 | 13 | 9 | `cw_min` must not be above `cw_max` | 15 and 1023
+Wi-Fi with an unknown order | 9 | capacity = "52Mbps"⏎server = "wifi"⏎medium = "air"⏎order = "fifo" | 12 | "fifo" | unknown order of hops | `round-robin`
+stations with different slots | 9 | hops = [{ server = "wifi", medium = "air", capacity = "9Mbps" }, { server = "wifi", medium = "air", capacity = "9Mbps", slot = "20us" }]⏎[path.reverse] | 9 | "20us" | `slot` differs from that of the hop `forward/0` | the same `slot`
+two kinds of one medium | 9 | hops = [{ medium = "air", capacity = "9Mbps" }, { server = "wifi", medium = "air", capacity = "9Mbps" }]⏎[path.reverse] | 9 | "air" | `air` is the medium `half-duplex` of the hop `forward/0` | the same server
 server without its key | 9 | capacity = "1Mbps"⏎server = "token-bucket" | 10 | "token-bucket" | the link server `token-bucket` of the hop `forward` needs `burst` | `burst =
 key of another server | 9 | capacity = "1Mbps"⏎server = "line"⏎burst = "5 KB" | 11 | burst | the link server `line` has no `burst` | leave it out
 unknown server | 9 | server = "bucket" | 9 | "bucket" | no link server `bucket` | `token-bucket`

@@ -3,7 +3,7 @@
 
 use crate::fixtures::{observe, run, scenario, within};
 use paceline_netsim::link::queue::QueueLimit;
-use paceline_netsim::link::{JitterOrder, Schedule};
+use paceline_netsim::link::{JitterOrder, MTU, Schedule};
 use paceline_netsim::plan::{HopPlan, Plan};
 use paceline_records::{DropReason, EventRecord, PacketRecord};
 use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
@@ -17,9 +17,16 @@ fn pick<'a>(random: &mut RandomStream, of: &[&'a str]) -> &'a str {
     of[(random.bits() % of.len() as u64) as usize]
 }
 
+/// How hops share a medium.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    Turns,
+    Wifi,
+}
+
 /// Draws the text of a hop's keys. Hops of a shared medium have a constant rate. The first hop of a way is limited:
 /// without any capacity TCP would grow without end.
-fn hop(random: &mut RandomStream, is_first: bool, medium: bool) -> String {
+fn hop(random: &mut RandomStream, is_first: bool, medium: Option<Sharing>) -> String {
     let mut keys: Vec<String> = Vec::new();
     let mut key = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -32,14 +39,23 @@ fn hop(random: &mut RandomStream, is_first: bool, medium: bool) -> String {
         "[[\"0s\", \"1 Mbps\"], [\"2s\", \"0 bps\"], [\"2.3s\", \"1 Mbps\"]]",
     ];
     let capacity = match medium {
-        true => pick(random, &constant),
-        false if is_first => pick(random, &[&constant[..], &rates].concat()),
-        false => pick(random, &[&constant[..], &rates, &[""]].concat()),
+        Some(Sharing::Turns) => pick(random, &constant),
+        Some(Sharing::Wifi) => pick(random, &["\"3 Mbps\"", "\"20 Mbps\"", "\"52 Mbps\""]),
+        None if is_first => pick(random, &[&constant[..], &rates].concat()),
+        None => pick(random, &[&constant[..], &rates, &[""]].concat()),
     };
     key("capacity", capacity);
-    if medium {
+    if medium.is_some() {
         key("medium", "\"air\"");
-    } else if !capacity.is_empty() && random.chance(0.3) {
+    }
+    if medium == Some(Sharing::Wifi) {
+        key("server", "\"wifi\"");
+        key("station", pick(random, &["", "\"ap\""]));
+        key("order", "\"arrival\"");
+        key("frame_error", pick(random, &["", "\"5 %\"", "\"40 %\""]));
+        key("ampdu_packets", pick(random, &["", "1", "4"]));
+        key("attempts", "3");
+    } else if medium.is_none() && !capacity.is_empty() && random.chance(0.3) {
         key("burst", "\"5 KB\"");
     }
     let limit = pick(random, &["30 ms", "300 ms", "20 KB", "3 packets", "40 packets"]);
@@ -60,11 +76,16 @@ fn hop(random: &mut RandomStream, is_first: bool, medium: bool) -> String {
 
 /// Draws the text of a scenario.
 fn draw(random: &mut RandomStream) -> String {
-    let medium = random.chance(0.2);
+    let medium = match random.unit() {
+        ..0.2 => Some(Sharing::Turns),
+        ..0.4 => Some(Sharing::Wifi),
+        _ => None,
+    };
     let mut text = format!("id = \"test/random\"\ntitle = \"Random\"\nduration = \"{DURATION} s\"\n[path]\n");
     for way in ["forward", "reverse"] {
         for index in 0..1 + random.bits() % 3 {
-            text += &format!("[[path.{way}.hops]]\n{}\n", hop(random, index == 0, medium && index == 0));
+            let is_wifi = medium == Some(Sharing::Wifi) && random.chance(0.3);
+            text += &format!("[[path.{way}.hops]]\n{}\n", hop(random, index == 0, medium.filter(|_| index == 0 || is_wifi)));
         }
     }
     for id in 0..1 + random.bits() % 3 {
@@ -197,17 +218,45 @@ impl<'a> Checker<'a> {
             at.queue.sort_unstable();
             check_limit(hop, &at.queue);
         }
-        let mut media: BTreeMap<&str, Vec<(Time, TimeDelta)>> = BTreeMap::new();
+        let mut media: BTreeMap<(&str, &str), Vec<(Time, TimeDelta)>> = BTreeMap::new();
         for (hop, at) in self.plan.hops.iter().zip(&self.hops) {
             let (Some(medium), Some(capacity)) = (&hop.server.service.medium, &hop.capacity) else { continue };
             let services = at.served.iter().map(|(left, size)| (*left, *size / capacity.rate_at(Time::ZERO)));
-            media.entry(medium).or_default().extend(services);
+            media.entry((medium.entry.name, &medium.name)).or_default().extend(services);
         }
-        for mut services in media.into_values() {
+        for ((kind, _), mut services) in media {
             services.sort_unstable();
+            if kind == "wifi" {
+                check_airtime(&services, self.plan.hops.iter().map(windows_airtime).sum());
+                continue;
+            }
             for pair in services.windows(2) {
                 assert!(pair[1].0 - pair[1].1 >= pair[0].0, "one hop transmits at a time");
             }
+        }
+    }
+}
+
+/// Returns the bytes that a Wi-Fi hop may deliver at once: a whole window of the block acknowledgement (IEEE 802.11-2020,
+/// 9.3.1.8.2), in which packets wait for one that is repeated.
+fn window(hop: &HopPlan) -> DataSize {
+    let is_wifi = hop.server.service.medium.as_ref().is_some_and(|medium| medium.entry.name == "wifi");
+    if is_wifi { DataSize::from_bytes(64 * MTU.as_bytes()) } else { DataSize::ZERO }
+}
+
+/// Returns the airtime of a whole window, in s.
+fn windows_airtime(hop: &HopPlan) -> f64 {
+    hop.capacity.as_ref().map_or(0.0, |capacity| (window(hop) / capacity.rate_at(Time::ZERO)).as_secs_f64())
+}
+
+/// Checks that packets which leave a medium, each with its least airtime, have time for it. Those of `windows`, in s, may
+/// have been sent before.
+fn check_airtime(services: &[(Time, TimeDelta)], windows: f64) {
+    for length in [10, 100, 1000] {
+        for of in services.windows(length + 1).step_by(length) {
+            let airtime: f64 = of[1..].iter().map(|(_, airtime)| airtime.as_secs_f64()).sum();
+            let time = (of[length].0 - of[0].0).as_secs_f64();
+            assert!(airtime <= time + windows + 1e-6, "{airtime} s of airtime in {time} s");
         }
     }
 }
@@ -219,7 +268,7 @@ fn highest(delay: &Schedule<TimeDelta>) -> TimeDelta {
 /// Checks that between any two of some departures the capacity suffices for what left, besides a burst.
 fn check_rate(hop: &HopPlan, served: &[(Time, DataSize)]) {
     let Some(capacity) = &hop.capacity else { return };
-    let burst = hop.server.service.burst.unwrap_or(DataSize::ZERO);
+    let burst = hop.server.service.burst.unwrap_or(window(hop));
     for length in [1, 2, 10, 100] {
         for window in served.windows(length + 1).step_by(length) {
             let bytes = window[1..].iter().fold(DataSize::ZERO, |sum, (_, size)| sum + *size);
@@ -241,6 +290,10 @@ fn check_limit(hop: &HopPlan, changes: &[(Time, i64, i64)]) {
         QueueLimit::Bytes(bytes) => (i64::MAX, bytes.as_bytes() as i64),
         QueueLimit::DrainTime(time) => (i64::MAX, (highest_rate * time).as_bytes().max(1500) as i64),
     };
+    // A Wi-Fi station takes one packet from the queue that may not fit into its frame.
+    let taken = i64::from(window(hop) > DataSize::ZERO);
+    let (most_packets, most_bytes) =
+        (most_packets.saturating_add(taken), most_bytes.saturating_add(taken * MTU.as_bytes() as i64));
     let (mut packets, mut bytes, mut last) = (0, 0, None);
     for (index, (at, more, size)) in changes.iter().enumerate() {
         packets += more;
@@ -257,7 +310,7 @@ fn check_limit(hop: &HopPlan, changes: &[(Time, i64, i64)]) {
 #[test]
 fn packets_obey_the_plan_in_random_scenarios() {
     let mut random = RandomStreams::new(17).stream("random scenarios");
-    let (mut sent, mut arrived, mut dropped, mut oversized, mut shared) = (0, 0, 0, 0, 0);
+    let (mut sent, mut arrived, mut dropped, mut oversized, mut shared, mut wifi) = (0, 0, 0, 0, 0, 0);
     for number in 0..SCENARIOS {
         let text = draw(&mut random);
         let scenario = scenario(&text, &[]);
@@ -274,12 +327,18 @@ fn packets_obey_the_plan_in_random_scenarios() {
             eprintln!("scenario {number}, seed {number}:\n{text}");
             std::panic::resume_unwind(cause);
         }
-        shared += usize::from(scenario.plan.hops.iter().any(|hop| hop.server.service.medium.is_some()));
+        let has = |name| {
+            let of_hop = |hop: &HopPlan| hop.server.service.medium.as_ref().is_some_and(|of| of.entry.name == name);
+            usize::from(scenario.plan.hops.iter().any(of_hop))
+        };
+        shared += has("half-duplex");
+        wifi += has("wifi");
     }
     assert!(arrived > 200_000 && arrived < sent, "{arrived} of {sent} packets arrived");
     assert!(dropped > 10_000, "{dropped} packets were dropped");
     assert!(oversized > 500 && oversized < dropped, "{oversized} exceeded an MTU");
-    assert!((60..140).contains(&shared), "{shared} scenarios share a medium");
+    assert!((60..140).contains(&shared), "{shared} scenarios share a medium in turns");
+    assert!((60..140).contains(&wifi), "{wifi} scenarios have Wi-Fi");
 }
 
 /// A half-duplex pair of 2 Mbit/s.
@@ -318,4 +377,47 @@ fn tcp_shares_a_half_duplex_pair_with_its_acknowledgements_and_the_other_directi
     within("both directions", up + down, 1.85, 1.966);
     within("the share of one", up / (up + down), 0.35, 0.65);
     assert_eq!(run(&format!("{PAIR}{DOWN}"), &[]).trace_hash, both.trace_hash);
+}
+
+/// A station that uploads over an access point, without aggregation.
+const WIFI: &str = r#"
+id = "test/wifi"
+title = "An upload on Wi-Fi"
+duration = "30 s"
+[path]
+rtt = "20 ms"
+[path.forward]
+server = "wifi"
+medium = "air"
+capacity = "52 Mbps"
+ampdu_packets = 1
+queue = { limit = "100 packets" }
+[path.reverse]
+server = "wifi"
+medium = "air"
+capacity = "52 Mbps"
+ampdu_packets = 1
+queue = { limit = "100 packets" }
+[[flow]]
+id = "up"
+kind = "tcp"
+"#;
+
+/// A segment occupies the channel for 367 us, an acknowledgement (90 bytes, 4 symbols) for 143 us. Without the acknowledgements
+/// there are 67.5 us of backoff between two segments: 27.6 Mbit/s. With one of them for two segments two stations contend.
+#[test]
+fn acknowledgements_take_airtime_from_data() {
+    let rate = |text: &str| {
+        let result = run(text, &[]);
+        let events = result.events as f64 / 30.0;
+        (crate::fixtures::metric(&result.whole, "throughput_bps", Some(0)).unwrap() / 1e6, events, result.trace_hash)
+    };
+    let (with, events, hash) = rate(WIFI);
+    within("acknowledgements on the channel", with, 21.0, 25.0);
+    let wire = WIFI.split("[path.reverse]").next().unwrap().to_owned() + "[[flow]]\nid = \"up\"\nkind = \"tcp\"\n";
+    let (without, ..) = rate(&wire);
+    within("acknowledgements on a wire", without, 26.5, 27.7);
+    // 2000 segments and 1000 acknowledgements in a second: a few events for each.
+    within("events per second", events, 3000.0, 30_000.0);
+    assert_eq!(rate(WIFI).2, hash);
 }

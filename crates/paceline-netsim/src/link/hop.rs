@@ -9,7 +9,7 @@ use super::rate_step::{RateStep, RateSteps};
 use super::schedule::Schedule;
 use super::wire::Wire;
 use paceline_records::DropReason;
-use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
+use paceline_units::{DataSize, RandomStream, RandomStreams, Rate, Time, TimeDelta};
 
 /// The outcome for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,8 @@ struct SharedServer {
     requested_since: Time,
     /// A packet that has left the queue and did not fit into the last batch, or that an outage interrupted.
     next: Option<QueuedPacket>,
+    /// Whether the medium holds packets that have left the queue and that it will transmit again.
+    is_unfinished: bool,
     /// The start of service of `next` and the part of it that was transmitted, if an outage interrupted it.
     interrupted: Option<(Time, DataSize)>,
 }
@@ -173,6 +175,7 @@ impl Link {
                 batch,
                 requested_since: Time::MAX,
                 next: None,
+                is_unfinished: false,
                 interrupted: None,
             }),
         }
@@ -364,7 +367,7 @@ impl Link {
     /// Returns the time since which the link requests its shared medium; `None` if it does not.
     pub(super) fn requested_since(&self) -> Option<Time> {
         let shared = self.shared.as_ref()?;
-        let has_packets = shared.next.is_some() || !self.queue.is_empty();
+        let has_packets = shared.next.is_some() || shared.is_unfinished || !self.queue.is_empty();
         (has_packets && shared.requested_since != Time::MAX).then_some(shared.requested_since)
     }
 
@@ -410,8 +413,36 @@ impl Link {
         Some(end)
     }
 
+    /// Returns the rate of the link at `now`; `None` in an outage, until the end of which the link requests no medium.
+    pub(super) fn available_rate(&mut self, now: Time) -> Option<Rate> {
+        let end = self.capacity.as_ref().and_then(|capacity| capacity.outage_end(now));
+        match (end, &mut self.shared) {
+            (Some(end), Some(shared)) => {
+                shared.requested_since = end;
+                None
+            }
+            _ => Some(LinkRate::at(self.capacity.as_ref(), now).get()),
+        }
+    }
+
+    /// Requests the medium from `now` on if it holds packets of the link that it will transmit again.
+    pub(super) fn set_unfinished(&mut self, now: Time, is_unfinished: bool) {
+        if let Some(shared) = &mut self.shared {
+            shared.is_unfinished = is_unfinished;
+            if is_unfinished {
+                shared.requested_since = shared.requested_since.min(now);
+            }
+        }
+    }
+
+    /// Loses a packet on the shared medium, with its last transmission until `left`.
+    pub(super) fn lose(&mut self, left: Time, packet: Descriptor) {
+        let due = left + *self.delay.at(left);
+        self.wire.insert(Output::Dropped { packet, reason: DropReason::Loss, due, left: Some(left) });
+    }
+
     /// Removes the next packet of a batch from the queue.
-    fn dequeue_shared(&mut self, now: Time) -> Option<QueuedPacket> {
+    pub(super) fn dequeue_shared(&mut self, now: Time) -> Option<QueuedPacket> {
         if self.queue.is_empty() {
             return None;
         }
@@ -463,7 +494,7 @@ impl Link {
         self.credit_start.max(start)
     }
 
-    fn put_on_wire(&mut self, left: Time, packet: Descriptor, waited: TimeDelta) {
+    pub(super) fn put_on_wire(&mut self, left: Time, packet: Descriptor, waited: TimeDelta) {
         if left == Time::MAX {
             return self.wire.insert(Output::Delivered { packet, waited, left, due: Time::MAX });
         }
@@ -487,7 +518,7 @@ impl Link {
 impl SharedServer {
     /// Requests the medium from the arrival of a packet on, unless the link does already.
     fn handle_arrival(&mut self, now: Time, was_empty: bool) {
-        let is_requested = self.next.is_some() || !was_empty && self.requested_since <= now;
+        let is_requested = self.next.is_some() || self.is_unfinished || !was_empty && self.requested_since <= now;
         if !is_requested {
             self.requested_since = now; // also in an outage, whose end the next grant finds again
         }
@@ -499,7 +530,7 @@ mod tests {
     use super::*;
     use crate::link::queue::DropTail;
     use crate::link::{CapacityEnd, LossModel, MTU};
-    use paceline_units::{Ecn, FlowId, Fraction, Rate};
+    use paceline_units::{Ecn, FlowId, Fraction};
 
     fn ms(t: i64) -> TimeDelta {
         TimeDelta::from_millis(t)

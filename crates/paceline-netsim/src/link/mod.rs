@@ -17,7 +17,7 @@ mod capacity;
 mod delay;
 mod hop;
 pub mod loss;
-mod medium;
+pub mod medium;
 pub mod queue;
 mod rate_step;
 mod schedule;

@@ -12,6 +12,7 @@ mod trace_hash;
 
 use crate::backend::Outcome;
 pub use crate::flow_end::FlowEnd;
+use crate::link::medium::build_media;
 use crate::link::{Descriptor, Link, LinkChange, LinkConfig, Medium, Output};
 use crate::plan::{FlowPlan, HopPlan, HostPlan, Plan};
 use end_host_model::{EndHost, Transfer};
@@ -115,7 +116,7 @@ pub struct Network<R> {
     pub packets: Packets,
     hops: Vec<Link>,
     /// The media that hops share, and the index of the medium of each such hop.
-    media: Vec<Medium>,
+    media: Vec<Box<dyn Medium>>,
     medium_of: Vec<Option<u16>>,
     lines: Vec<Line>,
     /// The hops of each route. Flows with equal routes share one, which stays in the processor's cache.
@@ -131,7 +132,8 @@ impl<R: EventObserver> Network<R> {
     /// Creates the empty network of a plan. `streams` are the random streams of the run; `observer` receives its
     /// events.
     pub fn new(plan: &Plan, streams: &RandomStreams, observer: R) -> Self {
-        let (media, medium_of) = build_media(&plan.hops);
+        let parts = plan.hops.iter().map(|hop| (hop.id.as_str(), hop.server.service.medium.as_ref()));
+        let (media, medium_of) = build_media(parts, streams);
         let mut routes = Vec::new();
         let lines: Vec<Line> = plan.flows.iter().map(|flow| Line::new(flow, streams, &mut routes)).collect();
         // In most networks packets neither wait on an access line nor in a host.
@@ -218,7 +220,7 @@ impl<R: EventObserver> Network<R> {
         self.wake_hop(hop);
     }
 
-    /// Makes the grants on the medium of a hop that are due by `now`, and wakes the other hops that share it.
+    /// Begins the transmissions on the medium of a hop that are due by `now`, and wakes the other hops that have new outputs.
     #[inline]
     fn advance_medium(&mut self, now: Time, hop: usize) {
         if !self.media.is_empty() {
@@ -231,8 +233,8 @@ impl<R: EventObserver> Network<R> {
     fn advance_shared(&mut self, now: Time, hop: usize) {
         let Some(medium) = self.medium_of[hop] else { return };
         let medium = &mut self.media[usize::from(medium)];
-        if medium.advance(now, &mut self.hops) {
-            for other in medium.members().iter().filter(|other| **other != hop) {
+        if medium.advance(now, hop, &mut self.hops) {
+            for other in medium.changed().iter().filter(|other| **other != hop) {
                 if let Some(at) = self.hops[*other].poll_timeout() {
                     self.events.wake_hop(*other, at);
                 }
@@ -240,14 +242,14 @@ impl<R: EventObserver> Network<R> {
         }
     }
 
-    /// Wakes a hop at the next grant on its medium.
+    /// Wakes one hop at the next transmission on the medium of a hop. It is always the same: several would wake for each.
     #[cold]
     #[inline(never)]
     fn wake_shared(&mut self, hop: usize) {
-        if let Some(medium) = self.medium_of[hop]
-            && let Some(at) = self.media[usize::from(medium)].next_start(&self.hops)
-        {
-            self.events.wake_hop(hop, at);
+        let Some(medium) = self.medium_of[hop] else { return };
+        let medium = &self.media[usize::from(medium)];
+        if let Some(at) = medium.next_start(&self.hops) {
+            self.events.wake_hop(medium.members()[0], at);
         }
     }
 
@@ -476,21 +478,4 @@ fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
         batch: hop.server.service.batch,
     };
     Link::new(config, streams, &path)
-}
-
-/// Returns the shared media, and the medium of each hop.
-fn build_media(hops: &[HopPlan]) -> (Vec<Medium>, Vec<Option<u16>>) {
-    let mut names: Vec<&str> = Vec::new();
-    let mut medium_of = Vec::new();
-    for hop in hops {
-        let index = hop.server.service.medium.as_deref().map(|name| {
-            names.iter().position(|other| *other == name).unwrap_or_else(|| {
-                names.push(name);
-                names.len() - 1
-            })
-        });
-        medium_of.push(index.map(|index| index as u16));
-    }
-    let members = |medium| (0..hops.len()).filter(|hop| medium_of[*hop] == Some(medium as u16)).collect();
-    ((0..names.len()).map(|medium| Medium::new(members(medium))).collect(), medium_of)
 }

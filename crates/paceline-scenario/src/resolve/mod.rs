@@ -19,6 +19,7 @@ use super::text_span::{HasTextSpan, Sources, Spanned, Table, TextSpan};
 use crate::Registries;
 use paceline::Registry;
 use paceline_flow::IP_UDP_HEADERS;
+use paceline_netsim::link::medium::MediumPlan;
 use paceline_netsim::plan::{Direction, FlowPlan, HopPlan, Plan};
 use paceline_records::{Label, MetricCatalogue};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
@@ -57,8 +58,8 @@ pub(crate) fn resolve(
     registries: Registries<'_>,
 ) -> Result<Scenario, ScenarioError> {
     let Registries { controllers: registry, metrics } = registries;
-    Resolver { sources, origin, registry, metrics, shortened: background.shortened, notes: Vec::new() }
-        .scenario(file, background)
+    let (shortened, media, notes) = (background.shortened, Vec::new(), Vec::new());
+    Resolver { sources, origin, registry, metrics, shortened, media, notes }.scenario(file, background)
 }
 
 struct Resolver<'a> {
@@ -68,6 +69,8 @@ struct Resolver<'a> {
     metrics: Option<MetricCatalogue>,
     /// Whether `--set` changes the duration of a run.
     shortened: bool,
+    /// The part of each hop in a shared medium, with the name of the hop.
+    media: Vec<(String, MediumPlan)>,
     notes: Vec<String>,
 }
 
@@ -244,7 +247,7 @@ impl Resolver<'_> {
 }
 
 fn medium_of(hop: &HopPlan) -> Option<&str> {
-    hop.server.service.medium.as_deref()
+    hop.server.service.medium.as_ref().map(|medium| medium.name.as_str())
 }
 
 /// Returns the hop with the least capacity over the run among those that forward flows cross; without a forward flow, among

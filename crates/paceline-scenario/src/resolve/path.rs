@@ -4,10 +4,11 @@ use super::parameters::Owner;
 use super::{Checked, FILES, FORMATS, QUEUE_LIMIT, Resolver, get};
 use crate::file::{HopKeys, JitterTable, Order, Queue, Way};
 use crate::parameters::Given;
-use crate::text_span::{HasTextSpan, Spanned};
+use crate::text_span::{HasTextSpan, Spanned, TextSpan};
 use crate::trace::{Shape, Trace};
 use crate::values::{CapacityValue, Limit, Loss, Timed, TraceEnd, TraceTable};
 use paceline_netsim::link::loss::LOSS_MODELS;
+use paceline_netsim::link::medium::MediumPlan;
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
 use paceline_netsim::link::server::{CapacityNeed, SERVERS, ServerPlan};
 use paceline_netsim::link::{Capacity, CapacityEnd, Jitter, JitterOrder, LossModel, MTU, Schedule};
@@ -78,7 +79,8 @@ impl Resolver<'_> {
         let at = hop.server.as_ref().map(HasTextSpan::text_span).or(key).unwrap_or(table.text_span());
         let place = format!("hop `{id}`");
         let parameters = entry.parameters;
-        let of = Owner { what: "link server", name: entry.name, parameters, at, place, checks_ranges: false };
+        let checks_ranges = entry.implied_by.is_none();
+        let of = Owner { what: "link server", name: entry.name, parameters, at, place, checks_ranges };
         let values = self.parameters(&of, table, |resolver, name, spanned| {
             resolver.fail(spanned, format!("`{name}` is a level of a queue, which a server has not"), "leave it out")
         })?;
@@ -100,7 +102,28 @@ impl Resolver<'_> {
             let help = format!("give the hop a `capacity` like \"1 Mbps\", or leave `{leave}` out");
             return self.fail(&key.unwrap_or(at), message, help);
         }
+        if let Some(medium) = &service.medium {
+            self.join_medium(medium, id, |key| given(key).unwrap_or(at))?;
+        }
         Ok(ServerPlan { entry, service })
+    }
+
+    /// Adds a hop to its medium; an error if it contradicts a hop that shares it. `at` returns the location of a key.
+    fn join_medium(&mut self, medium: &MediumPlan, id: &str, at: impl Fn(&str) -> TextSpan) -> Checked<()> {
+        let (name, values) = (&medium.name, &medium.values);
+        for (other, of_other) in self.media.iter().filter(|(_, other)| other.name == *name) {
+            if of_other.entry != medium.entry {
+                let message = format!("`{name}` is the medium `{}` of the hop `{other}`", of_other.entry.name);
+                return self.fail(&at("medium"), message, "all hops of a medium have the same server");
+            }
+            if let Some(key) = (medium.entry.conflict)(&of_other.values, values) {
+                let message = format!("`{key}` differs from that of the hop `{other}`, with which it shares `{name}`");
+                let help = format!("write the same `{key}` in both hops, or give them other names of medium or station");
+                return self.fail(&at(key), message, help);
+            }
+        }
+        self.media.push((id.to_owned(), medium.clone()));
+        Ok(())
     }
 
     /// Returns a capacity and its nominal rate: of rates the first, of a trace the mean of one round.

@@ -7,5 +7,6 @@ mod line;
 mod registry;
 mod shared;
 mod token_bucket;
+mod wifi;
 
 pub use registry::{CapacityNeed, SERVERS, ServerEntry, ServerError, ServerPlan, Service};

@@ -1,13 +1,14 @@
 //! The link servers by name. To add one: a file in this folder that declares a [`ServerEntry`], and a line in [`SERVERS`].
 
-use super::{line, shared, token_bucket};
+use super::{line, shared, token_bucket, wifi};
+use crate::link::medium::MediumPlan;
 use crate::link::{Batch, RateStep};
 use crate::parameter::{Parameter, Values};
 use paceline_units::DataSize;
 use std::fmt;
 
 /// Every server; the first is the default.
-pub static SERVERS: &[ServerEntry] = &[line::ENTRY, token_bucket::ENTRY, shared::ENTRY];
+pub static SERVERS: &[ServerEntry] = &[line::ENTRY, token_bucket::ENTRY, shared::ENTRY, wifi::ENTRY];
 
 /// A server: its name, its parameters, and how to create its service.
 pub struct ServerEntry {
@@ -17,7 +18,8 @@ pub struct ServerEntry {
     pub summary: &'static str,
     /// The parameters, which are keys of a hop.
     pub parameters: &'static [Parameter],
-    /// The parameter by which a scenario may choose the server without its name.
+    /// The parameter by which a scenario may choose the server without its name. Such a server checks the ranges of its
+    /// parameters when it is created.
     pub implied_by: Option<&'static str>,
     /// The capacity that the hop must have.
     pub needs: CapacityNeed,
@@ -52,8 +54,8 @@ pub struct Service {
     pub rate_step: RateStep,
     /// What it transmits in one turn on a shared medium; `None` for a server of its own.
     pub batch: Option<Batch>,
-    /// The name of the medium that it shares with the other hops of this name, if it has a batch.
-    pub medium: Option<String>,
+    /// The medium that it shares with other hops, if it has a batch.
+    pub medium: Option<MediumPlan>,
 }
 
 /// A value of a parameter is not valid.
@@ -85,7 +87,7 @@ mod tests {
     fn names_are_unique_and_each_server_describes_its_service() {
         for (index, entry) in SERVERS.iter().enumerate() {
             assert!(SERVERS[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
-            assert_eq!(entry.implied_by.is_none(), index == 0, "{}: only the default needs no key", entry.name);
+            assert!(entry.implied_by.is_none() || index > 0, "the default needs no key");
             let known = |key| entry.parameters.iter().any(|parameter| parameter.name == key);
             assert!(entry.implied_by.is_none_or(known), "{}", entry.name);
         }
@@ -106,6 +108,10 @@ mod tests {
         assert_eq!((bucket.burst, bucket.batch, bucket.medium), (Some(DataSize::from_bytes(1500)), None, None));
         assert_eq!(service("token-bucket", 1499).unwrap_err().parameter, "burst");
         let shared = service("shared", 0).unwrap();
-        assert_eq!((shared.batch, shared.medium.as_deref()), (Some(Batch::SINGLE), Some("air")));
+        let medium = |service: &Service| service.medium.as_ref().map(|medium| (medium.name.clone(), medium.entry.name));
+        assert_eq!((shared.batch, medium(&shared)), (Some(Batch::SINGLE), Some(("air".to_owned(), "half-duplex"))));
+        let wifi = service("wifi", 15_000).unwrap();
+        assert_eq!(medium(&wifi), Some(("air".to_owned(), "wifi")));
+        assert_eq!(wifi.batch.map(|batch| (batch.packets, batch.bytes)), Some((64, DataSize::from_bytes(15_000))));
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{CapacityNeed, ServerEntry, Service};
 use crate::link::Batch;
+use crate::link::medium::{HALF_DUPLEX, MediumPlan};
 use crate::parameter::{Parameter, ParameterKind};
 
 pub(super) const ENTRY: ServerEntry = ServerEntry {
@@ -17,7 +18,8 @@ pub(super) const ENTRY: ServerEntry = ServerEntry {
     implied_by: Some("medium"),
     needs: CapacityNeed::Rates("a shared medium needs a capacity of rates"),
     build: |values| {
-        let medium = values.text("medium").map(str::to_owned);
+        let name = values.text("medium").map(str::to_owned);
+        let medium = name.map(|name| MediumPlan { name, entry: &HALF_DUPLEX, values: values.clone() });
         Ok(Service { batch: Some(Batch::SINGLE), medium, ..Service::default() })
     },
 };

@@ -1,4 +1,4 @@
-//! A medium that several links share: one of them transmits at a time, as the two directions of a half-duplex radio do.
+//! A medium on which links take turns: one of them transmits at a time, as the two directions of a half-duplex radio do.
 //!
 //! A link with packets requests the medium. The medium grants it from a time on; the link serves a [`Batch`] and
 //! releases the medium at the end of the batch, or when an outage of the link begins. Among the links that request it,
@@ -9,38 +9,24 @@
 //!  link 1             |==batch==|           |==batch==|   time ->
 //! ```
 //!
-//! Grants follow from arrival times, capacities and seed alone. The driver calls [`Medium::advance`] before and after
-//! each arrival at a member and each change of one, and at [`Medium::next_start`]; a late call makes the same grants.
+//! Grants follow from arrival times, capacities and seed alone.
 
-use super::hop::Link;
-use paceline_units::{DataSize, Time, TimeDelta};
+use super::{Medium, MediumEntry, MediumSetup};
+use crate::link::Link;
+use paceline_units::Time;
 
-/// What a link may transmit in one turn on a shared medium. All packets of a batch leave at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Batch {
-    /// Time that the turn takes besides the transmission of its packets, before the first of them.
-    pub overhead: TimeDelta,
-    /// The most packets, at least one.
-    pub packets: u32,
-    /// The most bytes; the first packet is sent in any case.
-    pub bytes: DataSize,
-    /// The longest turn, overhead included; the first packet is sent in any case.
-    pub airtime: TimeDelta,
-}
+/// Turns of [`Batch`](super::Batch)es. The parameters of the hops do not differ from one another in meaning.
+pub const HALF_DUPLEX: MediumEntry = MediumEntry {
+    name: "half-duplex",
+    conflict: |_, _| None,
+    build: |setup: &MediumSetup<'_>| {
+        Box::new(HalfDuplex::new(setup.members.iter().map(|member| member.hop).collect()))
+    },
+};
 
-impl Batch {
-    /// One packet per turn, without overhead.
-    pub const SINGLE: Self = Self {
-        overhead: TimeDelta::ZERO,
-        packets: 1,
-        bytes: DataSize::from_bytes(u64::MAX),
-        airtime: TimeDelta::from_nanos(i64::MAX),
-    };
-}
-
-/// A shared medium. It knows its links by their indices in a slice, which the driver passes to each call.
+/// A medium on which links take turns.
 #[derive(Clone, Debug)]
-pub struct Medium {
+pub(super) struct HalfDuplex {
     members: Vec<usize>,
     /// The medium is in use until this time.
     free: Time,
@@ -48,15 +34,10 @@ pub struct Medium {
     next: usize,
 }
 
-impl Medium {
+impl HalfDuplex {
     /// Creates an idle medium of these links. Each was created with a [`Batch`].
     pub fn new(members: Vec<usize>) -> Self {
         Self { members, free: Time::ZERO, next: 0 }
-    }
-
-    /// Returns the indices of the links.
-    pub fn members(&self) -> &[usize] {
-        &self.members
     }
 
     /// Returns the time of the next grant, as of the last call; `None` if no link requests the medium.
@@ -86,12 +67,27 @@ impl Medium {
     }
 }
 
+impl Medium for HalfDuplex {
+    fn members(&self) -> &[usize] {
+        &self.members
+    }
+
+    fn next_start(&self, links: &[Link]) -> Option<Time> {
+        self.next_start(links)
+    }
+
+    fn advance(&mut self, now: Time, _: usize, links: &mut [Link]) -> bool {
+        self.advance(now, links)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::Batch;
     use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
     use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
-    use paceline_units::{Ecn, FlowId, RandomStreams, Rate};
+    use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, TimeDelta};
 
     fn ms(t: i64) -> Time {
         Time::from_millis(t)
@@ -113,16 +109,16 @@ mod tests {
         Link::new(config, &RandomStreams::new(1), "test")
     }
 
-    fn pair(batch: Batch) -> (Medium, Vec<Link>) {
+    fn pair(batch: Batch) -> (HalfDuplex, Vec<Link>) {
         let drop_tail = || Box::new(DropTail::new(QueueLimit::Packets(1000)));
-        (Medium::new(vec![0, 1]), vec![link(batch, drop_tail()), link(batch, drop_tail())])
+        (HalfDuplex::new(vec![0, 1]), vec![link(batch, drop_tail()), link(batch, drop_tail())])
     }
 
     fn packet(id: u32) -> Descriptor {
         Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct }
     }
 
-    fn arrive(medium: &mut Medium, links: &mut [Link], at: i64, to: usize, ids: std::ops::Range<u32>) {
+    fn arrive(medium: &mut HalfDuplex, links: &mut [Link], at: i64, to: usize, ids: std::ops::Range<u32>) {
         for id in ids {
             medium.advance(ms(at), links);
             links[to].handle_packet(ms(at), packet(id));
@@ -131,7 +127,7 @@ mod tests {
     }
 
     /// Packets of a link that were delivered by `until`: id, start of service, arrival at the far end; ms.
-    fn delivered(medium: &mut Medium, links: &mut [Link], of: usize, until: i64) -> Vec<(u32, i64, i64)> {
+    fn delivered(medium: &mut HalfDuplex, links: &mut [Link], of: usize, until: i64) -> Vec<(u32, i64, i64)> {
         medium.advance(ms(until), links);
         let outputs = core::iter::from_fn(|| links[of].poll_output(ms(until)));
         let delivered = outputs.filter_map(|output| match output {
@@ -208,7 +204,7 @@ mod tests {
             let batch = Batch { overhead: TimeDelta::from_millis(1), packets: 4, ..Batch::SINGLE };
             let law = || CoDel::new(TimeDelta::from_millis(5), TimeDelta::from_millis(100), false);
             let queue = || Box::new(CoDelQueue::new(QueueLimit::Packets(50), law()));
-            let (mut medium, mut links) = (Medium::new(vec![0, 1]), vec![link(batch, queue()), link(batch, queue())]);
+            let (mut medium, mut links) = (HalfDuplex::new(vec![0, 1]), vec![link(batch, queue()), link(batch, queue())]);
             let mut outputs = [Vec::new(), Vec::new()];
             for id in 0..400 {
                 let at = 5 * i64::from(id);

@@ -1,0 +1,177 @@
+//! A Wi-Fi channel: stations contend for it by the distributed coordination function of IEEE 802.11 (10.3 and, with other
+//! parameters for each station, 10.23.2).
+//!
+//! After each transmission the channel is idle for SIFS, and then slots begin. A station with packets counts AIFSN slots and
+//! its backoff, and transmits a frame in the next one. If several begin in one slot, all their frames are lost, and each
+//! station doubles its contention window. A frame carries several packets (A-MPDU). The packets that the receiver did not
+//! acknowledge are repeated.
+//!
+//! ```text
+//!  station 0  |=A-MPDU=| SIFS |ack|               | collision |
+//!  station 1                        SIFS AIFS |3|2|===========|        SIFS AIFS |1|=A-MPDU=| SIFS |ack|   time ->
+//! ```
+//!
+//! Each hop is a queue of one station, for one receiver: the uplink of a station is one hop, and each downlink is a hop of the
+//! station that is the access point. `docs/explanation/wifi.md` lists what the model leaves out.
+
+mod airtime;
+#[cfg(test)]
+mod bianchi;
+mod station;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use station::{Order, limits};
+
+use super::{Medium, MediumEntry, MediumSetup, Member};
+use crate::link::Link;
+use crate::parameter::Values;
+use paceline_units::{Time, TimeDelta};
+use station::{Contention, Frame, Station, StationHop};
+
+/// Contention by IEEE 802.11.
+pub const WIFI: MediumEntry =
+    MediumEntry { name: "wifi", conflict, build: |setup: &MediumSetup<'_>| Box::new(Wifi::new(setup)) };
+
+/// Parameters in which the hops of one channel are equal.
+const OF_CHANNEL: [&str; 2] = ["slot", "sifs"];
+/// Parameters in which the hops of one station are equal, besides `order`.
+const OF_STATION: [&str; 5] = ["aifsn", "cw_min", "cw_max", "attempts", "full_rate_attempts"];
+
+fn conflict(one: &Values, other: &Values) -> Option<&'static str> {
+    let differs = |name: &&&str| one.get(name) != other.get(name);
+    let of_channel = OF_CHANNEL.iter().find(differs).copied();
+    let is_one_station = one.text("station").is_some() && one.text("station") == other.text("station");
+    let order = (one.text("order") != other.text("order")).then_some("order");
+    of_channel.or_else(|| is_one_station.then(|| OF_STATION.iter().find(differs).copied().or(order))?)
+}
+
+struct Wifi {
+    members: Vec<usize>,
+    stations: Vec<Station>,
+    /// The station of each link.
+    station_of: Vec<usize>,
+    slot: TimeDelta,
+    sifs: TimeDelta,
+    /// End of the last transmission, its acknowledgement included.
+    idle: Time,
+    /// Start of the next transmission; [`Time::MAX`] for none.
+    next: Time,
+    /// Links whose frames were sent.
+    changed: Vec<usize>,
+    /// The frames that begin in one slot, with their stations.
+    frames: Vec<(usize, Frame)>,
+}
+
+impl Wifi {
+    fn new(setup: &MediumSetup<'_>) -> Self {
+        let mut names: Vec<&str> = Vec::new();
+        let mut station_of = vec![usize::MAX; setup.members.iter().map(|member| member.hop + 1).max().unwrap_or(0)];
+        let mut members_of: Vec<Vec<&Member<'_>>> = Vec::new();
+        for member in setup.members {
+            let name = member.values.text("station").unwrap_or(member.id);
+            let index = names.iter().position(|other| *other == name).unwrap_or_else(|| {
+                names.push(name);
+                members_of.push(Vec::new());
+                names.len() - 1
+            });
+            station_of[member.hop] = index;
+            members_of[index].push(member);
+        }
+        let station = |(name, members): (&&str, &Vec<&Member<'_>>)| {
+            let values = members[0].values;
+            let contention = Contention {
+                aifsn: values.count("aifsn"),
+                cw_min: values.count("cw_min"),
+                cw_max: values.count("cw_max"),
+                attempts: values.count("attempts"),
+                full_rate_attempts: values.count("full_rate_attempts"),
+                order: values.text("order").and_then(Order::named).unwrap_or(Order::RoundRobin),
+            };
+            let hops = members.iter().map(|member| StationHop::new(member.hop, member.values)).collect();
+            Station::new(hops, contention, setup.streams.stream(&format!("{}/{name}", setup.path)))
+        };
+        Self {
+            members: setup.members.iter().map(|member| member.hop).collect(),
+            stations: names.iter().zip(&members_of).map(station).collect(),
+            station_of,
+            slot: setup.members[0].values.time("slot"),
+            sifs: setup.members[0].values.time("sifs"),
+            idle: Time::ZERO,
+            next: Time::MAX,
+            changed: Vec::new(),
+            frames: Vec::new(),
+        }
+    }
+
+    /// Returns the start of the slots after the last transmission.
+    fn slots(&self) -> Time {
+        self.idle + self.sifs
+    }
+
+    /// Transmits in the slot that begins at `start`.
+    fn transmit(&mut self, start: Time, links: &mut [Link]) {
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.clear();
+        for (index, station) in self.stations.iter_mut().enumerate().filter(|(_, station)| station.start == start) {
+            frames.extend(station.compose(start, links).map(|frame| (index, frame)));
+        }
+        let collided = frames.len() > 1;
+        let mut idle = self.idle;
+        for (index, frame) in &frames {
+            let (station, left) = (&mut self.stations[*index], start + frame.data);
+            idle = idle.max(if collided { left } else { left + self.sifs + frame.ack });
+            station.finish(frame, collided, left, links);
+            self.changed.push(station.link(frame));
+        }
+        if !frames.is_empty() {
+            let slot = (start - self.slots()).as_nanos() / self.slot.as_nanos();
+            let others = self.stations.iter_mut().enumerate();
+            let is_silent = |index: usize| frames.iter().all(|(sender, _)| *sender != index);
+            others.filter(|(index, _)| is_silent(*index)).for_each(|(_, station)| station.freeze(slot));
+            self.idle = idle;
+        }
+        self.frames = frames;
+        let slots = self.slots();
+        for station in &mut self.stations {
+            station.update_start(self.idle, slots, self.slot, links);
+        }
+        self.update_next();
+    }
+
+    fn update_next(&mut self) {
+        self.next = self.stations.iter().map(|station| station.start).min().unwrap_or(Time::MAX);
+    }
+}
+
+impl Medium for Wifi {
+    fn members(&self) -> &[usize] {
+        &self.members
+    }
+
+    fn next_start(&self, _: &[Link]) -> Option<Time> {
+        (self.next != Time::MAX).then_some(self.next)
+    }
+
+    fn advance(&mut self, now: Time, hop: usize, links: &mut [Link]) -> bool {
+        self.changed.clear();
+        let slots = self.slots();
+        let station = &mut self.stations[self.station_of[hop]];
+        let before = station.start;
+        station.update_start(self.idle, slots, self.slot, links);
+        if station.start < self.next {
+            self.next = station.start;
+        } else if before != station.start {
+            self.update_next();
+        }
+        while self.next <= now {
+            self.transmit(self.next, links);
+        }
+        !self.changed.is_empty()
+    }
+
+    fn changed(&self) -> &[usize] {
+        &self.changed
+    }
+}
