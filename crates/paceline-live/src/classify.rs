@@ -100,7 +100,7 @@ impl Classifier for ByPort {
                 (flow, class)
             }
         };
-        Some(PacketIdentity { flow, class })
+        Some(PacketIdentity { flow, class, header: None })
     }
 }
 

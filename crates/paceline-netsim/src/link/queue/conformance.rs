@@ -10,7 +10,7 @@ use crate::link::{
 };
 use crate::parameter::Values;
 use paceline_records::DropReason;
-use paceline_units::{DataSize, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Dscp, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet};
 
 const PACKETS: u32 = 12;
@@ -214,7 +214,10 @@ impl Case {
             now += ms(if random.chance(0.5) { 0 } else { (random.bits() % 14) as i64 });
             let size = DataSize::from_bytes([1250, 1250, 125, 40][(random.bits() % 4) as usize]);
             let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][(random.bits() % 3) as usize];
-            arrivals.push((now, Descriptor { id, flow: FlowId((random.bits() % 3) as u16), size, ecn }));
+            arrivals.push((
+                now,
+                Descriptor { id, flow: FlowId((random.bits() % 3) as u16), size, ecn, dscp: Dscp::DEFAULT },
+            ));
         }
         let burst = random.chance(0.3).then_some(DataSize::from_bytes(4000));
         Self { jitter, loss: if random.chance(0.5) { 0.1 } else { 0.0 }, burst, capacity, arrivals }
@@ -362,7 +365,13 @@ fn equal_seeds_give_equal_outputs() {
 #[test]
 fn the_test_disciplines_do_what_they_are_for() {
     // 1 Mbit/s (10 ms a packet), offered twice as much for 500 ms.
-    let packet = |id| Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct };
+    let packet = |id| Descriptor {
+        id,
+        flow: FlowId(0),
+        size: DataSize::from_bytes(1250),
+        ecn: Ecn::NotEct,
+        dscp: Dscp::DEFAULT,
+    };
     let case = Case {
         jitter: None,
         loss: 0.0,
