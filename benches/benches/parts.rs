@@ -98,7 +98,13 @@ fn link(bencher: Bencher) {
     bencher.counter(ItemsCount::new(BATCH)).bench_local(|| {
         for id in 0..BATCH as u32 {
             now += TimeDelta::from_millis(4);
-            let packet = Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct, dscp: Dscp::DEFAULT };
+            let packet = Descriptor {
+                id,
+                flow: FlowId(0),
+                size: DataSize::from_bytes(1250),
+                ecn: Ecn::NotEct,
+                dscp: Dscp::DEFAULT,
+            };
             link.handle_packet(now, packet);
             while let Some(output) = link.poll_output(now) {
                 divan::black_box(output);

@@ -2,16 +2,28 @@
 //!
 //! To add one: a file here with a [`QueueEntry`], and a line in [`DISCIPLINES`].
 
+mod classes;
 mod codel;
 #[cfg(test)]
 mod conformance;
 mod drop_tail;
 mod drops;
+mod drr;
+mod dual_pi2;
 #[cfg(test)]
 mod expiry;
+mod fifo;
 mod fq_codel;
 mod limit;
+mod pie;
+mod policer;
+mod priority;
+mod red;
 mod registry;
+mod srtcm;
+mod step;
+mod trtcm;
+mod update_timer;
 
 pub use codel::{CoDel, CoDelQueue};
 pub use drop_tail::DropTail;

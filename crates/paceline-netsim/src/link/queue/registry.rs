@@ -1,13 +1,27 @@
 //! The queue disciplines by name. To add one: a file in this folder that declares a [`QueueEntry`], and a line in
 //! [`DISCIPLINES`].
 
-use super::{Discipline, QueueLimit, codel, drop_tail, fq_codel};
+use super::{
+    Discipline, QueueLimit, codel, drop_tail, drr, dual_pi2, fq_codel, pie, priority, red, srtcm, step, trtcm,
+};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use paceline_units::{DataSize, RandomStream, RandomStreams};
 use std::fmt;
 
 /// Every discipline; the first is the default.
-pub static DISCIPLINES: &[QueueEntry] = &[drop_tail::ENTRY, codel::ENTRY, fq_codel::ENTRY];
+pub static DISCIPLINES: &[QueueEntry] = &[
+    drop_tail::ENTRY,
+    codel::ENTRY,
+    fq_codel::ENTRY,
+    pie::ENTRY,
+    red::ENTRY,
+    dual_pi2::ENTRY,
+    step::ENTRY,
+    srtcm::ENTRY,
+    trtcm::ENTRY,
+    priority::ENTRY,
+    drr::ENTRY,
+];
 
 /// A discipline: its name, its parameters, and how to create a queue.
 pub struct QueueEntry {

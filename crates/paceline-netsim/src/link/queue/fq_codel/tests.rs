@@ -64,8 +64,12 @@ fn a_new_flow_goes_before_those_with_a_backlog() {
 #[test]
 fn overflow_drops_half_of_the_longest_queue_from_its_head() {
     let mut queue = build(QueueLimit::Packets(20), &[]);
-    assert_eq!(arrive(&mut *queue, ms(0), (0..12).map(|id| packet(id, 0, 500))), []);
-    assert_eq!(arrive(&mut *queue, ms(0), (20..28).map(|id| packet(id, 1, 1000))), [], "the limit is 20 packets");
+    assert_eq!(arrive(&mut *queue, ms(0), (0..12).map(|id| packet(id, 0, 500))), [0_u32; 0]);
+    assert_eq!(
+        arrive(&mut *queue, ms(0), (20..28).map(|id| packet(id, 1, 1000))),
+        [0_u32; 0],
+        "the limit is 20 packets"
+    );
     // Flow 1 has 8000 bytes, flow 0 has 6000.
     assert_eq!(arrive(&mut *queue, ms(0), [packet(40, 2, 100)]), [20, 21, 22, 23]);
     assert_eq!((queue.backlog(), leave(&mut *queue, ms(0), 99).len()), (DataSize::from_bytes(10_100), 17));
