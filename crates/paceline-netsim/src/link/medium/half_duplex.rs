@@ -87,7 +87,7 @@ mod tests {
     use crate::link::Batch;
     use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
     use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
-    use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, TimeDelta};
+    use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, TimeDelta};
 
     fn ms(t: i64) -> Time {
         Time::from_millis(t)
@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn packet(id: u32) -> Descriptor {
-        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct }
+        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct, dscp: Dscp::DEFAULT }
     }
 
     fn arrive(medium: &mut HalfDuplex, links: &mut [Link], at: i64, to: usize, ids: std::ops::Range<u32>) {
