@@ -51,7 +51,11 @@ impl Registry {
             googcc::entry(),
             nada::nada2015::entry(),
         ];
-        let controllers = controllers.into_iter().chain(nada::rfc8698::entries()).chain(scream::v1::entries());
+        let controllers = controllers
+            .into_iter()
+            .chain(nada::rfc8698::entries())
+            .chain(scream::v1::entries())
+            .chain(scream::v2::entries());
         for entry in controllers.chain([fixed::entry()]) {
             let name = entry.name();
             registry.add(entry);

@@ -1,4 +1,4 @@
-//! SCReAM, Self-Clocked Rate Adaptation for Multimedia: one part in each file, assembled in [`v1`].
+//! SCReAM, Self-Clocked Rate Adaptation for Multimedia: one part in each file, assembled in [`v1`]. Version 2 is in [`v2`].
 
 mod config;
 mod flight;
@@ -9,6 +9,7 @@ mod rtp_queue;
 mod target;
 mod trend;
 pub mod v1;
+pub mod v2;
 mod window;
 
 pub use config::ScreamConfig;

@@ -57,6 +57,26 @@ fn nada_defaults_match_the_source() {
     }
 }
 
+/// draft-ietf-ccwg-rfc8298bis-screamv2-01, recommended values of section 5; the authors' C++ (c8f84c3).
+#[test]
+fn scream_v2_defaults_match_the_source() {
+    assert_defaults(
+        "scream-v2",
+        "qdelay_target_lo_ms 60, qdelay_target_hi_ms 400, min_ref_wnd 3000, head_room 1.5, beta_loss 0.7, beta_ecn 0.8, \
+        mss 1000, post_rtts 100, growth 0.02, virtual_rtt_ms 25, alpha_up 0.125, alpha_down 0.0078125, qdelay_gain 0.25, \
+        reduce_jitter 0, extremes_gain 0.0625, deviation_gain 0.03125, deviation_max_ms 10, overhead_min 1.5, \
+        overhead_max 3, pacing_factor 1.5, relaxed_max 4, relaxed_low 0.8, pace_min_bps 50000, packet_overhead 20, \
+        adjust_gain 0.0625, frame_dev_gain 0.015625, divisor 1.2",
+    );
+    assert_defaults(
+        "scream-v2-cpp",
+        "qdelay_target_lo_ms 100, qdelay_target_hi_ms 300, head_room 2, beta_loss 0.7, beta_ecn 0.9, post_rtts 200, \
+        growth 0.05, alpha_start 0.1, reduce_jitter 1, reaction_ms 30.014, reorder_ms 30, divisor 1.1, rtt_extra_ms 1, \
+        rtt_max_ms 200, adjust_gain 0.025, adjust_free 0.5, queue_max_ms 100, loss_threshold 0.01",
+    );
+    assert_defaults("scream-v2-webrtc", "min_ref_wnd 1000, mss 1280, head_room 1.1, overhead_max 2, pacing_factor 1.1");
+}
+
 /// libwebrtc of 2018: the numbers that its receiver and its sender share.
 const Y2018: &str = "group_ms 5, burst_ms 5, gamma_0 12.5, k_u 0.0087, k_d 0.039, guard_ms 15, overuse_ms 10, eta 1.08, \
     alpha 0.85, headroom 1.5, loss_low 0.02, loss_high 0.1, loss_increase 1.08, pacing_factor 2.5";

@@ -5,6 +5,7 @@ mod conformance;
 mod constants;
 mod network_changes;
 mod over_use;
+mod scream_v2_cpp;
 mod snapshots;
 mod vectors;
 

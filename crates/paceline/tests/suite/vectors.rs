@@ -12,6 +12,10 @@ use paceline::nada::{
     GradualConfig, LossIntervals, PenaltyConfig, RampUpConfig, Shaping, ShapingConfig, average_loss_interval,
     exponential_warping, gradual, linear_signal, quadratic_signal, quartic_warping, ramp_gain, ramp_up, smoothed_ratio,
 };
+use paceline::scream::v2::{
+    Backoff, Growth, ReferenceWindowConfig, close_to_inflection, l4s_backoff, post_congestion_scale, rate_of_window,
+    virtual_alpha, window_increment,
+};
 use paceline::scream::{
     AckSummary, Congestion, CongestionWindow, MediaRate, MediaRateConfig, MediaRateInput, RateStep, ScreamConfig,
     WindowGrowth, prediction, qdelay_trend, scale,
@@ -396,6 +400,35 @@ fn scream_trend_matches_vectors() {
     let a = prediction(&numbers(&v["input"]["history"]));
     near(a, &v["expected"]["a"], || "a".into());
     near(qdelay_trend(a, number(&v["input"]["fraction_avg"])), &v["expected"]["trend"], || "trend".into());
+}
+
+/// V6.6: the growth of the reference window of SCReAM version 2.
+#[test]
+fn scream_v2_increase_matches_vectors() {
+    let v = vector("V6.6");
+    let config = ReferenceWindowConfig::DRAFT;
+    for (i, case) in list(&v["input"]["cases"]).iter().enumerate() {
+        let [window, inflection, acked, s_rtt, since] = numbers(case)[..] else { panic!("five numbers") };
+        let close = close_to_inflection(window, inflection);
+        let post_congestion = post_congestion_scale(since, s_rtt, &config);
+        let growth = Growth { acked, s_rtt, close, delay_scale: 1.0, post_congestion };
+        near(window_increment(window, &growth, &config), &v["expected"]["inc"][i], || format!("V6.6 {window}"));
+    }
+}
+
+/// V6.7: virtual marks and the target of SCReAM version 2. At 50 ms there are two reactions per round-trip time: alpha 0.5 takes
+/// an eighth of the window.
+#[test]
+fn scream_v2_virtual_marks_and_target_match_vectors() {
+    let v = vector("V6.7");
+    for (i, average) in numbers(&v["input"]["q_avg"]).into_iter().enumerate() {
+        let alpha = virtual_alpha(average, 0.06);
+        near(alpha, &v["expected"]["alpha_v"][i], || format!("alpha_v {average}"));
+        let state = Backoff { s_rtt: 0.05, delay: average / 0.06, close: 1.0, delay_scale: 1.0, undershoots: false };
+        let factor = 1.0 - l4s_backoff(alpha, &state, &ReferenceWindowConfig::DRAFT);
+        near(factor, &v["expected"]["factor"][i], || format!("factor {average}"));
+    }
+    near(rate_of_window(20_000.0, 1000.0, 0.05, 1.2, 20.0), &v["expected"]["target"], || "target".into());
 }
 
 /// V5.1 and V5.2: warping of RFC 8698, and of 2015 with two knees.
