@@ -17,12 +17,13 @@ use paceline_live::media_endpoint;
 use paceline_live::testbed_network::{MediaEndpoints, TestbedNetwork, TestbedRun, address_of, sender_side};
 use paceline_netsim::backend::BackendError;
 use paceline_netsim::network::FlowEnd;
-use paceline_netsim::plan::{FlowPlan, MediaPlan, Plan};
+use paceline_netsim::plan::{FlowChange, FlowPlan, MediaPlan, Plan};
 use paceline_netsim::preview::PreviewImages;
 use paceline_netsim::sim;
 use paceline_records::EventRecord;
-use paceline_units::{FlowId, StreamId, Time, TimeDelta};
+use paceline_units::{FlowId, Rate, StreamId, Time, TimeDelta};
 use serde_json::{Value, json};
+use std::iter::Peekable;
 use std::net::SocketAddrV4;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -300,8 +301,11 @@ impl RunningCall<'_> {
         let mut receiver = StatsTracker::new(FlowId(self.id as u16));
         let begun = self.run.clock.now();
         let (mut due, mut connected) = (begun, false);
+        let mut limits = encoder_limits(self.media).peekable();
         for n in 0.. {
             due += POLL_INTERVAL;
+            // A local receiver limits Chromium by REMB.
+            self.limit_encoder(sends.filter(|_| receives.is_some()), due.min(self.flow.stop), &mut limits)?;
             if due >= self.flow.stop || !self.wait(due) {
                 break;
             }
@@ -348,6 +352,21 @@ impl RunningCall<'_> {
             }
             None => call.sender.accept(&answer),
         }
+    }
+
+    /// Sets each maximum that falls due until a time of the run, at its time, at a Chromium that sends.
+    fn limit_encoder(
+        &self,
+        sender: Option<&Page>,
+        until: Time,
+        limits: &mut Peekable<impl Iterator<Item = (Time, Rate)>>,
+    ) -> Result<(), Error> {
+        while let (Some(page), Some((at, max))) = (sender, limits.next_if(|(at, _)| *at <= until)) {
+            if self.wait(at) {
+                page.evaluate(&format!("limit({})", max.as_bps()))?;
+            }
+        }
+        Ok(())
     }
 
     /// Emits the frames that the receiver rendered since the last poll.
@@ -409,6 +428,15 @@ impl RunningCall<'_> {
             thread::sleep(Duration::from_nanos(left.min(MAX_SLEEP).as_nanos() as u64));
         }
     }
+}
+
+/// Returns the maximum of a flow's encoder where it changes: the lower one of the flow's and the source's.
+fn encoder_limits(media: &MediaPlan) -> impl Iterator<Item = (Time, Rate)> {
+    let (_, most) = media.streams[0].source.range();
+    media.changes.iter().filter_map(move |(at, change)| match change {
+        FlowChange::Bounds(bounds) => Some((*at, bounds.max.min(most))),
+        FlowChange::Route(_) | FlowChange::Availability(_) => None,
+    })
 }
 
 /// Evaluates an expression that returns a session description.

@@ -162,7 +162,7 @@ struct Encoder {
 
 /// Rate control as libwebrtc sets it for calls: constant bit rate over one second, no lookahead, frame dropping below 30 %
 /// of the buffer, key frames of at most nine average frames.
-const SETTINGS: [(&str, &str); 18] = [
+const SETTINGS: [(&str, &str); 19] = [
     ("end-usage", "cbr"),
     ("deadline", "1"),
     ("cpu-used", "-6"),
@@ -179,6 +179,7 @@ const SETTINGS: [(&str, &str); 18] = [
     ("dropframe-threshold", "30"),
     ("max-intra-bitrate", "900"),
     ("static-threshold", "1"),
+    ("noise-sensitivity", "4"),
     ("auto-alt-ref", "false"),
     ("threads", "1"),
 ];
