@@ -147,7 +147,7 @@ pub(super) const ENTRY: ServerEntry = ServerEntry {
         Parameter::new(
             "frame_error",
             ParameterKind::Fraction,
-            (Value::Fraction(Fraction::ZERO), "0"),
+            (Value::Fraction(Fraction::ZERO), "0 %"),
             "probability that a packet at the full rate arrives with errors, for each packet of a frame (assumed)",
         ),
     ],

@@ -247,6 +247,18 @@ fn one_slow_station_slows_all() {
     assert!((2.8..3.5).contains(&(fast[0] / rates[0])), "without the slow one: {fast:?}");
 }
 
+/// The share of packets that are lost in seven collisions, and throughput, of a program that simulates the counters slot by slot.
+/// The collision probability of 20 stations is 0.477: 0.6 % would be lost if collisions did not depend on each other.
+#[test]
+fn saturated_stations_lose_few_packets() {
+    let given = [("ampdu_packets", Value::Count(16)), ("full_rate_attempts", Value::Count(255))];
+    let mut channel = Channel::new(&equal(20, 52.0, &given), 1);
+    let total: f64 = channel.saturate(60, 1500).iter().sum();
+    near("throughput", total, 34.66, 0.015);
+    let share = channel.lost() as f64 / channel.outputs.iter().map(Vec::len).sum::<usize>() as f64;
+    assert!((0.0055..0.0095).contains(&share), "{share}");
+}
+
 #[test]
 fn an_access_point_contends_as_one_station_and_serves_its_hops_in_turn() {
     let hops = [hop("ap", 52.0, &[]), hop("ap", 52.0, &[]), hop("ap", 52.0, &[]), hop("phone", 52.0, &[])];
