@@ -1,6 +1,6 @@
 // Replays recorded arrivals through a queue disc of ns-3 in front of a link of constant rate, and prints what became of them.
 //
-// c++ -O2 -std=c++17 queues.cc -o queues $(pkg-config --cflags --libs ns3-traffic-control)
+// c++ -O2 -std=c++17 queues.cc -o queues -Wl,--allow-shlib-undefined -lns3-traffic-control -lns3-network -lns3-core
 // ./queues DISCIPLINE RATE_BPS RUN NAME=VALUE… < ARRIVALS
 //
 // DISCIPLINE is a type of ns-3, such as ns3::RedQueueDisc, followed by its attributes. Each line of the arrivals is
