@@ -6,7 +6,7 @@ use paceline::Registry;
 use paceline_benches::{BareHeap, ReceiveLoop};
 use paceline_netsim::link::queue::{DropTail, QueueLimit};
 use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, MTU, RateStep, Schedule};
-use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
 use paceline_wire::{AbsSendTime, ExtensionIds, RtpHeader};
 
 #[global_allocator]
@@ -98,7 +98,13 @@ fn link(bencher: Bencher) {
     bencher.counter(ItemsCount::new(BATCH)).bench_local(|| {
         for id in 0..BATCH as u32 {
             now += TimeDelta::from_millis(4);
-            let packet = Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct };
+            let packet = Descriptor {
+                id,
+                flow: FlowId(0),
+                size: DataSize::from_bytes(1250),
+                ecn: Ecn::NotEct,
+                dscp: Dscp::DEFAULT,
+            };
             link.handle_packet(now, packet);
             while let Some(output) = link.poll_output(now) {
                 divan::black_box(output);

@@ -95,7 +95,7 @@ impl Classifier for CallClassifier<'_> {
         let ends = [(from as u8, source), (from.other() as u8, to)];
         let flow = ends.iter().find_map(|end| inner.ports.get(end).copied())?;
         let class = inner.calls.get_mut(&flow)?.class(from, payload, || self.clock.now());
-        Some(PacketIdentity { flow, class })
+        Some(PacketIdentity { flow, class, header: None })
     }
 }
 

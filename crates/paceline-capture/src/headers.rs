@@ -2,7 +2,7 @@
 
 use super::taps::Route;
 use super::timestamps::Stamps;
-use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
+use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use paceline_flow::Datagram;
 use paceline_flow::tcp::{Segment, TcpConfig};
 use paceline_records::{PacketClass, TappedPacket};
@@ -104,6 +104,7 @@ fn ip(packet: &TappedPacket<'_>, route: Route, protocol: IpNumber, payload: usiz
         Ecn::Ect0 => IpEcn::Ect0,
         Ecn::Ce => IpEcn::CongestionExperienced,
     };
+    ip.dscp = IpDscp::try_new(packet.dscp.bits()).expect("six bits");
     ip.header_checksum = ip.calc_header_checksum();
     debug_assert_eq!(u64::from(ip.total_len), packet.packet.size.as_bytes(), "sizes include the headers");
     ip

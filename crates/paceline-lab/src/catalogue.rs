@@ -9,7 +9,7 @@ use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
 use paceline_flow::source::SOURCES;
 use paceline_flow::tcp::{CONGESTION, Profile, TcpEcn, Workload};
 use paceline_netsim::link::loss::LOSS_MODELS;
-use paceline_netsim::link::queue::DISCIPLINES;
+use paceline_netsim::link::queue::{DISCIPLINES, QueueEntry};
 use paceline_netsim::link::server::SERVERS;
 use paceline_netsim::plan::FlowKind;
 use paceline_records::{Better, Label};
@@ -32,7 +32,7 @@ const KINDS: [(&str, Entries); 13] = [
     ("tables", |_, _| Catalogue.formula_tables().map(table).collect()),
     ("paths", |_, _| paths()),
     ("servers", |_, _| SERVERS.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect()),
-    ("queues", |_, _| DISCIPLINES.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect()),
+    ("queues", |_, _| DISCIPLINES.iter().map(queue).collect()),
     ("metrics", |_, _| METRICS.iter().map(metric).collect()),
     ("flows", |_, _| named(FlowKind::NAMES.iter().copied())),
     ("tcp", |_, _| tcp()),
@@ -201,6 +201,11 @@ fn entry(name: impl Into<String>, summary: impl Into<String>, details: Details) 
 
 fn named<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Entry> {
     entries.map(|(name, summary)| entry(name, summary, Details::None {})).collect()
+}
+
+fn queue(of: &QueueEntry) -> Entry {
+    let parameters: Vec<_> = std::iter::once(&of.limit).chain(of.parameters).copied().collect();
+    with_keys(of.name, of.summary, &parameters)
 }
 
 fn with_keys(name: &str, summary: &str, parameters: &[paceline_flow::parameter::Parameter]) -> Entry {

@@ -9,6 +9,7 @@ use paceline_live::Testbed;
 use paceline_live::classify::SingleFlow;
 use paceline_live::clock::Monotonic;
 use paceline_live::device::Device;
+use paceline_live::five_tuple::FiveTupleHash;
 use paceline_live::host_monitor::HostMonitor;
 use paceline_live::link::{Link, LinkFlow, LinkStats, Side};
 use paceline_live::namespace::Namespace;
@@ -143,7 +144,7 @@ fn run(trial: &Trial, seconds: i64) -> (u64, u64, EventCounts, LinkStats, f64) {
         });
         let (counted, streams, stop, plan) = (&mut counted, &streams, &stop, &scenario.plan);
         let link = scope.spawn(move || {
-            let mut classifier = SingleFlow::IP;
+            let mut classifier = SingleFlow::ip(FiveTupleHash::new(&RandomStreams::new(1)));
             let network = Network::new(plan, streams, counted);
             let end = Time::from_secs(seconds + 1);
             let flows = vec![LinkFlow { sender: Side::Near, stop: end }];

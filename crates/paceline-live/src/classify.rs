@@ -1,8 +1,10 @@
 //! Classification of packets by flow, from the port, and by class, from the content.
 
-use crate::ip::{Transport, is_ipv6_multicast};
+use crate::five_tuple::FiveTupleHash;
+use crate::ip::{Transport, dscp, is_ipv6_multicast};
 use crate::link::{Classifier, PacketIdentity, Side};
 use paceline_flow::{MediaKind, StreamInfo};
+use paceline_netsim::network::HeaderClass;
 use paceline_netsim::plan::{FlowKind, Plan};
 use paceline_records::PacketClass;
 use paceline_units::StreamId;
@@ -100,35 +102,40 @@ impl Classifier for ByPort {
                 (flow, class)
             }
         };
-        Some(PacketIdentity { flow, class })
+        Some(PacketIdentity { flow, class, header: None })
     }
 }
 
 /// Assigns all packets to one flow whose sender is at the near side.
 #[derive(Clone, Copy, Debug)]
 pub struct SingleFlow {
-    /// Whether to reject what is not IP, and IPv6 to multicast addresses.
-    ip_only: bool,
+    /// Whether packets are IP packets: other ones, and IPv6 to multicast addresses, are rejected. Queues classify IP packets by
+    /// header, with this hash of five-tuples.
+    ip: Option<FiveTupleHash>,
 }
 
 impl SingleFlow {
     /// Classifies every packet. For relays, whose packets are payloads without IP headers.
-    pub const ANY_PACKET: Self = Self { ip_only: false };
+    pub const ANY_PACKET: Self = Self { ip: None };
+
     /// Classifies IP packets, without IPv6 to multicast addresses. For TUN devices, which also receive packets that the kernel
     /// sends by itself.
-    pub const IP: Self = Self { ip_only: true };
+    pub fn ip(hash: FiveTupleHash) -> Self {
+        Self { ip: Some(hash) }
+    }
 }
 
 impl Classifier for SingleFlow {
     fn classify(&mut self, from: Side, packet: &[u8]) -> Option<PacketIdentity> {
-        let is_ip = packet.first().is_some_and(|byte| matches!(byte >> 4, 4 | 6));
-        if self.ip_only && (!is_ip || is_ipv6_multicast(packet)) {
-            return None;
-        }
+        let header = match &self.ip {
+            Some(_) if is_ipv6_multicast(packet) => return None,
+            Some(hash) => Some(HeaderClass { flow: hash.of(packet)?, dscp: dscp(packet) }),
+            None => None,
+        };
         let class = match from {
             Side::Near => PacketClass::TcpData,
             Side::Far => PacketClass::TcpAck,
         };
-        Some(PacketIdentity { flow: 0, class })
+        Some(PacketIdentity { flow: 0, class, header })
     }
 }

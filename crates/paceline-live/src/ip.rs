@@ -1,7 +1,7 @@
 //! Parsing of IP packets, and rewriting of their ECN field.
 
 use etherparse::{IpEcn, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
-use paceline_units::Ecn;
+use paceline_units::{Dscp, Ecn};
 
 /// The transport header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,16 @@ pub fn ecn(packet: &[u8]) -> Ecn {
     }
 }
 
+/// Returns the DSCP of a packet (RFC 2474, section 3); [`Dscp::DEFAULT`] if it is neither IPv4 nor IPv6.
+#[inline]
+pub fn dscp(packet: &[u8]) -> Dscp {
+    match packet {
+        [first, second, ..] if first >> 4 == 4 => Dscp::from_bits(second >> 2),
+        [first, second, ..] if first >> 4 == 6 => Dscp::from_bits((first & 0xf) << 2 | second >> 6),
+        _ => Dscp::DEFAULT,
+    }
+}
+
 /// Sets the ECN field of a packet, and updates the header checksum of IPv4.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     if self::ecn(packet) == ecn {
@@ -115,6 +125,10 @@ mod tests {
             assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
             assert_eq!(ecn(&bytes), field);
         }
+        assert_eq!(dscp(&bytes), Dscp::DEFAULT);
+        bytes[1] |= 34 << 2;
+        assert_eq!((dscp(&bytes), ecn(&bytes)), ("AF41".parse().unwrap(), Ecn::NotEct));
+        assert_eq!((dscp(&bytes[..1]), dscp(&[0x50, 0xff])), (Dscp::DEFAULT, Dscp::DEFAULT));
         assert!((0..bytes.len()).all(|n| Transport::parse(&bytes[..n]).is_none()), "truncated packets are rejected");
     }
 
@@ -125,6 +139,7 @@ mod tests {
         builder().udp(1234, 5678).write(&mut bytes, b"payload").unwrap();
         // Traffic class 0xb8 (expedited forwarding) and flow label 0xabcde.
         bytes[..4].copy_from_slice(&[0x6b, 0x8a, 0xbc, 0xde]);
+        assert_eq!(dscp(&bytes), "EF".parse().unwrap());
         let before = bytes.clone();
         for field in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce, Ecn::NotEct] {
             set_ecn(&mut bytes, field);

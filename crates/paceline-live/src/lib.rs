@@ -10,6 +10,7 @@ pub mod clock;
 pub mod command_user;
 pub mod device;
 mod event_merge;
+pub mod five_tuple;
 pub mod host_monitor;
 pub mod ip;
 pub mod lateness;

@@ -10,7 +10,7 @@ use crate::lateness::{self, Lateness};
 use crate::link_port::{LinkPort, ReceivedPacket};
 use crate::timing::{Role, Timing, enter_realtime};
 use paceline_netsim::link_control::LinkControl;
-use paceline_netsim::network::{FlowEnd, Network, Wake};
+use paceline_netsim::network::{FlowEnd, HeaderClass, Network, Wake};
 use paceline_netsim::plan::Plan;
 use paceline_records::{EventObserver, EventRecord, PacketClass, Percentiles};
 use paceline_units::{Time, TimeDelta};
@@ -43,6 +43,8 @@ pub struct PacketIdentity {
     pub flow: usize,
     /// Class of the packet, which also determines the end that sent it.
     pub class: PacketClass,
+    /// By what queues classify the packet; `None` for the flow and DSCP of the plan.
+    pub header: Option<HeaderClass>,
 }
 
 /// A flow that the link carries.
@@ -197,7 +199,7 @@ impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
         self.send_due(now);
         // Before time zero only the kernel sends.
         let identity = if now < Time::ZERO { None } else { self.classifier.classify(from, packet) };
-        let Some(PacketIdentity { flow, class }) = identity.filter(|of| now < self.flows[of.flow].stop) else {
+        let Some(PacketIdentity { flow, class, header }) = identity.filter(|of| now < self.flows[of.flow].stop) else {
             self.stats.unclassified += 1;
             return;
         };
@@ -209,7 +211,8 @@ impl<'a, R: EventObserver, P: LinkPort> Link<'a, R, P> {
         let bytes = &mut self.bytes[handle as usize];
         bytes.clear();
         bytes.extend_from_slice(packet);
-        self.network.packets.get_mut(handle).ecn = received.ecn;
+        let of_model = self.network.packets.get_mut(handle);
+        (of_model.ecn, of_model.header) = (received.ecn, header);
         let sender = if class.is_from_receiver() { FlowEnd::Receiver } else { FlowEnd::Sender };
         self.network.send(now, flow, sender, class, received.size, handle);
     }

@@ -5,6 +5,7 @@ use crate::clock::Monotonic;
 use crate::command_user::CommandUser;
 use crate::device::Device;
 use crate::event_merge::{EventSender, merge};
+use crate::five_tuple::FiveTupleHash;
 use crate::host_monitor::HostMonitor;
 use crate::link::{Link, LinkFlow, LinkStats, Side};
 use crate::link_port::LinkPort;
@@ -140,7 +141,8 @@ impl LinkEmulator<'_> {
                 over.store(true, Ordering::Relaxed);
                 ended
             });
-            let carried = self.carry([near, far], SingleFlow::IP, observer, &over);
+            let hash = FiveTupleHash::new(&RandomStreams::new(self.seed));
+            let carried = self.carry([near, far], SingleFlow::ip(hash), observer, &over);
             over.store(true, Ordering::Relaxed);
             let status = command.join().expect("does not panic").map_err(broken)?;
             Ok(EmulationResult { status, ..carried? })

@@ -8,7 +8,7 @@ use paceline_flow::source::{SourceConfig, SourceEntry};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
 use paceline_records::{HalfName, Label};
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 use std::sync::Arc;
 
 /// A scenario, resolved.
@@ -97,6 +97,8 @@ pub struct FlowPlan {
     pub access_delay: TimeDelta,
     /// Model of the hosts of its ends; `None` adds no delay.
     pub host: Option<HostPlan>,
+    /// Differentiated Services codepoint of the packets of both ends.
+    pub dscp: Dscp,
     /// Kind of the flow.
     pub kind: FlowKind,
 }

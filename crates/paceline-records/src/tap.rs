@@ -3,7 +3,7 @@
 use crate::packet::PacketRecord;
 use paceline_flow::Datagram;
 use paceline_flow::tcp::Segment;
-use paceline_units::{Ecn, Time, TimeDelta};
+use paceline_units::{Dscp, Ecn, Time, TimeDelta};
 
 /// A point of the network at which packets are observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct TappedPacket<'a> {
     pub sent: Time,
     /// ECN field at this point.
     pub ecn: Ecn,
+    /// Differentiated Services codepoint.
+    pub dscp: Dscp,
     /// The content.
     pub content: Content<'a>,
 }

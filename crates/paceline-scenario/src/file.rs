@@ -5,7 +5,7 @@ use super::parameters::{Parameters, Queues, Servers, Sources};
 use super::text_span::{Spanned, Table};
 use super::values::{CapacityValue, Limit, Loss, Timed};
 use paceline_records::Label;
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -116,8 +116,9 @@ pub struct HopKeys {
 pub struct Queue {
     /// Its discipline, of which `paceline list queues` shows all; `drop-tail` if absent.
     pub discipline: Option<Spanned<String>>,
-    /// Its limit: a drain time, a size or a number of packets.
-    pub limit: Spanned<Limit>,
+    /// Its limit: a drain time, a size or a number of packets; that of its discipline, which `paceline list queues NAME`
+    /// shows if absent.
+    pub limit: Option<Spanned<Limit>>,
     /// Whether a limit or mark given as drain time follows each change of capacity. If not, it is converted to bytes
     /// once, at the first rate or a trace's mean; true if absent.
     pub follows_capacity: Option<bool>,
@@ -172,6 +173,8 @@ pub struct Flow {
     pub report_route: Option<Vec<Spanned<String>>>,
     /// An extra one-way delay of its own, each way; none if absent.
     pub access_delay: Option<Spanned<TimeDelta>>,
+    /// The Differentiated Services codepoint of its packets, both ways, by name (`EF`, `AF41`) or number; `DF` (0) if absent.
+    pub dscp: Option<Spanned<Dscp>>,
     /// The hosts at its ends; hosts that delay no packet if absent.
     pub host: Option<Spanned<HostTable>>,
     #[serde(rename = "$media")]

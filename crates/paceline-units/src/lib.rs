@@ -13,6 +13,7 @@
 //! # Ok::<(), paceline_units::ParseError>(())
 //! ```
 
+mod dscp;
 mod ecn;
 mod ids;
 mod parse;
@@ -23,6 +24,7 @@ mod random;
 mod text;
 mod time;
 
+pub use dscp::Dscp;
 pub use ecn::Ecn;
 pub use ids::{FlowId, StreamId};
 pub use parse::ParseError;

@@ -1,18 +1,21 @@
-//! Serde and JSON Schema: a quantity is a string with its unit.
+//! Serde and JSON Schema: a quantity is a string with its unit, a codepoint its name.
 
-use crate::{DataSize, Fraction, Rate, Time, TimeDelta};
+use crate::{DataSize, Dscp, Fraction, Rate, Time, TimeDelta};
 use core::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 macro_rules! text {
     ($name:ident, $what:literal, $example:literal) => {
+        text!($name, $what, " with its unit", $example);
+    };
+    ($name:ident, $what:literal, $form:literal, $example:literal) => {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Text;
                 impl Visitor<'_> for Text {
                     type Value = $name;
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str(concat!($what, " with its unit, like \"", $example, "\""))
+                        f.write_str(concat!($what, $form, ", like \"", $example, "\""))
                     }
                     fn visit_str<E: Error>(self, text: &str) -> Result<$name, E> {
                         text.parse().map_err(E::custom)
@@ -29,7 +32,7 @@ macro_rules! text {
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
                     "type": "string",
-                    "description": concat!($what, " with its unit"),
+                    "description": concat!($what, $form),
                     "examples": [$example]
                 })
             }
@@ -41,3 +44,4 @@ text!(Time, "a time since the start", "50 s");
 text!(Rate, "a rate", "2.5 Mbps");
 text!(DataSize, "a size", "60 KB");
 text!(Fraction, "a fraction", "5 %");
+text!(Dscp, "a DSCP", " by its name or number", "AF41");

@@ -14,6 +14,7 @@ use paceline_live::command_user::CommandUser;
 use paceline_live::link_emulator::{EmulationResult, LinkEmulator, parse_relay};
 use paceline_live::relay::Relay;
 use paceline_live::timing::Timing;
+use paceline_netsim::link::queue::DISCIPLINES;
 use paceline_netsim::plan::FlowKind;
 use paceline_records::{MetricKind, Percentiles};
 use paceline_results::{RunInputs, Store};
@@ -49,8 +50,10 @@ pub struct Arguments {
     /// Propagation delay in each direction, such as 25ms.
     #[arg(long)]
     delay: Option<String>,
-    /// Limit of the queue in each direction, as time, bytes or packets: 300ms, 64KB, 50packets.
-    #[arg(long, value_name = "LIMIT")]
+    /// Queue in each direction: a limit as time, bytes or packets (300ms, 64KB, 50packets), a discipline such as fq-codel, which
+    /// classifies packets by their five-tuple or DSCP, or both (codel,100ms). `paceline list queues` shows all; `--set` sets
+    /// their parameters.
+    #[arg(long, value_name = "LIMIT|DISCIPLINE")]
     queue: Option<String>,
     /// Random loss in each direction, such as 1%.
     #[arg(long)]
@@ -90,6 +93,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   paceline link --capacity 5Mbps --delay 25ms -- sh -c 'ping -c 3 $PACELINE_FAR'
+  paceline link --capacity 20Mbps --delay 10ms --queue fq-codel -- sh
   sudo paceline link --down trace.down --queue 50packets --nat -- firefox
   paceline link mmsys16/table1 --relay 127.0.0.1:5004=127.0.0.1:6004";
 
@@ -291,12 +295,28 @@ fn settings(arguments: &Arguments) -> Result<Vec<Override>> {
                 set(&format!("path.{way}.{key}"), value)?;
             }
         }
-        if let Some(limit) = &arguments.queue {
-            set(&format!("path.{way}.queue"), &format!("{{ discipline = \"drop-tail\", limit = \"{limit}\" }}"))?;
+        if let Some(queue) = &arguments.queue {
+            set(&format!("path.{way}.queue"), &queue_value(queue)?)?;
         }
     }
     settings.extend(arguments.variation.settings.iter().cloned());
     Ok(settings)
+}
+
+/// Returns the value of a queue: a limit, a discipline, or both.
+fn queue_value(text: &str) -> Result<String> {
+    let (discipline, limit) = match text.split_once(',') {
+        Some((discipline, limit)) => (discipline.trim(), Some(limit)),
+        None if text.starts_with(|first: char| first.is_ascii_digit()) => (DISCIPLINES[0].name, Some(text)),
+        None => (text, None),
+    };
+    let known: Vec<&str> = DISCIPLINES.iter().map(|entry| entry.name).collect();
+    if !known.contains(&discipline) {
+        let help = paceline_scenario::suggestion(discipline, &known);
+        return Err(miette!(help = help, "`{discipline}` is neither a queue discipline nor a limit such as 300ms"));
+    }
+    let limit = limit.map_or(String::new(), |limit| format!(", limit = {:?}", limit.trim()));
+    Ok(format!("{{ discipline = \"{discipline}\"{limit} }}"))
 }
 
 /// Returns the value of a capacity: a rate, or a trace file.

@@ -499,7 +499,7 @@ mod tests {
     use super::*;
     use crate::link::queue::DropTail;
     use crate::link::{CapacityEnd, LossModel, MTU};
-    use paceline_units::{Ecn, FlowId, Fraction, Rate};
+    use paceline_units::{Dscp, Ecn, FlowId, Fraction, Rate};
 
     fn ms(t: i64) -> TimeDelta {
         TimeDelta::from_millis(t)
@@ -546,7 +546,7 @@ mod tests {
     }
 
     fn packet(id: u32) -> Descriptor {
-        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct }
+        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct, dscp: Dscp::DEFAULT }
     }
 
     /// Passes packets to the link at one time, ms.

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::link::queue::{CoDel, CoDelQueue, Descriptor, Discipline, DropTail, QueueLimit};
     use crate::link::{Capacity, CapacityEnd, LinkChange, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
-    use paceline_units::{Ecn, FlowId, RandomStreams, Rate};
+    use paceline_units::{Dscp, Ecn, FlowId, RandomStreams, Rate};
 
     fn ms(t: i64) -> Time {
         Time::from_millis(t)
@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn packet(id: u32) -> Descriptor {
-        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct }
+        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct, dscp: Dscp::DEFAULT }
     }
 
     fn arrive(medium: &mut Medium, links: &mut [Link], at: i64, to: usize, ids: std::ops::Range<u32>) {

@@ -62,10 +62,11 @@ impl Wire {
 mod tests {
     use super::*;
     use crate::link::Descriptor;
-    use paceline_units::{DataSize, Ecn, FlowId, TimeDelta};
+    use paceline_units::{DataSize, Dscp, Ecn, FlowId, TimeDelta};
 
     fn output(id: u32, due: Time) -> Output {
-        let packet = Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1200), ecn: Ecn::NotEct };
+        let packet =
+            Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1200), ecn: Ecn::NotEct, dscp: Dscp::DEFAULT };
         Output::Delivered { packet, waited: TimeDelta::ZERO, left: due, due }
     }
 

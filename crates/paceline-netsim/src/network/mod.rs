@@ -17,8 +17,8 @@ use crate::plan::{FlowPlan, HopPlan, HostPlan, Plan};
 use end_host_model::{EndHost, Transfer};
 use events::Events;
 use paceline_records::{DropReason, EventObserver, EventRecord, PacketClass, PacketRecord, TapPoint};
-use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Time, TimeDelta};
-pub use packets::{Packet, Packets};
+use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Time, TimeDelta};
+pub use packets::{HeaderClass, Packet, Packets};
 use std::collections::VecDeque;
 pub use trace_hash::TraceEvent;
 use trace_hash::TraceHash;
@@ -64,6 +64,7 @@ struct Line {
     routes: [u32; 2],
     /// Whether packets go from each end to their first hop without delay. A flow without hops always uses the access line.
     is_direct: [bool; 2],
+    dscp: Dscp,
     /// Absent if both ends are direct.
     delays: Option<Box<LineDelays>>,
 }
@@ -101,7 +102,7 @@ impl Line {
             access: [VecDeque::new(), VecDeque::new()],
             inbox: [VecDeque::new(), VecDeque::new()],
         };
-        Self { routes, is_direct, delays: (is_direct != [true; 2]).then(|| Box::new(delays())) }
+        Self { routes, is_direct, dscp: flow.dscp, delays: (is_direct != [true; 2]).then(|| Box::new(delays())) }
     }
 }
 
@@ -322,7 +323,9 @@ impl<R: EventObserver> Network<R> {
     #[inline]
     fn tap(&mut self, at: Time, point: TapPoint, handle: u32) {
         if self.tapped {
-            self.observer.on_tap(&self.packets.tapped(handle, at, point));
+            let packet = self.packets.get(handle);
+            let dscp = packet.header.map_or(self.lines[usize::from(packet.record.flow.0)].dscp, |header| header.dscp);
+            self.observer.on_tap(&self.packets.tapped(handle, at, point, dscp));
         }
     }
 
@@ -409,7 +412,9 @@ impl<R: EventObserver> Network<R> {
         if self.clears_ecn[hop] {
             packet.ecn = Ecn::NotEct;
         }
-        let descriptor = Descriptor { id: handle, flow: packet.record.flow, size: packet.record.size, ecn: packet.ecn };
+        let HeaderClass { flow, dscp } =
+            packet.header.unwrap_or(HeaderClass { flow: packet.record.flow, dscp: self.lines[flow].dscp });
+        let descriptor = Descriptor { id: handle, flow, size: packet.record.size, ecn: packet.ecn, dscp };
         self.tap(now, TapPoint::Entry { hop: hop as u16 }, handle);
         self.advance_medium(now, hop);
         self.hops[hop].handle_packet(now, descriptor);

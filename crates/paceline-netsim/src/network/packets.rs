@@ -6,7 +6,7 @@
 use paceline_flow::Datagram;
 use paceline_flow::tcp::Segment;
 use paceline_records::{Content, PacketClass, PacketRecord, TapPoint, TappedPacket};
-use paceline_units::{DataSize, Ecn, FlowId, Time};
+use paceline_units::{DataSize, Dscp, Ecn, FlowId, Time};
 
 /// A packet in transit, without its content.
 #[derive(Debug)]
@@ -19,6 +19,17 @@ pub struct Packet {
     pub(super) hop: u16,
     /// ECN field after the last hop.
     pub ecn: Ecn,
+    /// By what queues classify the packet; `None` for the flow and DSCP of the plan.
+    pub header: Option<HeaderClass>,
+}
+
+/// What the header of a packet from outside says, for queues that classify. The plan does not know its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderClass {
+    /// Hash of the five-tuple.
+    pub flow: FlowId,
+    /// Differentiated Services codepoint.
+    pub dscp: Dscp,
 }
 
 /// Packets by handle. The class of a packet determines whether its content is a segment or a datagram.
@@ -37,7 +48,7 @@ impl Packets {
         self.free.pop().unwrap_or_else(|| {
             let (flow, class) = (FlowId(0), PacketClass::Media);
             let record = PacketRecord { packet: 0, flow, class, size: DataSize::ZERO };
-            self.packets.push(Packet { record, sent: Time::ZERO, hop: 0, ecn: Ecn::NotEct });
+            self.packets.push(Packet { record, sent: Time::ZERO, hop: 0, ecn: Ecn::NotEct, header: None });
             self.segments.push(Segment::default());
             self.datagrams.push(Datagram::new());
             self.packets.len() as u32 - 1
@@ -75,12 +86,12 @@ impl Packets {
     }
 
     /// Returns a packet as a tap at `point` observes it.
-    pub(super) fn tapped(&self, handle: u32, at: Time, point: TapPoint) -> TappedPacket<'_> {
+    pub(super) fn tapped(&self, handle: u32, at: Time, point: TapPoint, dscp: Dscp) -> TappedPacket<'_> {
         let packet = self.get(handle);
         let content = match packet.record.class.is_tcp() {
             true => Content::Segment(&self.segments[handle as usize]),
             false => Content::Datagram(&self.datagrams[handle as usize]),
         };
-        TappedPacket { at, point, packet: packet.record, sent: packet.sent, ecn: packet.ecn, content }
+        TappedPacket { at, point, packet: packet.record, sent: packet.sent, ecn: packet.ecn, dscp, content }
     }
 }

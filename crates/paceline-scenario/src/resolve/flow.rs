@@ -11,7 +11,7 @@ use paceline_netsim::plan::{
     ClockPlan, ControllerPlan, Direction, FlowKind, FlowPlan, HopPlan, HostPlan, MediaPlan, StreamPlan, with_headers,
 };
 use paceline_records::HalfName;
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
 
 /// The longest interval of which no drawn one, at most 1.5 / 1.218 of it, exceeds the 3 s without a report after which a
 /// sender slows down.
@@ -98,6 +98,7 @@ impl Resolver<'_> {
             route,
             return_route: self.route(&flow.report_route, hops, ways[usize::from(forward)].clone())?,
             access_delay: self.not_negative(&flow.access_delay)?,
+            dscp: get(&flow.dscp, Dscp::DEFAULT),
             host: flow.host.as_ref().map(|spanned| self.host(spanned)).transpose()?,
             kind,
         };

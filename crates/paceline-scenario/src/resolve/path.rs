@@ -165,23 +165,6 @@ impl Resolver<'_> {
         id: &str,
     ) -> Checked<QueuePlan> {
         let Some(queue) = queue else { return Ok(QueuePlan::drop_tail(QueueLimit::DrainTime(QUEUE_LIMIT))) };
-        let limit = self.level(&queue.limit, queue, nominal, id, "limit")?;
-        let packet = mtu.points().iter().map(|(_, mtu)| *mtu).fold(MTU, DataSize::min);
-        let nothing = match limit {
-            QueueLimit::Bytes(bytes) => bytes < packet,
-            QueueLimit::Packets(packets) => packets == 0,
-            QueueLimit::DrainTime(time) => !time.is_positive(),
-        };
-        if nothing {
-            let help = "for the shortest queue write \"1 packet\"";
-            let message = format!("a queue must hold at least one packet of {} bytes", packet.as_bytes());
-            return self.fail(&queue.limit, message, help);
-        }
-        if let QueueLimit::DrainTime(time) = limit
-            && nominal.is_some()
-        {
-            self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
-        }
         let name = queue.discipline.as_ref().map_or(DISCIPLINES[0].name, |spanned| spanned.get());
         let entry = DISCIPLINES.iter().find(|entry| entry.name == name);
         let Some(discipline) = entry else {
@@ -189,6 +172,26 @@ impl Resolver<'_> {
             let spanned = queue.discipline.as_ref().expect("the default is known");
             return self.unknown(spanned, "queue discipline", &known);
         };
+        let limit = match &queue.limit {
+            Some(spanned) => self.level(spanned, queue, nominal, id, "limit")?,
+            None => discipline.default_limit(),
+        };
+        let packet = mtu.points().iter().map(|(_, mtu)| *mtu).fold(MTU, DataSize::min);
+        let nothing = match limit {
+            QueueLimit::Bytes(bytes) => bytes < packet,
+            QueueLimit::Packets(packets) => packets == 0,
+            QueueLimit::DrainTime(time) => !time.is_positive(),
+        };
+        if let Some(spanned) = queue.limit.as_ref().filter(|_| nothing) {
+            let help = "for the shortest queue write \"1 packet\"";
+            let message = format!("a queue must hold at least one packet of {} bytes", packet.as_bytes());
+            return self.fail(spanned, message, help);
+        }
+        if let QueueLimit::DrainTime(time) = limit
+            && nominal.is_some()
+        {
+            self.notes.push(format!("{id}: the queue's limit of {time} follows each change of capacity"));
+        }
         let at = queue.discipline.as_ref().map_or(queue.parameters.text_span(), HasTextSpan::text_span);
         let of = Owner {
             what: "queue discipline",

@@ -21,6 +21,11 @@ const RESUME_INTERVALS: i64 = 16;
 pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "codel",
     summary: "CoDel, RFC 8289: drops or marks at departure while packets wait longer than the target for an interval",
+    limit: QueueEntry::limit(
+        QueueLimit::Packets(1000),
+        "1000 packets",
+        "the level above which an arriving packet is dropped (Linux `tc codel`)",
+    ),
     parameters: &[
         Parameter::new(
             "target",
@@ -215,14 +220,14 @@ impl Discipline for CoDelQueue {
 mod tests {
     use super::*;
     use crate::link::{Capacity, Link, LinkConfig, LossModel, Output, RateStep, Schedule};
-    use paceline_units::{FlowId, RandomStreams, Rate};
+    use paceline_units::{Dscp, FlowId, RandomStreams, Rate};
 
     fn ms(t: i64) -> Time {
         Time::from_millis(t)
     }
 
     fn packet(id: u32, ecn: Ecn) -> Descriptor {
-        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn }
+        Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn, dscp: Dscp::DEFAULT }
     }
 
     #[test]

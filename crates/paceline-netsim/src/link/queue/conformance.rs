@@ -8,12 +8,14 @@ use super::{
 use crate::link::{
     Capacity, CapacityEnd, Jitter, JitterOrder, Link, LinkConfig, LossModel, MTU, Output, RateStep, Schedule,
 };
-use crate::parameter::Values;
+use crate::parameter::{ParameterKind, Value, Values};
 use paceline_records::DropReason;
-use paceline_units::{DataSize, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Dscp, Ecn, FlowId, Fraction, RandomStream, RandomStreams, Rate, Time, TimeDelta};
 use std::collections::{BTreeMap, BTreeSet};
 
 const PACKETS: u32 = 12;
+/// Flows of a drawn case.
+const FLOWS: usize = 5;
 const LIMIT: QueueLimit = QueueLimit::Packets(PACKETS);
 
 fn ms(t: i64) -> TimeDelta {
@@ -106,12 +108,15 @@ struct Checked {
     waiting: BTreeMap<u32, DataSize>,
     served: BTreeMap<FlowId, u32>,
     held_until: Option<Time>,
+    /// Whether it may keep packets from an idle server.
+    may_hold: bool,
 }
 
 impl Checked {
     fn new(queue: Box<dyn Discipline>) -> Self {
         let (waiting, served) = (BTreeMap::new(), BTreeMap::new());
-        Self { queue, last: Time::ZERO, waiting, served, held_until: None }
+        let may_hold = (&*queue as &dyn std::any::Any).is::<Gate>();
+        Self { queue, last: Time::ZERO, waiting, served, held_until: None, may_hold }
     }
 
     fn check(&mut self, now: Time, dropped: &Drops, before: usize) {
@@ -153,6 +158,7 @@ impl Discipline for Checked {
         self.check(now, drops, before);
         if next.is_none() && !self.queue.is_empty() {
             assert!(self.queue.acts_at_departure());
+            assert!(self.may_hold, "the server is never idle while packets wait");
             let at = self.queue.next_time(now).unwrap_or(Time::MAX);
             assert!(at > now, "a queue that holds packets names a later time");
             self.held_until = Some(at);
@@ -207,14 +213,20 @@ impl Case {
         let steps = (0..20).map(|n| (Time::from_millis(100 * n), Rate::from_kbps(random.bits() % 4 * 700)));
         let mut capacity: Vec<(Time, Rate)> = steps.collect();
         capacity.push((Time::from_secs(2), Rate::from_kbps(1000)));
+        // All packets of a flow belong to one queue of each discipline.
+        let headers = [(); FLOWS].map(|()| {
+            let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][(random.bits() % 3) as usize];
+            (ecn, Dscp::from_bits([0, 46, 34, 8][(random.bits() % 4) as usize]))
+        });
         let mut now = Time::ZERO;
         let mut arrivals = Vec::new();
         for id in 0..300 {
             // Whole milliseconds, so that many events coincide.
             now += ms(if random.chance(0.5) { 0 } else { (random.bits() % 14) as i64 });
             let size = DataSize::from_bytes([1250, 1250, 125, 40][(random.bits() % 4) as usize]);
-            let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][(random.bits() % 3) as usize];
-            arrivals.push((now, Descriptor { id, flow: FlowId((random.bits() % 3) as u16), size, ecn }));
+            let flow = (random.bits() % FLOWS as u64) as u16;
+            let (ecn, dscp) = headers[usize::from(flow)];
+            arrivals.push((now, Descriptor { id, flow: FlowId(flow), size, ecn, dscp }));
         }
         let burst = random.chance(0.3).then_some(DataSize::from_bytes(4000));
         Self { jitter, loss: if random.chance(0.5) { 0.1 } else { 0.0 }, burst, capacity, arrivals }
@@ -290,7 +302,41 @@ fn plan(discipline: &'static QueueEntry) -> QueuePlan {
     QueuePlan { discipline, limit: LIMIT, values: Values::new(discipline.parameters, &[]) }
 }
 
-/// Runs `check` with 40 drawn cases on each discipline: every one of the registry, and those of this file.
+/// Returns a discipline with drawn values for about half of its parameters.
+fn draw_plan(discipline: &'static QueueEntry, random: &mut RandomStream) -> QueuePlan {
+    let mut given = Vec::new();
+    for parameter in discipline.parameters {
+        let (is_given, unit) = (random.chance(0.5), random.unit());
+        let between = |least: f64, most: f64| least + (most - least) * unit * unit;
+        let value = match parameter.kind {
+            ParameterKind::Time(least, most) => {
+                let most = most.min(ms(200)).as_nanos() as f64;
+                Value::Time(TimeDelta::from_nanos(between(least.as_nanos() as f64, most) as i64))
+            }
+            ParameterKind::Number(least, most) => Value::Number(between(least, most.min(20.0))),
+            ParameterKind::Count(least, most) => {
+                Value::Count(between(f64::from(least), f64::from(most.min(least + 20))) as u32)
+            }
+            ParameterKind::Size(least, most) => {
+                let most = most.as_bytes().min(5000) as f64;
+                Value::Size(DataSize::from_bytes(between(least.as_bytes() as f64, most) as u64))
+            }
+            ParameterKind::Fraction => Value::Fraction(Fraction::new(unit).unwrap()),
+            ParameterKind::Rate => Value::Rate(Rate::from_kbps(between(50.0, 3000.0) as u64)),
+            ParameterKind::Flag => Value::Flag(unit < 0.5),
+            ParameterKind::Level => Value::Level(QueueLimit::Packets(1 + (unit * 10.0) as u32)),
+            ParameterKind::Text => continue,
+        };
+        assert!(parameter.allows(value), "{}: {value:?}", parameter.name);
+        if is_given {
+            given.push((parameter.name, value));
+        }
+    }
+    QueuePlan { values: Values::new(discipline.parameters, &given), ..plan(discipline) }
+}
+
+/// Runs `check` with 40 drawn cases on each discipline: every one of the registry, with its defaults and with drawn parameters,
+/// and those of this file.
 fn for_each(check: impl Fn(&str, Build<'_>, &Case, &mut RandomStream)) {
     let on = |name: &str, build: Build<'_>| {
         let mut random = RandomStreams::new(17).stream(name);
@@ -301,6 +347,12 @@ fn for_each(check: impl Fn(&str, Build<'_>, &Case, &mut RandomStream)) {
     };
     for discipline in DISCIPLINES {
         on(discipline.name, &|streams| plan(discipline).build(streams, "hop/test", MTU));
+        let mut random = RandomStreams::new(17).stream(&format!("{} parameters", discipline.name));
+        for _ in 0..40 {
+            let plan = draw_plan(discipline, &mut random);
+            let case = Case::draw(&mut random);
+            check(&format!("{plan:?}"), &|streams| plan.build(streams, "hop/test", MTU), &case, &mut random);
+        }
     }
     TEST_DISCIPLINES.iter().for_each(|(name, build)| on(name, build));
 }
@@ -362,7 +414,13 @@ fn equal_seeds_give_equal_outputs() {
 #[test]
 fn the_test_disciplines_do_what_they_are_for() {
     // 1 Mbit/s (10 ms a packet), offered twice as much for 500 ms.
-    let packet = |id| Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1250), ecn: Ecn::NotEct };
+    let packet = |id| Descriptor {
+        id,
+        flow: FlowId(0),
+        size: DataSize::from_bytes(1250),
+        ecn: Ecn::NotEct,
+        dscp: Dscp::DEFAULT,
+    };
     let case = Case {
         jitter: None,
         loss: 0.0,

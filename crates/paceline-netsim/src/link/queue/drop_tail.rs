@@ -4,13 +4,18 @@
 use super::{Descriptor, Discipline, Drops, LimitCheck, LinkRate, QueueEntry, QueueLimit, QueuedPacket};
 use crate::parameter::{Parameter, ParameterKind};
 use paceline_records::DropReason;
-use paceline_units::{DataSize, Ecn, Time};
+use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 use std::collections::VecDeque;
 
 pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "drop-tail",
     summary: "first in, first out; a full queue drops the arriving packet, above a mark it marks (ECN); both in time, bytes \
               or packets",
+    limit: QueueEntry::limit(
+        QueueLimit::DrainTime(TimeDelta::from_millis(300)),
+        "300 ms",
+        "the level above which an arriving packet is dropped (RFC 8867, section 4.2)",
+    ),
     parameters: &[Parameter::optional(
         "mark",
         ParameterKind::Level,
@@ -88,7 +93,7 @@ impl Discipline for DropTail {
 mod tests {
     use super::*;
     use crate::link::Capacity;
-    use paceline_units::{FlowId, Rate, TimeDelta};
+    use paceline_units::{Dscp, FlowId, Rate};
 
     /// Returns whether the queue takes a packet at this rate.
     fn is_queued(queue: &mut DropTail, packet: Descriptor, kbps: u64) -> bool {
@@ -99,7 +104,13 @@ mod tests {
 
     fn accepted(limit: QueueLimit, rates: &[u64]) -> usize {
         let mut queue = DropTail::new(limit);
-        let packet = Descriptor { id: 0, flow: FlowId(0), size: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+        let packet = Descriptor {
+            id: 0,
+            flow: FlowId(0),
+            size: DataSize::from_bytes(1000),
+            ecn: Ecn::NotEct,
+            dscp: Dscp::DEFAULT,
+        };
         rates.iter().filter(|r| is_queued(&mut queue, packet, **r)).count()
     }
 
@@ -120,7 +131,7 @@ mod tests {
     fn marked(mark: QueueLimit, ecn: Ecn, kbps: u64) -> Vec<Ecn> {
         let mut queue = DropTail::new(QueueLimit::Packets(6)).marking(Some(mark));
         for id in 0..8 {
-            let packet = Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1000), ecn };
+            let packet = Descriptor { id, flow: FlowId(0), size: DataSize::from_bytes(1000), ecn, dscp: Dscp::DEFAULT };
             assert_eq!(is_queued(&mut queue, packet, kbps), id < 6, "the limit holds");
         }
         let mut dequeue = || queue.dequeue(Time::ZERO, LinkRate::at(None, Time::ZERO), &mut Drops::default());

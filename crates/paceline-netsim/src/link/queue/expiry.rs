@@ -13,6 +13,7 @@ const LONGEST_WAIT: TimeDelta = TimeDelta::from_millis(40);
 pub(super) const ENTRY: QueueEntry = QueueEntry {
     name: "expiry",
     summary: "first in, first out; drops packets that have waited too long",
+    limit: QueueEntry::limit(QueueLimit::Packets(100), "100 packets", "the most packets (assumed)"),
     parameters: &[Parameter::new(
         "longest_wait",
         ParameterKind::Time(TimeDelta::ZERO, TimeDelta::from_secs(60)),

@@ -2,15 +2,28 @@
 //!
 //! To add one: a file here with a [`QueueEntry`], and a line in [`DISCIPLINES`].
 
+mod classes;
 mod codel;
 #[cfg(test)]
 mod conformance;
 mod drop_tail;
 mod drops;
+mod drr;
+mod dual_pi2;
 #[cfg(test)]
 mod expiry;
+mod fifo;
+mod fq_codel;
 mod limit;
+mod pie;
+mod policer;
+mod priority;
+mod red;
 mod registry;
+mod srtcm;
+mod step;
+mod trtcm;
+mod update_timer;
 
 pub use codel::{CoDel, CoDelQueue};
 pub use drop_tail::DropTail;
@@ -19,7 +32,7 @@ pub use limit::{LimitCheck, QueueLimit};
 pub use registry::{DISCIPLINES, QueueEntry, QueuePlan, QueueSetup};
 
 use super::capacity::Capacity;
-use paceline_units::{DataSize, Ecn, FlowId, Rate, Time};
+use paceline_units::{DataSize, Dscp, Ecn, FlowId, Rate, Time};
 use std::any::Any;
 
 /// A packet in a queue.
@@ -153,10 +166,13 @@ impl<'a> LinkRate<'a> {
 pub struct Descriptor {
     /// Handle of the driver; the link does not interpret it.
     pub id: u32,
-    /// The flow of the packet.
+    /// The flow of the packet, by which disciplines classify. Of a packet whose flow the driver does not know, it is a hash of
+    /// the five-tuple.
     pub flow: FlowId,
     /// Size on this link, headers included.
     pub size: DataSize,
     /// ECN field.
     pub ecn: Ecn,
+    /// Differentiated Services codepoint.
+    pub dscp: Dscp,
 }

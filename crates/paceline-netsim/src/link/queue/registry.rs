@@ -1,13 +1,27 @@
 //! The queue disciplines by name. To add one: a file in this folder that declares a [`QueueEntry`], and a line in
 //! [`DISCIPLINES`].
 
-use super::{Discipline, QueueLimit, codel, drop_tail};
-use crate::parameter::{Parameter, Values};
+use super::{
+    Discipline, QueueLimit, codel, drop_tail, drr, dual_pi2, fq_codel, pie, priority, red, srtcm, step, trtcm,
+};
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use paceline_units::{DataSize, RandomStream, RandomStreams};
 use std::fmt;
 
 /// Every discipline; the first is the default.
-pub static DISCIPLINES: &[QueueEntry] = &[drop_tail::ENTRY, codel::ENTRY];
+pub static DISCIPLINES: &[QueueEntry] = &[
+    drop_tail::ENTRY,
+    codel::ENTRY,
+    fq_codel::ENTRY,
+    pie::ENTRY,
+    red::ENTRY,
+    dual_pi2::ENTRY,
+    step::ENTRY,
+    srtcm::ENTRY,
+    trtcm::ENTRY,
+    priority::ENTRY,
+    drr::ENTRY,
+];
 
 /// A discipline: its name, its parameters, and how to create a queue.
 pub struct QueueEntry {
@@ -15,10 +29,27 @@ pub struct QueueEntry {
     pub name: &'static str,
     /// A description, in one line.
     pub summary: &'static str,
-    /// The parameters besides the limit, which every discipline has.
+    /// The limit, which every discipline has: a level, with the default that applies if a scenario gives none.
+    pub limit: Parameter,
+    /// The parameters besides the limit.
     pub parameters: &'static [Parameter],
     /// Creates an empty queue.
     pub build: fn(&QueueSetup<'_>) -> Box<dyn Discipline>,
+}
+
+impl QueueEntry {
+    /// Declares the key `limit` of a discipline: its default, the text of that default, and a description with the source.
+    pub const fn limit(default: QueueLimit, if_absent: &'static str, description: &'static str) -> Parameter {
+        Parameter::new("limit", ParameterKind::Level, (Value::Level(default), if_absent), description)
+    }
+
+    /// Returns the limit that applies if a scenario gives none.
+    pub fn default_limit(&self) -> QueueLimit {
+        match self.limit.default {
+            Some(Value::Level(limit)) => limit,
+            other => unreachable!("the limit of `{}` is {other:?}", self.name),
+        }
+    }
 }
 
 /// The name alone: the text of a plan identifies its runs, and an address of a function differs in each process.
@@ -88,6 +119,8 @@ mod tests {
     fn names_are_unique_and_defaults_are_allowed() {
         for (index, entry) in DISCIPLINES.iter().enumerate() {
             assert!(DISCIPLINES[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
+            assert_eq!((entry.limit.name, entry.limit.kind), ("limit", ParameterKind::Level));
+            assert!(entry.limit.allows(Value::Level(entry.default_limit())));
             for parameter in entry.parameters {
                 assert!(!["discipline", "limit", "follows_capacity"].contains(&parameter.name));
                 assert!(parameter.default.is_none_or(|value| parameter.allows(value)), "{}", parameter.name);
