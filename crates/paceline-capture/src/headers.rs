@@ -49,6 +49,7 @@ pub(super) fn segment(
     let mut tcp = TcpHeader::new(route.source.1, route.destination.1, segment.sequence as u32, window);
     tcp.syn = segment.flags.syn;
     tcp.ack = segment.flags.ack;
+    (tcp.ece, tcp.cwr) = (segment.ece, segment.cwr);
     // A segment below the maximum size is the last of the data to send.
     tcp.psh = (1..config.segment.as_bytes()).contains(&segment.payload.into());
     if segment.flags.ack {

@@ -7,7 +7,7 @@ use crate::reproduce::FormulaTable;
 use crate::sweep::Sweep;
 use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
 use paceline_flow::source::SOURCES;
-use paceline_flow::tcp::{CONGESTION, Profile, Workload};
+use paceline_flow::tcp::{CONGESTION, Profile, TcpEcn, Workload};
 use paceline_netsim::link::loss::LOSS_MODELS;
 use paceline_netsim::link::queue::{DISCIPLINES, QueueEntry};
 use paceline_netsim::link::server::SERVERS;
@@ -260,8 +260,13 @@ fn tcp() -> Vec<Entry> {
         names.into_iter().map(of_key).collect::<Vec<_>>()
     };
     let congestion = CONGESTION.iter().map(|(name, line, _)| (*name, *line)).collect();
-    [of("congestion", congestion), of("profile", Profile::NAMES.to_vec()), of("workload", Workload::NAMES.to_vec())]
-        .concat()
+    [
+        of("congestion", congestion),
+        of("ecn", TcpEcn::NAMES.to_vec()),
+        of("profile", Profile::NAMES.to_vec()),
+        of("workload", Workload::NAMES.to_vec()),
+    ]
+    .concat()
 }
 
 /// The sources, then the presets of their parameters.

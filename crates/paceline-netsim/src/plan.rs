@@ -54,6 +54,8 @@ pub struct HopPlan {
     pub loss: Schedule<LossModel>,
     /// Size of the largest IP packet that it carries; larger ones are dropped.
     pub mtu: Schedule<DataSize>,
+    /// Whether it sets the ECN field of every packet that enters to Not-ECT (bleaching).
+    pub clears_ecn: bool,
 }
 
 impl HopPlan {

@@ -103,6 +103,8 @@ pub struct HopKeys {
     /// Size of the largest IP packet that it carries. Larger ones are dropped, with `mtu` as the reason; 1500 B if
     /// absent.
     pub mtu: Option<Spanned<Timed<DataSize>>>,
+    /// Whether it clears the ECN field of every packet that enters (bleaching); false if absent.
+    pub clears_ecn: Option<Spanned<bool>>,
     #[serde(rename = "$server")]
     #[schemars(flatten)]
     pub server_parameters: Table<Parameters<Servers>>,
@@ -233,6 +235,9 @@ pub struct MediaKeys {
 pub struct TcpKeys {
     /// TCP: its congestion control; `cubic` if absent.
     pub congestion: Option<Spanned<String>>,
+    /// TCP: explicit congestion notification: `off`, `classic` (RFC 3168), `abe` (RFC 8511) or `accurate`; `off`, with
+    /// `dctcp` and `prague` `accurate` if absent.
+    pub ecn: Option<Spanned<String>>,
     /// TCP: `rfc`, which follows the RFCs exactly, or `linux`, which follows the kernel; `linux` if absent.
     pub profile: Option<Spanned<String>>,
     /// TCP: payload of a full segment; 1448 B if absent, or less if a hop of the route has a smaller MTU than 1500 B.

@@ -1,5 +1,5 @@
-//! TCP models for cross traffic: a sender with NewReno, CUBIC or BBR congestion control and SACK-based loss recovery,
-//! and a receiver.
+//! TCP models for cross traffic: a sender with NewReno, CUBIC, DCTCP, Prague or BBR congestion control and SACK-based loss
+//! recovery, and a receiver.
 //!
 //! Segments are typed ([`Segment`]) and carry lengths, not bytes. Both endpoints are driven like the media endpoints,
 //! as described on the [crate page](crate).
@@ -8,6 +8,7 @@
 
 pub mod congestion;
 mod delivery_rate;
+mod ecn;
 mod profile;
 mod receiver;
 mod recovery;
@@ -18,6 +19,7 @@ mod sender;
 mod workload;
 
 pub use congestion::{CONGESTION, find_congestion};
+pub use ecn::TcpEcn;
 pub use profile::{Profile, RtoRule, WindowReduction};
 pub use receiver::{TcpReceiver, TcpReceiverEvent};
 pub use segment::{Flags, IP_TCP_HEADERS, SACK_BLOCKS_MAX, SackBlocks, Segment, TIMESTAMP_OPTION};
@@ -38,6 +40,8 @@ pub struct TcpConfig {
     /// The receive window: the most bytes in flight; `None`: [`RECEIVE_WINDOW_DEFAULT`], and on the testbed what the kernel
     /// chooses.
     pub receive_window: Option<DataSize>,
+    /// The use of ECN, which must [fit](TcpEcn::fits) the congestion control.
+    pub ecn: TcpEcn,
 }
 
 /// The window that a receiver grows to by default: half of 6 MiB, the largest receive buffer of Linux up to 6.14 (`tcp_rmem`), of which
@@ -70,6 +74,12 @@ const SEGMENT_DEFAULT: DataSize = DataSize::from_bytes(1448);
 
 impl Default for TcpConfig {
     fn default() -> Self {
-        Self { congestion: "cubic", profile: Profile::LINUX, segment: SEGMENT_DEFAULT, receive_window: None }
+        Self {
+            congestion: "cubic",
+            profile: Profile::LINUX,
+            segment: SEGMENT_DEFAULT,
+            receive_window: None,
+            ecn: TcpEcn::Off,
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The receiving endpoint: reorders data and acknowledges it (RFC 5681, section 4.2; RFC 2018).
 
 use super::TcpConfig;
+use super::ecn::MarkEcho;
 use super::segment::{Flags, SACK_BLOCKS_MAX, SackBlocks, Segment};
-use paceline_units::{DataSize, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, Time, TimeDelta};
 use std::collections::VecDeque;
 
 /// An event of a [`TcpReceiver`].
@@ -43,6 +44,8 @@ pub struct TcpReceiver {
     deadline: Option<Time>,
     /// Bytes delivered since the last event.
     read: u64,
+    config: TcpConfig,
+    marks: MarkEcho,
 }
 
 impl TcpReceiver {
@@ -62,16 +65,27 @@ impl TcpReceiver {
             reply: None,
             deadline: None,
             read: 0,
+            config,
+            marks: MarkEcho::new(config.ecn),
         }
     }
 
     /// Handles an incoming segment. A SYN of a later connection ends the current one. Other segments of other
     /// connections are ignored.
     pub fn handle_segment(&mut self, now: Time, segment: &Segment) {
+        self.handle_packet(now, segment, Ecn::NotEct);
+    }
+
+    /// Handles an incoming segment whose packet has this ECN field.
+    pub fn handle_packet(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         if segment.flags.syn {
             self.handle_syn(segment.connection);
         } else if segment.connection == self.connection && segment.payload > 0 {
+            let changed = self.marks.handle_data(segment, ecn);
             self.handle_data(now, segment.sequence, segment.sequence + segment.payload as u64);
+            if changed {
+                self.reply = Some(Reply::Ack);
+            }
         }
     }
 
@@ -89,14 +103,16 @@ impl TcpReceiver {
         let syn = matches!(self.reply.take()?, Reply::SynAck);
         self.unacknowledged = 0;
         self.deadline = None;
-        Some(Segment {
+        let mut ack = Segment {
             connection: self.connection,
             sequence: if syn { 0 } else { 1 },
             acknowledgment: self.next,
             flags: Flags { syn, ack: true },
             sack: self.blocks(),
             ..Segment::default()
-        })
+        };
+        self.marks.write(&mut ack);
+        Some(ack)
     }
 
     /// Returns the next event; there is at most one per segment.
@@ -121,6 +137,7 @@ impl TcpReceiver {
             self.recent_len = 0;
             self.unacknowledged = 0;
             self.quick_left = self.quick_acks;
+            self.marks = MarkEcho::new(self.config.ecn);
             self.deadline = None;
         }
         let fresh = self.next == 1 && self.ranges.is_empty();

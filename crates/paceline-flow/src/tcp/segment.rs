@@ -81,6 +81,12 @@ pub struct Segment {
     pub sack: SackBlocks,
     /// Control bits.
     pub flags: Flags,
+    /// Of an ACK: data arrived with a mark, and CWR did not arrive since (ECE).
+    pub ece: bool,
+    /// Of new data: the window was reduced (CWR).
+    pub cwr: bool,
+    /// Of an ACK with accurate feedback: the marked bytes of the connection, modulo 2^32.
+    pub ce_bytes: u32,
 }
 
 impl Segment {

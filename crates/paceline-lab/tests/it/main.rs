@@ -12,6 +12,7 @@ mod fixtures;
 mod fuzz;
 mod generations;
 mod harsh_paths;
+mod l4s;
 mod mtu;
 mod nada;
 mod network_facts;

@@ -116,6 +116,8 @@ pub struct Network<R> {
     /// The packets in transit.
     pub packets: Packets,
     hops: Vec<Link>,
+    /// Whether a hop clears the ECN field of the packets that enter.
+    clears_ecn: Vec<bool>,
     /// The media that hops share, and the index of the medium of each such hop.
     media: Vec<Box<dyn Medium>>,
     medium_of: Vec<Option<u16>>,
@@ -145,6 +147,7 @@ impl<R: EventObserver> Network<R> {
             delivered: 0,
             packets: Packets::default(),
             hops: plan.hops.iter().map(|h| build_hop(h, streams)).collect(),
+            clears_ecn: plan.hops.iter().map(|hop| hop.clears_ecn).collect(),
             media,
             medium_of,
             lines,
@@ -405,9 +408,12 @@ impl<R: EventObserver> Network<R> {
     /// Passes a packet from `from` to the next hop of its route; returns false after the last hop.
     #[inline]
     fn enter_next_hop(&mut self, now: Time, flow: usize, from: FlowEnd, handle: u32) -> bool {
-        let packet = self.packets.get(handle);
+        let packet = self.packets.get_mut(handle);
         let route = &self.routes[self.lines[flow].routes[from as usize] as usize];
         let Some(&hop) = route.get(packet.hop as usize) else { return false };
+        if self.clears_ecn[hop] {
+            packet.ecn = Ecn::NotEct;
+        }
         let HeaderClass { flow, dscp } =
             packet.header.unwrap_or(HeaderClass { flow: packet.record.flow, dscp: self.lines[flow].dscp });
         let descriptor = Descriptor { id: handle, flow, size: packet.record.size, ecn: packet.ecn, dscp };

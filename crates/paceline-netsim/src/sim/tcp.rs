@@ -33,11 +33,12 @@ impl TcpEndpoints {
         from: FlowEnd,
         class: PacketClass,
         segment: Segment,
+        ecn: Ecn,
         net: &mut Network<R>,
     ) {
         let handle = net.packets.alloc();
         *net.packets.segment_mut(handle) = segment;
-        net.packets.get_mut(handle).ecn = Ecn::NotEct;
+        net.packets.get_mut(handle).ecn = ecn;
         net.send(now, self.id, from, class, segment.size(), handle);
     }
 }
@@ -62,10 +63,11 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
     }
 
     fn handle_packet(&mut self, now: Time, end: FlowEnd, handle: u32, net: &mut Network<R>) {
+        let ecn = net.packets.get_mut(handle).ecn;
         let segment = net.packets.segment_mut(handle);
         match end {
             FlowEnd::Sender => self.sender.handle_segment(now, segment),
-            FlowEnd::Receiver => self.receiver.handle_segment(now, segment),
+            FlowEnd::Receiver => self.receiver.handle_packet(now, segment, ecn),
         }
         net.packets.free(handle);
     }
@@ -79,7 +81,7 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
                         SegmentKind::Data | SegmentKind::Control => PacketClass::TcpData,
                         SegmentKind::Retransmission => PacketClass::TcpRetransmission,
                     };
-                    self.send(now, end, class, segment, net);
+                    self.send(now, end, class, segment, self.sender.codepoint(sent), net);
                 }
                 while let Some(event) = self.sender.poll_event() {
                     if let TcpSenderEvent::Signal(signal, value) = event {
@@ -89,7 +91,7 @@ impl<R: EventObserver> FlowEndpoints<R> for TcpEndpoints {
             }
             FlowEnd::Receiver => {
                 while let Some(segment) = self.receiver.poll_transmit(now) {
-                    self.send(now, end, PacketClass::TcpAck, segment, net);
+                    self.send(now, end, PacketClass::TcpAck, segment, Ecn::NotEct, net);
                 }
                 while let Some(TcpReceiverEvent::Read(size)) = self.receiver.poll_event() {
                     net.emit(&EventRecord::Read { at: now, flow, size });

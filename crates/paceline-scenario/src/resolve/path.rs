@@ -61,8 +61,9 @@ impl Resolver<'_> {
             Some(spanned) => self.schedule(spanned, spanned.get(), |resolver, loss| resolver.loss(loss, &id))?,
             None => Schedule::constant(LossModel::NONE),
         };
+        let clears_ecn = hop.clears_ecn.as_ref().is_some_and(|clears| *clears.get());
         let server = self.server(hop, capacity.as_ref(), &id)?;
-        Ok(HopPlan { id, capacity, server, queue, delay, jitter, loss, mtu })
+        Ok(HopPlan { id, capacity, server, queue, delay, jitter, loss, mtu, clears_ecn })
     }
 
     fn server(&mut self, hop: &HopKeys, capacity: Option<&Capacity>, id: &str) -> Checked<ServerPlan> {

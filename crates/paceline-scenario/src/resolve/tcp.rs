@@ -3,7 +3,7 @@
 use super::{Checked, Resolver, names};
 use crate::file::{Flow, TcpKeys, WorkloadTable};
 use crate::text_span::Table;
-use paceline_flow::tcp::{CONGESTION, Profile, TcpConfig, Workload, find_congestion};
+use paceline_flow::tcp::{CONGESTION, Profile, TcpConfig, TcpEcn, Workload, find_congestion};
 use paceline_netsim::plan::{FlowKind, FlowPlan, HopPlan, TcpPlan};
 use paceline_units::{DataSize, TimeDelta};
 
@@ -19,6 +19,18 @@ impl Resolver<'_> {
             let found =
                 find_congestion(spanned.get()).map_or_else(|| self.unknown(spanned, "congestion control", &known), Ok);
             config.congestion = found?;
+        }
+        config.ecn = TcpEcn::default_of(config.congestion);
+        if let Some(spanned) = &flow.ecn {
+            let unknown = || self.unknown(spanned, "use of ECN", &names(TcpEcn::NAMES));
+            let ecn = TcpEcn::named(spanned.get()).map_or_else(unknown, Ok)?;
+            if !ecn.fits(config.congestion) {
+                let message =
+                    format!("`{}` does not work with the congestion control `{}`", spanned.get(), config.congestion);
+                let help = "`classic` and `abe` are for `new-reno` and `cubic`, `accurate` is for `dctcp` and `prague`";
+                return self.fail(spanned, message, help);
+            }
+            config.ecn = ecn;
         }
         if let Some(spanned) = &flow.profile {
             let unknown = || self.unknown(spanned, "TCP profile", &names(Profile::NAMES));

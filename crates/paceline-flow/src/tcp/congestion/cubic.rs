@@ -15,6 +15,8 @@ use paceline_units::{DataSize, Time, TimeDelta, round_to_u64};
 const C: f64 = 0.4;
 /// beta_cubic (section 4.5).
 const BETA: f64 = 0.7;
+/// `beta_ecn` of CUBIC (RFC 8511, section 3).
+const BETA_ECN: f64 = 0.85;
 /// The target is at most this many times the window (RFC 9438, section 4.2).
 const TARGET_MAX: f64 = 1.5;
 /// The time after the beginning of an epoch in which round-trip times do not count as the least one (Linux: `HZ`).
@@ -46,9 +48,9 @@ fn converge_fast(cwnd: f64, last_max: f64) -> f64 {
     if cwnd < last_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd }
 }
 
-/// Section 4.5: the slow-start threshold after a loss.
-fn threshold(cwnd: f64) -> f64 {
-    (cwnd * BETA).max(THRESHOLD_MIN as f64)
+/// Section 4.5: the slow-start threshold after a loss, or after a mark with another factor.
+fn threshold(cwnd: f64, beta: f64) -> f64 {
+    (cwnd * beta).max(THRESHOLD_MIN as f64)
 }
 
 /// Sections 4.3 and 4.4: the increment per acknowledged segment.
@@ -138,6 +140,23 @@ impl Cubic {
     }
 }
 
+impl Cubic {
+    /// Reduces the threshold to `beta` of the window.
+    fn reduce(&mut self, beta: f64, window: &mut CongestionWindow) {
+        let cwnd = self.segments(window.cwnd);
+        self.w_max = converge_fast(cwnd, self.last_max);
+        // Linux remembers only the lowered W_max (`bictcp_recalc_ssthresh`): two falls in a row lower it once.
+        self.last_max = if self.config.kernel_windows { self.w_max } else { cwnd };
+        self.epoch = None;
+        self.fraction = 0.0;
+        // Linux counts whole segments and rounds down (`bictcp_recalc_ssthresh`).
+        let threshold =
+            if self.config.kernel_windows { threshold(cwnd.floor(), beta).floor() } else { threshold(cwnd, beta) };
+        let bytes = threshold * self.segment;
+        window.ssthresh = DataSize::from_bytes(round_to_u64(bytes));
+    }
+}
+
 impl Congestion for Cubic {
     fn handle_ack(&mut self, ack: &Ack, window: &mut CongestionWindow) {
         if let Some(hystart) = &mut self.hystart
@@ -165,16 +184,13 @@ impl Congestion for Cubic {
     }
 
     fn handle_loss(&mut self, _: DataSize, window: &mut CongestionWindow) {
-        let cwnd = self.segments(window.cwnd);
-        self.w_max = converge_fast(cwnd, self.last_max);
-        // Linux remembers only the lowered W_max (`bictcp_recalc_ssthresh`): two falls in a row lower it once.
-        self.last_max = if self.config.kernel_windows { self.w_max } else { cwnd };
-        self.epoch = None;
-        self.fraction = 0.0;
-        // Linux counts whole segments and rounds down (`bictcp_recalc_ssthresh`).
-        let threshold = if self.config.kernel_windows { threshold(cwnd.floor()).floor() } else { threshold(cwnd) };
-        let bytes = threshold * self.segment;
-        window.ssthresh = DataSize::from_bytes(round_to_u64(bytes));
+        self.reduce(BETA, window);
+    }
+
+    fn handle_mark(&mut self, _: DataSize, window: &mut CongestionWindow, alternative: bool) {
+        // In slow start the reduction is that of a loss (RFC 8511, section 4).
+        let less = alternative && !window.in_slow_start();
+        self.reduce(if less { BETA_ECN } else { BETA }, window);
     }
 
     /// Section 4.7. The next congestion avoidance starts from its own window with K = 0, so W_max is reset.
@@ -213,8 +229,9 @@ mod tests {
         near(w_est(1.0, 0.1, 70.0), 75.294_118);
         near(converge_fast(80.0, 100.0), 68.0);
         near(converge_fast(100.0, 80.0), 100.0);
-        near(threshold(100.0), 70.0);
-        near(threshold(2.0), 2.0);
+        near(threshold(100.0, BETA), 70.0);
+        near(threshold(2.0, BETA), 2.0);
+        near(threshold(100.0, BETA_ECN), 85.0);
         near(increment(70.0, 80.0), 0.0);
         near(increment(200.0, 80.0), 0.5);
     }

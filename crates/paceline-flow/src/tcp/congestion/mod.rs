@@ -1,14 +1,17 @@
-//! Congestion control algorithms. NewReno and CUBIC grow the window with acknowledged data and reduce it on a loss. BBR
-//! measures the path and derives a pacing rate and a window from it.
+//! Congestion control algorithms. NewReno and CUBIC grow the window with acknowledged data and reduce it on a loss. DCTCP and
+//! Prague also reduce it in proportion to the share of marked data. BBR measures the path and derives a pacing rate and a window
+//! from it.
 //!
 //! An algorithm is a file in this module and a line in [`CONGESTION`].
 
 mod bbr;
 mod cubic;
+mod dctcp;
 mod hystart;
 mod new_reno;
+mod prague;
 
-use paceline_units::{DataSize, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
 
 /// The congestion window and the slow-start threshold (RFC 5681).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,25 @@ pub struct Ack {
     pub cwnd_limited: bool,
 }
 
+/// The marks that an ACK reports, with accurate feedback.
+#[derive(Clone, Copy, Debug)]
+pub struct MarkSample {
+    /// The time at which it arrived.
+    pub now: Time,
+    /// Newly delivered bytes, acknowledged in order or selectively.
+    pub acked: DataSize,
+    /// Bytes newly reported as marked.
+    pub marked: DataSize,
+    /// Bytes acknowledged since the connection began.
+    pub acknowledged: DataSize,
+    /// Bytes sent since the connection began.
+    pub sent: DataSize,
+    /// Smoothed round-trip time.
+    pub srtt: TimeDelta,
+    /// Whether no loss is known.
+    pub open: bool,
+}
+
 /// The sender's state of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossState {
@@ -124,6 +146,20 @@ pub trait Congestion: core::fmt::Debug + Send {
     fn handle_loss(&mut self, flight: DataSize, window: &mut CongestionWindow);
     /// Handles a retransmission timeout: sets the threshold. The sender sets the window to one segment.
     fn handle_timeout(&mut self, flight: DataSize, window: &mut CongestionWindow);
+    /// Handles a classic ECN mark with `flight` bytes in flight: sets the threshold, to which the sender reduces the window.
+    /// `alternative`: less than for a loss (RFC 8511), if the algorithm has such a rule.
+    fn handle_mark(&mut self, flight: DataSize, window: &mut CongestionWindow, alternative: bool) {
+        let _ = alternative;
+        self.handle_loss(flight, window);
+    }
+    /// Handles the marks of an ACK, of an algorithm for accurate feedback. Returns whether it reduced the window.
+    fn handle_marks(&mut self, _sample: &MarkSample, _window: &mut CongestionWindow) -> bool {
+        false
+    }
+    /// Returns the codepoint of ECN-capable packets.
+    fn codepoint(&self) -> Ecn {
+        Ecn::Ect0
+    }
     /// Returns the window that the algorithm aims at, if it has one (CUBIC's W_max).
     fn target(&self) -> Option<DataSize> {
         None
@@ -160,7 +196,13 @@ pub const CONGESTION: &[(&str, &str, BuildCongestion)] = &[
         bbr::build,
     ),
     ("cubic", "RFC 8312: the window follows a cubic function of the time since the last loss", cubic::build),
+    (
+        "dctcp",
+        "RFC 8257: new-reno, and the window falls in proportion to the share of marked data; for queues that mark early",
+        dctcp::build,
+    ),
     ("new-reno", "RFC 5681: a segment more each round trip, half the window after a loss", new_reno::build),
+    ("prague", "TCP Prague, for L4S: as dctcp with ECT(1), paced, and slower growth below 25 ms", prague::build),
 ];
 
 /// Returns the name of an algorithm as it is in [`CONGESTION`], for use in a configuration. Returns `None` if there is
@@ -199,8 +241,8 @@ mod tests {
             let mut window = CongestionWindow { cwnd: DataSize::from_bytes(14_480), ssthresh: NO_THRESHOLD };
             let mut algorithm = build_congestion(name, config);
             algorithm.handle_loss(window.cwnd, &mut window);
-            // An algorithm that paces does not use the threshold.
-            let threshold = if algorithm.pacing().is_some() { u64::MAX..=u64::MAX } else { 7_240..=10_136 };
+            // BBR does not use the threshold.
+            let threshold = if *name == "bbr" { u64::MAX..=u64::MAX } else { 7_240..=10_136 };
             assert!(threshold.contains(&window.ssthresh.as_bytes()), "{name}");
         }
         assert_eq!(find_congestion("vegas"), None);

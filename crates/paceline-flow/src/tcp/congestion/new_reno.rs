@@ -26,6 +26,9 @@ fn avoid_congestion(window: &mut CongestionWindow, counted: &mut DataSize, acked
     }
 }
 
+/// `beta_ecn` of Reno (RFC 8511, section 3).
+const BETA_ECN: f64 = 0.8;
+
 /// RFC 5681, equation 4.
 pub(super) fn half_the_flight(flight: DataSize, segment: DataSize) -> DataSize {
     DataSize::from_bytes((flight.as_bytes() / 2).max(THRESHOLD_MIN * segment.as_bytes()))
@@ -55,6 +58,16 @@ impl Congestion for NewReno {
             half_the_flight(flight, segment)
         };
         self.counted = DataSize::ZERO;
+    }
+
+    fn handle_mark(&mut self, flight: DataSize, window: &mut CongestionWindow, alternative: bool) {
+        // In slow start the reduction is that of a loss (RFC 8511, section 4).
+        let less = alternative && !window.in_slow_start();
+        self.handle_loss(flight, window);
+        if less {
+            let bytes = (flight.as_bytes() as f64 * BETA_ECN) as u64;
+            window.ssthresh = DataSize::from_bytes(bytes.max(THRESHOLD_MIN * self.config.segment.as_bytes()));
+        }
     }
 
     fn handle_timeout(&mut self, flight: DataSize, window: &mut CongestionWindow) {
@@ -90,6 +103,19 @@ mod tests {
             build(config).handle_loss(BYTES(9_000), &mut window);
             assert_eq!(window.ssthresh, BYTES(expected));
         }
+    }
+
+    #[test]
+    fn mark_leaves_more_than_a_loss_with_rfc_8511_outside_slow_start() {
+        let after = |ssthresh: u64, alternative| {
+            let segment = BYTES(1000);
+            let config =
+                CongestionConfig { segment, slow_start_limit: None, hystart: false, kernel_windows: false, seed: 1 };
+            let mut window = CongestionWindow { cwnd: BYTES(10_000), ssthresh: BYTES(ssthresh) };
+            build(config).handle_mark(BYTES(10_000), &mut window, alternative);
+            window.ssthresh.as_bytes()
+        };
+        assert_eq!([after(5000, false), after(5000, true), after(50_000, true)], [5000, 8000, 5000]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Incoming ACKs: round-trip times, loss detection and the congestion window.
 
 use super::{RecoveryPhase, TcpSender};
-use crate::tcp::congestion::Ack;
+use crate::tcp::TcpEcn;
+use crate::tcp::congestion::{Ack, MarkSample};
 use crate::tcp::recovery::{Progress, Recovery};
 use crate::tcp::scoreboard::{AckSummary, DUP_THRESH};
 use crate::tcp::segment::Segment;
@@ -43,6 +44,7 @@ impl TcpSender {
                 self.enter_recovery();
             }
         }
+        grows &= !self.handle_echo(now, segment, summary.delivered);
         if self.pacing.is_some() {
             self.handle_rate_sample(now, &summary, newest, pipe_before);
         } else if let RecoveryPhase::Recovery(recovery) = &mut self.phase {
@@ -71,6 +73,38 @@ impl TcpSender {
         }
     }
 
+    /// Handles the ECN echo of an ACK that delivered this many bytes. Returns whether the window must not grow.
+    fn handle_echo(&mut self, now: Time, segment: &Segment, delivered: u64) -> bool {
+        let (open, bytes) = (matches!(self.phase, RecoveryPhase::Open), DataSize::from_bytes);
+        match self.config.ecn {
+            TcpEcn::Off => false,
+            TcpEcn::Classic | TcpEcn::Alternative => {
+                if open && self.marks.reacts(segment.ece, self.scoreboard.base()) {
+                    let flight = self.flight_without_limited_transmit();
+                    let alternative = self.config.ecn == TcpEcn::Alternative;
+                    self.congestion.handle_mark(flight, &mut self.window, alternative);
+                    self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+                    self.marks.handle_reduction(self.scoreboard.end());
+                }
+                segment.ece
+            }
+            TcpEcn::Accurate => {
+                let marked = self.marks.newly_marked(segment);
+                let sample = MarkSample {
+                    now,
+                    acked: bytes(delivered),
+                    marked,
+                    acknowledged: bytes(self.scoreboard.offset(self.scoreboard.base())),
+                    sent: bytes(self.scoreboard.offset(self.scoreboard.end())),
+                    srtt: self.rtt.srtt().unwrap_or(self.rtt.rto()),
+                    open,
+                };
+                self.congestion.handle_marks(&sample, &mut self.window);
+                marked > DataSize::ZERO
+            }
+        }
+    }
+
     /// Updates the round-trip time estimate and returns the round-trip time of the newest acknowledged segment.
     /// Segments that were sent twice give no sample (Karn's algorithm). The estimate uses the oldest segment, as
     /// timestamps would (RFC 7323, section 4.3), and thus includes the delay of the ACK.
@@ -86,6 +120,7 @@ impl TcpSender {
     fn enter_recovery(&mut self) {
         let flight = self.flight_without_limited_transmit();
         self.congestion.handle_loss(flight, &mut self.window);
+        self.marks.handle_reduction(self.scoreboard.end());
         self.scoreboard.begin_recovery();
         let (point, flight) = (self.scoreboard.end(), self.scoreboard.flight());
         self.phase = RecoveryPhase::Recovery(Recovery::new(self.config.profile.reduction, self.segment, point, flight));

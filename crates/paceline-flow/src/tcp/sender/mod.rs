@@ -5,17 +5,18 @@ mod emitted_signals;
 mod next_segment;
 mod pacing;
 
-use super::TcpConfig;
 use super::congestion::{Congestion, CongestionConfig, CongestionWindow, NO_THRESHOLD, build_congestion};
+use super::ecn::MarkReaction;
 use super::recovery::Recovery;
 use super::rtt_estimator::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::workload::{Workload, draw_pause, draw_transfer_size};
+use super::{TcpConfig, TcpEcn};
 use crate::event_queue;
 use emitted_signals::{EmittedSignals, TcpSignal};
 use paceline::{SignalName, SignalSpec, Signals};
-use paceline_units::{DataSize, RandomStream, RandomStreams, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, RandomStream, RandomStreams, Time, TimeDelta};
 use pacing::PacingState;
 use std::collections::VecDeque;
 
@@ -109,6 +110,7 @@ pub struct TcpSender {
     release: Time,
     /// Expiries of the retransmission timer since the last new ACK.
     timeouts: u32,
+    marks: MarkReaction,
     signals: Signals,
     signals_enabled: bool,
     emitted: EmittedSignals,
@@ -156,6 +158,7 @@ impl TcpSender {
             deadline: Time::MAX,
             release: Time::MAX,
             timeouts: 0,
+            marks: MarkReaction::default(),
             signals,
             signals_enabled,
             emitted: EmittedSignals::NONE,
@@ -229,9 +232,18 @@ impl TcpSender {
             acknowledgment: 1,
             flags: Flags { syn: false, ack: true },
             connection: self.connection,
+            cwr: new && self.config.ecn.is_classic() && self.marks.take_cwr(),
             ..Segment::default()
         };
         Some((segment, if new { SegmentKind::Data } else { SegmentKind::Retransmission }))
+    }
+
+    /// Returns the ECN field of a packet: only new data is ECN-capable (RFC 3168, sections 6.1.1, 6.1.4 and 6.1.5).
+    pub fn codepoint(&self, kind: SegmentKind) -> Ecn {
+        match kind {
+            SegmentKind::Data if self.config.ecn != TcpEcn::Off => self.congestion.codepoint(),
+            SegmentKind::Data | SegmentKind::Retransmission | SegmentKind::Control => Ecn::NotEct,
+        }
     }
 
     /// Returns the next event, in order.
@@ -299,6 +311,7 @@ impl TcpSender {
         self.deadline = Time::MAX;
         self.release = Time::MAX;
         self.timeouts = 0;
+        self.marks = MarkReaction::default();
     }
 
     /// Returns the SYN or the ACK that completes the handshake.
@@ -341,6 +354,7 @@ impl TcpSender {
             self.congestion.handle_timeout(flight, &mut self.window);
         }
         self.timeouts += 1;
+        self.marks.handle_reduction(self.scoreboard.end());
         self.window.cwnd = self.config.segment; // the loss window (RFC 5681, section 3.1)
         self.phase = RecoveryPhase::Loss { point: self.scoreboard.end() };
         self.fast_retransmit = false;
