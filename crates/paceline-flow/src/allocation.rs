@@ -45,6 +45,17 @@ pub(crate) fn divide(total: Rate, requests: &[RateRequest], shares: &mut [Rate])
     }
 }
 
+/// The rate above its minimum that a suspended stream needs to resume, at least (libwebrtc's `kMinToggleBitrateBps`,
+/// `call/bitrate_allocator.cc`).
+const RESUME_MARGIN: Rate = Rate::from_kbps(20);
+/// The same as a share of its minimum (`kToggleFactor`).
+const RESUME_SHARE: f64 = 0.1;
+
+/// Returns the rate that a stream of this minimum needs for itself. A suspended one needs more.
+pub(crate) fn needed(min: Rate, is_suspended: bool) -> Rate {
+    if is_suspended { min + RESUME_MARGIN.max(min.scale(RESUME_SHARE)) } else { min }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +78,13 @@ mod tests {
             assert_eq!(shares(total, &[(0.5, 50, 2000), (1.0, 0, 0)]), [share, 0]);
         }
         assert_eq!(shares(100, &[(1.0, 80, 60)]), [80], "the minimum takes precedence");
+    }
+
+    #[test]
+    fn a_suspended_stream_needs_a_margin() {
+        let kbps = |min, suspended| needed(Rate::from_kbps(min), suspended).as_bps() / 1000;
+        assert_eq!([kbps(600, false), kbps(600, true)], [600, 660], "a tenth");
+        assert_eq!([kbps(150, false), kbps(150, true)], [150, 170], "20 kbit/s");
     }
 
     #[test]

@@ -44,7 +44,7 @@
 //! let info = StreamInfo { id: StreamId(0), kind: MediaKind::Video, ssrc: 1, rtx_ssrc: 2, clock_rate: 90_000 };
 //! let camera = IdealConfig { fps: 30.0, min: kbps(100), max: kbps(500), start: kbps(500) };
 //! let source = Box::new(Ideal::new(camera, Time::ZERO)?);
-//! let stream = StreamConfig { info, source, priority: 1.0, first_sequence: 0, timestamp_offset: 0 };
+//! let stream = StreamConfig { info, source, priority: 1.0, suspends: false, first_sequence: 0, timestamp_offset: 0 };
 //! let sender = SenderConfig {
 //!     extensions: Default::default(),
 //!     streams: vec![stream],

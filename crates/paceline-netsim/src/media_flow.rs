@@ -11,7 +11,7 @@ use paceline_flow::{
     SenderEvent, StreamConfig, StreamInfo,
 };
 use paceline_records::{EventRecord, HalfName, PacketClass};
-use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, StreamId, Time, TimeDelta};
+use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, StreamId, Time, TimeDelta};
 use paceline_wire::ExtensionIds;
 use std::time::Duration;
 
@@ -73,7 +73,11 @@ impl MediaFlow {
         let last = |is_kind: fn(&FlowChange) -> bool| before.iter().rfind(|(_, change)| is_kind(change));
         let bounds = last(|change| matches!(change, FlowChange::Bounds(_)));
         let availability = last(|change| matches!(change, FlowChange::Availability(_)));
-        for (_, change) in [bounds, availability].into_iter().flatten() {
+        let is_of_stream = |change| {
+            matches!(change, FlowChange::StreamMax(..) | FlowChange::StreamMuted(..) | FlowChange::StreamEnd(_))
+        };
+        let streams = before.iter().filter(|(_, change)| is_of_stream(*change));
+        for (_, change) in [bounds, availability].into_iter().flatten().chain(streams) {
             self.handle_change(start, FlowEnd::Sender, *change);
             self.handle_change(start, FlowEnd::Receiver, *change);
         }
@@ -91,7 +95,11 @@ impl MediaFlow {
             (FlowEnd::Sender, FlowChange::Route(setup)) => self.sender.handle_route_change(now, &setup),
             (FlowEnd::Receiver, FlowChange::Route(setup)) => self.receiver.handle_route_change(remote_now, &setup),
             (FlowEnd::Sender, FlowChange::Availability(available)) => self.sender.set_available(now, available),
-            (FlowEnd::Receiver, FlowChange::Availability(_)) => {}
+            (FlowEnd::Sender, FlowChange::StreamMax(id, max)) => drop(self.sender.set_stream_max(now, id, max)),
+            (FlowEnd::Sender, FlowChange::StreamMuted(id, muted)) => drop(self.sender.set_stream_muted(now, id, muted)),
+            (FlowEnd::Sender, FlowChange::StreamEnd(id)) => drop(self.sender.remove_stream(now, id)),
+            // The sender alone knows its network and its streams.
+            (FlowEnd::Receiver, _) => {}
         }
     }
 
@@ -136,6 +144,22 @@ impl MediaFlow {
             }
         }
     }
+}
+
+/// Returns what the ends of a flow learn during the run, in order of time: of its limits and its network, and of its streams,
+/// as far as they differ from their sources.
+fn all_changes(media: &MediaPlan) -> Vec<(Time, FlowChange)> {
+    let mut changes = media.changes.clone();
+    for (index, stream) in media.streams.iter().enumerate() {
+        let id = StreamId(index as u8);
+        let limits = stream.max.points().iter().map(|(at, max)| (*at, FlowChange::StreamMax(id, *max)));
+        changes.extend(limits.filter(|(_, change)| *change != FlowChange::StreamMax(id, Rate::MAX)));
+        let muted = stream.muted.points().iter().filter(|point| **point != (Time::ZERO, false));
+        changes.extend(muted.map(|(at, muted)| (*at, FlowChange::StreamMuted(id, *muted))));
+        changes.extend((stream.stop != Time::MAX).then_some((stream.stop, FlowChange::StreamEnd(id))));
+    }
+    changes.sort_by_key(|(at, _)| *at);
+    changes
 }
 
 /// Returns the class of a datagram of the sender.
@@ -284,8 +308,8 @@ impl PreparedFlow {
                 .map_or_else(planned, Ok)
                 .map_err(|error| BackendError::Source { flow: plan.id.clone(), error })?;
             let (first_sequence, timestamp_offset) = *first;
-            let (info, priority) = (*info, stream.priority);
-            configs.push(StreamConfig { info, source, priority, first_sequence, timestamp_offset });
+            let (info, priority, suspends) = (*info, stream.priority, stream.suspends);
+            configs.push(StreamConfig { info, source, priority, suspends, first_sequence, timestamp_offset });
         }
         let timing = configs.iter().map(|c| (c.timestamp_offset, c.info.clock_rate)).collect();
         let rtcp = RtcpTiming { min_interval: media.rtcp_interval, session: media.max_rate() };
@@ -316,7 +340,7 @@ impl PreparedFlow {
         let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), emitted());
         let (changes, routes) = Default::default();
         let mut flow = MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing, changes, routes };
-        flow.begin_changes(start, &media.changes);
+        flow.begin_changes(start, &all_changes(&media));
         Ok(flow)
     }
 }

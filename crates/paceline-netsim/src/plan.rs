@@ -8,7 +8,8 @@ use paceline_flow::source::{SourceConfig, SourceEntry};
 use paceline_flow::tcp::{TcpConfig, Workload};
 use paceline_flow::{IP_UDP_HEADERS, MEDIA_HEADERS, MediaKind};
 use paceline_records::{HalfName, Label};
-use paceline_units::{DataSize, Dscp, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Dscp, Rate, StreamId, Time, TimeDelta};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A scenario, resolved.
@@ -160,11 +161,11 @@ pub struct MediaPlan {
     pub retransmit: bool,
     /// Forward error correction, and limits of retransmission.
     pub protection: Protection,
-    /// What its ends learn during the run, in order of time.
+    /// What its ends learn during the run about limits and network, in order of time.
     pub changes: Vec<(Time, FlowChange)>,
 }
 
-/// A fact about the limits or the network that the ends of a media flow learn during a run.
+/// A fact about limits, network or streams that the ends of a media flow learn during a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlowChange {
     /// New limits of the target.
@@ -173,6 +174,12 @@ pub enum FlowChange {
     Route(Setup),
     /// Whether the sender has a network.
     Availability(bool),
+    /// The highest rate of the encoded media of a stream; zero: it pauses.
+    StreamMax(StreamId, Rate),
+    /// Whether a stream is muted.
+    StreamMuted(StreamId, bool),
+    /// The end of a stream.
+    StreamEnd(StreamId),
 }
 
 impl MediaPlan {
@@ -182,9 +189,14 @@ impl MediaPlan {
         Setup { start, min, max, packet_size: self.packet_size }
     }
 
-    /// Returns the maximum rate of its sources on the network, headers included.
+    /// Returns the maximum rate of its sources on the network at any time, headers included.
     pub fn max_rate(&self) -> Rate {
         self.streams.iter().map(|s| with_headers(s.source.range().1, self.packet_size)).sum()
+    }
+
+    /// Returns the mean of the maximum rate of its sources on the network from `from` to `to`, headers included.
+    pub fn mean_max_rate(&self, from: Time, to: Time) -> Rate {
+        self.streams.iter().map(|s| with_headers(s.mean_max(from, to), self.packet_size)).sum()
     }
 }
 
@@ -293,6 +305,59 @@ pub struct StreamPlan {
     pub priority: f64,
     /// Source of its media.
     pub source: SourcePlan,
+    /// Highest rate of its encoded media in addition to that of the source; zero while it pauses.
+    pub max: Schedule<Rate>,
+    /// Whether it is muted: its source then makes its lowest rate.
+    pub muted: Schedule<bool>,
+    /// The time at which it is removed; [`Time::MAX`] for never.
+    pub stop: Time,
+    /// Whether it pauses while the target does not cover its lowest rate after the highest rates of the streams before it.
+    pub suspends: bool,
+}
+
+impl StreamPlan {
+    /// Returns whether it pauses, ends or has another highest rate during a run.
+    pub fn changes_during_run(&self) -> bool {
+        self.suspends
+            || self.stop != Time::MAX
+            || self.muted.points() != [(Time::ZERO, false)]
+            || self.max.points() != [(Time::ZERO, Rate::MAX)]
+    }
+
+    /// Returns the highest rate of its encoded media in force; zero while it pauses and after its end.
+    pub fn max_at(&self, now: Time) -> Rate {
+        let (min, max) = self.source.range();
+        match *self.max.at(now) {
+            limit if limit.is_zero() || now >= self.stop => Rate::ZERO,
+            _ if *self.muted.at(now) => min,
+            limit => max.min(limit).max(min),
+        }
+    }
+
+    /// Returns the times at which that rate may change, in order, and the end.
+    fn changes(&self) -> impl Iterator<Item = Time> {
+        let limits = self.max.points().iter().map(|(at, _)| *at);
+        let times = limits.chain(self.muted.points().iter().map(|(at, _)| *at)).filter(|at| *at < self.stop);
+        times.chain([self.stop]).collect::<BTreeSet<_>>().into_iter()
+    }
+
+    /// Returns the mean of that rate from `from` to `to`.
+    pub fn mean_max(&self, from: Time, to: Time) -> Rate {
+        let changes = self.changes().filter(|at| from < *at && *at < to).chain([to]);
+        let (mut bits, mut begin) = (0.0, from);
+        for end in changes {
+            bits += self.max_at(begin).as_bps_f64() * (end - begin).as_secs_f64();
+            begin = end;
+        }
+        if from < to { Rate::from_bps_f64(bits / (to - from).as_secs_f64()) } else { self.max_at(from) }
+    }
+
+    /// Returns the time at which its first pause after `from` and before `to` begins, if there is one; a pause at `from`
+    /// counts as well.
+    pub fn pause_between(&self, from: Time, to: Time) -> Option<Time> {
+        let times = core::iter::once(from).chain(self.changes().filter(|at| from < *at && *at < to));
+        times.into_iter().find(|at| self.max_at(*at).is_zero())
+    }
 }
 
 /// A source with its parameters.

@@ -309,6 +309,17 @@ pub struct Stream {
     pub id: Spanned<String>,
     /// Its weight when streams share the target; 1 if absent.
     pub priority: Option<Spanned<f64>>,
+    /// The highest rate of its encoded media, in addition to that of its source; while it is 0 bps, the stream pauses;
+    /// unlimited if absent.
+    pub max_rate: Option<Spanned<Timed<Rate>>>,
+    /// Whether it is muted, as a list of [time, true or false]: its source then makes its lowest rate, as a camera of black
+    /// pictures, and its limits stay; never if absent.
+    pub muted: Option<Spanned<Vec<(Time, bool)>>>,
+    /// The time at which it is removed from the flow; with the flow if absent.
+    pub stop: Option<Spanned<Time>>,
+    /// Whether it pauses while the target does not cover its lowest rate after the highest rates of the streams before it,
+    /// as a layer of simulcast; false if absent.
+    pub suspend: Option<bool>,
     /// Its source.
     pub encoder: Table<SourceTable>,
 }

@@ -255,8 +255,8 @@ pub struct Decision {
     pub stable_target: Rate,
     /// The rate at which the pacer empties its queue.
     pub pacing: Rate,
-    /// The time by which a packet may leave earlier than the pacing rate allows: packets then leave in bursts of this
-    /// length, and the sender wakes up less often.
+    /// If not zero, packets leave in bursts: at once until they take this time at the pacing rate, and then none for this time.
+    /// The sender wakes up less often.
     pub burst: TimeDelta,
     /// If not zero, packets leave at multiples of this time only, one at each, as from a program that polls its pacer.
     pub tick: TimeDelta,

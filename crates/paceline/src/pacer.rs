@@ -37,8 +37,10 @@ pub struct Pacer<T> {
     rate: Rate,
     /// The longest time that the queue may take to drain.
     limit: TimeDelta,
-    /// The time by which packets may leave earlier than at the pacing rate.
+    /// Packets leave at once until they take this time at the pacing rate.
     burst: TimeDelta,
+    /// Whether a burst is over, so that packets wait until all of it would have left at the pacing rate.
+    burst_over: bool,
     /// Packets leave at multiples of this time, one at each; zero: at any time.
     tick: TimeDelta,
     /// The time at which the next packet leaves at the pacing rate.
@@ -59,6 +61,7 @@ impl<T> Pacer<T> {
             rate,
             limit,
             burst: TimeDelta::ZERO,
+            burst_over: false,
             tick: TimeDelta::ZERO,
             next: Time::ZERO,
         }
@@ -79,7 +82,8 @@ impl<T> Pacer<T> {
         self.rate = rate;
     }
 
-    /// Sets the time by which packets may leave earlier than at the pacing rate.
+    /// Sets the length of bursts: packets leave at once until they take this time at the pacing rate, and then none leaves
+    /// for this time. Zero: no bursts.
     pub fn set_burst(&mut self, burst: TimeDelta) {
         self.burst = burst;
     }
@@ -111,6 +115,7 @@ impl<T> Pacer<T> {
     pub fn push(&mut self, at: Time, priority: PacketPriority, stream: usize, packet: T, size: DataSize) {
         if self.queued == DataSize::ZERO {
             self.next = self.next.max(at);
+            self.update_burst(at);
         }
         self.queued += size;
         match self.urgent.get_mut(priority as usize) {
@@ -133,6 +138,7 @@ impl<T> Pacer<T> {
             true => last_multiple(now, self.tick) + (size / self.rate).max(self.tick),
             false => self.next.max(now - CATCH_UP_MAX) + size / self.rate,
         };
+        self.update_burst(now);
         Some(packet)
     }
 
@@ -154,12 +160,26 @@ impl<T> Pacer<T> {
     /// Accounts for a packet that did not come from the queue, such as padding.
     pub fn spend(&mut self, now: Time, size: DataSize) {
         self.next = self.next.max(now) + size / self.rate;
+        self.update_burst(now);
+    }
+
+    /// Ends a burst once what has left takes the length of a burst (libwebrtc's `PacingController::NextSendTime`).
+    fn update_burst(&mut self, now: Time) {
+        self.burst_over = self.next - now >= self.burst;
     }
 
     /// Returns the time at which the next packet may leave, also if the queue is empty.
     pub fn next_release(&self) -> Time {
-        let next = self.next - self.burst;
-        if self.tick.is_positive() { next_multiple(next, self.tick) } else { next }
+        self.from_tick(if self.burst_over { self.next } else { self.next - self.burst })
+    }
+
+    /// Returns the time until which the packets that left take at the pacing rate; padding waits for it.
+    pub fn drained_at(&self) -> Time {
+        self.from_tick(self.next)
+    }
+
+    fn from_tick(&self, time: Time) -> Time {
+        if self.tick.is_positive() { next_multiple(time, self.tick) } else { time }
     }
 
     /// Returns the time at which [`pop`](Self::pop) will return a packet; `None` if the queue is empty.
@@ -247,19 +267,30 @@ mod tests {
     }
 
     #[test]
-    fn burst_lets_packets_leave_early_at_the_same_mean_rate() {
+    fn packets_leave_in_bursts_at_the_same_mean_rate() {
         let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
         pacer.set_burst(TimeDelta::from_millis(40));
-        (0..20).for_each(|id| pacer.push(Time::from_secs(1), PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
-        let mut left = Vec::new();
-        while let Some(due) = pacer.poll_timeout() {
-            let now = due.max(Time::from_secs(1));
-            pacer.pop(now).unwrap();
-            left.push((now - Time::from_secs(1)).as_nanos() / 1_000_000);
+        let size = DataSize::from_bytes(1250); // 10 ms
+        (0..10).for_each(|id| pacer.push(Time::from_secs(1), PacketPriority::Video, 0, id, size));
+        let left_at = |pacer: &mut Pacer<i64>, start: Time| {
+            let (mut left, mut now) = (Vec::new(), start);
+            while let Some(due) = pacer.poll_timeout() {
+                now = now.max(due);
+                pacer.pop(now).unwrap();
+                left.push((now - Time::from_secs(1)).as_nanos() / 1_000_000);
+            }
+            left
+        };
+        assert_eq!(left_at(&mut pacer, Time::from_secs(1)), [0, 0, 0, 0, 40, 40, 40, 40, 80, 80]);
+        // All of them take until 100 ms. Of packets that come after they have left, a burst at 75 ms takes two, one at 50 ms none.
+        for (ms, expected) in [(85, [85, 85, 85]), (75, [75, 75, 120]), (50, [100, 100, 100])] {
+            let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
+            pacer.set_burst(TimeDelta::from_millis(40));
+            let at = Time::from_millis(1000 + ms);
+            pacer.next = Time::from_millis(1100);
+            (0..3).for_each(|id| pacer.push(at, PacketPriority::Video, 0, id, size));
+            assert_eq!(left_at(&mut pacer, at), expected);
         }
-        // 10 ms each: at once what would leave within 40 ms, then at the rate.
-        let expected: Vec<i64> = (0..20).map(|n| (10 * n - 40).max(0)).collect();
-        assert_eq!(left, expected);
     }
 
     #[test]

@@ -446,6 +446,9 @@ pub(crate) fn check_supported(plan: &FlowPlan, media: &MediaPlan, local: Option<
             );
         }
     }
+    if media.streams[0].changes_during_run() {
+        return refuse("a stream that changes", "leave out `max_rate`, `muted`, `stop` and `suspend` of the stream");
+    }
     if local == Some(FlowEnd::Sender) && media.protection.fec != FecScheme::None {
         return refuse("forward error correction", "--set flow.ID.protection.fec=\"none\"");
     }

@@ -114,6 +114,7 @@ mod tests {
                 info: names,
                 source: Box::new(source),
                 priority: 1.0,
+                suspends: false,
                 first_sequence: 65_500,
                 timestamp_offset: 9,
             }],

@@ -3,7 +3,7 @@
 use super::stream::SenderStream;
 use super::transmit::PADDING_SIZE;
 use super::{MediaSender, RTT_DEFAULT, SenderEvent};
-use crate::allocation;
+use crate::allocation::{self, RateRequest};
 use paceline::{TargetSplit, split_target};
 use paceline_units::{Rate, Time};
 
@@ -65,14 +65,18 @@ impl MediaSender {
         self.requests.extend(self.streams.iter().map(SenderStream::rate_request));
         let pads = self.streams.iter().any(SenderStream::carries_padding);
         let most = self.requests.iter().map(|request| request.max).sum();
-        self.padding.set_rate(if pads { self.decision.padding.min(most) } else { Rate::ZERO }, PADDING_SIZE);
+        // Padding proves the capacity that the next layer needs (libwebrtc's `pad_up_to_bitrate_bps`).
+        let resumes_at = suspend_streams(now, media, &mut self.streams, &mut self.requests).min(target);
+        let padding = self.decision.padding.max(resumes_at).min(most);
+        self.padding.set_rate(if pads { padding } else { Rate::ZERO }, PADDING_SIZE);
         self.shares.clear();
         self.shares.resize(self.streams.len(), Rate::ZERO);
         allocation::divide(media, &self.requests, &mut self.shares);
-        for (stream, share) in self.streams.iter_mut().zip(&self.shares) {
+        for (stream, share) in self.streams.iter_mut().zip(&self.shares).filter(|(stream, _)| !stream.suspended) {
             let half = self.half.as_ref().and_then(|h| h.stream_rate(stream.config.info.id));
             stream.allotted = half.unwrap_or(*share).scale(1.0 - stream.overhead);
-            stream.config.source.set_target(now, stream.allotted);
+            let target = if stream.muted { stream.config.source.range().0 } else { stream.allotted };
+            stream.config.source.set_target(now, target);
         }
         if self.fec.is_some() {
             let video =
@@ -81,4 +85,33 @@ impl MediaSender {
             self.streams.iter_mut().filter(|s| s.red).for_each(|s| s.fec.set_ratio(ratio));
         }
     }
+}
+
+/// Suspends and resumes the streams that pause while the target is low: each needs its lowest rate after the highest rates
+/// of the streams before it, and more than that to resume. Suspended streams request nothing. Returns the rate at which the
+/// next one resumes; zero if none is suspended.
+fn suspend_streams(now: Time, total: Rate, streams: &mut [SenderStream], requests: &mut [RateRequest]) -> Rate {
+    let mut resumes_at = Rate::ZERO;
+    if !streams.iter().any(|stream| stream.config.suspends) {
+        return resumes_at;
+    }
+    let mut before = Rate::ZERO;
+    for (stream, request) in streams.iter_mut().zip(requests) {
+        if stream.config.suspends && !stream.is_inactive() {
+            let needed = before + allocation::needed(request.min, stream.suspended);
+            let suspended = total < needed;
+            if stream.suspended && !suspended {
+                stream.config.source.request_key_frame(now);
+            }
+            stream.suspended = suspended;
+            if suspended && resumes_at.is_zero() {
+                resumes_at = before + allocation::needed(request.min, true);
+            }
+        }
+        if stream.suspended {
+            (request.min, request.max) = (Rate::ZERO, Rate::ZERO);
+        }
+        before += request.max;
+    }
+    resumes_at
 }

@@ -16,6 +16,9 @@ pub struct StreamConfig {
     pub source: Box<dyn Source>,
     /// The stream's weight when streams share the target rate.
     pub priority: f64,
+    /// Whether the stream pauses while the target does not cover its lowest rate after the highest rates of the streams
+    /// before it, as the layers of simulcast.
+    pub suspends: bool,
     /// Sequence number of the first packet.
     pub first_sequence: u16,
     /// RTP timestamp at time zero.

@@ -49,6 +49,8 @@ struct QueuedPacket {
 enum QueuedKind {
     Media,
     Retransmission,
+    /// A packet of the past that fills a probe.
+    Filler,
     /// The next FEC packet of the stream's encoder. Only `sequence` and `timestamp` of `packet` are valid.
     Fec,
 }
@@ -294,7 +296,9 @@ impl MediaSender {
             self.window_was_full = true;
         } else {
             let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };
-            wake = wake.min(self.pacer.poll_timeout().unwrap_or(Time::MAX)).min(padding);
+            if !self.prober.is_active() {
+                wake = wake.min(self.pacer.poll_timeout().unwrap_or(Time::MAX)).min(padding);
+            }
             wake = wake.min(self.probe_due());
         }
         if let Some(half) = &self.half {

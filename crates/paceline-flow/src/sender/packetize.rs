@@ -8,7 +8,7 @@ use crate::retransmission_store::MediaPacket;
 use crate::source::Frame;
 use paceline::blocks::ApplicationLimit;
 use paceline::{MediaKind, PacketPriority, QueuedFrame, StreamState};
-use paceline_units::{DataSize, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// The least time between two checks of the application limit: a fifth of its window.
 const LIMIT_CHECK_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
@@ -18,16 +18,19 @@ impl MediaSender {
         let stream = &mut self.streams[index];
         let frame = stream.config.source.poll_frame(now);
         stream.next_frame = stream.config.source.poll_timeout().unwrap_or(Time::MAX);
-        let Some(frame) = frame else { return };
-        stream.unused.handle_frame(frame.captured, stream.allotted, frame.size);
+        let Some(frame) = frame.filter(|_| !stream.is_inactive()) else { return };
+        if !stream.suspended {
+            stream.unused.handle_frame(frame.captured, stream.allotted, frame.size);
+        }
         // The last allocation was after the last change of the header overhead, so its requests are those of now.
-        let RateRequest { priority, min, max } = self.requests[index];
+        let suspended = stream.suspended;
+        let RateRequest { priority, min, max } = if suspended { stream.rate_request() } else { self.requests[index] };
         let state = StreamState {
             stream: stream.config.info.id,
             queued: stream.queued,
             unused: stream.unused_rate(),
             priority,
-            min,
+            min: if stream.config.suspends { Rate::ZERO } else { min },
             max,
         };
         self.check_application_limit(now);
@@ -35,7 +38,9 @@ impl MediaSender {
             half.handle_stream(now, &state);
             self.update_decision(now);
         }
-        self.packetize(now, index, &frame);
+        if !suspended {
+            self.packetize(now, index, &frame);
+        }
         self.allocate_rates(now); // the header overhead has changed
     }
 

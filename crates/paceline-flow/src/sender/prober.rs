@@ -1,7 +1,7 @@
 //! Probe clusters: packets at a rate of their own, ahead of the pacing rate.
 //!
-//! A packet of a cluster is due when the bytes before it have left at the cluster's rate. It is media from the pacer, or
-//! padding if no media waits. This follows libwebrtc's `BitrateProber`, except that each packet has a time of its own:
+//! A packet of a cluster is due when the bytes before it have left at the cluster's rate. It is media from the pacer; if
+//! no media waits, an earlier packet again, or padding. No other packet leaves during a cluster. This follows libwebrtc's `BitrateProber`, except that each packet has a time of its own:
 //! there, packets leave in bursts of 2 ms.
 
 use paceline::{ProbeCluster, ProbeId};
@@ -13,6 +13,9 @@ const WAITING_MAX: usize = 5;
 
 /// A cluster is given up if a packet is this late (libwebrtc's `max_probe_delay`): its rate would be wrong.
 const LATE_MAX: TimeDelta = TimeDelta::from_millis(10);
+
+/// The time between two bursts in libwebrtc (`min_probe_delta`).
+const BURST: TimeDelta = TimeDelta::from_millis(2);
 
 #[derive(Debug, Default)]
 pub(super) struct Prober {
@@ -58,6 +61,16 @@ impl Prober {
             Some(active) => Some(active.due()),
             None => (!self.waiting.is_empty()).then_some(Time::ZERO),
         }
+    }
+
+    /// Returns whether a cluster has begun and is not complete.
+    pub fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Returns the size of a burst of the active cluster in libwebrtc, which sends one each [`BURST`].
+    pub fn burst(&self) -> DataSize {
+        self.active.as_ref().map_or(DataSize::ZERO, |active| active.cluster.rate * BURST)
     }
 
     /// Returns the cluster of a packet that leaves at `now`, if one is due.

@@ -7,7 +7,7 @@ use super::report_order::ReportOrder;
 use super::unused_rate::UnusedRate;
 use crate::allocation::RateRequest;
 use crate::datagram::{MEDIA_HEADERS, PACKET_HEADERS};
-use crate::retransmission_store::RetransmissionStore;
+use crate::retransmission_store::{MediaPacket, RetransmissionStore};
 use crate::stream_info::MediaKind;
 use paceline_units::{DataSize, Rate, Time};
 use paceline_wire::red;
@@ -19,6 +19,12 @@ pub(super) struct SenderStream {
     pub config: StreamConfig,
     /// Whether the stream ended. Its packets in the pacer still leave.
     pub removed: bool,
+    /// The highest rate of encoded media, in addition to that of the source; zero: the stream pauses.
+    pub max: Rate,
+    /// Whether the source makes its lowest rate whatever its share is.
+    pub muted: bool,
+    /// Whether the target leaves too little for the stream, so that it pauses.
+    pub suspended: bool,
     /// The time at which the next frame is due; [`Time::MAX`] if never.
     pub next_frame: Time,
     pub sequence: u16,
@@ -46,6 +52,8 @@ pub(super) struct SenderStream {
     pub red: bool,
     pub fec: FecEncoder,
     pub store: RetransmissionStore,
+    /// The packet that fills probes: the largest one of the last frame, if packets are retransmitted.
+    pub filler: Option<MediaPacket>,
     /// Order key of the last accepted report.
     pub last_report: ReportOrder,
     /// The cumulative number of packets lost in that report.
@@ -68,6 +76,9 @@ impl SenderStream {
         };
         Self {
             removed: false,
+            max: Rate::MAX,
+            muted: false,
+            suspended: false,
             next_frame: config.source.poll_timeout().unwrap_or(Time::MAX),
             sequence: config.first_sequence,
             rtx_sequence: config.first_sequence ^ 0x5555,
@@ -85,6 +96,7 @@ impl SenderStream {
             red,
             fec: FecEncoder::new(),
             store: RetransmissionStore::new(),
+            filler: None,
             last_report: ReportOrder::default(),
             reported_lost: 0,
             report: 0,
@@ -110,15 +122,32 @@ impl SenderStream {
         self.mixes_routes = true;
     }
 
-    /// Returns the rates that the stream requests, headers included.
+    /// Returns whether the stream ended, or pauses until it is resumed.
+    pub fn is_inactive(&self) -> bool {
+        self.removed || self.max.is_zero()
+    }
+
+    /// Returns the rates that the stream requests, headers included. A suspended stream requests them as well.
     pub fn rate_request(&self) -> RateRequest {
-        let (min, max) = if self.removed { (Rate::ZERO, Rate::ZERO) } else { self.config.source.range() };
-        RateRequest { priority: self.config.priority, min: self.with_headers(min), max: self.with_headers(max) }
+        let (min, max) = if self.is_inactive() { (Rate::ZERO, Rate::ZERO) } else { self.config.source.range() };
+        RateRequest {
+            priority: self.config.priority,
+            min: self.with_headers(min),
+            max: self.with_headers(max.min(self.max).max(min)),
+        }
+    }
+
+    /// Handles a media packet that was sent (libwebrtc's `PaddingMode::kRecentLargePacket`, `rtp_packet_history.cc`).
+    pub fn update_filler(&mut self, packet: MediaPacket) {
+        let is_larger = |last: MediaPacket| packet.timestamp != last.timestamp || packet.payload >= last.payload;
+        if self.filler.is_none_or(is_larger) {
+            self.filler = Some(packet);
+        }
     }
 
     /// Returns whether padding may be sent on this stream's retransmission SSRC.
     pub fn carries_padding(&self) -> bool {
-        self.config.info.kind == MediaKind::Video && !self.removed
+        self.config.info.kind == MediaKind::Video && !self.is_inactive()
     }
 
     /// Returns the allocated rate that the source did not use, headers included.

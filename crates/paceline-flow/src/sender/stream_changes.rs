@@ -3,8 +3,9 @@
 use super::prober::Prober;
 use super::sequence_map::SequenceMap;
 use super::stream::SenderStream;
+use super::unused_rate::UnusedRate;
 use super::{MediaSender, StreamConfig};
-use paceline_units::{StreamId, Time};
+use paceline_units::{Rate, StreamId, Time};
 
 impl MediaSender {
     /// Adds a stream. Its source determines the time of its first frame. Returns whether the stream was added: not if its
@@ -34,15 +35,50 @@ impl MediaSender {
     pub fn remove_stream(&mut self, now: Time, id: StreamId) -> bool {
         let Some(stream) = self.active_stream(id) else { return false };
         (stream.removed, stream.next_frame) = (true, Time::MAX);
+        self.end_share(now, id);
+        self.allocate_rates(now);
+        self.follow_half(now);
+        true
+    }
+
+    /// Sets the highest rate of a stream's encoded media, in addition to that of its source; zero pauses it: its frames are
+    /// discarded, and it has no share of the target. A stream that resumes begins with a key frame. Returns whether there is
+    /// such a stream.
+    pub fn set_stream_max(&mut self, now: Time, id: StreamId, max: Rate) -> bool {
+        let Some(stream) = self.active_stream(id) else { return false };
+        let before = core::mem::replace(&mut stream.max, max);
+        if before.is_zero() && !max.is_zero() {
+            stream.config.source.request_key_frame(now);
+        }
+        if max.is_zero() && !before.is_zero() {
+            stream.unused = UnusedRate::default();
+            self.end_share(now, id);
+        }
+        self.allocate_rates(now);
+        self.follow_half(now);
+        true
+    }
+
+    /// Mutes a stream, as a camera that sends black pictures: its source makes its lowest rate, and its limits and its share
+    /// of the target stay. Returns whether there is such a stream.
+    pub fn set_stream_muted(&mut self, now: Time, id: StreamId, muted: bool) -> bool {
+        let Some(stream) = self.active_stream(id) else { return false };
+        if core::mem::replace(&mut stream.muted, muted) && !muted {
+            stream.config.source.request_key_frame(now);
+        }
+        self.allocate_rates(now);
+        self.update_wake();
+        true
+    }
+
+    /// Gives up what depends on a stream that ended or pauses: its limits, and probes if no stream can carry them.
+    fn end_share(&mut self, now: Time, id: StreamId) {
         if !self.streams.iter().any(SenderStream::carries_padding) {
             self.prober = Prober::default();
         }
         if let Some(half) = &mut self.half {
             half.handle_stream_removed(now, id);
         }
-        self.allocate_rates(now);
-        self.follow_half(now);
-        true
     }
 
     /// Sets the weight of a stream, above zero, when streams share the target. Returns whether there is such a stream.

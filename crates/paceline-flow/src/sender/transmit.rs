@@ -14,6 +14,12 @@ use paceline_wire::{AbsSendTime, CompoundWriter, RtpHeader, ntp, red, rtx};
 pub(super) const PADDING_SIZE: DataSize =
     DataSize::from_bytes(IP_UDP_HEADERS.as_bytes() + RtpHeader::MAX_LEN as u64 + PADDING_PAYLOAD);
 
+/// A burst of a probe of fewer bytes is not filled with earlier packets (libwebrtc's `kMinPayloadPaddingBytes`,
+/// `rtp_sender.cc`).
+const FILLED_MIN: DataSize = DataSize::from_bytes(50);
+/// The largest payload of an earlier packet over the bytes of a burst (`max_padding_size_factor`).
+const FILLER_MAX: u64 = 3;
+
 impl MediaSender {
     /// Writes the next packet that may be sent at `now`: a sender report, then a probe, then media in pacer order,
     /// then padding.
@@ -31,8 +37,12 @@ impl MediaSender {
         if self.probe.is_some() {
             return Some(match self.pacer.pop_at_once(now) {
                 Some(queued) => self.write_media(now, queued, out),
-                None => self.write_padding(now, out),
+                None => self.write_filler(now, out),
             });
+        }
+        // Packets between those of a cluster would lower the rate that it measures.
+        if self.prober.is_active() {
+            return None;
         }
         if let Some(queued) = self.pacer.pop(now) {
             return Some(self.write_media(now, queued, out));
@@ -51,7 +61,7 @@ impl MediaSender {
 
     /// Returns the time at which padding is due if no media is sent before; [`Time::MAX`] for never.
     pub(super) fn padding_due(&self) -> Time {
-        self.padding.due().unwrap_or(Time::MAX).max(self.pacer.next_release())
+        self.padding.due().unwrap_or(Time::MAX).max(self.pacer.drained_at())
     }
 
     fn write_media(&mut self, now: Time, queued: QueuedPacket, out: &mut Datagram) -> DatagramKind {
@@ -61,8 +71,12 @@ impl MediaSender {
         let (payload_type, sequence, ssrc) = match (kind, stream.red) {
             (QueuedKind::Media, false) => (info.payload_type(), packet.sequence, info.ssrc),
             (QueuedKind::Media, true) => (info.red_payload_type(), packet.sequence, info.ssrc),
-            (QueuedKind::Retransmission, false) => (info.rtx_payload_type(), stream.rtx_sequence, info.rtx_ssrc),
-            (QueuedKind::Retransmission, true) => (info.red_rtx_payload_type(), stream.rtx_sequence, info.rtx_ssrc),
+            (QueuedKind::Retransmission | QueuedKind::Filler, false) => {
+                (info.rtx_payload_type(), stream.rtx_sequence, info.rtx_ssrc)
+            }
+            (QueuedKind::Retransmission | QueuedKind::Filler, true) => {
+                (info.red_rtx_payload_type(), stream.rtx_sequence, info.rtx_ssrc)
+            }
             (QueuedKind::Fec, _) => return self.write_fec(now, index, &packet, out),
         };
         let header = RtpHeader {
@@ -71,15 +85,16 @@ impl MediaSender {
         };
         let buffer = out.buffer();
         let mut len = header.write(&self.extensions, buffer);
-        let kind = if kind == QueuedKind::Retransmission {
+        let kind = if kind != QueuedKind::Media {
             stream.rtx_sequence = stream.rtx_sequence.wrapping_add(1);
             len += rtx::write(packet.sequence, &mut buffer[len..]);
-            PacketKind::Retransmission
+            if kind == QueuedKind::Filler { PacketKind::Padding } else { PacketKind::Retransmission }
         } else {
             let size = DataSize::from_bytes(packet.payload as u64 + stream.headers);
             count_media(stream, size, packet.payload as u32);
             if self.retransmit && info.kind == MediaKind::Video {
                 stream.store.insert(packet);
+                stream.update_filler(packet);
             }
             PacketKind::Media
         };
@@ -101,6 +116,20 @@ impl MediaSender {
         out.set_len(len + written, rest, self.decision.ecn);
         count_media(stream, out.size(), (red::LEN + written) as u32 + rest as u32);
         self.handle_sent(now, &header, out.size(), info.id, PacketKind::Fec)
+    }
+
+    /// Writes a packet of a probe for which no media waits: an earlier packet again, which may repair a loss, or padding.
+    fn write_filler(&mut self, now: Time, out: &mut Datagram) -> DatagramKind {
+        let burst = self.prober.burst();
+        let fits =
+            |packet: &MediaPacket| burst >= FILLED_MIN && u64::from(packet.payload) <= FILLER_MAX * burst.as_bytes();
+        let index = self.streams.iter().position(|s| s.carries_padding());
+        let earlier =
+            index.and_then(|index| self.streams[index].filler.filter(fits).map(|packet| (index as u8, packet)));
+        let Some((stream, packet)) = earlier else { return self.write_padding(now, out) };
+        let kind = self.write_media(now, QueuedPacket { stream, kind: QueuedKind::Filler, packet }, out);
+        self.pacer.spend(now, out.size());
+        kind
     }
 
     fn write_padding(&mut self, now: Time, out: &mut Datagram) -> DatagramKind {

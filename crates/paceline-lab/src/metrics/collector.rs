@@ -148,7 +148,11 @@ impl<'a> Collector<'a> {
             self.settle_target(index, flow.stop.min(end));
             for WindowState { window, freezes, .. } in &mut self.windows {
                 let (from, to) = (flow.start.max(window.from), flow.stop.min(window.to));
-                freezes[index].iter_mut().for_each(|freezes| freezes.finish(from, to));
+                for (stream, freezes) in freezes[index].iter_mut().enumerate() {
+                    let begin = freezes.last().unwrap_or(from);
+                    let end = pause(&self.scenario.plan, index, stream, begin, to).unwrap_or(to);
+                    freezes.finish(from, end);
+                }
             }
         }
         let results: Vec<WindowResult> = (0..self.windows.len()).map(|index| self.result(index)).collect();
@@ -315,7 +319,13 @@ impl Collector<'_> {
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
                 let (flow, stream) = (usize::from(flow.0), usize::from(stream.0));
                 for state in self.windows.iter_mut().filter(|state| contains(&state.window, at)) {
-                    state.freezes[flow][stream].rendered(at);
+                    let freezes = &mut state.freezes[flow][stream];
+                    if let Some(pause) =
+                        freezes.last().and_then(|last| pause(&self.scenario.plan, flow, stream, last, at))
+                    {
+                        freezes.interrupt(pause);
+                    }
+                    freezes.rendered(at);
                 }
                 let previous = self.captured[flow][stream].replace(captured).unwrap_or(captured);
                 if let Some(totals) = self.spans.containing(at) {
@@ -346,4 +356,9 @@ impl Collector<'_> {
             _ => {}
         }
     }
+}
+
+/// Returns the time of the first pause of a stream that begins from `from` to `to`.
+fn pause(plan: &Plan, flow: usize, stream: usize, from: Time, to: Time) -> Option<Time> {
+    plan.flows[flow].media()?.streams[stream].pause_between(from, to)
 }

@@ -38,12 +38,11 @@ struct Second {
 /// Returns the times after `from` at which a flow first receives its fair share, and from which on it keeps it, s; none if there
 /// is none until `to`.
 pub(super) fn times(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> (Option<f64>, Option<f64>) {
-    let most = run.most(flow);
     let seconds = whole_seconds(from, to).zip(run.rates[flow].received_in(from, to));
     let seconds: Option<Vec<Second>> = seconds
         .map(|((a, b), received)| {
             let (hop, volume) = run.slowest(flow, a, b)?;
-            let fair = (volume.as_bits() as f64 / run.crossing(hop, a).max(1) as f64).min(most);
+            let fair = (volume.as_bits() as f64 / run.crossing(hop, a).max(1) as f64).min(run.most(flow, a, b));
             Some(Second { end: b, received: received as f64 * 8.0, fair })
         })
         .collect();

@@ -19,11 +19,10 @@ pub(super) const LINK_SHARE: MetricSpec = MetricSpec::new(
 /// Returns the share of a flow that received this much from `from` to `to`; `None` if nothing limits it, or if nothing is
 /// allowed.
 pub(super) fn share(run: &RunData<'_>, flow: usize, received: u64, from: Time, to: Time) -> Option<f64> {
-    let most = run.most(flow);
     let allowed = seconds_between(from, to)
         .map(|(a, b)| {
             let (_, volume) = run.slowest(flow, a, b)?;
-            Some((volume.as_bits() as f64).min(most * (b - a).as_secs_f64()))
+            Some((volume.as_bits() as f64).min(run.most(flow, a, b) * (b - a).as_secs_f64()))
         })
         .sum::<Option<f64>>();
     allowed.filter(|a| *a > 0.0).map(|a| received as f64 * 8.0 / a)

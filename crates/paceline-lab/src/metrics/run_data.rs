@@ -60,9 +60,10 @@ impl<'a> RunData<'a> {
         volumes.min_by_key(|(_, volume)| *volume)
     }
 
-    /// Returns the most that the sources of a flow make, bit/s; infinite for TCP.
-    pub fn most(&self, flow: usize) -> f64 {
-        self.plan.flows[flow].max_rate().map_or(f64::INFINITY, |most| most.as_bps_f64())
+    /// Returns the most that the sources of a flow make from `from` to `to` on average, bit/s; infinite for TCP.
+    pub fn most(&self, flow: usize, from: Time, to: Time) -> f64 {
+        let media = self.plan.flows[flow].media();
+        media.map_or(f64::INFINITY, |media| media.mean_max_rate(from, to).as_bps_f64())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Integration tests of the lab, in one binary.
 
 mod altered_simulator;
+mod application_limits;
 mod broken_scenarios;
 mod cases;
 mod clocks;

@@ -3,12 +3,14 @@
 use super::parameters::Owner;
 use super::{Checked, FILES, Resolver, get};
 use crate::error::suggestion;
-use crate::file::{Flow, SourceTable};
+use crate::file::{Flow, SourceTable, Stream};
 use crate::source_preset::source_presets;
 use crate::text_span::{HasTextSpan, Table};
+use crate::values::Timed;
 use paceline_flow::source::{SOURCES, SetupHint, SourceEntry, SourceError, SourceSetup};
+use paceline_netsim::link::Schedule;
 use paceline_netsim::plan::{SourcePlan, StreamPlan};
-use paceline_units::{RandomStreams, Time};
+use paceline_units::{RandomStreams, Rate, Time};
 
 impl Resolver<'_> {
     pub(super) fn streams(&mut self, flow: &Flow) -> Checked<Vec<StreamPlan>> {
@@ -16,9 +18,9 @@ impl Resolver<'_> {
         let mut streams: Vec<StreamPlan> = Vec::new();
         if media.stream.is_empty() {
             let none = Table::default();
-            streams.push(self.stream((of, "video"), 1.0, media.encoder.as_ref().unwrap_or(&none), "encoder")?);
+            streams.push(self.stream((of, "video"), media.encoder.as_ref().unwrap_or(&none), "encoder")?);
             if let Some(audio) = &media.audio {
-                streams.push(self.stream((of, "audio"), 1.0, audio, "audio")?);
+                streams.push(self.stream((of, "audio"), audio, "audio")?);
             }
         } else if let Some(short) = media.encoder.as_ref().or(media.audio.as_ref()) {
             let message = "a flow has either `encoder` and `audio` or [[flow.stream]], not both";
@@ -34,7 +36,8 @@ impl Resolver<'_> {
                 let message = format!("two streams have the id `{}`", s.id.get());
                 return self.fail(&s.id, message, super::OWN_ID);
             }
-            streams.push(self.stream((of, s.id.get()), priority, &s.encoder, "encoder")?);
+            let plan = StreamPlan { priority, ..self.stream((of, s.id.get()), &s.encoder, "encoder")? };
+            streams.push(self.schedule_stream(flow, s, plan)?);
         }
         if streams.len() > 8 {
             return self.fail(&flow.id, "a flow has at most 8 streams", "split it into two flows");
@@ -42,13 +45,34 @@ impl Resolver<'_> {
         Ok(streams)
     }
 
-    fn stream(
-        &mut self,
-        (flow, id): (&str, &str),
-        priority: f64,
-        spanned: &Table<SourceTable>,
-        default: &str,
-    ) -> Checked<StreamPlan> {
+    /// Returns a stream with its highest rate over time, and its end.
+    fn schedule_stream(&mut self, flow: &Flow, stream: &Stream, plan: StreamPlan) -> Checked<StreamPlan> {
+        let min = plan.source.range().0;
+        let max = match &stream.max_rate {
+            None => plan.max,
+            Some(spanned) => self.schedule(spanned, spanned.get(), |resolver, rate| match *rate {
+                rate if rate.is_zero() || rate >= min => Ok(rate),
+                rate => {
+                    let help = format!("write 0 bps to pause it, at least {min}, or lower the `min` of its encoder");
+                    resolver.fail(spanned, format!("`max_rate` is {rate}, but the source needs {min}"), help)
+                }
+            })?,
+        };
+        let muted = match &stream.muted {
+            None => plan.muted,
+            Some(spanned) => self.schedule(spanned, &Timed::Schedule(spanned.get().clone()), |_, muted| Ok(*muted))?,
+        };
+        let start = get(&flow.start, Time::ZERO);
+        if let Some(spanned) = stream.stop.as_ref().filter(|stop| *stop.get() <= start) {
+            let message = format!("the stream `{}` stops before its flow starts", plan.id);
+            return self.fail(spanned, message, format!("the flow starts at {start}"));
+        }
+        let (stop, suspends) = (get(&stream.stop, Time::MAX), stream.suspend.unwrap_or(false));
+        Ok(StreamPlan { max, muted, stop, suspends, ..plan })
+    }
+
+    /// Returns a stream of weight 1 that lives as long as its flow.
+    fn stream(&mut self, (flow, id): (&str, &str), spanned: &Table<SourceTable>, default: &str) -> Checked<StreamPlan> {
         let table = spanned.get();
         let implied = implied_by(|key| table.parameters.key(key).is_some()).unwrap_or(default);
         let name = table.source.as_ref().map_or(implied, |s| s.get().as_str());
@@ -95,7 +119,16 @@ impl Resolver<'_> {
             };
             self.error(&table.parameters.value(key).unwrap_or(spanned.text_span()), message).help(help)
         })?;
-        Ok(StreamPlan { id: id.to_owned(), kind: entry.kind, priority, source: SourcePlan { entry, config } })
+        Ok(StreamPlan {
+            id: id.to_owned(),
+            kind: entry.kind,
+            priority: 1.0,
+            source: SourcePlan { entry, config },
+            max: Schedule::constant(Rate::MAX),
+            muted: Schedule::constant(false),
+            stop: Time::MAX,
+            suspends: false,
+        })
     }
 }
 

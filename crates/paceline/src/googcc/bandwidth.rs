@@ -12,6 +12,7 @@
 //! ```
 
 use super::capacity_tracker::CapacityTracker;
+use super::loss_v1::LossV1;
 use super::loss_v2::{LossState, LossV2, LossV2Config};
 use super::rtt_backoff::{BackoffConfig, RttBackoff};
 use super::units::MIN_RATE;
@@ -26,6 +27,8 @@ pub enum LossModel {
     Reports,
     /// [`LossV2`], once it is known.
     V2,
+    /// [`LossV1`], as soon as there is feedback.
+    V1,
 }
 
 /// The numbers of the combination.
@@ -66,8 +69,8 @@ impl BandwidthConfig {
 impl Block for BandwidthConfig {
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         fields
-            .choice("loss_model", &[LossModel::Reports, LossModel::V2], &mut self.model)
-            .describe("0: the loss of receiver reports; 1: LossBasedBweV2 (Enabled of WebRTC-Bwe-LossBasedBweV2)");
+            .choice("loss_model", &[LossModel::Reports, LossModel::V2, LossModel::V1], &mut self.model)
+            .describe("0: receiver reports; 1: LossBasedBweV2; 2: LossBasedBandwidthEstimation, deleted in 2025-06");
         fields
             .number("loss_low", "", (0.0, 1.0), &mut self.loss.0)
             .describe("receiver reports: loss up to which the rate increases (kDefaultLowLossThreshold)");
@@ -131,6 +134,7 @@ pub struct Bandwidth {
     /// The lowest rates of the last second, in order of time and of rate.
     history: VecDeque<(Time, Rate)>,
     v2: LossV2,
+    v1: LossV1,
     tracker: CapacityTracker,
 }
 
@@ -154,6 +158,7 @@ impl Bandwidth {
             settings: Settings { model, loss, loss_floor, increase, waits_for_report, has_stable_target },
             backoff: RttBackoff::new(backoff),
             v2: LossV2::new(v2),
+            v1: LossV1::default(),
             tracker: CapacityTracker::default(),
             target: Rate::ZERO,
             min: MIN_RATE,
@@ -258,18 +263,24 @@ impl Bandwidth {
     }
 
     /// Handles the acknowledged rate, or that it is unknown.
-    pub fn set_acked(&mut self, acked: Option<Rate>) {
+    pub fn set_acked(&mut self, now: Time, acked: Option<Rate>) {
         self.acked = acked;
-        if let (Some(acked), LossModel::V2) = (acked, self.settings.model) {
-            self.v2.set_acked(acked);
+        match (acked, self.settings.model) {
+            (Some(acked), LossModel::V2) => self.v2.set_acked(acked),
+            (Some(acked), LossModel::V1) => self.v1.handle_acked(now, acked),
+            _ => {}
         }
     }
 
     /// Handles all packets of a feedback message; see [`LossV2::handle_feedback`].
     pub fn handle_feedback(&mut self, now: Time, packets: &[PacketReport], clock: TimeDelta, in_alr: bool) {
-        if self.settings.model == LossModel::V2 {
-            self.v2.handle_feedback(packets, clock, self.delay_limit, in_alr);
-            self.update(now);
+        match self.settings.model {
+            LossModel::Reports => {}
+            LossModel::V2 => {
+                self.v2.handle_feedback(packets, clock, self.delay_limit, in_alr);
+                self.update(now);
+            }
+            LossModel::V1 => self.v1.handle_feedback(now, packets),
         }
     }
 
@@ -321,9 +332,13 @@ impl Bandwidth {
                 .into_iter()
                 .filter(|limit| *limit != Rate::MAX)
                 .fold(self.target, Rate::max);
+            let is_v1 = self.settings.model == LossModel::V1;
+            if is_v1 {
+                self.v1.start(rate);
+            }
             if rate != self.target {
                 self.history.clear();
-                self.history.push_back((now, self.target));
+                self.history.push_back((now, if is_v1 { rate } else { self.target }));
                 self.set_target(now, rate);
                 return;
             }
@@ -332,6 +347,12 @@ impl Bandwidth {
         let has_report = self.last_report.is_some() || !self.settings.waits_for_report;
         if let Some((rate, state)) = self.v2.result().filter(|_| has_report && self.settings.model == LossModel::V2) {
             self.state = state;
+            self.set_target(now, rate);
+            return;
+        }
+        if self.settings.model == LossModel::V1 && self.v1.is_ready() && self.last_report.is_some() {
+            let lowest = self.history.front().map_or(self.target, |(_, lowest)| *lowest);
+            let rate = self.v1.update(now, lowest, self.delay_limit, self.rtt);
             self.set_target(now, rate);
             return;
         }

@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// The interval of regular updates (`kUpdateIntervalMs`, `goog_cc_factory.cc`).
 const PROCESS_INTERVAL: TimeDelta = TimeDelta::from_millis(25);
 
+/// The largest burst (`kMaxBurstSize`, `pacing_controller.cc`).
+const BURST_MAX: DataSize = DataSize::from_bytes(63_000);
+
 signal_names! {
     /// The signals of the send half.
     pub(super) enum SenderSignal {
@@ -131,7 +134,7 @@ impl GoogCc {
             min_allocated: Rate::ZERO,
             max_allocated: Rate::ZERO,
             published,
-            decision: Decision { burst: c.pacing_burst, ..Decision::new(target) },
+            decision: Decision::new(target),
             arrived: Vec::new(),
             config: c,
         };
@@ -271,6 +274,7 @@ impl GoogCc {
             false => target,
         };
         self.decision.pacing = self.min_allocated.max(estimate).scale(factor).max(target);
+        self.decision.burst = self.config.pacing_burst.min(BURST_MAX / self.decision.pacing);
         self.decision.padding = padding.min(pushed_back).min(target);
         self.decision.window = match self.window.pushes_back() {
             true => None,
@@ -422,7 +426,7 @@ impl SendHalf for GoogCc {
         }
         self.throughput.trim();
         let acked = self.throughput.rate();
-        self.bandwidth.set_acked(acked);
+        self.bandwidth.set_acked(now, acked);
         let probed = self.handle_probes(packets).map(|probed| self.bounded_probe(probed, acked));
         let in_alr = self.alr.since().is_some();
         let result = self.delay.handle_feedback(now, &self.arrived, acked, probed, in_alr);

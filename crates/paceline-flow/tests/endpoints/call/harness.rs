@@ -135,7 +135,7 @@ pub fn video_source(index: u8, fps: f64, min: Rate, max: Rate, start: Rate) -> S
 
 pub fn stream(index: u8, kind: MediaKind, source: Box<dyn Source>) -> StreamConfig {
     let info = stream_info(index, kind, source.clock_rate());
-    StreamConfig { info, source, priority: 1.0, first_sequence: 100, timestamp_offset: 0 }
+    StreamConfig { info, source, priority: 1.0, suspends: false, first_sequence: 100, timestamp_offset: 0 }
 }
 
 /// A rendered frame.

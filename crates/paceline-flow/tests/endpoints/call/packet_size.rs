@@ -101,7 +101,8 @@ fn retransmissions_and_fec_keep_to_the_packet_size() {
     }
 }
 
-/// The source sends at most half of what the controller estimates, so that probes and padding fill up.
+/// The source sends at most half of what the controller estimates, so that probes fill up with earlier packets. Frames of 833
+/// bytes are four of them, each of 209 bytes and headers.
 #[test]
 fn probes_and_padding_keep_to_the_packet_size() {
     let size = *PACKET_SIZE_RANGE.start();
@@ -110,7 +111,7 @@ fn probes_and_padding_keep_to_the_packet_size() {
     config.packet_size = size;
     let call = TestCall::run(config, 20);
     let (most, count) = largest(&call, PacketKind::Padding);
-    assert!(count > 5 && most <= size && most.as_bytes() > 250, "{count} of at most {most}");
+    assert!(count > 5 && most <= size && most.as_bytes() > 209, "{count} of at most {most}");
     assert!(largest(&call, PacketKind::Media).0 <= size);
 }
 

@@ -51,7 +51,8 @@ fn run(feedback: Option<FeedbackRequirement>) -> ReportLog {
     std::mem::take(&mut *log.lock().unwrap())
 }
 
-/// 40 ms at 3 Mbit/s are 15,000 bytes: media that waits in the pacer, then padding of 280 bytes or so.
+/// 40 ms at 3 Mbit/s are 15,000 bytes: media that waits in the pacer, then earlier packets again, as padding. Frames of 500 kbit/s
+/// are two packets, of which one fits three times the 750 bytes of a burst.
 #[test]
 fn cluster_leaves_at_its_rate_filled_with_padding_and_is_reported() {
     for feedback in [TRANSPORT_WIDE, RFC8888] {
@@ -64,6 +65,10 @@ fn cluster_leaves_at_its_rate_filled_with_padding_and_is_reported() {
         let before_last = bytes - probes[probes.len() - 1].1.size.as_bytes();
         let rate = before_last as f64 * 8.0 / (last - first).as_secs_f64();
         assert_within(rate, 2.98e6, 3.02e6, "rate of the cluster, bit/s");
+        let is_within = |(at, packet): &&(Time, SentPacket)| first <= *at && *at <= last && packet.probe.is_none();
+        assert_eq!(log.sent.iter().filter(is_within).count(), 0, "no other packet leaves during the cluster");
+        let filled = |packet: &SentPacket| packet.kind == PacketKind::Padding && packet.size.as_bytes() > 1000;
+        assert!(probes.iter().filter(|(_, packet)| filled(packet)).count() >= 5, "earlier packets");
         let padding = probes.iter().filter(|(_, packet)| packet.kind == PacketKind::Padding).count();
         assert!(padding > probes.len() / 2 && padding < probes.len(), "{padding} of {}", probes.len());
         // Every packet of the cluster is reported, with the facts of the sender.

@@ -30,6 +30,18 @@ impl Freezes {
         self.seen += 1;
     }
 
+    /// Returns the time of the last frame that was rendered since the last interruption.
+    pub fn last(&self) -> Option<Time> {
+        self.last
+    }
+
+    /// Handles a pause of the stream from `at` to its next frame: it is no freeze, but the gap before it may be one.
+    pub fn interrupt(&mut self, at: Time) {
+        if let Some(last) = self.last.take() {
+            self.judge(last, at - last);
+        }
+    }
+
     /// Counts the open gap at the end of a stream that lived from `from` to `to`.
     pub fn finish(&mut self, from: Time, to: Time) {
         match self.last {
@@ -94,6 +106,26 @@ mod tests {
         show(&mut freezes, 2000);
         // They begin 0, 184 and 1184 ms after the first.
         assert_eq!((freezes.count, freezes.interval()), (3, TimeDelta::from_millis(592)));
+    }
+
+    #[test]
+    fn a_pause_of_the_stream_is_no_freeze() {
+        let mut freezes = Freezes::default();
+        let rendered = |freezes: &mut Freezes, ms: core::ops::Range<i64>| {
+            ms.step_by(40).for_each(|ms| freezes.rendered(Time::from_millis(ms)));
+        };
+        rendered(&mut freezes, 0..2000);
+        freezes.interrupt(Time::from_millis(2100));
+        rendered(&mut freezes, 9000..9500);
+        assert_eq!((freezes.count, freezes.last()), (0, Some(Time::from_millis(9480))));
+        freezes.interrupt(Time::from_millis(9680));
+        assert_eq!(
+            (freezes.count, freezes.total),
+            (1, TimeDelta::from_millis(200)),
+            "200 > 40 + 150 ms before the pause"
+        );
+        freezes.interrupt(Time::from_millis(9900));
+        assert_eq!(freezes.count, 1);
     }
 
     #[test]
