@@ -162,6 +162,13 @@ impl<T> Pacer<T> {
         if self.tick.is_positive() { next_multiple(next, self.tick) } else { next }
     }
 
+    /// Returns the time at which all that has left will have left at the pacing rate, without a burst. Padding waits for it:
+    /// otherwise the next frame could not leave in a burst as the frames before the padding did (libwebrtc's
+    /// `PacingController::NextSendTime`: padding needs a drained media debt).
+    pub fn drained(&self) -> Time {
+        if self.tick.is_positive() { next_multiple(self.next, self.tick) } else { self.next }
+    }
+
     /// Returns the time at which [`pop`](Self::pop) will return a packet; `None` if the queue is empty.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
@@ -260,6 +267,15 @@ mod tests {
         // 10 ms each: at once what would leave within 40 ms, then at the rate.
         let expected: Vec<i64> = (0..20).map(|n| (10 * n - 40).max(0)).collect();
         assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn burst_leaves_a_debt_that_drains_at_the_pacing_rate() {
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
+        pacer.set_burst(TimeDelta::from_millis(40));
+        (0..3).for_each(|id| pacer.push(Time::from_secs(1), PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
+        (0..3).for_each(|id| assert_eq!(pacer.pop(Time::from_secs(1)), Some(id)));
+        assert_eq!((pacer.next_release(), pacer.drained()), (Time::from_millis(990), Time::from_millis(1030)));
     }
 
     #[test]

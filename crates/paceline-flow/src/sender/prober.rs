@@ -52,6 +52,12 @@ impl Prober {
         self.active.take_if(|active| active.cluster.rate > rate);
     }
 
+    /// Returns whether a cluster is being sent. No other packet leaves in the meantime: a frame that overtakes the cluster
+    /// would fill the link between its packets (libwebrtc's `PacingController::NextSendTime`).
+    pub fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
     /// Returns the time at which the next packet of a cluster is due. A waiting cluster is due at once.
     pub fn due(&self) -> Option<Time> {
         match &self.active {

@@ -34,6 +34,9 @@ impl MediaSender {
                 None => self.write_padding(now, out),
             });
         }
+        if self.prober.is_active() {
+            return None;
+        }
         if let Some(queued) = self.pacer.pop(now) {
             return Some(self.write_media(now, queued, out));
         }
@@ -51,7 +54,7 @@ impl MediaSender {
 
     /// Returns the time at which padding is due if no media is sent before; [`Time::MAX`] for never.
     pub(super) fn padding_due(&self) -> Time {
-        self.padding.due().unwrap_or(Time::MAX).max(self.pacer.next_release())
+        self.padding.due().unwrap_or(Time::MAX).max(self.pacer.drained())
     }
 
     fn write_media(&mut self, now: Time, queued: QueuedPacket, out: &mut Datagram) -> DatagramKind {
