@@ -33,8 +33,10 @@ pub struct Request {
 pub fn source() -> Option<Box<dyn MakeSource>> {
     #[cfg(feature = "video")]
     {
-        let camera = crate::camera::Camera::default();
-        let render = move |number: u64, picture: &mut Vec<u8>| camera.picture(number, picture);
+        use crate::camera::Camera;
+        let camera = Camera::default();
+        let render =
+            move |number: u64, picture: &mut Vec<u8>| camera.picture(Camera::as_chromium_plays(number), picture);
         Some(Box::new(crate::endpoint::video::Vp8::new(Box::new(render))))
     }
     #[cfg(not(feature = "video"))]

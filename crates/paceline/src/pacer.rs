@@ -173,7 +173,8 @@ impl<T> Pacer<T> {
         self.from_tick(if self.burst_over { self.next } else { self.next - self.burst })
     }
 
-    /// Returns the time until which the packets that left take at the pacing rate; padding waits for it.
+    /// Returns the time until which the packets that left take at the pacing rate, without a burst. Padding waits for it:
+    /// otherwise it would leave in place of the next burst (libwebrtc's `PacingController::NextSendTime`).
     pub fn drained_at(&self) -> Time {
         self.from_tick(self.next)
     }
@@ -291,6 +292,15 @@ mod tests {
             (0..3).for_each(|id| pacer.push(at, PacketPriority::Video, 0, id, size));
             assert_eq!(left_at(&mut pacer, at), expected);
         }
+    }
+
+    #[test]
+    fn burst_leaves_a_debt_that_drains_at_the_pacing_rate() {
+        let mut pacer = Pacer::new(Rate::from_kbps(1000), TimeDelta::from_secs(1), [1.0]);
+        pacer.set_burst(TimeDelta::from_millis(40));
+        (0..3).for_each(|id| pacer.push(Time::from_secs(1), PacketPriority::Video, 0, id, DataSize::from_bytes(1250)));
+        (0..3).for_each(|id| assert_eq!(pacer.pop(Time::from_secs(1)), Some(id)));
+        assert_eq!((pacer.next_release(), pacer.drained_at()), (Time::from_millis(990), Time::from_millis(1030)));
     }
 
     #[test]

@@ -250,7 +250,7 @@ impl Endpoint {
             if let State::Running(flow) = &mut self.state {
                 flow.handle_timeout(now, self.end);
             }
-            self.drain(now, events);
+            self.drain(now, clock, events);
         }
         self.transmit();
         self.session_due = match self.session.poll_timeout() {
@@ -333,7 +333,7 @@ impl Endpoint {
             let tag = if is_rtcp(&plain) { 0 } else { SRTP_TAG };
             let size = DataSize::from_bytes(bytes.len().saturating_sub(tag) as u64) + IP_UDP_HEADERS;
             flow.handle_packet(at, self.end, at, &plain, size, ecn);
-            self.drain(at, events);
+            self.drain(at, clock, events);
         }
     }
 
@@ -383,12 +383,13 @@ impl Endpoint {
         }
     }
 
-    fn drain(&mut self, now: Time, events: &Sender<EventRecord>) {
+    fn drain(&mut self, now: Time, clock: &Monotonic, events: &Sender<EventRecord>) {
         let mut datagram = Datagram::new();
         let emit = |event| events.send(event).is_ok();
         let State::Running(flow) = &mut self.state else { return };
         match self.end {
             FlowEnd::Sender => {
+                let mut now = now;
                 while let Some(sent) = flow.sender.poll_transmit(now, &mut datagram) {
                     let packet = match sent {
                         DatagramKind::Rtcp => Some(packets::rtcp(&datagram)),
@@ -398,7 +399,12 @@ impl Endpoint {
                         }
                     };
                     packet.into_iter().for_each(|packet| self.session.send(instant(), packet));
+                    transmit(&mut self.session, &self.socket, self.ecn);
+                    // The packets of a burst leave one after the other, and each has its own send time. With one time for all
+                    // of them libwebrtc's groups of packets are longer than Chromium's, and over-use is detected later.
+                    now = now.max(clock.now());
                 }
+                self.last = now;
                 while let Some(event) = flow.sender.poll_event() {
                     emit(flow.sender_event(now, event));
                 }
@@ -419,11 +425,16 @@ impl Endpoint {
     }
 
     fn transmit(&mut self) {
-        while let Some((to, bytes)) = self.session.poll_transmit() {
-            // RFC 7983: first bytes 128 to 191 are RTP or RTCP. Only RTP carries the controller's codepoint.
-            let is_media = matches!(bytes.first(), Some(128..=191)) && !is_rtcp(&bytes);
-            self.socket.send(to, &bytes, if is_media { self.ecn } else { Ecn::NotEct });
-        }
+        transmit(&mut self.session, &self.socket, self.ecn);
+    }
+}
+
+/// Sends the datagrams of the session. Media carries this codepoint.
+fn transmit(session: &mut Session, socket: &Socket, ecn: Ecn) {
+    while let Some((to, bytes)) = session.poll_transmit() {
+        // RFC 7983: first bytes 128 to 191 are RTP or RTCP. Only RTP carries the controller's codepoint.
+        let is_media = matches!(bytes.first(), Some(128..=191)) && !is_rtcp(&bytes);
+        socket.send(to, &bytes, if is_media { ecn } else { Ecn::NotEct });
     }
 }
 

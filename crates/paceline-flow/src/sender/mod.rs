@@ -294,6 +294,8 @@ impl MediaSender {
         }
         if !self.window_is_open() {
             self.window_was_full = true;
+        } else if self.prober.is_active() {
+            wake = wake.min(self.probe_due());
         } else {
             let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };
             if !self.prober.is_active() {

@@ -55,17 +55,18 @@ impl Prober {
         self.active.take_if(|active| active.cluster.rate > rate);
     }
 
+    /// Returns whether a cluster is being sent. No other packet leaves in the meantime: a frame that overtakes the cluster
+    /// would fill the link between its packets (libwebrtc's `PacingController::NextSendTime`).
+    pub fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
     /// Returns the time at which the next packet of a cluster is due. A waiting cluster is due at once.
     pub fn due(&self) -> Option<Time> {
         match &self.active {
             Some(active) => Some(active.due()),
             None => (!self.waiting.is_empty()).then_some(Time::ZERO),
         }
-    }
-
-    /// Returns whether a cluster has begun and is not complete.
-    pub fn is_active(&self) -> bool {
-        self.active.is_some()
     }
 
     /// Returns the size of a burst of the active cluster in libwebrtc, which sends one each [`BURST`].
