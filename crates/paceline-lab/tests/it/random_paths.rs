@@ -99,7 +99,10 @@ fn draw(random: &mut RandomStream) -> String {
     for way in ["forward", "reverse"] {
         for index in 0..1 + random.bits() % 3 {
             let is_wifi = medium == Some(Sharing::Wifi) && random.chance(0.3);
-            text += &format!("[[path.{way}.hops]]\n{}\n", hop(random, index == 0, medium.filter(|_| index == 0 || is_wifi)));
+            text += &format!(
+                "[[path.{way}.hops]]\n{}\n",
+                hop(random, index == 0, medium.filter(|_| index == 0 || is_wifi))
+            );
         }
     }
     for id in 0..1 + random.bits() % 3 {

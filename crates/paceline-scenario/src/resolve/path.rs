@@ -119,7 +119,8 @@ impl Resolver<'_> {
             }
             if let Some(key) = (medium.entry.conflict)(&of_other.values, values) {
                 let message = format!("`{key}` differs from that of the hop `{other}`, with which it shares `{name}`");
-                let help = format!("write the same `{key}` in both hops, or give them other names of medium or station");
+                let help =
+                    format!("write the same `{key}` in both hops, or give them other names of medium or station");
                 return self.fail(&at(key), message, help);
             }
         }

@@ -19,9 +19,7 @@ use paceline_units::Time;
 pub const HALF_DUPLEX: MediumEntry = MediumEntry {
     name: "half-duplex",
     conflict: |_, _| None,
-    build: |setup: &MediumSetup<'_>| {
-        Box::new(HalfDuplex::new(setup.members.iter().map(|member| member.hop).collect()))
-    },
+    build: |setup: &MediumSetup<'_>| Box::new(HalfDuplex::new(setup.members.iter().map(|member| member.hop).collect())),
 };
 
 /// A medium on which links take turns.
@@ -204,7 +202,8 @@ mod tests {
             let batch = Batch { overhead: TimeDelta::from_millis(1), packets: 4, ..Batch::SINGLE };
             let law = || CoDel::new(TimeDelta::from_millis(5), TimeDelta::from_millis(100), false);
             let queue = || Box::new(CoDelQueue::new(QueueLimit::Packets(50), law()));
-            let (mut medium, mut links) = (HalfDuplex::new(vec![0, 1]), vec![link(batch, queue()), link(batch, queue())]);
+            let (mut medium, mut links) =
+                (HalfDuplex::new(vec![0, 1]), vec![link(batch, queue()), link(batch, queue())]);
             let mut outputs = [Vec::new(), Vec::new()];
             for id in 0..400 {
                 let at = 5 * i64::from(id);

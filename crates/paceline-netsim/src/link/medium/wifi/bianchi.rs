@@ -60,9 +60,8 @@ impl Saturation {
     pub fn throughput(&self, payload: f64, times: &Durations) -> f64 {
         let (tau, _) = self.fixed_point();
         let (busy, success) = (self.busy_probability(tau), self.success_probability(tau));
-        let mean_slot = (1.0 - busy) * times.slot
-            + busy * success * times.success
-            + busy * (1.0 - success) * times.collision;
+        let mean_slot =
+            (1.0 - busy) * times.slot + busy * success * times.success + busy * (1.0 - success) * times.collision;
         success * busy * payload / mean_slot
     }
 }

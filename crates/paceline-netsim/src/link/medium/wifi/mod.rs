@@ -134,7 +134,8 @@ impl Wifi {
         }
         self.frames = frames;
         let slots = self.slots();
-        for station in &mut self.stations {
+        // Only arrivals and changes let a station begin to request the channel.
+        for station in self.stations.iter_mut().filter(|station| station.start != Time::MAX) {
             station.update_start(self.idle, slots, self.slot, links);
         }
         self.update_next();

@@ -21,7 +21,11 @@ impl Order {
 
     /// Returns the order of a name.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::RoundRobin, Self::Arrival].into_iter().zip(Self::NAMES).find(|(_, of)| *of == name).map(|(order, _)| order)
+        [Self::RoundRobin, Self::Arrival]
+            .into_iter()
+            .zip(Self::NAMES)
+            .find(|(_, of)| *of == name)
+            .map(|(order, _)| order)
     }
 }
 
@@ -172,8 +176,7 @@ impl Station {
                     && frame.size() <= limits.bytes
                     && phy.data(frame.size(), rate) <= limits.airtime
             };
-            let size =
-                window.compose(start, || link.dequeue_shared(start), |packet| packet.size + phy.header, fits);
+            let size = window.compose(start, || link.dequeue_shared(start), |packet| packet.size + phy.header, fits);
             link.set_unfinished(start, !window.is_empty());
             (size.mpdus > 0).then_some((hop, rate, rate < full_rate, size))
         })?;

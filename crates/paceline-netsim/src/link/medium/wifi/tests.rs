@@ -206,8 +206,7 @@ fn saturation_throughput_is_that_of_bianchi() {
                 let mut channel = Channel::new(&equal(stations, row.rate, &row.given), 1);
                 channel.saturate(row.seconds, row.size).iter().sum()
             };
-            let saturation =
-                Saturation { stations: stations as u32, window: row.window, doublings: row.doublings };
+            let saturation = Saturation { stations: stations as u32, window: row.window, doublings: row.doublings };
             let payload = row.packets * row.size as f64 * 8.0;
             let formula = saturation.throughput(payload, &row.times) / 1e6;
             let difference = 100.0 * (measured / formula - 1.0);
@@ -292,8 +291,7 @@ fn order_of_arrival_is_that_of_one_queue() {
 #[test]
 fn packets_are_lost_after_the_last_attempt() {
     for packets in [1, 16] {
-        let given =
-            [("ampdu_packets", Value::Count(packets)), ("attempts", Value::Count(2)), error(0.5)];
+        let given = [("ampdu_packets", Value::Count(packets)), ("attempts", Value::Count(2)), error(0.5)];
         let mut channel = Channel::new(&[hop("", 52.0, &given)], 1);
         channel.saturate(10, 1500);
         let share = channel.lost() as f64 / channel.outputs[0].len() as f64;
@@ -358,8 +356,12 @@ fn a_station_in_an_outage_leaves_the_channel_to_the_others() {
 fn decisions_do_not_depend_on_polling() {
     let run = |prompt: bool| {
         let in_order = |order| Hop { order, ..hop("ap", 26.0, &[error(0.2)]) };
-        let hops =
-            [in_order("arrival"), in_order("arrival"), hop("a", 52.0, &[error(0.1)]), hop("b", 6.5, &[no_aggregation()])];
+        let hops = [
+            in_order("arrival"),
+            in_order("arrival"),
+            hop("a", 52.0, &[error(0.1)]),
+            hop("b", 6.5, &[no_aggregation()]),
+        ];
         let law = || CoDel::new(TimeDelta::from_millis(5), TimeDelta::from_millis(100), false);
         let queue = || -> Box<dyn Discipline> { Box::new(CoDelQueue::new(QueueLimit::Packets(100), law())) };
         let mut channel = Channel::with_queues(&hops, 3, queue);
