@@ -11,7 +11,7 @@ use toml::{Table, Value};
 const CHOICES: &str = include_str!("../../crates/paceline-report/figures.toml");
 
 /// The maximum total size of the figures.
-const MOST_BYTES: u64 = 1_600_000;
+const MOST_BYTES: u64 = 2_000_000;
 
 /// Draws every figure of a paper; with `--check`, only compares them with the files.
 pub fn figures(arguments: &[String]) -> Result<(), Problem> {

@@ -58,12 +58,14 @@ struct Trial {
 }
 
 const WIDE: &str = "capacity = \"1.2Gbps\"\ndelay = \"5ms\"";
+const FAIR: &str = "capacity = \"1.2Gbps\"\ndelay = \"5ms\"\nqueue = { discipline = \"fq-codel\" }";
 const UNLIMITED: &str = "delay = \"5ms\"";
 const NARROW: &str = "capacity = \"100Mbps\"\ndelay = \"10ms\"";
 
 #[rustfmt::skip]
 const TRIALS: &[Trial] = &[
     Trial { name: "1 Gbit/s of 1500 B", rate: 83_333, size: 1500, burst: 16, path: WIDE, timing: Timing::Precise },
+    Trial { name: "1 Gbit/s of 1500 B, fq-codel", rate: 83_333, size: 1500, burst: 16, path: FAIR, timing: Timing::Precise },
     Trial { name: "200,000 a second of 100 B", rate: 200_000, size: 100, burst: 32, path: UNLIMITED, timing: Timing::Precise },
     Trial { name: "5,000 a second, precise", rate: 5_000, size: 1200, burst: 1, path: NARROW, timing: Timing::Precise },
     Trial { name: "5,000 a second, sleep", rate: 5_000, size: 1200, burst: 1, path: NARROW, timing: Timing::Sleep },

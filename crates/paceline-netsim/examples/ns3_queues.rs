@@ -6,9 +6,7 @@
 //! ```
 
 use paceline_netsim::link::queue::{DISCIPLINES, QueueLimit, QueuePlan};
-use paceline_netsim::link::{
-    Capacity, Descriptor, Link, LinkConfig, LossModel, MTU, Output, RateStep, Schedule,
-};
+use paceline_netsim::link::{Capacity, Descriptor, Link, LinkConfig, LossModel, MTU, Output, RateStep, Schedule};
 use paceline_netsim::parameter::{Value, Values};
 use paceline_units::{DataSize, Dscp, Ecn, FlowId, RandomStreams, Rate, Time, TimeDelta};
 use std::io::Write;

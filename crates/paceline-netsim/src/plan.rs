@@ -36,6 +36,9 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
 }
 
+/// The largest IP packet (RFC 791, section 3.1).
+const LARGEST_IP_PACKET: DataSize = DataSize::from_bytes(65_535);
+
 /// One hop.
 #[derive(Clone, Debug)]
 pub struct HopPlan {
@@ -60,9 +63,11 @@ pub struct HopPlan {
 }
 
 impl HopPlan {
-    /// Returns the size of the largest IP packet that it carries at any time.
-    pub fn largest_mtu(&self) -> DataSize {
-        self.mtu.points().iter().map(|(_, mtu)| *mtu).max().unwrap_or(MTU)
+    /// Returns the MTU of its interface, by which queue disciplines recognise a queue of about one packet. A hop that carries
+    /// every IP packet, up to 65535 bytes, sets no MTU: then it is that of Ethernet. Of several MTUs it is the largest.
+    pub fn interface_mtu(&self) -> DataSize {
+        let largest = self.mtu.points().iter().map(|(_, mtu)| *mtu).max().unwrap_or(MTU);
+        if largest >= LARGEST_IP_PACKET { MTU } else { largest }
     }
 }
 

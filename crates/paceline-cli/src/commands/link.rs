@@ -390,3 +390,22 @@ fn describe(document: &Document<'_>) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_a_limit_a_discipline_or_both() {
+        for (text, value) in [
+            ("300ms", "{ discipline = \"drop-tail\", limit = \"300ms\" }"),
+            ("fq-codel", "{ discipline = \"fq-codel\" }"),
+            ("codel, 50packets", "{ discipline = \"codel\", limit = \"50packets\" }"),
+        ] {
+            assert_eq!(queue_value(text).unwrap(), value);
+        }
+        for text in ["fq-codle", "", "300ms,codel", "\"}"] {
+            assert!(queue_value(text).is_err(), "{text}");
+        }
+    }
+}

@@ -481,7 +481,7 @@ fn build_hop(hop: &HopPlan, streams: &RandomStreams) -> Link {
         capacity: hop.capacity.clone(),
         burst: hop.server.service.burst,
         rate_step: hop.server.service.rate_step,
-        queue: hop.queue.build(streams, &path, hop.largest_mtu()),
+        queue: hop.queue.build(streams, &path, hop.interface_mtu()),
         delay: hop.delay.clone(),
         jitter: hop.jitter,
         loss: hop.loss.clone(),

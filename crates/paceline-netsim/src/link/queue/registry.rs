@@ -70,7 +70,7 @@ pub struct QueueSetup<'a> {
     pub streams: &'a RandomStreams,
     /// The path of the hop, such as `hop/forward`.
     pub path: &'a str,
-    /// The size of the largest packet that the hop carries.
+    /// The MTU of the hop's interface.
     pub mtu: DataSize,
 }
 
@@ -104,7 +104,7 @@ impl QueuePlan {
         self.discipline.name
     }
 
-    /// Creates the queue of the hop at `path`, such as `hop/forward`, which carries packets of up to `mtu`.
+    /// Creates the queue of the hop at `path`, such as `hop/forward`, whose interface has this MTU.
     pub fn build(&self, streams: &RandomStreams, path: &str, mtu: DataSize) -> Box<dyn Discipline> {
         (self.discipline.build)(&QueueSetup { limit: self.limit, values: &self.values, streams, path, mtu })
     }

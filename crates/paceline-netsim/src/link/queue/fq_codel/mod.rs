@@ -72,7 +72,7 @@ pub(super) const ENTRY: QueueEntry = QueueEntry {
         Parameter::optional(
             "ce_threshold",
             ParameterKind::Time(TimeDelta::from_nanos(1), TimeDelta::from_secs(10)),
-            "no packet is marked for it",
+            "none",
             "the delay above which every ECN-capable packet is marked, as for DCTCP (RFC 8290, section 5.2.7)",
         ),
     ],
