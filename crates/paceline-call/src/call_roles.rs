@@ -175,7 +175,20 @@ mod tests {
         ];
         assert_eq!(receive_side, gcc);
         let send_side = of(Some(CallRoles::LocalSender));
-        assert_eq!(send_side, ["gcc-tfb", "googcc", "googcc-2024", "nada-sender", "scream", "scream-cpp"]);
+        assert_eq!(
+            send_side,
+            [
+                "gcc-tfb",
+                "googcc",
+                "googcc-2024",
+                "nada-sender",
+                "scream",
+                "scream-cpp",
+                "scream-v2",
+                "scream-v2-cpp",
+                "scream-v2-webrtc"
+            ]
+        );
         let neither = of(None);
         assert_eq!(neither, ["gcc-med16", "nada-2015", "nada", "fixed"]);
     }

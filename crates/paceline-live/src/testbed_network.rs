@@ -123,6 +123,13 @@ impl TestbedNetwork {
             let hint = "choose another with --set flow.ID.congestion=…".to_owned();
             return Err(BackendError::Unavailable { cause, hint });
         }
+        if let Some(cause) = tcp::ecn_problem(plan) {
+            let hint = "choose another with --set flow.ID.ecn=…".to_owned();
+            return Err(BackendError::Unavailable { cause, hint });
+        }
+        for namespace in &self.namespaces {
+            namespace.within(|| tcp::set_ecn(plan)).map_err(broken)?;
+        }
         let Self { namespaces, devices, link_control } = self;
         let plan = without_host_models(plan);
         let streams = RandomStreams::new(seed);

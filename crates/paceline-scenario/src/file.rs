@@ -235,8 +235,8 @@ pub struct MediaKeys {
 pub struct TcpKeys {
     /// TCP: its congestion control; `cubic` if absent.
     pub congestion: Option<Spanned<String>>,
-    /// TCP: explicit congestion notification: `off`, `classic` (RFC 3168), `abe` (RFC 8511) or `accurate`; `off`, with
-    /// `dctcp` and `prague` `accurate` if absent.
+    /// TCP: explicit congestion notification: `off`, `classic` (RFC 3168), `abe` (RFC 8511), `accurate` (RFC 9768) or
+    /// `l4s`, which is the same with ECT(1); `off`, with `dctcp` `accurate`, with `prague` `l4s` if absent.
     pub ecn: Option<Spanned<String>>,
     /// TCP: `rfc`, which follows the RFCs exactly, or `linux`, which follows the kernel; `linux` if absent.
     pub profile: Option<Spanned<String>>,

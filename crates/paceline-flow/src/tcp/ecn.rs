@@ -22,16 +22,19 @@ pub enum TcpEcn {
     Alternative,
     /// The receiver reports how much was marked; for controls that need it.
     Accurate,
+    /// The same with ECT(1), for L4S queues (RFC 9331).
+    L4s,
 }
 
 impl TcpEcn {
-    const ALL: [Self; 4] = [Self::Off, Self::Classic, Self::Alternative, Self::Accurate];
+    const ALL: [Self; 5] = [Self::Off, Self::Classic, Self::Alternative, Self::Accurate, Self::L4s];
     /// Name and summary of each.
     pub const NAMES: &'static [(&'static str, &'static str)] = &[
         ("off", "packets are not ECN-capable"),
         ("classic", "RFC 3168: a mark counts as a loss; for new-reno and cubic"),
         ("abe", "RFC 8511: a mark reduces the window less than a loss; for new-reno and cubic"),
-        ("accurate", "the receiver reports how much was marked (RFC 9768); for dctcp and prague, which need it"),
+        ("accurate", "the receiver reports how much was marked (RFC 9768); for dctcp"),
+        ("l4s", "the same with ECT(1), for L4S queues; for dctcp and prague"),
     ];
 
     /// Returns the use with this name.
@@ -42,15 +45,29 @@ impl TcpEcn {
 
     /// Returns what a congestion control uses by default.
     pub fn default_of(congestion: &str) -> Self {
-        if needs_counts(congestion) { Self::Accurate } else { Self::Off }
+        match congestion {
+            "dctcp" => Self::Accurate,
+            "prague" => Self::L4s,
+            _ => Self::Off,
+        }
     }
 
     /// Returns whether a congestion control can work with this.
     pub fn fits(self, congestion: &str) -> bool {
         match self {
-            Self::Off => !needs_counts(congestion),
+            Self::Off => !["dctcp", "prague"].contains(&congestion),
             Self::Classic | Self::Alternative => ["new-reno", "cubic"].contains(&congestion),
-            Self::Accurate => needs_counts(congestion),
+            Self::Accurate => congestion == "dctcp",
+            Self::L4s => ["dctcp", "prague"].contains(&congestion),
+        }
+    }
+
+    /// Returns the codepoint of ECN-capable packets.
+    pub(super) fn codepoint(self) -> Ecn {
+        match self {
+            Self::Off => Ecn::NotEct,
+            Self::Classic | Self::Alternative | Self::Accurate => Ecn::Ect0,
+            Self::L4s => Ecn::Ect1,
         }
     }
 
@@ -58,11 +75,6 @@ impl TcpEcn {
     pub(super) fn is_classic(self) -> bool {
         matches!(self, Self::Classic | Self::Alternative)
     }
-}
-
-/// Whether a congestion control is made for the count of marks.
-fn needs_counts(congestion: &str) -> bool {
-    ["dctcp", "prague"].contains(&congestion)
 }
 
 /// The receiver's part of ECN.
@@ -93,7 +105,7 @@ impl MarkEcho {
                 self.ece = marked || self.ece && !segment.cwr;
                 false
             }
-            TcpEcn::Accurate => {
+            TcpEcn::Accurate | TcpEcn::L4s => {
                 self.ce_bytes = self.ce_bytes.wrapping_add(if marked { segment.payload } else { 0 });
                 changed
             }
@@ -154,7 +166,7 @@ mod tests {
         for (n, (name, _)) in TcpEcn::NAMES.iter().enumerate() {
             assert_eq!(TcpEcn::named(name), Some(TcpEcn::ALL[n]));
         }
-        assert_eq!(TcpEcn::named("l4s"), None);
+        assert_eq!(TcpEcn::named("prague"), None);
         for (congestion, ..) in super::super::CONGESTION {
             assert!(TcpEcn::default_of(congestion).fits(congestion), "{congestion}");
         }

@@ -1,6 +1,7 @@
 //! Kernel settings of a namespace, so that a run depends on the version of the kernel and not on the host's
 //! configuration; available congestion controls.
 
+use paceline_flow::tcp::TcpEcn;
 use paceline_netsim::plan::{FlowKind, Plan};
 use socket2::{Domain, Socket, Type};
 use std::fs;
@@ -48,6 +49,33 @@ pub fn prepare() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Switches classic ECN of the calling thread's namespace on if the TCP flows of the plan use it, else off.
+///
+/// # Errors
+/// The process lacks the privilege.
+pub fn set_ecn(plan: &Plan) -> io::Result<()> {
+    let on = uses(plan).any(|ecn| ecn == TcpEcn::Classic);
+    fs::write("/proc/sys/net/ipv4/tcp_ecn", if on { "1" } else { "0" })
+}
+
+/// The use of ECN by each TCP flow.
+fn uses(plan: &Plan) -> impl Iterator<Item = TcpEcn> + '_ {
+    plan.flows.iter().filter_map(|flow| match &flow.kind {
+        FlowKind::Tcp(tcp) => Some(tcp.config.ecn),
+        FlowKind::Media(_) => None,
+    })
+}
+
+/// Returns why the kernel cannot use ECN as the plan asks; `None` if it can. The setting is one for a namespace.
+pub fn ecn_problem(plan: &Plan) -> Option<String> {
+    if uses(plan).any(|ecn| ecn == TcpEcn::Alternative) {
+        return Some("the kernel's NewReno and CUBIC have no `abe`".to_owned());
+    }
+    let classic = uses(plan).filter(|ecn| *ecn == TcpEcn::Classic).count();
+    let is_mixed = classic > 0 && uses(plan).any(|ecn| ecn == TcpEcn::Off);
+    is_mixed.then(|| "on the testbed all TCP flows use classic ECN, or none".to_owned())
 }
 
 /// Returns a description of the first congestion control of the plan that is not available; `None` if all are. Loads

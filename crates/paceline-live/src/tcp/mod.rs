@@ -16,7 +16,7 @@ mod signals;
 #[cfg(test)]
 mod tests;
 
-pub use kernel::{kernel_name, missing, prepare};
+pub use kernel::{ecn_problem, kernel_name, missing, prepare, set_ecn};
 pub use receiver::{listen, receive};
 
 use crate::clock::Monotonic;

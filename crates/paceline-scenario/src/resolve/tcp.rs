@@ -27,7 +27,7 @@ impl Resolver<'_> {
             if !ecn.fits(config.congestion) {
                 let message =
                     format!("`{}` does not work with the congestion control `{}`", spanned.get(), config.congestion);
-                let help = "`classic` and `abe` are for `new-reno` and `cubic`, `accurate` is for `dctcp` and `prague`";
+                let help = "`classic` and `abe` are for `new-reno` and `cubic`, `accurate` is for `dctcp`, `l4s` for `dctcp` and `prague`";
                 return self.fail(spanned, message, help);
             }
             config.ecn = ecn;

@@ -9,7 +9,7 @@
 //! Growth and losses are those of NewReno (section 3.5).
 
 use super::{Ack, Congestion, CongestionConfig, CongestionWindow, MarkSample, THRESHOLD_MIN, new_reno};
-use paceline_units::{DataSize, Ecn};
+use paceline_units::DataSize;
 
 /// `g` (section 4.2).
 const GAIN: f64 = 1.0 / 16.0;
@@ -93,10 +93,6 @@ impl Congestion for Dctcp {
         window.cwnd = reduced(window.cwnd, self.share.alpha, self.config.segment);
         window.ssthresh = window.cwnd;
         true
-    }
-
-    fn codepoint(&self) -> Ecn {
-        Ecn::Ect0
     }
 }
 

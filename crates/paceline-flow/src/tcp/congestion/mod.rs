@@ -11,7 +11,7 @@ mod hystart;
 mod new_reno;
 mod prague;
 
-use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// The congestion window and the slow-start threshold (RFC 5681).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,10 +156,6 @@ pub trait Congestion: core::fmt::Debug + Send {
     fn handle_marks(&mut self, _sample: &MarkSample, _window: &mut CongestionWindow) -> bool {
         false
     }
-    /// Returns the codepoint of ECN-capable packets.
-    fn codepoint(&self) -> Ecn {
-        Ecn::Ect0
-    }
     /// Returns the window that the algorithm aims at, if it has one (CUBIC's W_max).
     fn target(&self) -> Option<DataSize> {
         None
@@ -202,7 +198,7 @@ pub const CONGESTION: &[(&str, &str, BuildCongestion)] = &[
         dctcp::build,
     ),
     ("new-reno", "RFC 5681: a segment more each round trip, half the window after a loss", new_reno::build),
-    ("prague", "TCP Prague, for L4S: as dctcp with ECT(1), paced, and slower growth below 25 ms", prague::build),
+    ("prague", "TCP Prague, for L4S: as dctcp, paced, and slower growth below 25 ms", prague::build),
 ];
 
 /// Returns the name of an algorithm as it is in [`CONGESTION`], for use in a configuration. Returns `None` if there is

@@ -14,7 +14,7 @@
 
 use super::dctcp::{MarkedShare, alpha_after, reduced};
 use super::{Ack, Congestion, CongestionConfig, CongestionWindow, LossState, MarkSample, RateSample, THRESHOLD_MIN};
-use paceline_units::{DataSize, Ecn, Rate, Time, TimeDelta};
+use paceline_units::{DataSize, Rate, Time, TimeDelta};
 
 /// The round-trip time to whose growth a flow with a shorter one is slowed (`prague_rtt_target`).
 const RTT_TARGET: TimeDelta = TimeDelta::from_millis(25);
@@ -129,10 +129,6 @@ impl Congestion for Prague {
         window.ssthresh = window.cwnd;
         self.fraction = 0.0;
         true
-    }
-
-    fn codepoint(&self) -> Ecn {
-        Ecn::Ect1
     }
 
     fn pacing(&self) -> Option<Rate> {

@@ -88,7 +88,7 @@ impl TcpSender {
                 }
                 segment.ece
             }
-            TcpEcn::Accurate => {
+            TcpEcn::Accurate | TcpEcn::L4s => {
                 let marked = self.marks.newly_marked(segment);
                 let sample = MarkSample {
                     now,

@@ -5,6 +5,7 @@ mod emitted_signals;
 mod next_segment;
 mod pacing;
 
+use super::TcpConfig;
 use super::congestion::{Congestion, CongestionConfig, CongestionWindow, NO_THRESHOLD, build_congestion};
 use super::ecn::MarkReaction;
 use super::recovery::Recovery;
@@ -12,7 +13,6 @@ use super::rtt_estimator::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::workload::{Workload, draw_pause, draw_transfer_size};
-use super::{TcpConfig, TcpEcn};
 use crate::event_queue;
 use emitted_signals::{EmittedSignals, TcpSignal};
 use paceline::{SignalName, SignalSpec, Signals};
@@ -241,8 +241,8 @@ impl TcpSender {
     /// Returns the ECN field of a packet: only new data is ECN-capable (RFC 3168, sections 6.1.1, 6.1.4 and 6.1.5).
     pub fn codepoint(&self, kind: SegmentKind) -> Ecn {
         match kind {
-            SegmentKind::Data if self.config.ecn != TcpEcn::Off => self.congestion.codepoint(),
-            SegmentKind::Data | SegmentKind::Retransmission | SegmentKind::Control => Ecn::NotEct,
+            SegmentKind::Data => self.config.ecn.codepoint(),
+            SegmentKind::Retransmission | SegmentKind::Control => Ecn::NotEct,
         }
     }
 
