@@ -59,7 +59,8 @@ pub struct TwccSender {
 
 impl TwccSender {
     pub fn new(start: Rate, min: Rate, max: Rate) -> Result<Self, ConfigError> {
-        let entry = Registry::standard().get("googcc").expect("it is registered");
+        let registry = Registry::standard();
+        let entry = registry.get("googcc").expect("it is registered");
         let controller = entry.build(&Setup::new(start, min, max), &[])?;
         let half = controller.send.expect("googcc has a send half");
         let decision = half.decision();
