@@ -67,3 +67,48 @@ fn the_stream_of_higher_priority_waits_less() {
         within(controller, heavy / light, 0.3, 0.9);
     }
 }
+
+/// A flow with a camera of 50 to 2000 kbit/s of encoded media, and these keys.
+fn camera(keys: &str) -> String {
+    format!(
+        "id = \"test/camera\"\ntitle = \"A camera\"\nduration = \"60s\"\n[path]\nrtt = \"50ms\"\n[path.forward]\n\
+         capacity = \"1 Mbps\"\n[[flow]]\nid = \"call\"\ncontroller = \"fixed\"\nconfig = {{ rate_bps = 500000 }}\n\
+         [[flow.stream]]\nid = \"camera\"\nencoder = {{ source = \"ideal\" }}\n{keys}"
+    )
+}
+
+/// From 10 s at most 400 kbit/s, from 20 s a pause, from 40 s 1 Mbit/s, from 45 s muted, removed at 50 s.
+#[test]
+fn highest_rate_of_a_stream_follows_its_schedule() {
+    let keys = "max_rate = [[\"0s\", \"2 Mbps\"], [\"10s\", \"400 kbps\"], [\"20s\", \"0 bps\"], [\"40s\", \"1 Mbps\"]]\n\
+                muted = [[\"0s\", false], [\"45s\", true]]\nstop = \"50s\"\n";
+    let scenario = fixtures::scenario(&camera(keys), &[]);
+    let stream = &scenario.plan.flows[0].media().unwrap().streams[0];
+    let s = paceline_units::Time::from_secs;
+    let kbps = |from, to| stream.mean_max(s(from), s(to)).as_bps() / 1000;
+    assert_eq!([kbps(0, 10), kbps(10, 20), kbps(5, 15), kbps(20, 40), kbps(30, 50)], [2000, 400, 1200, 0, 262]);
+    assert_eq!([kbps(45, 50), kbps(50, 60), kbps(40, 40)], [50, 0, 1000]);
+    let pause = |from, to| stream.pause_between(s(from), s(to));
+    assert_eq!([pause(0, 20), pause(0, 21), pause(25, 30), pause(40, 50)], [None, Some(s(20)), Some(s(25)), None]);
+    assert_eq!(pause(45, 60), Some(s(50)));
+
+    let flow = fixtures::run(&camera(keys), &[]).whole.flows.remove(0);
+    let stream = &flow.streams[0];
+    within("freezes: none is a pause", stream.freezes as f64, 0.0, 0.0);
+    // With headers: 20 s at 500, 400 and 420, 10 s at 500 kbit/s less overhead, 5 s at 50.
+    within("rate of the stream", stream.throughput_bps, 140e3, 230e3);
+}
+
+#[test]
+fn a_schedule_that_a_source_cannot_follow_is_an_error() {
+    for (keys, expected) in [
+        ("max_rate = \"40 kbps\"", "the source needs 50 kbps"),
+        ("max_rate = [[\"5s\", \"400 kbps\"]]", "times must start at 0s"),
+        ("stop = \"0s\"", "stops before its flow starts"),
+    ] {
+        let origin = paceline_scenario::Origin::from_text("test.toml", camera(keys));
+        let registry = paceline::Registry::standard();
+        let error = paceline_scenario::load(&origin, &Default::default(), &registry).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
