@@ -2,6 +2,7 @@
 
 mod access_link;
 mod architectures;
+mod beside;
 mod book;
 mod callgrind;
 mod check;
@@ -45,6 +46,11 @@ const TASKS: &[Task] = &[
         name: "track",
         help: "speed and accuracy of a link of real packets; each trial takes [seconds], 10 by default (needs root)",
         run: measure::track,
+    },
+    Task {
+        name: "beside",
+        help: "calls of Chromium and of googcc on the same links into [folder], their table and figures; resumes (needs root and chromium)",
+        run: beside::beside,
     },
     Task {
         name: "dist",

@@ -304,8 +304,7 @@ impl RunningCall<'_> {
         let mut limits = encoder_limits(self.media).peekable();
         for n in 0.. {
             due += POLL_INTERVAL;
-            // A local receiver limits Chromium by REMB.
-            self.limit_encoder(sends.filter(|_| receives.is_some()), due.min(self.flow.stop), &mut limits)?;
+            self.limit_encoder(sends, due.min(self.flow.stop), &mut limits)?;
             if due >= self.flow.stop || !self.wait(due) {
                 break;
             }

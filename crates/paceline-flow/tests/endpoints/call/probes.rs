@@ -25,7 +25,7 @@ impl SendHalf for ProbingHalf {
         self.log.lock().unwrap().reports.extend(feedback.packets.iter().map(|packet| (now, *packet)));
     }
     fn decision(&self) -> Decision {
-        Decision { pacing: self.rate.scale(1.5), ..Decision::new(self.rate) }
+        Decision { pacing: self.rate.scale(1.5), burst: ms(40), ..Decision::new(self.rate) }
     }
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
         self.cluster.take_if(|_| now >= Time::from_secs(2))
@@ -85,6 +85,17 @@ fn cluster_leaves_at_its_rate_filled_with_padding_and_is_reported() {
         let most = log.sent.iter().filter_map(|(_, packet)| packet.in_flight).max().unwrap().as_bytes();
         assert_within(most as f64, 15_000.0, 30_000.0, "most bytes in flight");
     }
+}
+
+/// A frame is due in the 40 ms of the cluster, and a burst lets it leave at once: it leaves as a part of the cluster.
+#[test]
+fn no_other_packet_leaves_within_a_cluster() {
+    let log = run(Some(TRANSPORT_WIDE));
+    let is_probe = |(_, packet): &(Time, SentPacket)| packet.probe == Some(CLUSTER.id);
+    let (first, last) = (log.sent.iter().position(is_probe).unwrap(), log.sent.iter().rposition(is_probe).unwrap());
+    let cluster = &log.sent[first..=last];
+    assert!(cluster.iter().all(is_probe), "{cluster:?}");
+    assert!(cluster.iter().any(|(_, packet)| packet.kind == PacketKind::Media));
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! `cargo xtask beside`: calls with Chromium's own controller and with `googcc` on the same links, and their comparison.
+
+use crate::steps::{Problem, command, need, program, root, run, shown, target};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// The cases of `real/chromium` by their label, and the scenario with a CUBIC flow.
+const CASES: [&str; 8] = ["1Mbps", "2.5Mbps", "5Mbps", "step", "loss", "rtt-20ms", "rtt-200ms", "cubic"];
+const CONTROLLERS: [&str; 2] = ["chromium", "googcc"];
+const SEEDS: u64 = 3;
+
+/// Makes every call that the folder lacks, one after the other, and writes the table and the figures.
+pub fn beside(arguments: &[String]) -> Result<(), Problem> {
+    let runs = match arguments {
+        [] => target().join("beside"),
+        [folder] => PathBuf::from(folder),
+        _ => return Err(Problem::Usage("takes a folder of runs or nothing".into())),
+    };
+    need("chromium --version", "Get it from the system's packages: `apt-get install chromium`.")?;
+    run(command("cargo build --release -p paceline-cli --features browser"))?;
+    for seed in 1..=SEEDS {
+        for case in CASES {
+            for controller in CONTROLLERS {
+                call(&runs.join(case).join(format!("{controller}-{seed}")), case, controller, seed)?;
+            }
+        }
+    }
+    let figures = root().join("docs/figures/googcc-chromium");
+    fs::create_dir_all(&figures).map_err(|error| format!("{}: {error}", figures.display()))?;
+    let mut table = command("cargo run --release -p paceline-report --example beside --");
+    table.arg(&runs).arg(&figures).args(CONTROLLERS);
+    Ok(run(table)?)
+}
+
+/// Makes a call into this folder, unless it is there. A folder without results is from an interrupted run.
+fn call(folder: &Path, case: &str, controller: &str, seed: u64) -> Result<(), String> {
+    if folder.join("results").is_dir() {
+        return Ok(());
+    }
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let which = match case {
+        "cubic" => "call real/chromium-cubic".to_owned(),
+        case => format!("call real/chromium --case link={case}"),
+    };
+    let mut call =
+        program(target().join("release/paceline"), &format!("{which} --controllers {controller} --seed {seed}"));
+    call.arg("--out").arg(folder).stdout(Stdio::null());
+    eprintln!("\n==> {}", shown(&call));
+    let status = call.status().map_err(|error| format!("`{}` did not start: {error}", shown(&call)))?;
+    if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", shown(&call))) }
+}
