@@ -357,7 +357,12 @@ class _Task:
         def objective(trial: Trial) -> float:
             values = {constant.id: constant.suggest(trial) for constant in self.constants}
             trial.set_user_attr("constants", values)
-            cells = self.cells(controller, values, self.seeds, chosen=True)
+            try:
+                cells = self.cells(controller, values, self.seeds, chosen=True)
+            except ScenarioError as error:
+                # Within their ranges constants may still contradict each other, such as a start rate below the lowest rate.
+                log(f"{name}: trial {trial.number + 1} left out: its constants contradict each other")
+                raise optuna.TrialPruned from error
             # A few seeds are too few for intervals: the mean alone counts here, and the verdicts in the result.
             near = [_near(cell) for cell in cells]
             score = Score(near.count(1.0), len(cells))
@@ -365,13 +370,16 @@ class _Task:
             # Closeness, below 1 in sum, decides between equal counts.
             return score.reproduced + 0.99 * sum(near) / max(len(near), 1)
 
-        finished = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.COMPLETE]
-        if len(finished) < trials:
-            study.optimize(objective, n_trials=trials - len(finished))
-        finished = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.COMPLETE]
+        def finished() -> int:
+            return sum(trial.state == optuna.trial.TrialState.COMPLETE for trial in study.trials)
+
+        while finished() < trials:
+            if len(study.trials) > 4 * trials:
+                raise ArgumentError(f"most combinations of the constants of {self.paper!r} contradict each other")
+            study.optimize(objective, n_trials=trials - finished())
         best = study.best_trial.user_attrs["constants"]
         own, other = (self.score(controller, best, chosen=chosen) for chosen in (True, False))
-        return Search(controller, best, own, other, len(finished))
+        return Search(controller, best, own, other, finished())
 
 
 def _near(cell: dict[str, Any]) -> float:
