@@ -76,7 +76,7 @@ impl PacketClass {
 pub enum DropReason {
     /// The queue was full.
     Overflow,
-    /// Lost on the wire.
+    /// Lost on the wire, or after the last attempt on a shared medium.
     Loss,
     /// Dropped by active queue management (RFC 7567).
     Aqm,

@@ -15,7 +15,7 @@ use super::{Medium, MediumEntry, MediumSetup};
 use crate::link::Link;
 use paceline_units::Time;
 
-/// Turns of [`Batch`](super::Batch)es. The parameters of the hops do not differ from one another in meaning.
+/// Turns of [`Batch`](super::Batch)es.
 pub const HALF_DUPLEX: MediumEntry = MediumEntry {
     name: "half-duplex",
     conflict: |_, _| None,
