@@ -198,7 +198,12 @@ impl Resolver<'_> {
         };
         let limit = match &queue.limit {
             Some(spanned) => self.level(spanned, queue, nominal, id, "limit")?,
-            None => discipline.default_limit(),
+            None => match (discipline.default_limit(), nominal) {
+                (QueueLimit::DrainTime(time), Some(rate)) if queue.follows_capacity == Some(false) => {
+                    QueueLimit::Bytes(rate * time)
+                }
+                (limit, _) => limit,
+            },
         };
         let packet = mtu.points().iter().map(|(_, mtu)| *mtu).fold(MTU, DataSize::min);
         let nothing = match limit {
