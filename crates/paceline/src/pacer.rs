@@ -170,15 +170,15 @@ impl<T> Pacer<T> {
 
     /// Returns the time at which the next packet may leave, also if the queue is empty.
     pub fn next_release(&self) -> Time {
-        self.from_tick(if self.burst_over { self.next } else { self.next - self.burst })
+        self.on_tick(if self.burst_over { self.next } else { self.next - self.burst })
     }
 
     /// Returns the time until which the packets that left take at the pacing rate; padding waits for it.
     pub fn drained_at(&self) -> Time {
-        self.from_tick(self.next)
+        self.on_tick(self.next)
     }
 
-    fn from_tick(&self, time: Time) -> Time {
+    fn on_tick(&self, time: Time) -> Time {
         if self.tick.is_positive() { next_multiple(time, self.tick) } else { time }
     }
 
