@@ -434,7 +434,11 @@ fn encoder_limits(media: &MediaPlan) -> impl Iterator<Item = (Time, Rate)> {
     let (_, most) = media.streams[0].source.range();
     media.changes.iter().filter_map(move |(at, change)| match change {
         FlowChange::Bounds(bounds) => Some((*at, bounds.max.min(most))),
-        FlowChange::Route(_) | FlowChange::Availability(_) => None,
+        FlowChange::Route(_)
+        | FlowChange::Availability(_)
+        | FlowChange::StreamMax(..)
+        | FlowChange::StreamMuted(..)
+        | FlowChange::StreamEnd(_) => None,
     })
 }
 

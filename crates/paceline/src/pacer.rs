@@ -170,16 +170,16 @@ impl<T> Pacer<T> {
 
     /// Returns the time at which the next packet may leave, also if the queue is empty.
     pub fn next_release(&self) -> Time {
-        self.at_tick(if self.burst_over { self.next } else { self.next - self.burst })
+        self.on_tick(if self.burst_over { self.next } else { self.next - self.burst })
     }
 
     /// Returns the time until which the packets that left take at the pacing rate, without a burst. Padding waits for it:
     /// otherwise it would leave in place of the next burst (libwebrtc's `PacingController::NextSendTime`).
     pub fn drained_at(&self) -> Time {
-        self.at_tick(self.next)
+        self.on_tick(self.next)
     }
 
-    fn at_tick(&self, time: Time) -> Time {
+    fn on_tick(&self, time: Time) -> Time {
         if self.tick.is_positive() { next_multiple(time, self.tick) } else { time }
     }
 

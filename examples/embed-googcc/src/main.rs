@@ -2,6 +2,7 @@
 
 mod sender;
 
+use paceline::PacketKind;
 use paceline_units::{DataSize, Rate, Time, TimeDelta};
 use paceline_wire::{CompoundWriter, TWCC_TICK};
 use sender::TwccSender;
@@ -14,22 +15,24 @@ const FEEDBACK_INTERVAL: TimeDelta = TimeDelta::from_millis(50);
 const PACKET: u64 = 1200;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("target on a link of 3 Mbit/s, kbit/s:");
-    for (second, target) in call(Rate::from_kbps(3000), 10)?.iter().enumerate() {
+    let (targets, padding) = call(Rate::from_kbps(3000), 10)?;
+    println!("target on a link of 3 Mbit/s, kbit/s, and {padding} packets of padding in probes:");
+    for (second, target) in targets.iter().enumerate() {
         println!("{:3} s {:6}", second + 1, target.as_bps() / 1000);
     }
     Ok(())
 }
 
-/// Sends video over a link of this capacity. Returns the target at the end of each second.
-fn call(capacity: Rate, seconds: i64) -> Result<Vec<Rate>, Box<dyn Error>> {
+/// Sends video over a link of this capacity. Returns the target at the end of each second, and the number of padding
+/// packets.
+fn call(capacity: Rate, seconds: i64) -> Result<(Vec<Rate>, usize), Box<dyn Error>> {
     let limits = (Rate::from_kbps(50), Rate::from_kbps(10_000));
     let mut sender = TwccSender::new(Rate::from_kbps(300), limits.0, limits.1)?;
     let (mut now, mut next_frame, mut next_feedback) = (Time::ZERO, Time::ZERO, Time::ZERO + FEEDBACK_INTERVAL);
     let mut link_free = Time::ZERO;
     let mut arrivals: VecDeque<(u16, Time)> = VecDeque::new();
     let mut feedback: VecDeque<(Time, Vec<u8>)> = VecDeque::new();
-    let (mut count, mut targets) = (0, Vec::new());
+    let (mut count, mut targets, mut padding) = (0, Vec::new(), 0);
     while now < Time::from_secs(seconds) {
         if now >= next_frame {
             next_frame += FRAME_INTERVAL;
@@ -43,6 +46,7 @@ fn call(capacity: Rate, seconds: i64) -> Result<Vec<Rate>, Box<dyn Error>> {
         }
         sender.handle_timeout(now);
         while let Some(packet) = sender.poll_transmit(now) {
+            padding += usize::from(packet.kind == PacketKind::Padding);
             link_free = link_free.max(now) + packet.size / capacity;
             arrivals.push_back((packet.sequence, link_free + DELAY));
         }
@@ -52,7 +56,7 @@ fn call(capacity: Rate, seconds: i64) -> Result<Vec<Rate>, Box<dyn Error>> {
             let reported: Vec<(u16, Time)> = arrivals.drain(..arrived).collect();
             if let Some((base, _)) = reported.first() {
                 feedback.push_back((now + DELAY, write_feedback(*base, count, &reported)));
-                count += 1;
+                count = u8::wrapping_add(count, 1);
             }
         }
         if now >= Time::from_secs(targets.len() as i64 + 1) {
@@ -62,7 +66,7 @@ fn call(capacity: Rate, seconds: i64) -> Result<Vec<Rate>, Box<dyn Error>> {
         now = due.chain([next_frame, next_feedback]).min().expect("frames continue").max(now);
     }
     targets.push(sender.target());
-    Ok(targets)
+    Ok((targets, padding))
 }
 
 /// Writes what the receiver sends: the arrival of each packet.
@@ -82,7 +86,8 @@ mod tests {
     /// Probes find the link within a second, and the rate stays below it.
     #[test]
     fn the_sender_uses_the_link() {
-        let targets = call(Rate::from_kbps(3000), 20).unwrap();
+        let (targets, padding) = call(Rate::from_kbps(3000), 20).unwrap();
+        assert!((1..500).contains(&padding), "{padding} packets of padding");
         let kbps = |rate: &Rate| rate.as_bps() / 1000;
         assert!((2000..=3100).contains(&kbps(&targets[0])), "{targets:?}");
         let mean = targets[5..].iter().map(kbps).sum::<u64>() / (targets.len() - 5) as u64;

@@ -134,7 +134,7 @@ pub struct Bandwidth {
     /// The lowest rates of the last second, in order of time and of rate.
     history: VecDeque<(Time, Rate)>,
     v2: LossV2,
-    v1: LossV1,
+    v1: Option<Box<LossV1>>,
     tracker: CapacityTracker,
 }
 
@@ -158,7 +158,7 @@ impl Bandwidth {
             settings: Settings { model, loss, loss_floor, increase, waits_for_report, has_stable_target },
             backoff: RttBackoff::new(backoff),
             v2: LossV2::new(v2),
-            v1: LossV1::default(),
+            v1: (model == LossModel::V1).then(Box::default),
             tracker: CapacityTracker::default(),
             target: Rate::ZERO,
             min: MIN_RATE,
@@ -265,22 +265,23 @@ impl Bandwidth {
     /// Handles the acknowledged rate, or that it is unknown.
     pub fn set_acked(&mut self, now: Time, acked: Option<Rate>) {
         self.acked = acked;
-        match (acked, self.settings.model) {
-            (Some(acked), LossModel::V2) => self.v2.set_acked(acked),
-            (Some(acked), LossModel::V1) => self.v1.handle_acked(now, acked),
-            _ => {}
+        let Some(acked) = acked else { return };
+        if self.settings.model == LossModel::V2 {
+            self.v2.set_acked(acked);
+        }
+        if let Some(v1) = &mut self.v1 {
+            v1.handle_acked(now, acked);
         }
     }
 
     /// Handles all packets of a feedback message; see [`LossV2::handle_feedback`].
     pub fn handle_feedback(&mut self, now: Time, packets: &[PacketReport], clock: TimeDelta, in_alr: bool) {
-        match self.settings.model {
-            LossModel::Reports => {}
-            LossModel::V2 => {
-                self.v2.handle_feedback(packets, clock, self.delay_limit, in_alr);
-                self.update(now);
-            }
-            LossModel::V1 => self.v1.handle_feedback(now, packets),
+        if let Some(v1) = &mut self.v1 {
+            v1.handle_feedback(now, packets);
+        }
+        if self.settings.model == LossModel::V2 {
+            self.v2.handle_feedback(packets, clock, self.delay_limit, in_alr);
+            self.update(now);
         }
     }
 
@@ -332,13 +333,12 @@ impl Bandwidth {
                 .into_iter()
                 .filter(|limit| *limit != Rate::MAX)
                 .fold(self.target, Rate::max);
-            let is_v1 = self.settings.model == LossModel::V1;
-            if is_v1 {
-                self.v1.start(rate);
+            if let Some(v1) = &mut self.v1 {
+                v1.start(rate);
             }
             if rate != self.target {
                 self.history.clear();
-                self.history.push_back((now, if is_v1 { rate } else { self.target }));
+                self.history.push_back((now, if self.v1.is_some() { rate } else { self.target }));
                 self.set_target(now, rate);
                 return;
             }
@@ -350,9 +350,9 @@ impl Bandwidth {
             self.set_target(now, rate);
             return;
         }
-        if self.settings.model == LossModel::V1 && self.v1.is_ready() && self.last_report.is_some() {
+        if let Some(v1) = self.v1.as_mut().filter(|v1| v1.is_ready() && self.last_report.is_some()) {
             let lowest = self.history.front().map_or(self.target, |(_, lowest)| *lowest);
-            let rate = self.v1.update(now, lowest, self.delay_limit, self.rtt);
+            let rate = v1.update(now, lowest, self.delay_limit, self.rtt);
             self.set_target(now, rate);
             return;
         }
@@ -515,5 +515,21 @@ mod tests {
             bandwidth.handle_report(at(0), Fraction::new(f64::from(lost) / f64::from(of)).unwrap());
             assert_eq!(bandwidth.fraction_q8(), q8, "{lost} of {of}");
         }
+    }
+
+    /// By hand: no loss in the start phase; then half of the packets are lost, and 99 % of the acknowledged rate remains.
+    #[test]
+    fn loss_based_v1_counts_after_a_receiver_report() {
+        let config = BandwidthConfig { model: LossModel::V1, ..BandwidthConfig::LIBWEBRTC };
+        let mut bandwidth = started(config, 1000);
+        bandwidth.handle_delay_based(at(100), Rate::from_kbps(2000));
+        bandwidth.update(at(100));
+        assert_eq!(bandwidth.target(), Rate::from_kbps(2000), "the delay-based rate, in the start phase");
+        bandwidth.set_acked(at(3000), Some(Rate::from_kbps(800)));
+        let lost = |n| PacketReport::new(n, at(2900), paceline_units::DataSize::from_bytes(1000), None);
+        bandwidth.handle_feedback(at(3000), &[lost(1), lost(2)], TimeDelta::ZERO, false);
+        assert_eq!(bandwidth.target(), Rate::from_kbps(2000), "no receiver report");
+        bandwidth.handle_report(at(3000), Fraction::new(0.5).unwrap());
+        assert_eq!(bandwidth.target(), Rate::from_kbps(792));
     }
 }
