@@ -366,7 +366,7 @@ class _Task:
             # A few seeds are too few for intervals: the mean alone counts here, and the verdicts in the result.
             near = [_near(cell) for cell in cells]
             score = Score(near.count(1.0), len(cells))
-            log(f"{name}: trial {trial.number + 1} of {trials}, {score}")
+            log(f"{name}: trial {finished() + 1} of {trials}, {score}")
             # Closeness, below 1 in sum, decides between equal counts.
             return score.reproduced + 0.99 * sum(near) / max(len(near), 1)
 
