@@ -56,7 +56,6 @@ unknown key in an assert | 27 | bound = [0.2, 1.0] | 27 | bound | unknown | `bou
 no id | 1 |  | none |  | missing key `id` | add `id =
 no duration | 3 |  | none |  | missing key `duration` | add `duration =
 flow without a controller | 16 |  | 15 | "video" | needs a `controller` | list controllers
-queue without a limit | 10 | queue = {} | 10 | {} | missing key `limit` | 300 ms
 "#;
 
 /// Values of a wrong type, in a wrong unit, or out of range.
