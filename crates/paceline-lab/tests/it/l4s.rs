@@ -31,11 +31,11 @@ fn marks(mark: &str, path: &str) -> (f64, Vec<Ecn>) {
     fixtures::observe(&fixtures::scenario(&text, &[]), 1, |event| match event {
         EventRecord::Crossed { hop: 0, marked: true, at, .. } => last = *at,
         EventRecord::Arrived { packet, ecn, .. }
-            if !packet.class.is_from_receiver() && packet.class != PacketClass::SenderControl =>
+            if !packet.class.is_from_receiver()
+                && packet.class != PacketClass::SenderControl
+                && !fields.contains(ecn) =>
         {
-            if !fields.contains(ecn) {
-                fields.push(*ecn);
-            }
+            fields.push(*ecn);
         }
         _ => {}
     });

@@ -74,7 +74,6 @@ fn scream_v2_defaults_match_the_source() {
         growth 0.05, alpha_start 0.1, reduce_jitter 1, reaction_ms 30.014, reorder_ms 30, divisor 1.1, rtt_extra_ms 1, \
         rtt_max_ms 200, adjust_gain 0.025, adjust_free 0.5, queue_max_ms 100, loss_threshold 0.01",
     );
-    assert_defaults("scream-v2-webrtc", "min_ref_wnd 1000, mss 1280, head_room 1.1, overhead_max 2, pacing_factor 1.1");
 }
 
 /// libwebrtc of 2018: the numbers that its receiver and its sender share.

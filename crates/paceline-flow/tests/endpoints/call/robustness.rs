@@ -177,6 +177,7 @@ fn reports_without_received_packets_do_not_count_as_feedback() {
         let reports = call.back_log.iter().filter(|l| l.at > Time::from_secs(32)).count();
         assert_within(reports as f64, 10.0, 200.0, "reports while nothing arrives");
         let at = |s| target(&call, Time::from_secs(s)).as_bps_f64();
-        assert!(at(48) <= 0.1 * at(30), "{name}: {} then {}", at(30), at(48));
+        // Down to the minimum, if a tenth is less.
+        assert!(at(48) <= (0.1 * at(30)).max(50e3), "{name}: {} then {}", at(30), at(48));
     }
 }

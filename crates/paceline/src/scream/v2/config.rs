@@ -1,4 +1,4 @@
-//! The numbers of SCReAM version 2: those of the draft, of the authors' code and of libwebrtc.
+//! The numbers of SCReAM version 2: those of the draft and of the authors' code.
 
 use super::super::missing::ReorderingConfig;
 use super::super::target::TargetConfig as DelayTargetConfig;
@@ -12,7 +12,7 @@ use super::rtt::Smoothing;
 use super::target_rate::TargetConfig;
 use crate::FieldVisitor;
 use crate::blocks::BaseDelayConfig;
-use paceline_units::{DataSize, Rate, TimeDelta};
+use paceline_units::TimeDelta;
 
 /// The numbers of SCReAM version 2. The defaults are those of the draft.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,22 +104,6 @@ impl ScreamV2Config {
             pacing: PacingConfig::CPP,
             media: TargetConfig::CPP,
             queue_max: TimeDelta::from_millis(100),
-            ..draft
-        }
-    }
-
-    /// Returns the draft with the constants of libwebrtc (`scream_v2`, 2025).
-    pub fn webrtc() -> Self {
-        let draft = Self::default();
-        Self {
-            window: WindowConfig {
-                min: DataSize::from_bytes(1000),
-                mss: DataSize::from_bytes(1280),
-                headroom: 1.1,
-                overhead: (2.0, 2.0),
-                ..draft.window
-            },
-            pacing: PacingConfig { headroom: 1.1, relaxed_max: 1.0, min: Rate::from_kbps(50), ..draft.pacing },
             ..draft
         }
     }

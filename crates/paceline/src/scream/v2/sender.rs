@@ -20,7 +20,7 @@ use crate::{
 };
 use paceline_units::{DataSize, Ecn, Rate, StreamId, Time, TimeDelta, round_to_u64};
 
-pub(crate) fn entries() -> [Entry; 3] {
+pub(crate) fn entries() -> [Entry; 2] {
     const DRAFT: &str = "Johansson, Westerlund, Kühlewind: SCReAMv2, draft-ietf-ccwg-rfc8298bis-screamv2-01 (2026)";
     [
         Entry::new(
@@ -34,12 +34,6 @@ pub(crate) fn entries() -> [Entry; 3] {
             "the same with the numbers and rules of the authors' code",
             "Ericsson Research: SCReAM, C++ of July 2026 (c8f84c3)",
             ScreamV2Config::cpp(),
-        ),
-        Entry::new(
-            "scream-v2-webrtc",
-            "the draft with the constants of libwebrtc",
-            "libwebrtc: modules/congestion_controller/scream (2025), constants alone",
-            ScreamV2Config::webrtc(),
         ),
     ]
 }
