@@ -444,9 +444,6 @@ mod tests {
         assert_eq!(bytes[2..5], [0x9D, 0x01, 0x2A]);
         source.poll_frame(Time::from_secs(1));
         let next = source.poll_timeout().unwrap() - (Time::ZERO + TimeDelta::from_secs(1));
-        assert!(
-            next > TimeDelta::ZERO && next < TimeDelta::from_millis(38),
-            "late pictures are skipped: {next}"
-        );
+        assert!(next > TimeDelta::ZERO && next < TimeDelta::from_millis(38), "late pictures are skipped: {next}");
     }
 }
