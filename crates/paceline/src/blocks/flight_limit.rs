@@ -78,8 +78,7 @@ mod tests {
     fn limit() -> FlightLimit {
         let mut limit = FlightLimit::new(TimeDelta::from_millis(350)).expect("an allowed queue");
         let size = DataSize::from_bytes(1200);
-        let packets =
-            [at(0), at(50)].map(|sent| PacketReport::new(0, sent, size, Some(RemoteTime::from_millis(7))));
+        let packets = [at(0), at(50)].map(|sent| PacketReport::new(0, sent, size, Some(RemoteTime::from_millis(7))));
         limit.handle_feedback(at(100), &Feedback::new(&packets, size, size), TARGET);
         limit
     }
@@ -95,7 +94,8 @@ mod tests {
         let mut limit = limit();
         assert_eq!(limit.limited(TARGET), TARGET);
         let mut send = |ms, before| {
-            let packet = SentPacket { in_flight: Some(DataSize::from_bytes(before)), ..sent(0, crate::PacketKind::Media, 1200) };
+            let packet =
+                SentPacket { in_flight: Some(DataSize::from_bytes(before)), ..sent(0, crate::PacketKind::Media, 1200) };
             (limit.handle_sent(at(ms), &packet), limit.limited(TARGET).as_bps())
         };
         assert_eq!(send(110, 56_250), (false, 1_000_000), "less than 25 ms after the feedback");

@@ -12,8 +12,8 @@
 use super::adaptive_detector::AdaptiveDetector;
 use super::{Aimd, AimdConfig, RateState, STREAM_TIMEOUT};
 use crate::blocks::{
-    AckedRate, AckedRateConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, ProbeConfig, ProbeController, ProbeEstimator,
-    SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
+    AckedRate, AckedRateConfig, BurstConfig, BurstGroups, FlightLimit, GroupDelta, ProbeConfig, ProbeController,
+    ProbeEstimator, SendSideConfig, SendSideEstimate, ThresholdConfig, Trendline, TrendlineConfig, Usage,
 };
 use crate::{
     Bounds, Config, Controller, Decision, Entry, Feedback, FeedbackRequirement, FieldVisitor, Message, PacketReport,

@@ -246,7 +246,11 @@ impl Observe for Observer2015 {
             Some(SequencePosition::Duplicate) | None => {}
         }
         if let Some(sent) = arrival.sent {
-            let (sent, now) = if self.config.whole_units { (floor_sent(sent, MILLISECOND), floor_arrival(now, MILLISECOND)) } else { (sent, now) };
+            let (sent, now) = if self.config.whole_units {
+                (floor_sent(sent, MILLISECOND), floor_arrival(now, MILLISECOND))
+            } else {
+                (sent, now)
+            };
             let delay = self.queuing.update(sent, sent, now).as_millis_f64();
             self.delay = (delay, self.filter.update(delay));
         }

@@ -95,7 +95,13 @@ impl Channel {
         for _ in 0..count {
             self.medium.advance(at, to, &mut self.links);
             let size = DataSize::from_bytes(size);
-            let packet = Descriptor { id: self.next_id, flow: FlowId(to as u16), size, ecn: Ecn::NotEct, dscp: paceline_units::Dscp::DEFAULT };
+            let packet = Descriptor {
+                id: self.next_id,
+                flow: FlowId(to as u16),
+                size,
+                ecn: Ecn::NotEct,
+                dscp: paceline_units::Dscp::DEFAULT,
+            };
             self.links[to].handle_packet(at, packet);
             self.medium.advance(at, to, &mut self.links);
             self.next_id += 1;

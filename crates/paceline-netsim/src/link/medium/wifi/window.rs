@@ -135,7 +135,13 @@ mod tests {
         let size = DataSize::from_bytes(1500);
         let queue = || {
             *next += 1;
-            let packet = Descriptor { id: *next - 1, flow: FlowId(0), size, ecn: Ecn::NotEct, dscp: paceline_units::Dscp::DEFAULT };
+            let packet = Descriptor {
+                id: *next - 1,
+                flow: FlowId(0),
+                size,
+                ecn: Ecn::NotEct,
+                dscp: paceline_units::Dscp::DEFAULT,
+            };
             Some(QueuedPacket { packet, arrived: Time::ZERO })
         };
         window.compose(Time::from_millis(1), queue, |packet| packet.size, |frame| frame.mpdus <= most).mpdus
