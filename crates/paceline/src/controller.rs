@@ -267,8 +267,8 @@ pub struct Decision {
     /// The ECN codepoint of RTP packets.
     pub ecn: Ecn,
     /// When the first frame in the pacer's queue has waited for this time, the frames of its stream in the queue are
-    /// discarded, and a key frame follows. `None`: the limit of the flow, which is also the longest.
-    pub queue_max: Option<TimeDelta>,
+    /// discarded, and a key frame follows. [`TimeDelta::MAX`]: the limit of the flow, which is also the longest.
+    pub queue_max: TimeDelta,
 }
 
 impl Decision {
@@ -283,7 +283,7 @@ impl Decision {
             window: None,
             padding: Rate::ZERO,
             ecn: Ecn::NotEct,
-            queue_max: None,
+            queue_max: TimeDelta::MAX,
         }
     }
 }

@@ -85,7 +85,7 @@ impl MediaSender {
         let offset = stream.config.timestamp_offset;
         let timestamp_of = |at| rtp_timestamp(at, info.clock_rate).wrapping_add(offset);
         // When the clock jumps, a source returns all the frames that it missed: those are too old to be queued.
-        let queue_max = self.decision.queue_max.map_or(self.pacer_limit, |max| max.min(self.pacer_limit));
+        let queue_max = self.decision.queue_max.min(self.pacer_limit);
         let mut is_late = now - frame.captured > self.pacer_limit;
         if let Some(first) = self.pacer.first_video(index).map(|first| first.packet) {
             let units = timestamp_of(now).wrapping_sub(first.timestamp) as i32;

@@ -382,7 +382,7 @@ impl Sender {
             pacing: pacing_rate(self.target, self.bounds.max, &self.config.pacing),
             window: Some(Window::AfterHighest(allowed)),
             ecn: self.ecn.codepoint(),
-            queue_max: Some(self.config.queue_max),
+            queue_max: self.config.queue_max,
             ..Decision::new(self.target)
         };
     }
