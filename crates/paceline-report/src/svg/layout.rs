@@ -72,11 +72,12 @@ impl Layout {
             let sample = |s| (Style::new(s, 0, SeriesKind::Line, false), figure.subjects[s].label.clone());
             (subjects, y) = legend((0..figure.subjects.len()).filter(shown).map(sample).collect(), 0, y);
         }
+        let left = left(figure);
         let mut frames = Vec::new();
         for row in parts.chunks(columns) {
             let mut below = y;
             for (column, part) in row.iter().enumerate() {
-                below = below.max(stack(figure, part, styles, (WIDTH * column as i32, y), &mut frames));
+                below = below.max(stack(figure, part, styles, (WIDTH * column as i32, left, y), &mut frames));
             }
             y = below;
         }
@@ -84,8 +85,20 @@ impl Layout {
     }
 }
 
-/// Places panels below each other and returns their lower end.
-fn stack(figure: &Figure, part: &[Panel], styles: &SeriesStyles, (edge, mut y): Point, frames: &mut Vec<Frame>) -> i32 {
+/// Returns the width left of the panels, in which the names of states have room.
+fn left(figure: &Figure) -> i32 {
+    let names = figure.panels.iter().flat_map(state_rows).map(|row| text_width(&row.name) + 2 * MM);
+    names.fold(LEFT, i32::max)
+}
+
+/// Places panels below each other, from `left` of `edge` on, and returns their lower end.
+fn stack(
+    figure: &Figure,
+    part: &[Panel],
+    styles: &SeriesStyles,
+    (edge, left, mut y): (i32, i32, i32),
+    frames: &mut Vec<Frame>,
+) -> i32 {
     for (index, panel) in part.iter().enumerate() {
         let title = (index == 0 && !panel.title.is_empty()).then_some(y + LEGEND_ROW / 2);
         let (legend, below) = legend(samples(panel, styles), edge, y + if title.is_some() { LEGEND_ROW } else { 0 });
@@ -100,7 +113,7 @@ fn stack(figure: &Figure, part: &[Panel], styles: &SeriesStyles, (edge, mut y): 
         let like: Vec<&Panel> = figure.panels.iter().filter(|other| other.id == panel.id).collect();
         let mut frame = Frame {
             edge,
-            left: edge + LEFT,
+            left: edge + left,
             right: edge + RIGHT,
             top,
             bottom: top + height,
