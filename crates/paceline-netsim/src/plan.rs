@@ -339,6 +339,11 @@ impl StreamPlan {
         }
     }
 
+    /// Returns whether that rate is the same at all times.
+    fn is_steady(&self) -> bool {
+        self.stop == Time::MAX && self.max.points().len() == 1 && self.muted.points().len() == 1
+    }
+
     /// Returns the times at which that rate may change, in order, and the end.
     fn changes(&self) -> impl Iterator<Item = Time> {
         let limits = self.max.points().iter().map(|(at, _)| *at);
@@ -348,6 +353,9 @@ impl StreamPlan {
 
     /// Returns the mean of that rate from `from` to `to`.
     pub fn mean_max(&self, from: Time, to: Time) -> Rate {
+        if self.is_steady() {
+            return self.max_at(from);
+        }
         let changes = self.changes().filter(|at| from < *at && *at < to).chain([to]);
         let (mut bits, mut begin) = (0.0, from);
         for end in changes {
@@ -360,6 +368,9 @@ impl StreamPlan {
     /// Returns the time at which its first pause after `from` and before `to` begins, if there is one; a pause at `from`
     /// counts as well.
     pub fn pause_between(&self, from: Time, to: Time) -> Option<Time> {
+        if self.is_steady() {
+            return self.max_at(from).is_zero().then_some(from);
+        }
         let times = core::iter::once(from).chain(self.changes().filter(|at| from < *at && *at < to));
         times.into_iter().find(|at| self.max_at(*at).is_zero())
     }
