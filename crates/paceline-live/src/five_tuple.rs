@@ -26,7 +26,9 @@ impl FiveTupleHash {
                 let length = usize::from(header[0] & 0xf) * 4;
                 // Offset, and the flag that more follow (RFC 791, section 3.1).
                 let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
-                (header[9], &packet[12..20], packet.get(length..), is_fragment)
+                // A header shorter than the least is malformed and has no ports behind it (RFC 791, section 3.1).
+                let transport = if length >= 20 { packet.get(length..) } else { None };
+                (header[9], &packet[12..20], transport, is_fragment)
             }
             6 => (*packet.get(6)?, packet.get(8..40)?, packet.get(40..), false),
             _ => return None,

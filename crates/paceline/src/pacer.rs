@@ -173,7 +173,7 @@ impl<T> Pacer<T> {
         self.on_tick(if self.burst_over { self.next } else { self.next - self.burst })
     }
 
-    /// Returns the time until which the packets that left take at the pacing rate, without a burst. Padding waits for it:
+    /// Returns the time at which the packets that left would have left at the pacing rate, without a burst. Padding waits for it:
     /// otherwise it would leave in place of the next burst (libwebrtc's `PacingController::NextSendTime`).
     pub fn drained_at(&self) -> Time {
         self.on_tick(self.next)

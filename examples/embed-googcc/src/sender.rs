@@ -114,7 +114,7 @@ impl TwccSender {
             let arrival = ticks.map(|ticks| {
                 let ticks = unwrap_ticks(self.last_ticks.unwrap_or(ticks), ticks);
                 self.last_ticks = Some(ticks);
-                RemoteTime::from_nanos(ticks * TWCC_TICK.as_nanos())
+                RemoteTime::from_nanos(ticks.saturating_mul(TWCC_TICK.as_nanos()))
             });
             self.reports.extend(self.history.settle(sequence, arrival, None));
         }

@@ -298,10 +298,7 @@ impl MediaSender {
             wake = wake.min(self.probe_due());
         } else {
             let padding = if self.pacer.queued() == DataSize::ZERO { self.padding_due() } else { Time::MAX };
-            if !self.prober.is_active() {
-                wake = wake.min(self.pacer.poll_timeout().unwrap_or(Time::MAX)).min(padding);
-            }
-            wake = wake.min(self.probe_due());
+            wake = wake.min(self.pacer.poll_timeout().unwrap_or(Time::MAX)).min(padding).min(self.probe_due());
         }
         if let Some(half) = &self.half {
             wake = wake.min(half.poll_timeout().unwrap_or(Time::MAX));

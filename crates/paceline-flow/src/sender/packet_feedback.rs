@@ -26,7 +26,7 @@ impl MediaSender {
             let arrival = ticks.map(|ticks| {
                 let ticks = unwrap_ticks(self.last_ticks.unwrap_or(ticks), ticks);
                 self.last_ticks = Some(ticks);
-                RemoteTime::from_nanos(ticks * TWCC_TICK.as_nanos())
+                RemoteTime::from_nanos(ticks.saturating_mul(TWCC_TICK.as_nanos()))
             });
             self.reports.extend(history.settle(sequence, arrival, None));
         }

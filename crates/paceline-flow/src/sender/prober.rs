@@ -1,8 +1,8 @@
 //! Probe clusters: packets at a rate of their own, ahead of the pacing rate.
 //!
 //! A packet of a cluster is due when the bytes before it have left at the cluster's rate. It is media from the pacer; if
-//! no media waits, an earlier packet again, or padding. No other packet leaves during a cluster. This follows libwebrtc's `BitrateProber`, except that each packet has a time of its own:
-//! there, packets leave in bursts of 2 ms.
+//! no media waits, an earlier packet again, or padding. No other packet leaves during a cluster. This follows libwebrtc's
+//! `BitrateProber`, except that each packet has a time of its own: there, packets leave in bursts of 2 ms.
 
 use paceline::{ProbeCluster, ProbeId};
 use paceline_units::{DataSize, Rate, Time, TimeDelta};

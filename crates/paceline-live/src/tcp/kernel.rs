@@ -73,8 +73,13 @@ pub fn ecn_problem(plan: &Plan) -> Option<String> {
     if uses(plan).any(|ecn| ecn == TcpEcn::Alternative) {
         return Some("the kernel's NewReno and CUBIC have no `abe`".to_owned());
     }
-    let classic = uses(plan).filter(|ecn| *ecn == TcpEcn::Classic).count();
-    let is_mixed = classic > 0 && uses(plan).any(|ecn| ecn == TcpEcn::Off);
+    // A listener without the flow's congestion control refuses ECN, and DCTCP would silently be Reno.
+    if uses(plan).any(|ecn| matches!(ecn, TcpEcn::Accurate | TcpEcn::L4s)) {
+        return Some(
+            "the testbed negotiates no accurate ECN, which `dctcp` and `prague` need; use the simulator".to_owned(),
+        );
+    }
+    let is_mixed = uses(plan).any(|ecn| ecn == TcpEcn::Classic) && uses(plan).any(|ecn| ecn != TcpEcn::Classic);
     is_mixed.then(|| "on the testbed all TCP flows use classic ECN, or none".to_owned())
 }
 
