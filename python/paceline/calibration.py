@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _paceline
-from .errors import ArgumentError, PacelineError, PackageMissing
+from .errors import ArgumentError, PacelineError, PackageMissing, ScenarioError
 from .scenario import Scenario, _Request
 
 if TYPE_CHECKING:

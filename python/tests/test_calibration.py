@@ -99,6 +99,23 @@ def test_a_search_is_judged_on_the_other_half_and_continues(tmp_path, monkeypatc
     assert first.table().count("\n") == 3 and "as read" in first.table()
 
 
+def test_constants_that_contradict_each_other_are_left_out(tmp_path, monkeypatch):
+    """A lowest rate above the start rate is an error of the scenario, and another trial takes its place."""
+    trial, lines, calls = _paceline.trial, [], []
+
+    def contradicts(requests, name, _, constants, null_sender):
+        calls.append(constants)
+        if sum(bool(call) for call in calls) == 2:
+            constants = [("start-rate", "1 bps")]
+        return trial(requests, name, 1, constants, null_sender)
+
+    monkeypatch.setattr(_paceline, "trial", contradicts)
+    result = calibrate("med16", folder=tmp_path, trials=3, seeds=1, wrong=(), log=lines.append)
+    assert result.best.trials == 3
+    assert sum("left out" in line for line in lines) == 1
+    assert sum("of 3, " in line for line in lines) == 3
+
+
 def test_wrong_arguments_have_a_hint(tmp_path):
     for arguments in ({"trials": 0}, {"seeds": 0}, {"half": "third"}):
         with pytest.raises(ArgumentError):
