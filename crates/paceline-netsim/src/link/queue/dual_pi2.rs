@@ -443,7 +443,10 @@ mod tests {
     #[test]
     fn classic_ecn_is_marked_until_overload() {
         let [classic] = &run(&[(Ecn::Ect0, 950)])[..] else { panic!() };
-        assert!(classic.marked > 0 && classic.dropped > 0, "an unresponsive flow raises p_C to 0.25: {classic:?}");
+        // Of 21,053 packets 20,000 leave. An unresponsive flow raises p_C to 0.25, from where a quarter is dropped: 1053 of some
+        // 4200. Of the other 16,800 a quarter is marked.
+        assert!((1_000..1_110).contains(&classic.dropped), "{classic:?}");
+        assert!((3_500..5_000).contains(&classic.marked), "{classic:?}");
         let [below] = &run(&[(Ecn::Ect0, 1050)])[..] else { panic!() };
         assert_eq!((below.marked, below.dropped), (0, 0));
     }
