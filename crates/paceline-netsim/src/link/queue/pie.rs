@@ -347,8 +347,9 @@ mod tests {
     #[test]
     fn marks_below_the_threshold_and_drops_above_it() {
         let ecn = ("ecn", Value::Flag(true));
-        // Of 31,579 packets 30,000 leave, so 1579 are dropped. Marks do not reduce the excess, so that the probability grows to 0.1,
-        // from where packets are dropped. It stays near that value, half of the time below it, so about as many are marked.
+        // Of 31,579 packets 30,000 leave, so 1579 are dropped. Marks do not reduce the excess, so that the probability
+        // grows to 0.1, from where packets are dropped. It stays near that value, half of the time below it, so about as
+        // many are marked.
         let (dropped, marked, _) = run(&[ecn], Ecn::Ect0, 950);
         assert!((1_500..1_660).contains(&dropped) && (1_000..2_400).contains(&marked), "{dropped}, {marked}");
         let (dropped, marked, _) = run(&[ecn, ("mark_below", Value::Number(1.0))], Ecn::Ect0, 950);
