@@ -1,5 +1,5 @@
-//! The average loss rate, by which losses of the link layer are told from those of congestion (draft, section "Link layer
-//! losses and rate policers"; optional there).
+//! The average loss rate, by which losses of the link layer are distinguished from those of congestion (draft, section
+//! "Link layer losses and rate policers"; optional there).
 
 /// The numbers of the loss rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
