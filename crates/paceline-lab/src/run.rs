@@ -264,7 +264,7 @@ published = 0.5
             (scenario.expects, scenario.asserts, scenario.include_if) = (Vec::new(), Vec::new(), None);
             for (key, (flow, from, to)) in [(None, 0, 5), (Some(0), 1, 4)].into_iter().enumerate() {
                 let window = Window { from: Time::from_secs(from), to: Time::from_secs(to) };
-                scenario.references.insert(key, Quantity { metric: metric.id.to_owned(), flow, window });
+                scenario.references.insert(key, Quantity::new(metric.id, flow, window));
             }
             let whole = runner.run(&scenario, 3, None).unwrap();
             let requested = runner.run_requested(&scenario, 3).unwrap();

@@ -81,7 +81,7 @@ pub struct Expectation {
 
 /// Returns the windows that the published values and bounds of a scenario refer to, each once.
 pub fn windows(scenario: &Scenario) -> Vec<Window> {
-    let mut windows: Vec<Window> = scenario.quantities().map(|q| q.window).collect();
+    let mut windows: Vec<Window> = scenario.quantities().flat_map(|q| q.windows()).copied().collect();
     windows.sort_unstable();
     windows.dedup();
     windows
@@ -94,9 +94,27 @@ impl RunResult {
         METRICS.iter().filter_map(|m| Some((m.id.to_owned(), value(m)?))).collect()
     }
 
-    /// Returns the value of a quantity in this run of `scenario`, whose [`windows`] these are.
+    /// Returns the value of a quantity (of several windows: the share that is within the bounds) in this run of `scenario`, whose [`windows`] these are.
     pub(crate) fn value(&self, scenario: &Scenario, windows: &[Window], quantity: &Quantity) -> Option<f64> {
-        let index = windows.iter().position(|w| *w == quantity.window)?;
-        (find(&quantity.metric)?.value)(&self.windows[index], quantity.flow, &scenario.measure)
+        let value = |window: &Window, metric: &str, flow: Option<usize>, stream: Option<usize>| {
+            let result = &self.windows[windows.binary_search(window).ok()?];
+            let metric = find(metric)?;
+            match (flow, stream) {
+                (Some(flow), Some(stream)) => (metric.of_stream?)(&result.flows[flow].streams[stream]),
+                _ => (metric.value)(result, flow, &scenario.measure),
+            }
+        };
+        let Quantity { metric, flow, stream, window, each } = quantity;
+        let Some(each) = each else { return value(window, metric, *flow, *stream) };
+        let is_within = |window: &&Window| {
+            let over = match &each.relative_to {
+                Some((metric, flow, stream)) => value(window, metric, *flow, *stream),
+                None => Some(1.0),
+            };
+            let measured = value(window, metric, *flow, *stream).zip(over).map(|(value, over)| value / over);
+            measured.is_some_and(|measured| each.bounds.0 <= measured && measured <= each.bounds.1)
+        };
+        let held = each.windows.iter().filter(is_within).count();
+        Some(held as f64 / each.windows.len() as f64)
     }
 }

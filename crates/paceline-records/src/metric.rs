@@ -11,6 +11,8 @@ pub struct MetricInfo {
     pub kind: MetricKind,
     /// Which values are better.
     pub better: Better,
+    /// Whether single streams of a flow have values.
+    pub of_streams: bool,
     /// A description in one line.
     pub summary: &'static str,
 }

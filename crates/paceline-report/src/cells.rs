@@ -1,6 +1,6 @@
 //! Formats cells of a reproduction for the terminal and the pages.
 
-use paceline_records::MetricCatalogue;
+use paceline_records::{MetricCatalogue, MetricKind};
 use paceline_results::Cell;
 
 /// Formats cells in the units of their metrics.
@@ -17,7 +17,10 @@ impl CellText {
 
     /// Formats a value of a cell in the unit of its metric. Ratios start with `×`; formulas have four decimals.
     pub fn value(self, value: Option<f64>, cell: &Cell) -> String {
-        let kind = self.metrics.get(&cell.metric).map(|metric| metric.kind);
+        let kind = match &cell.each {
+            Some(_) => Some(MetricKind::Share),
+            None => self.metrics.get(&cell.metric).map(|metric| metric.kind),
+        };
         match (value, &cell.over) {
             (None, _) => "–".to_owned(),
             (Some(infinite), _) if infinite.is_infinite() => if infinite > 0.0 { "∞" } else { "-∞" }.to_owned(),

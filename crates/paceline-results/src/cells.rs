@@ -70,8 +70,14 @@ pub struct Cell {
     pub case: Label,
     /// Flow, for a metric of a flow.
     pub flow: Option<String>,
+    /// Stream, for a metric of a stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
     /// Time window, s.
     pub window_s: (f64, f64),
+    /// The bounds of each of several windows, for a share of windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<EachWindow>,
     /// The statistic over the runs.
     #[serde(default)]
     pub runs: Statistic,
@@ -114,6 +120,21 @@ pub struct Cell {
     /// Its index among the values and bounds of the scenario file, which identifies it if a change moves its window.
     #[serde(skip)]
     pub place: usize,
+}
+
+/// Bounds in each of several windows. The measured value is the share of windows in which they hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EachWindow {
+    /// The length of a window, or `change`: from one change of the path to the next.
+    pub of: String,
+    /// Number of windows.
+    pub windows: usize,
+    /// Lowest and highest allowed value in a window.
+    #[serde(deserialize_with = "paceline_records::json::bounds")]
+    pub bounds: (f64, f64),
+    /// The quantity of the same window by which the metric is divided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
 }
 
 /// A cell in another world.
@@ -246,13 +267,34 @@ impl CaseRuns {
     }
 }
 
+impl EachWindow {
+    /// Describes the share of windows of a metric.
+    pub fn describe(&self, metric: &str) -> String {
+        let over = self.over.as_ref().map_or(String::new(), |over| format!(" over {over}"));
+        let windows = match self.of.as_str() {
+            "change" => "spans between changes".to_owned(),
+            length => format!("windows of {length}"),
+        };
+        let bounds = match self.bounds {
+            (low, f64::INFINITY) => format!("of at least {low}"),
+            (f64::NEG_INFINITY, high) => format!("of at most {high}"),
+            (low, high) => format!("from {low} to {high}"),
+        };
+        format!("share of {} {windows} with {metric}{over} {bounds}", self.windows)
+    }
+}
+
 impl Cell {
     /// Describes the measured quantity: metric, statistic and denominator.
     pub fn quantity(&self) -> String {
+        let stream = self.stream.as_ref().map_or(String::new(), |stream| format!(" of stream {stream}"));
         let metric = match self.runs {
-            Statistic::Mean => self.metric.clone(),
-            extreme => format!("{} {}", extreme.name(), self.metric),
+            Statistic::Mean => format!("{}{stream}", self.metric),
+            extreme => format!("{} {}{stream}", extreme.name(), self.metric),
         };
+        if let Some(each) = &self.each {
+            return each.describe(&metric);
+        }
         let Some(over) = &self.over else { return metric };
         let mut other = Vec::new();
         if over.metric != self.metric {

@@ -1,5 +1,6 @@
 //! A group: the summary of several runs of one scenario, which comparisons and reports read instead of rows.
 
+use crate::EachWindow;
 use crate::{Assumed, Cell};
 use paceline_records::{Label, Paired, Statistic, Summary};
 use serde::{Deserialize, Serialize};
@@ -100,8 +101,14 @@ pub struct Assertion {
     pub metric: String,
     /// Flow, for a metric of a flow.
     pub flow: Option<String>,
+    /// Stream, for a metric of a stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
     /// Time window, s.
     pub window_s: (f64, f64),
+    /// The bounds of each of several windows, for a share of windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<EachWindow>,
     /// Whether it is a ratio to a reference.
     pub ratio: bool,
     /// The bounded statistic over the runs.

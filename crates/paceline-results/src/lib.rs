@@ -48,8 +48,8 @@ pub mod tables;
 pub mod validation;
 
 pub use cells::{
-    Assumed, CaseRuns, Cell, ChangeResult, Denominator, ExperimentReport, OtherWorldCell, Report, SCOREBOARD_FILE,
-    Scoreboard, Verdict, VerdictCounts, VerdictSummary, count_verdicts,
+    Assumed, CaseRuns, Cell, ChangeResult, Denominator, EachWindow, ExperimentReport, OtherWorldCell, Report,
+    SCOREBOARD_FILE, Scoreboard, Verdict, VerdictCounts, VerdictSummary, count_verdicts,
 };
 pub use comparison::{
     ComparedDifference, ComparisonRow, ComparisonTable, Comparisons, DifferenceVerdict, Role, Subject,

@@ -2,7 +2,7 @@
 
 use paceline_netsim::plan::Plan;
 use paceline_records::{Label, Statistic};
-use paceline_units::Time;
+use paceline_units::{Time, TimeDelta};
 use std::collections::BTreeMap;
 
 /// One case of a scenario with every default filled in: the plan that a backend runs, and how its runs are evaluated.
@@ -129,8 +129,61 @@ pub struct Quantity {
     pub metric: String,
     /// The flow that is measured; none: the run as a whole.
     pub flow: Option<usize>,
+    /// The stream of the flow that is measured; none: the flow as a whole.
+    pub stream: Option<usize>,
     /// The span of time that is measured.
     pub window: Window,
+    /// If present, the number is the share of windows in which the metric is within bounds.
+    pub each: Option<Each>,
+}
+
+impl Quantity {
+    /// Returns the quantity of a metric in a window, of a flow or of the run as a whole.
+    pub fn new(metric: impl Into<String>, flow: Option<usize>, window: Window) -> Self {
+        Self { metric: metric.into(), flow, stream: None, window, each: None }
+    }
+
+    /// Returns whether the number depends on this metric.
+    pub fn reads(&self, metric: &str) -> bool {
+        let relative_to = self.each.as_ref().and_then(|each| each.relative_to.as_ref());
+        self.metric == metric || relative_to.is_some_and(|(of, _, _)| of == metric)
+    }
+
+    /// Returns every window in which the metric is measured.
+    pub fn windows(&self) -> &[Window] {
+        self.each.as_ref().map_or(core::slice::from_ref(&self.window), |each| &each.windows)
+    }
+}
+
+/// Bounds on a metric in each of several windows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Each {
+    /// How the windows are chosen.
+    pub of: EachOf,
+    /// The windows in order, at least one.
+    pub windows: Vec<Window>,
+    /// The lowest and the highest allowed value in a window. A window without a value is not within them.
+    pub bounds: (f64, f64),
+    /// The quantity of the same window by which the metric is divided: metric, flow and stream.
+    pub relative_to: Option<(String, Option<usize>, Option<usize>)>,
+}
+
+/// How a span is divided into windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EachOf {
+    /// Windows of this length from the start of the span on. A shorter rest is left out.
+    Length(TimeDelta),
+    /// Windows from each change of the path to the next. The first one begins with the span.
+    Change,
+}
+
+impl core::fmt::Display for EachOf {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Length(length) => write!(f, "{length}"),
+            Self::Change => f.write_str("change"),
+        }
+    }
 }
 
 /// The condition under which a run is included, for papers that leave out the others.
@@ -209,6 +262,8 @@ pub struct Assert {
     pub runs: Statistic,
     /// The lowest and the highest allowed value.
     pub bounds: (f64, f64),
+    /// The reason for the bounds.
+    pub why: Option<String>,
     /// A remark for when it does not hold.
     pub remark: Remark,
     /// The index among the values and bounds of the scenario file.

@@ -191,6 +191,8 @@ pub struct Flow {
 pub struct MediaKeys {
     /// Media: its controller; an error if absent.
     pub controller: Option<Spanned<String>>,
+    /// Media: whether it is cross traffic, which keeps its controller under `--controller` and in suites; false if absent.
+    pub cross_traffic: Option<Spanned<bool>>,
     /// Media: numbers of the controller that differ from its defaults; none if absent.
     #[serde(default)]
     pub config: Table<BTreeMap<String, Spanned<f64>>>,
@@ -429,6 +431,14 @@ pub struct AssertTable {
     pub runs: Option<Spanned<String>>,
     /// The lowest and the highest allowed value, in the metric's unit.
     pub bounds: Spanned<(f64, f64)>,
+    /// The bounds apply to the metric in each window of this length within `window`, or with `change` in each window from one change
+    /// of the path's capacity or delay to the next; the measured value is the share of windows that are within the bounds. The
+    /// bounds apply to `window` as a whole if absent.
+    pub each: Option<Spanned<String>>,
+    /// With `each`: the lowest allowed share of windows that are within the bounds; 1 if absent.
+    pub share: Option<Spanned<f64>>,
+    /// The reason for the bounds; none if absent, but a suite needs one.
+    pub why: Option<Spanned<String>>,
     #[serde(rename = "$quantity")]
     #[schemars(flatten)]
     pub quantity: Table<QuantityKeys>,
@@ -444,6 +454,8 @@ pub struct QuantityKeys {
     pub case: Option<Spanned<Label>>,
     /// The flow that is measured; the run as a whole if absent.
     pub flow: Option<Spanned<String>>,
+    /// The stream of the flow that is measured; the flow as a whole if absent.
+    pub stream: Option<Spanned<String>>,
     /// The span of time that is measured, [from, to]; the whole run if absent.
     pub window: Option<Spanned<(Time, Time)>>,
     /// The reference by which it is divided, seed by seed, so that it is a ratio; none if absent.
@@ -465,6 +477,8 @@ pub struct ReferenceTable {
     pub metric: Option<Spanned<String>>,
     /// The flow that is measured; that of the value if absent.
     pub flow: Option<Spanned<String>>,
+    /// The stream of the flow that is measured; that of the value if absent.
+    pub stream: Option<Spanned<String>>,
     /// The span of time that is measured, [from, to]; that of the value if absent.
     pub window: Option<Spanned<(Time, Time)>>,
 }

@@ -127,12 +127,13 @@ pub fn edited(origin: &Origin, settings: &[Override], registry: &Registry) -> Re
     Ok(text)
 }
 
-/// Puts every media flow under `controller`. A flow that was under another keeps only the numbers of `config` that an
+/// Puts every media flow that is no cross traffic under `controller`. A flow that was under another keeps only the numbers of `config` that an
 /// override or a constant set: those of sources from `first_override` on.
 fn control_media_flows(root: &mut Node, controller: &str, text_span: TextSpan, first_override: u32) {
     let Some((_, Node { value: Value::List(flows), .. })) = root.make_table(text_span).get_mut("flow") else { return };
     for flow in flows {
-        if flow.text_of("controller").is_none_or(|own| own == controller) {
+        let is_cross_traffic = flow.get("cross_traffic").is_some_and(|node| matches!(node.value, Value::Boolean(true)));
+        if is_cross_traffic || flow.text_of("controller").is_none_or(|own| own == controller) {
             continue;
         }
         let table = flow.make_table(text_span);

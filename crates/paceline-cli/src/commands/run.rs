@@ -273,12 +273,17 @@ fn describe_host(machine: &HostStats) -> String {
 
 /// Describes an assertion in one line.
 pub fn describe_assertion(assertion: &Assertion) -> String {
-    let kind = kind_of(&assertion.metric);
-    let metric = match assertion.runs {
-        Statistic::Mean => assertion.metric.clone(),
-        extreme => format!("the {} {} of the runs", extreme.name(), assertion.metric),
+    let kind = if assertion.each.is_some() { MetricKind::Share } else { kind_of(&assertion.metric) };
+    let [flow, stream] = [&assertion.flow, &assertion.stream]
+        .map(|name| name.as_deref().map_or(String::new(), |name| format!(" of {name}")));
+    let metric = match &assertion.each {
+        Some(each) => each.describe(&format!("{}{stream}{flow}", assertion.metric)),
+        None => format!("{}{stream}{flow}", assertion.metric),
     };
-    let flow = assertion.flow.as_deref().map_or(String::new(), |f| format!(" of {f}"));
+    let metric = match assertion.runs {
+        Statistic::Mean => metric,
+        extreme => format!("the {} {metric} of the runs", extreme.name()),
+    };
     let (from, to) = assertion.bounds;
     let (is, from, to) = match assertion.ratio {
         true => {
@@ -287,7 +292,11 @@ pub fn describe_assertion(assertion: &Assertion) -> String {
         }
         false => (format!("is {}", value_text(assertion.measured, kind)), kind.show(from), kind.show(to)),
     };
-    format!("{}  {}: {metric}{flow} {is}, allowed {from} to {to}", pass_text(assertion.holds), assertion.id)
+    let allowed = match assertion.each {
+        Some(_) => format!("at least {from}"),
+        None => format!("{from} to {to}"),
+    };
+    format!("{}  {}: {metric} {is}, allowed {allowed}", pass_text(assertion.holds), assertion.id)
 }
 
 /// Maximum number of lines in tables and plots of flows.

@@ -7,7 +7,9 @@ use super::verdict::{interval_is_within_bounds, mean_is_within_bounds, mean_is_w
 use crate::metrics;
 use crate::run_result::{Expectation, RunResult, windows};
 use paceline_records::{Label, MetricKind, Statistic, Summary};
-use paceline_results::{Assertion, Assumed, CaseRuns, Cell, ChangeResult, Denominator, ExperimentReport, Verdict};
+use paceline_results::{
+    Assertion, Assumed, CaseRuns, Cell, ChangeResult, Denominator, EachWindow, ExperimentReport, Verdict,
+};
 use paceline_scenario::{Assert, Constant, Expect, IncludeIf, Quantity, Reference, Remark, Scenario};
 use std::collections::BTreeSet;
 
@@ -74,7 +76,9 @@ pub(crate) fn judge(scenario: &Scenario, runs: &[RunResult]) -> (Vec<Assertion>,
         id: a.id.clone(),
         metric: a.quantity.metric.clone(),
         flow: flow_name(a.quantity.flow),
+        stream: stream_name(scenario, &a.quantity),
         window_s: a.quantity.window.seconds(),
+        each: each_window(scenario, &a.quantity),
         ratio: a.relative_to.is_some(),
         runs: a.runs,
         bounds: a.bounds,
@@ -177,7 +181,8 @@ impl Experiment {
             true => mean_is_within_bounds(bound.bounds, value.as_ref()),
             false => {
                 let (metric, ratio) = (&bound.quantity.metric, bound.relative_to.is_some());
-                let bounds = without_natural_limits(metric, ratio, bound.bounds);
+                let bounds =
+                    without_natural_limits(kind_of(metric, bound.quantity.each.is_some()), ratio, bound.bounds);
                 !self.includes_too_few(runs, &spec)
                     && mean_is_within_bounds(bound.bounds, value.as_ref())
                     && (!self.with_intervals || interval_is_within_bounds(bounds, value.as_ref()))
@@ -247,7 +252,9 @@ impl Experiment {
             world: world.to_owned(),
             case: scenario.plan.case.clone(),
             flow: name(scenario, spec.of.flow),
+            stream: stream_name(scenario, spec.of),
             window_s: spec.of.window.seconds(),
+            each: each_window(scenario, spec.of),
             runs: spec.runs,
             over,
             measured: value.map(|v| v.mean),
@@ -370,10 +377,19 @@ impl Experiment {
     }
 }
 
+/// Returns the kind of a measured value: that of the metric, or a share of windows.
+pub(crate) fn kind_of(metric: &str, share_of_windows: bool) -> MetricKind {
+    match metrics::find(metric) {
+        Some(metric) if !share_of_windows => metric.kind,
+        Some(_) => MetricKind::Share,
+        None => MetricKind::Number,
+    }
+}
+
 /// Returns the bounds without those that no value can exceed: an interval around 0.999 reaches above 1.
-pub(crate) fn without_natural_limits(metric: &str, ratio: bool, (low, high): (f64, f64)) -> (f64, f64) {
+pub(crate) fn without_natural_limits(kind: MetricKind, ratio: bool, (low, high): (f64, f64)) -> (f64, f64) {
     use MetricKind::{Jain, Loss, Share, Utilization};
-    let is_part = metrics::find(metric).is_some_and(|m| matches!(m.kind, Utilization | Share | Loss | Jain));
+    let is_part = matches!(kind, Utilization | Share | Loss | Jain);
     let top = if is_part && !ratio { 1.0 } else { f64::INFINITY };
     (if low == 0.0 { f64::NEG_INFINITY } else { low }, if high >= top { f64::INFINITY } else { high })
 }
@@ -385,14 +401,31 @@ fn ratio(value: f64, over: f64) -> Option<f64> {
 
 /// Returns the note on a mean within the tolerance whose interval is too wide.
 fn too_few_runs(cell: &Cell) -> String {
-    let kind = match (&cell.over, metrics::find(&cell.metric)) {
-        (None, Some(metric)) => metric.kind,
-        _ => MetricKind::Number,
+    let kind = match &cell.over {
+        None => kind_of(&cell.metric, cell.each.is_some()),
+        Some(_) => MetricKind::Number,
     };
     match cell.ci95 {
         Some(ci95) => format!("too few runs: ± {}", kind.show(ci95)),
         None => "too few runs: one has no interval".to_owned(),
     }
+}
+
+/// Returns the name of the stream of a quantity.
+fn stream_name(scenario: &Scenario, of: &Quantity) -> Option<String> {
+    Some(scenario.plan.flows[of.flow?].media()?.streams[of.stream?].id.clone())
+}
+
+/// Returns what results say of the windows of a quantity.
+fn each_window(scenario: &Scenario, of: &Quantity) -> Option<EachWindow> {
+    let each = of.each.as_ref()?;
+    let name = |(metric, flow, _): &(String, Option<usize>, Option<usize>)| {
+        let metric = (*metric != of.metric).then(|| metric.clone());
+        let flow = flow.filter(|_| *flow != of.flow).map(|flow| scenario.plan.flows[flow].id.clone());
+        metric.into_iter().chain(flow).collect::<Vec<_>>().join(" ")
+    };
+    let over = each.relative_to.as_ref().map(name);
+    Some(EachWindow { of: each.of.to_string(), windows: each.windows.len(), bounds: each.bounds, over })
 }
 
 /// Returns the controller of the flow or, for a whole run, those of its media flows.

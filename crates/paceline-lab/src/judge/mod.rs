@@ -15,7 +15,7 @@ pub use experiment::Experiment;
 pub use null_sender::null_sender;
 pub use tolerance::{Tolerance, tolerance};
 
-pub(crate) use cells::{judge, without_natural_limits};
+pub(crate) use cells::{judge, kind_of, without_natural_limits};
 pub(crate) use tolerance::within;
 pub(crate) use values::{ExperimentRuns, RunValues};
 pub(crate) use verdict::{interval_crosses_bounds, interval_is_too_wide};

@@ -57,7 +57,8 @@ struct WindowState {
 }
 
 impl WindowState {
-    fn new(scenario: &Scenario, window: Window, spans: Range<usize>) -> Self {
+    /// `reads` returns whether the value of a metric with an accumulator of its own is read in this window.
+    fn new(scenario: &Scenario, window: Window, spans: Range<usize>, reads: impl Fn(&str) -> bool) -> Self {
         let flows = &scenario.plan.flows;
         let freezes = |streams: usize| vec![Freezes::default(); streams];
         Self {
@@ -65,7 +66,11 @@ impl WindowState {
             spans,
             targets: vec![TargetSum::default(); flows.len()],
             freezes: flows.iter().map(|f| freezes(f.media().map_or(0, |m| m.streams.len()))).collect(),
-            own: METRICS.iter().filter_map(|m| Some((m.id, m.accumulator?(scenario, window)?))).collect(),
+            own: METRICS
+                .iter()
+                .filter(|m| reads(m.id))
+                .filter_map(|m| Some((m.id, m.accumulator?(scenario, window)?)))
+                .collect(),
         }
     }
 }
@@ -107,8 +112,14 @@ impl<'a> Collector<'a> {
         let requested = requested.iter().map(&mut index).collect();
         let empty = Totals::new(scenario, packet_delays);
         let spans = Spans::new(&distinct, &empty);
-        let state = |window| WindowState::new(scenario, window, spans.within(window));
-        let windows: Vec<WindowState> = distinct.into_iter().map(state).collect();
+        let state = |(index, window): (usize, Window)| {
+            let of_window: Vec<&Quantity> =
+                scenario.quantities().filter(|q| q.windows().binary_search(&window).is_ok()).collect();
+            // Windows that the scenario does not name are those of a program, which may read any metric.
+            let reads = |id: &str| index == 0 || of_window.is_empty() || of_window.iter().any(|q| q.reads(id));
+            WindowState::new(scenario, window, spans.within(window), reads)
+        };
+        let windows: Vec<WindowState> = distinct.into_iter().enumerate().map(state).collect();
         let seconds = plan.duration.as_secs_f64() as usize + 1;
         let has_media = plan.flows.iter().any(|f| f.media().is_some());
         let flow = |f: &FlowPlan| FlowState {
@@ -122,7 +133,10 @@ impl<'a> Collector<'a> {
             scenario,
             plan: Cow::Borrowed(plan),
             requested,
-            wants_signals: windows[0].own.iter().any(|(_, accumulator)| accumulator.wants_signals()),
+            wants_signals: windows
+                .iter()
+                .flat_map(|state| &state.own)
+                .any(|(_, accumulator)| accumulator.wants_signals()),
             flows: plan.flows.iter().map(flow).collect(),
             captured: plan.flows.iter().map(|f| vec![None; f.media().map_or(0, |m| m.streams.len())]).collect(),
             windows,

@@ -10,7 +10,8 @@ pub(super) const FRAME_DELAY_P95: MetricSpec = MetricSpec::new(
     "95th percentile of the delay from capture to rendering, of the first stream; a video frame that was never rendered counts \
      with the time until the next one was; of the first flow, if none is named",
     |r, flow, _| r.flow(flow).streams.first()?.frame_delay_ms.map(|d| d.p95),
-);
+)
+.with_streams(|s| s.frame_delay_ms.map(|d| d.p95));
 
 pub(super) const FREEZE_DURATION: MetricSpec = MetricSpec::new(
     "freeze_duration_s",
@@ -18,7 +19,8 @@ pub(super) const FREEZE_DURATION: MetricSpec = MetricSpec::new(
     "total duration of freezes (W3C totalFreezesDuration, and every gap of 1 s) of the video stream with the longest; of the \
      flow, if one is named",
     |r, flow, _| r.video(flow).map(|s| s.freeze_s).reduce(f64::max),
-);
+)
+.with_streams(|s| Some(s.freeze_s));
 
 pub(super) const FREEZE_RATIO: MetricSpec = MetricSpec::new(
     "freeze_ratio",
@@ -26,7 +28,8 @@ pub(super) const FREEZE_RATIO: MetricSpec = MetricSpec::new(
     "duration of freezes over the time that the stream lived, of the video stream with the largest; of the flow, if one is named",
     |r, flow, _| r.video(flow).filter_map(|s| s.freeze_ratio).reduce(f64::max),
 )
-.with_better(Better::Lower);
+.with_better(Better::Lower)
+.with_streams(|s| s.freeze_ratio);
 
 pub(super) const LATE_OR_LOST: MetricSpec = MetricSpec::new(
     "late_or_lost_ratio",
@@ -34,7 +37,8 @@ pub(super) const LATE_OR_LOST: MetricSpec = MetricSpec::new(
     "video frames that were not rendered, or later than 400 ms after capture (ITU-T G.114), over all, of the video stream with \
      the largest; of the flow, if one is named",
     |r, flow, _| r.video(flow).filter_map(|s| s.late_or_lost_ratio).reduce(f64::max),
-);
+)
+.with_streams(|s| s.late_or_lost_ratio);
 
 pub(super) const AUDIO_GAPS: MetricSpec = MetricSpec::new(
     "audio_gap_ratio",

@@ -1,6 +1,6 @@
 //! The definition of a metric.
 
-use super::{WindowResult, documents::FlowResult};
+use super::{StreamResult, WindowResult, documents::FlowResult};
 use paceline_records::{Better, EventRecord, MetricInfo, MetricKind};
 use paceline_scenario::{Measure, Scenario, Window};
 use serde::Serialize;
@@ -19,6 +19,8 @@ pub struct MetricSpec {
     pub tolerance: Tolerance,
     /// Returns the value for one flow (by index) or, with none, for the run as a whole; `None` where it has none.
     pub value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
+    /// Returns the value of one stream, for a metric of streams.
+    pub of_stream: Option<fn(&StreamResult) -> Option<f64>>,
     /// Creates the accumulator of the metric for a window; `None` if the scenario does not need it.
     pub(super) accumulator: Option<NewAccumulator>,
 }
@@ -46,12 +48,19 @@ impl MetricSpec {
         summary: &'static str,
         value: fn(&WindowResult, Option<usize>, &Measure) -> Option<f64>,
     ) -> Self {
-        Self { id, kind, better: kind.better(), summary, tolerance: Tolerance::of(kind), value, accumulator: None }
+        let tolerance = Tolerance::of(kind);
+        Self { id, kind, better: kind.better(), summary, tolerance, value, of_stream: None, accumulator: None }
     }
 
     /// Sets an accumulator of its own; `value` finds its values in [`WindowResult::own`].
     pub(super) const fn with_accumulator(mut self, accumulator: NewAccumulator) -> Self {
         self.accumulator = Some(accumulator);
+        self
+    }
+
+    /// Adds values of single streams.
+    pub(super) const fn with_streams(mut self, of_stream: fn(&StreamResult) -> Option<f64>) -> Self {
+        self.of_stream = Some(of_stream);
         self
     }
 
@@ -63,7 +72,8 @@ impl MetricSpec {
 
     /// Returns what scenarios and reports need to know of it.
     pub const fn info(&self) -> MetricInfo {
-        MetricInfo { id: self.id, kind: self.kind, better: self.better, summary: self.summary }
+        let of_streams = self.of_stream.is_some();
+        MetricInfo { id: self.id, kind: self.kind, better: self.better, of_streams, summary: self.summary }
     }
 }
 

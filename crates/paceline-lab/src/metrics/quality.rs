@@ -25,7 +25,8 @@ pub(super) const QUALITY: MetricSpec = MetricSpec::new(
         let scores: Vec<f64> = flows.iter().flat_map(|f| &f.streams).filter_map(|s| s.quality_mos).collect();
         (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
     },
-);
+)
+.with_streams(|s| s.quality_mos);
 
 /// What was measured of a stream in a window.
 pub(super) struct Facts {

@@ -22,7 +22,8 @@ pub(super) const GOODPUT: MetricSpec = MetricSpec::new(
         Some(f) => Some(r.flows[f].goodput_bps),
         None => Some(r.flows.iter().map(|f| f.useful_bytes as f64 * 8.0).sum::<f64>() / r.span()),
     },
-);
+)
+.with_streams(|s| Some(s.throughput_bps));
 
 pub(super) const TARGET: MetricSpec = MetricSpec::new(
     "target_bps",

@@ -63,12 +63,35 @@ pub struct FinishedRun {
 }
 
 /// A measured quantity, as the run's document stores it.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, PartialEq, Serialize)]
 struct StoredQuantity {
     metric: String,
     flow: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stream: Option<usize>,
     window_s: (f64, f64),
+    /// The windows and bounds of a share of windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    each: Option<String>,
     value: Option<f64>,
+}
+
+impl StoredQuantity {
+    fn of(quantity: &Quantity, value: Option<f64>) -> Self {
+        Self {
+            metric: quantity.metric.clone(),
+            flow: quantity.flow,
+            stream: quantity.stream,
+            window_s: quantity.window.seconds(),
+            each: quantity.each.as_ref().map(|each| format!("{:?}", (each.of, each.bounds, &each.relative_to))),
+            value,
+        }
+    }
+
+    /// Returns whether it is this quantity.
+    fn is(&self, quantity: &Quantity) -> bool {
+        *self == Self::of(quantity, self.value)
+    }
 }
 
 impl CachedRun for FinishedRun {
@@ -79,24 +102,15 @@ impl CachedRun for FinishedRun {
 
     fn findings(scenario: &Scenario, result: &RunResult, (): ()) -> Value {
         let windows = windows(scenario);
-        let stored = |quantity: &Quantity| StoredQuantity {
-            metric: quantity.metric.clone(),
-            flow: quantity.flow,
-            window_s: quantity.window.seconds(),
-            value: result.value(scenario, &windows, quantity),
-        };
+        let stored = |quantity: &Quantity| StoredQuantity::of(quantity, result.value(scenario, &windows, quantity));
         let quantities: Vec<StoredQuantity> = scenario.quantities().map(stored).collect();
         serde_json::to_value(quantities).expect("names and numbers become JSON")
     }
 
     fn from_document(scenario: &Scenario, document: &Value) -> Option<Self> {
         let stored = Vec::<StoredQuantity>::deserialize(document.get(Self::NAME)?).ok()?;
-        let is_same = |(stored, wanted): (&StoredQuantity, &Quantity)| {
-            let window = wanted.window.seconds();
-            (&stored.metric, stored.flow, stored.window_s) == (&wanted.metric, wanted.flow, window)
-        };
         let same_number = stored.len() == scenario.quantities().count();
-        let fits = same_number && stored.iter().zip(scenario.quantities()).all(is_same);
+        let fits = same_number && stored.iter().zip(scenario.quantities()).all(|(stored, wanted)| stored.is(wanted));
         let trace_hash = document.get("trace_hash")?.as_str()?.to_owned();
         let values = stored.iter().map(|stored| stored.value).collect();
         let disturbed = document.pointer("/machine/disturbed").and_then(Value::as_str).map(str::to_owned);

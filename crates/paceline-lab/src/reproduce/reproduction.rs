@@ -1,7 +1,9 @@
 //! The reproduction of experiments: first runs, more seeds where an interval is too wide, then changes.
 
 use super::runs::{RunJob, SEEDS_MAX, Seeds, first_runs, jobs, run_jobs};
-use crate::judge::{Experiment, ExperimentRuns, interval_crosses_bounds, interval_is_too_wide, without_natural_limits};
+use crate::judge::{
+    Experiment, ExperimentRuns, interval_crosses_bounds, interval_is_too_wide, kind_of, without_natural_limits,
+};
 use crate::run::Runner;
 use core::ops::RangeInclusive;
 use paceline_netsim::backend::BackendError;
@@ -109,7 +111,8 @@ pub(super) fn more_seeds(reports: &[ExperimentReport]) -> Vec<(usize, RangeInclu
                 (Some(tolerance), _) if interval_is_too_wide(tolerance, Some(&measured)) => tolerance,
                 // A mean near a bound takes as many seeds as there may be.
                 (None, Some(bounds)) => {
-                    let bounds = without_natural_limits(&cell.metric, cell.over.is_some(), bounds);
+                    let bounds =
+                        without_natural_limits(kind_of(&cell.metric, cell.each.is_some()), cell.over.is_some(), bounds);
                     if !interval_crosses_bounds(bounds, Some(&measured)) {
                         return None;
                     }

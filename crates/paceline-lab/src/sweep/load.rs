@@ -215,7 +215,7 @@ fn measure(
     }
     let target = Target {
         subject,
-        quantity: Quantity { metric: table.metric.get().clone(), flow, window: Window { from, to } },
+        quantity: Quantity::new(table.metric.get().clone(), flow, Window { from, to }),
         whole: table.window.is_none(),
     };
     let measure = Measure {

@@ -475,6 +475,7 @@ mod tests {
         )
         .unwrap();
         const METRICS: [MetricInfo; 1] = [MetricInfo {
+            of_streams: false,
             id: "utilization",
             kind: MetricKind::Utilization,
             better: Better::Higher,

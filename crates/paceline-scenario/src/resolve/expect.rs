@@ -3,12 +3,12 @@
 use super::{Checked, Resolver};
 use crate::case::known;
 use crate::error::suggestion;
-use crate::evaluation::{Assert, Expect, IncludeIf, Quantity, Reference, Remark, Window, renamed_metric};
+use crate::evaluation::{Assert, Each, Expect, IncludeIf, Quantity, Reference, Remark, Window, renamed_metric};
 use crate::file::{IncludeIfTable, QuantityKeys, ScenarioFile};
 use crate::overrides::Override;
-use crate::text_span::Spanned;
-use paceline_netsim::plan::FlowPlan;
-use paceline_records::{Label, Statistic};
+use crate::text_span::{HasTextSpan, Spanned};
+use paceline_netsim::plan::{FlowPlan, HopPlan};
+use paceline_records::{Label, MetricCatalogue, Statistic};
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
@@ -29,12 +29,13 @@ pub(super) struct Expectations {
 struct Selection<'a> {
     metric: &'a Spanned<String>,
     flow: &'a Option<Spanned<String>>,
+    stream: &'a Option<Spanned<String>>,
     window: &'a Option<Spanned<(Time, Time)>>,
 }
 
 impl<'a> Selection<'a> {
     fn of(keys: &'a QuantityKeys) -> Self {
-        Self { metric: &keys.metric, flow: &keys.flow, window: &keys.window }
+        Self { metric: &keys.metric, flow: &keys.flow, stream: &keys.stream, window: &keys.window }
     }
 }
 
@@ -43,6 +44,7 @@ pub(super) struct Scope<'a> {
     pub file: &'a ScenarioFile,
     pub case: &'a Label,
     pub flows: &'a [FlowPlan],
+    pub hops: &'a [HopPlan],
     pub end: Time,
     /// Whether `--set` changes the duration; values after the end are then left out.
     pub shortened: bool,
@@ -109,9 +111,35 @@ impl Resolver<'_> {
             let remark = self.remark(keys)?;
             let key = scope.file.expect.len() + index;
             let Some(relative_to) = self.relative_to(scope, keys, key, &mut found)? else { continue };
-            let quantity = self.quantity(scope, Selection::of(keys))?;
+            let mut quantity = self.quantity(scope, Selection::of(keys))?;
+            let (bounds, relative_to) = match &a.each {
+                Some(each) => {
+                    let share = self.share_of_windows(&a.share)?;
+                    let place = keys.relative_to.as_ref().map_or(each.text_span(), HasTextSpan::text_span);
+                    let relative_to = self.same_window(&place, &quantity, relative_to)?;
+                    let (of, windows) = self.windows_of_each(each, scope, &quantity)?;
+                    quantity.each = Some(Each { of, windows, bounds, relative_to });
+                    ((share, 1.0), None)
+                }
+                None => {
+                    if let Some(share) = &a.share {
+                        return self.fail(share, "`share` is a share of the windows of `each`", "add each = \"1 s\"");
+                    }
+                    (bounds, relative_to)
+                }
+            };
             let runs = self.named(&a.runs, "statistic of several runs", &Statistic::NAMES)?;
-            found.asserts.push(Assert { id: a.id.clone(), quantity, relative_to, runs, bounds, remark, index: key });
+            let why = a.why.as_ref().map(|why| why.get().clone());
+            found.asserts.push(Assert {
+                id: a.id.clone(),
+                quantity,
+                relative_to,
+                runs,
+                bounds,
+                why,
+                remark,
+                index: key,
+            });
         }
         Ok(found)
     }
@@ -147,12 +175,15 @@ impl Resolver<'_> {
         let of = Selection {
             metric: table.metric.as_ref().unwrap_or(of.metric),
             flow: if table.flow.is_some() { &table.flow } else { of.flow },
+            stream: if table.flow.is_some() || table.stream.is_some() { &table.stream } else { of.stream },
             window: if table.window.is_some() { &table.window } else { of.window },
         };
         self.metric(of.metric)?;
         let Some(case) = &table.case else {
-            if table.metric.is_none() && table.flow.is_none() && table.window.is_none() {
-                let help = "write in what it differs: `case`, `metric`, `flow` or `window`";
+            let differs =
+                table.metric.is_some() || table.flow.is_some() || table.stream.is_some() || table.window.is_some();
+            if !differs {
+                let help = "write in what it differs: `case`, `metric`, `flow`, `stream` or `window`";
                 return self.fail(spanned, "the reference is the value itself", help);
             }
             let quantity = belongs.then(|| self.quantity(scope, of)).transpose()?;
@@ -216,7 +247,7 @@ impl Resolver<'_> {
         if !at_least.get().is_finite() {
             return self.fail(at_least, "at_least must be a finite number", "write it like 1");
         }
-        let quantity = self.quantity_of(Selection { metric, flow, window: &None }, flows, end)?;
+        let quantity = self.quantity_of(Selection { metric, flow, stream: &None, window: &None }, flows, end)?;
         Ok(IncludeIf { quantity, at_least: *at_least.get(), note: note.clone() })
     }
 
@@ -227,11 +258,34 @@ impl Resolver<'_> {
     fn quantity_of(&self, of: Selection<'_>, flows: &[FlowPlan], end: Time) -> Checked<Quantity> {
         let metric = self.metric(of.metric)?;
         let window = self.window(of.window, end)?;
-        let Some(spanned) = of.flow else { return Ok(Quantity { metric, flow: None, window }) };
+        let Some(spanned) = of.flow else {
+            return match of.stream {
+                Some(stream) => {
+                    self.fail(stream, "a stream is a part of a flow", "add flow = \"…\", the id of its flow")
+                }
+                None => Ok(Quantity::new(metric, None, window)),
+            };
+        };
         let names: Vec<&str> = flows.iter().map(|f| f.id.as_str()).collect();
-        match names.iter().position(|n| n == spanned.get()) {
-            Some(index) => Ok(Quantity { metric, flow: Some(index), window }),
-            None => self.unknown(spanned, "flow", &names),
+        let Some(flow) = names.iter().position(|n| n == spanned.get()) else {
+            return self.unknown(spanned, "flow", &names);
+        };
+        let stream = of.stream.as_ref().map(|stream| self.stream_index(stream, of.metric, &flows[flow])).transpose()?;
+        Ok(Quantity { stream, ..Quantity::new(metric, Some(flow), window) })
+    }
+
+    /// Returns the number of a stream in its flow, if the metric has values of streams.
+    fn stream_index(&self, spanned: &Spanned<String>, metric: &Spanned<String>, flow: &FlowPlan) -> Checked<usize> {
+        let of_streams = |metrics: MetricCatalogue| metrics.iter().filter(|m| m.of_streams).map(|m| m.id);
+        if let Some(metrics) = self.metrics.filter(|metrics| !of_streams(*metrics).any(|id| id == metric.get())) {
+            let help = format!("metrics of streams are {}", of_streams(metrics).collect::<Vec<_>>().join(", "));
+            return self.fail(metric, format!("`{}` has no values of single streams", metric.get()), help);
+        }
+        let streams = flow.media().map_or(&[][..], |media| &media.streams);
+        let names: Vec<&str> = streams.iter().map(|stream| stream.id.as_str()).collect();
+        match names.iter().position(|name| name == spanned.get()) {
+            Some(index) => Ok(index),
+            None => self.unknown(spanned, "stream", &names),
         }
     }
 

@@ -1,6 +1,7 @@
 //! From the typed file to the scenario: fills in every default, and checks what depends on several keys.
 
 mod changes;
+mod each;
 mod expect;
 mod flow;
 mod mtu;
@@ -212,7 +213,7 @@ impl Resolver<'_> {
         };
         let include_if =
             file.measure.include_if.as_ref().map(|spanned| self.include_if(spanned, &flows, end)).transpose()?;
-        let scope = expect::Scope { file: &file, case: &case, flows: &flows, end, shortened };
+        let scope = expect::Scope { file: &file, case: &case, flows: &flows, hops: &hops, end, shortened };
         let expect::Expectations { expects, asserts, references, other_case_count, after_end_count } =
             self.expectations(&scope)?;
         if other_case_count > 0 {
