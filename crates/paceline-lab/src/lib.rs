@@ -36,6 +36,7 @@ pub mod run;
 pub mod run_cache;
 mod run_result;
 pub mod storage;
+pub mod suite;
 pub mod sweep;
 pub mod validate;
 

@@ -43,6 +43,7 @@ mod matrix;
 mod parts;
 mod run_store;
 mod store;
+mod suite;
 mod sweep;
 pub mod tables;
 pub mod validation;
@@ -61,6 +62,10 @@ pub use manifest::{About, MANIFEST_FILE, Manifest, RUNS, RunInputs, StoredFile, 
 pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
 pub use run_store::RunStore;
 pub use store::Store;
+pub use suite::{
+    BoundResult, ChangedVerdict, Held, RowKind, SuiteBound, SuiteReport, SuiteRow, SuiteTest, SuitesReport, TestResult,
+    ValueFormat,
+};
 pub use sweep::{Axis, AxisValues, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 pub use validation::{ComparedMetric, ComparedRun, QueueDelay, Validation, ValidationVerdict, Validations};
 

@@ -35,6 +35,16 @@ impl Catalogue {
         FILES.iter().filter_map(|(name, _)| name.strip_suffix(SWEEP))
     }
 
+    /// Returns the ids of all suites, in order.
+    pub fn suites(self) -> impl Iterator<Item = &'static str> {
+        FILES.iter().filter_map(|(name, _)| name.strip_suffix(SUITE))
+    }
+
+    /// Returns the suite with this id, or in this file.
+    pub fn find_suite(self, name: &str) -> Result<Origin, ScenarioError> {
+        self.shipped(name, SUITE, "suite", self.suites())
+    }
+
     /// Returns the ids of all tables of formulas, in order.
     pub fn formula_tables(self) -> impl Iterator<Item = &'static str> {
         FILES.iter().filter_map(|(name, _)| name.strip_suffix(FORMULA))
@@ -49,6 +59,10 @@ impl Catalogue {
         if name.ends_with(SWEEP) || self.sweeps().any(|id| id == name) && !self.ids().any(|id| id == name) {
             let error = ScenarioError::of(name, "", format!("{name} is a sweep, not a scenario"));
             return Err(error.help(format!("`paceline sweep {name}` runs it")));
+        }
+        if name.ends_with(SUITE) || self.suites().any(|id| id == name) {
+            let error = ScenarioError::of(name, "", format!("{name} is a suite, not a scenario"));
+            return Err(error.help(format!("`paceline suite {name}` runs it")));
         }
         if name.ends_with(".toml") || Path::new(name).is_file() {
             return Self::file(name, "scenario");
@@ -116,8 +130,14 @@ const STDIN: &str = "-";
 /// The ending of sweep files.
 const SWEEP: &str = ".sweep.toml";
 
+/// The ending of the manifests of suites.
+pub const SUITE: &str = ".suite.toml";
+
 /// The ending of files of path presets.
 pub(super) const PATH_PRESET: &str = ".path.toml";
+
+/// The ending of files of the verdicts that a suite expects.
+pub const EXPECTED: &str = ".expected.toml";
 
 /// Begins the name of a file of the catalogue, for scenarios anywhere.
 const SHIPPED: &str = "shipped:";
@@ -142,6 +162,8 @@ const FORMULA: &str = ".formula.toml";
 /// and tables of formulas.
 pub fn is_scenario(file: &str) -> bool {
     let other = file.ends_with(SWEEP)
+        || file.ends_with(SUITE)
+        || file.ends_with(EXPECTED)
         || file.ends_with(PATH_PRESET)
         || file.ends_with(SOURCE_PRESET)
         || is_formula_table(file)
@@ -168,6 +190,20 @@ impl Origin {
     /// Returns a scenario from text, whose file names are relative to the working directory.
     pub fn from_text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), folder: Some(PathBuf::new()), has_expectations: true }
+    }
+
+    /// Returns the scenario of this name: in the folder of this file, or in the catalogue.
+    pub fn scenario(&self, name: &str) -> Result<Self, ScenarioError> {
+        let file = if name.ends_with(".toml") { name.to_owned() } else { format!("{name}.toml") };
+        match &self.folder {
+            Some(folder) if folder.join(&file).is_file() => Catalogue.find(&folder.join(&file).display().to_string()),
+            _ => Catalogue.find(name),
+        }
+    }
+
+    /// Returns the path of a file beside this one, or `None` if this one is in the catalogue.
+    pub fn beside(&self, file: &str) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(file))
     }
 
     /// Returns the scenario without its published values and bounds, for programs that load it many times.

@@ -25,12 +25,12 @@ pub mod trace;
 mod tree;
 mod values;
 
-pub use catalogue::{Catalogue, Origin, is_formula_table, is_scenario};
+pub use catalogue::{Catalogue, EXPECTED, Origin, SUITE, is_formula_table, is_scenario};
 pub use edit::edit_text;
 pub use error::{ScenarioError, no_controller, suggestion};
 pub use evaluation::{
-    Assert, Constant, Expect, IncludeIf, LossMeasure, Measure, Quantity, QueueMeasure, Reference, Remark, Scenario,
-    Window, renamed_metric,
+    Assert, Constant, Each, EachOf, Expect, IncludeIf, LossMeasure, Measure, Quantity, QueueMeasure, Reference, Remark,
+    Scenario, Window, renamed_metric,
 };
 pub use file::{AnyValue, ScenarioFile, schema};
 pub use layers::{Changes, edited, load, load_cases};

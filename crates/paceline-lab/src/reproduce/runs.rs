@@ -27,7 +27,7 @@ pub(super) struct RunJob {
     pub(super) seed: u64,
 }
 
-pub(super) fn first_runs(
+pub(crate) fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
@@ -73,7 +73,7 @@ pub(super) fn run_jobs(
     let each = |job: RunJob| {
         let scenario = scenario(&job);
         let (run, ()) =
-            runner.retry_if_disturbed(|| Ok::<_, BackendError>((runner.run(scenario, job.seed, None)?, ())))?;
+            runner.retry_if_disturbed(|| Ok::<_, BackendError>((runner.run_requested(scenario, job.seed)?, ())))?;
         let windows = windows(scenario);
         let values = scenario.quantities().map(|quantity| run.value(scenario, &windows, quantity)).collect();
         Ok((job, RunValues { trace_hash: run.trace_hash, values }, run.wall_s))

@@ -1,0 +1,128 @@
+//! The format of a suite's manifest, `NAME.suite.toml`, and of the verdicts that it expects, `NAME.expected.toml`.
+
+use paceline_scenario::{Catalogue, EXPECTED, Origin, SUITE, ScenarioError, Spanned, parse};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// The number of runs of each case.
+const REPEATS: core::ops::RangeInclusive<u64> = 1..=1000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteFile {
+    /// Its id: the name of the file up to `.suite.toml`.
+    id: Spanned<String>,
+    /// One line that describes it.
+    title: String,
+    /// The document that it follows.
+    #[serde(default)]
+    source: String,
+    /// The kind of paths, by which the leaderboard groups suites.
+    #[serde(default)]
+    family: String,
+    /// Runs of each case.
+    repeats: Spanned<u64>,
+    /// The scenarios: files beside the manifest, or ids of the catalogue.
+    scenarios: Vec<Spanned<String>>,
+}
+
+/// A suite: scenarios whose bounds judge controllers.
+pub struct Suite {
+    /// Its id.
+    pub id: String,
+    /// One line that describes it.
+    pub title: String,
+    /// The document that it follows; empty if it follows none.
+    pub source: String,
+    /// The kind of paths, by which the leaderboard groups suites.
+    pub family: String,
+    /// Runs of each case.
+    pub repeats: u64,
+    /// The scenarios, each with bounds.
+    pub scenarios: Vec<Origin>,
+    /// The verdicts that it expects; `None` without a file of them.
+    pub expected: Option<Expected>,
+    /// The path of that file; `None` for a suite of the catalogue.
+    pub expected_file: Option<PathBuf>,
+}
+
+/// The verdicts that a suite expects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// The number of runs of each case for which they hold.
+    pub repeats: u64,
+    /// The bounds that fail, by controller. All other bounds of these controllers pass.
+    pub fails: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Expected {
+    /// Returns the text of the file.
+    pub fn text(&self, id: &str) -> String {
+        let mut text = format!(
+            "# The bounds that fail under each controller; all others pass. `paceline suite {id} --accept` writes this file.\n\
+             repeats = {}\n\n[fails]\n",
+            self.repeats
+        );
+        for (controller, fails) in &self.fails {
+            text += &format!("{controller} = [");
+            for bound in fails {
+                text += &format!("\n    {},", toml_text(bound));
+            }
+            text += if fails.is_empty() { "]\n" } else { "\n]\n" };
+        }
+        text
+    }
+}
+
+/// Returns text as a TOML string.
+fn toml_text(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+impl Suite {
+    /// Loads the suite of this id, or of this file.
+    ///
+    /// # Errors
+    /// There is no such suite, its manifest is invalid, or a scenario is missing. Scenarios are checked when they are run.
+    pub fn find(name: &str) -> Result<Self, ScenarioError> {
+        Self::load(&Catalogue.find_suite(name)?)
+    }
+
+    /// Loads the suite of this manifest.
+    ///
+    /// # Errors
+    /// As of [`find`](Self::find).
+    pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
+        let SuiteFile { id, title, source, family, repeats, scenarios } = parse(&origin.name, &origin.text)?;
+        let problem = |message: String, help: String| ScenarioError::of(&origin.name, &origin.text, message).help(help);
+        let stem = origin.name.rsplit(['/', '\\']).next().and_then(|file| file.strip_suffix(SUITE));
+        if let Some(stem) = stem.filter(|stem| stem != id.get()) {
+            let help = format!("write id = \"{stem}\", or rename the file to {}{SUITE}", id.get());
+            return Err(problem(format!("the id `{}` differs from the name of the file", id.get()), help));
+        }
+        if !REPEATS.contains(repeats.get()) {
+            let message = format!("repeats must be from {} to {}", REPEATS.start(), REPEATS.end());
+            return Err(problem(message, "write repeats = 10".to_owned()));
+        }
+        let origins = scenarios.iter().map(|name| origin.scenario(name.get())).collect::<Result<Vec<_>, _>>()?;
+        if origins.is_empty() {
+            let help = "list ids of the catalogue or files beside the manifest: scenarios = [\"rfc8867/5.1\"]";
+            return Err(problem("a suite needs scenarios".to_owned(), help.to_owned()));
+        }
+        let expected_name = format!("{}{EXPECTED}", id.get());
+        let text = origin.read(&expected_name).ok();
+        let expected = text.map(|text| parse::<Expected>(&expected_name, &text)).transpose()?;
+        Ok(Self {
+            expected_file: origin.beside(&expected_name),
+            id: id.get().clone(),
+            title,
+            source,
+            family,
+            repeats: *repeats.get(),
+            scenarios: origins,
+            expected,
+        })
+    }
+}

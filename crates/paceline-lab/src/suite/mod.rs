@@ -1,0 +1,13 @@
+//! Suites: scenarios whose bounds judge controllers.
+//!
+//! ```text
+//! manifest ──▶ scenarios x controllers x cases x seeds ──runs──▶ values ──judge──▶ bounds that hold ──▶ matrix
+//! ```
+//!
+//! `file.rs` reads the manifest and the expected verdicts, and `run.rs` makes the runs and the document.
+
+mod file;
+mod run;
+
+pub use file::{Expected, Suite};
+pub use run::{Subject, run};

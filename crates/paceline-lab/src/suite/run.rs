@@ -1,0 +1,217 @@
+//! Runs suites under several controllers and makes their document.
+
+use super::file::{Expected, Suite};
+use crate::judge::Experiment;
+use crate::reproduce::{Seeds, first_runs};
+use crate::run::Runner;
+use paceline::Registry;
+use paceline_netsim::backend::BackendError;
+use paceline_results::{
+    BoundResult, Cell, ChangedVerdict, ExperimentReport, RowKind, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
+    SuitesReport, TestResult, ValueFormat, Verdict,
+};
+use paceline_scenario::{Changes, Origin, Quantity, Scenario, ScenarioError, Window, load_cases};
+use paceline_units::Time;
+use std::collections::BTreeMap;
+
+/// The metrics of each test that are measured besides its bounds.
+const SUMMARY: [&str; 2] = ["utilization", "queue_p95_ms"];
+
+/// What is judged: a controller of the registry, or an oracle.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Its name in results.
+    pub name: String,
+    /// The purpose of its row.
+    pub kind: RowKind,
+    /// Makes a scenario of the one as written, for an oracle; `None` for a controller.
+    pub transform: Option<fn(&Scenario) -> Scenario>,
+}
+
+impl Subject {
+    /// Returns a controller of the registry.
+    pub fn controller(name: impl Into<String>) -> Self {
+        Self { name: name.into(), kind: RowKind::Controller, transform: None }
+    }
+
+    fn load(&self, origin: &Origin, registry: &Registry) -> Result<Experiment, ScenarioError> {
+        let controller = self.transform.is_none().then(|| self.name.clone());
+        let changes = Changes { controller, ..Changes::default() };
+        let mut cases = load_cases(origin, &changes, crate::registries(registry))?;
+        for case in &mut cases {
+            if let Some(transform) = self.transform {
+                *case = transform(case);
+            }
+            case.remove_published("with bounds alone");
+            add_summary(case);
+        }
+        Ok(Experiment::of(cases))
+    }
+}
+
+/// Adds the metrics of the summary to what is measured.
+fn add_summary(scenario: &mut Scenario) {
+    let whole = Window { from: Time::ZERO, to: Time::ZERO + scenario.plan.duration };
+    for (n, metric) in SUMMARY.into_iter().enumerate() {
+        scenario.references.insert(usize::MAX - n, Quantity::new(metric, None, whole));
+    }
+}
+
+/// Runs suites under each subject. `repeats` replaces the number of runs of each suite. `announce` receives the simulated seconds
+/// before they are run.
+///
+/// # Errors
+/// A scenario is invalid, has no bounds, or a bound has no reason; or the backend cannot make a run.
+pub fn run(
+    runner: &Runner<'_>,
+    suites: &[Suite],
+    subjects: &[Subject],
+    repeats: Option<u64>,
+    announce: &dyn Fn(f64),
+) -> Result<Result<SuitesReport, BackendError>, ScenarioError> {
+    let mut experiments = Vec::new();
+    for suite in suites {
+        for subject in subjects {
+            for origin in &suite.scenarios {
+                let experiment = subject.load(origin, runner.registry)?;
+                check(origin, &experiment)?;
+                experiments.push(experiment);
+            }
+        }
+    }
+    let mut reports = Vec::new();
+    let mut rest = &experiments[..];
+    for suite in suites {
+        let (of_suite, others) = rest.split_at(suite.scenarios.len() * subjects.len());
+        rest = others;
+        let seeds = repeats.unwrap_or(suite.repeats);
+        match run_suite(runner, suite, subjects, of_suite, seeds, announce) {
+            Ok(report) => reports.push(report),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(SuitesReport { suites: reports }))
+}
+
+/// Checks that each case has bounds, each with a reason.
+fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> {
+    let problem = |message: String| ScenarioError::of(&origin.name, &origin.text, message);
+    for case in &experiment.cases {
+        if case.asserts.is_empty() {
+            let label =
+                if case.plan.case.is_empty() { "it".to_owned() } else { format!("its case {}", case.plan.case) };
+            let error = problem(format!("a scenario of a suite needs bounds, and {label} has none"));
+            return Err(error.help("add [[assert]] with id, metric, bounds and why"));
+        }
+        if let Some(bound) = case.asserts.iter().find(|a| a.why.as_ref().is_none_or(|why| why.trim().is_empty())) {
+            let error = problem(format!("the bound `{}` has no reason", bound.id));
+            return Err(error.help("add why = \"…\" to it: a suite states the reason of each bound"));
+        }
+    }
+    Ok(())
+}
+
+fn run_suite(
+    runner: &Runner<'_>,
+    suite: &Suite,
+    subjects: &[Subject],
+    experiments: &[Experiment],
+    seeds: u64,
+    announce: &dyn Fn(f64),
+) -> Result<SuiteReport, BackendError> {
+    let runs = first_runs(runner, experiments, Seeds::Exactly(seeds), announce)?;
+    let (mut tests, mut rows) = (Vec::new(), Vec::new());
+    for (n, subject) in subjects.iter().enumerate() {
+        let mut results = Vec::new();
+        let of_subject = n * suite.scenarios.len()..(n + 1) * suite.scenarios.len();
+        for (experiment, runs) in experiments[of_subject.clone()].iter().zip(&runs[of_subject]) {
+            let report = experiment.report(runs, runner.world.name());
+            for (case, scenario) in experiment.cases.iter().enumerate() {
+                let cells: Vec<&Cell> = report.cells.iter().filter(|cell| cell.case == scenario.plan.case).collect();
+                if n == 0 {
+                    tests.push(test(scenario, &report, &cells));
+                }
+                let mean = |metric: usize| {
+                    let index =
+                        scenario.quantities().position(|q| *q == scenario.references[&(usize::MAX - metric)])?;
+                    let values: Option<Vec<f64>> = runs.of(false)[case].values().map(|run| run.values[index]).collect();
+                    let values = values?;
+                    Some(values.iter().sum::<f64>() / values.len() as f64)
+                };
+                results.push(TestResult {
+                    trace_hash: report.runs[case].trace_hash.clone(),
+                    utilization: mean(0),
+                    queue_p95_ms: mean(1),
+                    bounds: cells.iter().map(|cell| bound_result(cell)).collect(),
+                });
+            }
+        }
+        rows.push(SuiteRow { controller: subject.name.clone(), kind: subject.kind, results });
+    }
+    let mut report = SuiteReport {
+        id: suite.id.clone(),
+        title: suite.title.clone(),
+        source: suite.source.clone(),
+        family: suite.family.clone(),
+        repeats: seeds,
+        tests,
+        rows,
+        changed: Vec::new(),
+    };
+    if let Some(expected) = suite.expected.as_ref().filter(|expected| expected.repeats == seeds) {
+        report.changed = expected.changes(&report);
+    }
+    Ok(report)
+}
+
+fn test(scenario: &Scenario, report: &ExperimentReport, cells: &[&Cell]) -> SuiteTest {
+    let bound = |(cell, assert): (&&Cell, &paceline_scenario::Assert)| SuiteBound {
+        id: assert.id.clone(),
+        quantity: cell.quantity(),
+        metric: cell.metric.clone(),
+        flow: cell.flow.clone(),
+        window_s: cell.window_s,
+        format: match (&cell.each, &cell.over) {
+            (Some(_), _) => ValueFormat::Share,
+            (None, Some(_)) => ValueFormat::Ratio,
+            (None, None) => ValueFormat::Metric,
+        },
+        bounds: assert.bounds,
+        why: assert.why.clone().unwrap_or_default(),
+    };
+    SuiteTest {
+        scenario: report.id.clone(),
+        title: report.title.clone(),
+        case: scenario.plan.case.clone(),
+        bounds: cells.iter().zip(&scenario.asserts).map(bound).collect(),
+    }
+}
+
+fn bound_result(cell: &Cell) -> BoundResult {
+    BoundResult { measured: cell.measured, ci95: cell.ci95, pass: cell.verdict == Verdict::Reproduced }
+}
+
+impl Expected {
+    /// Returns the verdicts of a report as those to expect. Controllers of `before` that the report does not have keep theirs.
+    pub fn of(report: &SuiteReport, before: Option<&Self>) -> Self {
+        let kept = before.filter(|before| before.repeats == report.repeats).map(|before| before.fails.clone());
+        let mut fails: BTreeMap<_, _> = kept.unwrap_or_default();
+        fails.extend(report.rows.iter().map(|row| (row.controller.clone(), report.fails(row).collect())));
+        Self { repeats: report.repeats, fails }
+    }
+
+    /// Returns the verdicts of a report that differ from these. Controllers without expected verdicts are left out.
+    pub fn changes(&self, report: &SuiteReport) -> Vec<ChangedVerdict> {
+        let mut changed = Vec::new();
+        for row in &report.rows {
+            let Some(expected) = self.fails.get(&row.controller) else { continue };
+            let now: std::collections::BTreeSet<String> = report.fails(row).collect();
+            let one = |pass: bool| {
+                move |bound: &String| ChangedVerdict { controller: row.controller.clone(), bound: bound.clone(), pass }
+            };
+            changed.extend(now.difference(expected).map(one(false)));
+            changed.extend(expected.difference(&now).map(one(true)));
+        }
+        changed
+    }
+}

@@ -1,0 +1,223 @@
+//! The document of suites: which controller passes which bound of which test.
+
+use paceline_records::{Label, Summary};
+use serde::{Deserialize, Serialize};
+
+/// The results of one or several suites.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuitesReport {
+    /// The suites.
+    pub suites: Vec<SuiteReport>,
+}
+
+/// The results of one suite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuiteReport {
+    /// Its id.
+    pub id: String,
+    /// One line that describes it.
+    pub title: String,
+    /// The document that it follows; empty if it follows none.
+    pub source: String,
+    /// The kind of paths.
+    pub family: String,
+    /// Runs of each test under each controller, on seeds from 1.
+    pub repeats: u64,
+    /// The tests: each case of each scenario.
+    pub tests: Vec<SuiteTest>,
+    /// The results of each controller.
+    pub rows: Vec<SuiteRow>,
+    /// Verdicts that differ from the expected ones.
+    pub changed: Vec<ChangedVerdict>,
+}
+
+/// A test: one case of a scenario with its bounds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuiteTest {
+    /// Scenario id.
+    pub scenario: String,
+    /// Its title.
+    pub title: String,
+    /// The case; empty if the scenario has none.
+    pub case: Label,
+    /// The bounds.
+    pub bounds: Vec<SuiteBound>,
+}
+
+/// A bound of a test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuiteBound {
+    /// Its name. Bounds of a test with one name pass or fail together.
+    pub id: String,
+    /// The measured quantity in words.
+    pub quantity: String,
+    /// Metric id.
+    pub metric: String,
+    /// Flow, for a metric of a flow.
+    pub flow: Option<String>,
+    /// Time window, s.
+    pub window_s: (f64, f64),
+    /// How values are formatted.
+    pub format: ValueFormat,
+    /// Lowest and highest allowed value.
+    #[serde(deserialize_with = "paceline_records::json::bounds")]
+    pub bounds: (f64, f64),
+    /// The reason for the bounds.
+    pub why: String,
+}
+
+/// How the values of a bound are formatted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueFormat {
+    /// In the unit of the metric.
+    #[default]
+    Metric,
+    /// As a ratio.
+    Ratio,
+    /// As a share of windows.
+    Share,
+}
+
+/// The purpose of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowKind {
+    /// A controller.
+    #[default]
+    Controller,
+    /// A controller with one fault, which every test should find.
+    Faulty,
+    /// A sender that knows the path.
+    Oracle,
+}
+
+/// The results of one controller in a suite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SuiteRow {
+    /// Its name.
+    pub controller: String,
+    /// The purpose of the row.
+    pub kind: RowKind,
+    /// The result of each test.
+    pub results: Vec<TestResult>,
+}
+
+/// The result of a test under one controller.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TestResult {
+    /// Hash over the trace hashes of all runs.
+    pub trace_hash: String,
+    /// Utilisation of the bottleneck, mean over the runs.
+    pub utilization: Option<f64>,
+    /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs.
+    pub queue_p95_ms: Option<f64>,
+    /// The result of each bound.
+    pub bounds: Vec<BoundResult>,
+}
+
+/// The result of a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BoundResult {
+    /// The mean over the runs; `None` if a run has no value.
+    pub measured: Option<f64>,
+    /// Half-width of its 95 % interval; `None` for one run.
+    pub ci95: Option<f64>,
+    /// Whether the bound holds with the whole interval.
+    pub pass: bool,
+}
+
+/// A verdict that differs from the expected one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedVerdict {
+    /// The controller.
+    pub controller: String,
+    /// The test and the name of the bound.
+    pub bound: String,
+    /// Whether it passes now.
+    pub pass: bool,
+}
+
+/// Numbers of bounds, by name, and of those that hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Bounds that hold.
+    pub held: usize,
+    /// All bounds.
+    pub all: usize,
+}
+
+impl Held {
+    /// Returns the share of bounds that hold; 1 without bounds.
+    pub fn share(self) -> f64 {
+        if self.all == 0 { 1.0 } else { self.held as f64 / self.all as f64 }
+    }
+
+    /// Returns whether all bounds hold.
+    pub fn is_all(self) -> bool {
+        self.held == self.all
+    }
+}
+
+impl core::ops::Add for Held {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { held: self.held + other.held, all: self.all + other.all }
+    }
+}
+
+impl core::iter::Sum for Held {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| sum + one)
+    }
+}
+
+impl SuiteTest {
+    /// Returns its name: scenario and case.
+    pub fn name(&self) -> String {
+        match self.case.is_empty() {
+            true => self.scenario.clone(),
+            false => format!("{} {}", self.scenario, self.case),
+        }
+    }
+
+    /// Returns the names of its bounds in order, each once.
+    pub fn bound_ids(&self) -> impl Iterator<Item = &str> {
+        let ids = self.bounds.iter().map(|bound| bound.id.as_str()).enumerate();
+        ids.filter(|(n, id)| self.bounds[..*n].iter().all(|other| other.id != *id)).map(|(_, id)| id)
+    }
+
+    /// Returns whether all bounds of this name hold.
+    pub fn passes(&self, id: &str, result: &TestResult) -> bool {
+        let of_id = self.bounds.iter().zip(&result.bounds).filter(|(bound, _)| bound.id == id);
+        of_id.into_iter().all(|(_, result)| result.pass)
+    }
+
+    /// Counts the bounds that hold, by name.
+    pub fn held(&self, result: &TestResult) -> Held {
+        let one = |id: &str| Held { held: usize::from(self.passes(id, result)), all: 1 };
+        self.bound_ids().map(one).sum()
+    }
+}
+
+impl SuiteReport {
+    /// Counts the bounds that hold under a controller.
+    pub fn held(&self, row: &SuiteRow) -> Held {
+        self.tests.iter().zip(&row.results).map(|(test, result)| test.held(result)).sum()
+    }
+
+    /// Returns the name of every bound that fails under a controller: test, and name of the bound.
+    pub fn fails(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
+        let of_test = |(test, result): (&SuiteTest, &TestResult)| {
+            let failed = test.bound_ids().filter(|id| !test.passes(id, result));
+            failed.map(|id| format!("{}: {id}", test.name())).collect::<Vec<_>>()
+        };
+        self.tests.iter().zip(&row.results).flat_map(of_test)
+    }
+
+    /// Returns the mean over the tests of a result.
+    pub fn mean_of(&self, row: &SuiteRow, value: impl Fn(&TestResult) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> = row.results.iter().filter_map(value).collect();
+        Some(Summary::from_values(&values)?.mean)
+    }
+}
