@@ -74,6 +74,8 @@ enum Command {
     Reproduce(commands::reproduce::Arguments),
     /// Searches the assumed constants of a paper on one half of its experiments and judges them on the other (Python package).
     Calibrate(commands::calibrate::Arguments),
+    /// Judges controllers by suites of tests, such as that of RFC 8867.
+    Suite(commands::suite::Arguments),
     /// Measures at each point of a grid, a list or a sample of settings.
     Sweep(commands::sweep::Arguments),
     /// Compares the simulator with a real path: the same runs in both.
@@ -105,6 +107,7 @@ impl Command {
             Self::Report(arguments) => commands::report::report(&arguments),
             Self::Reproduce(arguments) => commands::reproduce::reproduce(&arguments),
             Self::Calibrate(arguments) => commands::calibrate::calibrate(&arguments, PROGRAM.get().map(Vec::as_slice)),
+            Self::Suite(arguments) => commands::suite::suite(&arguments),
             Self::Sweep(arguments) => commands::sweep::sweep(&arguments),
             Self::Validate(arguments) => commands::validate::validate(&arguments),
             Self::Gap(_) => Err(miette!(help = "use `paceline validate`", "the command `gap` was renamed")),

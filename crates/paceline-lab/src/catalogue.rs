@@ -4,6 +4,7 @@
 use crate::metrics::{METRICS, Tolerance};
 use crate::registries;
 use crate::reproduce::FormulaTable;
+use crate::suite::Suite;
 use crate::sweep::Sweep;
 use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
 use paceline_flow::source::SOURCES;
@@ -25,10 +26,11 @@ type OfWorlds<'a> = &'a [(&'static str, Registry)];
 type Entries = fn(&Registry, OfWorlds<'_>) -> Vec<Entry>;
 
 /// The kinds of entries: the name of each, and its entries in order, with the standard registry.
-const KINDS: [(&str, Entries); 13] = [
+const KINDS: [(&str, Entries); 14] = [
     (CONTROLLERS, controllers),
     ("scenarios", |registry, _| Catalogue.ids().map(|id| scenario(id, registry)).collect()),
     ("sweeps", |registry, _| Catalogue.sweeps().map(|id| sweep(id, registry)).collect()),
+    ("suites", |_, _| Catalogue.suites().map(suite).collect()),
     ("tables", |_, _| Catalogue.formula_tables().map(table).collect()),
     ("paths", |_, _| paths()),
     ("servers", |_, _| SERVERS.iter().map(|of| with_keys(of.name, of.summary, of.parameters)).collect()),
@@ -70,6 +72,7 @@ pub enum Details {
     Controller(ControllerDetails),
     Scenario { source: String, duration_s: f64, flows: usize, cases: Vec<Label> },
     Sweep { source: String, axes: Vec<Axis> },
+    Suite { source: String, scenarios: usize },
     Table { source: String, values: usize },
     Preset { source: String },
     Keys { keys: Vec<Key> },
@@ -311,6 +314,13 @@ fn scenario(id: &str, registry: &Registry) -> Entry {
 fn sweep(id: &str, registry: &Registry) -> Entry {
     match Catalogue.find_sweep(id).and_then(|origin| Sweep::load(&origin, registry)) {
         Ok(sweep) => entry(id, sweep.title, Details::Sweep { source: sweep.source, axes: sweep.axes }),
+        Err(problem) => broken(id, &problem),
+    }
+}
+
+fn suite(id: &str) -> Entry {
+    match Suite::find(id) {
+        Ok(suite) => entry(id, suite.title, Details::Suite { source: suite.source, scenarios: suite.scenarios.len() }),
         Err(problem) => broken(id, &problem),
     }
 }

@@ -63,8 +63,8 @@ pub use matrix::{Counts, ExperimentCounts, PaperCounts, papers};
 pub use run_store::RunStore;
 pub use store::Store;
 pub use suite::{
-    BoundResult, ChangedVerdict, Held, RowKind, SuiteBound, SuiteReport, SuiteRow, SuiteTest, SuitesReport, TestResult,
-    ValueFormat,
+    BoundResult, ChangedVerdict, Held, RowKind, SUITES_FILE, SuiteBound, SuiteReport, SuiteRow, SuiteTest,
+    SuitesReport, TestResult, ValueFormat,
 };
 pub use sweep::{Axis, AxisValues, ConstantEffect, Measure, OrderingClaim, Point, RankedPoint, SweepResult};
 pub use validation::{ComparedMetric, ComparedRun, QueueDelay, Validation, ValidationVerdict, Validations};

@@ -3,6 +3,9 @@
 use paceline_records::{Label, Summary};
 use serde::{Deserialize, Serialize};
 
+/// The name of the file in which the results of suites are stored.
+pub const SUITES_FILE: &str = "suites.json";
+
 /// The results of one or several suites.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SuitesReport {

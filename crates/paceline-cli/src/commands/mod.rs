@@ -14,6 +14,7 @@ pub mod reproduce;
 pub mod run;
 pub mod shell;
 mod stored;
+pub mod suite;
 pub mod sweep;
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
 mod unavailable;

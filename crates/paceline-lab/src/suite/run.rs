@@ -34,6 +34,11 @@ impl Subject {
         Self { name: name.into(), kind: RowKind::Controller, transform: None }
     }
 
+    /// Returns every controller of the registry.
+    pub fn all(registry: &Registry) -> Vec<Self> {
+        registry.iter().map(|entry| Self::controller(entry.name())).collect()
+    }
+
     fn load(&self, origin: &Origin, registry: &Registry) -> Result<Experiment, ScenarioError> {
         let controller = self.transform.is_none().then(|| self.name.clone());
         let changes = Changes { controller, ..Changes::default() };

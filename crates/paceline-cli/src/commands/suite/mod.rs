@@ -1,0 +1,121 @@
+//! `paceline suite`.
+
+mod text;
+
+use super::{check_controllers, with_progress};
+use crate::errors::backend_error;
+use crate::output;
+use crate::worlds;
+use miette::{IntoDiagnostic, Result, miette};
+use paceline::Registry;
+use paceline_lab::suite::{Expected, Subject, Suite, run};
+use paceline_results::{SUITES_FILE, SuitesReport, write_whole};
+use paceline_scenario::Catalogue;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The controllers that are judged if none are named: one of each family of today.
+const USUAL: [&str; 3] = ["googcc", "scream-v2", "nada"];
+
+/// The name that stands for all suites, and for all controllers.
+const ALL: &str = "all";
+
+/// Arguments of `suite`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Suites (see `paceline list suites`), `all`, or manifests of your own, NAME.suite.toml.
+    #[arg(required = true, value_name = "SUITE")]
+    suites: Vec<String>,
+    /// The controllers, or `all`; googcc, scream-v2 and nada if absent.
+    #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "A,B[,…]")]
+    controllers: Vec<String>,
+    /// Number of runs of each test, on seeds from 1; the number in the manifest if absent.
+    #[arg(long, alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    repeats: Option<u64>,
+    /// Writes the results into this folder: suites.json, and suites.html for a browser.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Writes the verdicts into NAME.expected.toml beside the manifest. Later runs compare theirs with them.
+    #[arg(long)]
+    accept: bool,
+    /// Number of runs at the same time; the number of cores if absent.
+    #[arg(long, alias = "threads", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    jobs: Option<u64>,
+    /// Prints one JSON document.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs suites and prints which bounds hold under which controller. The exit code is 1 if an expected verdict changed.
+pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
+    let registry = worlds::registry("sim");
+    let world = worlds::open("sim", None)?;
+    let suites = find_suites(&arguments.suites)?;
+    let subjects = subjects(&arguments.controllers, &registry)?;
+    if let Some(suite) = suites.iter().find(|suite| arguments.accept && suite.expected_file.is_none()) {
+        let help = "copy its manifest, or name the file: paceline suite DIR/NAME.suite.toml --accept";
+        return Err(miette!(help = help, "the suite `{}` is part of the program, so its verdicts are fixed", suite.id));
+    }
+    if let Some(threads) = arguments.jobs {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
+        pool.map_err(|error| miette!(help = "use a smaller --jobs", "cannot start {threads} threads: {error}"))?;
+    }
+    let report = with_progress(&*world, &registry, 0.0, |runner, progress| {
+        run(runner, &suites, &subjects, arguments.repeats, &|seconds| progress.expect(seconds))
+    });
+    let report = report?.map_err(backend_error)?;
+    if let Some(folder) = &arguments.out {
+        write(folder, &report)?;
+    }
+    if arguments.accept {
+        accept(&suites, &report)?;
+    }
+    output::print_result(arguments.json, &report, || text::describe(&suites, &report))?;
+    output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
+}
+
+fn find_suites(names: &[String]) -> Result<Vec<Suite>> {
+    let mut found: Vec<Suite> = Vec::new();
+    for name in names {
+        let names = match name.as_str() {
+            ALL => Catalogue.suites().map(str::to_owned).collect(),
+            name => vec![name.to_owned()],
+        };
+        for name in names {
+            let suite = Suite::find(&name)?;
+            if found.iter().all(|other| other.id != suite.id) {
+                found.push(suite);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {
+    if names.iter().any(|name| name == ALL) {
+        return Ok(Subject::all(registry));
+    }
+    if names.is_empty() {
+        return Ok(USUAL.map(Subject::controller).to_vec());
+    }
+    check_controllers(names, registry)?;
+    Ok(names.iter().map(Subject::controller).collect())
+}
+
+fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(report).into_diagnostic()?;
+    text.push('\n');
+    write_whole(folder, SUITES_FILE, text.as_bytes()).into_diagnostic()?;
+    eprintln!("the results are in {}", folder.join(SUITES_FILE).display());
+    Ok(())
+}
+
+fn accept(suites: &[Suite], report: &SuitesReport) -> Result<()> {
+    for (suite, report) in suites.iter().zip(&report.suites) {
+        let Some(file) = &suite.expected_file else { continue };
+        let text = Expected::of(report, suite.expected.as_ref()).text(&suite.id);
+        std::fs::write(file, text).map_err(|error| miette!("cannot write {}: {error}", file.display()))?;
+        eprintln!("the expected verdicts are in {}", file.display());
+    }
+    Ok(())
+}

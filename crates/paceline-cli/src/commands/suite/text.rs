@@ -1,0 +1,161 @@
+//! The matrix of a suite as text.
+
+use crate::output;
+use crate::table::{MISSING, Table, kind_of};
+use crate::view::View;
+use paceline_lab::suite::Suite;
+use paceline_records::MetricKind;
+use paceline_results::{BoundResult, Held, RowKind, SuiteBound, SuiteReport, SuiteRow, SuitesReport, ValueFormat};
+
+/// Failed bounds are listed for at most this many controllers, and this many for each.
+const CONTROLLERS_LISTED: usize = 3;
+const BOUNDS_LISTED: usize = 20;
+
+/// Describes the results: a matrix of each suite, the bounds that fail, and the verdicts that changed.
+pub(super) fn describe(suites: &[Suite], report: &SuitesReport) -> String {
+    let mut view = View::default();
+    for (suite, report) in suites.iter().zip(&report.suites) {
+        view.extend(of_suite(suite, report));
+    }
+    if report.suites.len() > 1 {
+        view.heading("All suites  share of bounds that hold");
+        view.gap();
+        view.table(all(report));
+    }
+    view.text()
+}
+
+fn of_suite(suite: &Suite, report: &SuiteReport) -> View {
+    let mut view = View::default();
+    view.heading(format!("{}  {}", report.id, report.title));
+    let count = |n: u64, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+    let (tests, runs) = (count(report.tests.len() as u64, "test"), count(report.repeats, "run"));
+    view.line("", format!("{tests}, {runs} of each · number of bounds that hold, of all"));
+    view.gap();
+    view.table(matrix(report));
+    let controllers = || report.rows.iter().filter(|row| row.kind == RowKind::Controller);
+    if controllers().count() <= CONTROLLERS_LISTED {
+        for row in controllers() {
+            failures(report, row, &mut view);
+        }
+    }
+    match &suite.expected {
+        None => view.line("· ", "no verdicts are expected yet: --accept writes those of this run"),
+        Some(expected) if expected.repeats != report.repeats => {
+            view.line("· ", format!("the expected verdicts are of {} runs of each test", expected.repeats));
+        }
+        Some(expected) => {
+            let is_new = |row: &&SuiteRow| !expected.fails.contains_key(&row.controller);
+            let new: Vec<&str> = report.rows.iter().filter(is_new).map(|row| row.controller.as_str()).collect();
+            if !new.is_empty() {
+                view.line("· ", format!("no verdicts are expected of {}", new.join(", ")));
+            }
+            if report.changed.is_empty() && new.len() < report.rows.len() {
+                view.line("· ", "every verdict is as expected");
+            }
+        }
+    }
+    for changed in &report.changed {
+        let now = if changed.pass { output::good("now passes") } else { output::bad("now fails") };
+        view.line("", format!("{}: {} {now}", changed.controller, changed.bound));
+    }
+    view.gap();
+    view
+}
+
+/// Returns the table with a row for each controller and a column for each scenario.
+fn matrix(report: &SuiteReport) -> Table {
+    let mut scenarios: Vec<&str> = report.tests.iter().map(|test| test.scenario.as_str()).collect();
+    scenarios.dedup();
+    let short = |id: &&str| id.rsplit('/').next().unwrap_or(id).to_owned();
+    let headings = ["controller".to_owned(), "all".to_owned()].into_iter().chain(scenarios.iter().map(short));
+    let mut table = Table::new(headings, 1);
+    for row in &report.rows {
+        let of = |scenario: &&str| {
+            let tests = report.tests.iter().zip(&row.results).filter(|(test, _)| test.scenario == **scenario);
+            held_text(tests.map(|(test, result)| test.held(result)).sum())
+        };
+        let cells = [row.controller.clone(), held_text(report.held(row))];
+        table.row(cells.into_iter().chain(scenarios.iter().map(of)).collect());
+    }
+    table
+}
+
+fn held_text(held: Held) -> String {
+    let text = format!("{}/{}", held.held, held.all);
+    if held.is_all() { output::good(&text) } else { text }
+}
+
+/// Adds a line for each bound that fails under a controller.
+fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
+    let failed = report.tests.iter().zip(&row.results).flat_map(|(test, result)| {
+        let failed = test.bounds.iter().zip(&result.bounds).filter(|(_, result)| !result.pass);
+        failed.map(move |(bound, result)| (test, bound, result))
+    });
+    let failed: Vec<_> = failed.collect();
+    for (test, bound, result) in failed.iter().take(BOUNDS_LISTED) {
+        let flow = bound.flow.as_ref().map_or(String::new(), |flow| format!("{flow}, "));
+        let (from, to) = bound.window_s;
+        view.line(
+            "",
+            format!(
+                "{}  {}  {}, {}: {flow}{from} to {to} s: {} is {}, allowed {}",
+                output::bad("fail"),
+                row.controller,
+                test.name(),
+                bound.id,
+                bound.quantity,
+                measured_text(bound, result),
+                allowed_text(bound),
+            ),
+        );
+    }
+    if failed.len() > BOUNDS_LISTED {
+        view.line(
+            "",
+            format!("… and {} more of {}; --json has them all", failed.len() - BOUNDS_LISTED, row.controller),
+        );
+    }
+}
+
+/// Formats the measured mean with its interval.
+fn measured_text(bound: &SuiteBound, result: &BoundResult) -> String {
+    let Some(measured) = result.measured else { return MISSING.to_owned() };
+    match result.ci95 {
+        Some(ci95) => format!("{} ± {}", value_text(bound, measured), value_text(bound, ci95)),
+        None => value_text(bound, measured),
+    }
+}
+
+/// Formats the bounds, without ends that are infinite.
+fn allowed_text(bound: &SuiteBound) -> String {
+    match bound.bounds {
+        (low, high) if bound.format == ValueFormat::Share && high >= 1.0 => {
+            format!("at least {}", value_text(bound, low))
+        }
+        (low, f64::INFINITY) => format!("at least {}", value_text(bound, low)),
+        (f64::NEG_INFINITY, high) => format!("at most {}", value_text(bound, high)),
+        (low, high) => format!("{} to {}", value_text(bound, low), value_text(bound, high)),
+    }
+}
+
+fn value_text(bound: &SuiteBound, value: f64) -> String {
+    match bound.format {
+        ValueFormat::Metric => kind_of(&bound.metric).show(value),
+        ValueFormat::Ratio => format!("× {value:.3}"),
+        ValueFormat::Share => MetricKind::Share.show(value),
+    }
+}
+
+/// Returns the table with a row for each controller and a column for each suite.
+fn all(report: &SuitesReport) -> Table {
+    let names = report.suites.iter().map(|suite| suite.id.clone());
+    let mut table = Table::new(["controller".to_owned(), "all".to_owned()].into_iter().chain(names), 1);
+    for (n, row) in report.suites[0].rows.iter().enumerate() {
+        let held: Vec<Held> = report.suites.iter().map(|suite| suite.held(&suite.rows[n])).collect();
+        let share = |held: Held| MetricKind::Share.show(held.share());
+        let cells = [row.controller.clone(), share(held.iter().copied().sum())];
+        table.row(cells.into_iter().chain(held.iter().map(|held| share(*held))).collect());
+    }
+    table
+}
