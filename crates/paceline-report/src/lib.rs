@@ -6,6 +6,7 @@
 //! DIR/validation.json -------------------------validations---------------'
 //! SweepResult ----------------------sweeps--------------svg----------------------> figures/*.svg
 //! DIR/scoreboard.json ------------------cells--------------scoreboard------------> scoreboard.html
+//! DIR/suites.json ----------------------bound_text---------suites----------------> suites.html
 //! ```
 //!
 //! A [`figure::Figure`] contains everything that a plot shows; the output modules do not read events. A report needs only the
@@ -20,6 +21,7 @@ pub mod panels;
 mod policy;
 pub mod read;
 pub mod scoreboard;
+pub mod suites;
 pub mod svg;
 pub mod sweeps;
 pub mod validation_text;

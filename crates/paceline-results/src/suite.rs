@@ -1,7 +1,10 @@
 //! The document of suites: which controller passes which bound of which test.
 
+use crate::error::StoreError;
+use crate::files::read_json;
 use paceline_records::{Label, Summary};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// The name of the file in which the results of suites are stored.
 pub const SUITES_FILE: &str = "suites.json";
@@ -11,6 +14,16 @@ pub const SUITES_FILE: &str = "suites.json";
 pub struct SuitesReport {
     /// The suites.
     pub suites: Vec<SuiteReport>,
+}
+
+impl SuitesReport {
+    /// Reads the document from a file.
+    ///
+    /// # Errors
+    /// The file cannot be read or has another shape.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        read_json(path)
+    }
 }
 
 /// The results of one suite.
@@ -39,6 +52,8 @@ pub struct SuiteReport {
 pub struct SuiteTest {
     /// Scenario id.
     pub scenario: String,
+    /// What `paceline run` takes: the id, or the path of a file.
+    pub run: String,
     /// Its title.
     pub title: String,
     /// The case; empty if the scenario has none.

@@ -187,6 +187,14 @@ impl Origin {
         self.folder.is_none()
     }
 
+    /// Returns what commands take as its name: the id in the catalogue, or the path of the file.
+    pub fn argument(&self) -> &str {
+        match self.is_shipped() {
+            true => self.name.trim_start_matches("scenarios/").trim_end_matches(".toml"),
+            false => &self.name,
+        }
+    }
+
     /// Returns a scenario from text, whose file names are relative to the working directory.
     pub fn from_text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), folder: Some(PathBuf::new()), has_expectations: true }

@@ -134,6 +134,18 @@ impl RunOptions {
     }
 }
 
+impl RunOptions {
+    /// Returns the options of a simulated run of a case.
+    fn of_case(case: Label, seed: u64) -> Self {
+        Self {
+            variation: Variation { settings: Vec::new(), case: vec![case] },
+            world: "sim".to_owned(),
+            seed,
+            json: false,
+        }
+    }
+}
+
 impl Selection {
     /// Loads the scenario, under a controller or under its own. It has no published values if they do not apply: with changes, or
     /// under another controller than its own.

@@ -3,17 +3,18 @@
 use miette::{IntoDiagnostic, Result, miette};
 use paceline_lab::metrics;
 use paceline_lab::sweep::SweepFolder;
-use paceline_report::{page, scoreboard, svg};
-use paceline_results::{MANIFEST_FILE, Manifest, SCOREBOARD_FILE, Store};
+use paceline_report::{page, scoreboard, suites, svg};
+use paceline_results::{MANIFEST_FILE, Manifest, SCOREBOARD_FILE, SUITES_FILE, Store};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Arguments of `report`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folder of results that `run --out` or `compare --out` wrote, or of a scoreboard that `reproduce --out` wrote.
+    /// Folder of results that `run --out` or `compare --out` wrote, of a scoreboard that `reproduce --out` wrote, or of suites
+    /// that `suite --out` wrote.
     dir: PathBuf,
-    /// File for the page; report.html or scoreboard.html in the folder if absent.
+    /// File for the page; report.html, scoreboard.html or suites.html in the folder if absent.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Writes plots as SVG files into this folder instead of the page; into `figures` in the folder of results if none is
@@ -36,8 +37,9 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
         );
         return Err(miette!(help = help, "`{dir}` holds the sweep {id}; a report needs a folder of runs"));
     }
-    if !dir.join(MANIFEST_FILE).is_file() && !dir.join(SCOREBOARD_FILE).is_file() {
-        let help = "`paceline run … --out DIR`, `compare` and `reproduce` write such a folder";
+    let has = |file: &str| dir.join(file).is_file();
+    if ![MANIFEST_FILE, SCOREBOARD_FILE, SUITES_FILE].into_iter().any(has) {
+        let help = "`paceline run … --out DIR`, `compare`, `reproduce` and `suite` write such a folder";
         return Err(miette!(help = help, "`{}` is no folder of results", dir.display()));
     }
     recover(dir);
@@ -46,7 +48,11 @@ pub fn report(arguments: &Arguments) -> Result<ExitCode> {
         let into = into.clone().unwrap_or_else(|| dir.join(svg::FIGURES_FOLDER));
         let files = svg::write(dir, &into).into_diagnostic()?;
         eprintln!("{} plots are in {}", files.len(), into.display());
-    } else if dir.join(SCOREBOARD_FILE).is_file() && !dir.join(MANIFEST_FILE).is_file() {
+    } else if has(SUITES_FILE) {
+        let page = output(suites::SUITES_PAGE);
+        suites::write(dir, &page, metrics::catalogue()).into_diagnostic()?;
+        eprintln!("the page of suites is {}", page.display());
+    } else if has(SCOREBOARD_FILE) && !has(MANIFEST_FILE) {
         let page = output(scoreboard::SCOREBOARD_PAGE);
         scoreboard::write(dir, &page, metrics::catalogue()).into_diagnostic()?;
         eprintln!("the scoreboard is {}", page.display());

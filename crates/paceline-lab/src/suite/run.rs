@@ -129,12 +129,13 @@ fn run_suite(
     for (n, subject) in subjects.iter().enumerate() {
         let mut results = Vec::new();
         let of_subject = n * suite.scenarios.len()..(n + 1) * suite.scenarios.len();
-        for (experiment, runs) in experiments[of_subject.clone()].iter().zip(&runs[of_subject]) {
+        let of_subject = experiments[of_subject.clone()].iter().zip(&runs[of_subject]);
+        for (origin, (experiment, runs)) in suite.scenarios.iter().zip(of_subject) {
             let report = experiment.report(runs, runner.world.name());
             for (case, scenario) in experiment.cases.iter().enumerate() {
                 let cells: Vec<&Cell> = report.cells.iter().filter(|cell| cell.case == scenario.plan.case).collect();
                 if n == 0 {
-                    tests.push(test(scenario, &report, &cells));
+                    tests.push(test(origin, scenario, &report, &cells));
                 }
                 let mean = |metric: usize| {
                     let index =
@@ -169,7 +170,7 @@ fn run_suite(
     Ok(report)
 }
 
-fn test(scenario: &Scenario, report: &ExperimentReport, cells: &[&Cell]) -> SuiteTest {
+fn test(origin: &Origin, scenario: &Scenario, report: &ExperimentReport, cells: &[&Cell]) -> SuiteTest {
     let bound = |(cell, assert): (&&Cell, &paceline_scenario::Assert)| SuiteBound {
         id: assert.id.clone(),
         quantity: cell.quantity(),
@@ -186,6 +187,7 @@ fn test(scenario: &Scenario, report: &ExperimentReport, cells: &[&Cell]) -> Suit
     };
     SuiteTest {
         scenario: report.id.clone(),
+        run: origin.argument().to_owned(),
         title: report.title.clone(),
         case: scenario.plan.case.clone(),
         bounds: cells.iter().zip(&scenario.asserts).map(bound).collect(),

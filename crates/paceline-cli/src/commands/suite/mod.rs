@@ -1,5 +1,6 @@
 //! `paceline suite`.
 
+mod plots;
 mod text;
 
 use super::{check_controllers, with_progress};
@@ -8,7 +9,9 @@ use crate::output;
 use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
+use paceline_lab::metrics;
 use paceline_lab::suite::{Expected, Subject, Suite, run};
+use paceline_report::suites::{self, SUITES_PAGE};
 use paceline_results::{SUITES_FILE, SuitesReport, write_whole};
 use paceline_scenario::Catalogue;
 use std::path::{Path, PathBuf};
@@ -35,6 +38,9 @@ pub struct Arguments {
     /// Writes the results into this folder: suites.json, and suites.html for a browser.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Plots the first run of each test that a controller fails, for the page of --out.
+    #[arg(long, requires = "out")]
+    plots: bool,
     /// Writes the verdicts into NAME.expected.toml beside the manifest. Later runs compare theirs with them.
     #[arg(long)]
     accept: bool,
@@ -50,9 +56,9 @@ pub struct Arguments {
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     let registry = worlds::registry("sim");
     let world = worlds::open("sim", None)?;
-    let suites = find_suites(&arguments.suites)?;
+    let found = find_suites(&arguments.suites)?;
     let subjects = subjects(&arguments.controllers, &registry)?;
-    if let Some(suite) = suites.iter().find(|suite| arguments.accept && suite.expected_file.is_none()) {
+    if let Some(suite) = found.iter().find(|suite| arguments.accept && suite.expected_file.is_none()) {
         let help = "copy its manifest, or name the file: paceline suite DIR/NAME.suite.toml --accept";
         return Err(miette!(help = help, "the suite `{}` is part of the program, so its verdicts are fixed", suite.id));
     }
@@ -61,16 +67,19 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
         pool.map_err(|error| miette!(help = "use a smaller --jobs", "cannot start {threads} threads: {error}"))?;
     }
     let report = with_progress(&*world, &registry, 0.0, |runner, progress| {
-        run(runner, &suites, &subjects, arguments.repeats, &|seconds| progress.expect(seconds))
+        run(runner, &found, &subjects, arguments.repeats, &|seconds| progress.expect(seconds))
     });
     let report = report?.map_err(backend_error)?;
     if let Some(folder) = &arguments.out {
+        if arguments.plots {
+            plots::write(folder, &report, &*world, &registry)?;
+        }
         write(folder, &report)?;
     }
     if arguments.accept {
-        accept(&suites, &report)?;
+        accept(&found, &report)?;
     }
-    output::print_result(arguments.json, &report, || text::describe(&suites, &report))?;
+    output::print_result(arguments.json, &report, || text::describe(&found, &report))?;
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
 }
 
@@ -106,7 +115,9 @@ fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     let mut text = serde_json::to_string_pretty(report).into_diagnostic()?;
     text.push('\n');
     write_whole(folder, SUITES_FILE, text.as_bytes()).into_diagnostic()?;
-    eprintln!("the results are in {}", folder.join(SUITES_FILE).display());
+    let page = folder.join(SUITES_PAGE);
+    suites::write(folder, &page, metrics::catalogue()).into_diagnostic()?;
+    eprintln!("the results are in {}; open {}", folder.display(), page.display());
     Ok(())
 }
 

@@ -1,11 +1,13 @@
 //! The matrix of a suite as text.
 
 use crate::output;
-use crate::table::{MISSING, Table, kind_of};
+use crate::table::Table;
 use crate::view::View;
+use paceline_lab::metrics;
 use paceline_lab::suite::Suite;
 use paceline_records::MetricKind;
-use paceline_results::{BoundResult, Held, RowKind, SuiteBound, SuiteReport, SuiteRow, SuitesReport, ValueFormat};
+use paceline_report::suites::bound_text::BoundText;
+use paceline_results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport};
 
 /// Failed bounds are listed for at most this many controllers, and this many for each.
 const CONTROLLERS_LISTED: usize = 3;
@@ -93,20 +95,19 @@ fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
         failed.map(move |(bound, result)| (test, bound, result))
     });
     let failed: Vec<_> = failed.collect();
+    let format = BoundText::new(metrics::catalogue());
     for (test, bound, result) in failed.iter().take(BOUNDS_LISTED) {
-        let flow = bound.flow.as_ref().map_or(String::new(), |flow| format!("{flow}, "));
-        let (from, to) = bound.window_s;
         view.line(
             "",
             format!(
-                "{}  {}  {}, {}: {flow}{from} to {to} s: {} is {}, allowed {}",
+                "{}  {}  {}, {}: {} is {}, allowed {}",
                 output::bad("fail"),
                 row.controller,
                 test.name(),
                 bound.id,
-                bound.quantity,
-                measured_text(bound, result),
-                allowed_text(bound),
+                format.quantity(bound),
+                format.measured(bound, result),
+                format.allowed(bound),
             ),
         );
     }
@@ -115,35 +116,6 @@ fn failures(report: &SuiteReport, row: &SuiteRow, view: &mut View) {
             "",
             format!("… and {} more of {}; --json has them all", failed.len() - BOUNDS_LISTED, row.controller),
         );
-    }
-}
-
-/// Formats the measured mean with its interval.
-fn measured_text(bound: &SuiteBound, result: &BoundResult) -> String {
-    let Some(measured) = result.measured else { return MISSING.to_owned() };
-    match result.ci95 {
-        Some(ci95) => format!("{} ± {}", value_text(bound, measured), value_text(bound, ci95)),
-        None => value_text(bound, measured),
-    }
-}
-
-/// Formats the bounds, without ends that are infinite.
-fn allowed_text(bound: &SuiteBound) -> String {
-    match bound.bounds {
-        (low, high) if bound.format == ValueFormat::Share && high >= 1.0 => {
-            format!("at least {}", value_text(bound, low))
-        }
-        (low, f64::INFINITY) => format!("at least {}", value_text(bound, low)),
-        (f64::NEG_INFINITY, high) => format!("at most {}", value_text(bound, high)),
-        (low, high) => format!("{} to {}", value_text(bound, low), value_text(bound, high)),
-    }
-}
-
-fn value_text(bound: &SuiteBound, value: f64) -> String {
-    match bound.format {
-        ValueFormat::Metric => kind_of(&bound.metric).show(value),
-        ValueFormat::Ratio => format!("× {value:.3}"),
-        ValueFormat::Share => MetricKind::Share.show(value),
     }
 }
 
