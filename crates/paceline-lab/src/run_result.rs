@@ -108,7 +108,7 @@ impl RunResult {
         let Some(each) = each else { return value(window, metric, *flow, *stream) };
         let is_within = |window: &&Window| {
             let over = match &each.relative_to {
-                Some((metric, flow, stream)) => value(window, metric, *flow, *stream),
+                Some(of) => value(window, &of.metric, of.flow, of.stream),
                 None => Some(1.0),
             };
             let measured = value(window, metric, *flow, *stream).zip(over).map(|(value, over)| value / over);

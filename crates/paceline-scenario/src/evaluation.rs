@@ -146,7 +146,7 @@ impl Quantity {
     /// Returns whether the number depends on this metric.
     pub fn reads(&self, metric: &str) -> bool {
         let relative_to = self.each.as_ref().and_then(|each| each.relative_to.as_ref());
-        self.metric == metric || relative_to.is_some_and(|(of, _, _)| of == metric)
+        self.metric == metric || relative_to.is_some_and(|of| of.metric == metric)
     }
 
     /// Returns every window in which the metric is measured.
@@ -164,8 +164,8 @@ pub struct Each {
     pub windows: Vec<Window>,
     /// The lowest and the highest allowed value in a window. A window without a value is not within them.
     pub bounds: (f64, f64),
-    /// The quantity of the same window by which the metric is divided: metric, flow and stream.
-    pub relative_to: Option<(String, Option<usize>, Option<usize>)>,
+    /// The quantity by which the metric is divided, measured in the same window.
+    pub relative_to: Option<Box<Quantity>>,
 }
 
 /// How a span is divided into windows.

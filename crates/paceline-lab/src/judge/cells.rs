@@ -419,12 +419,12 @@ fn stream_name(scenario: &Scenario, of: &Quantity) -> Option<String> {
 /// Returns what results say of the windows of a quantity.
 fn each_window(scenario: &Scenario, of: &Quantity) -> Option<EachWindow> {
     let each = of.each.as_ref()?;
-    let name = |(metric, flow, _): &(String, Option<usize>, Option<usize>)| {
-        let metric = (*metric != of.metric).then(|| metric.clone());
-        let flow = flow.filter(|_| *flow != of.flow).map(|flow| scenario.plan.flows[flow].id.clone());
+    let name = |over: &Quantity| {
+        let metric = (over.metric != of.metric).then(|| over.metric.clone());
+        let flow = over.flow.filter(|_| over.flow != of.flow).map(|flow| scenario.plan.flows[flow].id.clone());
         metric.into_iter().chain(flow).collect::<Vec<_>>().join(" ")
     };
-    let over = each.relative_to.as_ref().map(name);
+    let over = each.relative_to.as_deref().map(name);
     Some(EachWindow { of: each.of.to_string(), windows: each.windows.len(), bounds: each.bounds, over })
 }
 

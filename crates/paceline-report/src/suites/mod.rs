@@ -3,6 +3,7 @@
 
 pub mod bound_text;
 pub mod pareto;
+mod plot;
 
 use crate::error::ReportError;
 use crate::page::{STYLE, write_page};
@@ -38,7 +39,7 @@ pub fn render(report: &SuitesReport, dir: &Path, metrics: MetricCatalogue) -> Re
         version: env!("CARGO_PKG_VERSION"),
         names: report.suites.iter().map(|suite| suite.id.as_str()).collect(),
         groups: groups(report),
-        families: pareto::families(report).into_iter().map(|(name, points)| (name, pareto::draw(&points))).collect(),
+        families: pareto::families(report).into_iter().map(|(name, points)| (name, plot::draw(&points))).collect(),
         suites: report.suites.iter().map(|suite| SuiteView::of(suite, dir, text)).collect(),
         policy: policy(&[], &[STYLE, OWN_STYLE]),
         style: STYLE,

@@ -23,16 +23,16 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the metric, flow and stream by which the metric is divided in each window.
+    /// Returns the quantity by which the metric is divided in each window.
     pub(super) fn same_window(
         &self,
         place: &TextSpan,
         quantity: &Quantity,
         relative_to: Option<Reference>,
-    ) -> Checked<Option<(String, Option<usize>, Option<usize>)>> {
+    ) -> Checked<Option<Box<Quantity>>> {
         match relative_to {
             None => Ok(None),
-            Some(Reference::SameRun(of)) if of.window == quantity.window => Ok(Some((of.metric, of.flow, of.stream))),
+            Some(Reference::SameRun(of)) if of.window == quantity.window => Ok(Some(Box::new(of))),
             Some(_) => {
                 let message = "with `each`, a reference is measured in the same windows of the same run";
                 self.fail(place, message, "leave `case` and `window` out of `relative_to`")
