@@ -126,9 +126,10 @@ pub struct SuiteRow {
 pub struct TestResult {
     /// Hash over the trace hashes of all runs.
     pub trace_hash: String,
-    /// Utilisation of the bottleneck, mean over the runs.
+    /// Utilisation of the bottleneck, mean over the runs; `None` for a shared medium.
     pub utilization: Option<f64>,
-    /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs.
+    /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs; `None` for a shared
+    /// medium.
     pub queue_p95_ms: Option<f64>,
     /// The result of each bound.
     pub bounds: Vec<BoundResult>,

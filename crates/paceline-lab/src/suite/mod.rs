@@ -8,6 +8,8 @@
 
 mod file;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub use file::{Expected, Suite};
 pub use run::{Subject, run};

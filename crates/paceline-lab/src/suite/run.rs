@@ -54,8 +54,12 @@ impl Subject {
     }
 }
 
-/// Adds the metrics of the summary to what is measured.
+/// Adds the metrics of the summary to what is measured. A bottleneck that shares a medium, such as Wi-Fi, has no capacity of its
+/// own, so they say nothing of it.
 fn add_summary(scenario: &mut Scenario) {
+    if scenario.plan.hops[scenario.plan.bottleneck].server.service.medium.is_some() {
+        return;
+    }
     let whole = Window { from: Time::ZERO, to: Time::ZERO + scenario.plan.duration };
     for (n, metric) in SUMMARY.into_iter().enumerate() {
         scenario.references.insert(usize::MAX - n, Quantity::new(metric, None, whole));
@@ -138,8 +142,8 @@ fn run_suite(
                     tests.push(test(origin, scenario, &report, &cells));
                 }
                 let mean = |metric: usize| {
-                    let index =
-                        scenario.quantities().position(|q| *q == scenario.references[&(usize::MAX - metric)])?;
+                    let of = scenario.references.get(&(usize::MAX - metric))?;
+                    let index = scenario.quantities().position(|q| q == of)?;
                     let values: Option<Vec<f64>> = runs.of(false)[case].values().map(|run| run.values[index]).collect();
                     let values = values?;
                     Some(values.iter().sum::<f64>() / values.len() as f64)

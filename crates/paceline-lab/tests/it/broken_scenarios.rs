@@ -216,6 +216,15 @@ tolerance without a reason | 23 | [[expect]]⏎metric = "jain"⏎published = 1�
 negative tolerance | 23 | [[expect]]⏎metric = "jain"⏎published = 1⏎tolerance = -0.1⏎why = "so" | 26 | -0.1 | above 0 | unit
 malformed change | 28 | reproduced_with = ["duration"] | 28 | "duration" | is not KEY=VALUE | --set
 missing file of constants | 2 | title = ""⏎constants = "no.constants.toml" | 3 | "no.constants.toml" | cannot read | in the folder of the scenario file
+each of no duration | 28 | each = "often" | 28 | "often" | a duration or "change" | "1 s"
+each beyond its window | 28 | each = "61 s" | 28 | "61 s" | at most the span of the bound | lasts 60 s
+each of many windows | 28 | each = "10 ms" | 28 | "10 ms" | more than 3600 windows | a longer `each`
+each with another window | 28 | each = "1 s"⏎relative_to = { metric = "jain", window = ["0s", "9s"] } | 29 | { metric = "jain", window = ["0s", "9s"] } | the same windows | leave `case` and `window` out
+share above all windows | 28 | each = "1 s"⏎share = 1.1 | 29 | 1.1 | from 0 to 1 | 0.95
+share without windows | 28 | share = 0.9 | 28 | 0.9 | of the windows of `each` | each = "1 s"
+stream without its flow | 28 | stream = "video" | 28 | "video" | a part of a flow | flow = "…"
+stream of a metric of flows | 28 | flow = "video"⏎stream = "video" | 26 | "utilization" | no values of single streams | goodput_bps
+unknown stream | 26 | metric = "goodput_bps"⏎flow = "video"⏎stream = "audio" | 28 | "audio" | no stream `audio` | `video`
 published value of NaN | 23 | [[expect]]⏎metric = "jain"⏎published = nan⏎ | 25 | nan | published | unit
 "#;
 

@@ -8,6 +8,7 @@ mod clocks;
 mod defaults;
 mod dependencies;
 mod determinism;
+mod each;
 mod ecn;
 mod fixtures;
 mod fuzz;

@@ -1,0 +1,145 @@
+//! Suites in a folder of the user: verdicts computed by hand, expected verdicts, and errors.
+
+use super::*;
+use crate::run::Runner;
+use paceline::Registry;
+use paceline_results::SuitesReport;
+use paceline_scenario::ScenarioError;
+use std::fs;
+use std::path::PathBuf;
+
+/// A call of 600 kbit/s over 1 Mbit/s.
+const SCENARIO: &str = r#"id = "own/rate"
+title = "A constant rate"
+duration = "5 s"
+
+[path.forward]
+capacity = "1 Mbps"
+
+[[flow]]
+id = "call"
+controller = "fixed"
+encoder = { source = "ideal", max = "1 Mbps" }
+config = { rate_bps = 600e3 }
+
+[[assert]]
+id = "rate"
+metric = "throughput_bps"
+flow = "call"
+window = ["1 s", "5 s"]
+bounds = [580e3, 620e3]
+why = "the rate of the controller"
+
+[[assert]]
+id = "queue"
+metric = "queue_p95_ms"
+bounds = [50, inf]
+why = "a rate below the capacity has no queue: this bound fails"
+"#;
+
+const MANIFEST: &str = "id = \"own\"\ntitle = \"Own\"\nrepeats = 2\nscenarios = [\"rate\"]\n";
+
+/// A folder with a suite, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let folder = std::env::temp_dir().join(format!("paceline-suite-{name}-{}", std::process::id()));
+        _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
+        Self(folder)
+    }
+
+    fn load(&self) -> Result<Suite, ScenarioError> {
+        Suite::find(self.0.join("own.suite.toml").to_str().unwrap())
+    }
+
+    fn run(&self, repeats: Option<u64>) -> Result<SuitesReport, ScenarioError> {
+        let registry = Registry::standard();
+        let runner = Runner::simulator(&registry);
+        run(&runner, &[self.load()?], &[Subject::controller("fixed")], repeats, &|_| ()).map(Result::unwrap)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[track_caller]
+fn fails<T>(result: Result<T, ScenarioError>, message: &str, hint: &str) {
+    let Err(error) = result else { panic!("was accepted") };
+    assert!(error.to_string().contains(message), "{error}");
+    assert!(error.hint().is_some_and(|help| help.contains(hint)), "{:?}", error.hint());
+}
+
+#[test]
+fn judges_each_bound_over_all_runs() {
+    let folder = Folder::new("judges", &[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
+    let report = &folder.run(None).unwrap().suites[0];
+    assert_eq!((report.id.as_str(), report.repeats, report.tests.len(), report.rows.len()), ("own", 2, 1, 1));
+    let [rate, queue] = &report.rows[0].results[0].bounds[..] else { panic!("{report:?}") };
+    assert!(rate.pass && !queue.pass);
+    let rate = rate.measured.unwrap();
+    assert!((595e3..605e3).contains(&rate), "{rate}");
+    assert_eq!(report.fails(&report.rows[0]).collect::<Vec<_>>(), ["own/rate: queue"]);
+    let held = report.held(&report.rows[0]);
+    assert_eq!((held.held, held.all, held.share()), (1, 2, 0.5));
+    let utilization = report.rows[0].results[0].utilization.unwrap();
+    assert!((0.59..0.61).contains(&utilization), "{utilization}");
+}
+
+/// Verdicts are compared only with those of as many runs, and both ways.
+#[test]
+fn compares_verdicts_with_the_expected_ones() {
+    let folder = Folder::new("compares", &[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
+    let report = folder.run(None).unwrap();
+    let expected = Expected::of(&report.suites[0], None);
+    assert_eq!(expected.changes(&report.suites[0]), []);
+    let file = folder.load().unwrap().expected_file.unwrap();
+    fs::write(&file, expected.text("own")).unwrap();
+    assert_eq!(folder.load().unwrap().expected, Some(expected));
+    assert_eq!(folder.run(None).unwrap().suites[0].changed, []);
+
+    fs::write(&file, "repeats = 2\n[fails]\nfixed = [\"own/rate: rate\"]\n").unwrap();
+    let changed = &folder.run(None).unwrap().suites[0].changed;
+    let changed: Vec<_> = changed.iter().map(|c| (c.controller.as_str(), c.bound.as_str(), c.pass)).collect();
+    assert_eq!(changed, [("fixed", "own/rate: queue", false), ("fixed", "own/rate: rate", true)]);
+    assert_eq!(folder.run(Some(3)).unwrap().suites[0].changed, []);
+}
+
+/// Verdicts of controllers that were not judged stay.
+#[test]
+fn keeps_the_verdicts_of_other_controllers() {
+    let folder = Folder::new("keeps", &[("own.suite.toml", MANIFEST), ("rate.toml", SCENARIO)]);
+    let before = Expected { repeats: 2, fails: [("nada".to_owned(), ["x".to_owned()].into())].into() };
+    let report = folder.run(None).unwrap();
+    let kept = Expected::of(&report.suites[0], Some(&before));
+    assert_eq!(kept.fails.keys().collect::<Vec<_>>(), ["fixed", "nada"]);
+    let other = Expected { repeats: 5, ..before };
+    assert_eq!(Expected::of(&report.suites[0], Some(&other)).fails.len(), 1);
+}
+
+#[test]
+fn rejects_wrong_suites() {
+    let load =
+        |name: &str, manifest: &str| Folder::new(name, &[("own.suite.toml", manifest), ("rate.toml", SCENARIO)]).load();
+    fails(load("id", &MANIFEST.replace("\"own\"", "\"other\"")), "differs from the name", "id = \"own\"");
+    fails(load("repeats", &MANIFEST.replace("= 2", "= 0")), "from 1 to 1000", "repeats = 10");
+    fails(load("empty", &MANIFEST.replace("\"rate\"", "")), "needs scenarios", "beside the manifest");
+    fails(load("missing", &MANIFEST.replace("\"rate\"", "\"rates\"")), "no scenario `rates`", "list scenarios");
+    fails(load("unknown", &format!("{MANIFEST}seeds = 3\n")), "unknown", "repeats");
+}
+
+#[test]
+fn rejects_scenarios_without_bounds_or_reasons() {
+    let run = |name: &str, scenario: &str| {
+        Folder::new(name, &[("own.suite.toml", MANIFEST), ("rate.toml", scenario)]).run(Some(1))
+    };
+    let without = SCENARIO.split("\n[[assert]]").next().unwrap();
+    fails(run("bounds", without), "needs bounds", "[[assert]]");
+    fails(run("why", &SCENARIO.replace("why = \"the rate of the controller\"", "")), "`rate` has no reason", "why =");
+    fails(run("blank", &SCENARIO.replace("the rate of the controller", " ")), "`rate` has no reason", "why =");
+}
