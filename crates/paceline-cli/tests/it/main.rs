@@ -5,6 +5,7 @@ mod diff;
 mod input;
 mod new;
 mod reproduce;
+mod suite;
 mod sweep;
 mod usage;
 

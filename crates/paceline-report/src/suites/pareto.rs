@@ -57,3 +57,60 @@ fn points(report: &SuitesReport, family: &str) -> Vec<Point> {
     }
     points
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_results::{SuiteReport, SuiteRow, TestResult};
+
+    /// A suite with one row for each controller: kind, and utilisation and delay of each test.
+    fn report(rows: &[(&str, RowKind, &[(f64, f64)])]) -> SuitesReport {
+        let result = |(utilization, queue_ms): &(f64, f64)| TestResult {
+            utilization: Some(*utilization),
+            queue_p95_ms: Some(*queue_ms),
+            ..TestResult::default()
+        };
+        let row = |(name, kind, tests): &(&str, RowKind, &[(f64, f64)])| SuiteRow {
+            controller: (*name).to_owned(),
+            kind: *kind,
+            results: tests.iter().map(result).collect(),
+        };
+        let suite =
+            SuiteReport { family: "wired".to_owned(), rows: rows.iter().map(row).collect(), ..SuiteReport::default() };
+        SuitesReport { suites: vec![suite] }
+    }
+
+    /// `short` and `full` are on the front; `worse` has less use and more delay than `full`. The faulty controller and the
+    /// oracle exceed all but are not compared.
+    #[test]
+    fn the_front_has_the_controllers_that_no_other_exceeds() {
+        let report = report(&[
+            ("short", RowKind::Controller, &[(0.6, 8.0), (0.8, 12.0)]),
+            ("full", RowKind::Controller, &[(0.9, 60.0), (0.9, 40.0)]),
+            ("worse", RowKind::Controller, &[(0.85, 70.0), (0.85, 70.0)]),
+            ("fault", RowKind::Faulty, &[(1.0, 1.0), (1.0, 1.0)]),
+            ("ideal", RowKind::Oracle, &[(1.0, 1.0), (1.0, 1.0)]),
+        ]);
+        let families = families(&report);
+        let [(name, points)] = &families[..] else { panic!("{families:?}") };
+        assert_eq!(name, "wired");
+        let front: Vec<&str> = points.iter().filter(|p| p.on_front).map(|p| p.name.as_str()).collect();
+        assert_eq!(front, ["short", "full"]);
+        assert!((points[0].utilization - 0.7).abs() < 1e-12 && (points[0].queue_ms - 10.0).abs() < 1e-12);
+    }
+
+    /// Two controllers with equal results do not exceed each other. One without results has no point.
+    #[test]
+    fn equal_points_are_both_on_the_front() {
+        let report = report(&[
+            ("one", RowKind::Controller, &[(0.9, 10.0)]),
+            ("two", RowKind::Controller, &[(0.9, 10.0)]),
+            ("none", RowKind::Controller, &[]),
+        ]);
+        let points = &families(&report)[0].1;
+        assert_eq!(
+            points.iter().map(|p| (p.name.as_str(), p.on_front)).collect::<Vec<_>>(),
+            [("one", true), ("two", true)]
+        );
+    }
+}

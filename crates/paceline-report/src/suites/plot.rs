@@ -169,3 +169,36 @@ fn labels(points: &[Point], places: &[(f64, f64)]) -> Vec<Option<Label>> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(name: &str, queue_ms: f64, utilization: f64) -> Point {
+        Point { name: name.to_owned(), kind: RowKind::Controller, queue_ms, utilization, on_front: false }
+    }
+
+    /// 1 ms and 100 ms are at the ends of the axis with a margin of a fifth, 10 ms is in their middle.
+    #[test]
+    fn delays_are_on_a_logarithmic_axis() {
+        let axes = Axes::of(&[point("a", 1.0, 0.5), point("b", 100.0, 0.9)]);
+        assert_eq!((axes.x(1.0 / 1.2), axes.x(120.0)), (LEFT, RIGHT));
+        assert!((axes.x(10.0) - (LEFT + RIGHT) / 2.0).abs() < 1e-9);
+        assert_eq!((axes.y(1.0), axes.y(0.5)), (TOP, BOTTOM));
+        assert_eq!(axes.x(0.0), LEFT, "a delay of 0 is at the edge");
+    }
+
+    /// Of points in one place, labels take the free places around it; none covers another or leaves the drawing.
+    #[test]
+    fn labels_do_not_overlap() {
+        let points: Vec<Point> = (0..30).map(|n| point(&format!("controller-{n}"), 10.0, 0.9)).collect();
+        let axes = Axes::of(&points);
+        let places: Vec<(f64, f64)> = points.iter().map(|p| (axes.x(p.queue_ms), axes.y(p.utilization))).collect();
+        let areas: Vec<Area> = labels(&points, &places).iter().flatten().map(Label::area).collect();
+        assert!((4..30).contains(&areas.len()), "{} labels", areas.len());
+        for (n, area) in areas.iter().enumerate() {
+            assert!(area.left >= 0.0 && area.right <= WIDTH && area.top >= 0.0 && area.bottom <= HEIGHT);
+            assert!(areas[..n].iter().all(|other| !area.overlaps(other)));
+        }
+    }
+}
