@@ -163,7 +163,7 @@ fn labels(points: &[Point], places: &[(f64, f64)]) -> Vec<Option<Label>> {
             let inside = area.left >= LEFT && area.right <= WIDTH && area.top >= 0.0 && area.bottom <= BOTTOM;
             inside && taken.iter().enumerate().all(|(m, other)| m == n || !area.overlaps(other))
         };
-        let label = [0.0, -10.0, 10.0, -18.0, 18.0, -26.0, 26.0].into_iter().flat_map(beside).find(fits);
+        let label = [-9.0, 11.0, 0.0, -18.0, 20.0, -27.0, 29.0].into_iter().flat_map(beside).find(fits);
         taken.extend(label.iter().map(Label::area));
         found[n] = label;
     }
