@@ -24,3 +24,4 @@ mod streams;
 mod sweep;
 mod tcp;
 mod validation;
+mod yardsticks;
