@@ -97,12 +97,20 @@ fn controllers(list: &Value) -> String {
         "{MADE}# Controllers\n\nA scenario names one by `controller`, and changes its parameters in `config`; on the command \
          line it is `--controller NAME` and `--set flow.ID.config.PARAMETER=VALUE`.\n"
     );
-    let mut overview = Table::new(&["controller", "what it is", "source"]);
-    for entry in entries(list, "controllers") {
-        overview.row(&[linked(plain(&entry["name"])), plain(&entry["summary"]), plain(&entry["source"])]);
-    }
-    text += &format!("\n{overview}");
-    for entry in entries(list, "controllers") {
+    let overview = |kind: &str| {
+        let mut table = Table::new(&["controller", "what it is", "source"]);
+        for entry in entries(list, kind) {
+            table.row(&[linked(plain(&entry["name"])), plain(&entry["summary"]), plain(&entry["source"])]);
+        }
+        table
+    };
+    text += &format!("\n{}", overview("controllers"));
+    text += &format!(
+        "\n## Faulty controllers\n\nEach of these has exactly one fault. They test suites and are no controllers to choose from: \
+         [yardsticks](../explanation/yardsticks.md).\n\n{}",
+        overview("yardsticks")
+    );
+    for entry in entries(list, "controllers").iter().chain(entries(list, "yardsticks")) {
         text += &format!("\n## {}\n\n{}.\n", plain(&entry["name"]), plain(&entry["summary"]));
         let mut parameters = Table::new(&["parameter", "default", "range", "what it is, and whence"]);
         for p in entries(entry, "parameters") {
@@ -111,7 +119,9 @@ fn controllers(list: &Value) -> String {
             let name = format!("`{}`", plain(&p["name"]));
             parameters.row(&[name, default.trim_end().to_owned(), range, plain(&p["source"])]);
         }
-        text += &format!("\n{parameters}");
+        if !parameters.is_empty() {
+            text += &format!("\n{parameters}");
+        }
         let mut signals = Table::new(&["signal", "half", "unit or states"]);
         for half in ["send", "receive"] {
             for s in entries(&entry["signals"], half) {
@@ -182,7 +192,7 @@ fn scenarios(list: &Value) -> String {
 
 /// Returns the page of every registry without a page of its own.
 fn registries(list: &Value) -> String {
-    const ELSEWHERE: [&str; 5] = ["controllers", "metrics", "scenarios", "sweeps", "tables"];
+    const ELSEWHERE: [&str; 6] = ["controllers", "metrics", "scenarios", "sweeps", "tables", "yardsticks"];
     let mut text =
         format!("{MADE}# Queues, losses, sources, TCP, traces\n\nThe names that scenarios take for these.\n");
     let kinds = list.as_object().into_iter().flatten().map(|(kind, _)| kind.as_str());

@@ -3,6 +3,7 @@
 use crate::errors::backend_error;
 use miette::{Result, miette};
 use paceline::Registry;
+use paceline_lab::yardsticks;
 use paceline_netsim::backend::{Backend, BackendError};
 use paceline_netsim::link_control::LinkControl;
 #[cfg(all(feature = "testbed", target_os = "linux"))]
@@ -73,12 +74,12 @@ pub fn names() -> [&'static str; 3] {
     WORLDS.map(|(name, _)| name)
 }
 
-/// Returns the controllers that a world has.
+/// Returns the controllers that a world has, the faulty ones of the yardsticks included; calls with a browser do not have those.
 pub fn registry(name: &str) -> Registry {
     match name {
         #[cfg(all(feature = "browser", target_os = "linux"))]
         "browser" => paceline_call::registry(Registry::standard()),
-        _ => Registry::standard(),
+        _ => yardsticks::add(Registry::standard()),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::registries;
 use crate::reproduce::FormulaTable;
 use crate::suite::Suite;
 use crate::sweep::Sweep;
+use crate::yardsticks;
 use paceline::{FieldInfo, Registry, SignalShape, SignalSpec};
 use paceline_flow::source::SOURCES;
 use paceline_flow::tcp::{CONGESTION, Profile, TcpEcn, Workload};
@@ -26,8 +27,9 @@ type OfWorlds<'a> = &'a [(&'static str, Registry)];
 type Entries = fn(&Registry, OfWorlds<'_>) -> Vec<Entry>;
 
 /// The kinds of entries: the name of each, and its entries in order, with the standard registry.
-const KINDS: [(&str, Entries); 14] = [
+const KINDS: [(&str, Entries); 15] = [
     (CONTROLLERS, controllers),
+    (YARDSTICKS, |registry, _| faulty(registry).map(controller_entry).collect()),
     ("scenarios", |registry, _| Catalogue.ids().map(|id| scenario(id, registry)).collect()),
     ("sweeps", |registry, _| Catalogue.sweeps().map(|id| sweep(id, registry)).collect()),
     ("suites", |_, _| Catalogue.suites().map(suite).collect()),
@@ -45,6 +47,9 @@ const KINDS: [(&str, Entries); 14] = [
 
 /// The kind whose entries are congestion controllers.
 pub const CONTROLLERS: &str = "controllers";
+
+/// The kind whose entries serve to test suites: controllers with one fault each.
+pub const YARDSTICKS: &str = "yardsticks";
 
 /// Returns the names of all kinds.
 pub fn kinds() -> [&'static str; KINDS.len()] {
@@ -142,7 +147,7 @@ pub type Listing = BTreeMap<&'static str, Vec<Entry>>;
 /// Lists these kinds, which are among [`kinds`]. `of_worlds` has the registry of each backend, for controllers that only one
 /// has.
 pub fn list(kinds: &[&str], of_worlds: &[(&'static str, Registry)]) -> Listing {
-    let registry = Registry::standard();
+    let registry = yardsticks::add(Registry::standard());
     let listed = KINDS.iter().filter(|(name, _)| kinds.contains(name));
     listed.map(|(name, entries)| (*name, entries(&registry, of_worlds))).collect()
 }
@@ -164,7 +169,7 @@ pub fn overview(registry: &Registry) -> Overview {
         entry(m.id, m.summary, Details::MetricInPython { unit: m.kind.unit(), kind: m.kind.name() })
     };
     Overview {
-        controllers: registry.iter().map(controller_entry).collect(),
+        controllers: sound(registry).map(controller_entry).collect(),
         scenarios: Catalogue.ids().collect(),
         sweeps: Catalogue.sweeps().collect(),
         tables: Catalogue.formula_tables().collect(),
@@ -225,6 +230,15 @@ fn controller_entry(of: &paceline::Entry) -> Entry {
     entry(of.name(), of.summary(), Details::Controller(controller(of)))
 }
 
+/// The controllers that are not faulty by design.
+fn sound(registry: &Registry) -> impl Iterator<Item = &paceline::Entry> {
+    registry.iter().filter(|entry| !yardsticks::is_faulty(entry.name()))
+}
+
+fn faulty(registry: &Registry) -> impl Iterator<Item = &paceline::Entry> {
+    registry.iter().filter(|entry| yardsticks::is_faulty(entry.name()))
+}
+
 /// The standard controllers, and those that one backend alone has.
 fn controllers(standard: &Registry, of_worlds: OfWorlds<'_>) -> Vec<Entry> {
     let own = |(world, registry): &(&'static str, Registry)| {
@@ -235,7 +249,7 @@ fn controllers(standard: &Registry, of_worlds: OfWorlds<'_>) -> Vec<Entry> {
         });
         marked.collect::<Vec<_>>()
     };
-    standard.iter().map(controller_entry).chain(of_worlds.iter().flat_map(own)).collect()
+    sound(standard).map(controller_entry).chain(of_worlds.iter().flat_map(own)).collect()
 }
 
 fn metric(metric: &crate::metrics::MetricSpec) -> Entry {

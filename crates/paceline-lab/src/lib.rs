@@ -39,6 +39,7 @@ pub mod storage;
 pub mod suite;
 pub mod sweep;
 pub mod validate;
+pub mod yardsticks;
 
 pub use load::load;
 

@@ -6,6 +6,7 @@ use crate::half::{collect_raised, take_raised};
 use crate::world::Repeat;
 use paceline::Registry;
 use paceline_lab::storage::Inputs;
+use paceline_lab::yardsticks;
 use paceline_scenario::{self, Catalogue, Changes, Label, Origin, Override, Scenario};
 use pyo3::prelude::*;
 
@@ -99,9 +100,9 @@ pub fn check_controller(name: &str, registry: &Registry) -> Result<(), Failure> 
     Err(Failure::Argument(format!("no controller `{name}`; {}", paceline_scenario::suggestion(name, &known))))
 }
 
-/// Returns the controllers of the library and these.
+/// Returns the controllers of the library, the faulty ones of the yardsticks, and these.
 pub fn registry(controllers: Vec<Registered>) -> PyResult<Registry> {
-    let mut registry = Registry::standard();
+    let mut registry = yardsticks::add(Registry::standard());
     for controller in controllers {
         if registry.get(&controller.name).is_some() {
             let message = format!("the name `{}` is taken: choose another", controller.name);

@@ -7,7 +7,7 @@ use crate::worlds;
 use clap::builder::PossibleValuesParser;
 use miette::{Result, miette};
 use paceline::Registry;
-use paceline_lab::catalogue::{self, CONTROLLERS, Details, Entry};
+use paceline_lab::catalogue::{self, CONTROLLERS, Details, Entry, YARDSTICKS};
 use std::process::ExitCode;
 
 /// Arguments of `list`.
@@ -25,8 +25,13 @@ pub struct Arguments {
 
 /// Prints the lists.
 pub fn list(arguments: &Arguments) -> Result<ExitCode> {
-    let kinds = arguments.kind.as_ref().map_or(catalogue::kinds().to_vec(), |kind| vec![kind]);
-    if let (Some(name), Some(CONTROLLERS)) = (&arguments.name, arguments.kind.as_deref()) {
+    let kinds = match arguments.kind.as_deref() {
+        None => catalogue::kinds().to_vec(),
+        // A heading of its own shows that those are no controllers to choose from.
+        Some(CONTROLLERS) => vec![CONTROLLERS, YARDSTICKS],
+        Some(kind) => vec![kind],
+    };
+    if let (Some(name), Some(CONTROLLERS | YARDSTICKS)) = (&arguments.name, arguments.kind.as_deref()) {
         list_one(name, arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -4,6 +4,7 @@ use super::file::{Expected, Suite};
 use crate::judge::Experiment;
 use crate::reproduce::{Seeds, first_runs};
 use crate::run::Runner;
+use crate::yardsticks;
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
 use paceline_results::{
@@ -29,12 +30,14 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Returns a controller of the registry.
+    /// Returns a controller of the registry. One of [`yardsticks::FAULTY`] is marked as such.
     pub fn controller(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: RowKind::Controller, transform: None }
+        let name = name.into();
+        let kind = if yardsticks::is_faulty(&name) { RowKind::Faulty } else { RowKind::Controller };
+        Self { name, kind, transform: None }
     }
 
-    /// Returns every controller of the registry.
+    /// Returns every controller of the registry, the faulty ones marked as such.
     pub fn all(registry: &Registry) -> Vec<Self> {
         registry.iter().map(|entry| Self::controller(entry.name())).collect()
     }

@@ -25,3 +25,4 @@ mod streams;
 mod sweep;
 mod tcp;
 mod validation;
+mod yardsticks;

@@ -1,0 +1,83 @@
+//! `faulty-oscillates`: GoogCC whose target swings between a low and a high share of its estimate.
+//!
+//! The shares are 0.5 and 1.25 of the estimate, 2 s each. In the low half the flow leaves half of its rate unused. In the high half
+//! it exceeds the estimate, and on a link that the estimate fills the queue grows by 250 ms each second.
+
+use super::altered::{Alteration, Altered, scaled};
+use paceline::{Bounds, Decision, Entry, FieldVisitor, Setup};
+use paceline_units::{Rate, Time, TimeDelta};
+
+pub(super) const NAME: &str = "faulty-oscillates";
+
+pub(super) fn entry() -> Entry {
+    let summary = "one fault: googcc whose target swings between 0.5 and 1.25 of its estimate, in periods of 4 s";
+    Entry::new(NAME, summary, "googcc, with a square wave over its target", config())
+}
+
+fn config() -> Altered<Oscillates> {
+    let bounds = Bounds { min: Rate::ZERO, max: Rate::MAX };
+    let half_period = TimeDelta::from_secs(2);
+    Altered::googcc(Oscillates { low: 0.5, high: 1.25, half_period, bounds, is_high: false, due: None })
+}
+
+#[derive(Clone, Debug)]
+struct Oscillates {
+    low: f64,
+    high: f64,
+    half_period: TimeDelta,
+    bounds: Bounds,
+    is_high: bool,
+    /// The next swing; `None` before the first event.
+    due: Option<Time>,
+}
+
+impl Alteration for Oscillates {
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields.number("low", "", (0.01, 1.0), &mut self.low).describe("the low share of the estimate; by design");
+        fields.number("high", "", (1.0, 10.0), &mut self.high).describe("the high share of the estimate; by design");
+        fields
+            .millis("half_period_ms", (100.0, 1e6), &mut self.half_period)
+            .describe("the time between two swings; by design");
+    }
+
+    fn started(&self, setup: &Setup) -> Self {
+        Self { bounds: setup.bounds(), is_high: false, due: None, ..*self }
+    }
+
+    fn handle_bounds(&mut self, bounds: &Bounds) {
+        self.bounds = *bounds;
+    }
+
+    fn update(&mut self, now: Time, _: &Decision) {
+        let due = *self.due.get_or_insert(now + self.half_period);
+        if due <= now {
+            (self.is_high, self.due) = (!self.is_high, Some(now + self.half_period));
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.due
+    }
+
+    fn decision(&self, decision: Decision) -> Decision {
+        let scaled = scaled(decision, if self.is_high { self.high } else { self.low });
+        Decision { target: self.bounds.clamp(scaled.target), ..scaled }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::altered::tests::{SETUP, feed};
+    use super::*;
+    use paceline::Config;
+
+    /// The estimate is at most the start rate here: all packets are lost, and nothing arrives from which it could grow. By hand: 0.5 and
+    /// 1.25 of 1000 kbit/s, each for 2 s, from the first event on.
+    #[test]
+    fn target_swings_every_two_seconds() {
+        let mut half = config().halves(&SETUP).send.unwrap();
+        let targets = feed(&mut *half, (0, 2900), |_| None);
+        let expected = |n: usize| if n < 40 { 500 } else { 1250 };
+        (0..58).for_each(|n| assert_eq!(targets[n], expected(n), "message {n}"));
+    }
+}
