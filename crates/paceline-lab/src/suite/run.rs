@@ -30,16 +30,19 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Returns a controller of the registry. One of [`yardsticks::FAULTY`] is marked as such.
-    pub fn controller(name: impl Into<String>) -> Self {
+    /// Returns a controller of the registry. One that does not control its rate is marked as faulty, as those of
+    /// [`yardsticks::FAULTY`] are.
+    pub fn controller(name: impl Into<String>, registry: &Registry) -> Self {
         let name = name.into();
-        let kind = if yardsticks::is_faulty(&name) { RowKind::Faulty } else { RowKind::Controller };
+        let controls = registry.get(&name).is_some_and(|entry| entry.controls());
+        let kind = if yardsticks::is_faulty(&name) || !controls { RowKind::Faulty } else { RowKind::Controller };
         Self { name, kind, transform: None }
     }
 
-    /// Returns every controller of the registry, the faulty ones marked as such.
+    /// Returns every controller of the registry, then the faulty ones. `fixed` is left out: `faulty-constant` is one.
     pub fn all(registry: &Registry) -> Vec<Self> {
-        registry.iter().map(|entry| Self::controller(entry.name())).collect()
+        let own = registry.iter().map(|entry| entry.name()).filter(|name| *name != "fixed");
+        own.map(|name| Self::controller(name, registry)).collect()
     }
 
     fn load(&self, origin: &Origin, registry: &Registry) -> Result<Experiment, ScenarioError> {

@@ -63,14 +63,17 @@ mod tests {
     use super::*;
     use paceline_results::{SuiteReport, SuiteRow, TestResult};
 
-    /// A suite with one row for each controller: kind, and utilisation and delay of each test.
-    fn report(rows: &[(&str, RowKind, &[(f64, f64)])]) -> SuitesReport {
+    /// A controller: kind, and utilisation and delay of each test.
+    type Row<'a> = (&'a str, RowKind, &'a [(f64, f64)]);
+
+    /// Returns a suite with these rows.
+    fn report(rows: &[Row<'_>]) -> SuitesReport {
         let result = |(utilization, queue_ms): &(f64, f64)| TestResult {
             utilization: Some(*utilization),
             queue_p95_ms: Some(*queue_ms),
             ..TestResult::default()
         };
-        let row = |(name, kind, tests): &(&str, RowKind, &[(f64, f64)])| SuiteRow {
+        let row = |(name, kind, tests): &Row<'_>| SuiteRow {
             controller: (*name).to_owned(),
             kind: *kind,
             results: tests.iter().map(result).collect(),

@@ -105,10 +105,10 @@ fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {
         return Ok(Subject::all(registry));
     }
     if names.is_empty() {
-        return Ok(USUAL.map(Subject::controller).to_vec());
+        return Ok(USUAL.map(|name| Subject::controller(name, registry)).to_vec());
     }
     check_controllers(names, registry)?;
-    Ok(names.iter().map(Subject::controller).collect())
+    Ok(names.iter().map(|name| Subject::controller(name, registry)).collect())
 }
 
 fn write(folder: &Path, report: &SuitesReport) -> Result<()> {

@@ -7,7 +7,7 @@ use paceline_lab::metrics;
 use paceline_lab::suite::Suite;
 use paceline_records::MetricKind;
 use paceline_report::suites::bound_text::BoundText;
-use paceline_results::{Held, RowKind, SuiteReport, SuiteRow, SuitesReport};
+use paceline_results::{Held, SuiteReport, SuiteRow, SuitesReport};
 
 /// Failed bounds are listed for at most this many controllers, and this many for each.
 const CONTROLLERS_LISTED: usize = 3;
@@ -35,11 +35,8 @@ fn of_suite(suite: &Suite, report: &SuiteReport) -> View {
     view.line("", format!("{tests}, {runs} of each · number of bounds that hold, of all"));
     view.gap();
     view.table(matrix(report));
-    let controllers = || report.rows.iter().filter(|row| row.kind == RowKind::Controller);
-    if controllers().count() <= CONTROLLERS_LISTED {
-        for row in controllers() {
-            failures(report, row, &mut view);
-        }
+    if report.rows.len() <= CONTROLLERS_LISTED {
+        report.rows.iter().for_each(|row| failures(report, row, &mut view));
     }
     match &suite.expected {
         None => view.line("· ", "no verdicts are expected yet: --accept writes those of this run"),
