@@ -413,8 +413,7 @@ pub trait SendHalf: Send + Debug + SendSnapshot {
     /// and after [`handle_sent`](Self::handle_sent) only if the half [decides then](Self::decides_on_sent).
     fn decision(&self) -> Decision;
     /// Returns the next probe cluster to send. The flow calls this until it returns `None`, after feedback, reports,
-    /// messages and timeouts, and sends the clusters one after the other. A flow without per-packet feedback or without
-    /// video sends none.
+    /// messages and timeouts, and sends the clusters one after the other. A flow without video sends none.
     fn poll_probe(&mut self, now: Time) -> Option<ProbeCluster> {
         let _ = now;
         None

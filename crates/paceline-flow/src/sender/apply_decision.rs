@@ -19,13 +19,12 @@ impl MediaSender {
         }
     }
 
-    /// Collects the probe clusters of the send half. A flow that could not measure them sends none, nor does one without
-    /// video, which has no padding.
+    /// Collects the probe clusters of the send half. A flow without video sends none, because it has no padding.
     pub(super) fn poll_probes(&mut self, now: Time) {
         let Some(half) = &mut self.half else { return };
         let pads = self.streams.iter().any(SenderStream::carries_padding);
         while let Some(cluster) = half.poll_probe(now) {
-            if pads && self.history.is_some() {
+            if pads {
                 self.prober.push(cluster);
             }
         }

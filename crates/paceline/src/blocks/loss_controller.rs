@@ -90,6 +90,11 @@ impl LossController {
         }
     }
 
+    /// Raises the rate to at least `rate`: the result of a probe.
+    pub fn raise(&mut self, rate: Rate) {
+        self.rate = self.rate.max(rate);
+    }
+
     /// Bounds the rate ("A_s cannot exceed A_r", section 3.2). If `min` exceeds `max`, the rate is `min`.
     pub fn bound(&mut self, min: Rate, max: Rate) {
         self.rate = self.rate.min(max).max(min);

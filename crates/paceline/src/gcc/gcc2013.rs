@@ -138,6 +138,7 @@ impl Config for Gcc2013Config {
             max: None,
             pacing_factor: self.pacing_factor,
             pads: false,
+            start_probes: false,
         };
         Controller::from_halves(RembSender::new(sender, setup), RembReceiver::new(self, setup))
     }

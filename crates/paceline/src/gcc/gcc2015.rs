@@ -112,6 +112,7 @@ impl Config for Gcc2015Config {
             max: Some(Rate::from_kbps(1_000_000)),
             pacing_factor: Some(self.pacing_factor),
             pads: false,
+            start_probes: false,
         };
         Controller::from_halves(RembSender::new(sender, setup), RembReceiver::new(self, setup))
     }

@@ -15,7 +15,9 @@ use super::adaptive_detector::{AdaptiveDetector, EstimatorSignal};
 use super::arrivals::{Grouping, VideoFrames};
 use super::remb_sender::{RembSender, RembSenderConfig, RembSenderSignal};
 use super::{RateConfig, RateController, RembTimer};
-use crate::blocks::{Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfig, ScalarKalman, ThresholdConfig};
+use crate::blocks::{
+    Departure, GroupDelta, IncomingRate, KalmanConfig, LossConfig, ProbeClusters, ScalarKalman, ThresholdConfig,
+};
 use crate::{
     Arrival, Bounds, Config, Controller, Entry, FieldVisitor, Message, ReceiveHalf, Setup, SignalName, SignalTables,
     Signals,
@@ -52,6 +54,8 @@ pub struct Gcc2016Config {
     pub loss: LossConfig,
     /// Pacing rate over target.
     pub pacing_factor: f64,
+    /// Whether the call starts with two probe clusters.
+    pub start_probes: bool,
 }
 
 impl Default for Gcc2016Config {
@@ -85,6 +89,7 @@ impl Default for Gcc2016Config {
             remb_ms: 1000.0,
             loss: LossConfig::Y2016,
             pacing_factor: 1.5,
+            start_probes: false,
         }
     }
 }
@@ -147,6 +152,9 @@ impl Config for Gcc2016Config {
         fields
             .number("pacing_factor", "", (1.0, 10.0), &mut self.pacing_factor)
             .describe("pacing rate over target, section 3.5");
+        fields.flag("start_probes", &mut self.start_probes).describe(
+            "whether the call starts with two probe clusters; not in the paper, libwebrtc's BitrateProber of 2014",
+        );
     }
 
     fn halves(&self, setup: &Setup) -> Controller {
@@ -156,6 +164,7 @@ impl Config for Gcc2016Config {
             max: Some(Rate::MAX),
             pacing_factor: Some(self.pacing_factor),
             pads: true,
+            start_probes: self.start_probes,
         };
         Controller::from_halves(RembSender::new(sender, setup), Receiver::new(self, setup))
     }
@@ -172,7 +181,11 @@ struct Receiver {
     detector: AdaptiveDetector,
     rate: RateController,
     timer: RembTimer,
-    has_gradient: bool,
+    /// The search for probe clusters; `None` without probes.
+    probes: Option<ProbeClusters>,
+    /// Whether there is an estimate: a gradient, or the result of a probe.
+    has_estimate: bool,
+    is_probed: bool,
 }
 
 impl ReceiveHalf for Receiver {
@@ -187,6 +200,14 @@ impl ReceiveHalf for Receiver {
     #[inline]
     fn handle_arrival(&mut self, now: RemoteTime, arrival: &Arrival, signals: &mut Signals) {
         self.incoming.handle_arrival(now, arrival.size);
+        if let Some((probes, sent)) = self.probes.as_mut().zip(arrival.sent) {
+            // The rate of the start is no estimate (`AimdRateControl::ValidEstimate`).
+            let estimate = self.is_probed.then(|| self.rate.rate());
+            if let Some(rate) = probes.handle_arrival(now, sent, arrival.size, estimate) {
+                self.rate.set_rate(rate);
+                (self.is_probed, self.has_estimate) = (true, true);
+            }
+        }
         if let Some(delta) = self.frames.handle_arrival(now, arrival) {
             self.handle_frame(now, &delta, signals);
         }
@@ -200,7 +221,7 @@ impl ReceiveHalf for Receiver {
     fn poll_message(&mut self, now: RemoteTime) -> Option<Message> {
         // Before the first gradient the start rate of the sender stays in force.
         let rate = self.rate.rate();
-        (self.has_gradient && self.timer.poll(now, rate)).then_some(Message::Remb(rate))
+        (self.has_estimate && self.timer.poll(now, rate)).then_some(Message::Remb(rate))
     }
 }
 
@@ -214,13 +235,15 @@ impl Receiver {
             detector: AdaptiveDetector::new(c.overuse_ms, c.threshold, true),
             rate: RateController::new(c.rate, setup),
             timer: RembTimer::new(TimeDelta::from_millis_f64(c.remb_ms)),
-            has_gradient: false,
+            probes: c.start_probes.then(ProbeClusters::default),
+            has_estimate: false,
+            is_probed: false,
             config: c,
         }
     }
 
     fn handle_frame(&mut self, now: RemoteTime, delta: &GroupDelta, signals: &mut Signals) {
-        self.has_gradient = true;
+        self.has_estimate = true;
         let d_m = delta.gradient_ms();
         let m = self.kalman.update(d_m);
         signals.emit(EstimatorSignal::Gradient, d_m);

@@ -147,6 +147,7 @@ impl Config for GccDraft2015Config {
             max: Some(Rate::MAX),
             pacing_factor: Some(self.pacing_factor),
             pads: true,
+            start_probes: false,
         };
         Controller::from_halves(RembSender::new(sender, setup), RembReceiver::new(self, setup))
     }

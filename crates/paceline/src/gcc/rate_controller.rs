@@ -132,6 +132,11 @@ impl RateController {
         (self.min, self.rate) = (min, self.rate.max(min));
     }
 
+    /// Sets the rate to the result of a probe, but not below the minimum.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate.max(self.min);
+    }
+
     /// Returns `A_r`.
     pub fn rate(&self) -> Rate {
         self.rate

@@ -4,9 +4,15 @@
 //! REMB A_r, receiver reports f_l -> LossController A_s -> A = min(A_s, A_r)
 //! ```
 
-use crate::blocks::{LossConfig, LossController};
-use crate::{Bounds, Decision, Message, ReceiverReport, RoundTrip, SendHalf, Setup, Signals, signal_names};
-use paceline_units::{Rate, Time};
+use crate::blocks::{LossConfig, LossController, StartProbes};
+use crate::{
+    Bounds, Decision, Message, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, Setup, Signals, signal_names,
+};
+use paceline_units::{Rate, Time, TimeDelta};
+
+/// The time after the first report in which a REMB may raise the rate (`kStartPhaseMs` of libwebrtc's
+/// `SendSideBandwidthEstimation`).
+const START_PHASE: TimeDelta = TimeDelta::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RembSenderConfig {
@@ -19,6 +25,9 @@ pub(super) struct RembSenderConfig {
     pub pacing_factor: Option<f64>,
     /// Whether padding fills the target.
     pub pads: bool,
+    /// Whether two clusters of packets probe the path at the start, and whether a REMB raises the rate until 2 s after the
+    /// first report, if no report had losses.
+    pub start_probes: bool,
 }
 
 signal_names! {
@@ -35,12 +44,30 @@ pub(super) struct RembSender {
     loss: LossController,
     remb: Option<Rate>,
     bounds: Bounds,
+    /// The clusters that are still to be sent; `None` without probes.
+    probes: Option<StartProbes>,
+    first_report: Option<Time>,
+    had_loss: bool,
 }
 
 impl RembSender {
     pub fn new(config: RembSenderConfig, setup: &Setup) -> Self {
         let bounds = Bounds { max: config.max.unwrap_or(setup.max), ..setup.bounds() };
-        Self { config, loss: LossController::new(config.loss, setup), remb: None, bounds }
+        Self {
+            config,
+            loss: LossController::new(config.loss, setup),
+            remb: None,
+            bounds,
+            probes: config.start_probes.then(|| StartProbes::new(setup)),
+            first_report: None,
+            had_loss: false,
+        }
+    }
+
+    /// Returns whether a REMB may raise the rate.
+    fn is_starting(&self, now: Time) -> bool {
+        let early = self.first_report.is_none_or(|first| now - first < START_PHASE);
+        self.config.start_probes && !self.had_loss && early
     }
 }
 
@@ -52,7 +79,9 @@ impl SendHalf for RembSender {
         self.loss.set_rtt(rtt.last);
     }
 
-    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
+    fn handle_report(&mut self, now: Time, report: &ReceiverReport, signals: &mut Signals) {
+        self.first_report.get_or_insert(now);
+        self.had_loss |= report.fraction_lost.get() > 0.0;
         self.loss.handle_report(report.fraction_lost);
         let remb = self.remb.filter(|_| self.config.remb_lasts).unwrap_or(Rate::MAX);
         self.loss.bound(self.bounds.min, self.bounds.max.min(remb));
@@ -60,9 +89,12 @@ impl SendHalf for RembSender {
         signals.emit(RembSenderSignal::FractionLost, report.fraction_lost.get());
     }
 
-    fn handle_message(&mut self, _: Time, message: &Message, signals: &mut Signals) {
+    fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
         let &Message::Remb(rate) = message else { return };
         self.remb = Some(rate);
+        if self.is_starting(now) {
+            self.loss.raise(rate.min(self.bounds.max));
+        }
         self.loss.bound(self.bounds.min, rate);
         signals.emit(RembSenderSignal::LossBased, self.loss.rate().as_bps_f64());
         signals.emit(RembSenderSignal::Remb, rate.as_bps_f64());
@@ -76,6 +108,10 @@ impl SendHalf for RembSender {
 
     fn handle_route_change(&mut self, _: Time, setup: &Setup, _: &mut Signals) {
         *self = Self::new(self.config, setup);
+    }
+
+    fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
+        self.probes.as_mut()?.poll()
     }
 
     fn decision(&self) -> Decision {
@@ -94,7 +130,10 @@ mod tests {
 
     fn sender(remb_lasts: bool, loss: LossConfig, pacing_factor: Option<f64>) -> RembSender {
         let max = remb_lasts.then_some(Rate::MAX);
-        RembSender::new(RembSenderConfig { loss, remb_lasts, max, pacing_factor, pads: false }, &SETUP)
+        RembSender::new(
+            RembSenderConfig { loss, remb_lasts, max, pacing_factor, pads: false, start_probes: false },
+            &SETUP,
+        )
     }
 
     /// Eq. 2 of fhmn13 lowers `A_s` when the REMB arrives, and the next report may increase it again; in libwebrtc it
@@ -135,6 +174,30 @@ mod tests {
         }
         // As in the test of `tfrc`: 1000 B, 50 ms, 0.2.
         assert_eq!(half.decision().target.as_bps(), 85_850);
+    }
+
+    /// With probes the clusters leave once, and a REMB raises the rate until a report has losses or for 2 s.
+    #[test]
+    fn start_probes_let_a_remb_raise_the_rate() {
+        let config = RembSenderConfig {
+            loss: LossConfig::Y2016,
+            remb_lasts: true,
+            max: Some(Rate::MAX),
+            pacing_factor: None,
+            pads: false,
+            start_probes: true,
+        };
+        let mut signals = Signals::disabled();
+        for (lost, second, expected) in [(0.0, 2, 900), (0.0, 4, 315), (0.05, 2, 300)] {
+            let mut half = RembSender::new(config, &SETUP);
+            assert_eq!(core::iter::from_fn(|| half.poll_probe(Time::ZERO)).count(), 2);
+            half.handle_report(Time::from_secs(1), &report(lost), &mut signals);
+            half.handle_message(Time::from_secs(second), &Message::Remb(Rate::from_kbps(900)), &mut signals);
+            assert_eq!(half.decision().target.as_bps() / 1000, expected, "{lost} lost, REMB after {second} s");
+        }
+        let mut half = RembSender::new(config, &SETUP);
+        half.handle_message(Time::ZERO, &Message::Remb(Rate::from_kbps(900)), &mut signals);
+        assert_eq!(half.decision().target, Rate::from_kbps(900), "before the first report");
     }
 
     #[test]
