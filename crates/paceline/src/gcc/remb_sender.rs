@@ -110,6 +110,11 @@ impl SendHalf for RembSender {
         *self = Self::new(self.config, setup);
     }
 
+    /// The clusters are due at the start of the call. The flow asks for them after a timeout.
+    fn poll_timeout(&self) -> Option<Time> {
+        self.probes.as_ref().filter(|probes| probes.are_due()).map(|_| Time::ZERO)
+    }
+
     fn poll_probe(&mut self, _: Time) -> Option<ProbeCluster> {
         self.probes.as_mut()?.poll()
     }
@@ -190,7 +195,9 @@ mod tests {
         let mut signals = Signals::disabled();
         for (lost, second, expected) in [(0.0, 2, 900), (0.0, 4, 315), (0.05, 2, 300)] {
             let mut half = RembSender::new(config, &SETUP);
+            assert_eq!(half.poll_timeout(), Some(Time::ZERO));
             assert_eq!(core::iter::from_fn(|| half.poll_probe(Time::ZERO)).count(), 2);
+            assert_eq!(half.poll_timeout(), None);
             half.handle_report(Time::from_secs(1), &report(lost), &mut signals);
             half.handle_message(Time::from_secs(second), &Message::Remb(Rate::from_kbps(900)), &mut signals);
             assert_eq!(half.decision().target.as_bps() / 1000, expected, "{lost} lost, REMB after {second} s");
