@@ -67,10 +67,11 @@ impl Run {
 #[test]
 fn remb_of_a_middlebox_caps_the_target_until_it_is_lifted() {
     let run = run(&["flow.call.remb=[[\"10 s\", \"400 kbps\"], [\"20 s\", \"100 Mbps\"]]"]);
-    within("the target before", run.targets_between(5.0, 10.0).1, 1000.0, 1700.0);
-    within("the highest target under the cap", run.targets_between(10.5, 20.0).1, 399.9, 400.0);
-    within("the lowest target under the cap", run.targets_between(10.5, 20.0).0, 300.0, 400.0);
-    within("the target after", run.targets_between(25.0, 30.0).1, 800.0, 1700.0);
+    // A decision is an event only if it differs from the one before.
+    within("the highest target before", run.targets_between(0.0, 10.0).1, 1000.0, 1700.0);
+    within("the highest target under the cap", run.targets_between(10.0, 20.0).1, 399.9, 400.0);
+    within("the lowest target under the cap", run.targets_between(10.0, 20.0).0, 300.0, 400.0);
+    within("the highest target after", run.targets_between(20.0, 30.0).1, 800.0, 1700.0);
 }
 
 /// NADA has no use for a REMB, and a wake-up more each second changes nothing.
@@ -86,7 +87,10 @@ fn feedback_interval_replaces_that_of_the_controller() {
     for (controller, least) in [("googcc", 150), ("nada", 180), ("scream-v2", 150), ("gcc-2016", 20)] {
         let of = |interval: &[&str]| {
             let run = run(&[&[&*format!("flow.call.controller={controller}")], interval].concat());
-            run.reports.iter().filter(|at| (5.0..25.0).contains(*at)).count()
+            // A report of RFC 8888 may take several datagrams.
+            let mut times: Vec<f64> = run.reports.into_iter().filter(|at| (5.0..25.0).contains(at)).collect();
+            times.dedup();
+            times.len()
         };
         let (own, slow) = (of(&[]), of(&["flow.call.feedback_interval=1 s"]));
         assert!(own >= least, "{controller}: {own} reports in 20 s");
