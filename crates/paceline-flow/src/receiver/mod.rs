@@ -100,11 +100,13 @@ impl MediaReceiver {
         let next_report = config.start + rtcp.next_interval(None);
         let feedback = controller.feedback.and_then(|wanted| {
             let format = config.feedback_formats.choose(&wanted)?;
-            let wanted = match config.feedback_interval {
-                Some(interval) => FeedbackRequirement { interval, longest: interval, ..wanted },
-                None => wanted,
+            let Some(interval) = config.feedback_interval else {
+                return Some(FeedbackBuilder::new(format, &wanted, &config.streams));
             };
-            Some(FeedbackBuilder::new(format, &wanted, &config.streams))
+            let wanted = FeedbackRequirement { interval, longest: interval, ..wanted };
+            let mut builder = FeedbackBuilder::new(format, &wanted, &config.streams);
+            builder.never_send_early();
+            Some(builder)
         });
         Self {
             extensions: config.extensions,
