@@ -28,3 +28,4 @@ mod sweep;
 mod tcp;
 mod validation;
 mod yardsticks;
+mod zoo;
