@@ -163,15 +163,15 @@ impl<R: EventObserver> Simulation<R> {
     }
 }
 
-/// Returns the flows in the order of their first events, where these are at the same time: by id, and the flows of one table by
-/// number. Events at equal times run in the order in which they were scheduled, so no result depends on the order of the flows
-/// in the plan.
+/// Returns the flows in the order of their first events, where these are at the same time: by id, and ids that end in a number by that
+/// number. Events at equal times run in the order in which they were scheduled, so no result depends on the order of the flows in
+/// the plan.
 fn start_order(flows: &[FlowPlan]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by_key(|index| {
-        let FlowPlan { id, group, .. } = &flows[*index];
+        let id = &flows[*index].id;
         // Of two numbers in decimal, the shorter one is smaller.
-        (group.as_ref().unwrap_or(id), id.len(), id)
+        (id.trim_end_matches(|c: char| c.is_ascii_digit()), id.len(), id)
     });
     order
 }
