@@ -436,6 +436,7 @@ fn encoder_limits(media: &MediaPlan) -> impl Iterator<Item = (Time, Rate)> {
         FlowChange::Bounds(bounds) => Some((*at, bounds.max.min(most))),
         FlowChange::Route(_)
         | FlowChange::Availability(_)
+        | FlowChange::Remb(_)
         | FlowChange::StreamMax(..)
         | FlowChange::StreamMuted(..)
         | FlowChange::StreamEnd(_) => None,

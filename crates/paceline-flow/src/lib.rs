@@ -65,6 +65,7 @@
 //!     rtcp,
 //!     nack: true,
 //!     feedback_formats: Default::default(),
+//!     feedback_interval: None,
 //! };
 //! let random = RandomStreams::new(1);
 //! let mut sender = MediaSender::new(sender, &mut controller, random.stream("sender"), Signals::disabled());

@@ -25,6 +25,11 @@ pub(crate) fn write(
     }
 }
 
+/// Returns whether a message makes an older one superfluous: it states a rate anew. The others are parts of a measurement.
+pub(crate) fn replaces(message: &Message, older: &Message) -> bool {
+    matches!((message, older), (Message::Remb(_), Message::Remb(_)) | (Message::Nada(_), Message::Nada(_)))
+}
+
 /// Returns the bytes of a message, which names this many streams.
 pub(crate) fn len(message: &Message, streams: usize) -> usize {
     match message {

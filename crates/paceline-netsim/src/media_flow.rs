@@ -12,11 +12,18 @@ use paceline_flow::{
 };
 use paceline_records::{EventRecord, HalfName, PacketClass};
 use paceline_units::{DataSize, Ecn, FlowId, RandomStreams, Rate, StreamId, Time, TimeDelta};
-use paceline_wire::ExtensionIds;
+use paceline_wire::{CompoundWriter, ExtensionIds};
 use std::time::Duration;
 
 /// Time from the NTP epoch, 1900, to 1970.
 const NTP_TO_1970: Duration = Duration::from_secs(2_208_988_800);
+
+/// SSRC of a middlebox that sends REMBs.
+const MIDDLEBOX_SSRC: u32 = 2;
+/// The most streams that such a REMB names, and the size of its compound: a report without blocks (RFC 3550, section 6.4.2) and a
+/// REMB (draft-alvestrand-rmcat-remb-03, section 2.2).
+const REMB_STREAMS_MAX: usize = 64;
+const REMB_LEN_MAX: usize = 8 + 20 + 4 * REMB_STREAMS_MAX;
 
 /// A media sender, a media receiver, and the clock of the receiver.
 pub struct MediaFlow {
@@ -29,6 +36,8 @@ pub struct MediaFlow {
     id: FlowId,
     /// RTP timestamp at time zero, and clock rate, of each stream.
     timing: Vec<(u32, u32)>,
+    /// SSRC of each stream.
+    ssrcs: Vec<u32>,
     /// The changes that each end has not handled yet, the next one last.
     changes: [Vec<(Time, FlowChange)>; 2],
     /// Those that the receiver notices, with the first packet that was sent afterwards.
@@ -73,11 +82,12 @@ impl MediaFlow {
         let last = |is_kind: fn(&FlowChange) -> bool| before.iter().rfind(|(_, change)| is_kind(change));
         let bounds = last(|change| matches!(change, FlowChange::Bounds(_)));
         let availability = last(|change| matches!(change, FlowChange::Availability(_)));
+        let remb = last(|change| matches!(change, FlowChange::Remb(_)));
         let is_of_stream = |change| {
             matches!(change, FlowChange::StreamMax(..) | FlowChange::StreamMuted(..) | FlowChange::StreamEnd(_))
         };
         let streams = before.iter().filter(|(_, change)| is_of_stream(*change));
-        for (_, change) in [bounds, availability].into_iter().flatten().chain(streams) {
+        for (_, change) in [bounds, availability, remb].into_iter().flatten().chain(streams) {
             self.handle_change(start, FlowEnd::Sender, *change);
             self.handle_change(start, FlowEnd::Receiver, *change);
         }
@@ -95,12 +105,26 @@ impl MediaFlow {
             (FlowEnd::Sender, FlowChange::Route(setup)) => self.sender.handle_route_change(now, &setup),
             (FlowEnd::Receiver, FlowChange::Route(setup)) => self.receiver.handle_route_change(remote_now, &setup),
             (FlowEnd::Sender, FlowChange::Availability(available)) => self.sender.set_available(now, available),
+            (FlowEnd::Sender, FlowChange::Remb(rate)) => self.handle_remb(now, rate),
             (FlowEnd::Sender, FlowChange::StreamMax(id, max)) => drop(self.sender.set_stream_max(now, id, max)),
             (FlowEnd::Sender, FlowChange::StreamMuted(id, muted)) => drop(self.sender.set_stream_muted(now, id, muted)),
             (FlowEnd::Sender, FlowChange::StreamEnd(id)) => drop(self.sender.remove_stream(now, id)),
             // The sender alone knows its network and its streams.
             (FlowEnd::Receiver, _) => {}
         }
+    }
+
+    /// Handles a REMB that a middlebox beside the sender sends, for all streams of the flow.
+    fn handle_remb(&mut self, now: Time, rate: Rate) {
+        let mut bytes = [0; REMB_LEN_MAX];
+        let mut writer = CompoundWriter::new(&mut bytes);
+        let ssrcs = &self.ssrcs[..self.ssrcs.len().min(REMB_STREAMS_MAX)];
+        // A compound begins with a report (RFC 3550, section 6.1). A middlebox that receives no media has no blocks.
+        let report = writer.receiver_report(MIDDLEBOX_SSRC, &[]);
+        let remb = writer.remb(MIDDLEBOX_SSRC, rate, ssrcs);
+        debug_assert!(report.is_ok() && remb.is_ok(), "the compound fits");
+        let len = writer.finish();
+        self.sender.handle_packet(now, &bytes[..len]);
     }
 
     /// Handles a datagram that reached `end`: the time at which it was sent, or `now` if that is unknown, its bytes, its size
@@ -312,6 +336,7 @@ impl PreparedFlow {
             configs.push(StreamConfig { info, source, priority, suspends, first_sequence, timestamp_offset });
         }
         let timing = configs.iter().map(|c| (c.timestamp_offset, c.info.clock_rate)).collect();
+        let ssrcs = configs.iter().map(|c| c.info.ssrc).collect();
         let rtcp = RtcpTiming { min_interval: media.rtcp_interval, session: media.max_rate() };
         let emitted = || if signals { Signals::enabled() } else { Signals::disabled() };
 
@@ -335,11 +360,12 @@ impl PreparedFlow {
             rtcp,
             nack: media.retransmit,
             feedback_formats: FeedbackFormats::default(),
+            feedback_interval: media.feedback_interval,
         };
         let receiver = MediaReceiver::new(receiver, &mut controller, streams.stream(&path("receiver/rtcp")), emitted());
         let sender = MediaSender::new(sender, &mut controller, streams.stream(&path("sender/rtcp")), emitted());
         let (changes, routes) = Default::default();
-        let mut flow = MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing, changes, routes };
+        let mut flow = MediaFlow { sender, receiver, clock, id: FlowId(id as u16), timing, ssrcs, changes, routes };
         flow.begin_changes(start, &all_changes(&media));
         Ok(flow)
     }

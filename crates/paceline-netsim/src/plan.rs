@@ -160,6 +160,8 @@ pub struct MediaPlan {
     pub packet_size: DataSize,
     /// Minimum deterministic interval of RTCP reports.
     pub rtcp_interval: TimeDelta,
+    /// Interval of the feedback for the controller; `None` means the controller's own.
+    pub feedback_interval: Option<TimeDelta>,
     /// Maximum drain time of the pacer's queue.
     pub pacer_limit: TimeDelta,
     /// Whether the receiver requests lost packets and the sender retransmits them.
@@ -179,6 +181,8 @@ pub enum FlowChange {
     Route(Setup),
     /// Whether the sender has a network.
     Availability(bool),
+    /// A REMB of a middlebox reaches the sender.
+    Remb(Rate),
     /// The highest rate of the encoded media of a stream; zero: it pauses.
     StreamMax(StreamId, Rate),
     /// Whether a stream is muted.

@@ -209,6 +209,9 @@ pub struct MediaKeys {
     /// Media: whether the sender has a network, as a list of [time, true or false]; while it has none, it sends nothing;
     /// always if absent.
     pub available: Option<Spanned<Vec<(Time, bool)>>>,
+    /// Media: a cap from outside, as a list of [time, rate]: from each time on a middlebox, such as an SFU, sends the sender a REMB of
+    /// this rate at once and then every second; none if absent.
+    pub remb: Option<Spanned<Vec<(Time, Rate)>>>,
     /// Media: the source of its one video stream; `{}` if absent.
     pub encoder: Option<Table<SourceTable>>,
     /// Media: the source of an additional audio stream; none if absent.
@@ -223,6 +226,9 @@ pub struct MediaKeys {
     pub packet_size: Option<Spanned<DataSize>>,
     /// Media: smallest deterministic interval of RTCP reports; 1 s if absent.
     pub rtcp_interval: Option<Spanned<TimeDelta>>,
+    /// Media: time between per-packet reports, and shortest time between messages of the receive half, of which a newer one
+    /// replaces one that waits; that of the controller if absent.
+    pub feedback_interval: Option<Spanned<TimeDelta>>,
     /// Media: longest time that the pacer's queue may take to drain; 2 s if absent.
     pub pacer_limit: Option<Spanned<TimeDelta>>,
     /// Media: request lost packets again and retransmit them; true if absent.

@@ -29,7 +29,7 @@ const BLOCKS_MAX: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct CongestionFeedbackBuilder {
-    interval: ReportInterval,
+    pub(super) interval: ReportInterval,
     ssrcs: Vec<SsrcRecord>,
     /// A packet has not been reported [`REPORTS_PER_PACKET`] times yet.
     pending: bool,

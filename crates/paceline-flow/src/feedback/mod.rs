@@ -36,6 +36,14 @@ impl FeedbackBuilder {
         }
     }
 
+    /// Sends no report before the interval is over, even if it takes several datagrams.
+    pub fn never_send_early(&mut self) {
+        match self {
+            Self::TransportWide(builder) => builder.interval.never_send_early(),
+            Self::Rfc8888(builder) => builder.interval.never_send_early(),
+        }
+    }
+
     /// Adds the SSRCs of a stream.
     pub fn add_stream(&mut self, info: &StreamInfo) {
         if let Self::Rfc8888(builder) = self {

@@ -15,11 +15,25 @@ pub(super) struct ReportInterval {
     /// Bytes received since the last complete report, and the time of that report.
     bytes: DataSize,
     since: Option<RemoteTime>,
+    /// Whether a full report is due before the interval is over.
+    sends_early: bool,
 }
 
 impl ReportInterval {
     pub fn new(shortest: TimeDelta, longest: TimeDelta) -> Self {
-        Self { limits: (shortest, longest), current: shortest, next: None, bytes: DataSize::ZERO, since: None }
+        Self {
+            limits: (shortest, longest),
+            current: shortest,
+            next: None,
+            bytes: DataSize::ZERO,
+            since: None,
+            sends_early: true,
+        }
+    }
+
+    /// Makes no report due before the interval is over.
+    pub fn never_send_early(&mut self) {
+        self.sends_early = false;
     }
 
     /// Counts a received packet, whether or not it will be reported.
@@ -35,9 +49,11 @@ impl ReportInterval {
         }
     }
 
-    /// Makes the report due now.
+    /// Makes the report due now, because it is full.
     pub fn expire(&mut self, now: RemoteTime) {
-        self.next = Some(now);
+        if self.sends_early {
+            self.next = Some(now);
+        }
     }
 
     /// Handles a complete report of `size` bytes. After a report that only repeats, the interval stays as it is,

@@ -19,7 +19,7 @@ const REPORT_SIZE: DataSize = DataSize::from_bytes(20 + 8 + 10 + 30);
 
 #[derive(Debug)]
 pub(crate) struct TransportFeedbackBuilder {
-    interval: ReportInterval,
+    pub(super) interval: ReportInterval,
     /// Unwrapped number of `arrivals[0]`: all numbers below were reported. `None` before the first packet.
     base: Option<u64>,
     /// Arrival times in ticks, from `base` to the highest received number.

@@ -10,10 +10,11 @@ mod stream;
 use crate::datagram::Datagram;
 use crate::event_queue;
 use crate::feedback::{FeedbackBuilder, FeedbackFormats};
+use crate::messages;
 use crate::rtcp_timer::{RtcpTimer, RtcpTiming};
 use crate::stream_info::StreamInfo;
-use paceline::{Controller, Message, ReceiveHalf, Signals};
-use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId};
+use paceline::{Controller, FeedbackRequirement, Message, ReceiveHalf, Signals};
+use paceline_units::{DataSize, Ecn, RandomStream, Rate, RemoteTime, StreamId, TimeDelta};
 use paceline_wire::{ExtensionIds, Rtcp, WireError, is_rtcp, ntp, parse_compound};
 use send_time::SendTimeUnwrapper;
 use std::collections::VecDeque;
@@ -35,6 +36,9 @@ pub struct ReceiverConfig {
     pub nack: bool,
     /// The formats of per-packet feedback that both ends support.
     pub feedback_formats: FeedbackFormats,
+    /// Time between per-packet reports, and shortest time between messages of the receive half; `None`: as the controller
+    /// requires.
+    pub feedback_interval: Option<TimeDelta>,
 }
 
 /// An event of a [`MediaReceiver`].
@@ -75,6 +79,8 @@ pub struct MediaReceiver {
     reported: DataSize,
     /// The time from which messages may be sent.
     messages_due: RemoteTime,
+    /// Shortest time between messages; `None`: as the receive half decides.
+    message_interval: Option<TimeDelta>,
     nack: bool,
     send_times: SendTimeUnwrapper,
     /// Messages of the receive half that wait for the next report.
@@ -94,7 +100,13 @@ impl MediaReceiver {
         let next_report = config.start + rtcp.next_interval(None);
         let feedback = controller.feedback.and_then(|wanted| {
             let format = config.feedback_formats.choose(&wanted)?;
-            Some(FeedbackBuilder::new(format, &wanted, &config.streams))
+            let Some(interval) = config.feedback_interval else {
+                return Some(FeedbackBuilder::new(format, &wanted, &config.streams));
+            };
+            let wanted = FeedbackRequirement { interval, longest: interval, ..wanted };
+            let mut builder = FeedbackBuilder::new(format, &wanted, &config.streams);
+            builder.never_send_early();
+            Some(builder)
         });
         Self {
             extensions: config.extensions,
@@ -107,6 +119,7 @@ impl MediaReceiver {
             next_block: 0,
             reported: DataSize::ZERO,
             messages_due: AT_ONCE,
+            message_interval: config.feedback_interval,
             nack: config.nack,
             send_times: SendTimeUnwrapper::default(),
             messages: VecDeque::new(),
@@ -195,6 +208,10 @@ impl MediaReceiver {
     fn poll_half(&mut self, now: RemoteTime) {
         if let Some(half) = &mut self.half {
             while let Some(message) = half.poll_message(now) {
+                // A message that waits for the interval is replaced by a newer one.
+                if self.message_interval.is_some() {
+                    self.messages.retain(|waiting| !messages::replaces(&message, waiting));
+                }
                 self.messages.push_back(message);
             }
         }

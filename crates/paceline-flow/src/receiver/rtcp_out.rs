@@ -81,7 +81,7 @@ impl MediaReceiver {
         let mut blocks = [ReportBlock::default(); BLOCKS_MAX];
         let (mut count, mut from) = (0, self.next_block);
         // A later datagram of a report may name no media stream, so the sender could not tell that it is new.
-        let takes_messages = from == 0;
+        let takes_messages = from == 0 && (self.message_interval.is_none() || now >= self.messages_due);
         let streams = self.streams.len().min(BLOCKS_MAX);
         let most = if takes_messages {
             let len: usize = self.messages.iter().map(|message| messages::len(message, streams)).sum();
@@ -105,6 +105,9 @@ impl MediaReceiver {
         }
         let ssrcs = &ssrcs[..self.streams.len().min(BLOCKS_MAX)];
         let report_len = writer.len();
+        if let Some(interval) = self.message_interval.filter(|_| takes_messages && !self.messages.is_empty()) {
+            self.messages_due = now + interval;
+        }
         while takes_messages && let Some(message) = self.messages.front() {
             let written = messages::write(message, self.ssrc, ssrcs, &mut writer);
             debug_assert!(written.is_ok() || writer.len() > report_len, "one message on eight streams fits");

@@ -165,6 +165,8 @@ route change at the start | 18 | route_change_at = ["0s"] | 18 | ["0s"] | must i
 availability in words | 18 | available = [["0s", "yes"]] | 18 | "yes" | true or false | without quotes
 availability that begins late | 18 | available = [["5s", false]] | 18 | [["5s", false]] | times must start at 0s | [["0s", …]
 availability of TCP | 14 | [[flow]]⏎id = "t"⏎kind = "tcp"⏎available = [["0s", true]]⏎[[flow]] | 17 | available | has no `available` | media
+REMBs out of order | 18 | remb = [["5s", "1Mbps"], ["5s", "2Mbps"]] | 18 | [["5s", "1Mbps"], ["5s", "2Mbps"]] | times must increase | ["40s", "100 Mbps"]
+feedback interval of zero | 18 | feedback_interval = "0s" | 18 | "0s" | must be > 0 | leave
 RTCP interval of zero | 18 | rtcp_interval = "0s" | 18 | "0s" | must be > 0 | leave
 "#;
 

@@ -111,10 +111,14 @@ impl<R: EventObserver> Simulation<R> {
                 }
                 FlowKind::Tcp(tcp) => Box::new(tcp::TcpEndpoints::new(id, flow, tcp, start, &streams, signals)),
             };
-            endpoints.schedule(start, FlowEnd::Sender, &mut net);
-            endpoints.schedule(start, FlowEnd::Receiver, &mut net);
-            flows.push(Flow { endpoints, stop: flow.stop });
+            flows.push((start, Flow { endpoints, stop: flow.stop }));
         }
+        for id in start_order(&plan.flows) {
+            let (start, flow) = &flows[id];
+            flow.endpoints.schedule(*start, FlowEnd::Sender, &mut net);
+            flow.endpoints.schedule(*start, FlowEnd::Receiver, &mut net);
+        }
+        let flows = flows.into_iter().map(|(_, flow)| flow).collect();
         Ok(Self { flows, net, end: Time::ZERO + plan.duration })
     }
 
@@ -157,6 +161,19 @@ impl<R: EventObserver> Simulation<R> {
     pub fn outcome(&self) -> Outcome {
         self.net.outcome()
     }
+}
+
+/// Returns the flows in the order of their first events, where these are at the same time: by id, and ids that end in a number by that
+/// number. Events at equal times run in the order in which they were scheduled, so no result depends on the order of the flows in
+/// the plan.
+fn start_order(flows: &[FlowPlan]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..flows.len()).collect();
+    order.sort_by_key(|index| {
+        let id = &flows[*index].id;
+        // Of two numbers in decimal, the shorter one is smaller.
+        (id.trim_end_matches(|c: char| c.is_ascii_digit()), id.len(), id)
+    });
+    order
 }
 
 /// Returns the time at which a flow starts. The seed draws it uniformly from `start_spread`.

@@ -2,12 +2,15 @@
 
 use super::{Checked, MIN_RATE, Resolver};
 use crate::file::MediaKeys;
-use crate::text_span::Spanned;
+use crate::text_span::{HasTextSpan, Spanned};
 use crate::values::Timed;
 use paceline::{Bounds, Setup};
 use paceline_netsim::link::Schedule;
 use paceline_netsim::plan::FlowChange;
-use paceline_units::{Rate, Time};
+use paceline_units::{Rate, Time, TimeDelta};
+
+/// The time between two REMBs of a middlebox: that of the regular REMBs of receivers (mmsys16, section 3.3).
+const REMB_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
 /// The limits of a flow's target over time.
 pub(super) struct Limits {
@@ -57,6 +60,7 @@ impl Resolver<'_> {
         flow: &MediaKeys,
         limits: &Limits,
         setup: &Setup,
+        stop: Time,
     ) -> Checked<Vec<(Time, FlowChange)>> {
         let mut changes: Vec<(Time, FlowChange)> = Vec::new();
         changes.extend(limits.changes().iter().map(|at| (*at, FlowChange::Bounds(limits.at(*at, setup.max)))));
@@ -71,8 +75,40 @@ impl Resolver<'_> {
             let schedule = self.schedule(spanned, &Timed::Schedule(spanned.get().clone()), |_, is| Ok(*is))?;
             changes.extend(schedule.points().iter().map(|(at, is)| (*at, FlowChange::Availability(*is))));
         }
+        if let Some(spanned) = &flow.remb {
+            self.check_increasing(
+                spanned,
+                spanned.get().iter().map(|(at, _)| *at),
+                "[[\"20s\", \"500 kbps\"], [\"40s\", \"100 Mbps\"]]",
+            )?;
+            let mut points = spanned.get().iter().peekable();
+            while let Some((from, rate)) = points.next() {
+                let to = points.peek().map_or(stop, |(next, _)| *next);
+                let times =
+                    core::iter::successors(Some(*from), |at| Some(*at + REMB_INTERVAL)).take_while(|at| *at < to);
+                changes.extend(times.map(|at| (at, FlowChange::Remb(*rate))));
+            }
+        }
         changes.sort_by_key(|(at, _)| *at);
         Ok(changes)
+    }
+
+    /// Checks that the times of a list increase.
+    fn check_increasing(
+        &self,
+        spanned: &impl HasTextSpan,
+        times: impl Iterator<Item = Time>,
+        help: &str,
+    ) -> Checked<()> {
+        let mut last: Option<Time> = None;
+        for at in times {
+            if let Some(before) = last.filter(|before| at <= *before) {
+                let message = format!("times must increase, and {at} comes after {before}");
+                return self.fail(spanned, message, format!("write it like {help}"));
+            }
+            last = Some(at);
+        }
+        Ok(())
     }
 
     fn check_route_changes(&self, spanned: &Spanned<Vec<Time>>) -> Checked<()> {

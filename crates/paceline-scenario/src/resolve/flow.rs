@@ -86,7 +86,7 @@ impl Resolver<'_> {
         let stop = stop.min(end);
         let kind = match kind {
             "tcp" => FlowKind::Tcp(self.tcp(flow.tcp.get(), path_mtu(&route, hops, start..stop))?),
-            _ => FlowKind::Media(self.media(flow)?),
+            _ => FlowKind::Media(self.media(flow, stop)?),
         };
         let plan = FlowPlan {
             id: flow.id.get().clone(),
@@ -131,7 +131,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn media(&mut self, flow: &Flow) -> Checked<MediaPlan> {
+    fn media(&mut self, flow: &Flow, stop: Time) -> Checked<MediaPlan> {
         let id = flow.id.get();
         let streams = self.streams(flow)?;
         let packet_size = self.packet_size(&flow.media.get().packet_size)?;
@@ -160,7 +160,7 @@ impl Resolver<'_> {
         let max = streams.iter().map(|s| with_headers(s.source.range().1, packet_size)).sum();
         let setup = Setup { start: get(&flow.start_rate, START_RATE), min: floor, max, packet_size };
         Ok(MediaPlan {
-            changes: self.changes(flow, &limits, &setup)?,
+            changes: self.changes(flow, &limits, &setup, stop)?,
             controller,
             start_rate: get(&flow.start_rate, START_RATE),
             min_rate: floor,
@@ -171,10 +171,18 @@ impl Resolver<'_> {
             streams,
             packet_size,
             rtcp_interval,
+            feedback_interval: self.feedback_interval(&flow.feedback_interval)?,
             pacer_limit: self.positive(&flow.pacer_limit, PACER_LIMIT)?,
             retransmit: get(&flow.retransmit, true),
             protection: flow.protection.as_ref().map_or(Ok(Protection::default()), |p| self.protection(p.get()))?,
         })
+    }
+
+    fn feedback_interval(&self, spanned: &Option<Spanned<TimeDelta>>) -> Checked<Option<TimeDelta>> {
+        match spanned.as_ref().filter(|interval| !interval.get().is_positive()) {
+            Some(spanned) => self.fail(spanned, "this time must be > 0", "leave the key out for the controller's own"),
+            None => Ok(spanned.as_ref().map(|spanned| *spanned.get())),
+        }
     }
 
     fn protection(&self, table: &ProtectionTable) -> Checked<Protection> {

@@ -88,6 +88,7 @@ impl CallConfig {
             rtcp,
             nack: self.retransmit,
             feedback_formats: self.feedback_formats,
+            feedback_interval: None,
         };
         let sender = SenderConfig {
             extensions: Default::default(),
