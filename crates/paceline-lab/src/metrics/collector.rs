@@ -1,6 +1,8 @@
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
-use super::accumulators::{FlowTotals, Freezes, RateBins, Spans, TargetInForce, TargetSum, Totals, contains};
+use super::accumulators::{
+    FlowTotals, Freezes, PlayoutBuffer, RateBins, Spans, TargetInForce, TargetSum, Totals, contains,
+};
 use super::documents::{LinkResult, Pooled, WindowResult};
 use super::results::{FlowInWindow, flow_result, link_result};
 use super::run_data::RunData;
@@ -25,8 +27,8 @@ pub struct Collector<'a> {
     requested: Vec<usize>,
     wants_signals: bool,
     flows: Vec<FlowState>,
-    /// Capture time of the last rendered frame of each stream of each flow.
-    captured: Vec<Vec<Option<Time>>>,
+    /// The last rendered frame of each stream of each flow.
+    rendered: Vec<Vec<LastFrame>>,
     /// Called when each second of the run is over.
     on_second: &'a dyn Fn(),
     seconds_over: usize,
@@ -41,6 +43,13 @@ struct FlowState {
     pooled: bool,
     rates: RateBins,
     target: TargetInForce,
+}
+
+/// What the next frame of a stream is compared with.
+#[derive(Clone, Copy, Default)]
+struct LastFrame {
+    captured: Option<Time>,
+    playout: PlayoutBuffer,
 }
 
 /// What is accumulated for one window apart from the others, because it cannot be merged from spans.
@@ -138,7 +147,11 @@ impl<'a> Collector<'a> {
                 .flat_map(|state| &state.own)
                 .any(|(_, accumulator)| accumulator.wants_signals()),
             flows: plan.flows.iter().map(flow).collect(),
-            captured: plan.flows.iter().map(|f| vec![None; f.media().map_or(0, |m| m.streams.len())]).collect(),
+            rendered: plan
+                .flows
+                .iter()
+                .map(|f| vec![LastFrame::default(); f.media().map_or(0, |m| m.streams.len())])
+                .collect(),
             windows,
             spans,
             empty,
@@ -171,7 +184,7 @@ impl<'a> Collector<'a> {
         }
         let results: Vec<WindowResult> = (0..self.windows.len()).map(|index| self.result(index)).collect();
         let results = core::iter::once(&0).chain(&self.requested).map(|index| results[*index].clone()).collect();
-        (results, self.flows.into_iter().map(|flow| flow.rates.received).collect())
+        (results, self.flows.into_iter().map(|flow| flow.rates.into_received_seconds()).collect())
     }
 
     /// Adds the target of a flow that was in force up to `at`.
@@ -205,6 +218,7 @@ impl<'a> Collector<'a> {
             flows: Vec::new(),
             jain: fairness::index(&run, window, |_| true),
             media_jain: fairness::index(&run, window, |f| f.media().is_some()),
+            active_jain: fairness::active_index(&run, window),
             pooled: Pooled {
                 rtcp: pool(|f| &f.rtt_queue),
                 one_way: one_way.distribution(),
@@ -246,10 +260,13 @@ impl EventObserver for Collector<'_> {
 impl Collector<'_> {
     #[inline(never)]
     fn on_sent(&mut self, at: Time, packet: &PacketRecord) {
+        let index = usize::from(packet.flow.0);
         if packet.class.is_from_receiver() {
+            if let Some(totals) = self.spans.containing(at) {
+                totals.flows[index].feedback += packet.size.as_bytes();
+            }
             return;
         }
-        let index = usize::from(packet.flow.0);
         self.flows[index].rates.add_sent(at, packet.size, packet.class == PacketClass::Fec);
         if let Some(totals) = self.spans.containing(at) {
             totals.flows[index].add_sent(packet);
@@ -287,7 +304,7 @@ impl Collector<'_> {
         if at >= flow.stop {
             return;
         }
-        flow.rates.received[second] += packet.size.as_bytes();
+        flow.rates.add_received(at, packet.size);
         // Propagation is taken at the time of sending.
         let changing_owd = || self.scenario.plan.flows[index].base_owd(&self.plan, at - delay);
         let queued = flow.pooled.then(|| delay - flow.base_owd.unwrap_or_else(changing_owd));
@@ -341,9 +358,13 @@ impl Collector<'_> {
                     }
                     freezes.rendered(at);
                 }
-                let previous = self.captured[flow][stream].replace(captured).unwrap_or(captured);
+                let last = &mut self.rendered[flow][stream];
+                let previous = last.captured.replace(captured).unwrap_or(captured);
+                let discarded = last.playout.is_discarded(at - captured);
                 if let Some(totals) = self.spans.containing(at) {
-                    totals.flows[flow].streams[stream].add_frame(at, captured, size, dropped, previous);
+                    let stream = &mut totals.flows[flow].streams[stream];
+                    stream.add_frame(at, captured, size, dropped, previous);
+                    stream.discarded += u64::from(discarded);
                 }
             }
             _ => self.on_controller_event(event),

@@ -3,6 +3,7 @@
 mod delays;
 mod freezes;
 mod histogram;
+mod playout;
 mod rate_bins;
 mod spans;
 mod target_sum;
@@ -11,6 +12,7 @@ mod totals;
 pub(super) use delays::Delays;
 pub use delays::Distribution;
 pub(super) use freezes::Freezes;
+pub(super) use playout::PlayoutBuffer;
 pub(super) use rate_bins::{RateBins, seconds_between, whole_seconds};
 pub(super) use spans::{Spans, contains};
 pub(super) use target_sum::{TargetInForce, TargetSum};
