@@ -62,7 +62,7 @@ fn find(rates: impl Iterator<Item = f64>) -> Option<Oscillations> {
     let (mut falls, mut minima) = (0.0, Vec::new());
     for (second, rate) in rates {
         match &mut lowest {
-            None if rate <= (1.0 - FALL) * highest => lowest = Some((second, rate)),
+            None if highest > 0.0 && rate <= (1.0 - FALL) * highest => lowest = Some((second, rate)),
             None => highest = highest.max(rate),
             Some((_, low)) if *low <= (1.0 - FALL) * rate => {
                 falls += 1.0 - *low / highest;
@@ -99,6 +99,7 @@ mod tests {
         // Falls of 40 and 60 %, with minima in seconds 2 and 6.
         assert_eq!(found(&[80.0, 100.0, 60.0, 90.0, 100.0, 50.0, 40.0, 90.0]), (2, 0.5, Some(4.0)));
         assert_eq!(found(&[100.0, 0.0, 50.0]), (1, 1.0, None));
+        assert_eq!(found(&[0.0, 0.0, 50.0, 100.0]), (0, 0.0, None), "a late start is none");
         assert_eq!(find(core::iter::empty()), None);
     }
 }
