@@ -297,6 +297,8 @@ pub struct WorkloadTable {
     /// `short`: mean pause between transfers; the seed draws from an exponential distribution; for `short` an error if
     /// absent.
     pub pause: Option<Spanned<TimeDelta>>,
+    /// `short`: whether it begins with a pause, as a source in the OFF state of RFC 8867, section 5.7; `false` if absent.
+    pub begins_off: Option<Spanned<bool>>,
 }
 
 /// The way that a flow's data takes.

@@ -1,6 +1,6 @@
 //! Workloads: the data that the application of a sender sends, and its times.
 
-use paceline_units::{DataSize, RandomStream, TimeDelta, round_to_u64};
+use paceline_units::{DataSize, RandomStream, Time, TimeDelta, round_to_u64};
 
 /// The workload of a sender. Each on period and each transfer uses a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Workload {
         size: (DataSize, DataSize),
         /// Mean of the exponentially distributed time from the end of a transfer to the start of the next.
         pause: TimeDelta,
+        /// Whether it begins with a pause, in the OFF state of RFC 8867, section 5.7.
+        begins_off: bool,
     },
 }
 
@@ -31,6 +33,14 @@ impl Workload {
         ("on-off", "endless data for a while, then none, each time on a new connection"),
         ("short", "transfers of drawn sizes with drawn pauses, each on a new connection"),
     ];
+
+    /// Returns the time at which the first connection of a flow opens that starts at `start`.
+    pub fn first_connection(&self, start: Time, random: &mut RandomStream) -> Time {
+        match *self {
+            Self::Short { pause, begins_off: true, .. } => start + draw_pause(random, pause),
+            _ => start,
+        }
+    }
 }
 
 /// Draws a size, uniform from `least` to `greatest`; at least one byte.
@@ -63,6 +73,13 @@ mod tests {
         }
         assert!((size / n as f64 - 20_000.0).abs() < 150.0, "{}", size / n as f64);
         assert!((idle / n as f64 - 2.0).abs() < 0.05, "{}", idle / n as f64);
+        let begins = |begins_off, random: &mut _| {
+            let short = Workload::Short { size: range, pause: TimeDelta::from_secs(2), begins_off };
+            short.first_connection(Time::from_secs(5), random)
+        };
+        assert_eq!(begins(false, &mut random), Time::from_secs(5));
+        let off: f64 = (0..n).map(|_| begins(true, &mut random).as_secs_f64()).sum();
+        assert!((off / n as f64 - 7.0).abs() < 0.05, "{}", off / n as f64);
         assert_eq!(draw_transfer_size(&mut random, (DataSize::ZERO, DataSize::ZERO)), DataSize::from_bytes(1));
     }
 }

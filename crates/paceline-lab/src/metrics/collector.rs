@@ -1,10 +1,12 @@
 //! The collector: receives the events of a run and returns a [`WindowResult`] for each window.
 
-use super::accumulators::{FlowTotals, Freezes, RateBins, Spans, TargetInForce, TargetSum, Totals, contains};
+use super::accumulators::{
+    FlowTotals, Freezes, PlayoutBuffer, RateBins, Spans, TargetInForce, TargetSum, Totals, Tracks,
+};
 use super::documents::{LinkResult, Pooled, WindowResult};
 use super::results::{FlowInWindow, flow_result, link_result};
 use super::run_data::RunData;
-use super::{Accumulator, Delays, METRICS, fairness, find};
+use super::{Accumulator, Delays, METRICS, MetricSpec, fairness, find};
 use paceline_netsim::plan::{FlowPlan, Plan};
 use paceline_records::{EventObserver, EventRecord, MetricKind, PacketClass, PacketRecord};
 use paceline_scenario::{Quantity, Scenario, Window};
@@ -19,14 +21,19 @@ pub struct Collector<'a> {
     plan: Cow<'a, Plan>,
     /// The whole run first. Windows that are requested twice are gathered once.
     windows: Vec<WindowState>,
+    tracks: Tracks,
+    /// Numbers of the windows with accumulators that metrics have of their own.
+    accumulating: Vec<usize>,
     spans: Spans,
+    /// Sums without events, with delays of packets and without.
     empty: Totals,
+    empty_without_delays: Totals,
     /// Index of each requested window.
     requested: Vec<usize>,
     wants_signals: bool,
     flows: Vec<FlowState>,
-    /// Capture time of the last rendered frame of each stream of each flow.
-    captured: Vec<Vec<Option<Time>>>,
+    /// The last rendered frame of each stream of each flow.
+    rendered: Vec<Vec<LastFrame>>,
     /// Called when each second of the run is over.
     on_second: &'a dyn Fn(),
     seconds_over: usize,
@@ -43,6 +50,13 @@ struct FlowState {
     target: TargetInForce,
 }
 
+/// What the next frame of a stream is compared with.
+#[derive(Clone, Copy, Default)]
+struct LastFrame {
+    captured: Option<Time>,
+    playout: PlayoutBuffer,
+}
+
 /// What is accumulated for one window apart from the others, because it cannot be merged from spans.
 struct WindowState {
     window: Window,
@@ -52,12 +66,14 @@ struct WindowState {
     targets: Vec<TargetSum>,
     /// Of each stream of each flow.
     freezes: Vec<Vec<Freezes>>,
+    /// Whether delays of packets are read in it.
+    reads_delays: bool,
     /// The accumulators that metrics have of their own.
     own: Vec<(&'static str, Box<dyn Accumulator>)>,
 }
 
 impl WindowState {
-    /// `reads` returns whether the value of a metric with an accumulator of its own is read in this window.
+    /// `reads` returns whether the value of a metric is read in this window.
     fn new(scenario: &Scenario, window: Window, spans: Range<usize>, reads: impl Fn(&str) -> bool) -> Self {
         let flows = &scenario.plan.flows;
         let freezes = |streams: usize| vec![Freezes::default(); streams];
@@ -66,6 +82,7 @@ impl WindowState {
             spans,
             targets: vec![TargetSum::default(); flows.len()],
             freezes: flows.iter().map(|f| freezes(f.media().map_or(0, |m| m.streams.len()))).collect(),
+            reads_delays: METRICS.iter().any(|m| is_of_delays(m) && reads(m.id)),
             own: METRICS
                 .iter()
                 .filter(|m| reads(m.id))
@@ -87,10 +104,7 @@ impl<'a> Collector<'a> {
     /// delays of each packet are gathered only if a delay is requested.
     pub fn of_requested(scenario: &'a Scenario, windows: &[Window], on_second: &'a dyn Fn()) -> Self {
         let empty = Window { from: Time::ZERO, to: Time::ZERO };
-        // A score of quality depends on delays.
-        let reads_delays = |q: &Quantity| {
-            find(&q.metric).is_some_and(|metric| matches!(metric.kind, MetricKind::Delay | MetricKind::Score))
-        };
+        let reads_delays = |q: &Quantity| find(&q.metric).is_some_and(is_of_delays);
         Self::with_whole(empty, scenario.quantities().any(reads_delays), scenario, windows, on_second)
     }
 
@@ -112,6 +126,7 @@ impl<'a> Collector<'a> {
         let requested = requested.iter().map(&mut index).collect();
         let empty = Totals::new(scenario, packet_delays);
         let spans = Spans::new(&distinct, &empty);
+        let tracks = Tracks::new(&distinct);
         let state = |(index, window): (usize, Window)| {
             let of_window: Vec<&Quantity> =
                 scenario.quantities().filter(|q| q.windows().binary_search(&window).is_ok()).collect();
@@ -138,10 +153,17 @@ impl<'a> Collector<'a> {
                 .flat_map(|state| &state.own)
                 .any(|(_, accumulator)| accumulator.wants_signals()),
             flows: plan.flows.iter().map(flow).collect(),
-            captured: plan.flows.iter().map(|f| vec![None; f.media().map_or(0, |m| m.streams.len())]).collect(),
+            rendered: plan
+                .flows
+                .iter()
+                .map(|f| vec![LastFrame::default(); f.media().map_or(0, |m| m.streams.len())])
+                .collect(),
+            accumulating: (0..windows.len()).filter(|index| !windows[*index].own.is_empty()).collect(),
             windows,
+            tracks,
             spans,
             empty,
+            empty_without_delays: Totals::new(scenario, false),
             on_second,
             seconds_over: 0,
         }
@@ -171,7 +193,7 @@ impl<'a> Collector<'a> {
         }
         let results: Vec<WindowResult> = (0..self.windows.len()).map(|index| self.result(index)).collect();
         let results = core::iter::once(&0).chain(&self.requested).map(|index| results[*index].clone()).collect();
-        (results, self.flows.into_iter().map(|flow| flow.rates.received).collect())
+        (results, self.flows.into_iter().map(|flow| flow.rates.into_received_seconds()).collect())
     }
 
     /// Adds the target of a flow that was in force up to `at`.
@@ -181,14 +203,17 @@ impl<'a> Collector<'a> {
         if let Some((rate, since)) = target {
             rates.add_target(rate, since, at);
         }
-        for WindowState { window, targets, .. } in &mut self.windows {
+        let Some((_, since)) = target else { return };
+        for index in self.tracks.between(since, at) {
+            let WindowState { window, targets, .. } = &mut self.windows[index];
             targets[flow].add(target, at, window);
         }
     }
 
     fn result(&self, index: usize) -> WindowResult {
-        let WindowState { window, spans, targets, freezes, own } = &self.windows[index];
-        let Totals { hops, flows, one_way } = &self.spans.sums(spans.clone(), &self.empty);
+        let WindowState { window, spans, targets, freezes, reads_delays, own } = &self.windows[index];
+        let empty = if *reads_delays { &self.empty } else { &self.empty_without_delays };
+        let Totals { hops, flows, one_way } = &self.spans.sums(spans.clone(), empty);
         let rates = self.flows.iter().map(|flow| &flow.rates).collect();
         let run = RunData::new(self.scenario, &self.plan, rates);
         let links: Vec<LinkResult> = hops.iter().zip(&self.plan.hops).map(|(h, p)| link_result(h, p, window)).collect();
@@ -205,6 +230,7 @@ impl<'a> Collector<'a> {
             flows: Vec::new(),
             jain: fairness::index(&run, window, |_| true),
             media_jain: fairness::index(&run, window, |f| f.media().is_some()),
+            active_jain: fairness::active_index(&run, window),
             pooled: Pooled {
                 rtcp: pool(|f| &f.rtt_queue),
                 one_way: one_way.distribution(),
@@ -246,10 +272,13 @@ impl EventObserver for Collector<'_> {
 impl Collector<'_> {
     #[inline(never)]
     fn on_sent(&mut self, at: Time, packet: &PacketRecord) {
+        let index = usize::from(packet.flow.0);
         if packet.class.is_from_receiver() {
+            if let Some(totals) = self.spans.containing(at) {
+                totals.flows[index].feedback += packet.size.as_bytes();
+            }
             return;
         }
-        let index = usize::from(packet.flow.0);
         self.flows[index].rates.add_sent(at, packet.size, packet.class == PacketClass::Fec);
         if let Some(totals) = self.spans.containing(at) {
             totals.flows[index].add_sent(packet);
@@ -287,7 +316,7 @@ impl Collector<'_> {
         if at >= flow.stop {
             return;
         }
-        flow.rates.received[second] += packet.size.as_bytes();
+        flow.rates.add_received(at, packet.size);
         // Propagation is taken at the time of sending.
         let changing_owd = || self.scenario.plan.flows[index].base_owd(&self.plan, at - delay);
         let queued = flow.pooled.then(|| delay - flow.base_owd.unwrap_or_else(changing_owd));
@@ -332,8 +361,8 @@ impl Collector<'_> {
             }
             EventRecord::Frame { at, flow, stream, captured, size, dropped } => {
                 let (flow, stream) = (usize::from(flow.0), usize::from(stream.0));
-                for state in self.windows.iter_mut().filter(|state| contains(&state.window, at)) {
-                    let freezes = &mut state.freezes[flow][stream];
+                for index in self.tracks.between(at, at) {
+                    let freezes = &mut self.windows[index].freezes[flow][stream];
                     if let Some(pause) =
                         freezes.last().and_then(|last| pause(&self.scenario.plan, flow, stream, last, at))
                     {
@@ -341,9 +370,13 @@ impl Collector<'_> {
                     }
                     freezes.rendered(at);
                 }
-                let previous = self.captured[flow][stream].replace(captured).unwrap_or(captured);
+                let last = &mut self.rendered[flow][stream];
+                let previous = last.captured.replace(captured).unwrap_or(captured);
+                let discarded = last.playout.is_discarded(at - captured);
                 if let Some(totals) = self.spans.containing(at) {
-                    totals.flows[flow].streams[stream].add_frame(at, captured, size, dropped, previous);
+                    let stream = &mut totals.flows[flow].streams[stream];
+                    stream.add_frame(at, captured, size, dropped, previous);
+                    stream.discarded += u64::from(discarded);
                 }
             }
             _ => self.on_controller_event(event),
@@ -352,8 +385,9 @@ impl Collector<'_> {
 
     /// Handles an event that is not of a packet, a frame, a link or what was read.
     fn on_controller_event(&mut self, event: &EventRecord) {
-        let own = self.windows.iter_mut().flat_map(|state| &mut state.own);
-        own.for_each(|(_, accumulator)| accumulator.on_event(event));
+        for index in &self.accumulating {
+            self.windows[*index].own.iter_mut().for_each(|(_, accumulator)| accumulator.on_event(event));
+        }
         match *event {
             EventRecord::RoundTrip { at, flow, rtt } => {
                 let index = usize::from(flow.0);
@@ -370,6 +404,11 @@ impl Collector<'_> {
             _ => {}
         }
     }
+}
+
+/// Returns whether a metric reads delays of packets or frames. A score of quality depends on them.
+fn is_of_delays(metric: &MetricSpec) -> bool {
+    matches!(metric.kind, MetricKind::Delay | MetricKind::Score)
 }
 
 /// Returns the time of the first pause of a stream that begins from `from` to `to`.

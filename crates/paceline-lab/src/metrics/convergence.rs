@@ -41,8 +41,7 @@ pub(super) fn times(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> (Op
     let seconds = whole_seconds(from, to).zip(run.rates[flow].received_in(from, to));
     let seconds: Option<Vec<Second>> = seconds
         .map(|((a, b), received)| {
-            let (hop, volume) = run.slowest(flow, a, b)?;
-            let fair = (volume.as_bits() as f64 / run.crossing(hop, a).max(1) as f64).min(run.most(flow, a, b));
+            let fair = fair_bits(run, flow, a, b)?;
             Some(Second { end: b, received: received as f64 * 8.0, fair })
         })
         .collect();
@@ -50,6 +49,12 @@ pub(super) fn times(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> (Op
     let (risen, settled) = rise_and_convergence(&seconds);
     let time = |second: &Second| (second.end - from).as_secs_f64();
     (risen.map(time), settled.map(time))
+}
+
+/// Returns the fair share of a flow in the second from `from` to `to`, bit; `None` if no hop has a capacity.
+pub(super) fn fair_bits(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> Option<f64> {
+    let (hop, volume) = run.slowest(flow, from, to)?;
+    Some((volume.as_bits() as f64 / run.crossing(hop, from).max(1) as f64).min(run.most(flow, from, to)))
 }
 
 /// Returns the first second that reaches the share, and the first one that reaches it and begins a time that keeps it.

@@ -1,6 +1,8 @@
 //! The results of a run as documents: what `run --json` prints, and what metrics take their values from.
 
 use super::Distribution;
+use super::dips::Dips;
+use super::oscillation::Oscillations;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -19,6 +21,8 @@ pub struct WindowResult {
     pub jain: Option<f64>,
     /// The same for the media flows among them.
     pub media_jain: Option<f64>,
+    /// Jain's index of the flows that are active in each second.
+    pub active_jain: Option<f64>,
     /// Delays of all media flows together; of all flows, where none is media.
     #[serde(skip)]
     pub pooled: Pooled,
@@ -112,6 +116,12 @@ pub struct FlowResult {
     pub share: Option<f64>,
     /// Coefficient of variation of what arrives in each second; none if nothing arrives.
     pub rate_cv: Option<f64>,
+    /// Coefficients of variation over intervals of 200 ms of what is sent and of what arrives; none if nothing is or does.
+    pub rate_cv_200ms: (Option<f64>, Option<f64>),
+    /// Falls of the receive rate below its level that the path does not explain; none without seconds to judge.
+    pub dips: Option<Dips>,
+    /// Oscillations of the sending rate; none without seconds to judge.
+    pub oscillations: Option<Oscillations>,
     /// Time until it first receives 90 % of its fair share, s; none: never.
     pub rise_time_s: Option<f64>,
     /// Time from which on it keeps its fair share, s; none: never.
@@ -124,6 +134,8 @@ pub struct FlowResult {
     pub lost_bytes: u64,
     /// Bytes sent to the receiver.
     pub sent_bytes: u64,
+    /// Bytes that its receiver sent: RTCP, or acknowledgements.
+    pub feedback_bytes: u64,
     /// One-way delay of each packet.
     pub owd_ms: Option<Distribution>,
     /// Round-trip time, sampled by RTCP.
@@ -169,6 +181,8 @@ pub struct StreamResult {
     /// Frames that were not rendered, or later than 400 ms after their capture (ITU-T G.114), over all of them; none if
     /// nothing was rendered.
     pub late_or_lost_ratio: Option<f64>,
+    /// Frames that were later than 100 ms after the fastest one so far, over those rendered; none if nothing was rendered.
+    pub discard_ratio: Option<f64>,
     /// Estimated mean opinion score, 1 to 5; none if the stream did not live in the window, or the source has no resolution.
     pub quality_mos: Option<f64>,
 }

@@ -5,6 +5,7 @@ use super::{MetricSpec, RunData, accumulators::whole_seconds};
 use paceline_netsim::plan::FlowPlan;
 use paceline_records::{Better, MetricKind, jain};
 use paceline_scenario::Window;
+use paceline_units::Time;
 
 pub(super) const JAIN: MetricSpec = MetricSpec::new(
     "jain",
@@ -19,6 +20,14 @@ pub(super) const MEDIA_JAIN: MetricSpec = MetricSpec::new(
     MetricKind::Jain,
     "Jain's index as in `jain`, of the media flows alone; of the run, even if a flow is named",
     |r, _, _| r.media_jain,
+);
+
+pub(super) const ACTIVE_JAIN: MetricSpec = MetricSpec::new(
+    "active_jain",
+    MetricKind::Jain,
+    "Jain's index as in `jain`, in each second of the flows that are active: that have started, have not stopped and are not \
+     paused; no value if there are never two; of the run, even if a flow is named",
+    |r, _, _| r.active_jain,
 );
 
 pub(super) const MAX_MIN_RATIO: MetricSpec = MetricSpec::new(
@@ -60,5 +69,30 @@ pub(super) fn index(run: &RunData<'_>, window: &Window, counts: impl Fn(&FlowPla
             indices.extend(jain(&rates));
         }
     }
+    (!indices.is_empty()).then(|| indices.iter().sum::<f64>() / indices.len() as f64)
+}
+
+/// Returns Jain's index, averaged over the whole seconds in which at least two flows that cross the bottleneck are active; `None`
+/// without such a second. A flow is active in a second if it lives all the time and its sources may send; one with pauses, if
+/// it receives data.
+pub(super) fn active_index(run: &RunData<'_>, window: &Window) -> Option<f64> {
+    let plan = &run.scenario.plan;
+    let crossing: Vec<usize> =
+        (0..plan.flows.len()).filter(|f| plan.flows[*f].route.contains(&plan.bottleneck)).collect();
+    let is_active = |index: usize, from: Time, to: Time| {
+        let flow = &plan.flows[index];
+        let has_data = match is_intermittent(flow) {
+            true => run.rates[index].received_at(from) > 0,
+            false => run.most(index, from, to) > 0.0,
+        };
+        flow.start <= from && to <= flow.stop && has_data
+    };
+    let indices: Vec<f64> = whole_seconds(window.from, window.to)
+        .filter_map(|(from, to)| {
+            let active = crossing.iter().filter(|flow| is_active(**flow, from, to));
+            let rates: Vec<f64> = active.map(|flow| run.rates[*flow].received_at(from) as f64).collect();
+            (rates.len() > 1).then(|| jain(&rates)).flatten()
+        })
+        .collect();
     (!indices.is_empty()).then(|| indices.iter().sum::<f64>() / indices.len() as f64)
 }

@@ -40,6 +40,15 @@ pub(super) const LATE_OR_LOST: MetricSpec = MetricSpec::new(
 )
 .with_streams(|s| s.late_or_lost_ratio);
 
+pub(super) const DISCARD_RATIO: MetricSpec = MetricSpec::new(
+    "discard_ratio",
+    MetricKind::Loss,
+    "frames that were complete more than 100 ms later after capture than the fastest one so far, too late for a playout buffer \
+     of this length, over frames rendered; of the video stream with the largest; of the flow, if one is named",
+    |r, flow, _| r.video(flow).filter_map(|s| s.discard_ratio).reduce(f64::max),
+)
+.with_streams(|s| s.discard_ratio);
+
 pub(super) const AUDIO_GAPS: MetricSpec = MetricSpec::new(
     "audio_gap_ratio",
     MetricKind::Loss,

@@ -9,13 +9,16 @@ mod accumulators;
 mod collector;
 mod convergence;
 mod delay;
+mod dips;
 mod documents;
 mod fairness;
+mod feedback;
 mod frames;
 mod link_share;
 mod loss;
 mod metric;
 mod objective;
+mod oscillation;
 mod overuse_count;
 #[cfg(test)]
 mod pacer_drops;
@@ -30,8 +33,10 @@ mod utilization;
 
 pub use accumulators::Distribution;
 pub use collector::Collector;
+pub use dips::Dips;
 pub use documents::{FlowResult, LinkResult, Pooled, StreamResult, WindowResult};
 pub use metric::{MetricSpec, Tolerance};
+pub use oscillation::Oscillations;
 
 use accumulators::Delays;
 use metric::Accumulator;
@@ -68,9 +73,12 @@ pub const METRICS: &[MetricSpec] = &[
     fairness::JAIN,
     utilization::MEDIA,
     fairness::MEDIA_JAIN,
+    fairness::ACTIVE_JAIN,
     fairness::MAX_MIN_RATIO,
     rate::THROUGHPUT,
     rate::GOODPUT,
+    rate::SENDING_RATE,
+    feedback::FEEDBACK_OVERHEAD,
     rate::TARGET,
     utilization::TARGET,
     rate::SENT_OVER_TARGET_MIN,
@@ -79,12 +87,20 @@ pub const METRICS: &[MetricSpec] = &[
     link_share::LINK_SHARE,
     objective::OBJECTIVE,
     rate::RATE_CV,
+    rate::SENDING_RATE_CV,
+    rate::RECEIVE_RATE_CV,
+    dips::DIP_COUNT,
+    dips::DIP_DEPTH,
+    oscillation::OSCILLATION_COUNT,
+    oscillation::OSCILLATION_AMPLITUDE,
+    oscillation::OSCILLATION_PERIOD,
     convergence::RISE_TIME,
     convergence::CONVERGENCE_TIME,
     frames::FRAME_DELAY_P95,
     frames::FREEZE_DURATION,
     frames::FREEZE_RATIO,
     frames::LATE_OR_LOST,
+    frames::DISCARD_RATIO,
     frames::AUDIO_GAPS,
     quality::QUALITY,
 ];

@@ -1,6 +1,6 @@
 //! Rates: what arrives, what is useful, what the controller wants, and how steady it is.
 
-use super::{MetricSpec, RunData};
+use super::{FlowResult, MetricSpec, RunData};
 use paceline_records::{Better, MetricKind, Summary};
 use paceline_units::Time;
 
@@ -62,9 +62,60 @@ pub(super) const RATE_CV: MetricSpec = MetricSpec::new(
 )
 .with_better(Better::Lower);
 
+pub(super) const SENDING_RATE: MetricSpec = MetricSpec::new(
+    "sending_rate_bps",
+    MetricKind::Rate,
+    "bytes that were sent, headers included, over the window; of a flow: over the part in which it lived",
+    |r, flow, _| {
+        let seconds = |f: &FlowResult| (f.stop_s.min(r.window_s.1) - f.start_s.max(r.window_s.0)).max(0.0);
+        match flow {
+            Some(f) => Some(r.flows[f].sent_bytes as f64 * 8.0 / seconds(&r.flows[f])).filter(|rate| rate.is_finite()),
+            None => Some(r.flows.iter().map(|f| f.sent_bytes as f64 * 8.0).sum::<f64>() / r.span()),
+        }
+    },
+)
+.with_better(Better::Neither);
+
+pub(super) const SENDING_RATE_CV: MetricSpec = MetricSpec::new(
+    "sending_rate_cv_200ms",
+    MetricKind::Number,
+    "coefficient of variation of what a flow sends in intervals of 200 ms (RFC 8868, section 3); of the first flow, if none is \
+     named",
+    |r, flow, _| r.flow(flow).rate_cv_200ms.0,
+)
+.with_better(Better::Lower);
+
+pub(super) const RECEIVE_RATE_CV: MetricSpec = MetricSpec::new(
+    "receive_rate_cv_200ms",
+    MetricKind::Number,
+    "coefficient of variation of what a flow receives in intervals of 200 ms (RFC 8868, section 3); of the first flow, if none \
+     is named",
+    |r, flow, _| r.flow(flow).rate_cv_200ms.1,
+)
+.with_better(Better::Lower);
+
 /// Returns the coefficient of variation over the whole seconds from `from` to `to`; `None` if nothing arrived.
 pub(super) fn variation(run: &RunData<'_>, flow: usize, from: Time, to: Time) -> Option<f64> {
-    let received: Vec<f64> = run.rates[flow].received_in(from, to).map(|bytes| bytes as f64).collect();
-    let summary = Summary::from_values(&received)?;
+    let received: Vec<u64> = run.rates[flow].received_in(from, to).collect();
+    variation_of(&received)
+}
+
+/// Returns the coefficient of variation of these bins; `None` if all are empty.
+pub(super) fn variation_of(bins: &[u64]) -> Option<f64> {
+    let values: Vec<f64> = bins.iter().map(|bytes| *bytes as f64).collect();
+    let summary = Summary::from_values(&values)?;
     (summary.mean > 0.0).then(|| summary.std / summary.mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variation_matches_arithmetic() {
+        // Mean 4, deviations 2, -2, 1, -1, squares 10 over 3.
+        let cv = variation_of(&[6, 2, 5, 3]).unwrap();
+        assert!((cv - libm::sqrt(10.0 / 3.0) / 4.0).abs() < 1e-12, "{cv}");
+        assert_eq!((variation_of(&[7; 9]), variation_of(&[0; 9]), variation_of(&[])), (Some(0.0), None, None));
+    }
 }

@@ -3,7 +3,7 @@
 use super::accumulators::{FlowTotals, Freezes, HopTotals, StreamTotals, TargetSum};
 use super::documents::{FlowResult, LinkResult, StreamResult, WindowResult};
 use super::run_data::RunData;
-use super::{convergence, link_share, quality, rate};
+use super::{convergence, dips, link_share, oscillation, quality, rate};
 use paceline::FecScheme;
 use paceline_netsim::plan::{HopPlan, StreamPlan};
 use paceline_scenario::{LossMeasure, Window};
@@ -60,6 +60,7 @@ pub(super) fn flow_result(
             frames: s.frames,
             frames_dropped: dropped,
             late_or_lost_ratio: late_or_lost,
+            discard_ratio: (s.frames > 0).then(|| s.discarded as f64 / s.frames as f64),
             quality_mos: quality::of_stream(p, freezes, &facts),
         }
     });
@@ -94,12 +95,19 @@ pub(super) fn flow_result(
         link_share: link_share::share(run, index, totals.received, from, to),
         share: (all_received > 0).then(|| totals.received as f64 / all_received as f64),
         rate_cv: rate::variation(run, index, from, to),
+        rate_cv_200ms: (
+            rate::variation_of(rates.sent_intervals(from, to)),
+            rate::variation_of(rates.received_intervals(from, to)),
+        ),
+        dips: dips::of_flow(run, index, from, to),
+        oscillations: oscillation::of_flow(run, index, from, to),
         rise_time_s,
         convergence_time_s,
         sent_over_target: rates.sent_over_target(from, to),
         loss_ratio: if denominator > 0 { totals.lost as f64 / denominator as f64 } else { 0.0 },
         lost_bytes: totals.lost,
         sent_bytes: totals.sent,
+        feedback_bytes: totals.feedback,
         owd_ms: totals.owd.distribution(),
         rtt_ms: totals.rtt.distribution(),
         rtt_sampled_queue_ms: totals.rtt_queue.distribution(),

@@ -23,6 +23,7 @@ mod network_facts;
 mod physics;
 mod protection;
 mod random_paths;
+mod rtc_metrics;
 mod streams;
 mod sweep;
 mod tcp;

@@ -64,7 +64,7 @@ impl<'a> Sender<'a> {
 
     /// Runs the workload from `start` to the program's end.
     pub fn run(mut self, start: Time) -> io::Result<()> {
-        let mut begin = start;
+        let mut begin = self.program.tcp.workload.first_connection(start, &mut self.random);
         loop {
             self.program.ready(&mut [], begin)?;
             if self.program.is_over() {

@@ -272,7 +272,7 @@ fn short_transfers_use_the_drawn_sizes_and_pauses() {
     let size = (DataSize::from_bytes(1_000), DataSize::from_bytes(300_000));
     let mean = TimeDelta::from_millis(10);
     retry(|| {
-        let report = run(&network, &tcp("cubic", Workload::Short { size, pause: mean }), SECOND);
+        let report = run(&network, &tcp("cubic", Workload::Short { size, pause: mean, begins_off: false }), SECOND);
         report.sent.as_ref().unwrap();
         let mut random = RandomStreams::new(7).stream("flow/tcp/workload");
         let (mut bytes, mut busy) = (0, TimeDelta::ZERO);
@@ -318,7 +318,7 @@ fn programs_end_at_stop_and_on_cancellation() {
     let large = DataSize::from_bytes(1 << 40);
     for workload in [
         Workload::Bulk,
-        Workload::Short { size: (large, large), pause: TimeDelta::ZERO },
+        Workload::Short { size: (large, large), pause: TimeDelta::ZERO, begins_off: false },
         Workload::OnOff { on: TimeDelta::from_secs(5), off: TimeDelta::from_secs(5) },
     ] {
         retry(|| {

@@ -78,11 +78,12 @@ impl Resolver<'_> {
         let allowed_keys: &[&str] = match kind {
             "bulk" => &[],
             "on-off" => &["on", "off"],
-            "short" => &["size", "pause"],
+            "short" => &["size", "pause", "begins_off"],
             _ => return self.unknown(&table.kind, what, &names(Workload::NAMES)),
         };
         self.reject_unknown_keys(spanned, &table.kind, what, allowed_keys)?;
-        if let Some(key) = allowed_keys.iter().find(|key| spanned.key(key).is_none()) {
+        let mut needed = allowed_keys.iter().filter(|key| **key != "begins_off");
+        if let Some(key) = needed.find(|key| spanned.key(key).is_none()) {
             let example = if *key == "size" { "[\"100 KB\", \"1 MB\"]" } else { "\"3 s\"" };
             return self.needs(&table.kind, what, key, example);
         }
@@ -95,7 +96,8 @@ impl Resolver<'_> {
                     let help = "write it like [\"100 KB\", \"1 MB\"]";
                     return self.fail(size, "sizes must be [smallest, largest], both > 0", help);
                 }
-                Workload::Short { size: (least, most), pause: time(&table.pause)? }
+                let begins_off = table.begins_off.as_ref().is_some_and(|begins_off| *begins_off.get());
+                Workload::Short { size: (least, most), pause: time(&table.pause)?, begins_off }
             }
             _ => Workload::Bulk,
         })

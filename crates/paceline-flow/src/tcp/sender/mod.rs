@@ -126,18 +126,20 @@ impl TcpSender {
     /// # Panics
     ///
     /// Panics if the configuration names no algorithm of [`CONGESTION`](super::CONGESTION).
-    pub fn new(config: TcpConfig, workload: Workload, start: Time, random: RandomStream, signals: Signals) -> Self {
+    pub fn new(config: TcpConfig, workload: Workload, start: Time, mut random: RandomStream, signals: Signals) -> Self {
         let segment = config.segment.as_bytes();
         let signals_enabled = signals.is_enabled();
         let congestion = build_congestion(config.congestion, congestion_config(&config, 0));
         let pacing = congestion.pacing().map(|_| PacingState::new());
+        let seeds = RandomStreams::new(random.clone().bits()).stream("congestion");
+        let first = workload.first_connection(start, &mut random);
         Self {
             config,
             workload,
-            seeds: RandomStreams::new(random.clone().bits()).stream("congestion"),
+            seeds,
             random,
             segment,
-            next_start: start,
+            next_start: first,
             stop: Time::MAX,
             connection: 0,
             state: ConnectionState::Closed,

@@ -46,7 +46,7 @@ proptest! {
             receive_window: window.map(DataSize::from_bytes),
             ..TcpConfig::default()
         };
-        net.add(config, Workload::Short { size, pause: MS(50) }, Time::ZERO, path("forward"), path("backward"));
+        net.add(config, Workload::Short { size, pause: MS(50), begins_off: false }, Time::ZERO, path("forward"), path("backward"));
         let mut end = Time::ZERO;
         // At these loss rates a transfer of 400 kB takes at most 40 s, or longer with several timeouts in a row.
         while net.flows[0].transfers.len() < 4 {

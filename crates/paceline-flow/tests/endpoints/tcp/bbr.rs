@@ -161,8 +161,11 @@ fn random_loss_hardly_reduces_the_rate() {
 fn bbr_draws_no_random_numbers_of_the_workload() {
     let transfers = |congestion| {
         let mut net = Net::new();
-        let workload =
-            Workload::Short { size: (DataSize::from_bytes(1_000), DataSize::from_bytes(90_000)), pause: MS(300) };
+        let workload = Workload::Short {
+            size: (DataSize::from_bytes(1_000), DataSize::from_bytes(90_000)),
+            pause: MS(300),
+            begins_off: false,
+        };
         net.add(config(congestion, Profile::LINUX), workload, Time::ZERO, delay(MS(20)), delay(MS(20)));
         net.run_until(S(30));
         net.flows[0].transfers.iter().map(|(_, size, _)| *size).collect::<Vec<_>>()

@@ -41,7 +41,7 @@ fn established(profile: Profile) -> TcpSender {
 
 fn transfers(segments: u64) -> Workload {
     let size = DataSize::from_bytes(segments * MSS);
-    Workload::Short { size: (size, size), pause: MS(1000) }
+    Workload::Short { size: (size, size), pause: MS(1000), begins_off: false }
 }
 
 /// Completes the handshake at 100 ms, after which this many segments are sent at once.
@@ -253,7 +253,13 @@ fn short_workload_pauses_between_transfers() {
     let mut net = Net::new();
     net.keep_segments = true;
     let (size, pause) = ((DataSize::from_bytes(10_000), DataSize::from_bytes(30_000)), MS(400));
-    net.add(TcpConfig::default(), Workload::Short { size, pause }, Time::ZERO, delay(MS(25)), delay(MS(25)));
+    net.add(
+        TcpConfig::default(),
+        Workload::Short { size, pause, begins_off: false },
+        Time::ZERO,
+        delay(MS(25)),
+        delay(MS(25)),
+    );
     net.run_until(Time::from_secs(1000));
     let flow = &net.flows[0];
     let n = flow.transfers.len() as f64;

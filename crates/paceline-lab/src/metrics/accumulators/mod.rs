@@ -3,15 +3,19 @@
 mod delays;
 mod freezes;
 mod histogram;
+mod playout;
 mod rate_bins;
 mod spans;
 mod target_sum;
 mod totals;
+mod tracks;
 
 pub(super) use delays::Delays;
 pub use delays::Distribution;
 pub(super) use freezes::Freezes;
+pub(super) use playout::PlayoutBuffer;
 pub(super) use rate_bins::{RateBins, seconds_between, whole_seconds};
 pub(super) use spans::{Spans, contains};
 pub(super) use target_sum::{TargetInForce, TargetSum};
 pub(super) use totals::{FlowTotals, HopTotals, StreamTotals, Totals};
+pub(super) use tracks::Tracks;

@@ -42,6 +42,8 @@ pub(crate) struct FlowTotals {
     pub fec: RepairTotals,
     pub rtx: RepairTotals,
     pub lost: u64,
+    /// Bytes that its receiver sent: RTCP, or acknowledgements.
+    pub feedback: u64,
     pub owd: Delays,
     pub rtt: Delays,
     pub rtt_queue: Delays,
@@ -64,6 +66,8 @@ pub(crate) struct StreamTotals {
     pub dropped: u64,
     /// Rendered frames that were later than [`LATE`].
     pub late: u64,
+    /// Rendered frames that were too late for the playout buffer.
+    pub discarded: u64,
     /// Capture times of the first and the last rendered frame.
     pub captured: Option<(Time, Time)>,
     /// Of rendered frames, and of frames between them that were not rendered.
@@ -120,11 +124,12 @@ impl RepairTotals {
 
 impl StreamTotals {
     fn merge(&mut self, other: &Self) {
-        let Self { bytes, frames, dropped, late, captured, delay } = other;
+        let Self { bytes, frames, dropped, late, discarded, captured, delay } = other;
         self.bytes += bytes;
         self.frames += frames;
         self.dropped += dropped;
         self.late += late;
+        self.discarded += discarded;
         if let Some((first, last)) = *captured {
             self.add_captured(first);
             self.add_captured(last);
@@ -188,6 +193,7 @@ impl FlowTotals {
             fec,
             rtx,
             lost,
+            feedback,
             owd,
             rtt,
             rtt_queue,
@@ -202,6 +208,7 @@ impl FlowTotals {
         self.fec.merge(fec);
         self.rtx.merge(rtx);
         self.lost += lost;
+        self.feedback += feedback;
         self.owd.merge(owd);
         self.rtt.merge(rtt);
         self.rtt_queue.merge(rtt_queue);
