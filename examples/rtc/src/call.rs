@@ -48,7 +48,7 @@ struct Direction {
 /// The capacity over time.
 pub type Capacities = [(Time, Rate)];
 
-/// Makes a call of this length with a controller. Returns its seconds, counted from the connection.
+/// Makes a call of this length with a controller. Returns its seconds, of which the first contains the connection.
 ///
 /// # Errors
 /// Returns an error if the controller cannot be built or the ends do not connect.
@@ -60,19 +60,17 @@ pub fn call(name: &str, capacity: &Capacities, seconds: usize) -> Result<Vec<Sec
     let (controller, feedback) = SharedController::new(name, &Setup::new(Rate::from_kbps(500), min, max), start)?;
     let addresses: [SocketAddr; 2] = ["10.0.0.1:5000".parse()?, "10.0.0.2:5000".parse()?];
     let interval = Duration::from_nanos(feedback.interval.as_nanos() as u64);
-    let mut peers =
-        [Peer::sender(start, addresses[0], &controller)?, Peer::receiver(start, addresses[1], interval)?];
+    let mut peers = [Peer::sender(start, addresses[0], &controller)?, Peer::receiver(start, addresses[1], interval)?];
     let [sender, receiver] = &mut peers;
     Peer::signal(start, sender, receiver)?;
     let mut path = [Direction::new(Some(capacity), "forward")?, Direction::new(None, "reverse")?];
 
     let at = |time: Time| start + Duration::from_nanos(time.as_nanos() as u64);
     let (mut now, mut next_frame, mut frames) = (Time::ZERO, Time::MAX, 0);
-    let mut log = vec![Second::default()];
-    let mut end_of_second = Time::MAX;
+    let (mut log, mut end_of_second) = (vec![Second::default()], Time::ZERO + SECOND);
     loop {
         if next_frame == Time::MAX && peers.iter().all(Peer::is_connected) {
-            (next_frame, end_of_second) = (now, now + SECOND);
+            next_frame = now;
         } else if next_frame == Time::MAX && now > Time::ZERO + CONNECT {
             return Err("the ends do not connect".into());
         }
@@ -172,5 +170,57 @@ impl Direction {
             }
         }
         arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From 2 to 1 Mbit/s after 20 s, for 30 s.
+    const CAPACITY: [(Time, Rate); 2] =
+        [(Time::ZERO, Rate::from_kbps(2000)), (Time::from_secs(20), Rate::from_kbps(1000))];
+
+    /// Returns the mean received rate of these seconds in kbit/s, and the longest time in the queue in ms.
+    fn mean(seconds: &[Second]) -> (u64, f64) {
+        let received: u64 = seconds.iter().map(|second| second.received.as_bits() / 1000).sum();
+        let queue = seconds.iter().map(|second| second.queue_max).max().expect("there are seconds");
+        (received / seconds.len() as u64, queue.as_millis_f64())
+    }
+
+    /// A sender without a controller stays at 500 kbit/s, or fills the queue of 300 ms. NADA keeps a queue of some 40 ms and finds
+    /// the capacity within seconds. `googcc` starts at 500 kbit/s and grows by 8 % per second, because no probes are sent: it
+    /// has about 500 × 1.08^15 kbit/s after 15 s.
+    #[test]
+    fn the_rate_follows_the_link() {
+        for (name, before, after, queue) in
+            [("nada-sender", 1900..=2010, 900..=1010, 20.0..=120.0), ("googcc", 1200..=2000, 700..=1010, 0.1..=60.0)]
+        {
+            let call = call(name, &CAPACITY, 30).unwrap();
+            let (rate, waited) = mean(&call[15..20]);
+            assert!(before.contains(&rate) && queue.contains(&waited), "{name}: {rate} kbit/s, {waited} ms");
+            let (rate, waited) = mean(&call[26..30]);
+            assert!(after.contains(&rate) && queue.contains(&waited), "{name}: {rate} kbit/s, {waited} ms");
+        }
+    }
+
+    /// DTLS draws keys at random, so a handshake may take a few bytes more. The media does not depend on it.
+    #[test]
+    fn two_calls_are_equal_after_the_handshake() {
+        let [first, second] = [(), ()].map(|()| call("nada-sender", &CAPACITY, 6).unwrap());
+        for (one, other) in first.iter().zip(&second).skip(1) {
+            assert!(one.target.as_bps().abs_diff(other.target.as_bps()) <= one.target.as_bps() / 100);
+        }
+    }
+
+    #[test]
+    fn a_frame_has_the_size_of_its_share_of_the_target() {
+        for kbps in [50, 300, 2500] {
+            let target = Rate::from_kbps(kbps);
+            let payloads = payloads(target);
+            let size = payloads.iter().map(|payload| *payload as u64 + HEADERS.as_bytes()).sum::<u64>();
+            assert!(size.abs_diff((target * FRAME_INTERVAL).as_bytes()) <= 1, "{payloads:?}");
+            assert!(payloads.iter().all(|payload| (1..=PAYLOAD.as_bytes() as usize).contains(payload)), "{payloads:?}");
+        }
     }
 }

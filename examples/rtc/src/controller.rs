@@ -145,3 +145,33 @@ impl BandwidthEstimator for SharedController {
         due.map(|due| self.instant(due))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rtc::interceptor::convert_ccfb;
+    use rtc::rtcp::transport_feedbacks::cc_feedback_report::{
+        CcFeedbackMetricBlock, CcFeedbackReport, CcFeedbackReportBlock,
+    };
+    use std::time::Duration;
+
+    /// Why this example uses transport-wide feedback. Two packets arrive 20 and 10 ms before the report: `rtc` returns these
+    /// offsets as arrival times, so the second packet seems to arrive before the first one. When this fails, RFC 8888 feedback
+    /// may have become usable.
+    #[test]
+    fn arrival_times_of_rfc_8888_run_backwards_in_rtc() {
+        let metric =
+            |arrival_time_offset| CcFeedbackMetricBlock { received: true, arrival_time_offset, ..Default::default() };
+        let report = CcFeedbackReport {
+            report_blocks: vec![CcFeedbackReportBlock {
+                media_ssrc: 1,
+                begin_sequence: 0,
+                metric_blocks: vec![metric(1024 / 50), metric(1024 / 100)],
+            }],
+            ..Default::default()
+        };
+        let (_, per_stream) = convert_ccfb(&report);
+        let arrivals: Vec<Duration> = per_stream[&1].iter().filter_map(|packet| packet.arrival).collect();
+        assert_eq!(arrivals.len(), 2);
+        assert!(arrivals[0] > arrivals[1], "{arrivals:?}");
+    }
+}

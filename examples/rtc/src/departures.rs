@@ -174,3 +174,85 @@ impl SentReports {
         Reception { fraction_lost: is_enough.then(|| Fraction::from_q8(block.fraction_lost)), rtt }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline::Setup;
+    use paceline_units::Rate;
+    use rtc::interceptor::PacketReport;
+    use std::time::Duration;
+
+    fn start() -> Instant {
+        #[allow(clippy::disallowed_methods, reason = "`Instant` has no other constructor")]
+        Instant::now()
+    }
+
+    /// By hand: the report arrives 540 ms after the sender report left; the receiver held it for 0.5 s: 32768 / 65536.
+    #[test]
+    fn round_trip_time_excludes_the_delay_at_the_receiver() {
+        let (mut reports, start) = (SentReports::default(), start());
+        reports.handle_sent(start, 0x1234_5678_9abc_def0);
+        let block = |last_sender_report, packets| ReceptionReport {
+            last_sender_report,
+            delay: 32_768,
+            fraction_lost: 64,
+            last_sequence_number: packets,
+            ..Default::default()
+        };
+        let now = start + Duration::from_millis(540);
+        let reception = reports.handle_block(now, &block(0x5678_9abc, 0xffff));
+        assert_eq!(reception, Reception { fraction_lost: Fraction::new(0.25), rtt: Some(TimeDelta::from_millis(40)) });
+        assert_eq!(reports.handle_block(now, &block(1, 0xffff + 19)), Reception { fraction_lost: None, rtt: None });
+        let fraction_lost = Fraction::new(0.25);
+        assert_eq!(reports.handle_block(now, &block(1, 0xffff + 20)), Reception { fraction_lost, rtt: None });
+    }
+
+    /// Returns the rates that reach the pacer.
+    fn rates(departures: &mut Departures) -> Vec<f64> {
+        let of = |packet: TaggedPacket| {
+            let kind = Attribute::TargetBitrateChanged { bits_per_second: 0.0 };
+            match packet.message.get(&kind) {
+                Some(Attribute::TargetBitrateChanged { bits_per_second }) => Some(*bits_per_second),
+                _ => None,
+            }
+        };
+        std::iter::from_fn(|| departures.poll_read()).filter_map(of).collect()
+    }
+
+    /// The guard lowers the rate 3 s after the last feedback. By itself, `rtc` reads the estimator only when feedback arrives.
+    #[test]
+    fn the_pacer_slows_down_without_feedback() {
+        let (kbps, start) = (Rate::from_kbps, start());
+        let setup = Setup::new(kbps(1000), kbps(50), kbps(2000));
+        let (mut controller, _) = SharedController::new("nada-sender", &setup, start).unwrap();
+        let mut departures = Departures::new(controller.clone());
+        let before = controller.target_bitrate();
+        controller.handle_sent(start, 1000);
+        let (departure, arrival) = (start, Some(Duration::from_millis(20)));
+        let report = PacketReport {
+            ssrc: 1,
+            id: 0,
+            rtp_sequence_number: 0,
+            is_twcc: true,
+            twcc_sequence_number: 0,
+            size: 1000,
+            arrived: true,
+            departure,
+            arrival,
+            ecn: Default::default(),
+        };
+        controller.on_reports(start + Duration::from_millis(50), &[report]);
+        departures.handle_timeout(start + Duration::from_millis(50)).unwrap();
+        rates(&mut departures);
+        for tenth in 1..100 {
+            let now = start + Duration::from_millis(100 * tenth);
+            controller.handle_sent(now, 1000);
+            controller.handle_timeout(now);
+            departures.handle_timeout(now).unwrap();
+        }
+        let rates = rates(&mut departures);
+        assert!(rates.len() >= 3 && rates.is_sorted_by(|a, b| a > b), "{rates:?}");
+        assert!(rates[rates.len() - 1] < before / 2.0, "{rates:?}, first {before}");
+    }
+}

@@ -78,12 +78,7 @@ impl Peer {
         Self::new(now, address, engine, registry.with(Slot::TwccReceiver, feedback))
     }
 
-    fn new(
-        now: Instant,
-        address: SocketAddr,
-        engine: MediaEngine,
-        registry: Registry,
-    ) -> Result<Self, Box<dyn Error>> {
+    fn new(now: Instant, address: SocketAddr, engine: MediaEngine, registry: Registry) -> Result<Self, Box<dyn Error>> {
         let settings = SettingEngineBuilder::new()
             .with_srtp_protection_profiles(vec![
                 rtc::dtls::extension::extension_use_srtp::SrtpProtectionProfile::Srtp_Aes128_Cm_Hmac_Sha1_80,
