@@ -1,6 +1,7 @@
 //! Development tasks, run as `cargo xtask <name>`.
 
 mod access_link;
+mod api;
 mod architectures;
 mod beside;
 mod book;
@@ -15,6 +16,7 @@ mod instructions;
 mod licences;
 mod make_traces;
 mod measure;
+mod package;
 mod reference;
 mod scoreboard;
 mod screenshots;
@@ -34,7 +36,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, package, targets, architectures, msrv, licences, fuzz",
+        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, package, api, targets, architectures, msrv, licences, fuzz",
         run: check::test,
     },
     Task {
@@ -61,6 +63,11 @@ const TASKS: &[Task] = &[
         name: "wheel",
         help: "the Python package as a manylinux wheel, target/wheels (needs Python; fetches maturin, zig, auditwheel)",
         run: wheel::wheel,
+    },
+    Task {
+        name: "api",
+        help: "write the public interface of each embeddable crate into its api.txt (--check: only compare; needs rustup)",
+        run: api::api,
     },
     Task {
         name: "callgrind",
