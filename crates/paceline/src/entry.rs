@@ -3,6 +3,7 @@
 use crate::{Bounds, Controller, FieldInfo, FieldVisitor, SignalSpec};
 use paceline_units::{DataSize, Rate, round_to_u64};
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 /// Rate limits and packet size of a flow, given to a controller when it is built and when the route changes.
@@ -129,6 +130,12 @@ pub struct Entry {
     factory: Arc<dyn Factory>,
     /// Replaces the signals of the factory.
     signals: Option<SignalTables>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).field("source", &self.source).finish_non_exhaustive()
+    }
 }
 
 impl Entry {

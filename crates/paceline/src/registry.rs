@@ -32,6 +32,7 @@ const PRESETS: &[Preset] = &[
 ];
 
 /// The controllers that a program offers.
+#[derive(Debug)]
 pub struct Registry {
     entries: Vec<Entry>,
 }

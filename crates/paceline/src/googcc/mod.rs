@@ -42,7 +42,7 @@ pub use loss_v1::LossV1;
 pub use loss_v2::{LossState, LossV2, LossV2Config};
 pub use probe_controller::{LimitCause, ProbeController, ProbingConfig};
 pub use rtt_backoff::{BackoffConfig, RttBackoff};
-pub use sender::GoogCc;
+pub use sender::{GoogCc, SenderSignal};
 pub use throughput::{Throughput, ThroughputConfig};
 pub use window_pushback::{PushbackConfig, WindowPushback};
 
@@ -60,7 +60,7 @@ pub(crate) fn entry() -> Entry {
 
 /// All halves of a config share it.
 impl Config for Arc<GoogCcConfig> {
-    const SIGNALS: SignalTables = (sender::SenderSignal::TABLE, &[]);
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         Arc::make_mut(self).visit(fields);

@@ -26,7 +26,7 @@ const BURST_MAX: DataSize = DataSize::from_bytes(63_000);
 
 signal_names! {
     /// The signals of the send half.
-    pub(super) enum SenderSignal {
+    pub enum SenderSignal {
         Gradient = series("d_m", "ms"),
         Trend = series("trend", "ms/ms"),
         Scaled = series("m scaled", "ms"),
