@@ -16,8 +16,10 @@ mod instructions;
 mod licences;
 mod make_traces;
 mod measure;
+mod notices;
 mod package;
 mod reference;
+mod release;
 mod scoreboard;
 mod screenshots;
 mod steps;
@@ -60,8 +62,13 @@ const TASKS: &[Task] = &[
         run: dist::dist,
     },
     Task {
+        name: "release",
+        help: "the command as an archive for Linux, target/release-archive (--quick: without the optimisation of `dist`)",
+        run: release::release,
+    },
+    Task {
         name: "wheel",
-        help: "the Python package as a manylinux wheel, target/wheels (needs Python; fetches maturin, zig, auditwheel)",
+        help: "the Python package as a manylinux wheel and as sources, target/wheels (--sdist: only sources; needs Python; fetches maturin, zig, auditwheel)",
         run: wheel::wheel,
     },
     Task {

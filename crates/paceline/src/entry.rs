@@ -120,6 +120,8 @@ pub struct Preset {
     pub values: &'static [(&'static str, f64)],
     /// One line of description.
     pub summary: &'static str,
+    /// The document that the preset follows; `None` if it is that of the base controller.
+    pub source: Option<&'static str>,
 }
 
 /// A registered controller.
@@ -143,7 +145,7 @@ impl Entry {
     pub fn new<C: Config>(name: &'static str, summary: &'static str, source: &'static str, config: C) -> Self {
         Self { name, summary: summary.into(), source, factory: Arc::new(config), signals: None }
     }
-    /// Returns the preset of this controller: the same source and signals, with other default values.
+    /// Returns the preset of this controller: the same signals, with other default values.
     ///
     /// # Errors
     /// Returns an error if a value of the preset has no parameter or is out of range.
@@ -152,7 +154,7 @@ impl Entry {
         Ok(Self {
             name: preset.name,
             summary: preset.summary.into(),
-            source: self.source,
+            source: preset.source.unwrap_or(self.source),
             factory: self.factory.configured(preset.name, &values)?,
             signals: self.signals,
         })

@@ -53,7 +53,7 @@ pub(crate) fn entry() -> Entry {
     Entry::new(
         "googcc",
         "GoogCC of today's libwebrtc: delay and loss at the sender, with probing",
-        "libwebrtc f3ae3eb62e (2026-08), modules/congestion_controller/goog_cc",
+        "libwebrtc f3ae3eb62e (2026-08-21), modules/congestion_controller/goog_cc",
         Arc::new(GoogCcConfig::default()),
     )
 }
