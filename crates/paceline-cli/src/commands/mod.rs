@@ -55,7 +55,9 @@ pub fn long_version() -> String {
             names += &format!(", {}", same.name());
         }
         text += &format!("\n  {names}");
-        output::wrap_to(entry.source(), output::width().saturating_sub(4)).iter().for_each(|line| text += &format!("\n    {line}"));
+        output::wrap_to(entry.source(), output::width().saturating_sub(4))
+            .iter()
+            .for_each(|line| text += &format!("\n    {line}"));
     }
     text
 }
