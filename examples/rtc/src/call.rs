@@ -85,6 +85,8 @@ pub fn call(name: &str, capacity: &Capacities, seconds: usize) -> Result<Vec<Sec
             controller.handle_stream(at(now), min, max);
             let payloads = payloads(controller.decision().target);
             peers[0].send_frame(at(now), frames * 3000, &payloads)?;
+            let sizes: Vec<_> = payloads.iter().map(|bytes| DataSize::from_bytes(*bytes as u64) + HEADERS).collect();
+            controller.handle_frame(at(now), &sizes);
             frames += 1;
         }
         for (peer, direction) in peers.iter_mut().zip(&mut path) {

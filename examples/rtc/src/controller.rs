@@ -5,8 +5,8 @@
 
 use crate::departures::Reception;
 use paceline::{
-    ConfigError, Decision, Feedback, FeedbackRequirement, History, PacketReport, ReceiverReport, Registry, RoundTrip,
-    SendHalf, SentPacket, Setup, Signals, StreamState,
+    ConfigError, Decision, Feedback, FeedbackRequirement, History, PacketReport, QueuedFrame, ReceiverReport, Registry,
+    RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time};
 use rtc::interceptor::{BandwidthEstimator, PacketReport as RtcReport};
@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// IPv4, UDP, and the tag of SRTP (`AES_CM_128_HMAC_SHA1_80`), which `rtc` does not count.
 pub const OVERHEAD: DataSize = DataSize::from_bytes(20 + 8 + 10);
+
+/// The one stream.
+const STREAM: StreamId = StreamId(0);
 
 /// The one controller of a call. Clones share it.
 #[derive(Clone)]
@@ -27,6 +30,9 @@ pub struct SharedController {
 struct State {
     half: Box<dyn SendHalf>,
     history: History,
+    /// The packets in the pacer of `rtc`, which does not show them: what was written and has not left. What the pacer refuses
+    /// because it is full counts for ever, so it must have room for the largest backlog.
+    queued: DataSize,
     rtt: Option<RoundTrip>,
     /// The packets of one feedback message.
     reports: Vec<PacketReport>,
@@ -48,7 +54,7 @@ impl SharedController {
             panic!("`{name}` does not work from per-packet feedback alone");
         };
         let (reports, signals) = (Vec::new(), Signals::disabled());
-        let state = State { half, history: History::new(), rtt: None, reports, signals };
+        let state = State { half, history: History::new(), queued: DataSize::ZERO, rtt: None, reports, signals };
         Ok((Self { start, state: Arc::new(Mutex::new(state)) }, feedback))
     }
 
@@ -77,6 +83,7 @@ impl SharedController {
         let size = DataSize::from_bytes(rtp_size as u64) + OVERHEAD;
         let in_flight = Some(state.history.flight().outstanding);
         let packet = SentPacket { in_flight, ..SentPacket::new(state.history.next_sequence(), size) };
+        state.queued = state.queued.saturating_sub(size);
         state.history.handle_sent(now, &packet);
         state.half.handle_sent(now, &packet);
     }
@@ -84,9 +91,17 @@ impl SharedController {
     /// Handles the limits of the stream's encoder, before each of its frames.
     pub fn handle_stream(&self, now: Instant, min: Rate, max: Rate) {
         let now = self.time(now);
-        // `rtc` does not show what waits in its pacer.
-        let stream = StreamState { min, max, ..StreamState::new(StreamId(0), DataSize::ZERO) };
-        self.state().half.handle_stream(now, &stream);
+        let state = &mut *self.state();
+        state.half.handle_stream(now, &StreamState { min, max, ..StreamState::new(STREAM, state.queued) });
+    }
+
+    /// Handles a frame of packets with these sizes on the network, which was written to `rtc`.
+    pub fn handle_frame(&self, now: Instant, packets: &[DataSize]) {
+        let now = self.time(now);
+        let state = &mut *self.state();
+        let size = packets.iter().copied().sum();
+        state.queued += size;
+        state.half.handle_frame(now, &QueuedFrame { stream: STREAM, size, packets: packets.len() as u32, key: false });
     }
 
     /// Handles the receiver's report on the stream.
