@@ -1,6 +1,6 @@
 //! `cargo xtask release`: the command as an archive for Linux: stripped binary, man pages, completions, licences, checksum.
 //!
-//! The archive depends on the commit and the compiler alone: times and owners in it are fixed. It is unpacked and tried.
+//! Times and owners in the archive are fixed, so that equal binaries make equal archives. It is unpacked and tried.
 
 use crate::check::check_targets;
 use crate::dist;
