@@ -1,12 +1,10 @@
 //! `cargo xtask test`: what must hold before a change goes in, in stages that also run alone.
 
+use crate::package::EMBEDDABLE;
 use crate::steps::{Problem, command, output, program, root, run, target};
-use crate::{architectures, docs, figures, fuzz, licences, make_traces, reference};
+use crate::{api, architectures, docs, figures, fuzz, licences, make_traces, package, reference};
 use serde_json::{Value, from_str};
 use std::time::Instant;
-
-/// The crates that programs embed. They need no C compiler and no other crate of the workspace.
-const EMBEDDABLE: [&str; 3] = ["paceline-units", "paceline", "paceline-wire"];
 
 /// Crates that also build for other systems than Linux; no dependency of theirs compiles C.
 const PORTABLE: [&str; 6] =
@@ -41,7 +39,18 @@ const STAGES: &[Stage] = &[
     },
     Stage { name: "docs", help: "links and commands of the pages", default: true, run: docs },
     Stage { name: "browser", help: "tests with Chromium: calls in real time, pages", default: false, run: browser },
-    Stage { name: "package", help: "`cargo package` of the embeddable crates", default: false, run: package },
+    Stage {
+        name: "package",
+        help: "the embeddable crates as published: packaged, built alone without C, used by a program",
+        default: false,
+        run: package::check,
+    },
+    Stage {
+        name: "api",
+        help: "the public interface of the embeddable crates is that of their api.txt",
+        default: false,
+        run: api::check,
+    },
     Stage {
         name: "targets",
         help: "clock-free crates on Windows, macOS and WebAssembly",
@@ -158,17 +167,20 @@ fn docs(features: &str) -> Result<(), Problem> {
     docs::check()
 }
 
-fn package(_: &str) -> Result<(), Problem> {
-    let mut package = command("cargo package --quiet --locked --allow-dirty");
-    // Proves that no dependency needs a C compiler.
-    package.args(EMBEDDABLE.iter().flat_map(|name| ["--package", name])).env("CC", "false").env("CXX", "false");
-    Ok(run(package)?)
+fn targets(_: &str) -> Result<(), Problem> {
+    check_targets(true)
 }
 
-fn targets(_: &str) -> Result<(), Problem> {
+/// Checks the portable crates for other systems: for all, or for those whose standard library is installed.
+pub fn check_targets(all: bool) -> Result<(), Problem> {
     let checks =
         SYSTEMS.iter().map(|system| (*system, &PORTABLE[..])).chain([("wasm32-unknown-unknown", &EMBEDDABLE[..])]);
+    let installed = output(command("rustup target list --installed")).map_or_else(|_| String::new(), |(list, _)| list);
     for (system, crates) in checks {
+        if !all && !installed.lines().any(|line| line == system) {
+            eprintln!("skipped: {system} is not installed (`rustup target add {system}`)");
+            continue;
+        }
         let mut check = command(&format!("cargo check --quiet --locked --target {system}"));
         check.args(crates.iter().flat_map(|name| ["--package", name]));
         run(check)
@@ -179,13 +191,8 @@ fn targets(_: &str) -> Result<(), Problem> {
 
 /// Checks the embeddable crates, then the command, with the `rust-version` that each manifest states.
 fn msrv(_: &str) -> Result<(), Problem> {
-    for (crates, features) in [(&EMBEDDABLE[..], ""), (&["paceline-cli"], "--features testbed")] {
-        let version = rust_version(crates[0])?;
-        let installed = output(command("rustup toolchain list")).is_ok_and(|(list, _)| list.contains(&version));
-        if !installed {
-            let advice = format!("`rustup toolchain install --profile minimal {version}`");
-            return Err(Problem::Missing(format!("Rust {version} is not installed: {advice}")));
-        }
+    for (crates, features) in [(&EMBEDDABLE[..], "--all-features"), (&["paceline-cli"], "--features testbed")] {
+        let version = installed_rust_version(crates[0])?;
         let mut check = command(&format!("rustup run {version} cargo check --quiet --locked --target-dir"));
         check.arg(target().join("msrv")).args(crates.iter().flat_map(|name| ["--package", name]));
         run({
@@ -194,6 +201,16 @@ fn msrv(_: &str) -> Result<(), Problem> {
         })?;
     }
     Ok(())
+}
+
+/// Returns the `rust-version` of a crate, which must be installed.
+pub fn installed_rust_version(name: &str) -> Result<String, Problem> {
+    let version = rust_version(name)?;
+    if output(command("rustup toolchain list")).is_ok_and(|(list, _)| list.contains(&version)) {
+        return Ok(version);
+    }
+    let advice = format!("`rustup toolchain install --profile minimal {version}`");
+    Err(Problem::Missing(format!("Rust {version} is not installed: {advice}")))
 }
 
 fn rust_version(name: &str) -> Result<String, String> {

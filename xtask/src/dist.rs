@@ -22,8 +22,7 @@ const TRAINING: &[(&str, &str)] = &[
     ("examples/senders", "theirs 100000"),
     ("examples/senders", "script 100000"),
 ];
-const BUILD: &str =
-    "cargo build --quiet --profile dist --package paceline-cli --package paceline-benches --bins --example senders";
+const BUILD: &str = "cargo build --quiet --profile dist --package paceline-cli --package paceline-benches --features paceline-cli/testbed --bins --example senders";
 
 /// Builds the binaries.
 pub fn dist(arguments: &[String]) -> Result<(), Problem> {

@@ -1,6 +1,7 @@
 //! Development tasks, run as `cargo xtask <name>`.
 
 mod access_link;
+mod api;
 mod architectures;
 mod beside;
 mod book;
@@ -15,7 +16,10 @@ mod instructions;
 mod licences;
 mod make_traces;
 mod measure;
+mod notices;
+mod package;
 mod reference;
+mod release;
 mod scoreboard;
 mod screenshots;
 mod steps;
@@ -34,7 +38,7 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, package, targets, architectures, msrv, licences, fuzz",
+        help: "all checks, or the named stages: lint, tests, determinism, generated, docs, browser, package, api, targets, architectures, msrv, licences, fuzz",
         run: check::test,
     },
     Task {
@@ -58,9 +62,19 @@ const TASKS: &[Task] = &[
         run: dist::dist,
     },
     Task {
+        name: "release",
+        help: "the command as an archive for Linux, target/release-archive (--quick: without the optimisation of `dist`)",
+        run: release::release,
+    },
+    Task {
         name: "wheel",
-        help: "the Python package as a manylinux wheel, target/wheels (needs Python; fetches maturin, zig, auditwheel)",
+        help: "the Python package as a manylinux wheel and as sources, target/wheels (--sdist: only sources; needs Python; fetches maturin, zig, auditwheel)",
         run: wheel::wheel,
+    },
+    Task {
+        name: "api",
+        help: "write the public interface of each embeddable crate into its api.txt (--check: only compare; needs rustup)",
+        run: api::api,
     },
     Task {
         name: "callgrind",

@@ -1,6 +1,7 @@
 //! `cargo xtask wheel`: the Python package as a wheel for every Linux of the last decade (manylinux, PEP 600).
 //!
-//! The wheel is linked by zig against an old C library, checked by auditwheel, and tried in an environment of its own.
+//! The wheel is linked by zig against an old C library, checked by auditwheel, and tried in an environment of its own. The source
+//! distribution is unpacked, and a wheel is built from it.
 
 use crate::steps::{Problem, command, output, program, root, run, target};
 use std::fs;
@@ -13,19 +14,51 @@ const TOOLS: &str = "pip install --quiet maturin>=1.9,<2 ziglang auditwheel";
 /// Makes a run and the command with the installed wheel.
 const TRIAL: &str = "import paceline; print(paceline.run('mmsys16/table1').trace_hash)";
 
-/// Builds the wheel below `target/wheels`.
+/// Builds the wheel and the source distribution below `target/wheels`; with `--sdist` only the latter.
 pub fn wheel(arguments: &[String]) -> Result<(), Problem> {
-    if !arguments.is_empty() {
-        return Err(Problem::Usage("takes no arguments".into()));
-    }
     let (tools, wheels) = (target().join("wheel-tools"), target().join("wheels"));
     let bin = environment(&tools)?;
     run(in_environment(&bin, TOOLS))?;
     let _ = fs::remove_dir_all(&wheels);
+    match arguments {
+        [] => {
+            manylinux(&bin, &wheels)?;
+            sdist(&bin, &wheels)
+        }
+        [only] if only == "--sdist" => sdist(&bin, &wheels),
+        _ => Err(Problem::Usage("takes nothing or --sdist".into())),
+    }
+}
+
+/// Builds the source distribution, and a wheel from it with the profile of tests, whose libraries exist.
+fn sdist(bin: &Path, wheels: &Path) -> Result<(), Problem> {
+    let sources = target().join("sdist");
+    let _ = fs::remove_dir_all(&sources);
+    run(in_environment(bin, &format!("maturin sdist --out {}", sources.display())))?;
+    let archive = only_file(&sources)?;
+    let unpacked = sources.join("unpacked");
+    fs::create_dir_all(&unpacked).map_err(|error| format!("{}: {error}", unpacked.display()))?;
+    let mut unpack = command("tar --extract --gzip --file");
+    unpack.arg(&archive).arg("--directory").arg(&unpacked);
+    run(unpack)?;
+    let mut build =
+        in_environment(bin, &format!("maturin build --profile dev --out {}", sources.join("wheel").display()));
+    build.current_dir(only_file(&unpacked)?).env("CARGO_TARGET_DIR", target());
+    run(build)?;
+    only_file(&sources.join("wheel"))?;
+    fs::create_dir_all(wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
+    let kept = wheels.join(archive.file_name().unwrap_or_default());
+    fs::rename(&archive, &kept).map_err(|error| format!("{}: {error}", kept.display()))?;
+    println!("{}", kept.strip_prefix(root()).unwrap_or(&kept).display());
+    Ok(())
+}
+
+/// Builds and tries the wheel.
+fn manylinux(bin: &Path, wheels: &Path) -> Result<(), Problem> {
     let build = format!("maturin build --compatibility {POLICY} --zig --out {}", wheels.display());
-    run(in_environment(&bin, &build))?;
-    let wheel = only_file(&wheels)?;
-    let (shown, _) = output(in_environment(&bin, &format!("auditwheel show {}", wheel.display())))?;
+    run(in_environment(bin, &build))?;
+    let wheel = only_file(wheels)?;
+    let (shown, _) = output(in_environment(bin, &format!("auditwheel show {}", wheel.display())))?;
     if !shown.contains(POLICY) {
         return Err(Problem::Failed(format!("the wheel does not keep to {POLICY}:\n{shown}")));
     }

@@ -45,7 +45,7 @@ const HELP_WIDTH: usize = 100;
 
 /// The command line.
 #[derive(Parser)]
-#[command(name = "paceline", version = commands::VERSION, about = "Congestion control for real-time media: run and compare experiments")]
+#[command(name = "paceline", version = commands::VERSION, long_version = commands::long_version(), about = "Congestion control for real-time media: run and compare experiments")]
 #[command(after_help = commands::FIRST_STEPS, term_width = output::width().min(HELP_WIDTH))]
 struct Arguments {
     #[command(subcommand)]

@@ -13,6 +13,8 @@
 //! # Ok::<(), paceline_units::ParseError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod dscp;
 mod ecn;
 mod ids;

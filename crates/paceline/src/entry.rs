@@ -3,6 +3,7 @@
 use crate::{Bounds, Controller, FieldInfo, FieldVisitor, SignalSpec};
 use paceline_units::{DataSize, Rate, round_to_u64};
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 /// Rate limits and packet size of a flow, given to a controller when it is built and when the route changes.
@@ -119,6 +120,8 @@ pub struct Preset {
     pub values: &'static [(&'static str, f64)],
     /// One line of description.
     pub summary: &'static str,
+    /// The document that the preset follows; `None` if it is that of the base controller.
+    pub source: Option<&'static str>,
 }
 
 /// A registered controller.
@@ -131,12 +134,18 @@ pub struct Entry {
     signals: Option<SignalTables>,
 }
 
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
 impl Entry {
     /// Creates an entry from a config with its default values. `source` names the document that the controller follows.
     pub fn new<C: Config>(name: &'static str, summary: &'static str, source: &'static str, config: C) -> Self {
         Self { name, summary: summary.into(), source, factory: Arc::new(config), signals: None }
     }
-    /// Returns the preset of this controller: the same source and signals, with other default values.
+    /// Returns the preset of this controller: the same signals, with other default values.
     ///
     /// # Errors
     /// Returns an error if a value of the preset has no parameter or is out of range.
@@ -145,7 +154,7 @@ impl Entry {
         Ok(Self {
             name: preset.name,
             summary: preset.summary.into(),
-            source: self.source,
+            source: preset.source.unwrap_or(self.source),
             factory: self.factory.configured(preset.name, &values)?,
             signals: self.signals,
         })

@@ -17,14 +17,14 @@ use paceline_units::DataSize;
 use std::collections::VecDeque;
 
 /// Queues of packets `T`, one for each stream.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FairQueue<T> {
     queues: Vec<StreamQueue<T>>,
     /// The virtual time, in bytes over weight.
     virtual_time: f64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct StreamQueue<T> {
     weight: f64,
     /// The start tag of the next packet.

@@ -14,7 +14,7 @@ pub struct Flight {
 }
 
 /// The last packets of one flow, oldest first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct History {
     packets: VecDeque<Entry>,
     /// The sequence number of `packets[0]`.

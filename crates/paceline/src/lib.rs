@@ -41,6 +41,8 @@
 //! parts that several of them share. Each controller has a [`Config`], whose numbers the [`FieldVisitor`] lists and
 //! changes; [`Signals`] expose its internal variables.
 
+#![forbid(unsafe_code)]
+
 pub mod blocks;
 mod controller;
 mod entry;

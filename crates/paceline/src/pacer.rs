@@ -26,7 +26,7 @@ pub enum PacketPriority {
 const CATCH_UP_MAX: TimeDelta = TimeDelta::from_millis(10);
 
 /// A paced queue of packets `T`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pacer<T> {
     /// The queues of audio and retransmissions.
     urgent: [VecDeque<(T, DataSize)>; 2],

@@ -59,7 +59,7 @@ macro_rules! signal_names {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $name { $(
-            #[allow(missing_docs, reason = "the declared name says it")]
+            #[doc = concat!("`", stringify!($shape($($argument),*)), "`")]
             $variant
         ),+ }
 
@@ -76,7 +76,24 @@ macro_rules! signal_names {
 }
 
 /// Collects the emitted signals. If it is disabled, an emission costs one branch.
-#[derive(Debug)]
+///
+/// A drained value has the index of its signal, which the enum of the controller's module names:
+///
+/// ```
+/// use paceline::{Feedback, PacketReport, Registry, Setup, SignalName, Signals, googcc::SenderSignal};
+/// use paceline_units::{DataSize, Rate, RemoteTime, Time};
+///
+/// let setup = Setup::new(Rate::from_kbps(300), Rate::from_kbps(50), Rate::from_kbps(2000));
+/// let mut half = Registry::standard().get("googcc").unwrap().build(&setup, &[])?.send.unwrap();
+/// let mut signals = Signals::enabled();
+/// let size = DataSize::from_bytes(1200);
+/// let packet = PacketReport::new(0, Time::ZERO, size, Some(RemoteTime::from_millis(20)));
+/// half.handle_feedback(Time::from_millis(50), &Feedback::new(&[packet], DataSize::ZERO, DataSize::ZERO), &mut signals);
+/// let rate = signals.drain().find(|(index, _)| *index == SenderSignal::Rate.index());
+/// assert_eq!(rate.map(|(_, value)| value), Some(half.decision().target.as_bps_f64()));
+/// # Ok::<(), paceline::ConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
 pub struct Signals {
     enabled: bool,
     /// If set, only signals of this table are accepted.

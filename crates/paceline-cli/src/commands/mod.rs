@@ -44,6 +44,24 @@ pub const COMMIT: &str = env!("PACELINE_COMMIT");
 /// The version of the program, with the commit of its source.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("PACELINE_COMMIT"), ")");
 
+/// Returns [`VERSION`] and the document or commit that each controller follows, from the registry.
+pub fn long_version() -> String {
+    let registry = Registry::standard();
+    let mut text = format!("{VERSION}\n\nControllers follow");
+    let mut entries = registry.iter().peekable();
+    while let Some(entry) = entries.next() {
+        let mut names = entry.name().to_owned();
+        while let Some(same) = entries.next_if(|next| next.source() == entry.source()) {
+            names += &format!(", {}", same.name());
+        }
+        text += &format!("\n  {names}");
+        output::wrap_to(entry.source(), output::width().saturating_sub(4))
+            .iter()
+            .for_each(|line| text += &format!("\n    {line}"));
+    }
+    text
+}
+
 /// Three commands to try, for people who are new here.
 pub const FIRST_STEPS: &str = "\
 Three things to try first:

@@ -32,7 +32,9 @@ pub fn completions(arguments: &Completions, mut command: Command) -> Result<Exit
 /// Writes `paceline.1`, and `paceline-COMMAND.1` for each command.
 pub fn man(arguments: &Man, command: Command) -> Result<ExitCode> {
     std::fs::create_dir_all(&arguments.dir).into_diagnostic()?;
-    clap_mangen::generate_to(command.name("paceline"), &arguments.dir).into_diagnostic()?;
+    // One line: a page has no room for the sources of all controllers.
+    let command = command.name("paceline").long_version(super::VERSION);
+    clap_mangen::generate_to(command, &arguments.dir).into_diagnostic()?;
     eprintln!("the man pages are in {}", arguments.dir.display());
     Ok(ExitCode::SUCCESS)
 }

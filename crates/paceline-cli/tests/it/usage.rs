@@ -86,7 +86,11 @@ fn each_difference_from_a_published_value_is_explained() {
 #[test]
 fn results_name_the_commit_and_the_machine() {
     let folder = folder("usage-version", &[("own.toml", SCENARIO)]);
-    let version = paceline(&folder, &["--version"]);
+    let version = paceline(&folder, &["-V"]);
+    let long = stdout(&paceline(&folder, &["--version"]), 0);
+    assert!(long.starts_with(stdout(&version, 0).trim()), "{long}");
+    assert!(long.contains("\n  googcc\n    libwebrtc f3ae3eb62e (2026-08-21)"), "{long}");
+    assert!(long.contains("\n  nada, nada-sender\n") && long.lines().all(|line| line.chars().count() <= 80), "{long}");
     let commit = stdout(&version, 0).trim().strip_prefix("paceline 0.1.0 (commit ").and_then(|v| v.strip_suffix(')'));
     let commit = commit.expect("a version with a commit");
     assert!(commit == "unknown" || (commit.len() >= 12 && commit.bytes().all(|b| b.is_ascii_hexdigit())), "{commit}");

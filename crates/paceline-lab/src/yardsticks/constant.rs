@@ -13,6 +13,7 @@ pub(super) const PRESET: Preset = Preset {
     base: "fixed",
     values: &[("rate_bps", 1e6)],
     summary: "one fault: a constant rate of 1 Mbit/s, without feedback",
+    source: None,
 };
 
 #[cfg(test)]

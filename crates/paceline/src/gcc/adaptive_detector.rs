@@ -7,8 +7,8 @@ use crate::{SignalName, Signals, signal_names};
 use paceline_units::RemoteTime;
 
 signal_names! {
-    /// The signals of a receiver with this detector.
-    pub(super) enum EstimatorSignal {
+    /// The signals of the receive halves with an adaptive threshold: `gcc-2016`, `gcc-draft-2015`, `gcc-remb-2018`.
+    pub enum EstimatorSignal {
         Gradient = series("d_m", "ms"),
         Scaled = series("m scaled", "ms"),
         Threshold = series("gamma", "ms"),

@@ -191,7 +191,8 @@ fn rounded_down(sent: Time, resolution: TimeDelta) -> Time {
 }
 
 signal_names! {
-    enum SenderSignal {
+    /// The signals of the send half.
+    pub enum SenderSignal {
         Gradient = series("d_m", "ms"),
         Scaled = series("m scaled", "ms"),
         Threshold = series("gamma", "ms"),

@@ -176,7 +176,8 @@ impl Estimator for AimdEstimator<RemoteTime> {
 }
 
 signal_names! {
-    enum SenderSignal {
+    /// The signals of the send half. The receive half has those of [`EstimatorSignal`].
+    pub enum SenderSignal {
         Rate = series("A", "bit/s"),
         Remb = series("A_r received", "bit/s"),
         FractionLost = series("f_l", ""),

@@ -171,7 +171,8 @@ const BACKWARDS_MAX: u8 = 3;
 type ArrivedPacket = (RemoteTime, Time, DataSize);
 
 signal_names! {
-    enum SenderSignal {
+    /// The signals of the send half.
+    pub enum SenderSignal {
         Gradient = series("d_m", "ms"),
         Trend = series("trend", "ms/ms"),
         Scaled = series("m scaled", "ms"),

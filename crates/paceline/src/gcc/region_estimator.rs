@@ -90,7 +90,8 @@ impl RegionReceiverConfig {
 }
 
 signal_names! {
-    pub(super) enum RegionSignal {
+    /// The signals of the receive halves of `gcc-2013` and `gcc-2015`.
+    pub enum RegionSignal {
         Gradient = series("d_m", "ms"),
         Scaled = series("m scaled", "ms"),
         Threshold = series("gamma", "ms"),

@@ -31,7 +31,8 @@ pub(super) struct RembSenderConfig {
 }
 
 signal_names! {
-    pub(super) enum RembSenderSignal {
+    /// The signals of the send halves that follow REMB: `gcc-2013`, `gcc-2015`, `gcc-2016`, `gcc-draft-2015`.
+    pub enum RembSenderSignal {
         LossBased = series("A_s", "bit/s"),
         Remb = series("A_r received", "bit/s"),
         FractionLost = series("f_l", ""),

@@ -5,7 +5,7 @@ use super::alr::AlrConfig;
 use super::bandwidth::BandwidthConfig;
 use super::delay_detector::DelayDetectorConfig;
 use super::loss_v2::LossV2Config;
-use super::probe_controller::ProbingConfig;
+use super::probing_config::ProbingConfig;
 use super::throughput::ThroughputConfig;
 use super::window_pushback::PushbackConfig;
 use crate::blocks::BurstConfig;

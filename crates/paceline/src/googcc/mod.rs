@@ -23,6 +23,7 @@ mod inter_arrival;
 mod loss_v1;
 mod loss_v2;
 mod probe_controller;
+mod probing_config;
 mod rtt_backoff;
 mod sender;
 mod throughput;
@@ -40,9 +41,10 @@ pub use delay_detector::{DelayDetector, DelayDetectorConfig};
 pub use inter_arrival::InterArrival;
 pub use loss_v1::LossV1;
 pub use loss_v2::{LossState, LossV2, LossV2Config};
-pub use probe_controller::{LimitCause, ProbeController, ProbingConfig};
+pub use probe_controller::{LimitCause, ProbeController};
+pub use probing_config::ProbingConfig;
 pub use rtt_backoff::{BackoffConfig, RttBackoff};
-pub use sender::GoogCc;
+pub use sender::{GoogCc, SenderSignal};
 pub use throughput::{Throughput, ThroughputConfig};
 pub use window_pushback::{PushbackConfig, WindowPushback};
 
@@ -53,14 +55,14 @@ pub(crate) fn entry() -> Entry {
     Entry::new(
         "googcc",
         "GoogCC of today's libwebrtc: delay and loss at the sender, with probing",
-        "libwebrtc f3ae3eb62e (2026-08), modules/congestion_controller/goog_cc",
+        "libwebrtc f3ae3eb62e (2026-08-21), modules/congestion_controller/goog_cc",
         Arc::new(GoogCcConfig::default()),
     )
 }
 
 /// All halves of a config share it.
 impl Config for Arc<GoogCcConfig> {
-    const SIGNALS: SignalTables = (sender::SenderSignal::TABLE, &[]);
+    const SIGNALS: SignalTables = (SenderSignal::TABLE, &[]);
 
     fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
         Arc::make_mut(self).visit(fields);

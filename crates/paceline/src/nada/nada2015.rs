@@ -172,7 +172,8 @@ impl Config for Nada2015Config {
 }
 
 signal_names! {
-    enum Nada2015Signal {
+    /// The signals of the send half.
+    pub enum Nada2015Signal {
         Rate = series("R_n", "bit/s"),
         Mode = state("mode", NadaMode::NAMES),
         Signal = series("x_n", "ms"),
@@ -193,7 +194,8 @@ impl SenderSignal for Nada2015Signal {
 }
 
 signal_names! {
-    enum Receiver2015Signal {
+    /// The signals of the receive half.
+    pub enum Receiver2015Signal {
         Queuing = series("d_q", "ms"),
         Smoothed = series("d_q smoothed", "ms"),
         Warped = series("d warped", "ms"),

@@ -83,7 +83,7 @@ const FEEDBACK_LONGEST: TimeDelta = TimeDelta::from_millis(250);
 
 signal_names! {
     /// The signals of the send half of `nada-sender`. That of `nada` has those before the first one of the observer.
-    pub(super) enum NadaSignal {
+    pub enum NadaSignal {
         Rate = series("r_ref", "bit/s"),
         Mode = state("rmode", NadaMode::NAMES),
         Signal = series("x_curr", "ms"),
@@ -112,7 +112,7 @@ impl SenderSignal for NadaSignal {
 
 signal_names! {
     /// The signals of the receive half of `nada`.
-    pub(super) enum ReceiverSignal {
+    pub enum ReceiverSignal {
         AboveBase = series("d_fwd - d_base", "ms"),
         Queuing = series("d_queue", "ms"),
         Warped = series("d_tilde", "ms"),
@@ -123,7 +123,7 @@ signal_names! {
 }
 
 impl ReceiverSignal {
-    pub const ALL: [Self; OBSERVED] =
+    pub(super) const ALL: [Self; OBSERVED] =
         [Self::AboveBase, Self::Queuing, Self::Warped, Self::LossRatio, Self::MarkingRatio, Self::LossInterval];
 }
 

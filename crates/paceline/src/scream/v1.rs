@@ -46,7 +46,8 @@ pub(crate) fn entries() -> [Entry; 2] {
 }
 
 signal_names! {
-    enum ScreamSignal {
+    /// The signals of the send half.
+    pub enum ScreamSignal {
         QueueDelay = series("qdelay", "ms"),
         QueueDelayTarget = series("qdelay target", "ms"),
         QueueDelayTrend = series("qdelay trend", ""),

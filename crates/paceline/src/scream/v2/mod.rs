@@ -36,4 +36,5 @@ pub use reference_window::{
 };
 pub use target_rate::{TargetConfig as TargetRateConfig, rate_of_window};
 
+pub use sender::ScreamV2Signal;
 pub(crate) use sender::entries;

@@ -39,7 +39,8 @@ pub(crate) fn entries() -> [Entry; 2] {
 }
 
 signal_names! {
-    enum ScreamV2Signal {
+    /// The signals of the send half.
+    pub enum ScreamV2Signal {
         QueueDelay = series("qdelay", "ms"),
         QueueDelayAverage = series("qdelay_avg", "ms"),
         QueueDelayTarget = series("qdelay target", "ms"),

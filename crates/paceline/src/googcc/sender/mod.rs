@@ -1,5 +1,9 @@
 //! The send half: the order in which its inputs reach the blocks (libwebrtc's `GoogCcNetworkController`).
 
+mod signals;
+
+pub use signals::SenderSignal;
+
 use super::alr::AlrDetector;
 use super::bandwidth::Bandwidth;
 use super::config::GoogCcConfig;
@@ -9,11 +13,10 @@ use super::probe_controller::{LimitCause, ProbeController};
 use super::throughput::Throughput;
 use super::units::{floor_arrival, floor_sent, floor_us, rounded_to_ms};
 use super::window_pushback::WindowPushback;
-use crate::blocks::{GroupDelta, ProbeEstimator, Usage};
-use crate::gcc::RateState;
+use crate::blocks::{ProbeEstimator, Usage};
 use crate::{
     Bounds, Decision, Feedback, Message, PacketReport, ProbeCluster, ReceiverReport, RoundTrip, SendHalf, SentPacket,
-    Setup, Signals, StreamState, Window, signal_names,
+    Setup, Signals, StreamState, Window,
 };
 use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time, TimeDelta};
 use std::sync::Arc;
@@ -23,29 +26,6 @@ const PROCESS_INTERVAL: TimeDelta = TimeDelta::from_millis(25);
 
 /// The largest burst (`kMaxBurstSize`, `pacing_controller.cc`).
 const BURST_MAX: DataSize = DataSize::from_bytes(63_000);
-
-signal_names! {
-    /// The signals of the send half.
-    pub(super) enum SenderSignal {
-        Gradient = series("d_m", "ms"),
-        Trend = series("trend", "ms/ms"),
-        Scaled = series("m scaled", "ms"),
-        Threshold = series("gamma", "ms"),
-        Usage = state("usage", Usage::NAMES),
-        State = state("sigma", RateState::NAMES),
-        Acked = series("R", "bit/s"),
-        Capacity = series("link capacity", "bit/s"),
-        DelayBased = series("A_r", "bit/s"),
-        Rate = series("A", "bit/s"),
-        FractionLost = series("f_l", ""),
-        LossState = state("loss state", LossState::NAMES),
-        AverageLoss = series("average loss", ""),
-        InherentLoss = series("inherent loss", ""),
-        PushedBack = series("pushed back", "bit/s"),
-        Alr = state("application-limited", &["no", "yes"]),
-        Probed = series("probe result", "bit/s"),
-    }
-}
 
 /// The send half of GoogCC. The fields are in order of use: a packet that is sent touches the first ones alone, and with many flows
 /// none of them is in a cache.
@@ -359,34 +339,6 @@ impl GoogCc {
             self.bandwidth.set_bounds(min, self.bounds.max.max(min));
         }
         self.decide();
-    }
-
-    #[cold]
-    fn emit(&self, delta: Option<GroupDelta>, acked: Option<Rate>, signals: &mut Signals) {
-        let (detector, aimd, v2) = (self.delay.detector(), self.delay.aimd(), self.bandwidth.v2());
-        if let Some(delta) = delta {
-            signals.emit(SenderSignal::Gradient, delta.gradient_ms());
-            signals.emit(SenderSignal::Trend, detector.trend());
-            signals.emit(SenderSignal::Scaled, detector.scaled());
-            signals.emit(SenderSignal::Threshold, detector.gamma_ms());
-            signals.emit(SenderSignal::Usage, detector.usage().index());
-        }
-        let bps = |rate: Option<Rate>| rate.unwrap_or(Rate::ZERO).as_bps_f64();
-        signals.emit(SenderSignal::State, aimd.state().index());
-        signals.emit(SenderSignal::Acked, bps(acked));
-        signals.emit(SenderSignal::Capacity, bps(aimd.capacity()));
-        signals.emit(SenderSignal::DelayBased, aimd.rate().as_bps_f64());
-        signals.emit(SenderSignal::LossState, self.bandwidth.loss_state().index());
-        signals.emit(SenderSignal::AverageLoss, v2.average_loss());
-        signals.emit(SenderSignal::InherentLoss, v2.inherent_loss());
-        signals.emit(SenderSignal::PushedBack, self.published.pushed_back.as_bps_f64());
-        signals.emit(SenderSignal::Alr, f64::from(u8::from(self.alr.since().is_some())));
-    }
-
-    fn emit_rate(&self, before: Rate, signals: &mut Signals) {
-        if self.decision.target != before {
-            signals.emit(SenderSignal::Rate, self.decision.target.as_bps_f64());
-        }
     }
 }
 

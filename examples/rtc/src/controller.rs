@@ -1,0 +1,192 @@
+//! A controller as `rtc` uses it: what has left and what came back go in, rates come out.
+//!
+//! `rtc` takes its estimator by value and keeps it. Clones of a [`SharedController`] are the same controller: one is the
+//! estimator, one sees departing packets, and one stays with the program, which asks for the encoder's rate.
+
+use crate::departures::Reception;
+use paceline::{
+    ConfigError, Decision, Feedback, FeedbackRequirement, History, PacketReport, QueuedFrame, ReceiverReport, Registry,
+    RoundTrip, SendHalf, SentPacket, Setup, Signals, StreamState,
+};
+use paceline_units::{DataSize, Rate, RemoteTime, StreamId, Time};
+use rtc::interceptor::{BandwidthEstimator, PacketReport as RtcReport};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// IPv4, UDP, and the tag of SRTP (`AES_CM_128_HMAC_SHA1_80`), which `rtc` does not count.
+pub const OVERHEAD: DataSize = DataSize::from_bytes(20 + 8 + 10);
+
+/// The one stream.
+const STREAM: StreamId = StreamId(0);
+
+/// The one controller of a call. Clones share it.
+#[derive(Clone)]
+pub struct SharedController {
+    /// The origin of [`Time`].
+    start: Instant,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    half: Box<dyn SendHalf>,
+    history: History,
+    /// The packets in the pacer of `rtc`, which does not show them: what was written and has not left. What the pacer refuses
+    /// because it is full counts for ever, so it must have room for the largest backlog.
+    queued: DataSize,
+    rtt: Option<RoundTrip>,
+    /// The packets of one feedback message.
+    reports: Vec<PacketReport>,
+    signals: Signals,
+}
+
+impl SharedController {
+    /// Builds the controller with this name, for a call that begins at `start`. Returns it and the feedback that it needs.
+    ///
+    /// # Errors
+    /// Returns an error if `setup` contradicts itself.
+    ///
+    /// # Panics
+    /// Panics if there is no such controller, or if it does not work from per-packet feedback alone.
+    pub fn new(name: &str, setup: &Setup, start: Instant) -> Result<(Self, FeedbackRequirement), ConfigError> {
+        let registry = Registry::standard();
+        let controller = registry.get(name).unwrap_or_else(|| panic!("no controller `{name}`")).build(setup, &[])?;
+        let (Some(half), None, Some(feedback)) = (controller.send, controller.receive, controller.feedback) else {
+            panic!("`{name}` does not work from per-packet feedback alone");
+        };
+        let (reports, signals) = (Vec::new(), Signals::disabled());
+        let state = State { half, history: History::new(), queued: DataSize::ZERO, rtt: None, reports, signals };
+        Ok((Self { start, state: Arc::new(Mutex::new(state)) }, feedback))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a time of `rtc` as the controller counts it.
+    fn time(&self, at: Instant) -> Time {
+        Time::from_nanos(at.saturating_duration_since(self.start).as_nanos() as i64)
+    }
+
+    fn instant(&self, time: Time) -> Instant {
+        self.start + Duration::from_nanos(time.as_nanos().max(0) as u64)
+    }
+
+    /// Returns the current decision.
+    pub fn decision(&self) -> Decision {
+        self.state().half.decision()
+    }
+
+    /// Handles an RTP packet of this size, which leaves now.
+    pub fn handle_sent(&self, now: Instant, rtp_size: usize) {
+        let now = self.time(now);
+        let state = &mut *self.state();
+        let size = DataSize::from_bytes(rtp_size as u64) + OVERHEAD;
+        let in_flight = Some(state.history.flight().outstanding);
+        let packet = SentPacket { in_flight, ..SentPacket::new(state.history.next_sequence(), size) };
+        state.queued = state.queued.saturating_sub(size);
+        state.history.handle_sent(now, &packet);
+        state.half.handle_sent(now, &packet);
+    }
+
+    /// Handles the limits of the stream's encoder, before each of its frames.
+    pub fn handle_stream(&self, now: Instant, min: Rate, max: Rate) {
+        let now = self.time(now);
+        let state = &mut *self.state();
+        state.half.handle_stream(now, &StreamState { min, max, ..StreamState::new(STREAM, state.queued) });
+    }
+
+    /// Handles a frame of packets with these sizes on the network, which was written to `rtc`.
+    pub fn handle_frame(&self, now: Instant, packets: &[DataSize]) {
+        let now = self.time(now);
+        let state = &mut *self.state();
+        let size = packets.iter().copied().sum();
+        state.queued += size;
+        state.half.handle_frame(now, &QueuedFrame { stream: STREAM, size, packets: packets.len() as u32, key: false });
+    }
+
+    /// Handles the receiver's report on the stream.
+    pub fn handle_reception(&self, now: Instant, reception: &Reception) {
+        let now = self.time(now);
+        let State { half, rtt, signals, .. } = &mut *self.state();
+        if let Some(sample) = reception.rtt {
+            half.handle_rtt(now, rtt.insert(RoundTrip::after(*rtt, sample)), signals);
+        }
+        match reception.fraction_lost {
+            Some(fraction_lost) => half.handle_report(now, &ReceiverReport { fraction_lost }, signals),
+            None => half.on_liveness(now),
+        }
+    }
+}
+
+impl BandwidthEstimator for SharedController {
+    fn on_reports(&mut self, now: Instant, reports: &[RtcReport]) {
+        let now = self.time(now);
+        let State { half, history, reports: joined, signals, .. } = &mut *self.state();
+        joined.clear();
+        for report in reports {
+            // Arrived, but the feedback does not contain when.
+            if report.arrived && report.arrival.is_none() {
+                history.abandon(report.id);
+                continue;
+            }
+            let arrival = report.arrival.map(|at| RemoteTime::from_nanos(at.as_nanos() as i64));
+            joined.extend(history.settle(report.id, arrival, None));
+        }
+        if !joined.is_empty() {
+            let flight = history.flight();
+            half.handle_feedback(now, &Feedback::new(joined, flight.outstanding, flight.after_highest), signals);
+        }
+        // The pacer of `rtc` sends no clusters.
+        while half.poll_probe(now).is_some() {}
+    }
+
+    /// Returns the rate of the pacer, because only the pacer of `rtc` reads it. The encoder's rate is
+    /// [`Decision::target`].
+    fn target_bitrate(&self) -> f64 {
+        self.decision().pacing.as_bps_f64()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let now = self.time(now);
+        let State { half, signals, .. } = &mut *self.state();
+        if half.poll_timeout().is_some_and(|due| due <= now) {
+            half.handle_timeout(now, signals);
+            while half.poll_probe(now).is_some() {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let due = self.state().half.poll_timeout();
+        due.map(|due| self.instant(due))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rtc::interceptor::convert_ccfb;
+    use rtc::rtcp::transport_feedbacks::cc_feedback_report::{
+        CcFeedbackMetricBlock, CcFeedbackReport, CcFeedbackReportBlock,
+    };
+    use std::time::Duration;
+
+    /// Why this example uses transport-wide feedback. Two packets arrive 20 and 10 ms before the report: `rtc` returns these
+    /// offsets as arrival times, so the second packet seems to arrive before the first one. When this fails, RFC 8888 feedback
+    /// may have become usable.
+    #[test]
+    fn arrival_times_of_rfc_8888_run_backwards_in_rtc() {
+        let metric =
+            |arrival_time_offset| CcFeedbackMetricBlock { received: true, arrival_time_offset, ..Default::default() };
+        let report = CcFeedbackReport {
+            report_blocks: vec![CcFeedbackReportBlock {
+                media_ssrc: 1,
+                begin_sequence: 0,
+                metric_blocks: vec![metric(1024 / 50), metric(1024 / 100)],
+            }],
+            ..Default::default()
+        };
+        let (_, per_stream) = convert_ccfb(&report);
+        let arrivals: Vec<Duration> = per_stream[&1].iter().filter_map(|packet| packet.arrival).collect();
+        assert_eq!(arrivals.len(), 2);
+        assert!(arrivals[0] > arrivals[1], "{arrivals:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! A program outside the workspace that registers a controller of its own.
+
+use paceline::{Config, ConfigError, Controller, Decision, Entry, FieldVisitor, ReceiverReport, Registry};
+use paceline::{SendHalf, Setup, SignalName, SignalTables, Signals, signal_names};
+use paceline_units::{Fraction, Rate, Time};
+
+signal_names! { enum MySignal { Loss = series("loss", "") } }
+
+#[derive(Clone, Debug)]
+struct Halver {
+    limit: f64,
+}
+
+impl Config for Halver {
+    const SIGNALS: SignalTables = (MySignal::TABLE, &[]);
+    fn fields(&mut self, fields: &mut FieldVisitor<'_>) {
+        fields
+            .number("limit", "", (0.0, 1.0), &mut self.limit)
+            .describe("the loss that halves the rate; a round number");
+    }
+    fn halves(&self, setup: &Setup) -> Controller {
+        Controller::from_sender(Half { limit: self.limit, rate: setup.start })
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Half {
+    limit: f64,
+    rate: Rate,
+}
+
+impl SendHalf for Half {
+    fn handle_report(&mut self, _: Time, report: &ReceiverReport, signals: &mut Signals) {
+        signals.emit(MySignal::Loss, report.fraction_lost.get());
+        if report.fraction_lost.get() > self.limit {
+            self.rate = self.rate.scale(0.5)
+        }
+    }
+    fn decision(&self) -> Decision {
+        Decision::new(self.rate)
+    }
+}
+
+fn main() -> Result<(), ConfigError> {
+    let mut registry = Registry::standard();
+    registry.add(Entry::new("halver", "halves its rate on loss", "an example, from no paper", Halver { limit: 0.1 }));
+    let setup = Setup::new(Rate::from_kbps(400), Rate::from_kbps(50), Rate::from_kbps(1000));
+    let mut half = registry.get("halver").expect("it was added").build(&setup, &[])?.send.expect("it has a send half");
+    let (copy, mut signals) = (half.clone(), Signals::enabled());
+    half.handle_report(Time::from_secs(1), &ReceiverReport { fraction_lost: Fraction::from_q8(64) }, &mut signals);
+    assert_eq!((copy.decision().target, half.decision().target), (setup.start, Rate::from_kbps(200)));
+    assert_eq!(signals.drain().collect::<Vec<_>>(), [(MySignal::Loss.index(), 0.25)]);
+    println!("{half:?}");
+    Ok(())
+}

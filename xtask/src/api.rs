@@ -1,0 +1,65 @@
+//! `cargo xtask api`: the public interface of each crate that programs embed, in its `api.txt`. A change of the interface shows in
+//! the diff of a commit.
+//!
+//! rustdoc writes JSON, which the program `xtask/public-api` lists. The format of the JSON depends on the version of Rust, so a
+//! fixed version writes it: the `rust-version` of the workspace, which is a stable one. Only rustdoc runs, on three small crates.
+
+use crate::check::installed_rust_version;
+use crate::package::EMBEDDABLE;
+use crate::steps::{Problem, command, output, root, run, target};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A crate whose `rust-version` is that of the workspace.
+const VERSION_OF: &str = "paceline-cli";
+
+/// Writes the listings; with `--check` only compares them.
+pub fn api(arguments: &[String]) -> Result<(), Problem> {
+    match arguments {
+        [] => listings()?.into_iter().try_for_each(|(path, text)| {
+            fs::write(&path, text).map_err(|error| Problem::Failed(format!("{}: {error}", path.display())))
+        }),
+        [only] if only == "--check" => check(""),
+        _ => Err(Problem::Usage("takes nothing or --check".into())),
+    }
+}
+
+/// Compares the listings with the files.
+pub fn check(_features: &str) -> Result<(), Problem> {
+    for (path, text) in listings()? {
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        if stored != text {
+            let shown = path.strip_prefix(root()).unwrap_or(&path).display();
+            let first = text.lines().zip(stored.lines()).find(|(now, before)| now != before);
+            let first = first.map_or_else(String::new, |(now, before)| format!("\n- {before}\n+ {now}"));
+            let advice = "`cargo xtask api` writes it. A removed or changed item needs a new minor version";
+            return Err(Problem::Failed(format!("the public interface is not that of {shown}; {advice}{first}")));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the path and the text of each listing.
+fn listings() -> Result<Vec<(PathBuf, String)>, Problem> {
+    let version = installed_rust_version(VERSION_OF)?;
+    let (json, listing) = (target().join("api"), target().join("public-api"));
+    let mut build = command("cargo build --quiet --locked --manifest-path xtask/public-api/Cargo.toml --target-dir");
+    build.arg(&listing);
+    run(build)?;
+    let mut listings = Vec::new();
+    for name in EMBEDDABLE {
+        let mut rustdoc = command(&format!(
+            "rustup run {version} cargo rustdoc --quiet --locked --package {name} --lib --all-features --target-dir"
+        ));
+        rustdoc.arg(&json).args("-- -Z unstable-options --output-format json".split(' '));
+        // Permits the unstable output of a stable rustdoc.
+        rustdoc.env("RUSTC_BOOTSTRAP", "1");
+        run(rustdoc)?;
+        let mut list = Command::new(listing.join("debug/public-api-listing"));
+        list.arg(json.join(format!("doc/{}.json", name.replace('-', "_"))));
+        let (text, _) = output(list)?;
+        listings.push((root().join(format!("crates/{name}/api.txt")), text));
+    }
+    Ok(listings)
+}

@@ -1,0 +1,100 @@
+//! `cargo xtask test package`: the crates that programs embed, as they are published.
+//!
+//! Each is packaged, unpacked and built alone, without a C compiler. A program outside the workspace then registers a controller
+//! of its own with the unpacked crates.
+
+use crate::steps::{Problem, command, output, root, run, target};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The crates that programs embed. They need no C compiler and no other crate of the workspace.
+pub const EMBEDDABLE: [&str; 3] = ["paceline-units", "paceline", "paceline-wire"];
+
+/// The version of every crate of the workspace.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Files of a package that are copies, because `cargo package` needs them within the folder of the crate.
+const COPIES: [(&str, &str); 7] = [
+    ("crates/paceline/library.md", "docs/how-to/library.md"),
+    ("crates/paceline/LICENSE-MIT", "LICENSE-MIT"),
+    ("crates/paceline/LICENSE-APACHE", "LICENSE-APACHE"),
+    ("crates/paceline-units/LICENSE-MIT", "LICENSE-MIT"),
+    ("crates/paceline-units/LICENSE-APACHE", "LICENSE-APACHE"),
+    ("crates/paceline-wire/LICENSE-MIT", "LICENSE-MIT"),
+    ("crates/paceline-wire/LICENSE-APACHE", "LICENSE-APACHE"),
+];
+
+/// Packages the crates and builds what the packages contain.
+pub fn check(_: &str) -> Result<(), Problem> {
+    copies_are_current()?;
+    no_dependency_compiles_c()?;
+    let mut package = command("cargo package --quiet --locked --allow-dirty");
+    // Without `--no-verify`, Cargo builds each package alone.
+    package.args(EMBEDDABLE.iter().flat_map(|name| ["--package", name]));
+    run(without_c(package))?;
+    consumer()
+}
+
+/// Builds and runs the program of `xtask/consumer` with the unpacked crates.
+fn consumer() -> Result<(), Problem> {
+    let folder = target().join("package-trial");
+    let _ = fs::remove_dir_all(&folder);
+    let source = folder.join("src");
+    fs::create_dir_all(&source).map_err(|error| format!("{}: {error}", source.display()))?;
+    for name in EMBEDDABLE {
+        let mut unpack = command("tar --extract --gzip --directory");
+        unpack.arg(&folder).arg("--file").arg(target().join(format!("package/{name}-{VERSION}.crate")));
+        run(unpack)?;
+    }
+    let fill = |text: &str| text.replace("FOLDER", &folder.display().to_string()).replace("VERSION", VERSION);
+    write(&folder.join("Cargo.toml"), &fill(include_str!("../consumer/Cargo.toml")))?;
+    write(&source.join("main.rs"), include_str!("../consumer/main.rs"))?;
+    // The versions of the workspace, so that nothing new is fetched.
+    let lock = root().join("Cargo.lock");
+    fs::copy(&lock, folder.join("Cargo.lock")).map_err(|error| format!("{}: {error}", lock.display()))?;
+    let mut build = command("cargo run --quiet --manifest-path");
+    build.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(target().join("package-trial-build"));
+    let (printed, _) = output(without_c(build))?;
+    match printed.contains("Half") {
+        true => Ok(()),
+        false => Err(Problem::Failed(format!("the consumer of the packages printed `{}`", printed.trim()))),
+    }
+}
+
+/// Replaces the C compilers by a program that fails.
+fn without_c(mut command: Command) -> Command {
+    command.env("CC", "/bin/false").env("CXX", "/bin/false");
+    command
+}
+
+/// Libraries with which build scripts compile or search for C, besides those that end in `-sys`.
+const C_TOOLS: [&str; 4] = ["bindgen", "cc", "cmake", "pkg-config"];
+
+/// A build script may find a compiler by itself, so the names of the dependencies are checked, too.
+fn no_dependency_compiles_c() -> Result<(), Problem> {
+    for name in EMBEDDABLE {
+        let line = "cargo tree --locked --edges normal,build --prefix none --format {p} --package";
+        let (tree, _) = output(command(&format!("{line} {name}")))?;
+        let names = tree.lines().filter_map(|line| line.split(' ').next());
+        let found = names.into_iter().find(|name| C_TOOLS.contains(name) || name.ends_with("-sys"));
+        if let Some(found) = found {
+            return Err(Problem::Failed(format!("{name} depends on {found}, which compiles C or links a C library")));
+        }
+    }
+    Ok(())
+}
+
+fn copies_are_current() -> Result<(), Problem> {
+    let read = |path: &str| fs::read(root().join(path)).map_err(|error| format!("{path}: {error}"));
+    for (copy, original) in COPIES {
+        if read(copy)? != read(original)? {
+            return Err(Problem::Failed(format!("{copy} differs from {original}: copy the file")));
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
