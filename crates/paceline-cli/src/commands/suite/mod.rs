@@ -11,6 +11,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::metrics;
 use paceline_lab::suite::{Expected, Subject, Suite, run};
+use paceline_lab::yardsticks::Oracle;
 use paceline_report::suites::{self, SUITES_PAGE};
 use paceline_results::{SUITES_FILE, SuitesReport, write_whole};
 use paceline_scenario::Catalogue;
@@ -29,7 +30,7 @@ pub struct Arguments {
     /// Suites (see `paceline list suites`), `all`, or manifests of your own, NAME.suite.toml.
     #[arg(required = true, value_name = "SUITE")]
     suites: Vec<String>,
-    /// The controllers, or `all`; googcc, scream-v2 and nada if absent.
+    /// The controllers and oracles (ideal, causal), or `all`; googcc, scream-v2 and nada if absent.
     #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "A,B[,…]")]
     controllers: Vec<String>,
     /// Number of runs of each test, on seeds from 1; the number in the manifest if absent.
@@ -107,8 +108,16 @@ fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {
     if names.is_empty() {
         return Ok(USUAL.map(|name| Subject::controller(name, registry)).to_vec());
     }
-    check_controllers(names, registry)?;
-    Ok(names.iter().map(|name| Subject::controller(name, registry)).collect())
+    let (oracles, controllers): (Vec<_>, Vec<_>) = names.iter().cloned().partition(|name| Oracle::find(name).is_some());
+    check_controllers(&controllers, registry)?;
+    if let Some(twice) = oracles.iter().enumerate().find(|(n, name)| oracles[..*n].contains(name)) {
+        return Err(miette!(help = "name each oracle once", "the oracle `{}` is named twice", twice.1));
+    }
+    let subject = |name: &String| match Oracle::find(name) {
+        Some(oracle) => Subject::oracle(oracle),
+        None => Subject::controller(name, registry),
+    };
+    Ok(names.iter().map(subject).collect())
 }
 
 fn write(folder: &Path, report: &SuitesReport) -> Result<()> {

@@ -82,7 +82,11 @@ fn matrix(report: &SuiteReport) -> Table {
 
 fn held_text(held: Held) -> String {
     let text = format!("{}/{}", held.held, held.all);
-    if held.is_all() { output::good(&text) } else { text }
+    match held.share() {
+        None => "–".to_owned(),
+        Some(_) if held.is_all() => output::good(&text),
+        Some(_) => text,
+    }
 }
 
 /// Adds a line for each bound that fails under a controller.
@@ -122,7 +126,7 @@ fn all(report: &SuitesReport) -> Table {
     let mut table = Table::new(["controller".to_owned(), "all".to_owned()].into_iter().chain(names), 1);
     for (n, row) in report.suites[0].rows.iter().enumerate() {
         let held: Vec<Held> = report.suites.iter().map(|suite| suite.held(&suite.rows[n])).collect();
-        let share = |held: Held| MetricKind::Share.show(held.share());
+        let share = |held: Held| held.share().map_or("–".to_owned(), |share| MetricKind::Share.show(share));
         let cells = [row.controller.clone(), share(held.iter().copied().sum())];
         table.row(cells.into_iter().chain(held.iter().map(|held| share(*held))).collect());
     }
