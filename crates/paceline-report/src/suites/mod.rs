@@ -1,7 +1,9 @@
 //! The page of suites: a leaderboard, a plot of utilisation against delay for each family of paths, and the bounds that fail
 //! under each controller. It contains only data of `suites.json`, has no script and loads nothing.
 
+pub mod advice;
 pub mod bound_text;
+pub mod markdown;
 pub mod pareto;
 mod plot;
 
@@ -39,7 +41,12 @@ pub fn render(report: &SuitesReport, dir: &Path, metrics: MetricCatalogue) -> Re
         version: env!("CARGO_PKG_VERSION"),
         names: report.suites.iter().map(|suite| suite.id.as_str()).collect(),
         groups: groups(report),
-        families: pareto::families(report).into_iter().map(|(name, points)| (name, plot::draw(&points))).collect(),
+        advice: advice::sentences(report),
+        families: pareto::families(report)
+            .into_iter()
+            .filter(|(_, points)| !points.is_empty())
+            .map(|(name, points)| (name, plot::draw(&points)))
+            .collect(),
         suites: report.suites.iter().map(|suite| SuiteView::of(suite, dir, text)).collect(),
         policy: policy(&[], &[STYLE, OWN_STYLE]),
         style: STYLE,
@@ -62,6 +69,7 @@ struct Page<'a> {
     version: &'static str,
     names: Vec<&'a str>,
     groups: Vec<Group<'a>>,
+    advice: Vec<String>,
     families: Vec<(String, String)>,
     suites: Vec<SuiteView<'a>>,
     policy: String,

@@ -12,6 +12,7 @@ use paceline::Registry;
 use paceline_lab::metrics;
 use paceline_lab::suite::{Expected, Subject, Suite, run};
 use paceline_lab::yardsticks::Oracle;
+use paceline_report::suites::markdown::leaderboard;
 use paceline_report::suites::{self, SUITES_PAGE};
 use paceline_results::{SUITES_FILE, SuitesReport, write_whole};
 use paceline_scenario::Catalogue;
@@ -23,6 +24,9 @@ const USUAL: [&str; 3] = ["googcc", "scream-v2", "nada"];
 
 /// The name that stands for all suites, and for all controllers.
 const ALL: &str = "all";
+
+/// The leaderboard as Markdown in the folder of --out, with its pictures.
+const LEADERBOARD: &str = "leaderboard.md";
 
 /// Arguments of `suite`.
 #[derive(clap::Args)]
@@ -36,7 +40,7 @@ pub struct Arguments {
     /// Number of runs of each test, on seeds from 1; the number in the manifest if absent.
     #[arg(long, alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeats: Option<u64>,
-    /// Writes the results into this folder: suites.json, and suites.html for a browser.
+    /// Writes the results into this folder: suites.json, suites.html for a browser, and leaderboard.md with pictures.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Plots the first run of each test that a controller fails, for the page of --out.
@@ -80,7 +84,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.accept {
         accept(&found, &report)?;
     }
-    output::print_result(arguments.json, &report, || text::describe(&found, &report))?;
+    output::print_result(arguments.json, &report, || text::describe(&found, &report).text())?;
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
 }
 
@@ -126,6 +130,11 @@ fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     write_whole(folder, SUITES_FILE, text.as_bytes()).into_diagnostic()?;
     let page = folder.join(SUITES_PAGE);
     suites::write(folder, &page, metrics::catalogue()).into_diagnostic()?;
+    let board = leaderboard(report, "");
+    write_whole(folder, LEADERBOARD, board.text.as_bytes()).into_diagnostic()?;
+    for (name, picture) in &board.pictures {
+        write_whole(folder, name, picture.as_bytes()).into_diagnostic()?;
+    }
     eprintln!("the results are in {}; open {}", folder.display(), page.display());
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::view::View;
 use paceline_lab::metrics;
 use paceline_lab::suite::Suite;
 use paceline_records::MetricKind;
+use paceline_report::suites::advice;
 use paceline_report::suites::bound_text::BoundText;
 use paceline_results::{Held, SuiteReport, SuiteRow, SuitesReport};
 
@@ -14,7 +15,7 @@ const CONTROLLERS_LISTED: usize = 3;
 const BOUNDS_LISTED: usize = 20;
 
 /// Describes the results: a matrix of each suite, the bounds that fail, and the verdicts that changed.
-pub(super) fn describe(suites: &[Suite], report: &SuitesReport) -> String {
+pub(super) fn describe(suites: &[Suite], report: &SuitesReport) -> View {
     let mut view = View::default();
     for (suite, report) in suites.iter().zip(&report.suites) {
         view.extend(of_suite(suite, report));
@@ -23,8 +24,14 @@ pub(super) fn describe(suites: &[Suite], report: &SuitesReport) -> String {
         view.heading("All suites  share of bounds that hold");
         view.gap();
         view.table(all(report));
+        let advice = advice::sentences(report);
+        if !advice.is_empty() {
+            view.gap();
+            view.heading("Which controller to choose  utilisation at the 95th percentile of the queuing delay");
+            advice.iter().for_each(|sentence| view.line("· ", sentence));
+        }
     }
-    view.text()
+    view
 }
 
 fn of_suite(suite: &Suite, report: &SuiteReport) -> View {
