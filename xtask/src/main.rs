@@ -19,6 +19,7 @@ mod reference;
 mod scoreboard;
 mod screenshots;
 mod steps;
+mod suites;
 mod wheel;
 
 use std::process::ExitCode;
@@ -79,7 +80,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "scoreboard",
-        help: "write the verdicts under scoreboard (--check: only compare)",
+        help: "write the verdicts of papers and suites under scoreboard, and the leaderboard (papers, suites: only these; --check: only compare)",
         run: scoreboard::scoreboard,
     },
     Task {

@@ -26,6 +26,24 @@ impl SuitesReport {
     }
 }
 
+impl SuitesReport {
+    /// Joins the results of the same suites under different subjects: the rows of each suite in the order of the parts. Suites that a
+    /// later part has alone follow.
+    pub fn merge(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut merged = Self::default();
+        for suite in parts.into_iter().flat_map(|part| part.suites) {
+            match merged.suites.iter_mut().find(|known| known.id == suite.id) {
+                Some(known) => {
+                    known.rows.extend(suite.rows);
+                    known.changed.extend(suite.changed);
+                }
+                None => merged.suites.push(suite),
+            }
+        }
+        merged
+    }
+}
+
 /// The results of one suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SuiteReport {

@@ -29,7 +29,26 @@ pub struct Subject {
     pub oracle: Option<Oracle>,
 }
 
+/// The name that stands for all suites, and for all subjects.
+pub const ALL: &str = "all";
+
+/// The controllers that are judged if none are named: one of each family of today.
+const USUAL: [&str; 3] = ["googcc", "scream-v2", "nada"];
+
 impl Subject {
+    /// Returns the subjects of these names, which the caller has checked: controllers and oracles, or [`ALL`]. Without names, they are
+    /// one controller of each family of today.
+    pub fn named(names: &[String], registry: &Registry) -> Vec<Self> {
+        if names.iter().any(|name| name == ALL) {
+            return Self::all(registry);
+        }
+        let one = |name: &str| Oracle::find(name).map_or_else(|| Self::controller(name, registry), Self::oracle);
+        match names {
+            [] => USUAL.map(one).to_vec(),
+            names => names.iter().map(|name| one(name)).collect(),
+        }
+    }
+
     /// Returns a controller of the registry. One that does not control its rate is marked as faulty, as those of
     /// [`yardsticks::FAULTY`] are.
     pub fn controller(name: impl Into<String>, registry: &Registry) -> Self {

@@ -59,7 +59,7 @@ pub fn sentences(report: &SuitesReport) -> Vec<String> {
         let mut text = format!("{family}: {best} keeps most bounds, {} of {}.", held.held, held.all);
         match front.as_slice() {
             [] => {}
-            [only] => text += &format!(" It alone is on the front: {}.", point(only)).replace("It alone", if only.name == *best { "It alone" } else { "One controller" }),
+            [only] => text += &format!(" The front is {} alone.", point(only)),
             [shortest, .., fullest] => {
                 text += &format!(
                     " On the front, the shortest queue is that of {}, the highest utilisation that of {}.",

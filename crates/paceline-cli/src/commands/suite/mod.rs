@@ -3,6 +3,8 @@
 mod plots;
 mod text;
 
+pub use text::describe as view;
+
 use super::{check_controllers, with_progress};
 use crate::errors::backend_error;
 use crate::output;
@@ -10,20 +12,13 @@ use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::metrics;
-use paceline_lab::suite::{Expected, Subject, Suite, run};
+use paceline_lab::suite::{ALL, Expected, Subject, Suite, run};
 use paceline_lab::yardsticks::Oracle;
 use paceline_report::suites::markdown::leaderboard;
 use paceline_report::suites::{self, SUITES_PAGE};
 use paceline_results::{SUITES_FILE, SuitesReport, write_whole};
-use paceline_scenario::Catalogue;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// The controllers that are judged if none are named: one of each family of today.
-const USUAL: [&str; 3] = ["googcc", "scream-v2", "nada"];
-
-/// The name that stands for all suites, and for all controllers.
-const ALL: &str = "all";
 
 /// The leaderboard as Markdown in the folder of --out, with its pictures.
 const LEADERBOARD: &str = "leaderboard.md";
@@ -61,7 +56,7 @@ pub struct Arguments {
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     let registry = worlds::registry("sim");
     let world = worlds::open("sim", None)?;
-    let found = find_suites(&arguments.suites)?;
+    let found = Suite::find_all(&arguments.suites)?;
     let subjects = subjects(&arguments.controllers, &registry)?;
     if let Some(suite) = found.iter().find(|suite| arguments.accept && suite.expected_file.is_none()) {
         let help = "copy its manifest, or name the file: paceline suite DIR/NAME.suite.toml --accept";
@@ -88,40 +83,16 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
 }
 
-fn find_suites(names: &[String]) -> Result<Vec<Suite>> {
-    let mut found: Vec<Suite> = Vec::new();
-    for name in names {
-        let names = match name.as_str() {
-            ALL => Catalogue.suites().map(str::to_owned).collect(),
-            name => vec![name.to_owned()],
-        };
-        for name in names {
-            let suite = Suite::find(&name)?;
-            if found.iter().all(|other| other.id != suite.id) {
-                found.push(suite);
-            }
+fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {
+    if names.iter().all(|name| name != ALL) {
+        let (oracles, controllers): (Vec<_>, Vec<_>) =
+            names.iter().cloned().partition(|name| Oracle::find(name).is_some());
+        check_controllers(&controllers, registry)?;
+        if let Some((_, name)) = oracles.iter().enumerate().find(|(n, name)| oracles[..*n].contains(name)) {
+            return Err(miette!(help = "name each oracle once", "the oracle `{name}` is named twice"));
         }
     }
-    Ok(found)
-}
-
-fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {
-    if names.iter().any(|name| name == ALL) {
-        return Ok(Subject::all(registry));
-    }
-    if names.is_empty() {
-        return Ok(USUAL.map(|name| Subject::controller(name, registry)).to_vec());
-    }
-    let (oracles, controllers): (Vec<_>, Vec<_>) = names.iter().cloned().partition(|name| Oracle::find(name).is_some());
-    check_controllers(&controllers, registry)?;
-    if let Some(twice) = oracles.iter().enumerate().find(|(n, name)| oracles[..*n].contains(name)) {
-        return Err(miette!(help = "name each oracle once", "the oracle `{}` is named twice", twice.1));
-    }
-    let subject = |name: &String| match Oracle::find(name) {
-        Some(oracle) => Subject::oracle(oracle),
-        None => Subject::controller(name, registry),
-    };
-    Ok(names.iter().map(subject).collect())
+    Ok(Subject::named(names, registry))
 }
 
 fn write(folder: &Path, report: &SuitesReport) -> Result<()> {

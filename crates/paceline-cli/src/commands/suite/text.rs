@@ -15,7 +15,7 @@ const CONTROLLERS_LISTED: usize = 3;
 const BOUNDS_LISTED: usize = 20;
 
 /// Describes the results: a matrix of each suite, the bounds that fail, and the verdicts that changed.
-pub(super) fn describe(suites: &[Suite], report: &SuitesReport) -> View {
+pub fn describe(suites: &[Suite], report: &SuitesReport) -> View {
     let mut view = View::default();
     for (suite, report) in suites.iter().zip(&report.suites) {
         view.extend(of_suite(suite, report));
