@@ -21,17 +21,19 @@ const SUITES: &str = "suites";
 pub fn scoreboard(arguments: &[String]) -> Result<(), Problem> {
     let check = arguments.iter().any(|word| word == "--check");
     let parts: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| *word != "--check").collect();
-    let (papers, suites) = match parts[..] {
-        [] => (true, true),
-        [PAPERS] => (true, false),
-        [SUITES] => (false, true),
-        _ => return Err(Problem::Usage(format!("takes `{PAPERS}` or `{SUITES}`, and `--check`"))),
+    let usage = || Problem::Usage(format!("takes `{PAPERS}`, or `{SUITES} [--repeats N]`, and `--check`"));
+    let (papers, suites, repeats) = match parts[..] {
+        [] => (true, true, None),
+        [PAPERS] => (true, false, None),
+        [SUITES] => (false, true, None),
+        [SUITES, "--repeats", count] if !check => (false, true, Some(count.parse::<u64>().map_err(|_| usage())?)),
+        _ => return Err(usage()),
     };
     if papers {
         of_papers(check)?;
     }
     if suites {
-        crate::suites::write(check)?;
+        crate::suites::write(check, repeats)?;
     }
     Ok(())
 }

@@ -14,13 +14,16 @@ const RESULTS: &str = "scoreboard/suites";
 const BOARD: &str = "docs/leaderboard.md";
 const PICTURES: &str = "docs/figures/suites";
 
-/// Makes every file, as path from the root and content.
-pub(crate) fn files() -> Result<Vec<(PathBuf, String)>, String> {
+/// Makes every file, as path from the root and content, with this number of runs of each test; `None` means that of each manifest.
+fn files(repeats: Option<u64>) -> Result<Vec<(PathBuf, String)>, String> {
     run(command("cargo build --quiet --release")).map_err(|_| "the command cannot be built".to_owned())?;
     let folder = target().join("scoreboard/suites");
     _ = fs::remove_dir_all(&folder);
     let mut suite = program(target().join("release/paceline"), "suite all --controllers all --json --out");
     suite.arg(&folder).stderr(Stdio::inherit());
+    if let Some(repeats) = repeats {
+        suite.args(["--repeats", &repeats.to_string()]);
+    }
     eprintln!("\n==> {}", shown(&suite));
     let done = suite.output().map_err(|error| format!("`{}` did not start: {error}", shown(&suite)))?;
     // 1 means that an expected verdict changed, which the files show.
@@ -52,9 +55,25 @@ pub(crate) fn files() -> Result<Vec<(PathBuf, String)>, String> {
     Ok(files)
 }
 
-/// Writes the results and the leaderboard; with `check`, compares them with the committed ones.
-pub(crate) fn write(check: bool) -> Result<(), String> {
-    let files = files()?;
+/// Returns the number of runs of each test that the committed results have; `None` if there are none, or if their numbers differ.
+fn committed_repeats() -> Result<Option<u64>, String> {
+    let Ok(entries) = fs::read_dir(root().join(RESULTS)) else { return Ok(None) };
+    let of_file = |path: PathBuf| -> Result<u64, String> {
+        let value: Value = serde_json::from_str(&read(&path)?).map_err(|error| format!("{}: {error}", path.display()))?;
+        value["repeats"].as_u64().ok_or_else(|| format!("{} has no number of runs", path.display()))
+    };
+    let all: Vec<u64> = entries.filter_map(|entry| Some(of_file(entry.ok()?.path()))).collect::<Result<_, _>>()?;
+    Ok(all.first().copied().filter(|first| all.iter().all(|other| other == first)))
+}
+
+/// Writes the results and the leaderboard, with this number of runs of each test or the committed one; with `check`, compares them
+/// with the committed ones.
+pub(crate) fn write(check: bool, repeats: Option<u64>) -> Result<(), String> {
+    let repeats = match repeats {
+        Some(repeats) => Some(repeats),
+        None => committed_repeats()?,
+    };
+    let files = files(repeats)?;
     for (path, text) in &files {
         let place = root().join(path);
         if check {

@@ -1,7 +1,7 @@
 //! Oracles: senders that know the path. They show what is possible on it, so they bound what a test may demand.
 //!
-//! * `ideal` knows the path in advance. At each moment it sends its fair share of the capacity that its packets will meet, so the
-//!   link is full and its queue is empty.
+//! * `ideal` knows the path in advance. At each moment it sends its fair share of the capacity that its packets will meet, less 1 %
+//!   for RTCP. So the link is full and its queue is empty.
 //! * `causal` knows the path one round trip late. It sends its share as it was then, and nothing while packets that it sent too
 //!   much wait in the queue.
 //!
@@ -21,6 +21,10 @@ use paceline_units::{Rate, Time};
 pub(crate) const FOLLOWER: &str = "fixed";
 /// The lowest rate of the follower, bit/s: 0 would mean the maximum of the sources.
 const LOWEST: f64 = 1.0;
+
+/// The part of the share that an oracle uses. The rest is for what is not counted: RTCP of all flows, and retransmissions. A sender
+/// of the whole share could never drain the queue that these leave.
+const USED: f64 = 0.99;
 
 /// A rate over time: the start and the rate, in bit/s, of each step. The first step starts at 0.
 type Steps = Vec<(Time, f64)>;
@@ -82,7 +86,7 @@ impl Oracle {
 
     /// Returns the rate of a media flow over time.
     fn rates(self, plan: &Plan, flow: usize) -> Steps {
-        let share = share::over_time(plan, flow);
+        let share: Steps = share::over_time(plan, flow).into_iter().map(|(at, bps)| (at, USED * bps)).collect();
         match self {
             Self::Ideal => share,
             Self::Causal => {
