@@ -59,7 +59,8 @@ fn files(repeats: Option<u64>) -> Result<Vec<(PathBuf, String)>, String> {
 fn committed_repeats() -> Result<Option<u64>, String> {
     let Ok(entries) = fs::read_dir(root().join(RESULTS)) else { return Ok(None) };
     let of_file = |path: PathBuf| -> Result<u64, String> {
-        let value: Value = serde_json::from_str(&read(&path)?).map_err(|error| format!("{}: {error}", path.display()))?;
+        let value: Value =
+            serde_json::from_str(&read(&path)?).map_err(|error| format!("{}: {error}", path.display()))?;
         value["repeats"].as_u64().ok_or_else(|| format!("{} has no number of runs", path.display()))
     };
     let all: Vec<u64> = entries.filter_map(|entry| Some(of_file(entry.ok()?.path()))).collect::<Result<_, _>>()?;
@@ -103,7 +104,8 @@ fn lines(suite: &Value) -> String {
     let tests = suite["tests"].as_array().cloned().unwrap_or_default();
     let name = |test: &Value| {
         let case = test["case"].as_object().into_iter().flatten();
-        let case: Vec<String> = case.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+        let case: Vec<String> =
+            case.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
         format!("{} {}", test["scenario"].as_str().unwrap_or_default(), case.join(" ")).trim_end().to_owned()
     };
     let mut text = format!("{{\"id\": {}, \"repeats\": {}, \"results\": [\n", suite["id"], suite["repeats"]);
@@ -115,12 +117,23 @@ fn lines(suite: &Value) -> String {
                 continue;
             }
             let both = [&result["utilization"], &result["queue_p95_ms"]].map(number);
-            let mut line = format!("  {{\"controller\": {}, \"test\": {}, ", row["controller"], Value::from(name(test)));
-            _ = write!(line, "\"hash\": {hash}, \"utilization\": {}, \"queue_p95_ms\": {}, \"bounds\": [", both[0], both[1]);
-            let bounds = test["bounds"].as_array().into_iter().flatten().zip(result["bounds"].as_array().into_iter().flatten());
+            let mut line =
+                format!("  {{\"controller\": {}, \"test\": {}, ", row["controller"], Value::from(name(test)));
+            _ = write!(
+                line,
+                "\"hash\": {hash}, \"utilization\": {}, \"queue_p95_ms\": {}, \"bounds\": [",
+                both[0], both[1]
+            );
+            let bounds =
+                test["bounds"].as_array().into_iter().flatten().zip(result["bounds"].as_array().into_iter().flatten());
             let bound = |(bound, result): (&Value, &Value)| {
                 let verdict = if result["pass"] == true { "pass" } else { "fail" };
-                format!("[{}, {}, {}, \"{verdict}\"]", bound["id"], number(&result["measured"]), number(&result["ci95"]))
+                format!(
+                    "[{}, {}, {}, \"{verdict}\"]",
+                    bound["id"],
+                    number(&result["measured"]),
+                    number(&result["ci95"])
+                )
             };
             line += &bounds.map(bound).collect::<Vec<_>>().join(", ");
             rows.push(line + "]}");
@@ -155,8 +168,10 @@ mod tests {
 
     #[test]
     fn each_test_of_each_controller_is_a_line_and_tests_that_were_not_made_have_none() {
-        let result = |hash: &str| json!({"trace_hash": hash, "utilization": 0.5, "queue_p95_ms": null,
-            "bounds": [{"measured": 0.5, "ci95": 0.01, "pass": false}]});
+        let result = |hash: &str| {
+            json!({"trace_hash": hash, "utilization": 0.5, "queue_p95_ms": null,
+            "bounds": [{"measured": 0.5, "ci95": 0.01, "pass": false}]})
+        };
         let suite = json!({"id": "own", "repeats": 2,
             "tests": [{"scenario": "own/a", "case": {"rate": "low"}, "bounds": [{"id": "use"}]}],
             "rows": [{"controller": "one", "results": [result("ab")]}, {"controller": "ideal", "results": [result("")]}]});

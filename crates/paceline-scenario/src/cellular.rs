@@ -141,7 +141,8 @@ mod tests {
 
     /// Mean and standard deviation of the rate, and the part of the time without capacity, over seeds from 1 to 20 of 10 minutes.
     fn statistics(link: &CellularLink) -> (f64, f64, f64) {
-        let rates: Vec<f64> = (1..=20).flat_map(|seed| link.rates(seed, 600)).map(|mbps| mbps * 1e6 / PACKET_BITS).collect();
+        let rates: Vec<f64> =
+            (1..=20).flat_map(|seed| link.rates(seed, 600)).map(|mbps| mbps * 1e6 / PACKET_BITS).collect();
         let sent: Vec<f64> = rates.iter().copied().filter(|rate| *rate > 0.0).collect();
         let mean = sent.iter().sum::<f64>() / sent.len() as f64;
         let variance = sent.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>() / sent.len() as f64;
@@ -154,7 +155,8 @@ mod tests {
     fn rates_are_uniform_over_the_range() {
         for link in &CELLULAR_LINKS {
             let ((low, high), (mean, deviation, outage)) = (link.rate_pps, statistics(link));
-            let expected = ((low + high) / 2.0, (high - low) / 12f64.sqrt(), link.outages_per_minute * link.outage_s / 60.0);
+            let expected =
+                ((low + high) / 2.0, (high - low) / 12f64.sqrt(), link.outages_per_minute * link.outage_s / 60.0);
             assert!((mean / expected.0 - 1.0).abs() < 0.06, "{}: {mean}, {}", link.name, expected.0);
             assert!((deviation / expected.1 - 1.0).abs() < 0.08, "{}: {deviation}, {}", link.name, expected.1);
             assert!((0.6..1.3).contains(&(outage / expected.2)), "{}: {outage}, {}", link.name, expected.2);
@@ -165,8 +167,10 @@ mod tests {
     #[test]
     fn walk_has_its_sigma_between_the_limits() {
         let link = CellularLink { rate_pps: (0.0, 1e6), outages_per_minute: 0.01, ..CELLULAR_LINKS[0] };
-        let rates: Vec<f64> = (1..=20).flat_map(|seed| link.rates(seed, 600)).map(|mbps| mbps * 1e6 / PACKET_BITS).collect();
-        let squares: Vec<f64> = rates.chunks(6000).flat_map(|run| run.windows(11)).map(|w| (w[10] - w[0]).powi(2)).collect();
+        let rates: Vec<f64> =
+            (1..=20).flat_map(|seed| link.rates(seed, 600)).map(|mbps| mbps * 1e6 / PACKET_BITS).collect();
+        let squares: Vec<f64> =
+            rates.chunks(6000).flat_map(|run| run.windows(11)).map(|w| (w[10] - w[0]).powi(2)).collect();
         let sigma = (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
         assert!((190.0..210.0).contains(&sigma), "{sigma}");
     }

@@ -42,7 +42,8 @@ pub fn choices(report: &SuitesReport) -> Vec<Choice> {
 /// over all suites.
 pub fn unknown_path(report: &SuitesReport) -> Option<(String, f64)> {
     let families: Vec<String> = families(report).into_iter().map(|(family, _)| family).collect();
-    let shares = |name: &str| families.iter().filter_map(|family| held(report, name, family).share()).collect::<Vec<_>>();
+    let shares =
+        |name: &str| families.iter().filter_map(|family| held(report, name, family).share()).collect::<Vec<_>>();
     let lowest = |name: &str| shares(name).into_iter().fold(1.0, f64::min);
     let mean = |name: &str| shares(name).iter().sum::<f64>();
     let better = |a: &&str, b: &&str| lowest(a).total_cmp(&lowest(b)).then(mean(a).total_cmp(&mean(b)));
@@ -72,7 +73,10 @@ pub fn sentences(report: &SuitesReport) -> Vec<String> {
     };
     let choices = choices(report);
     let unknown = unknown_path(report).filter(|_| !choices.is_empty()).map(|(name, lowest)| {
-        format!("A path that is not known: {name}. It keeps at least {:.0} % of the bounds of each family.", lowest * 100.0)
+        format!(
+            "A path that is not known: {name}. It keeps at least {:.0} % of the bounds of each family.",
+            lowest * 100.0
+        )
     });
     choices.iter().map(of_family).chain(unknown).collect()
 }
@@ -84,7 +88,8 @@ fn controllers(report: &SuitesReport) -> Vec<&str> {
 
 fn held(report: &SuitesReport, controller: &str, family: &str) -> Held {
     let suites = report.suites.iter().filter(|suite| suite.family == family);
-    let rows = suites.flat_map(|suite| suite.rows.iter().filter(|row| row.controller == controller).map(move |row| (suite, row)));
+    let rows = suites
+        .flat_map(|suite| suite.rows.iter().filter(|row| row.controller == controller).map(move |row| (suite, row)));
     rows.map(|(suite, row)| suite.held(row)).sum()
 }
 
@@ -122,18 +127,24 @@ mod tests {
     fn a_family_has_its_best_and_an_unknown_path_the_best_worst() {
         let report = SuitesReport {
             suites: vec![
-                suite("wired", &[
-                    ("full", RowKind::Controller, 4, 0.9, 50.0),
-                    ("short", RowKind::Controller, 1, 0.5, 5.0),
-                    ("both", RowKind::Controller, 3, 0.8, 60.0),
-                    ("oracle", RowKind::Oracle, 4, 1.0, 0.0),
-                ]),
-                suite("wifi", &[
-                    ("full", RowKind::Controller, 1, 0.9, 50.0),
-                    ("short", RowKind::Controller, 4, 0.5, 5.0),
-                    ("both", RowKind::Controller, 3, 0.8, 30.0),
-                    ("oracle", RowKind::Oracle, 4, 1.0, 0.0),
-                ]),
+                suite(
+                    "wired",
+                    &[
+                        ("full", RowKind::Controller, 4, 0.9, 50.0),
+                        ("short", RowKind::Controller, 1, 0.5, 5.0),
+                        ("both", RowKind::Controller, 3, 0.8, 60.0),
+                        ("oracle", RowKind::Oracle, 4, 1.0, 0.0),
+                    ],
+                ),
+                suite(
+                    "wifi",
+                    &[
+                        ("full", RowKind::Controller, 1, 0.9, 50.0),
+                        ("short", RowKind::Controller, 4, 0.5, 5.0),
+                        ("both", RowKind::Controller, 3, 0.8, 30.0),
+                        ("oracle", RowKind::Oracle, 4, 1.0, 0.0),
+                    ],
+                ),
             ],
         };
         let best: Vec<(String, String)> = choices(&report).into_iter().map(|c| (c.family, c.best)).collect();
@@ -141,7 +152,10 @@ mod tests {
         assert_eq!(unknown_path(&report), Some(("both".to_owned(), 0.75)));
         let text = sentences(&report).join("\n");
         assert!(text.contains("wired: full keeps most bounds, 4 of 4."), "{text}");
-        assert!(text.contains("shortest queue is that of short (50 % at 5 ms), the highest utilisation that of full (90 %"), "{text}");
+        assert!(
+            text.contains("shortest queue is that of short (50 % at 5 ms), the highest utilisation that of full (90 %"),
+            "{text}"
+        );
         assert!(text.ends_with("not known: both. It keeps at least 75 % of the bounds of each family."), "{text}");
     }
 

@@ -58,7 +58,10 @@ mod tests {
         let share = vec![(ms(0), 0.0), (ms(200), 3e6), (ms(300), 1.5e6)];
         let rates = rates(&share, TimeDelta::from_millis(40), (ms(200), ms(500)));
         assert_eq!(rates[..2], [(ms(0), 0.0), (ms(200), 3e6)]);
-        assert!(rates[2] == (ms(340), 0.0) && rates[3].0 == ms(380), "40 ms of 1.5 Mbit/s too much take 40 ms: {rates:?}");
+        assert!(
+            rates[2] == (ms(340), 0.0) && rates[3].0 == ms(380),
+            "40 ms of 1.5 Mbit/s too much take 40 ms: {rates:?}"
+        );
     }
 
     #[test]

@@ -91,7 +91,8 @@ fn max_min(plan: &Plan, demands: &[f64], capacity: impl Fn(usize) -> Option<f64>
     let mut free: Vec<Option<f64>> = (0..plan.hops.len()).map(capacity).collect();
     while !open.is_empty() {
         let crossing = |hop: usize| open.iter().filter(|flow| plan.flows[**flow].route.contains(&hop)).count() as f64;
-        let of_hops = (0..free.len()).filter(|hop| crossing(*hop) > 0.0).filter_map(|hop| Some(free[hop]? / crossing(hop)));
+        let of_hops =
+            (0..free.len()).filter(|hop| crossing(*hop) > 0.0).filter_map(|hop| Some(free[hop]? / crossing(hop)));
         let of_demands = open.iter().map(|flow| demands[*flow] - rates[*flow]);
         let step = of_hops.chain(of_demands).fold(f64::INFINITY, f64::min);
         open.iter().for_each(|flow| rates[*flow] += step);

@@ -7,7 +7,8 @@ use paceline::Registry;
 use paceline_scenario::{Changes, Origin, load};
 use paceline_units::TimeDelta;
 
-const CALL: &str = "[[flow]]\nid = \"call\"\ncontroller = \"googcc\"\nencoder = { source = \"ideal\", max = \"8 Mbps\" }\n";
+const CALL: &str =
+    "[[flow]]\nid = \"call\"\ncontroller = \"googcc\"\nencoder = { source = \"ideal\", max = \"8 Mbps\" }\n";
 const TCP: &str = "[[flow]]\nid = \"tcp\"\nkind = \"tcp\"\nstart = \"10 s\"\nstop = \"20 s\"\n";
 
 fn scenario(text: &str, controller: Option<&str>) -> Scenario {
@@ -36,7 +37,8 @@ fn number(value: &serde_json::Value) -> f64 {
     value.as_f64().unwrap()
 }
 
-const STEPS: &str = "capacity = [[\"0 s\", \"4 Mbps\"], [\"10 s\", \"1 Mbps\"], [\"20 s\", \"4 Mbps\"]]\nqueue = { limit = \"1 s\" }";
+const STEPS: &str =
+    "capacity = [[\"0 s\", \"4 Mbps\"], [\"10 s\", \"1 Mbps\"], [\"20 s\", \"4 Mbps\"]]\nqueue = { limit = \"1 s\" }";
 
 /// By hand: 99 % of the capacity is used, less what the first packet needs to arrive, 50 ms of 4 Mbit/s, 0.2 %. A packet waits at most
 /// for the one before it: 1240 bytes at 1 Mbit/s are 10 ms.
@@ -88,7 +90,10 @@ fn share_is_max_min_fair_among_active_flows() {
     // A flow of less than half leaves the rest.
     let small = CALL.replace("call", "small").replace("8 Mbps", "1 Mbps");
     let rest = kbps(share(&format!("{CALL}{small}")));
-    assert!(rest.len() == 1 && (2900.0..2990.0).contains(&rest[0].1), "3 Mbit/s less the headers of the other: {rest:?}");
+    assert!(
+        rest.len() == 1 && (2900.0..2990.0).contains(&rest[0].1),
+        "3 Mbit/s less the headers of the other: {rest:?}"
+    );
 }
 
 /// Packets of an access line of 200 ms meet the capacity 200 ms later, so the sender changes its rate 200 ms earlier.
