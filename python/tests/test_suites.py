@@ -62,7 +62,8 @@ def test_a_bound_separates_the_oracle_from_a_faulty_controller(local):
     assert local.controllers == CONTROLLERS
     rows = {row["controller"]: row["results"][0]["bounds"] for row in local["suites"][0]["rows"]}
     assert [bound["pass"] for bound in rows["ideal"]] == [True, True]
-    assert [bound["pass"] for bound in rows["faulty-ignores-feedback"]] == [False, False]
+    # It grows by 8 % per second, so that it is below the capacity after 5 s.
+    assert [bound["pass"] for bound in rows["faulty-ignores-feedback"]] == [True, False]
     assert "own  Own" in str(local) and "ideal" in str(local)
 
 

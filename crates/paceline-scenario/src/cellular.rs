@@ -166,7 +166,7 @@ mod tests {
     /// By hand: the difference of the walk over 1 s has the standard deviation σ, 200, where it meets no limit.
     #[test]
     fn walk_has_its_sigma_between_the_limits() {
-        let link = CellularLink { rate_pps: (0.0, 1e6), outages_per_minute: 0.01, ..CELLULAR_LINKS[0] };
+        let link = CellularLink { rate_pps: (0.0, 1e6), outages_per_minute: 1e-9, ..CELLULAR_LINKS[0] };
         let rates: Vec<f64> =
             (1..=20).flat_map(|seed| link.rates(seed, 600)).map(|mbps| mbps * 1e6 / PACKET_BITS).collect();
         let squares: Vec<f64> =
