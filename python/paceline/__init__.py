@@ -38,6 +38,7 @@ from .errors import (
 from .results import Results, load
 from .runs import Comparison, ComparisonTable, Run, Runs, compare, repeat, reproduce, run
 from .scenario import Scenario, scenarios
+from .suites import SuiteResult, suite
 from .sweeps import SweepFile, SweepResult, sweep, sweeps
 from .tables import Series, Table
 
@@ -71,6 +72,7 @@ __all__ = [
     "SeriesError",
     "Setup",
     "StreamState",
+    "SuiteResult",
     "SweepError",
     "SweepFile",
     "SweepResult",
@@ -85,6 +87,7 @@ __all__ = [
     "reproduce",
     "run",
     "scenarios",
+    "suite",
     "sweep",
     "sweeps",
 ]

@@ -247,6 +247,28 @@ class Sweep:
         """Returns the sweep of the best points on more seeds, if the file has `[refine]`."""
 
 @final
+class FinishedSuites:
+    """The results of suites."""
+
+    document: str
+    """The JSON document of `paceline suite --json`."""
+    text: str
+    """The result as the command prints it."""
+    html: str
+    """The same as HTML."""
+
+def suites(
+    names: list[str], controllers: list[str], repeats: int | None, registered: list[Any], threads: int | None
+) -> FinishedSuites:
+    """Runs suites under controllers on local threads."""
+
+def suite_jobs(names: list[str], controllers: list[str], registered: list[Any]) -> list[tuple[str, str]]:
+    """Returns the jobs: each suite under each controller."""
+
+def merge_suites(names: list[str], documents: list[str]) -> FinishedSuites:
+    """Merges documents of the same suites under different controllers, in their order."""
+
+@final
 class FinishedSweep:
     """The result of a sweep."""
 

@@ -214,12 +214,18 @@ def _check(engine: str, client: Any, into: Path | None, world: str) -> None:
     """Raises an exception if the engine is not available."""
     if engine == "threads":
         return
+    if engine in _ENGINES:
+        if into is None:
+            raise ArgumentError(f"the engine {engine!r} needs a folder: out=…")
+        if world != "sim":
+            raise ArgumentError(f"the engine {engine!r} simulates: the world {world!r} needs engine='threads'")
+    check_engine(engine, client)
+
+
+def check_engine(engine: str, client: Any) -> None:
+    """Raises an exception if an engine with other processes is not available."""
     if engine not in _ENGINES:
         raise ArgumentError(f"no engine {engine!r}; known: threads, {', '.join(_ENGINES)}")
-    if into is None:
-        raise ArgumentError(f"the engine {engine!r} needs a folder: out=…")
-    if world != "sim":
-        raise ArgumentError(f"the engine {engine!r} simulates: the world {world!r} needs engine='threads'")
     if engine == "ray" and client is not None:
         raise ArgumentError("`client` is for Dask; Ray uses the cluster of ray.init()")
     package = {"dask": "distributed", "ray": "ray"}[engine]

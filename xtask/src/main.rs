@@ -23,6 +23,7 @@ mod release;
 mod scoreboard;
 mod screenshots;
 mod steps;
+mod suites;
 mod wheel;
 
 use std::process::ExitCode;
@@ -93,7 +94,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "scoreboard",
-        help: "write the verdicts under scoreboard (--check: only compare)",
+        help: "write the verdicts of papers and suites under scoreboard, and the leaderboard (papers, suites: only these; --check: only compare)",
         run: scoreboard::scoreboard,
     },
     Task {

@@ -1,4 +1,4 @@
-//! `cargo xtask scoreboard`: the verdicts on the published values of every paper. They are committed under `scoreboard/`, so that
+//! `cargo xtask scoreboard`: the verdicts on the published values of every paper and on the bounds of every suite. They are committed under `scoreboard/`, so that
 //! the diff of a change shows its effect on them.
 
 use crate::steps::{Problem, command, program, root, run, shown, target};
@@ -13,18 +13,37 @@ const FILES: [&str; 2] = ["scoreboard.json", "scoreboard.md"];
 /// The matrix of all papers, next to their folders.
 const MATRIX: &str = "README.md";
 
+/// The parts: verdicts on the published values of papers, and on the bounds of suites.
+const PAPERS: &str = "papers";
+const SUITES: &str = "suites";
+
 /// Writes the scoreboards. With `--check`, compares new ones with the committed ones.
 pub fn scoreboard(arguments: &[String]) -> Result<(), Problem> {
-    let check = match arguments {
-        [] => false,
-        [flag] if flag == "--check" => true,
-        _ => return Err(Problem::Usage("takes `--check` or nothing".into())),
+    let check = arguments.iter().any(|word| word == "--check");
+    let parts: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| *word != "--check").collect();
+    let usage = || Problem::Usage(format!("takes `{PAPERS}`, or `{SUITES} [--repeats N]`, and `--check`"));
+    let (papers, suites, repeats) = match parts[..] {
+        [] => (true, true, None),
+        [PAPERS] => (true, false, None),
+        [SUITES] => (false, true, None),
+        [SUITES, "--repeats", count] if !check => (false, true, Some(count.parse::<u64>().map_err(|_| usage())?)),
+        _ => return Err(usage()),
     };
+    if papers {
+        of_papers(check)?;
+    }
+    if suites {
+        crate::suites::write(check, repeats)?;
+    }
+    Ok(())
+}
+
+fn of_papers(check: bool) -> Result<(), Problem> {
     run(command("cargo build --quiet --release"))?;
     let kept = root().join("scoreboard");
     let place = if check { target().join("scoreboard") } else { kept.clone() };
     let mut rows = Vec::new();
-    for paper in papers()? {
+    for paper in paper_names()? {
         rows.extend(make(&paper, &place.join(&paper))?);
         if check {
             let (kept, made) = (kept.join(&paper), place.join(&paper));
@@ -41,7 +60,7 @@ pub fn scoreboard(arguments: &[String]) -> Result<(), Problem> {
 }
 
 /// Returns the papers: the folders of scenarios with a file of constants.
-fn papers() -> Result<Vec<String>, String> {
+fn paper_names() -> Result<Vec<String>, String> {
     let folder = root().join("scenarios");
     let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let folders = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|p| p.join("constants.toml").is_file());
@@ -138,7 +157,7 @@ fn numbers_are_equal(kept: &Path, made: &Path) -> Result<(), String> {
     run(diff).map_err(|_| format!("the results of this version differ from {}; {ACCEPT}", here.display()))
 }
 
-fn texts_are_equal(kept: &Path, made: &Path) -> Result<(), String> {
+pub(crate) fn texts_are_equal(kept: &Path, made: &Path) -> Result<(), String> {
     let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
     let (old, new) = (read(kept)?, read(made)?);
     if old == new {

@@ -29,6 +29,7 @@ pub mod worlds;
 
 pub use commands::compare::{table_view as comparison_table_view, view as comparison_view};
 pub use commands::run::{group_view, view as runs_view};
+pub use commands::suite::view as suites_view;
 pub use commands::sweep::view as sweep_view;
 pub use environment::environment;
 pub use output::Cited;
@@ -76,6 +77,8 @@ enum Command {
     Calibrate(commands::calibrate::Arguments),
     /// Judges controllers by suites of tests, such as that of RFC 8867.
     Suite(commands::suite::Arguments),
+    /// Prints a capacity trace of a model of a cellular link.
+    Trace(commands::trace::Arguments),
     /// Measures at each point of a grid, a list or a sample of settings.
     Sweep(commands::sweep::Arguments),
     /// Compares the simulator with a real path: the same runs in both.
@@ -108,6 +111,7 @@ impl Command {
             Self::Reproduce(arguments) => commands::reproduce::reproduce(&arguments),
             Self::Calibrate(arguments) => commands::calibrate::calibrate(&arguments, PROGRAM.get().map(Vec::as_slice)),
             Self::Suite(arguments) => commands::suite::suite(&arguments),
+            Self::Trace(arguments) => commands::trace::trace(&arguments),
             Self::Sweep(arguments) => commands::sweep::sweep(&arguments),
             Self::Validate(arguments) => commands::validate::validate(&arguments),
             Self::Gap(_) => Err(miette!(help = "use `paceline validate`", "the command `gap` was renamed")),

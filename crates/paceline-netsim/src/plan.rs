@@ -349,7 +349,7 @@ impl StreamPlan {
     }
 
     /// Returns the times at which that rate may change, in order, and the end.
-    fn changes(&self) -> impl Iterator<Item = Time> {
+    pub fn changes(&self) -> impl Iterator<Item = Time> {
         let limits = self.max.points().iter().map(|(at, _)| *at);
         let times = limits.chain(self.muted.points().iter().map(|(at, _)| *at)).filter(|at| *at < self.stop);
         times.chain([self.stop]).collect::<BTreeSet<_>>().into_iter()

@@ -22,6 +22,7 @@ mod request;
 mod send;
 mod series;
 mod stop;
+mod suite;
 mod sweep;
 mod testing;
 mod types;
@@ -40,6 +41,8 @@ mod _paceline {
     use crate::load::{load, replay};
     #[pymodule_export]
     use crate::plot::svg;
+    #[pymodule_export]
+    use crate::suite::{FinishedSuites, merge_suites, suite_jobs, suites};
     #[pymodule_export]
     use crate::sweep::{FinishedSweep, Folder, Sweep};
     #[pymodule_export]

@@ -26,6 +26,24 @@ impl SuitesReport {
     }
 }
 
+impl SuitesReport {
+    /// Joins the results of the same suites under different subjects: the rows of each suite in the order of the parts. Suites that a
+    /// later part has alone follow.
+    pub fn merge(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut merged = Self::default();
+        for suite in parts.into_iter().flat_map(|part| part.suites) {
+            match merged.suites.iter_mut().find(|known| known.id == suite.id) {
+                Some(known) => {
+                    known.rows.extend(suite.rows);
+                    known.changed.extend(suite.changed);
+                }
+                None => merged.suites.push(suite),
+            }
+        }
+        merged
+    }
+}
+
 /// The results of one suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SuiteReport {
@@ -131,7 +149,7 @@ pub struct TestResult {
     /// 95th percentile of the queuing delay of packets at the bottleneck, ms, mean over the runs; `None` for a shared
     /// medium.
     pub queue_p95_ms: Option<f64>,
-    /// The result of each bound.
+    /// The result of each bound. Empty if the test was not made: an oracle does not apply to each path.
     pub bounds: Vec<BoundResult>,
 }
 
@@ -167,9 +185,9 @@ pub struct Held {
 }
 
 impl Held {
-    /// Returns the share of bounds that hold; 1 without bounds.
-    pub fn share(self) -> f64 {
-        if self.all == 0 { 1.0 } else { self.held as f64 / self.all as f64 }
+    /// Returns the share of bounds that hold; `None` without bounds.
+    pub fn share(self) -> Option<f64> {
+        (self.all > 0).then(|| self.held as f64 / self.all as f64)
     }
 
     /// Returns whether all bounds hold.
@@ -212,8 +230,11 @@ impl SuiteTest {
         of_id.into_iter().all(|(_, result)| result.pass)
     }
 
-    /// Counts the bounds that hold, by name.
+    /// Counts the bounds that hold, by name. None are counted if the test was not made.
     pub fn held(&self, result: &TestResult) -> Held {
+        if result.bounds.is_empty() {
+            return Held::default();
+        }
         let one = |id: &str| Held { held: usize::from(self.passes(id, result)), all: 1 };
         self.bound_ids().map(one).sum()
     }
@@ -228,7 +249,8 @@ impl SuiteReport {
     /// Returns the name of every bound that fails under a controller: test, and name of the bound.
     pub fn fails(&self, row: &SuiteRow) -> impl Iterator<Item = String> {
         let of_test = |(test, result): (&SuiteTest, &TestResult)| {
-            let failed = test.bound_ids().filter(|id| !test.passes(id, result));
+            let made = !result.bounds.is_empty();
+            let failed = test.bound_ids().filter(|id| made && !test.passes(id, result));
             failed.map(|id| format!("{}: {id}", test.name())).collect::<Vec<_>>()
         };
         self.tests.iter().zip(&row.results).flat_map(of_test)

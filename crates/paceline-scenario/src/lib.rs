@@ -6,6 +6,7 @@
 
 mod case;
 mod catalogue;
+pub mod cellular;
 mod constants;
 mod edit;
 mod error;

@@ -16,6 +16,7 @@ pub mod shell;
 mod stored;
 pub mod suite;
 pub mod sweep;
+pub mod trace;
 #[cfg(not(all(feature = "testbed", target_os = "linux")))]
 mod unavailable;
 pub mod validate;

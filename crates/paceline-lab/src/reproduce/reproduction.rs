@@ -31,7 +31,7 @@ pub(super) fn verdicts(
     seeds: Seeds,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentReport>, BackendError> {
-    let mut runs = first_runs(runner, experiments, seeds, announce)?;
+    let mut runs = first_runs(runner, experiments, seeds, &|_| true, announce)?;
     loop {
         let reports = report_all(runner, experiments, &runs);
         let additional_seeds = match seeds {

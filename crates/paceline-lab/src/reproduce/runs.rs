@@ -27,14 +27,17 @@ pub(super) struct RunJob {
     pub(super) seed: u64,
 }
 
+/// Makes the first runs of the experiments whose index is included.
 pub(crate) fn first_runs(
     runner: &Runner<'_>,
     experiments: &[Experiment],
     seeds: Seeds,
+    include: &dyn Fn(usize) -> bool,
     announce: &dyn Fn(f64),
 ) -> Result<Vec<ExperimentRuns>, BackendError> {
     let mut measured: Vec<ExperimentRuns> = experiments.iter().map(ExperimentRuns::none).collect();
-    let first = experiments.iter().enumerate().flat_map(|(index, e)| {
+    let included = experiments.iter().enumerate().filter(|(index, _)| include(*index));
+    let first = included.flat_map(|(index, e)| {
         let count = match seeds {
             Seeds::AsNeeded => e.cases[0].repeats as u64,
             Seeds::Exactly(count) => count,

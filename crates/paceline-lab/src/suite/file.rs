@@ -90,6 +90,27 @@ impl Suite {
         Self::load(&Catalogue.find_suite(name)?)
     }
 
+    /// Loads the suites of these names, each once; [`ALL`](super::ALL) stands for those of the catalogue.
+    ///
+    /// # Errors
+    /// As of [`find`](Self::find).
+    pub fn find_all(names: &[String]) -> Result<Vec<Self>, ScenarioError> {
+        let mut found: Vec<Self> = Vec::new();
+        for name in names {
+            let names = match name.as_str() {
+                super::ALL => Catalogue.suites().map(str::to_owned).collect(),
+                name => vec![name.to_owned()],
+            };
+            for name in names {
+                let suite = Self::find(&name)?;
+                if found.iter().all(|other| other.id != suite.id) {
+                    found.push(suite);
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Loads the suite of this manifest.
     ///
     /// # Errors

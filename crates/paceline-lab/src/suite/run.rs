@@ -1,10 +1,10 @@
 //! Runs suites under several controllers and makes their document.
 
 use super::file::{Expected, Suite};
-use crate::judge::Experiment;
+use crate::judge::{Experiment, RunValues};
 use crate::reproduce::{Seeds, first_runs};
 use crate::run::Runner;
-use crate::yardsticks;
+use crate::yardsticks::{self, Oracle, oracle};
 use paceline::Registry;
 use paceline_netsim::backend::BackendError;
 use paceline_results::{
@@ -25,45 +25,85 @@ pub struct Subject {
     pub name: String,
     /// The purpose of its row.
     pub kind: RowKind,
-    /// Makes a scenario of the one as written, for an oracle; `None` for a controller.
-    pub transform: Option<fn(&Scenario) -> Scenario>,
+    /// The oracle; `None` for a controller.
+    pub oracle: Option<Oracle>,
 }
 
+/// The name that stands for all suites, and for all subjects.
+pub const ALL: &str = "all";
+
+/// The controllers that are judged if none are named: one of each family of today.
+const USUAL: [&str; 3] = ["googcc", "scream-v2", "nada"];
+
 impl Subject {
+    /// Returns the subjects of these names, which the caller has checked: controllers and oracles, or [`ALL`]. Without names, they are
+    /// one controller of each family of today.
+    pub fn named(names: &[String], registry: &Registry) -> Vec<Self> {
+        if names.iter().any(|name| name == ALL) {
+            return Self::all(registry);
+        }
+        let one = |name: &str| Oracle::find(name).map_or_else(|| Self::controller(name, registry), Self::oracle);
+        match names {
+            [] => USUAL.map(one).to_vec(),
+            names => names.iter().map(|name| one(name)).collect(),
+        }
+    }
+
     /// Returns a controller of the registry. One that does not control its rate is marked as faulty, as those of
     /// [`yardsticks::FAULTY`] are.
     pub fn controller(name: impl Into<String>, registry: &Registry) -> Self {
         let name = name.into();
         let controls = registry.get(&name).is_some_and(|entry| entry.controls());
         let kind = if yardsticks::is_faulty(&name) || !controls { RowKind::Faulty } else { RowKind::Controller };
-        Self { name, kind, transform: None }
+        Self { name, kind, oracle: None }
     }
 
-    /// Returns every controller of the registry, then the faulty ones. `fixed` is left out: `faulty-constant` is one.
+    /// Returns an oracle.
+    pub fn oracle(oracle: Oracle) -> Self {
+        Self { name: oracle.name().to_owned(), kind: RowKind::Oracle, oracle: Some(oracle) }
+    }
+
+    /// Returns every controller of the registry, then the faulty ones, then the oracles. `fixed` is left out: `faulty-constant` is
+    /// one.
     pub fn all(registry: &Registry) -> Vec<Self> {
         let own = registry.iter().map(|entry| entry.name()).filter(|name| *name != "fixed");
-        own.map(|name| Self::controller(name, registry)).collect()
+        own.map(|name| Self::controller(name, registry)).chain(Oracle::ALL.map(Self::oracle)).collect()
     }
 
-    fn load(&self, origin: &Origin, registry: &Registry) -> Result<Experiment, ScenarioError> {
-        let controller = self.transform.is_none().then(|| self.name.clone());
-        let changes = Changes { controller, ..Changes::default() };
-        let mut cases = load_cases(origin, &changes, crate::registries(registry))?;
-        for case in &mut cases {
-            if let Some(transform) = self.transform {
-                *case = transform(case);
+    /// Loads a scenario under this subject.
+    fn load(&self, origin: &Origin, registry: &Registry) -> Result<Loaded, ScenarioError> {
+        let under = |controller: Option<&str>| {
+            let changes = Changes { controller: controller.map(str::to_owned), ..Changes::default() };
+            load_cases(origin, &changes, crate::registries(registry))
+        };
+        let (mut cases, applies) = match self.oracle {
+            None => (under(Some(&self.name))?, true),
+            Some(oracle) => {
+                let (written, replaced) = (under(None)?, under(Some(oracle::FOLLOWER))?);
+                let apply = |(written, replaced): (&Scenario, Scenario)| oracle.scenario(written, replaced);
+                let all: Option<Vec<Scenario>> = written.iter().zip(replaced).map(apply).collect();
+                all.map_or((written, false), |all| (all, true))
             }
+        };
+        for case in &mut cases {
             case.remove_published("with bounds alone");
             add_summary(case);
         }
-        Ok(Experiment::of(cases))
+        Ok(Loaded { experiment: Experiment::of(cases), applies })
     }
+}
+
+/// A scenario under a subject.
+struct Loaded {
+    experiment: Experiment,
+    /// Whether it is run. An oracle does not apply to each path.
+    applies: bool,
 }
 
 /// Adds the metrics of the summary to what is measured. A bottleneck that shares a medium, such as Wi-Fi, has no capacity of its
 /// own, so they say nothing of it.
 fn add_summary(scenario: &mut Scenario) {
-    if scenario.plan.hops[scenario.plan.bottleneck].server.service.medium.is_some() {
+    if yardsticks::shares_a_medium(&scenario.plan) {
         return;
     }
     let whole = Window { from: Time::ZERO, to: Time::ZERO + scenario.plan.duration };
@@ -84,21 +124,20 @@ pub fn run(
     repeats: Option<u64>,
     announce: &dyn Fn(f64),
 ) -> Result<Result<SuitesReport, BackendError>, ScenarioError> {
-    let mut experiments = Vec::new();
+    let mut loaded = Vec::new();
     for suite in suites {
         for subject in subjects {
             for origin in &suite.scenarios {
-                let experiment = subject.load(origin, runner.registry)?;
-                check(origin, &experiment)?;
-                experiments.push(experiment);
+                let one = subject.load(origin, runner.registry)?;
+                check(origin, &one.experiment)?;
+                loaded.push(one);
             }
         }
     }
     let mut reports = Vec::new();
-    let mut rest = &experiments[..];
+    let mut rest = loaded.into_iter();
     for suite in suites {
-        let (of_suite, others) = rest.split_at(suite.scenarios.len() * subjects.len());
-        rest = others;
+        let of_suite = rest.by_ref().take(suite.scenarios.len() * subjects.len()).collect();
         let seeds = repeats.unwrap_or(suite.repeats);
         match run_suite(runner, suite, subjects, of_suite, seeds, announce) {
             Ok(report) => reports.push(report),
@@ -130,35 +169,28 @@ fn run_suite(
     runner: &Runner<'_>,
     suite: &Suite,
     subjects: &[Subject],
-    experiments: &[Experiment],
+    loaded: Vec<Loaded>,
     seeds: u64,
     announce: &dyn Fn(f64),
 ) -> Result<SuiteReport, BackendError> {
-    let runs = first_runs(runner, experiments, Seeds::Exactly(seeds), announce)?;
+    let applies: Vec<bool> = loaded.iter().map(|one| one.applies).collect();
+    let experiments: Vec<Experiment> = loaded.into_iter().map(|one| one.experiment).collect();
+    let runs = first_runs(runner, &experiments, Seeds::Exactly(seeds), &|n| applies[n], announce)?;
     let (mut tests, mut rows) = (Vec::new(), Vec::new());
     for (n, subject) in subjects.iter().enumerate() {
         let mut results = Vec::new();
-        let of_subject = n * suite.scenarios.len()..(n + 1) * suite.scenarios.len();
-        let of_subject = experiments[of_subject.clone()].iter().zip(&runs[of_subject]);
-        for (origin, (experiment, runs)) in suite.scenarios.iter().zip(of_subject) {
+        for (scenario_index, origin) in suite.scenarios.iter().enumerate() {
+            let index = n * suite.scenarios.len() + scenario_index;
+            let (experiment, runs) = (&experiments[index], &runs[index]);
             let report = experiment.report(runs, runner.world.name());
             for (case, scenario) in experiment.cases.iter().enumerate() {
                 let cells: Vec<&Cell> = report.cells.iter().filter(|cell| cell.case == scenario.plan.case).collect();
                 if n == 0 {
                     tests.push(test(origin, scenario, &report, &cells));
                 }
-                let mean = |metric: usize| {
-                    let of = scenario.references.get(&(usize::MAX - metric))?;
-                    let index = scenario.quantities().position(|q| q == of)?;
-                    let values: Option<Vec<f64>> = runs.of(false)[case].values().map(|run| run.values[index]).collect();
-                    let values = values?;
-                    Some(values.iter().sum::<f64>() / values.len() as f64)
-                };
-                results.push(TestResult {
-                    trace_hash: report.runs[case].trace_hash.clone(),
-                    utilization: mean(0),
-                    queue_p95_ms: mean(1),
-                    bounds: cells.iter().map(|cell| bound_result(cell)).collect(),
+                results.push(match applies[index] {
+                    true => result(scenario, &runs.of(false)[case], &report.runs[case].trace_hash, &cells),
+                    false => TestResult::default(),
                 });
             }
         }
@@ -178,6 +210,21 @@ fn run_suite(
         report.changed = expected.changes(&report);
     }
     Ok(report)
+}
+
+fn result(scenario: &Scenario, runs: &BTreeMap<u64, RunValues>, trace_hash: &str, cells: &[&Cell]) -> TestResult {
+    let mean = |metric: usize| {
+        let of = scenario.references.get(&(usize::MAX - metric))?;
+        let index = scenario.quantities().position(|q| q == of)?;
+        let values: Vec<f64> = runs.values().map(|run| run.values[index]).collect::<Option<_>>()?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    };
+    TestResult {
+        trace_hash: trace_hash.to_owned(),
+        utilization: mean(0),
+        queue_p95_ms: mean(1),
+        bounds: cells.iter().map(|cell| bound_result(cell)).collect(),
+    }
 }
 
 fn test(origin: &Origin, scenario: &Scenario, report: &ExperimentReport, cells: &[&Cell]) -> SuiteTest {

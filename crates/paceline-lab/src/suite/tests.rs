@@ -86,7 +86,7 @@ fn judges_each_bound_over_all_runs() {
     assert!((595e3..605e3).contains(&rate), "{rate}");
     assert_eq!(report.fails(&report.rows[0]).collect::<Vec<_>>(), ["own/rate: queue"]);
     let held = report.held(&report.rows[0]);
-    assert_eq!((held.held, held.all, held.share()), (1, 2, 0.5));
+    assert_eq!((held.held, held.all, held.share()), (1, 2, Some(0.5)));
     let utilization = report.rows[0].results[0].utilization.unwrap();
     assert!((0.59..0.61).contains(&utilization), "{utilization}");
 }

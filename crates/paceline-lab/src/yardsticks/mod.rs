@@ -9,9 +9,12 @@ mod ignores_delay;
 mod ignores_feedback;
 mod ignores_loss;
 mod never_increases;
+pub(crate) mod oracle;
 mod oscillates;
 
 pub use altered::{Alteration, Altered, NoAlteration, scaled};
+pub use oracle::Oracle;
+pub(crate) use oracle::shares_a_medium;
 
 use paceline::Registry;
 

@@ -1,7 +1,9 @@
 //! The page of suites: a leaderboard, a plot of utilisation against delay for each family of paths, and the bounds that fail
 //! under each controller. It contains only data of `suites.json`, has no script and loads nothing.
 
+pub mod advice;
 pub mod bound_text;
+pub mod markdown;
 pub mod pareto;
 mod plot;
 
@@ -39,7 +41,12 @@ pub fn render(report: &SuitesReport, dir: &Path, metrics: MetricCatalogue) -> Re
         version: env!("CARGO_PKG_VERSION"),
         names: report.suites.iter().map(|suite| suite.id.as_str()).collect(),
         groups: groups(report),
-        families: pareto::families(report).into_iter().map(|(name, points)| (name, plot::draw(&points))).collect(),
+        advice: advice::sentences(report),
+        families: pareto::families(report)
+            .into_iter()
+            .filter(|(_, points)| !points.is_empty())
+            .map(|(name, points)| (name, plot::draw(&points)))
+            .collect(),
         suites: report.suites.iter().map(|suite| SuiteView::of(suite, dir, text)).collect(),
         policy: policy(&[], &[STYLE, OWN_STYLE]),
         style: STYLE,
@@ -62,6 +69,7 @@ struct Page<'a> {
     version: &'static str,
     names: Vec<&'a str>,
     groups: Vec<Group<'a>>,
+    advice: Vec<String>,
     families: Vec<(String, String)>,
     suites: Vec<SuiteView<'a>>,
     policy: String,
@@ -87,18 +95,18 @@ struct Share {
 }
 
 impl Share {
-    /// Returns the share in per cent.
+    /// Returns the share in per cent; a dash without bounds.
     fn percent(&self) -> String {
-        format!("{:.0}", self.held.share() * 100.0)
+        self.held.share().map_or("–".to_owned(), |share| format!("{:.0}", share * 100.0))
     }
 
     /// Returns the CSS class of its colour: a tenth of the share.
     fn class(&self) -> String {
-        format!("s{}", (self.held.share() * 10.0).floor())
+        self.held.share().map_or("none".to_owned(), |share| format!("s{}", (share * 10.0).floor()))
     }
 
     fn text(&self) -> String {
-        format!("{}/{}", self.held.held, self.held.all)
+        if self.held.all == 0 { "–".to_owned() } else { format!("{}/{}", self.held.held, self.held.all) }
     }
 }
 
@@ -123,7 +131,8 @@ fn groups(report: &SuitesReport) -> Vec<Group<'_>> {
                 suites: held.iter().map(|held| Share { held: *held }).collect(),
             })
             .collect();
-        rows.sort_by(|a, b| b.all.held.share().total_cmp(&a.all.held.share()));
+        let share = |row: &BoardRow<'_>| row.all.held.share().unwrap_or(0.0);
+        rows.sort_by(|a, b| share(b).total_cmp(&share(a)));
         Group { title, rows }
     };
     kinds.into_iter().map(group).filter(|group| !group.rows.is_empty()).collect()
@@ -199,9 +208,8 @@ impl<'a> SuiteView<'a> {
             let bound = |(m, bound): (usize, &'a paceline_results::SuiteBound)| {
                 let count = |kind: RowKind, pass: bool| {
                     let rows = report.rows.iter().filter(|row| row.kind == kind);
-                    let one =
-                        |row: &SuiteRow| Held { held: usize::from(row.results[n].bounds[m].pass == pass), all: 1 };
-                    rows.map(one).sum()
+                    let made = rows.filter_map(|row| row.results[n].bounds.get(m));
+                    made.map(|result| Held { held: usize::from(result.pass == pass), all: 1 }).sum()
                 };
                 BoundView {
                     anchor: anchor(report, test, &bound.id),

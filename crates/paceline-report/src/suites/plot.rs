@@ -133,6 +133,21 @@ pub fn draw(points: &[Point]) -> String {
     svg + "</svg>"
 }
 
+/// The style of a plot that is a file of its own.
+const ALONE: &str = "svg{background:#fff;font:12px sans-serif}.grid{stroke:#e3e3e3}text{fill:#222}.tick,.name,.faulty text{fill:#666}\
+    .front{fill:none;stroke:#1a7f37;stroke-width:1.5}.best circle{fill:#1a7f37}.best text{font-weight:600}.other circle{fill:#2a6fb0}\
+    .faulty circle{fill:none;stroke:#c0392b;stroke-width:1.5}.oracle path{fill:#222}.title{font-weight:600}";
+
+/// Draws the points of a family as an SVG file.
+pub fn draw_alone(points: &[Point], family: &str) -> String {
+    let (x, y) = (RIGHT - 6.0, BOTTOM - 10.0);
+    let title = format!("<text class=\"title\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{family}</text></svg>\n");
+    let head = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" ");
+    let drawn = draw(points).replacen("<svg ", &head, 1);
+    let drawn = drawn.replacen('>', &format!("><style>{ALONE}</style>"), 1);
+    drawn.strip_suffix("</svg>").unwrap_or(&drawn).to_owned() + &title
+}
+
 /// Draws the front as steps through its points.
 fn front(points: &[Point], places: &[(f64, f64)]) -> String {
     let on_front = points.iter().zip(places).filter(|(point, _)| point.on_front);

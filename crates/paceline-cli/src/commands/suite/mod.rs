@@ -3,6 +3,8 @@
 mod plots;
 mod text;
 
+pub use text::describe as view;
+
 use super::{check_controllers, with_progress};
 use crate::errors::backend_error;
 use crate::output;
@@ -10,18 +12,16 @@ use crate::worlds;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
 use paceline_lab::metrics;
-use paceline_lab::suite::{Expected, Subject, Suite, run};
+use paceline_lab::suite::{ALL, Expected, Subject, Suite, run};
+use paceline_lab::yardsticks::Oracle;
+use paceline_report::suites::markdown::leaderboard;
 use paceline_report::suites::{self, SUITES_PAGE};
 use paceline_results::{SUITES_FILE, SuitesReport, write_whole};
-use paceline_scenario::Catalogue;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The controllers that are judged if none are named: one of each family of today.
-const USUAL: [&str; 3] = ["googcc", "scream-v2", "nada"];
-
-/// The name that stands for all suites, and for all controllers.
-const ALL: &str = "all";
+/// The leaderboard as Markdown in the folder of --out, with its pictures.
+const LEADERBOARD: &str = "leaderboard.md";
 
 /// Arguments of `suite`.
 #[derive(clap::Args)]
@@ -29,13 +29,13 @@ pub struct Arguments {
     /// Suites (see `paceline list suites`), `all`, or manifests of your own, NAME.suite.toml.
     #[arg(required = true, value_name = "SUITE")]
     suites: Vec<String>,
-    /// The controllers, or `all`; googcc, scream-v2 and nada if absent.
+    /// The controllers and oracles (ideal, causal), or `all`; googcc, scream-v2 and nada if absent.
     #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "A,B[,…]")]
     controllers: Vec<String>,
     /// Number of runs of each test, on seeds from 1; the number in the manifest if absent.
     #[arg(long, alias = "seeds", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeats: Option<u64>,
-    /// Writes the results into this folder: suites.json, and suites.html for a browser.
+    /// Writes the results into this folder: suites.json, suites.html for a browser, and leaderboard.md with pictures.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Plots the first run of each test that a controller fails, for the page of --out.
@@ -56,7 +56,7 @@ pub struct Arguments {
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     let registry = worlds::registry("sim");
     let world = worlds::open("sim", None)?;
-    let found = find_suites(&arguments.suites)?;
+    let found = Suite::find_all(&arguments.suites)?;
     let subjects = subjects(&arguments.controllers, &registry)?;
     if let Some(suite) = found.iter().find(|suite| arguments.accept && suite.expected_file.is_none()) {
         let help = "copy its manifest, or name the file: paceline suite DIR/NAME.suite.toml --accept";
@@ -79,36 +79,20 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.accept {
         accept(&found, &report)?;
     }
-    output::print_result(arguments.json, &report, || text::describe(&found, &report))?;
+    output::print_result(arguments.json, &report, || text::describe(&found, &report).text())?;
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
 }
 
-fn find_suites(names: &[String]) -> Result<Vec<Suite>> {
-    let mut found: Vec<Suite> = Vec::new();
-    for name in names {
-        let names = match name.as_str() {
-            ALL => Catalogue.suites().map(str::to_owned).collect(),
-            name => vec![name.to_owned()],
-        };
-        for name in names {
-            let suite = Suite::find(&name)?;
-            if found.iter().all(|other| other.id != suite.id) {
-                found.push(suite);
-            }
+fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {
+    if names.iter().all(|name| name != ALL) {
+        let (oracles, controllers): (Vec<_>, Vec<_>) =
+            names.iter().cloned().partition(|name| Oracle::find(name).is_some());
+        check_controllers(&controllers, registry)?;
+        if let Some((_, name)) = oracles.iter().enumerate().find(|(n, name)| oracles[..*n].contains(name)) {
+            return Err(miette!(help = "name each oracle once", "the oracle `{name}` is named twice"));
         }
     }
-    Ok(found)
-}
-
-fn subjects(names: &[String], registry: &Registry) -> Result<Vec<Subject>> {
-    if names.iter().any(|name| name == ALL) {
-        return Ok(Subject::all(registry));
-    }
-    if names.is_empty() {
-        return Ok(USUAL.map(|name| Subject::controller(name, registry)).to_vec());
-    }
-    check_controllers(names, registry)?;
-    Ok(names.iter().map(|name| Subject::controller(name, registry)).collect())
+    Ok(Subject::named(names, registry))
 }
 
 fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
@@ -117,6 +101,11 @@ fn write(folder: &Path, report: &SuitesReport) -> Result<()> {
     write_whole(folder, SUITES_FILE, text.as_bytes()).into_diagnostic()?;
     let page = folder.join(SUITES_PAGE);
     suites::write(folder, &page, metrics::catalogue()).into_diagnostic()?;
+    let board = leaderboard(report, "");
+    write_whole(folder, LEADERBOARD, board.text.as_bytes()).into_diagnostic()?;
+    for (name, picture) in &board.pictures {
+        write_whole(folder, name, picture.as_bytes()).into_diagnostic()?;
+    }
     eprintln!("the results are in {}; open {}", folder.display(), page.display());
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::view::View;
 use paceline_lab::metrics;
 use paceline_lab::suite::Suite;
 use paceline_records::MetricKind;
+use paceline_report::suites::advice;
 use paceline_report::suites::bound_text::BoundText;
 use paceline_results::{Held, SuiteReport, SuiteRow, SuitesReport};
 
@@ -14,7 +15,7 @@ const CONTROLLERS_LISTED: usize = 3;
 const BOUNDS_LISTED: usize = 20;
 
 /// Describes the results: a matrix of each suite, the bounds that fail, and the verdicts that changed.
-pub(super) fn describe(suites: &[Suite], report: &SuitesReport) -> String {
+pub fn describe(suites: &[Suite], report: &SuitesReport) -> View {
     let mut view = View::default();
     for (suite, report) in suites.iter().zip(&report.suites) {
         view.extend(of_suite(suite, report));
@@ -23,8 +24,14 @@ pub(super) fn describe(suites: &[Suite], report: &SuitesReport) -> String {
         view.heading("All suites  share of bounds that hold");
         view.gap();
         view.table(all(report));
+        let advice = advice::sentences(report);
+        if !advice.is_empty() {
+            view.gap();
+            view.heading("Which controller to choose  utilisation at the 95th percentile of the queuing delay");
+            advice.iter().for_each(|sentence| view.line("· ", sentence));
+        }
     }
-    view.text()
+    view
 }
 
 fn of_suite(suite: &Suite, report: &SuiteReport) -> View {
@@ -82,7 +89,11 @@ fn matrix(report: &SuiteReport) -> Table {
 
 fn held_text(held: Held) -> String {
     let text = format!("{}/{}", held.held, held.all);
-    if held.is_all() { output::good(&text) } else { text }
+    match held.share() {
+        None => "–".to_owned(),
+        Some(_) if held.is_all() => output::good(&text),
+        Some(_) => text,
+    }
 }
 
 /// Adds a line for each bound that fails under a controller.
@@ -122,7 +133,7 @@ fn all(report: &SuitesReport) -> Table {
     let mut table = Table::new(["controller".to_owned(), "all".to_owned()].into_iter().chain(names), 1);
     for (n, row) in report.suites[0].rows.iter().enumerate() {
         let held: Vec<Held> = report.suites.iter().map(|suite| suite.held(&suite.rows[n])).collect();
-        let share = |held: Held| MetricKind::Share.show(held.share());
+        let share = |held: Held| held.share().map_or("–".to_owned(), |share| MetricKind::Share.show(share));
         let cells = [row.controller.clone(), share(held.iter().copied().sum())];
         table.row(cells.into_iter().chain(held.iter().map(|held| share(*held))).collect());
     }
