@@ -19,6 +19,7 @@ mod reference;
 mod scoreboard;
 mod screenshots;
 mod steps;
+mod suites;
 mod wheel;
 
 use std::process::ExitCode;
@@ -81,6 +82,16 @@ const TASKS: &[Task] = &[
         name: "scoreboard",
         help: "write the verdicts under scoreboard (--check: only compare)",
         run: scoreboard::scoreboard,
+    },
+    Task {
+        name: "others",
+        help: "run suites under the controllers of other libraries: SUITE… [--into FILE] (--help: all options)",
+        run: suites::others,
+    },
+    Task {
+        name: "mutations",
+        help: "run suites under GoogCC with one fault each, and print the bounds that find it: SUITE… [--repeats N] [--only NAME]",
+        run: suites::mutations,
     },
     Task {
         name: "screenshots",

@@ -29,6 +29,7 @@ pub mod worlds;
 
 pub use commands::compare::{table_view as comparison_table_view, view as comparison_view};
 pub use commands::run::{group_view, view as runs_view};
+pub use commands::suite::describe as suites_text;
 pub use commands::sweep::view as sweep_view;
 pub use environment::environment;
 pub use output::Cited;

@@ -3,6 +3,8 @@
 mod plots;
 mod text;
 
+pub use text::describe;
+
 use super::{check_controllers, with_progress};
 use crate::errors::backend_error;
 use crate::output;
@@ -27,7 +29,7 @@ const ALL: &str = "all";
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Suites (see `paceline list suites`), `all`, or manifests of your own, NAME.suite.toml.
-    #[arg(required = true, value_name = "SUITE")]
+    #[arg(value_name = "SUITE")]
     suites: Vec<String>,
     /// The controllers, or `all`; googcc, scream-v2 and nada if absent.
     #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "A,B[,…]")]
@@ -79,11 +81,17 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.accept {
         accept(&found, &report)?;
     }
-    output::print_result(arguments.json, &report, || text::describe(&found, &report))?;
+    output::print_result(arguments.json, &report, || describe(&found, &report))?;
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
 }
 
 fn find_suites(names: &[String]) -> Result<Vec<Suite>> {
+    if names.is_empty() {
+        let all: Vec<&str> = Catalogue.suites().collect();
+        let help =
+            format!("name suites, a manifest of your own, or `all`; `paceline list suites` has {}", all.join(", "));
+        return Err(miette!(help = help, "no suite is named"));
+    }
     let mut found: Vec<Suite> = Vec::new();
     for name in names {
         let names = match name.as_str() {
