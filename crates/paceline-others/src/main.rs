@@ -73,8 +73,8 @@ fn others(arguments: &Arguments) -> Result<()> {
         write(file.parent().unwrap_or(Path::new("")), &name, &document)?;
     }
     match arguments.json {
-        true => println!("{}", serde_json::to_string_pretty(&report).into_diagnostic()?),
-        false => print!("{}", paceline_cli::suites_text(&suites, &report)),
+        true => anstream::println!("{}", serde_json::to_string_pretty(&report).into_diagnostic()?),
+        false => anstream::print!("{}", paceline_cli::suites_text(&suites, &report)),
     }
     Ok(())
 }

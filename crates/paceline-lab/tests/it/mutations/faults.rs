@@ -88,11 +88,6 @@ pub const FAULTS: &[Fault] = &[
         entry: |fault| fault.with(&[("padding_max_bps", 1e9)]),
     },
     Fault {
-        name: "mutation-no-window",
-        text: "no congestion window exists",
-        entry: |fault| fault.with(&[("window_ms", 0.0)]),
-    },
-    Fault {
         name: "mutation-ignored-remb",
         text: "the cap of the receiver is ignored",
         entry: |fault| Entry::new(fault.name, fault.text, SOURCE, Altered::googcc(IgnoredRemb)),
