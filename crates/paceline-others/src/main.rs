@@ -3,9 +3,11 @@
 use clap::Parser;
 use miette::{IntoDiagnostic, Result, miette};
 use paceline::Registry;
+use paceline_lab::metrics;
 use paceline_lab::run::Runner;
 use paceline_lab::suite::{Suite, run};
 use paceline_others::{OTHERS, add, subject};
+use paceline_report::suites::{self, SUITES_PAGE};
 use paceline_results::{RowKind, SUITES_FILE, SuitesReport, write_whole};
 use paceline_scenario::Catalogue;
 use std::path::{Path, PathBuf};
@@ -27,10 +29,10 @@ struct Arguments {
     /// Number of runs of each test, on seeds from 1; the number in the manifest if absent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeats: Option<u64>,
-    /// Writes suites.json into this folder.
+    /// Writes suites.json and its page into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Adds the rows of the other libraries to this document, which `paceline suite --out` wrote for the same suites.
+    /// Adds the rows of the other libraries to this document, and to its page, which `paceline suite --out` wrote for the same suites.
     #[arg(long, value_name = "FILE")]
     into: Option<PathBuf>,
     /// Prints one JSON document.
@@ -95,5 +97,9 @@ fn write(folder: &Path, name: &str, report: &SuitesReport) -> Result<()> {
     text.push('\n');
     write_whole(folder, name, text.as_bytes()).into_diagnostic()?;
     eprintln!("the results are in {}", folder.join(name).display());
+    if name == SUITES_FILE {
+        let page = folder.join(SUITES_PAGE);
+        suites::write(folder, &page, metrics::catalogue()).into_diagnostic()?;
+    }
     Ok(())
 }

@@ -161,6 +161,15 @@ fn rtc_interceptor_paces_at_its_target_in_bursts_of_its_bucket() {
     }
 }
 
+/// Without loss and over-use the rate grows by 8 % per second: 1000 kbit/s · 1.08^10 = 2159 kbit/s. The program that measures the crate in
+/// its repository prints 73.0 % of 3 Mbit/s for the last 9 of 30 s from 300 kbit/s; by hand, growth by 8 % gives 72.6 %.
+#[test]
+fn rtc_interceptor_grows_by_8_percent_per_second() {
+    let targets = feed(&mut *half("rtc-interceptor-0.21"), (0, 10_000), |_| Some(20));
+    let last = targets.last().unwrap().as_bps() / 1000;
+    assert!((2050..2250).contains(&last), "{last}");
+}
+
 #[test]
 #[should_panic(expected = "cannot be branched")]
 fn copies_of_the_state_are_refused() {
