@@ -71,7 +71,7 @@ fn run(scenario: &str, case: &str, controller: &str, registry: &Registry) -> Out
     let runs = Runner::simulator(registry).run_all(&scenario, &SEEDS).unwrap();
     let mut holds = BTreeMap::new();
     for assertion in &runs.assertions {
-        *holds.entry(assertion.id.clone()).or_insert(true) &= assertion.pass;
+        *holds.entry(assertion.id.clone()).or_insert(true) &= assertion.holds;
     }
     Outcome { holds, hashes: runs.runs.iter().map(|run| run.trace_hash.clone()).collect() }
 }
