@@ -23,6 +23,7 @@ mod release;
 mod scoreboard;
 mod screenshots;
 mod steps;
+mod suite_runs;
 mod suites;
 mod wheel;
 
@@ -96,6 +97,16 @@ const TASKS: &[Task] = &[
         name: "scoreboard",
         help: "write the verdicts of papers and suites under scoreboard, and the leaderboard (papers, suites: only these; --check: only compare)",
         run: scoreboard::scoreboard,
+    },
+    Task {
+        name: "others",
+        help: "run suites under the controllers of other libraries: SUITE… [--into FILE] (--help: all options)",
+        run: suite_runs::others,
+    },
+    Task {
+        name: "mutations",
+        help: "run suites under GoogCC with one fault each, and print the bounds that find it: SUITE… [--repeats N] [--only NAME]",
+        run: suite_runs::mutations,
     },
     Task {
         name: "screenshots",

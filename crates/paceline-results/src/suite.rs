@@ -24,6 +24,30 @@ impl SuitesReport {
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         read_json(path)
     }
+
+    /// Adds the rows of another document, after those of this one. A row of the same name is replaced.
+    ///
+    /// # Errors
+    /// The two have not the same suites with the same tests and as many runs of each. Nothing is added then.
+    pub fn add_rows(&mut self, other: &Self) -> Result<(), String> {
+        let ids = |report: &Self| report.suites.iter().map(|suite| suite.id.clone()).collect::<Vec<_>>().join(", ");
+        if ids(self) != ids(other) {
+            return Err(format!("it has the suites {}, and the rows are of {}", ids(self), ids(other)));
+        }
+        let pairs = || self.suites.iter().zip(&other.suites);
+        if let Some((suite, of)) = pairs().find(|(suite, of)| suite.repeats != of.repeats) {
+            let (repeats, id) = (suite.repeats, &suite.id);
+            return Err(format!("`{id}` has {repeats} runs of each test there, and the rows are of {}", of.repeats));
+        }
+        if let Some((suite, _)) = pairs().find(|(suite, of)| suite.tests != of.tests) {
+            return Err(format!("the tests of `{}` differ", suite.id));
+        }
+        for (suite, of) in self.suites.iter_mut().zip(&other.suites) {
+            suite.rows.retain(|row| of.rows.iter().all(|added| added.controller != row.controller));
+            suite.rows.extend(of.rows.iter().cloned());
+        }
+        Ok(())
+    }
 }
 
 impl SuitesReport {
@@ -126,6 +150,8 @@ pub enum RowKind {
     Faulty,
     /// A sender that knows the path.
     Oracle,
+    /// A controller of another library, through a translation of its inputs and outputs.
+    OtherImplementation,
 }
 
 /// The results of one controller in a suite.
@@ -224,6 +250,11 @@ impl SuiteTest {
         ids.filter(|(n, id)| self.bounds[..*n].iter().all(|other| other.id != *id)).map(|(_, id)| id)
     }
 
+    /// Returns the names of its bounds with that of the test, as in the expected verdicts.
+    pub fn bound_names(&self) -> impl Iterator<Item = String> {
+        self.bound_ids().map(|id| format!("{}: {id}", self.name()))
+    }
+
     /// Returns whether all bounds of this name hold.
     pub fn passes(&self, id: &str, result: &TestResult) -> bool {
         let of_id = self.bounds.iter().zip(&result.bounds).filter(|(bound, _)| bound.id == id);
@@ -260,5 +291,42 @@ impl SuiteReport {
     pub fn mean_of(&self, row: &SuiteRow, value: impl Fn(&TestResult) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = row.results.iter().filter_map(value).collect();
         Some(Summary::from_values(&values)?.mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(id: &str, repeats: u64, rows: &[(&str, f64)]) -> SuitesReport {
+        let result = |value: f64| TestResult { utilization: Some(value), ..TestResult::default() };
+        let row = |&(name, value): &(&str, f64)| SuiteRow {
+            controller: name.to_owned(),
+            kind: RowKind::default(),
+            results: vec![result(value)],
+        };
+        let rows = rows.iter().map(row).collect();
+        let tests = vec![SuiteTest::default()];
+        SuitesReport { suites: vec![SuiteReport { id: id.to_owned(), repeats, tests, rows, ..SuiteReport::default() }] }
+    }
+
+    #[test]
+    fn added_rows_follow_and_replace_those_of_their_name() {
+        let mut all = report("own", 2, &[("a", 0.1), ("b", 0.2)]);
+        all.add_rows(&report("own", 2, &[("c", 0.3), ("a", 0.4)])).unwrap();
+        assert_eq!(all, report("own", 2, &[("b", 0.2), ("c", 0.3), ("a", 0.4)]));
+    }
+
+    #[test]
+    fn rows_of_other_suites_runs_or_tests_are_rejected() {
+        let mut all = report("own", 2, &[("a", 0.1)]);
+        let mut others = [report("other", 2, &[("c", 0.3)]), report("own", 3, &[("c", 0.3)]), report("own", 2, &[])];
+        others[2].suites[0].tests[0].scenario = "x".to_owned();
+        for (other, reason) in others.iter().zip(["it has the suites own", "`own` has 2 runs", "tests of `own` differ"])
+        {
+            let error = all.add_rows(other).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+        assert_eq!(all, report("own", 2, &[("a", 0.1)]));
     }
 }

@@ -42,6 +42,10 @@ impl Catalogue {
 
     /// Returns the suite with this id, or in this file.
     pub fn find_suite(self, name: &str) -> Result<Origin, ScenarioError> {
+        if name.ends_with(".toml") && !name.ends_with(SUITE) {
+            let error = ScenarioError::of(name, "", format!("{name} is no manifest of a suite"));
+            return Err(error.help(format!("its name must end in {SUITE}; `paceline run {name}` runs a scenario")));
+        }
         self.shipped(name, SUITE, "suite", self.suites())
     }
 
@@ -118,7 +122,7 @@ impl Catalogue {
         }
         let last = ids.iter().copied().find(|id| id.rsplit('/').next() == Some(name));
         let near = last.or_else(|| nearest(name, ids)).map(|near| format!("did you mean `{near}`? "));
-        let list = format!("`paceline list {kind}s` shows all; a file's name must end in .toml");
+        let list = format!("`paceline list {kind}s` shows all; a file's name must end in {ending}");
         let error = ScenarioError::of(name, "", format!("there is no {kind} `{name}`"));
         Err(error.help(format!("{}{list}", near.unwrap_or_default())))
     }

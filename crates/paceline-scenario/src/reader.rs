@@ -33,6 +33,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("label", "{ threshold = \"static\" }", ""),
     ("published", "0.84", ""),
     ("range", "[0.05, 0.2]", ""),
+    ("scenarios", "[\"rfc8867/5.1\", \"my-call\"]", "; ids, or files beside the manifest"),
     ("why", "\"one sentence with the source\"", ""),
 ];
 

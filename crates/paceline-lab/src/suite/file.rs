@@ -61,7 +61,7 @@ impl Expected {
     /// Returns the text of the file.
     pub fn text(&self, id: &str) -> String {
         let mut text = format!(
-            "# The bounds that fail under each controller; all others pass. `paceline suite {id} --accept` writes this file.\n\
+            "# The bounds that fail under each controller; all others pass. `paceline suite {id}.suite.toml --accept` writes this file.\n\
              repeats = {}\n\n[fails]\n",
             self.repeats
         );
@@ -117,20 +117,34 @@ impl Suite {
     /// As of [`find`](Self::find).
     pub fn load(origin: &Origin) -> Result<Self, ScenarioError> {
         let SuiteFile { id, title, source, family, repeats, scenarios } = parse(&origin.name, &origin.text)?;
-        let problem = |message: String, help: String| ScenarioError::of(&origin.name, &origin.text, message).help(help);
+        let problem = |span: core::ops::Range<usize>, message: String, help: String| {
+            ScenarioError::at(&origin.name, &origin.text, span, message).help(help)
+        };
         let stem = origin.name.rsplit(['/', '\\']).next().and_then(|file| file.strip_suffix(SUITE));
         if let Some(stem) = stem.filter(|stem| stem != id.get()) {
             let help = format!("write id = \"{stem}\", or rename the file to {}{SUITE}", id.get());
-            return Err(problem(format!("the id `{}` differs from the name of the file", id.get()), help));
+            return Err(problem(id.span(), format!("the id `{}` differs from the name of the file", id.get()), help));
         }
         if !REPEATS.contains(repeats.get()) {
             let message = format!("repeats must be from {} to {}", REPEATS.start(), REPEATS.end());
-            return Err(problem(message, "write repeats = 10".to_owned()));
+            return Err(problem(repeats.span(), message, "write repeats = 10".to_owned()));
         }
-        let origins = scenarios.iter().map(|name| origin.scenario(name.get())).collect::<Result<Vec<_>, _>>()?;
+        let mut origins: Vec<Origin> = Vec::new();
+        for name in &scenarios {
+            let found = origin.scenario(name.get()).map_err(|error| {
+                let help = error.hint().unwrap_or_default().to_owned();
+                problem(name.span(), error.to_string(), help)
+            })?;
+            if origins.iter().any(|other| other.argument() == found.argument()) {
+                let message = format!("the scenario `{}` is listed twice", name.get());
+                return Err(problem(name.span(), message, "list each scenario once".to_owned()));
+            }
+            origins.push(found);
+        }
         if origins.is_empty() {
             let help = "list ids of the catalogue or files beside the manifest: scenarios = [\"rfc8867/5.1\"]";
-            return Err(problem("a suite needs scenarios".to_owned(), help.to_owned()));
+            let error = ScenarioError::of(&origin.name, &origin.text, "a suite needs scenarios");
+            return Err(error.help(help));
         }
         let expected_name = format!("{}{EXPECTED}", id.get());
         let text = origin.read(&expected_name).ok();

@@ -149,7 +149,8 @@ pub fn run(
 
 /// Checks that each case has bounds, each with a reason.
 fn check(origin: &Origin, experiment: &Experiment) -> Result<(), ScenarioError> {
-    let problem = |message: String| ScenarioError::of(&origin.name, &origin.text, message);
+    let problem =
+        |message: String| ScenarioError::of(&origin.name, &origin.text, format!("{}: {message}", origin.name));
     for case in &experiment.cases {
         if case.asserts.is_empty() {
             let label =

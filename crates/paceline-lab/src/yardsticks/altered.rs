@@ -32,6 +32,14 @@ pub trait Alteration: Clone + Debug + Send + Sync + 'static {
     fn handle_report(&mut self, half: &mut dyn SendHalf, now: Time, report: &ReceiverReport, signals: &mut Signals) {
         half.handle_report(now, report, signals);
     }
+    /// Passes on a message of the receive half.
+    fn handle_message(&mut self, half: &mut dyn SendHalf, now: Time, message: &Message, signals: &mut Signals) {
+        half.handle_message(now, message, signals);
+    }
+    /// Passes on a change of the route. The alteration then starts again.
+    fn handle_route_change(&mut self, half: &mut dyn SendHalf, now: Time, setup: &Setup, signals: &mut Signals) {
+        half.handle_route_change(now, setup, signals);
+    }
     /// Passes on the next probe cluster.
     fn poll_probe(&mut self, half: &mut dyn SendHalf, now: Time) -> Option<ProbeCluster> {
         half.poll_probe(now)
@@ -140,7 +148,7 @@ impl<A: Alteration> SendHalf for AlteredHalf<A> {
         self.update(now);
     }
     fn handle_message(&mut self, now: Time, message: &Message, signals: &mut Signals) {
-        self.half.handle_message(now, message, signals);
+        self.alteration.handle_message(&mut *self.half, now, message, signals);
         self.update(now);
     }
     fn on_liveness(&mut self, now: Time) {
@@ -168,7 +176,7 @@ impl<A: Alteration> SendHalf for AlteredHalf<A> {
         self.update(now);
     }
     fn handle_route_change(&mut self, now: Time, setup: &Setup, signals: &mut Signals) {
-        self.half.handle_route_change(now, setup, signals);
+        self.alteration.handle_route_change(&mut *self.half, now, setup, signals);
         self.alteration = self.alteration.started(setup);
     }
     fn handle_availability(&mut self, now: Time, available: bool) {

@@ -18,6 +18,7 @@ mod generations;
 mod harsh_paths;
 mod l4s;
 mod mtu;
+mod mutations;
 mod nada;
 mod network_facts;
 mod physics;

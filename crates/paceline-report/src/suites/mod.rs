@@ -113,6 +113,7 @@ impl Share {
 fn groups(report: &SuitesReport) -> Vec<Group<'_>> {
     let kinds = [
         (RowKind::Controller, "Controllers"),
+        (RowKind::OtherImplementation, "Other implementations: controllers of other libraries"),
         (RowKind::Oracle, "Oracles: senders that know the path"),
         (RowKind::Faulty, "Faulty controllers: each has one fault, which the suites have to find"),
     ];

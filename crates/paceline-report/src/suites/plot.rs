@@ -116,7 +116,7 @@ pub fn draw(points: &[Point]) -> String {
             (RowKind::Oracle, _) => "oracle",
             (RowKind::Faulty, _) => "faulty",
             (RowKind::Controller, true) => "best",
-            (RowKind::Controller, false) => "other",
+            (RowKind::Controller, false) | (RowKind::OtherImplementation, _) => "other",
         };
         let title = format!("{}: {:.1} ms, {:.1} %", point.name, point.queue_ms, point.utilization * 100.0);
         _ = write!(svg, "<g class=\"{class}\"><title>{title}</title>");

@@ -17,6 +17,7 @@ use paceline_lab::yardsticks::Oracle;
 use paceline_report::suites::markdown::leaderboard;
 use paceline_report::suites::{self, SUITES_PAGE};
 use paceline_results::{SUITES_FILE, SuitesReport, write_whole};
+use paceline_scenario::Catalogue;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -27,7 +28,7 @@ const LEADERBOARD: &str = "leaderboard.md";
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Suites (see `paceline list suites`), `all`, or manifests of your own, NAME.suite.toml.
-    #[arg(required = true, value_name = "SUITE")]
+    #[arg(value_name = "SUITE")]
     suites: Vec<String>,
     /// The controllers and oracles (ideal, causal), or `all`; googcc, scream-v2 and nada if absent.
     #[arg(long, visible_alias = "controller", value_delimiter = ',', value_name = "A,B[,…]")]
@@ -56,6 +57,12 @@ pub struct Arguments {
 pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     let registry = worlds::registry("sim");
     let world = worlds::open("sim", None)?;
+    if arguments.suites.is_empty() {
+        let all: Vec<&str> = Catalogue.suites().collect();
+        let help =
+            format!("name suites, a manifest of your own, or `all`; `paceline list suites` has {}", all.join(", "));
+        return Err(miette!(help = help, "no suite is named"));
+    }
     let found = Suite::find_all(&arguments.suites)?;
     let subjects = subjects(&arguments.controllers, &registry)?;
     if let Some(suite) = found.iter().find(|suite| arguments.accept && suite.expected_file.is_none()) {
@@ -79,7 +86,7 @@ pub fn suite(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.accept {
         accept(&found, &report)?;
     }
-    output::print_result(arguments.json, &report, || text::describe(&found, &report).text())?;
+    output::print_result(arguments.json, &report, || view(&found, &report).text())?;
     output::exit_code(arguments.accept || report.suites.iter().all(|suite| suite.changed.is_empty()))
 }
 

@@ -62,8 +62,16 @@ fn of_suite(suite: &Suite, report: &SuiteReport) -> View {
         }
     }
     for changed in &report.changed {
-        let now = if changed.pass { output::good("now passes") } else { output::bad("now fails") };
+        let known = report.tests.iter().any(|test| test.bound_names().any(|name| name == changed.bound));
+        let now = match (known, changed.pass) {
+            (false, _) => "is no bound of this suite any more".to_owned(),
+            (true, true) => output::good("now passes"),
+            (true, false) => output::bad("now fails"),
+        };
         view.line("", format!("{}: {} {now}", changed.controller, changed.bound));
+    }
+    if !report.changed.is_empty() {
+        view.line("· ", "these verdicts differ from the expected ones; --accept makes them the expected ones");
     }
     view.gap();
     view

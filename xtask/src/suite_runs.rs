@@ -1,0 +1,17 @@
+//! `cargo xtask others` and `cargo xtask mutations`: suites with controllers that the shipped command does not have.
+
+use crate::steps::{Problem, command, run};
+
+/// Runs suites under the controllers of other libraries.
+pub fn others(arguments: &[String]) -> Result<(), Problem> {
+    let mut others = command("cargo run --quiet --release -p paceline-others --");
+    others.args(arguments);
+    Ok(run(others)?)
+}
+
+/// Runs suites under GoogCC with one fault each.
+pub fn mutations(arguments: &[String]) -> Result<(), Problem> {
+    let mut mutations = command("cargo run --quiet --release -p paceline-lab --example mutations --");
+    mutations.args(arguments);
+    Ok(run(mutations)?)
+}
