@@ -1,0 +1,44 @@
+//! The application or the encoder sends less than it may.
+
+use super::{Cause, Evidence, Strength, rate};
+use crate::episodes::EpisodeKind;
+use crate::facts::Facts;
+use crate::model::{MarkKind, Quantity};
+use paceline_units::TimeDelta;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "application",
+    title: "application limit: less was sent than the controller allowed",
+    advice: "look at the source: muted or paused tracks, still pictures, limits of the encoder (maxBitrate, scaleResolutionDownBy)",
+    examine,
+};
+
+/// Ours, close to libwebrtc's detector of application-limited regions, which fires when 80 % of the budget is left over after
+/// sending below 65 % (`alr_detector.cc`).
+const USED: f64 = 0.75;
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    let episode = facts.episode;
+    let (_, allowed) = facts.flow.rate()?;
+    let second = TimeDelta::from_secs(1);
+    let span = match episode.kind {
+        EpisodeKind::SentDrop => (episode.end, episode.end + second * 3),
+        EpisodeKind::Plateau => (episode.start, episode.end),
+        // The rate of a sender that sent too little before is lowered to what it sent.
+        EpisodeKind::Drop => (episode.start - second * 3, episode.start - TimeDelta::from_millis(300)),
+        EpisodeKind::SlowReturn => (episode.start + second, episode.end),
+    };
+    let (sent, allowed) = (facts.sent(span.0, span.1)?, allowed.mean(span.0, span.1).or(allowed.at(span.0))?);
+    let paused = facts.flow.marks(span.0 - second * 2, span.1).any(|mark| mark.kind == MarkKind::Active(false));
+    let says_so = facts.flow.marks(span.0 - second, span.1).any(|mark| mark.kind == MarkKind::ApplicationLimited(true));
+    if sent > USED * allowed && !paused {
+        return None;
+    }
+    let strong = episode.kind != EpisodeKind::Drop || paused || says_so;
+    Some(Evidence {
+        strength: if strong { Strength::Strong } else { Strength::Weak },
+        text: format!("{} was sent of {} allowed", rate(sent), rate(allowed)),
+        series: vec![Quantity::SentRate, Quantity::Target, Quantity::Estimate],
+        span,
+    })
+}

@@ -1,0 +1,56 @@
+//! The path holds packets for some tens of milliseconds again and again, as Wi-Fi does.
+
+use super::{Cause, Evidence, Strength, ms};
+use crate::facts::Facts;
+use crate::model::Quantity;
+use paceline_units::TimeDelta;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "delay-bursts",
+    title: "delay bursts, as of Wi-Fi: packets were held and came at once",
+    advice: "try a cable or another Wi-Fi channel (5 or 6 GHz); scanning, roaming and power saving cause such gaps",
+    examine,
+};
+
+/// Ours: libwebrtc joins packets that arrive within 5 ms of each other to bursts of at most 100 ms (`inter_arrival_delta.cc`), so
+/// shorter gaps than 25 ms rarely matter.
+const SPIKE: f64 = 0.025;
+/// Ours: nearly the whole delay arises between two packets; a queue grows packet by packet.
+const AT_ONCE: f64 = 0.65;
+/// Ours: the delay is gone again after this time.
+const GONE: TimeDelta = TimeDelta::from_millis(800);
+/// Ours: the time in which a link at the delivered rate carries this many full packets is not a gap.
+const PACKETS: f64 = 5.0;
+const PACKET_BITS: f64 = 1228.0 * 8.0;
+/// Before the drop. Ours.
+const SPAN: TimeDelta = TimeDelta::from_millis(4000);
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    let (from, to) = facts.window();
+    let from = from - SPAN;
+    let [low, high, gaps] = [Quantity::DelayLow, Quantity::DelayHigh, Quantity::ArrivalGap].map(|q| facts.flow.get(q));
+    let (low, high, gaps) = (low?, high?, gaps?);
+    let base = low.quantile(from, to, 0.1)?;
+    // A slow link takes long for each packet.
+    let carried = facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(from, to, 0.5)).unwrap_or(f64::MAX);
+    let least = SPIKE.max(PACKETS * PACKET_BITS / carried.max(1.0));
+    let bins = high.within(from, to).iter().zip(gaps.within(from, to));
+    let mut spikes = Vec::new();
+    for ((at, delay), (_, gap)) in bins {
+        let spike = delay - base;
+        let after = low.within(*at, *at + GONE).iter().map(|point| point.1).fold(f64::MAX, f64::min);
+        let is_spike = spike >= least && *gap >= AT_ONCE * spike && after - base <= 0.35 * spike;
+        if is_spike && spikes.last().is_none_or(|(last, _)| *at - *last >= TimeDelta::from_millis(200)) {
+            spikes.push((*at, spike));
+        }
+    }
+    let largest = spikes.iter().map(|(_, spike)| *spike).fold(0.0, f64::max);
+    // Between the bursts there is no queue.
+    let median = low.quantile(from, to, 0.6)? - base;
+    (spikes.len() >= 2 && median <= 0.35 * largest).then(|| Evidence {
+        strength: Strength::Strong,
+        text: format!("{} gaps of up to {}, after which packets came at once", spikes.len(), ms(largest)),
+        series: vec![Quantity::DelayHigh, Quantity::ArrivalGap, Quantity::DelayLow],
+        span: (from, to),
+    })
+}

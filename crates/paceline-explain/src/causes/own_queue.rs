@@ -1,0 +1,28 @@
+//! More was sent than the bottleneck carries: its queue grew, and drained after the drop.
+
+use super::{Cause, Evidence, Strength, ms, queue_threshold, rate};
+use crate::facts::Facts;
+use crate::model::Quantity;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "own-queue",
+    title: "over-use: more was sent than the bottleneck carries",
+    advice: "the capacity fell or was reached: a lower maximum rate avoids the queue; check the radio link or the contract",
+    examine,
+};
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    let delays = facts.delays()?;
+    let (from, to) = facts.window();
+    if delays.rise < queue_threshold(&delays).max(delays.jitter) {
+        return None;
+    }
+    let received = facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(facts.episode.start, to, 0.5));
+    let carried = received.map_or_else(String::new, |bps| format!("; {} arrived", rate(bps)));
+    Some(Evidence {
+        strength: Strength::Strong,
+        text: format!("delay rose by {} before the drop and drained after it{carried}", ms(delays.rise)),
+        series: vec![Quantity::DelayLow, Quantity::RoundTrip, Quantity::ReceivedRate],
+        span: (from, to),
+    })
+}

@@ -1,0 +1,27 @@
+//! Packets are lost without a queue.
+
+use super::{Cause, Evidence, LOSS, LOST_LEAST, Strength, percent, queue_threshold};
+use crate::facts::Facts;
+use crate::model::Quantity;
+
+pub(super) const CAUSE: Cause = Cause {
+    id: "random-loss",
+    title: "random loss: packets were lost without a queue",
+    advice: "look at the radio link or a bad cable; FEC and retransmission help, a lower rate does not",
+    examine,
+};
+
+fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    let (share, lost) = facts.loss()?;
+    if share < LOSS || lost < LOST_LEAST {
+        return None;
+    }
+    let delays = facts.delays();
+    let queued = delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(1.5 * delays.jitter));
+    Some(Evidence {
+        strength: if queued { Strength::Weak } else { Strength::Strong },
+        text: format!("{} of the packets lost, at unchanged delay", percent(share)),
+        series: vec![Quantity::PacketsLost, Quantity::DelayLow, Quantity::RoundTrip],
+        span: facts.window(),
+    })
+}

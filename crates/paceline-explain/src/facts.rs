@@ -1,0 +1,112 @@
+//! What the series show around an episode. Rules compare these with their thresholds.
+
+use crate::episodes::{Episode, EpisodeKind};
+use crate::model::{Confidence, Flow, Quantity};
+use paceline_units::{Time, TimeDelta};
+
+/// The time before a drop in which its cause is looked for. Ours: the longest interval of reports in use (1 s) and a round trip.
+pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
+/// The time before that, for comparison. Ours.
+const CALM: TimeDelta = TimeDelta::from_millis(3000);
+
+/// Delays around an episode, s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delays {
+    /// The lower end before the episode.
+    pub base: f64,
+    /// The largest rise of the lower end above [`base`](Self::base): a queue delays every packet.
+    pub rise: f64,
+    /// The largest rise of any packet.
+    pub spike: f64,
+    /// The median rise of the lower end from 1 s to 4 s after the episode.
+    pub after: f64,
+    /// The spread of delays before the episode: largest less smallest of an interval, 90 % of intervals.
+    pub jitter: f64,
+    /// Whether these are one-way delays and not round-trip times.
+    pub is_one_way: bool,
+}
+
+/// An episode and the flow that it belongs to.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    /// The flow.
+    pub flow: &'a Flow,
+    /// The episode.
+    pub episode: &'a Episode,
+}
+
+impl Facts<'_> {
+    /// Returns the span in which a cause shows.
+    pub fn window(&self) -> (Time, Time) {
+        if self.episode.kind == EpisodeKind::SlowReturn {
+            return (self.episode.start + TimeDelta::from_secs(2), self.episode.end);
+        }
+        let coarse = self.is_coarse();
+        let before = if coarse { BEFORE + TimeDelta::from_millis(2000) } else { BEFORE };
+        let after = if coarse { TimeDelta::from_millis(2000) } else { TimeDelta::from_millis(300) };
+        (self.episode.start - before, self.episode.end + after)
+    }
+
+    /// Returns whether the input has statistics and no packets.
+    pub fn is_coarse(&self) -> bool {
+        let quantities = [Quantity::SentRate, Quantity::ReceivedRate];
+        quantities.iter().filter_map(|q| self.flow.get(*q)).all(|series| series.confidence < Confidence::Exact)
+    }
+
+    /// Returns the delays around the episode.
+    pub fn delays(&self) -> Option<Delays> {
+        let (from, to) = self.window();
+        let calm = from - CALM;
+        let end = self.episode.end;
+        let (after_from, after_to) = (end + TimeDelta::from_secs(1), end + TimeDelta::from_secs(4));
+        if let (Some(low), Some(high)) = (self.flow.get(Quantity::DelayLow), self.flow.get(Quantity::DelayHigh)) {
+            let base = low.quantile(calm, from, 0.1).or_else(|| low.min(from, to))?;
+            let spreads = low.within(calm, from).iter().zip(high.within(calm, from));
+            let mut spreads: Vec<f64> = spreads.map(|(low, high)| high.1 - low.1).collect();
+            spreads.sort_by(f64::total_cmp);
+            let jitter = spreads.get(spreads.len() * 9 / 10).copied().unwrap_or(0.0);
+            return Some(Delays {
+                base,
+                rise: low.max(from, to)? - base,
+                spike: high.max(from, to)? - base,
+                after: low.quantile(after_from, after_to, 0.5).map_or(0.0, |value| value - base),
+                jitter,
+                is_one_way: true,
+            });
+        }
+        let rtt = self.flow.get(Quantity::RoundTrip)?;
+        // Round-trip times of statistics come late: RTCP reports have intervals of 1 s and more.
+        let (calm, late) = (calm - TimeDelta::from_secs(6), to + TimeDelta::from_secs(2));
+        let base = rtt.quantile(calm, from, 0.1).or_else(|| rtt.min(from, late))?;
+        let rise = rtt.max(from, late)? - base;
+        let (after_from, after_to) = (after_from + TimeDelta::from_secs(1), after_to + TimeDelta::from_secs(3));
+        let after = rtt.quantile(after_from, after_to, 0.5).map_or(0.0, |value| value - base);
+        let jitter = rtt.quantile(calm, from, 0.9).map_or(0.0, |value| value - base);
+        Some(Delays { base, rise, spike: rise, after, jitter, is_one_way: false })
+    }
+
+    /// Returns the share of packets lost in the window of the cause, and their number.
+    pub fn loss(&self) -> Option<(f64, f64)> {
+        let (from, to) = self.window();
+        self.loss_within(from, to)
+    }
+
+    /// Returns the share of packets lost in a span, and their number.
+    pub fn loss_within(&self, from: Time, to: Time) -> Option<(f64, f64)> {
+        let (lost, sent) = self.flow.losses(from, to)?;
+        (sent >= 1.0).then_some((lost / sent, lost))
+    }
+
+    /// Returns the longest span in `[from, to)` in which every value of a quantity is 0, if the flow has the quantity.
+    pub fn silence(&self, quantity: Quantity, from: Time, to: Time) -> Option<(Time, Time)> {
+        let points = self.flow.get(quantity)?.within(from, to);
+        let step = points.windows(2).map(|pair| pair[1].0 - pair[0].0).min()?;
+        let runs = points.chunk_by(|a, b| a.1 == 0.0 && b.1 == 0.0).filter(|run| run[0].1 == 0.0);
+        runs.map(|run| (run[0].0, run[run.len() - 1].0 + step)).max_by_key(|(from, to)| *to - *from)
+    }
+
+    /// Returns the mean sent rate of a span.
+    pub fn sent(&self, from: Time, to: Time) -> Option<f64> {
+        self.flow.get(Quantity::SentRate)?.mean(from, to)
+    }
+}
