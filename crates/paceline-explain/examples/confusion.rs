@@ -42,9 +42,10 @@ fn main() {
         for one in scored.iter().filter(|one| !one.is_right()) {
             let (e, g) = (&one.finding.episode, generate(one.number));
             println!(
-                "{:3} {:?} {:?} {:.1}..{:.1} {:?} {:.2}->{:.2} at {:.1}..{:.1}: {} not {} | {} | {:?}",
+                "{:3} {:?} {:?} {:.1}..{:.1} {:?} {:.2}->{:.2} at {:.1}..{:.1}: {} not {} | {} {} | {} | {:?}",
                 one.number, one.format, g.causes, g.window_s.0, g.reacts_until_s, e.kind, e.from / 1e6, e.to / 1e6,
                 e.start.since(paceline_units::Time::ZERO).as_secs_f64(), e.end.since(paceline_units::Time::ZERO).as_secs_f64(), one.said, one.truth,
+                g.text.split("controller = ").nth(1).and_then(|t| t.split('"').nth(1)).unwrap_or(""), one.details,
                 one.finding.evidence.as_ref().map_or("", |e| e.text.as_str()),
                 one.finding.others.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
             );

@@ -1,13 +1,20 @@
 //! What the series show around an episode. Rules compare these with their thresholds.
 
 use crate::episodes::{Episode, EpisodeKind};
-use crate::model::{Confidence, Flow, Quantity};
+use crate::model::{Confidence, Flow, Quantity, Series};
 use paceline_units::{Time, TimeDelta};
 
 /// The time before a drop in which its cause is looked for. Ours: the longest interval of reports in use (1 s) and a round trip.
 pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
 /// The time before that, for comparison. Ours.
 const CALM: TimeDelta = TimeDelta::from_millis(3000);
+
+/// The time in which the path without a queue is looked for, and the spread of delays of a path against its step. Ours.
+const LONG: TimeDelta = TimeDelta::from_secs(15);
+const PATH_SPREAD: f64 = 0.25;
+
+/// The time after an episode in which a queue is followed. Ours.
+const AFTER: TimeDelta = TimeDelta::from_secs(6);
 
 /// Delays around an episode, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +67,7 @@ impl Facts<'_> {
         let end = self.episode.end;
         let (after_from, after_to) = (end + TimeDelta::from_secs(1), end + TimeDelta::from_secs(4));
         if let (Some(low), Some(high)) = (self.flow.get(Quantity::DelayLow), self.flow.get(Quantity::DelayHigh)) {
-            let base = low.quantile(calm, from, 0.1).or_else(|| low.min(from, to))?;
+            let base = self.base(low, from).or_else(|| low.min(from, to))?;
             let spreads = low.within(calm, from).iter().zip(high.within(calm, from));
             let mut spreads: Vec<f64> = spreads.map(|(low, high)| high.1 - low.1).collect();
             spreads.sort_by(f64::total_cmp);
@@ -77,10 +84,10 @@ impl Facts<'_> {
         let rtt = self.flow.get(Quantity::RoundTrip)?;
         // Round-trip times of statistics come late: RTCP reports have intervals of 1 s and more.
         let (calm, late) = (calm - TimeDelta::from_secs(6), to + TimeDelta::from_secs(2));
-        let base = rtt.quantile(calm, from, 0.1).or_else(|| rtt.min(from, late))?;
+        let base = self.base(rtt, from).or_else(|| rtt.min(from, late))?;
         let rise = rtt.max(from, late)? - base;
-        let (after_from, after_to) = (after_from + TimeDelta::from_secs(1), after_to + TimeDelta::from_secs(3));
-        let after = rtt.quantile(after_from, after_to, 0.5).map_or(0.0, |value| value - base);
+        let (after_from, after_to) = (after_from + TimeDelta::from_secs(3), after_to + TimeDelta::from_secs(5));
+        let after = rtt.quantile(after_from, after_to, 0.7).map_or(0.0, |value| value - base);
         let jitter = rtt.quantile(calm, from, 0.9).map_or(0.0, |value| value - base);
         Some(Delays { base, rise, spike: rise, after, jitter, is_one_way: false })
     }
@@ -103,6 +110,47 @@ impl Facts<'_> {
         let step = points.windows(2).map(|pair| pair[1].0 - pair[0].0).min()?;
         let runs = points.chunk_by(|a, b| a.1 == 0.0 && b.1 == 0.0).filter(|run| run[0].1 == 0.0);
         runs.map(|run| (run[0].0, run[run.len() - 1].0 + step)).max_by_key(|(from, to)| *to - *from)
+    }
+
+    /// Returns the lower end of delays before a time, without a queue. A higher one of the last seconds is a longer path if it is
+    /// flat, and a standing queue if it is not.
+    fn base(&self, low: &Series, from: Time) -> Option<f64> {
+        // Statistics have few samples.
+        let scale = if self.is_coarse() { 3 } else { 1 };
+        let (calm, long) = (from - CALM * scale, from - LONG * scale);
+        let recent = low.quantile(calm, from, 0.1)?;
+        let long = low.quantile(long, from, 0.05)?;
+        let spread = low.quantile(calm, from, 0.95)? - low.quantile(calm, from, 0.05)?;
+        let is_path = spread <= PATH_SPREAD * (recent - long);
+        Some(if is_path { recent } else { long })
+    }
+
+    /// Returns by how much the delay exceeds, in the seconds after the episode, that of a queue of the flow's own packets. Such a
+    /// queue drains by what the bottleneck carries less what is sent.
+    pub fn foreign_queue(&self, base: f64) -> Option<f64> {
+        let (start, end) = (self.episode.start, self.episode.end);
+        let [delay, sent, received] =
+            [Quantity::DelayLow, Quantity::SentRate, Quantity::ReceivedRate].map(|quantity| self.flow.get(quantity));
+        let (delay, sent, received) = (delay?, sent?, received?);
+        let half = TimeDelta::from_millis(500);
+        let carried = received.quantile(start, end + half * 2, 0.75).filter(|bps| *bps > 0.0)?;
+        // Packets that were sent before the drop arrive after it: the queue is longest then.
+        let latest = end + TimeDelta::from_millis(2500);
+        let (peak, mut own) = delay.within(start, latest).iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        own = (own - base).max(0.0);
+        let (mut most, mut last) = (0.0f64, peak);
+        for (at, value) in delay.within(peak, peak + AFTER) {
+            let step = (*at - last).as_secs_f64();
+            // What arrives now left so long ago.
+            let left = *at - TimeDelta::from_secs_f64((value - base).clamp(0.0, 10.0));
+            let rate = sent.mean(left - half, left).or(sent.at(left)).unwrap_or(carried);
+            own = (own + (rate / carried - 1.0) * step).max(0.0);
+            last = *at;
+            if *at - peak >= half * 2 {
+                most = most.max(value - base - own);
+            }
+        }
+        Some(most)
     }
 
     /// Returns the mean sent rate of a span.

@@ -9,12 +9,15 @@
 
 pub mod causes;
 pub mod diagnosis;
+pub mod document;
 pub mod episodes;
 pub mod error;
 pub mod facts;
 pub mod model;
 pub mod packets;
+pub mod path;
 pub mod readers;
+pub mod redact;
 pub mod statistics;
 pub mod transport;
 

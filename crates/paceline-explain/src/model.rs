@@ -54,6 +54,8 @@ pub enum Quantity {
     DelayHigh,
     /// Longest time by which two consecutive arrivals of the interval lie further apart than their departures, s.
     ArrivalGap,
+    /// Jitter of arrivals by RFC 3550, section 6.4.1, s.
+    Jitter,
     /// Round-trip time, s.
     RoundTrip,
     /// Packets that were sent in the interval from the point to the next.
@@ -261,6 +263,7 @@ impl Quantity {
             Self::DelayLow => ("lowest delay", "ms", 1e3),
             Self::DelayHigh => ("highest delay", "ms", 1e3),
             Self::ArrivalGap => ("gap of arrivals", "ms", 1e3),
+            Self::Jitter => ("jitter", "ms", 1e3),
             Self::RoundTrip => ("round-trip time", "ms", 1e3),
             Self::PacketsSent => ("packets sent", "packets", 1.0),
             Self::PacketsLost => ("packets lost", "packets", 1.0),

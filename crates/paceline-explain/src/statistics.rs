@@ -29,6 +29,7 @@ pub const METRICS: &[&str] = &[
     "freezeCount",
     "headerBytesReceived",
     "headerBytesSent",
+    "jitter",
     "kind",
     "nominated",
     "packetsLost",
@@ -134,7 +135,7 @@ impl Statistics {
                     && before.get("packetsLost") == numbers.get("packetsLost")
                     && before.get("roundTripTime") == numbers.get("roundTripTime");
                 if !repeated || !object.reported {
-                    remote(&mut self.sent, &step);
+                    remote(&mut self.sent, id, &step);
                     object.reported = true;
                 }
             }
@@ -300,7 +301,7 @@ impl Direction {
                 if !last.0.is_nan() {
                     let so_far = if total.is_nan() { 0.0 } else { *total };
                     *total = match quantity {
-                        Quantity::SourceFrameRate | Quantity::RoundTrip => so_far.max(last.0),
+                        Quantity::SourceFrameRate | Quantity::RoundTrip | Quantity::Jitter => so_far.max(last.0),
                         _ => so_far + last.0,
                     };
                 }
@@ -365,10 +366,13 @@ fn outbound(sent: &mut Direction, id: &str, step: &Step<'_>, reason: Option<&str
     }
 }
 
-fn remote(sent: &mut Direction, step: &Step<'_>) {
+fn remote(sent: &mut Direction, id: &str, step: &Step<'_>) {
     sent.count(Quantity::Feedback, step.at, step.at + 1e-3, 1.0);
     if let Some(rtt) = step.now.get("roundTripTime") {
         sent.round_trip.push((step.at, *rtt));
+    }
+    if let Some(jitter) = step.now.get("jitter") {
+        sent.state(Quantity::Jitter, id, step.at, *jitter);
     }
     if let Some(lost) = step.signed("packetsLost") {
         sent.count(Quantity::PacketsLost, step.from, step.at, lost.max(0.0));

@@ -1,6 +1,6 @@
 //! The application or the encoder sends less than it may.
 
-use super::{Cause, Evidence, Strength, rate};
+use super::{Cause, Evidence, LOSS, PAUSED, Strength, queue_threshold, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::{MarkKind, Quantity};
@@ -17,9 +17,23 @@ pub(super) const CAUSE: Cause = Cause {
 /// sending below 65 % (`alr_detector.cc`).
 const USED: f64 = 0.75;
 
+/// Ours: while the rate returns, encoders follow late.
+const USED_RETURNING: f64 = 0.5;
+
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let episode = facts.episode;
-    let (_, allowed) = facts.flow.rate()?;
+    let (quantity, allowed) = facts.flow.rate()?;
+    if !matches!(quantity, Quantity::Target | Quantity::Estimate) {
+        let clean = facts.loss().is_none_or(|(share, _)| share < LOSS)
+            && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays));
+        let paused = episode.kind == EpisodeKind::Drop && clean && episode.to <= PAUSED * episode.from;
+        return paused.then(|| Evidence {
+            strength: Strength::Weak,
+            text: format!("only {} was sent, without loss or delay; the target is not in the input", rate(episode.to)),
+            series: vec![Quantity::SentRate],
+            span: facts.window(),
+        });
+    }
     let second = TimeDelta::from_secs(1);
     let span = match episode.kind {
         EpisodeKind::SentDrop => (episode.end, episode.end + second * 3),
@@ -31,7 +45,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (sent, allowed) = (facts.sent(span.0, span.1)?, allowed.mean(span.0, span.1).or(allowed.at(span.0))?);
     let paused = facts.flow.marks(span.0 - second * 2, span.1).any(|mark| mark.kind == MarkKind::Active(false));
     let says_so = facts.flow.marks(span.0 - second, span.1).any(|mark| mark.kind == MarkKind::ApplicationLimited(true));
-    if sent > USED * allowed && !paused {
+    let used = if episode.kind == EpisodeKind::SlowReturn { USED_RETURNING } else { USED };
+    if sent > used * allowed && !paused {
         return None;
     }
     let strong = episode.kind != EpisodeKind::Drop || paused || says_so;

@@ -1,6 +1,7 @@
 //! A queue overflowed.
 
 use super::{Cause, Evidence, LOSS, LOST_LEAST, QUEUE, Strength, ms, percent, queue_threshold};
+use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::Quantity;
 
@@ -12,11 +13,17 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 /// Ours: losses happen while the delay is above this share of its peak.
-const AT_PEAK: f64 = 0.5;
+const AT_PEAK: f64 = 0.4;
 /// Ours: at least this share of the losses.
-const SHARE: f64 = 0.6;
+const SHARE: f64 = 0.5;
+
+/// Ours: losses are that much more frequent at the peak.
+const MORE: f64 = 2.0;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
     let (from, to) = facts.window();
     let (share, lost) = facts.loss()?;
     let delays = facts.delays()?;
@@ -30,15 +37,22 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if let (Some(losses), Some(high)) = (facts.flow.get(Quantity::PacketsLost), facts.flow.get(Quantity::DelayHigh)) {
         let peak = delays.spike;
         let step = crate::packets::BIN;
-        let at_peak: f64 = losses
-            .within(from, to)
-            .iter()
-            .filter(|(at, _)| {
-                let around = high.max(*at - step * 2, *at + step * 3);
-                around.is_some_and(|value| value - delays.base >= AT_PEAK * peak)
-            })
-            .map(|point| point.1)
-            .sum();
+        let sent = facts.flow.get(Quantity::PacketsSent)?;
+        // Lost and sent packets at the peak, and elsewhere.
+        let mut counts = [(0.0, 0.0); 2];
+        for (at, lost) in losses.within(from, to) {
+            let around = high.max(*at - step * 2, *at + step * 3);
+            let is_peak = around.is_some_and(|value| value - delays.base >= AT_PEAK * peak);
+            let (sum, all) = &mut counts[usize::from(!is_peak)];
+            *sum += lost;
+            *all += sent.at(*at).unwrap_or(0.0);
+        }
+        let [(at_peak, sent_at_peak), (elsewhere, sent_elsewhere)] = counts;
+        // Random losses are as frequent elsewhere.
+        let is_random = sent_elsewhere >= 30.0 && at_peak / sent_at_peak.max(1.0) < MORE * elsewhere / sent_elsewhere;
+        if is_random {
+            return None;
+        }
         if at_peak < SHARE * lost {
             return None;
         }

@@ -1,6 +1,7 @@
 //! Other traffic fills the queue: delay stays although less is sent.
 
 use super::{Cause, Evidence, Strength, ms, queue_threshold};
+use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::Quantity;
 
@@ -11,21 +12,32 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: after the drop this share of the rise remains. A queue of the sender's own packets drains when it sends less.
-const REMAINS: f64 = 0.4;
+/// Ours, for statistics: after the drop this share of the rise remains.
+const REMAINS: f64 = 0.25;
+
+/// Ours: a rise of the delay that the own packets do not explain.
+const FOREIGN: f64 = 0.025;
+const FOREIGN_SHARE: f64 = 0.35;
+/// Above this share of lost packets TCP would not keep a queue: at 5 % and a round trip of 200 ms its rate is below 300 kbit/s
+/// (RFC 5348, equation 1).
+const TCP_LOSS: f64 = 0.05;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
-    let delays = facts.delays()?;
-    if delays.rise < queue_threshold(&delays).max(1.5 * delays.jitter) || delays.after < REMAINS * delays.rise {
+    if facts.episode.kind == EpisodeKind::SlowReturn {
         return None;
     }
-    Some(Evidence {
+    let delays = facts.delays()?;
+    if delays.rise < queue_threshold(&delays).max(1.5 * delays.jitter) {
+        return None;
+    }
+    let remains = match facts.foreign_queue(delays.base) {
+        Some(foreign) => foreign >= FOREIGN.max(FOREIGN_SHARE * delays.rise),
+        None => delays.after >= REMAINS * delays.rise,
+    };
+    let loss = facts.loss().map_or(0.0, |(share, _)| share);
+    (remains && loss < TCP_LOSS).then(|| Evidence {
         strength: Strength::Strong,
-        text: format!(
-            "delay rose by {} and stayed {} up after the drop",
-            ms(delays.rise),
-            ms(delays.after)
-        ),
+        text: format!("delay rose by {}, and came back or stayed while less was sent than had been carried", ms(delays.rise)),
         series: vec![Quantity::DelayLow, Quantity::RoundTrip, Quantity::SentRate],
         span: facts.window(),
     })

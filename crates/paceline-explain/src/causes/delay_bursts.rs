@@ -1,6 +1,7 @@
 //! The path holds packets for some tens of milliseconds again and again, as Wi-Fi does.
 
 use super::{Cause, Evidence, Strength, ms};
+use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::Quantity;
 use paceline_units::TimeDelta;
@@ -22,11 +23,19 @@ const GONE: TimeDelta = TimeDelta::from_millis(800);
 /// Ours: the time in which a link at the delivered rate carries this many full packets is not a gap.
 const PACKETS: f64 = 5.0;
 const PACKET_BITS: f64 = 1228.0 * 8.0;
+/// Ours: such a gap is one also beside losses, s.
+const LARGE: f64 = 0.08;
 /// Before the drop. Ours.
 const SPAN: TimeDelta = TimeDelta::from_millis(4000);
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
     let (from, to) = facts.window();
+    if facts.flow.get(Quantity::ArrivalGap).is_none() {
+        return by_jitter(facts);
+    }
     let from = from - SPAN;
     let [low, high, gaps] = [Quantity::DelayLow, Quantity::DelayHigh, Quantity::ArrivalGap].map(|q| facts.flow.get(q));
     let (low, high, gaps) = (low?, high?, gaps?);
@@ -47,10 +56,35 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let largest = spikes.iter().map(|(_, spike)| *spike).fold(0.0, f64::max);
     // Between the bursts there is no queue.
     let median = low.quantile(from, to, 0.6)? - base;
+    // Wi-Fi sends again what was lost: with losses, only gaps that no short queue explains count.
+    let lossy = facts.loss().is_some_and(|(share, _)| share >= 2.5 * super::LOSS);
+    if lossy && largest < LARGE {
+        return None;
+    }
     (spikes.len() >= 2 && median <= 0.35 * largest).then(|| Evidence {
         strength: Strength::Strong,
         text: format!("{} gaps of up to {}, after which packets came at once", spikes.len(), ms(largest)),
         series: vec![Quantity::DelayHigh, Quantity::ArrivalGap, Quantity::DelayLow],
+        span: (from, to),
+    })
+}
+
+/// Ours: jitter of statistics. A queue that grows packet by packet has less.
+const JITTER: f64 = 0.005;
+/// Ours: and three times that of the rest of the call.
+const TIMES: f64 = 4.0;
+
+fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
+    let jitter = facts.flow.get(Quantity::Jitter)?;
+    let (from, to) = facts.window();
+    let (from, to) = (from - TimeDelta::from_secs(2), to + TimeDelta::from_secs(2));
+    let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
+    let high = jitter.max(from, to)?;
+    let lossless = facts.loss().is_none_or(|(share, _)| share < super::LOSS);
+    (high >= JITTER.max(TIMES * usual) && lossless).then(|| Evidence {
+        strength: Strength::Strong,
+        text: format!("jitter rose to {} from {}, without loss", ms(high), ms(usual)),
+        series: vec![Quantity::Jitter, Quantity::RoundTrip],
         span: (from, to),
     })
 }

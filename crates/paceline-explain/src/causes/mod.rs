@@ -71,8 +71,8 @@ pub const CAUSES: &[&Cause] = &[
     &rate_cap::CAUSE,
     &policer::CAUSE,
     &delay_bursts::CAUSE,
-    &congestive_loss::CAUSE,
     &cross_traffic::CAUSE,
+    &congestive_loss::CAUSE,
     &own_queue::CAUSE,
     &random_loss::CAUSE,
     &probe::CAUSE,
@@ -96,6 +96,9 @@ const QUEUE: f64 = 0.012;
 const QUEUE_RTT: f64 = 0.03;
 /// Packets without which a share of losses says nothing. Ours.
 const LOST_LEAST: f64 = 3.0;
+
+/// A source that pauses or is muted leaves at most this share of the rate. Ours: audio and black pictures beside video.
+const PAUSED: f64 = 0.15;
 
 /// Formats a rate.
 fn rate(bps: f64) -> String {

@@ -1,6 +1,7 @@
 //! More was sent than the bottleneck carries: its queue grew, and drained after the drop.
 
 use super::{Cause, Evidence, Strength, ms, queue_threshold, rate};
+use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::Quantity;
 
@@ -12,6 +13,9 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
     let delays = facts.delays()?;
     let (from, to) = facts.window();
     if delays.rise < queue_threshold(&delays).max(delays.jitter) {

@@ -1,9 +1,10 @@
 //! A policer drops what exceeds a rate, without a queue.
 
 use super::{Cause, Evidence, LOSS, LOST_LEAST, QUEUE, Strength, percent, rate};
+use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::Quantity;
-use paceline_units::TimeDelta;
+use paceline_units::{Time, TimeDelta};
 
 pub(super) const CAUSE: Cause = Cause {
     id: "policer",
@@ -13,50 +14,96 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 /// The span that is examined. Ours: a policer is there for long.
-const SPAN: TimeDelta = TimeDelta::from_secs(20);
-/// Ours: seconds without loss below the rate, and seconds with loss above it.
+const BEFORE: TimeDelta = TimeDelta::from_secs(20);
+const AFTER: TimeDelta = TimeDelta::from_secs(15);
+/// Ours: seconds with loss.
 const SECONDS: usize = 2;
-/// Ours: below this share of the delivered rate of lossy seconds nearly nothing is lost.
-const BELOW: f64 = 0.9;
-/// Ours: the delivered rates of lossy seconds are equal to this share.
-const EQUAL: f64 = 0.15;
+/// Ours: at most this share of all seconds is on the wrong side of the rate.
+const WRONG: f64 = 0.2;
+/// Ours: the sent rate varies by this share, and the delivered one by at most this part of it.
+const VARIES: f64 = 0.08;
+const STEADIER: f64 = 0.6;
+
+/// A second of the call.
+struct Second {
+    sent: f64,
+    delivered: f64,
+    is_lossy: bool,
+}
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
+    if facts.episode.kind == EpisodeKind::SlowReturn {
+        return None;
+    }
     let (from, to) = facts.window();
     let (share, lost) = facts.loss()?;
     let delays = facts.delays();
     if share < LOSS || lost < LOST_LEAST || delays.is_some_and(|delays| delays.rise >= QUEUE.max(1.5 * delays.jitter)) {
         return None;
     }
-    let (start, end) = (from - SPAN, to + TimeDelta::from_secs(5));
-    let (mut lossy, mut clean) = (Vec::new(), Vec::new());
-    let mut at = start;
-    let second = TimeDelta::from_secs(1);
-    while at < end {
-        let next = at + second;
-        if let Some(((share, lost), sent)) = facts.loss_within(at, next).zip(facts.sent(at, next)) {
-            if share >= LOSS && lost >= LOST_LEAST {
-                lossy.push((sent, sent * (1.0 - share)));
-            } else if lost <= 1.0 {
-                clean.push(sent);
-            }
-        }
-        at = next;
-    }
-    if lossy.len() < SECONDS || clean.len() < SECONDS {
+    let seconds = seconds(facts, from - BEFORE, to + AFTER);
+    let lossy: Vec<&Second> = seconds.iter().filter(|second| second.is_lossy).collect();
+    if lossy.len() < SECONDS {
         return None;
     }
-    lossy.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let limit = lossy[lossy.len() / 2].1;
-    let near = lossy.iter().filter(|(_, delivered)| (delivered - limit).abs() <= EQUAL * limit).count();
-    // Clean seconds lie below the rate, lossy ones above it.
-    let above = lossy.iter().filter(|(sent, _)| *sent > BELOW * limit).count();
-    let below = clean.iter().filter(|sent| **sent <= 1.08 * limit).count();
-    let fits = 4 * near >= 3 * lossy.len() && 10 * above >= 9 * lossy.len() && 10 * below >= 9 * clean.len();
+    let delivered = sorted(lossy.iter().map(|second| second.delivered));
+    let limit = delivered[delivered.len() / 2];
+    let fits = has_threshold(&seconds, &lossy) || is_constant(&lossy, &delivered);
     fits.then(|| Evidence {
         strength: Strength::Strong,
         text: format!("{} lost without delay, only while more than {} was sent", percent(share), rate(limit)),
         series: vec![Quantity::SentRate, Quantity::ReceivedRate, Quantity::PacketsLost],
         span: (from, to),
     })
+}
+
+fn seconds(facts: &Facts<'_>, start: Time, end: Time) -> Vec<Second> {
+    let length = TimeDelta::from_secs(1);
+    let received = facts.flow.get(Quantity::ReceivedRate);
+    let mut seconds = Vec::new();
+    let mut at = start;
+    while at < end {
+        let next = at + length;
+        if let Some(((share, lost), sent)) = facts.loss_within(at, next).zip(facts.sent(at, next)) {
+            let delivered = received.and_then(|series| series.mean(at, next)).unwrap_or(sent * (1.0 - share));
+            seconds.push(Second { sent, delivered, is_lossy: share >= LOSS / 2.0 && lost >= LOST_LEAST });
+        }
+        at = next;
+    }
+    seconds
+}
+
+/// Returns whether losses occur above a rate and not below it. A loss that does not depend on the rate has clean seconds at the
+/// same rate before it began.
+fn has_threshold(seconds: &[Second], lossy: &[&Second]) -> bool {
+    let wrong = |threshold: f64| seconds.iter().filter(|second| (second.sent >= threshold) != second.is_lossy).count();
+    let threshold = lossy.iter().map(|second| 0.98 * second.sent).min_by_key(|threshold| wrong(*threshold));
+    threshold.is_some_and(|threshold| {
+        let below = lossy.iter().filter(|second| second.sent < threshold).count();
+        let clean_above = seconds.iter().filter(|second| !second.is_lossy && second.sent >= threshold).count();
+        let clean_below = seconds.iter().filter(|second| !second.is_lossy && second.sent < threshold).count();
+        // A policer drops again whenever the rate returns.
+        let times = seconds.chunk_by(|a, b| a.is_lossy == b.is_lossy).filter(|run| run[0].is_lossy).count();
+        times >= SECONDS
+            && wrong(threshold) as f64 <= WRONG * seconds.len() as f64
+            && 2 * below <= lossy.len()
+            && clean_above <= lossy.len()
+            && clean_below >= SECONDS
+    })
+}
+
+/// Returns whether what was delivered varies far less than what was sent.
+fn is_constant(lossy: &[&Second], delivered: &[f64]) -> bool {
+    let spread = |values: &[f64]| {
+        let (low, high) = (values[values.len() / 10], values[values.len() * 9 / 10]);
+        (high - low) / values[values.len() / 2].max(1.0)
+    };
+    let sent = spread(&sorted(lossy.iter().map(|second| second.sent)));
+    lossy.len() >= 2 * SECONDS && sent >= VARIES && spread(delivered) <= STEADIER * sent
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
 }

@@ -1,6 +1,6 @@
 //! The session or the receiver allows no more.
 
-use super::{Cause, Evidence, LOSS, Strength, queue_threshold, rate};
+use super::{Cause, Evidence, LOSS, PAUSED, Strength, queue_threshold, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::{MarkKind, Quantity};
@@ -50,6 +50,11 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     // The controllers that send REMB lower it for the reasons below: it is a cap only where nothing else shows.
     if let Some(cap) = announced.filter(|_| clean) {
         return Some(evidence(Strength::Strong, format!("the receiver announces {}", rate(cap))));
+    }
+    // Packets alone: a cap leaves a lower rate, a paused source leaves nearly nothing.
+    if quantity == Quantity::SentRate && episode.kind == EpisodeKind::Drop && clean && episode.to > PAUSED * episode.from {
+        let text = format!("the sent rate fell to {} without loss or delay; its target is not in the input", rate(episode.to));
+        return Some(evidence(Strength::Weak, text));
     }
     let is_step = episode.end - episode.start <= TimeDelta::from_millis(400);
     match (flat && clean, episode.kind) {

@@ -16,7 +16,7 @@ pub(super) const CAUSE: Cause = Cause {
 /// Ours: a smaller step is hard to tell from a queue.
 const STEP: f64 = 0.015;
 /// Ours: after the step, delays vary by at most this share of it; a queue drains or grows.
-const FLAT: f64 = 0.3;
+const FLAT: f64 = 0.25;
 /// Ours: the step takes at most this time; a queue needs longer to grow.
 const EDGE: TimeDelta = TimeDelta::from_millis(300);
 
@@ -33,7 +33,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             span: (mark.at - TimeDelta::from_secs(2), mark.at + TimeDelta::from_secs(4)),
         });
     }
-    let delay = facts.flow.get(Quantity::DelayLow)?;
+    let Some(delay) = facts.flow.get(Quantity::DelayLow) else { return by_round_trips(facts) };
     let points = delay.within(from - TimeDelta::from_secs(1), to);
     // The largest change between two times EDGE apart.
     let pairs = points.iter().enumerate().filter_map(|(index, before)| {
@@ -43,7 +43,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     // A shorter path raises no delay and lowers no rate.
     let (before, after, step) = pairs.max_by(|a, b| a.2.total_cmp(&b.2))?;
     let long = TimeDelta::from_secs(3);
-    let (low, high) = (delay.quantile(after, after + long, 0.05)?, delay.quantile(after, after + long, 0.8)?);
+    let flat = TimeDelta::from_secs(5);
+    let (low, high) = (delay.quantile(after, after + flat, 0.05)?, delay.quantile(after, after + flat, 0.8)?);
     let old = delay.quantile(before - long, before, 0.5)?;
     // The lower end stays at the new level: a queue that drains comes back below it.
     let lasting = delay.quantile(after + long, after + TimeDelta::from_secs(8), 0.1).unwrap_or(low);
@@ -54,5 +55,27 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         text: format!("the delay of the path stepped by {} and stayed", ms(step)),
         series: vec![Quantity::DelayLow, Quantity::RoundTrip],
         span: (before - long, after + long),
+    })
+}
+
+/// Statistics have round-trip times only: all samples after lie close together, and above all before.
+fn by_round_trips(facts: &Facts<'_>) -> Option<Evidence> {
+    let rtt = facts.flow.get(Quantity::RoundTrip)?;
+    let (from, to) = (facts.episode.start - TimeDelta::from_secs(8), facts.episode.start + TimeDelta::from_secs(12));
+    let points = rtt.within(from, to);
+    let (at, split) = (1..points.len())
+        .map(|at| (at, points[at].1 - points[at - 1].1))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .filter(|(_, step)| *step >= 2.0 * STEP)?;
+    let (before, after) = (&points[..at], &points[at..]);
+    let least = |points: &[(paceline_units::Time, f64)]| points.iter().map(|point| point.1).fold(f64::MAX, f64::min);
+    let most = |points: &[(paceline_units::Time, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let step = least(after) - most(before);
+    let flat = most(after) - least(after) <= FLAT * split && step >= 0.6 * split;
+    (before.len() >= 3 && after.len() >= 4 && flat).then(|| Evidence {
+        strength: Strength::Strong,
+        text: format!("the round-trip time stepped by {} and stayed", ms(step)),
+        series: vec![Quantity::RoundTrip],
+        span: (from, to),
     })
 }

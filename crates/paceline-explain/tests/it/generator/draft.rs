@@ -18,6 +18,7 @@ pub struct Draft {
     rtt_s: f64,
     capacity: Steps,
     queue_ms: f64,
+    queue_bytes: Option<f64>,
     policed: Option<f64>,
     loss: Steps,
     /// Addition to the delay of each way, s.
@@ -51,6 +52,7 @@ impl Draft {
             rtt_s: random.uniform(0.02, 0.12),
             capacity: vec![(0.0, WIDE)],
             queue_ms: random.uniform(200.0, 500.0),
+            queue_bytes: None,
             policed: None,
             loss: vec![(0.0, random.uniform(0.0, 0.003))],
             delay: vec![(0.0, 0.0)],
@@ -90,6 +92,7 @@ impl Draft {
             std => format!("jitter = {{ std = \"{std:.2} ms\" }}\n"),
         };
         let queue = match self.policed {
+            None if self.queue_bytes.is_some() => format!("{{ limit = \"{:.0} B\" }}", self.queue_bytes.unwrap_or(0.0)),
             None => format!("{{ limit = \"{:.0} ms\" }}", self.queue_ms),
             Some(rate) => format!("{{ discipline = \"srtcm\", rate = \"{rate:.0} bps\", burst = \"{:.0} B\" }}", rate / 8.0 * 0.1),
         };
@@ -200,6 +203,8 @@ pub fn feedback(draft: &mut Draft, random: &mut RandomStream) {
 /// Nothing passes in either direction.
 pub fn outage(draft: &mut Draft, random: &mut RandomStream) {
     draft.window_s.1 = draft.window_s.0 + random.uniform(2.5, 6.0);
+    // In bytes: at a capacity of 0, no drain time is too long.
+    draft.queue_bytes = Some(random.uniform(30e3, 120e3));
     for way in [&mut draft.capacity, &mut draft.reverse_capacity] {
         let before = way[0].1;
         way.extend([(draft.window_s.0, 0.0), (draft.window_s.1, before)]);

@@ -119,6 +119,8 @@ struct Sampler {
     report_ms: f64,
     frames: u64,
     encode_s: f64,
+    jitter: f64,
+    last_delay: Option<f64>,
 }
 
 /// 2026-01-01, ms since 1970.
@@ -140,6 +142,12 @@ impl EventObserver for Sampler {
                     self.repaired += u64::from(class == PacketClass::Retransmission);
                 }
             },
+            EventRecord::Arrived { packet, delay, .. } if packet.flow.0 == 0 && packet.class == PacketClass::Media => {
+                // RFC 3550, section 6.4.1.
+                let delay = delay.as_secs_f64();
+                let step = self.last_delay.replace(delay).map_or(0.0, |last| (delay - last).abs());
+                self.jitter += (step - self.jitter) / 16.0;
+            }
             EventRecord::Decision { flow, target, .. } if flow.0 == 0 => self.target = target.as_bps() as f64,
             EventRecord::RoundTrip { at, flow, rtt } if flow.0 == 0 => {
                 self.rtt = Some(rtt.as_secs_f64());
@@ -174,6 +182,7 @@ impl Sampler {
         });
         if let Some(rtt) = self.rtt {
             report["R1"] = json!({"id": "R1", "type": "remote-inbound-rtp", "timestamp": self.report_ms, "roundTripTime": rtt,
+                "jitter": self.jitter,
                 "roundTripTimeMeasurements": self.measurements, "packetsLost": self.lost.round()});
         }
         writeln!(self.text, "{report}").expect("text");

@@ -5,6 +5,7 @@ use super::{Format, Generated, generate};
 use paceline_explain::causes::UNKNOWN;
 use paceline_explain::diagnosis::{Finding, of_flow};
 use paceline_explain::episodes::EpisodeKind;
+use paceline_explain::facts::Facts;
 use paceline_explain::model::{Call, Flow};
 use paceline_units::Time;
 use rayon::prelude::*;
@@ -24,6 +25,8 @@ pub struct Scored {
     pub truth: &'static str,
     /// What was said.
     pub said: &'static str,
+    /// What the series show, for people.
+    pub details: String,
     /// The finding.
     pub finding: Finding,
 }
@@ -57,16 +60,19 @@ pub fn score(number: u64) -> Vec<Scored> {
 
 fn scored(generated: &Generated, flow: &Flow, finding: Finding) -> Scored {
     let seconds = |at: Time| (at - flow.span.0).as_secs_f64();
-    let (start, said) = (seconds(finding.episode.start), finding.cause);
-    let acts = start >= generated.window_s.0 - 1.0 && start <= generated.reacts_until_s;
+    let (start, end, said) = (seconds(finding.episode.start), seconds(finding.episode.end), finding.cause);
+    // The intervals of inputs without a target are as long as this.
+    let blur = if generated.format == Format::Run { 0.0 } else { 1.0 };
+    let acts = end + blur >= generated.window_s.0 && start <= generated.reacts_until_s;
+    // The template of missing probes begins with a capacity that falls: its drop is one of over-use, or of a full queue.
+    let mut causes: Vec<&'static str> = generated.causes.iter().copied().filter(|cause| *cause != "probe").collect();
+    if causes.is_empty() {
+        causes = vec!["own-queue", "congestive-loss"];
+    }
     let truth = match finding.episode.kind {
-        // A slow return counts as one only where its cause is over.
-        EpisodeKind::SlowReturn => {
-            let over = seconds(finding.episode.end) > generated.window_s.1 + 8.0;
-            if over { "probe" } else { generated.causes.iter().copied().find(|c| *c == said).unwrap_or(generated.causes[0]) }
-        }
-        _ if acts && generated.causes == ["probe"] => "own-queue",
-        _ if acts => generated.causes.iter().copied().find(|cause| *cause == said).unwrap_or(generated.causes[0]),
+        // While the cause acts it explains a slow return, after it the missing probe does.
+        EpisodeKind::SlowReturn => causes.iter().copied().find(|cause| *cause == said).unwrap_or("probe"),
+        _ if acts => causes.iter().copied().find(|cause| *cause == said).unwrap_or(causes[0]),
         _ => NONE,
     };
     Scored {
@@ -76,6 +82,10 @@ fn scored(generated: &Generated, flow: &Flow, finding: Finding) -> Scored {
         causes: generated.causes.len(),
         truth,
         said,
+        details: {
+            let facts = Facts { flow, episode: &finding.episode };
+            format!("{:?} loss {:?}", facts.delays(), facts.loss())
+        },
         finding,
     }
 }
