@@ -32,10 +32,12 @@ fn main() {
     for format in [Format::Run, Format::Capture, Format::SenderCapture, Format::Statistics] {
         share(&format!("drops, {format:?}"), &|one| one.is_drop() && one.format == format);
     }
-    let seen: BTreeSet<u64> = scored.iter().filter(|one| one.is_drop() && one.truth != "none").map(|one| one.number).collect();
+    let seen: BTreeSet<u64> =
+        scored.iter().filter(|one| one.is_drop() && one.truth != "none").map(|one| one.number).collect();
     for template in TEMPLATES {
         let of = |number: &&u64| generate(**number).causes == [template.cause];
-        let (all, none) = numbers.iter().filter(of).fold((0, 0), |(all, none), n| (all + 1, none + usize::from(!seen.contains(n))));
+        let (all, none) =
+            numbers.iter().filter(of).fold((0, 0), |(all, none), n| (all + 1, none + usize::from(!seen.contains(n))));
         println!("{:16} {all:3} captures alone, {none:3} without a drop in the window", template.cause);
     }
     if has("list") {
@@ -43,9 +45,20 @@ fn main() {
             let (e, g) = (&one.finding.episode, generate(one.number));
             println!(
                 "{:3} {:?} {:?} {:.1}..{:.1} {:?} {:.2}->{:.2} at {:.1}..{:.1}: {} not {} | {} {} | {} | {:?}",
-                one.number, one.format, g.causes, g.window_s.0, g.reacts_until_s, e.kind, e.from / 1e6, e.to / 1e6,
-                e.start.since(paceline_units::Time::ZERO).as_secs_f64(), e.end.since(paceline_units::Time::ZERO).as_secs_f64(), one.said, one.truth,
-                g.text.split("controller = ").nth(1).and_then(|t| t.split('"').nth(1)).unwrap_or(""), one.details,
+                one.number,
+                one.format,
+                g.causes,
+                g.window_s.0,
+                g.reacts_until_s,
+                e.kind,
+                e.from / 1e6,
+                e.to / 1e6,
+                e.start.since(paceline_units::Time::ZERO).as_secs_f64(),
+                e.end.since(paceline_units::Time::ZERO).as_secs_f64(),
+                one.said,
+                one.truth,
+                g.text.split("controller = ").nth(1).and_then(|t| t.split('"').nth(1)).unwrap_or(""),
+                one.details,
                 one.finding.evidence.as_ref().map_or("", |e| e.text.as_str()),
                 one.finding.others.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
             );

@@ -160,9 +160,10 @@ fn document(finding: &Finding, seconds: &dyn Fn(Time) -> f64) -> FindingDocument
         to_bps: finding.episode.to,
         cause: finding.cause,
         title: cause.map_or("unknown: no series shows a cause", |cause| cause.title),
-        advice: cause.map_or("capture more: packets at both ends, or an RTC event log with a webrtc-internals dump", |cause| {
-            cause.advice
-        }),
+        advice: cause
+            .map_or("capture more: packets at both ends, or an RTC event log with a webrtc-internals dump", |cause| {
+                cause.advice
+            }),
         is_ambiguous: finding.is_ambiguous(),
         evidence: finding.evidence.as_ref().map(evidence),
         others: finding.others.iter().map(|(cause, e)| OtherCause { cause, evidence: evidence(e) }).collect(),

@@ -71,7 +71,9 @@ impl ReadError {
         match self {
             Self::UnknownFormat { .. } => format!("readable are {FORMATS}"),
             Self::WhichRun { runs, .. } => format!("name one with --run: {runs}"),
-            Self::Damaged { .. } => "save or copy the file again; a cut file is read up to its last whole record".to_owned(),
+            Self::Damaged { .. } => {
+                "save or copy the file again; a cut file is read up to its last whole record".to_owned()
+            }
             Self::Empty { .. } => "the input must contain RTP that is sent or received for some seconds".to_owned(),
             Self::Io { .. } | Self::Store(_) => "check the path and the permissions".to_owned(),
         }

@@ -9,9 +9,13 @@ pub const BEFORE: TimeDelta = TimeDelta::from_millis(1500);
 /// The time before that, for comparison. Ours.
 const CALM: TimeDelta = TimeDelta::from_millis(3000);
 
-/// The time in which the path without a queue is looked for, and the spread of delays of a path against its step. Ours.
+/// The time in which the path without a queue is looked for, and the spread of the delays of a path without a queue, s
+/// and as a share of its step. Ours.
 const LONG: TimeDelta = TimeDelta::from_secs(15);
-const PATH_SPREAD: f64 = 0.25;
+const PATH_SPREAD: (f64, f64) = (0.004, 0.1);
+
+/// The time before an episode in which a queue may have stood. Ours.
+const STOOD: TimeDelta = TimeDelta::from_secs(3);
 
 /// The time after an episode in which a queue is followed. Ours.
 const AFTER: TimeDelta = TimeDelta::from_secs(6);
@@ -121,7 +125,7 @@ impl Facts<'_> {
         let recent = low.quantile(calm, from, 0.1)?;
         let long = low.quantile(long, from, 0.05)?;
         let spread = low.quantile(calm, from, 0.95)? - low.quantile(calm, from, 0.05)?;
-        let is_path = spread <= PATH_SPREAD * (recent - long);
+        let is_path = spread <= PATH_SPREAD.0.max(PATH_SPREAD.1 * (recent - long));
         Some(if is_path { recent } else { long })
     }
 
@@ -151,6 +155,16 @@ impl Facts<'_> {
             }
         }
         Some(most)
+    }
+
+    /// Returns the smallest rise of the delay in the seconds before the episode, unless a queue was draining.
+    pub fn stood(&self, base: f64) -> Option<f64> {
+        let (coarse, start) = (self.is_coarse(), self.episode.start);
+        let delay = self.flow.get(Quantity::DelayLow).or_else(|| self.flow.get(Quantity::RoundTrip))?;
+        let points = delay.within(start - STOOD * if coarse { 2 } else { 1 }, start);
+        let drains = points.last()?.1 < 0.8 * points.first()?.1;
+        let least = points.iter().map(|(_, value)| value - base).fold(f64::MAX, f64::min);
+        (points.len() >= 4 && !drains).then_some(least)
     }
 
     /// Returns the mean sent rate of a span.

@@ -118,7 +118,9 @@ impl Path {
             "id = \"explain/what-if\"\ntitle = \"An observed path\"\nduration = \"{} s\"\n\n[path]\nrtt = \"{rtt_ms:.1} ms\"\n\n\
              [path.forward]\ncapacity = {capacity}\nqueue = {{ limit = \"{queue_ms:.0} ms\" }}\nloss = {loss}\n\n\
              [[flow]]\nid = \"call\"\ncontroller = \"{controller}\"\nstart_rate = \"{:.0} bps\"\nencoder = {{ max = \"{:.0} bps\" }}\n",
-            self.duration_s, self.start_bps.min(self.highest_bps), self.highest_bps,
+            self.duration_s,
+            self.start_bps.min(self.highest_bps),
+            self.highest_bps,
         )
     }
 }

@@ -21,12 +21,41 @@ use std::path::Path;
 const TEXT_MAX: usize = 32 << 20;
 /// Strings under these keys are replaced whole.
 const KEYS: &[&str] = &[
-    "UserAgent", "userAgent", "url", "origin", "ip", "address", "relatedAddress", "usernameFragment", "credential", "username",
-    "deviceId", "groupId", "label", "trackIdentifier", "fingerprint", "base64Certificate", "rid_label", "peer", "brand", "fullVersionList",
+    "UserAgent",
+    "userAgent",
+    "url",
+    "origin",
+    "ip",
+    "address",
+    "relatedAddress",
+    "usernameFragment",
+    "credential",
+    "username",
+    "deviceId",
+    "groupId",
+    "label",
+    "trackIdentifier",
+    "fingerprint",
+    "base64Certificate",
+    "rid_label",
+    "peer",
+    "brand",
+    "fullVersionList",
 ];
 /// Lines of a session description whose value is replaced.
 const LINES: &[&str] = &[
-    "o=", "s=", "i=", "u=", "e=", "p=", "a=ice-ufrag:", "a=ice-pwd:", "a=fingerprint:", "a=cname:", "a=msid:", "a=msid-semantic:",
+    "o=",
+    "s=",
+    "i=",
+    "u=",
+    "e=",
+    "p=",
+    "a=ice-ufrag:",
+    "a=ice-pwd:",
+    "a=fingerprint:",
+    "a=cname:",
+    "a=msid:",
+    "a=msid-semantic:",
 ];
 /// What replaces them.
 const REPLACED: &str = "x";
@@ -41,7 +70,10 @@ pub fn redact(from: &Path, to: &Path) -> Result<&'static str, ReadError> {
         move |source| ReadError::Io { path, source }
     };
     if from.is_dir() {
-        return Err(ReadError::Empty { format: "paceline-run", problem: "folders of results contain nothing to redact".to_owned() });
+        return Err(ReadError::Empty {
+            format: "paceline-run",
+            problem: "folders of results contain nothing to redact".to_owned(),
+        });
     }
     let mut input: Box<dyn Read> = Box::new(BufReader::new(File::open(from).map_err(io(from))?));
     let mut head = Vec::new();
@@ -273,7 +305,9 @@ mod tests {
         for secret in ["Mozilla", "46117", "127.0.0.1", "abcd", "192.168.1.7", "10.0.0.5", "fe80::1", "0f3c.local"] {
             assert!(!out.contains(secret), "{secret} is in {out}");
         }
-        for kept in ["\"n\": 1.5", "b=AS:300", "\\r\\n", "typ host", "\"bytesSent\": \"[1,2,3]\"", "setRemoteDescription"] {
+        for kept in
+            ["\"n\": 1.5", "b=AS:300", "\\r\\n", "typ host", "\"bytesSent\": \"[1,2,3]\"", "setRemoteDescription"]
+        {
             assert!(out.contains(kept), "{kept} is not in {out}");
         }
         assert!(serde_json::from_str::<serde_json::Value>(&out).is_ok(), "{out}");

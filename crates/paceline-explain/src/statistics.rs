@@ -131,7 +131,8 @@ impl Statistics {
             "inbound-rtp" => inbound(&mut self.received, &step),
             "remote-inbound-rtp" => {
                 // A report is repeated until the next one.
-                let repeated = !first && before.get("roundTripTimeMeasurements") == numbers.get("roundTripTimeMeasurements")
+                let repeated = !first
+                    && before.get("roundTripTimeMeasurements") == numbers.get("roundTripTimeMeasurements")
                     && before.get("packetsLost") == numbers.get("packetsLost")
                     && before.get("roundTripTime") == numbers.get("roundTripTime");
                 if !repeated || !object.reported {
@@ -190,7 +191,9 @@ impl Statistics {
         let prefix = if name.is_empty() { String::new() } else { format!("{name} ") };
         let sent = self.sent.flow(format!("{prefix}sent"), true, span_s);
         let received = self.received.flow(format!("{prefix}received"), false, span_s);
-        let mut notes = vec!["statistics have one sample per second or so: short events and single packets are not visible".to_owned()];
+        let mut notes = vec![
+            "statistics have one sample per second or so: short events and single packets are not visible".to_owned(),
+        ];
         if self.left_out {
             notes.push(format!("samples of more than {OBJECTS_MAX} objects, or after three days, are left out"));
         }
@@ -361,7 +364,9 @@ fn outbound(sent: &mut Direction, id: &str, step: &Step<'_>, reason: Option<&str
     if let Some(reason) = reason.filter(|reason| Some(*reason) != reason_before || *reason == "cpu") {
         sent.marks.push((at, MarkKind::Limited(limit(reason))));
     }
-    if let Some(active) = step.now.get("active").filter(|now| step.before.get("active").is_some_and(|before| before != *now)) {
+    if let Some(active) =
+        step.now.get("active").filter(|now| step.before.get("active").is_some_and(|before| before != *now))
+    {
         sent.marks.push((at, MarkKind::Active(*active > 0.0)));
     }
 }

@@ -196,7 +196,9 @@ impl Transport {
                 }
                 Rtcp::Remb { rate, .. } => self.cap.push(at, rate.as_bps() as f64),
                 Rtcp::TransportFeedback(feedback) if self.ends != Ends::Both => {
-                    let ticks = |sequence_ticks: i64, last: Option<i64>| last.map_or(sequence_ticks, |last| unwrap_ticks(last, sequence_ticks));
+                    let ticks = |sequence_ticks: i64, last: Option<i64>| {
+                        last.map_or(sequence_ticks, |last| unwrap_ticks(last, sequence_ticks))
+                    };
                     for (sequence, arrival) in feedback.packets() {
                         let Some(number) = self.transport_sequence.peek(sequence) else { continue };
                         let arrival = arrival.map(|arrival| {
@@ -208,16 +210,23 @@ impl Transport {
                     }
                 }
                 Rtcp::CongestionFeedback(feedback) if self.ends != Ends::Both => {
-                    let now = self.ticks.map_or(i64::from(feedback.timestamp), |last| unwrap_ticks(last, i64::from(feedback.timestamp)));
+                    let now = self.ticks.map_or(i64::from(feedback.timestamp), |last| {
+                        unwrap_ticks(last, i64::from(feedback.timestamp))
+                    });
                     self.ticks = Some(now);
                     for block in feedback.blocks() {
                         for (sequence, reception) in block.packets() {
-                            let Some(number) = self.streams.get(&block.ssrc).and_then(|s| s.sequence.peek(sequence)) else { continue };
+                            let Some(number) = self.streams.get(&block.ssrc).and_then(|s| s.sequence.peek(sequence))
+                            else {
+                                continue;
+                            };
                             let offset = reception.map(|reception| match reception.offset {
                                 ArrivalOffset::Units(_) => reception.offset.in_timestamp_units().unwrap_or(0),
                                 _ => 0,
                             });
-                            let arrival = offset.map(|offset| TimeDelta::from_nanos(((now - i64::from(offset)) as f64 * 1e9 / 65536.0) as i64));
+                            let arrival = offset.map(|offset| {
+                                TimeDelta::from_nanos(((now - i64::from(offset)) as f64 * 1e9 / 65536.0) as i64)
+                            });
                             self.reported(stream_key(block.ssrc, number), arrival);
                         }
                     }

@@ -36,6 +36,8 @@ pub struct Part {
     pub labels: Vec<Label>,
     /// Columns and rows of a table below the labels; no rows: no table.
     pub table: (Vec<String>, Vec<Vec<String>>),
+    /// What limits the numbers of the table, in sentences.
+    pub caveats: Vec<String>,
 }
 
 /// A label of a span of time.
@@ -90,7 +92,9 @@ pub fn render(timeline: &Timeline) -> Result<String, ReportError> {
     let figures: Vec<Figure> = timeline
         .parts
         .iter()
-        .flat_map(|part| [&part.overview].into_iter().chain(part.labels.iter().filter_map(|label| label.figure.as_ref())))
+        .flat_map(|part| {
+            [&part.overview].into_iter().chain(part.labels.iter().filter_map(|label| label.figure.as_ref()))
+        })
         .cloned()
         .collect();
     let (data, columns) = packed(&figures);

@@ -4,6 +4,7 @@ use super::{Cause, Evidence, LOSS, LOST_LEAST, QUEUE, Strength, ms, percent, que
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::Quantity;
+use paceline_units::TimeDelta;
 
 pub(super) const CAUSE: Cause = Cause {
     id: "congestive-loss",
@@ -17,8 +18,10 @@ const AT_PEAK: f64 = 0.4;
 /// Ours: at least this share of the losses.
 const SHARE: f64 = 0.5;
 
+/// Ours: losses without a queue go on after it.
+const AFTER: TimeDelta = TimeDelta::from_secs(6);
 /// Ours: losses are that much more frequent at the peak.
-const MORE: f64 = 2.0;
+const MORE: f64 = 1.4;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if facts.episode.kind == EpisodeKind::SlowReturn {
@@ -28,7 +31,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (share, lost) = facts.loss()?;
     let delays = facts.delays()?;
     // A short queue delays the last packets of a frame only.
-    let queued = delays.rise >= queue_threshold(&delays).max(1.5 * delays.jitter)
+    let queued = delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter)
         || (delays.is_one_way && delays.spike >= 2.0 * QUEUE + 1.5 * delays.jitter);
     if share < LOSS || lost < LOST_LEAST || !queued {
         return None;
@@ -40,7 +43,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         let sent = facts.flow.get(Quantity::PacketsSent)?;
         // Lost and sent packets at the peak, and elsewhere.
         let mut counts = [(0.0, 0.0); 2];
-        for (at, lost) in losses.within(from, to) {
+        for (at, lost) in losses.within(from, to + AFTER) {
             let around = high.max(*at - step * 2, *at + step * 3);
             let is_peak = around.is_some_and(|value| value - delays.base >= AT_PEAK * peak);
             let (sum, all) = &mut counts[usize::from(!is_peak)];

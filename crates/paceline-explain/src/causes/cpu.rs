@@ -22,7 +22,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let said = facts.flow.marks(from, to).any(|mark| mark.kind == MarkKind::Limited(Limit::Cpu));
     let time = facts.flow.get(Quantity::EncodeTime).and_then(|series| series.max(from, to));
     let fps = facts.flow.get(Quantity::FrameRate).and_then(|series| series.quantile(from, to, 0.5));
-    let source = facts.flow.get(Quantity::SourceFrameRate).and_then(|series| series.max(from - TimeDelta::from_secs(5), to));
+    let source =
+        facts.flow.get(Quantity::SourceFrameRate).and_then(|series| series.max(from - TimeDelta::from_secs(5), to));
     let busy = time.zip(source.or(fps)).filter(|(time, fps)| time * fps >= BUSY);
     let text = match (said, busy) {
         (true, Some((time, _))) => format!("the encoder says that the CPU limits it, and needs {} per frame", ms(time)),

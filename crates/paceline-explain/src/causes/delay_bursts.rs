@@ -25,7 +25,7 @@ const PACKETS: f64 = 5.0;
 const PACKET_BITS: f64 = 1228.0 * 8.0;
 /// Ours: such a gap is one also beside losses, s.
 const LARGE: f64 = 0.08;
-/// Before the drop. Ours.
+/// Before and after the drop. Ours.
 const SPAN: TimeDelta = TimeDelta::from_millis(4000);
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
@@ -36,12 +36,14 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if facts.flow.get(Quantity::ArrivalGap).is_none() {
         return by_jitter(facts);
     }
-    let from = from - SPAN;
+    // The first of several gaps may be the one that lowers the rate.
+    let (from, to) = (from - SPAN, to + SPAN);
     let [low, high, gaps] = [Quantity::DelayLow, Quantity::DelayHigh, Quantity::ArrivalGap].map(|q| facts.flow.get(q));
     let (low, high, gaps) = (low?, high?, gaps?);
     let base = low.quantile(from, to, 0.1)?;
     // A slow link takes long for each packet.
-    let carried = facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(from, to, 0.5)).unwrap_or(f64::MAX);
+    let carried =
+        facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(from, to, 0.5)).unwrap_or(f64::MAX);
     let least = SPIKE.max(PACKETS * PACKET_BITS / carried.max(1.0));
     let bins = high.within(from, to).iter().zip(gaps.within(from, to));
     let mut spikes = Vec::new();
@@ -70,8 +72,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 }
 
 /// Ours: jitter of statistics. A queue that grows packet by packet has less.
-const JITTER: f64 = 0.005;
-/// Ours: and three times that of the rest of the call.
+const JITTER: f64 = 0.004;
+/// Ours: and that many times that of the rest of the call; half as many are weak evidence.
 const TIMES: f64 = 4.0;
 
 fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
@@ -81,8 +83,8 @@ fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
     let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
     let high = jitter.max(from, to)?;
     let lossless = facts.loss().is_none_or(|(share, _)| share < super::LOSS);
-    (high >= JITTER.max(TIMES * usual) && lossless).then(|| Evidence {
-        strength: Strength::Strong,
+    (high >= JITTER.max(TIMES / 2.0 * usual) && lossless).then(|| Evidence {
+        strength: if high >= TIMES * usual { Strength::Strong } else { Strength::Weak },
         text: format!("jitter rose to {} from {}, without loss", ms(high), ms(usual)),
         series: vec![Quantity::Jitter, Quantity::RoundTrip],
         span: (from, to),

@@ -36,7 +36,9 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let sent = facts.sent(gap.0, gap.1)? > 0.0;
     let arrived = match facts.flow.get(Quantity::ReceivedRate).filter(|received| received.origin != Origin::Reports) {
         // A sender may stop soon for want of reports.
-        Some(received) => received.within(gap.0, gap.0 + TimeDelta::from_secs(1)).iter().filter(|(_, bps)| *bps > 0.0).count() >= 3,
+        Some(received) => {
+            received.within(gap.0, gap.0 + TimeDelta::from_secs(1)).iter().filter(|(_, bps)| *bps > 0.0).count() >= 3
+        }
         // Reports that were lost say nothing about their packets.
         None => facts.loss_within(gap.0, gap.1).is_none_or(|(loss, _)| loss <= LOST),
     };

@@ -117,5 +117,5 @@ fn percent(share: f64) -> String {
 
 /// Returns the least rise that counts as a queue for these delays.
 fn queue_threshold(delays: &crate::facts::Delays) -> f64 {
-    if delays.is_one_way { QUEUE } else { QUEUE_RTT.max(2.0 * delays.jitter) }
+    if delays.is_one_way { QUEUE } else { QUEUE_RTT.max(0.5 * delays.jitter) }
 }

@@ -19,7 +19,7 @@ const RTCP_GAP: TimeDelta = TimeDelta::from_millis(2000);
 const LOST: f64 = 0.5;
 
 /// Ours: statistics spread losses over the time since the last report.
-const LOST_COARSE: f64 = 0.1;
+const LOST_COARSE: f64 = 0.02;
 /// Ours: after a gap that a longer path explains, the delay is longer by at least this share of the gap.
 const LONGER: f64 = 0.7;
 
@@ -63,12 +63,24 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let lasted = (gap.1 - gap.0).as_secs_f64();
     let loss = facts.loss_within(gap.0, gap.1).map_or(0.0, |(loss, _)| loss);
     let late = held_up(facts, gap);
-    let least = if facts.is_coarse() { LOST_COARSE } else { LOST };
-    (gap.1 - gap.0 >= RTCP_GAP && (loss >= least || late)).then(|| Evidence {
+    if facts.is_coarse() {
+        // A round trip as long as the gap alone may be that of a report that was held up.
+        let rtt = facts.flow.get(Quantity::RoundTrip).and_then(|rtt| rtt.max(gap.0, gap.1 + TimeDelta::from_secs(3)));
+        let waited = rtt.is_some_and(|rtt| rtt >= LATE * lasted);
+        return (gap.1 - gap.0 >= RTCP_GAP && (loss >= LOST || (loss >= LOST_COARSE && waited))).then(|| Evidence {
+            strength: Strength::Strong,
+            text: format!("no report for {}, and packets of that time were lost or as late", ms(lasted)),
+            series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::RoundTrip],
+            span: gap,
+        });
+    }
+    (gap.1 - gap.0 >= RTCP_GAP && (loss >= LOST || late)).then(|| Evidence {
         strength: Strength::Strong,
         text: match late {
             true => format!("no report for {}, and the packets of that time were as late", ms(lasted)),
-            false => format!("no report for {}, and {:.0} % of the packets of that time were lost", ms(lasted), loss * 100.0),
+            false => {
+                format!("no report for {}, and {:.0} % of the packets of that time were lost", ms(lasted), loss * 100.0)
+            }
         },
         series: vec![Quantity::Feedback, Quantity::PacketsLost, Quantity::DelayHigh],
         span: gap,
@@ -79,5 +91,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 pub(super) fn held_up(facts: &Facts<'_>, gap: (Time, Time)) -> bool {
     let Some(delay) = facts.flow.get(Quantity::DelayHigh) else { return false };
     let usual = delay.quantile(gap.0 - TimeDelta::from_secs(5), gap.0, 0.5).unwrap_or(0.0);
-    delay.max(gap.0 - TimeDelta::from_millis(500), gap.1).is_some_and(|most| most - usual >= LATE * (gap.1 - gap.0).as_secs_f64())
+    delay
+        .max(gap.0 - TimeDelta::from_millis(500), gap.1)
+        .is_some_and(|most| most - usual >= LATE * (gap.1 - gap.0).as_secs_f64())
 }

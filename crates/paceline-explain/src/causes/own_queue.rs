@@ -12,16 +12,20 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
+/// Ours: frames spread the delays of their own packets; their lower end varies less.
+const JITTER: f64 = 0.3;
+
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if facts.episode.kind == EpisodeKind::SlowReturn {
         return None;
     }
     let delays = facts.delays()?;
     let (from, to) = facts.window();
-    if delays.rise < queue_threshold(&delays).max(delays.jitter) {
+    if delays.rise < queue_threshold(&delays).max(JITTER * delays.jitter) {
         return None;
     }
-    let received = facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(facts.episode.start, to, 0.5));
+    let received =
+        facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(facts.episode.start, to, 0.5));
     let carried = received.map_or_else(String::new, |bps| format!("; {} arrived", rate(bps)));
     Some(Evidence {
         strength: Strength::Strong,

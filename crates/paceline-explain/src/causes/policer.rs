@@ -77,7 +77,8 @@ fn seconds(facts: &Facts<'_>, start: Time, end: Time) -> Vec<Second> {
 /// same rate before it began.
 fn has_threshold(seconds: &[Second], lossy: &[&Second]) -> bool {
     let wrong = |threshold: f64| seconds.iter().filter(|second| (second.sent >= threshold) != second.is_lossy).count();
-    let threshold = lossy.iter().map(|second| 0.98 * second.sent).min_by_key(|threshold| wrong(*threshold));
+    let near = |second: &&Second| [0.98, 1.0, 1.02, 1.04].map(|share| share * second.sent);
+    let threshold = lossy.iter().flat_map(near).min_by_key(|threshold| wrong(*threshold));
     threshold.is_some_and(|threshold| {
         let below = lossy.iter().filter(|second| second.sent < threshold).count();
         let clean_above = seconds.iter().filter(|second| !second.is_lossy && second.sent >= threshold).count();

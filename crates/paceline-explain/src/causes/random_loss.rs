@@ -17,7 +17,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     let delays = facts.delays();
-    let queued = delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(1.5 * delays.jitter));
+    let queued = delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
     Some(Evidence {
         strength: if queued { Strength::Weak } else { Strength::Strong },
         text: format!("{} of the packets lost, at unchanged delay", percent(share)),

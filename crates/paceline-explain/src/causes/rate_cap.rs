@@ -52,16 +52,24 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return Some(evidence(Strength::Strong, format!("the receiver announces {}", rate(cap))));
     }
     // Packets alone: a cap leaves a lower rate, a paused source leaves nearly nothing.
-    if quantity == Quantity::SentRate && episode.kind == EpisodeKind::Drop && clean && episode.to > PAUSED * episode.from {
-        let text = format!("the sent rate fell to {} without loss or delay; its target is not in the input", rate(episode.to));
+    if quantity == Quantity::SentRate
+        && episode.kind == EpisodeKind::Drop
+        && clean
+        && episode.to > PAUSED * episode.from
+    {
+        let text =
+            format!("the sent rate fell to {} without loss or delay; its target is not in the input", rate(episode.to));
         return Some(evidence(Strength::Weak, text));
     }
     let is_step = episode.end - episode.start <= TimeDelta::from_millis(400);
     match (flat && clean, episode.kind) {
-        (true, EpisodeKind::Plateau) => Some(evidence(Strength::Weak, format!("the rate stays at exactly {}", rate(episode.to)))),
-        (true, EpisodeKind::Drop) if is_step => {
-            Some(evidence(Strength::Strong, format!("the rate stepped to exactly {} without loss or delay", rate(episode.to))))
+        (true, EpisodeKind::Plateau) => {
+            Some(evidence(Strength::Weak, format!("the rate stays at exactly {}", rate(episode.to))))
         }
+        (true, EpisodeKind::Drop) if is_step => Some(evidence(
+            Strength::Strong,
+            format!("the rate stepped to exactly {} without loss or delay", rate(episode.to)),
+        )),
         _ => None,
     }
 }

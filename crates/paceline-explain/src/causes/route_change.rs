@@ -48,8 +48,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let old = delay.quantile(before - long, before, 0.5)?;
     // The lower end stays at the new level: a queue that drains comes back below it.
     let lasting = delay.quantile(after + long, after + TimeDelta::from_secs(8), 0.1).unwrap_or(low);
-    let is_step =
-        step >= STEP && high - low <= FLAT * step && low - old >= 0.7 * step && lasting - old >= 0.6 * step;
+    let is_step = step >= STEP && high - low <= FLAT * step && low - old >= 0.7 * step && lasting - old >= 0.6 * step;
     is_step.then(|| Evidence {
         strength: Strength::Strong,
         text: format!("the delay of the path stepped by {} and stayed", ms(step)),

@@ -29,13 +29,17 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let is_lasting = match facts.flow.get(Quantity::DelayLow) {
         Some(delay) => {
             let (start, end, least) = (facts.episode.start, facts.episode.end, LIMIT / 4.0);
-            delay.within(start, end + TimeDelta::from_secs(6)).iter().filter(|(_, value)| *value >= least).count() >= BINS
+            delay.within(start, end + TimeDelta::from_secs(6)).iter().filter(|(_, value)| *value >= least).count()
+                >= BINS
         }
         None => samples.last().is_some_and(|(_, rtt)| *rtt >= LIMIT),
     };
     (long.clone().count() >= SAMPLES && is_lasting).then(|| Evidence {
         strength: Strength::Strong,
-        text: format!("round-trip time up to {}, above the limit of 3 s", ms(long.map(|(_, rtt)| *rtt).fold(0.0, f64::max))),
+        text: format!(
+            "round-trip time up to {}, above the limit of 3 s",
+            ms(long.map(|(_, rtt)| *rtt).fold(0.0, f64::max))
+        ),
         series: vec![Quantity::RoundTrip],
         span: (from, to),
     })

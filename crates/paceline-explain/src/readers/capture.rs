@@ -91,7 +91,10 @@ fn finish(transports: Vec<Transport>, plans: &[FlowPlan], other: &Other, cut: Op
         notes.push("packets in TURN channels are left out".to_owned());
     }
     if plans.iter().any(|plan| plan.is_guessed) {
-        notes.push("the capture does not say which packets were sent: streams count as sent, unless their send times jitter".to_owned());
+        notes.push(
+            "the capture does not say which packets were sent: streams count as sent, unless their send times jitter"
+                .to_owned(),
+        );
     }
     let mut flows: Vec<Flow> = Vec::new();
     for (index, transport) in transports.into_iter().enumerate() {
@@ -125,7 +128,8 @@ type Streams = BTreeMap<(u32, u32), Seen>;
 fn learn(streams: &mut Streams, other: &mut Other, datagram: &Datagram<'_>) {
     other.datagrams += 1;
     let Some(first) = datagram.payload.first() else { return };
-    other.dtls |= (20..64).contains(first);
+    // Content types of DTLS, and its version (RFC 9147, section 4).
+    other.dtls |= (20..=26).contains(first) && datagram.payload.get(1) == Some(&0xFE);
     other.turn |= (64..80).contains(first);
     if is_rtcp(datagram.payload) {
         return;
@@ -176,7 +180,9 @@ impl Learner {
     /// Learns from a packet.
     pub fn packet(&mut self, at: Time, payload: &[u8]) {
         for id in 1..=14u8 {
-            let Ok((header, _)) = RtpHeader::parse(payload, &ExtensionIds { abs_send_time: id, transport_sequence: id }) else {
+            let Ok((header, _)) =
+                RtpHeader::parse(payload, &ExtensionIds { abs_send_time: id, transport_sequence: id })
+            else {
                 return;
             };
             let index = usize::from(id);
@@ -190,7 +196,14 @@ impl Learner {
             }
             if let Some(value) = header.abs_send_time {
                 let (at, bits) = (at.since(Time::ZERO).as_secs_f64(), value.bits());
-                let clock = self.clocks[index].get_or_insert(Clock { first: (at, bits), last: bits, total: 0, at, low: 0.0, high: 0.0 });
+                let clock = self.clocks[index].get_or_insert(Clock {
+                    first: (at, bits),
+                    last: bits,
+                    total: 0,
+                    at,
+                    low: 0.0,
+                    high: 0.0,
+                });
                 clock.total += i64::from(((bits.wrapping_sub(clock.last) << 8) as i32) >> 8);
                 (clock.last, clock.at) = (bits, at);
                 let delay = (at - clock.first.0) - clock.total as f64 / f64::from(1 << 18);
@@ -303,7 +316,8 @@ impl FlowPlan {
     }
 
     fn roles(&self, flow: usize, roles: &mut BTreeMap<(u32, Route), Vec<Role>>) {
-        let ends = [(self.sender, What::DataLeft, What::ReportArrived), (self.receiver, What::DataArrived, What::ReportLeft)];
+        let ends =
+            [(self.sender, What::DataLeft, What::ReportArrived), (self.receiver, What::DataArrived, What::ReportLeft)];
         for (place, data, report) in ends {
             let Some((interface, route)) = place else { continue };
             roles.entry((interface, route)).or_default().push(Role { flow, what: data });
@@ -344,7 +358,9 @@ fn each_datagram(
         let first = *first.get_or_insert(since);
         let nanos = since.as_nanos() as i128 - first.as_nanos() as i128;
         // Times before the first packet, or more than 100 days after it, are those of a damaged file.
-        let Some(nanos) = i64::try_from(nanos).ok().filter(|nanos| (0..8_640_000_000_000_000).contains(nanos)) else { return };
+        let Some(nanos) = i64::try_from(nanos).ok().filter(|nanos| (0..8_640_000_000_000_000).contains(nanos)) else {
+            return;
+        };
         packets += 1;
         if let Some(datagram) = datagram(Time::ZERO + TimeDelta::from_nanos(nanos), interface, direction, link, data) {
             each(&datagram);
@@ -387,7 +403,9 @@ fn each_datagram(
     match problem {
         None => Ok(None),
         Some((at, problem)) if packets == 0 => Err(damaged(at, &problem)),
-        Some((at, problem)) => Ok(Some(format!("the file is cut or damaged after {packets} packets (at {at}: {problem})"))),
+        Some((at, problem)) => {
+            Ok(Some(format!("the file is cut or damaged after {packets} packets (at {at}: {problem})")))
+        }
     }
 }
 
@@ -401,8 +419,14 @@ fn datagram(at: Time, interface: u32, direction: u32, link: DataLink, data: &[u8
         DataLink::ETHERNET => LaxSlicedPacket::from_ethernet(data).ok()?,
         DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => LaxSlicedPacket::from_ip(data).ok()?,
         // Linux "cooked": the protocol in the last two of 16 bytes; version 2: in the first two of 20.
-        DataLink::LINUX_SLL => LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes([*data.get(14)?, *data.get(15)?])), data.get(16..)?),
-        DataLink::LINUX_SLL2 => LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes([*data.first()?, *data.get(1)?])), data.get(20..)?),
+        DataLink::LINUX_SLL => LaxSlicedPacket::from_ether_type(
+            EtherType(u16::from_be_bytes([*data.get(14)?, *data.get(15)?])),
+            data.get(16..)?,
+        ),
+        DataLink::LINUX_SLL2 => LaxSlicedPacket::from_ether_type(
+            EtherType(u16::from_be_bytes([*data.first()?, *data.get(1)?])),
+            data.get(20..)?,
+        ),
         DataLink::NULL | DataLink::LOOP => LaxSlicedPacket::from_ip(data.get(4..)?).ok()?,
         _ => return None,
     };

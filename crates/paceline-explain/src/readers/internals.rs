@@ -197,7 +197,9 @@ impl<'de> Visitor<'de> for StatsOf<'_> {
 impl Connection {
     fn add(&mut self, id: &str, metric: &str, stored: Stored) {
         let kind = stored.kind.unwrap_or_else(|| kind_of(id).to_owned());
-        if !["outbound-rtp", "inbound-rtp", "remote-inbound-rtp", "candidate-pair", "transport", "media-source"].contains(&kind.as_str()) {
+        if !["outbound-rtp", "inbound-rtp", "remote-inbound-rtp", "candidate-pair", "transport", "media-source"]
+            .contains(&kind.as_str())
+        {
             return;
         }
         let mut values: Vec<Value> = match stored.values {
@@ -236,7 +238,8 @@ impl Connection {
                     by_time.entry(at.max(0.0) as u64).or_default().insert(metric.clone(), value.clone());
                 }
             }
-            samples.extend(by_time.into_iter().map(|(at, values)| (at as f64, id.as_str(), series.kind.as_str(), values)));
+            samples
+                .extend(by_time.into_iter().map(|(at, values)| (at as f64, id.as_str(), series.kind.as_str(), values)));
         }
         // The transport first: it names the pair of candidates that is used.
         samples.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| (a.2 != "transport").cmp(&(b.2 != "transport"))));

@@ -35,7 +35,8 @@ pub fn read(mut input: impl BufRead) -> Result<Call, ReadError> {
     let mut clock_ms = 0.0;
     let (mut line, mut number_of_line, mut understood, mut compressed) = (Vec::new(), 0u64, 0u64, false);
     let mut notes = Vec::new();
-    let damaged = |line: u64, problem: String| ReadError::Damaged { format: FORMAT, place: format!("line {line}"), problem };
+    let damaged =
+        |line: u64, problem: String| ReadError::Damaged { format: FORMAT, place: format!("line {line}"), problem };
     loop {
         line.clear();
         number_of_line += 1;

@@ -1,5 +1,6 @@
 //! `paceline explain`.
 
+mod open_loop;
 mod page;
 mod text;
 mod what_if;

@@ -1,7 +1,7 @@
 //! The page: series, labels on the timeline, evidence one click away.
 
 use super::text::{rate, what, when};
-use super::what_if::WhatIf;
+use super::what_if::{WhatIf, caveats};
 use paceline_explain::causes::UNKNOWN;
 use paceline_explain::document::{Explanation, FindingDocument};
 use paceline_explain::model::{Call, Confidence, Flow, Quantity, Series as Measured};
@@ -65,14 +65,15 @@ pub(super) fn add(timeline: &mut Timeline, call: &Call, explanation: &Explanatio
             });
             label(finding, figure.filter(|figure| !figure.panels.is_empty()))
         });
-        let here = what_if.iter().filter(|what_if| what_if.flow == explained.flow);
-        let rows: Vec<Vec<String>> = here.map(WhatIf::cells).collect();
+        let here: Vec<&WhatIf> = what_if.iter().filter(|what_if| what_if.flow == explained.flow).collect();
+        let rows: Vec<Vec<String>> = here.iter().map(|what_if| what_if.cells()).collect();
         timeline.parts.push(Part {
             name,
             facts,
             labels: labels.collect(),
             overview,
             table: (WhatIf::HEADINGS.map(str::to_owned).to_vec(), rows),
+            caveats: caveats(&here),
         });
     }
 }

@@ -1,5 +1,6 @@
 //! What another controller would have done on the observed path: closed-loop runs in the simulator.
 
+use super::open_loop;
 use crate::errors::backend_error;
 use crate::table::Table;
 use crate::view::View;
@@ -31,13 +32,15 @@ pub(super) struct WhatIf {
     pub owd_p95_ms: f64,
     /// The share of the call in which the capacity was the limit, so that it is known.
     pub capacity_known: f64,
+    /// The mean target in the open loop: the controller meets what the recorded packets met. `null` if that is not known.
+    pub open_loop_target_bps: Option<f64>,
     /// What limits these numbers.
     pub caveat: String,
 }
 
 impl WhatIf {
-    pub(super) const HEADINGS: [&'static str; 6] =
-        ["controller", "where the path was not the limit", "Mbit/s", "lost", "delay p95", "caveat"];
+    pub(super) const HEADINGS: [&'static str; 7] =
+        ["controller", "where the path was not the limit", "Mbit/s", "lost", "delay p95", "open loop Mbit/s", "caveat"];
 
     pub(super) fn cells(&self) -> Vec<String> {
         vec![
@@ -46,7 +49,7 @@ impl WhatIf {
             format!("{:.2}", self.throughput_bps / 1e6),
             format!("{:.1} %", self.loss_ratio * 100.0),
             format!("{:.0} ms", self.owd_p95_ms),
-            self.caveat.clone(),
+            self.open_loop_target_bps.map_or("–".to_owned(), |bps| format!("{:.2}", bps / 1e6)),
         ]
     }
 }
@@ -70,7 +73,7 @@ fn one(flow: &Flow, path: &Path, controller: &str, unknown: &'static str, regist
     let result = serde_json::to_value(&result).into_diagnostic()?;
     let call = &result["flows"][0];
     let number = |value: &serde_json::Value| value.as_f64().ok_or_else(|| miette!("the run has no packets"));
-    let mut caveat = "closed loop in the simulator; other traffic does not react".to_owned();
+    let mut caveat = "closed loop: a run in the simulator, in which other traffic does not react".to_owned();
     if path.rtt_s.is_none() {
         caveat += &format!("; RTT unknown, {:.0} ms assumed", DEFAULT_RTT_S * 1e3);
     }
@@ -81,27 +84,34 @@ fn one(flow: &Flow, path: &Path, controller: &str, unknown: &'static str, regist
         throughput_bps: number(&call["throughput_bps"])?,
         loss_ratio: number(&call["loss_ratio"])?,
         owd_p95_ms: number(&call["owd_ms"]["p95"])?,
+        open_loop_target_bps: registry.get(controller).and_then(|entry| {
+            open_loop::mean_target(flow, entry, path.rtt_s.unwrap_or(DEFAULT_RTT_S), path.highest_bps)
+        }),
         capacity_known: path.known,
         caveat,
     })
 }
 
+/// Returns what limits the numbers of the runs on the path of one flow.
+pub(super) fn caveats(all: &[&WhatIf]) -> Vec<String> {
+    let Some(first) = all.first() else { return Vec::new() };
+    let open = "open loop: the mean target if the controller meets what the recorded packets met; its own rate would have \
+                changed that";
+    let known = format!(
+        "the capacity is known in {:.0} % of the call; elsewhere `as-carried` is a lower bound and `free` an upper one",
+        first.capacity_known * 100.0
+    );
+    vec![first.caveat.clone(), open.to_owned(), known]
+}
+
 /// Describes the runs on the path of one flow.
 pub(super) fn describe(all: &[&WhatIf], view: &mut View) {
-    let Some(first) = all.first() else { return };
     view.gap();
-    view.line("", "What if (closed loop in the simulator, one run each):");
-    let mut table = Table::new(["controller", "unknown capacity", "Mbit/s", "lost", "delay p95"], 2);
+    view.line("", "What if (closed loop, one run each, and open loop):");
+    let mut table = Table::new(WhatIf::HEADINGS, 2);
     for what_if in all {
-        table.row(what_if.cells()[..5].to_vec());
+        table.row(what_if.cells());
     }
     view.table(table);
-    view.line(
-        "· ",
-        format!(
-            "{}; the capacity is known in {:.0} % of the call, elsewhere `as-carried` is a lower bound and `free` an upper one",
-            first.caveat,
-            first.capacity_known * 100.0
-        ),
-    );
+    caveats(all).into_iter().for_each(|caveat| view.line("· ", caveat));
 }

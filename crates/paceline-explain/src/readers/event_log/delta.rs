@@ -132,7 +132,9 @@ mod tests {
 
     #[test]
     fn strings_that_end_early_and_reserved_types_are_errors() {
-        for (bytes, count) in [(&[0b0000_0011][..], 1), (&[0b1000_0000, 0], 1), (&[0b1100_0000, 0], 1), (&[0b0100_0001], 1)] {
+        for (bytes, count) in
+            [(&[0b0000_0011][..], 1), (&[0b1000_0000, 0], 1), (&[0b1100_0000, 0], 1), (&[0b0100_0001], 1)]
+        {
             assert_eq!(decode(bytes, Some(1), count), Err(BadDelta), "{bytes:?}");
         }
         assert_eq!(blobs(&[2, 1, 9, 8, 7], 2), Ok(vec![&[9, 8][..], &[7]]));

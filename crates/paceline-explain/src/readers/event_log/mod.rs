@@ -173,7 +173,8 @@ fn record(field: u64, body: &[u8], events: &mut Events) -> Result<(), BadRecord>
         18 => {
             let all = LossBased::decode(body)?;
             let n = count(all.deltas)?;
-            let (times, rates) = (times(all.ms, &all.ms_deltas, n)?, values(all.bps.map(u64::from), &all.bps_deltas, n)?);
+            let (times, rates) =
+                (times(all.ms, &all.ms_deltas, n)?, values(all.bps.map(u64::from), &all.bps_deltas, n)?);
             for (us, bps) in times.into_iter().zip(rates) {
                 events.push(us, Event::LossBased(bps.unwrap_or(0) as f64));
             }
@@ -181,7 +182,8 @@ fn record(field: u64, body: &[u8], events: &mut Events) -> Result<(), BadRecord>
         19 => {
             let all = DelayBased::decode(body)?;
             let n = count(all.deltas)?;
-            let (times, rates) = (times(all.ms, &all.ms_deltas, n)?, values(all.bps.map(u64::from), &all.bps_deltas, n)?);
+            let (times, rates) =
+                (times(all.ms, &all.ms_deltas, n)?, values(all.bps.map(u64::from), &all.bps_deltas, n)?);
             let states = values(all.state.map(|state| state as u64), &all.state_deltas, n)?;
             for ((us, bps), state) in times.into_iter().zip(rates).zip(states) {
                 // 1 normal, 2 under-use, 3 over-use.
@@ -297,7 +299,8 @@ fn build(mut all: Vec<(i64, Event)>, notes: Vec<String>) -> Call {
     all.sort_by_key(|(us, _)| *us);
     let first = all.first().map_or(0, |(us, _)| *us);
     // More than 100 days after the first event is a damaged time.
-    let time = |us: i64| us.checked_sub(first).filter(|us| *us < 8_640_000_000_000).map(|us| Time::from_nanos(us * 1000));
+    let time =
+        |us: i64| us.checked_sub(first).filter(|us| *us < 8_640_000_000_000).map(|us| Time::from_nanos(us * 1000));
     let [mut ids_out, mut ids_in] = [Learner::default(), Learner::default()];
     for (us, event) in &all {
         if let (Event::RawRtp { incoming, header, .. }, Some(at)) = (event, time(*us)) {
@@ -348,7 +351,8 @@ fn build(mut all: Vec<(i64, Event)>, notes: Vec<String>) -> Call {
     if !sent.is_empty() {
         let mut flow = sent.finish("sent".to_owned());
         // Events of the loss-based controller carry the estimate that results from both.
-        let (target, estimate) = if loss_based.points.is_empty() { (delay_based, log()) } else { (loss_based, delay_based) };
+        let (target, estimate) =
+            if loss_based.points.is_empty() { (delay_based, log()) } else { (loss_based, delay_based) };
         flow.series.insert(Quantity::Target, target);
         flow.series.insert(Quantity::Estimate, estimate);
         flow.finish();

@@ -10,7 +10,11 @@ use mutations::check_mutations;
 
 #[test]
 fn readers_survive() {
-    let samples: Vec<Vec<u8>> =
-        vec![samples::internals().into_bytes(), samples::lines().into_bytes(), samples::event_log(), samples::capture()];
+    let samples: Vec<Vec<u8>> = vec![
+        samples::internals().into_bytes(),
+        samples::lines().into_bytes(),
+        samples::event_log(),
+        samples::capture(),
+    ];
     check_mutations(&samples, 300, explain::check);
 }

@@ -41,7 +41,18 @@ const WIDE: f64 = 12e6;
 impl Draft {
     /// Creates a call without a cause.
     pub fn new(random: &mut RandomStream, number: u64) -> Self {
-        let controllers = ["googcc", "googcc", "googcc", "googcc", "googcc", "googcc-2024", "gcc-tfb", "gcc-tfb", "nada", "scream-v2"];
+        let controllers = [
+            "googcc",
+            "googcc",
+            "googcc",
+            "googcc",
+            "googcc",
+            "googcc-2024",
+            "gcc-tfb",
+            "gcc-tfb",
+            "nada",
+            "scream-v2",
+        ];
         let start = random.uniform(15.0, 20.0);
         let length = random.uniform(8.0, 13.0);
         Self {
@@ -94,7 +105,9 @@ impl Draft {
         let queue = match self.policed {
             None if self.queue_bytes.is_some() => format!("{{ limit = \"{:.0} B\" }}", self.queue_bytes.unwrap_or(0.0)),
             None => format!("{{ limit = \"{:.0} ms\" }}", self.queue_ms),
-            Some(rate) => format!("{{ discipline = \"srtcm\", rate = \"{rate:.0} bps\", burst = \"{:.0} B\" }}", rate / 8.0 * 0.1),
+            Some(rate) => {
+                format!("{{ discipline = \"srtcm\", rate = \"{rate:.0} bps\", burst = \"{:.0} B\" }}", rate / 8.0 * 0.1)
+            }
         };
         let mut text = format!(
             "id = \"explain/{}\"\ntitle = \"A capture with a known cause\"\nduration = \"{DURATION_S} s\"\n\n\
