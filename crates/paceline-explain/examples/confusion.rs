@@ -1,4 +1,5 @@
-//! Explains generated captures and prints the confusion matrix: `confusion [train|test] [list]`.
+//! Explains generated captures and prints the confusion matrix: `confusion [train|test|more] [list]`; `more` are captures besides
+//! the 400, for the choice of thresholds.
 
 #[path = "../tests/it/generator/mod.rs"]
 mod generator;
@@ -6,6 +7,9 @@ mod generator;
 use generator::score::{Scored, matrix, right, score_all};
 use generator::{CAPTURES, Format, TEMPLATES, generate};
 use std::collections::BTreeSet;
+
+/// The number of further captures.
+const MORE: u64 = 600;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -15,7 +19,10 @@ fn main() {
         let training = generate(*number).is_training;
         (!has("train") || training) && (!has("test") || !training)
     };
-    let numbers: Vec<u64> = (0..count).filter(wanted).collect();
+    let numbers: Vec<u64> = match has("more") {
+        true => (CAPTURES..CAPTURES + MORE).collect(),
+        false => (0..count).filter(wanted).collect(),
+    };
     let scored = score_all(numbers.iter().copied());
     println!("{} captures, {} findings", numbers.len(), scored.len());
     print_matrix(&scored);

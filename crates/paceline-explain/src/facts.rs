@@ -14,11 +14,24 @@ const CALM: TimeDelta = TimeDelta::from_millis(3000);
 const LONG: TimeDelta = TimeDelta::from_secs(15);
 const PATH_SPREAD: (f64, f64) = (0.004, 0.1);
 
+/// Ours: so many intervals of packet series do not count.
+const FRAMES: usize = 4;
+/// Ours: a round-trip time is back near the base at this share of its rise.
+const BACK: f64 = 0.35;
 /// The time before an episode in which a queue may have stood. Ours.
 const STOOD: TimeDelta = TimeDelta::from_secs(3);
 
 /// The time after an episode in which a queue is followed. Ours.
 const AFTER: TimeDelta = TimeDelta::from_secs(6);
+
+/// A share of lost packets below this is not called loss by itself: libwebrtc's loss-based control ignores up to 2 %
+/// (`send_side_bandwidth_estimation.cc`).
+pub const LOSS: f64 = 0.02;
+/// Packets without which a share of losses says nothing. Ours.
+pub const LOST_LEAST: f64 = 3.0;
+/// Ours: a smaller share is loss if it is so many times the usual one.
+const LOSS_SMALL: f64 = 0.005;
+const LOSS_TIMES: f64 = 4.0;
 
 /// Delays around an episode, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,6 +115,22 @@ impl Facts<'_> {
         self.loss_within(from, to)
     }
 
+    /// Returns the loss in the window of the cause, if it is more than usual: [`LOSS`], or several times that of the seconds before,
+    /// which is enough for controllers that react to each loss (SCReAM, NADA).
+    pub fn notable_loss(&self) -> Option<(f64, f64)> {
+        let (from, to) = self.window();
+        let (share, lost) = self.loss()?;
+        // The median: losses may come again and again.
+        let second = TimeDelta::from_secs(1);
+        let seconds = (1..=20).filter_map(|index| self.loss_within(from - second * index, from - second * (index - 1)));
+        let mut shares: Vec<f64> = seconds.map(|(share, _)| share).collect();
+        shares.sort_by(f64::total_cmp);
+        let usual = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
+        let is_much = share >= LOSS && lost >= LOST_LEAST;
+        let is_more = share >= LOSS_SMALL && lost > LOST_LEAST && share >= LOSS_TIMES * usual && to > from;
+        (is_much || is_more).then_some((share, lost))
+    }
+
     /// Returns the share of packets lost in a span, and their number.
     pub fn loss_within(&self, from: Time, to: Time) -> Option<(f64, f64)> {
         let (lost, sent) = self.flow.losses(from, to)?;
@@ -142,7 +171,7 @@ impl Facts<'_> {
         let latest = end + TimeDelta::from_millis(2500);
         let (peak, mut own) = delay.within(start, latest).iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
         own = (own - base).max(0.0);
-        let (mut most, mut last) = (0.0f64, peak);
+        let (mut excess, mut last) = (Vec::new(), peak);
         for (at, value) in delay.within(peak, peak + AFTER) {
             let step = (*at - last).as_secs_f64();
             // What arrives now left so long ago.
@@ -151,10 +180,25 @@ impl Facts<'_> {
             own = (own + (rate / carried - 1.0) * step).max(0.0);
             last = *at;
             if *at - peak >= half * 2 {
-                most = most.max(value - base - own);
+                excess.push(value - base - own);
             }
         }
-        Some(most)
+        // Half a second of it: single frames exceed any mean.
+        excess.sort_by(|a, b| b.total_cmp(a));
+        excess.get(FRAMES).copied()
+    }
+
+    /// Returns the largest rise of a round-trip time around the episode, if the samples before and after it are back near the base.
+    pub fn isolated_round_trip(&self) -> Option<f64> {
+        let delays = self.delays().filter(|delays| !delays.is_one_way)?;
+        let (from, to) = self.window();
+        let second = TimeDelta::from_secs(1);
+        let points = self.flow.get(Quantity::RoundTrip)?.within(from - second * 2, to + second * 4);
+        let (at, most) = points.iter().enumerate().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+        let (before, after) = (points.get(at.checked_sub(1)?)?, points.get(at + 1)?);
+        let rise = most.1 - delays.base;
+        let near = |point: &(Time, f64)| point.1 - delays.base <= BACK * rise;
+        (near(before) && near(after)).then_some(rise)
     }
 
     /// Returns the smallest rise of the delay in the seconds before the episode, unless a queue was draining.

@@ -21,6 +21,8 @@ pub enum Ends {
 /// Packets whose report is awaited, and sender reports, at most.
 const REPORTED_MAX: usize = 1 << 16;
 const SENDER_REPORTS_MAX: usize = 64;
+/// Parts of the time between two reports, over which their losses are spread.
+const PARTS: u32 = 10;
 /// Streams of a transport at most.
 const STREAMS_MAX: usize = 256;
 
@@ -52,8 +54,8 @@ pub struct Transport {
 struct Stream {
     sequence: Unwrapped,
     highest: Option<u64>,
-    /// Packets lost and highest sequence number of the last report.
-    reported: Option<(i64, u32)>,
+    /// Packets lost and highest sequence number of the last report, and its time.
+    reported: Option<(i64, u32, Time)>,
 }
 
 /// A 16-bit counter without its wraps.
@@ -256,13 +258,18 @@ impl Transport {
         }
         let Some(stream) = self.streams.get_mut(&block.ssrc) else { return };
         let (lost, highest) = (i64::from(block.cumulative_lost), block.highest_sequence);
-        if let Some((lost_before, highest_before)) = stream.reported.replace((lost, highest))
+        if let Some((lost_before, highest_before, before)) = stream.reported.replace((lost, highest, at))
             && self.ends == Ends::Sender
             && !self.has_packet_reports
         {
             let sent = highest.wrapping_sub(highest_before).min(1 << 16);
             let lost = (lost - lost_before).clamp(0, i64::from(sent)) as u32;
-            self.packets.counted(at, sent, sent - lost);
+            // A report does not say when they were sent: somewhere since the last one.
+            let part = |count: u32, index: u32| count * (index + 1) / PARTS - count * index / PARTS;
+            for index in 0..PARTS {
+                let time = before + (at - before).scale((f64::from(index) + 0.5) / f64::from(PARTS));
+                self.packets.counted(time, part(sent, index), part(sent, index).saturating_sub(part(lost, index)));
+            }
         }
     }
 

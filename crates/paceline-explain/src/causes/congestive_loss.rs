@@ -1,8 +1,8 @@
 //! A queue overflowed.
 
-use super::{Cause, Evidence, LOSS, LOST_LEAST, QUEUE, Strength, ms, percent, queue_threshold};
+use super::{Cause, Evidence, QUEUE, Strength, ms, percent, queue_threshold};
 use crate::episodes::EpisodeKind;
-use crate::facts::Facts;
+use crate::facts::{Facts, LOSS};
 use crate::model::Quantity;
 use paceline_units::TimeDelta;
 
@@ -18,6 +18,8 @@ const AT_PEAK: f64 = 0.4;
 /// Ours: at least this share of the losses.
 const SHARE: f64 = 0.5;
 
+/// Ours: a queue up to this length is short, s.
+const SHORT: f64 = 0.1;
 /// Ours: losses without a queue go on after it.
 const AFTER: TimeDelta = TimeDelta::from_secs(6);
 /// Ours: losses are that much more frequent at the peak.
@@ -28,12 +30,16 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     let (from, to) = facts.window();
-    let (share, lost) = facts.loss()?;
+    let (share, lost) = facts.notable_loss()?;
     let delays = facts.delays()?;
+    // In a long queue the delay is the signal before few losses are.
+    if share < LOSS && delays.rise > SHORT {
+        return None;
+    }
     // A short queue delays the last packets of a frame only.
     let queued = delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter)
         || (delays.is_one_way && delays.spike >= 2.0 * QUEUE + 1.5 * delays.jitter);
-    if share < LOSS || lost < LOST_LEAST || !queued {
+    if !queued {
         return None;
     }
     // With packets, the losses must be where the queue is.

@@ -76,17 +76,33 @@ const JITTER: f64 = 0.004;
 /// Ours: and that many times that of the rest of the call; half as many are weak evidence.
 const TIMES: f64 = 4.0;
 
+/// Ours: a longer rise of the round-trip time is a queue, s.
+const LONGEST: f64 = 0.4;
+
 fn by_jitter(facts: &Facts<'_>) -> Option<Evidence> {
+    let lossless = facts.loss().is_none_or(|(share, _)| share < super::LOSS);
+    let long = facts.delays().is_some_and(|delays| delays.rise > LONGEST);
+    if !lossless || long {
+        return None;
+    }
     let jitter = facts.flow.get(Quantity::Jitter)?;
     let (from, to) = facts.window();
     let (from, to) = (from - TimeDelta::from_secs(2), to + TimeDelta::from_secs(2));
     let usual = jitter.quantile(facts.flow.span.0, facts.flow.span.1, 0.25)?;
     let high = jitter.max(from, to)?;
-    let lossless = facts.loss().is_none_or(|(share, _)| share < super::LOSS);
-    (high >= JITTER.max(TIMES / 2.0 * usual) && lossless).then(|| Evidence {
-        strength: if high >= TIMES * usual { Strength::Strong } else { Strength::Weak },
-        text: format!("jitter rose to {} from {}, without loss", ms(high), ms(usual)),
-        series: vec![Quantity::Jitter, Quantity::RoundTrip],
+    if high >= JITTER.max(TIMES / 2.0 * usual) {
+        return Some(Evidence {
+            strength: Strength::Weak,
+            text: format!("jitter rose to {} from {}, without loss", ms(high), ms(usual)),
+            series: vec![Quantity::Jitter, Quantity::RoundTrip],
+            span: (from, to),
+        });
+    }
+    let rise = facts.isolated_round_trip().filter(|rise| *rise >= SPIKE)?;
+    Some(Evidence {
+        strength: Strength::Weak,
+        text: format!("a single round-trip time was {} longer, without loss", ms(rise)),
+        series: vec![Quantity::RoundTrip],
         span: (from, to),
     })
 }

@@ -20,7 +20,7 @@ mod rate_cap;
 mod route_change;
 mod rtt_backoff;
 
-use crate::facts::Facts;
+use crate::facts::{Facts, LOSS, LOST_LEAST};
 use crate::model::Quantity;
 use paceline_units::Time;
 use serde::Serialize;
@@ -86,17 +86,11 @@ pub fn find(id: &str) -> Option<&'static Cause> {
     CAUSES.iter().copied().find(|cause| cause.id == id)
 }
 
-/// A share of lost packets below this is not called loss: libwebrtc's loss-based control ignores up to 2 %
-/// (`send_side_bandwidth_estimation.cc`).
-const LOSS: f64 = 0.02;
 /// A rise of the lower end of delays above this is a queue. Ours: twice the delay that libwebrtc's detector tolerates at least
 /// (threshold 6 ms, `trendline_estimator.cc`).
 const QUEUE: f64 = 0.012;
 /// For round-trip times of statistics. Ours: they also contain the delays of RTCP at both ends.
-const QUEUE_RTT: f64 = 0.03;
-/// Packets without which a share of losses says nothing. Ours.
-const LOST_LEAST: f64 = 3.0;
-
+const QUEUE_RTT: f64 = 0.02;
 /// A source that pauses or is muted leaves at most this share of the rate. Ours: audio and black pictures beside video.
 const PAUSED: f64 = 0.15;
 

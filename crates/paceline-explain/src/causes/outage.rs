@@ -16,7 +16,7 @@ pub(super) const CAUSE: Cause = Cause {
 const RTP_GAP: TimeDelta = TimeDelta::from_millis(500);
 const RTCP_GAP: TimeDelta = TimeDelta::from_millis(2000);
 /// Of the packets of a gap, at least this share is lost. Ours: a queue may keep the rest.
-const LOST: f64 = 0.5;
+const LOST: f64 = 0.3;
 
 /// Ours: statistics spread losses over the time since the last report.
 const LOST_COARSE: f64 = 0.02;

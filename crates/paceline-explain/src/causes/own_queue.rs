@@ -28,7 +28,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         facts.flow.get(Quantity::ReceivedRate).and_then(|series| series.quantile(facts.episode.start, to, 0.5));
     let carried = received.map_or_else(String::new, |bps| format!("; {} arrived", rate(bps)));
     Some(Evidence {
-        strength: Strength::Strong,
+        // A single sample of statistics may also be a burst of delay.
+        strength: if facts.isolated_round_trip().is_some() { Strength::Weak } else { Strength::Strong },
         text: format!("delay rose by {} before the drop and drained after it{carried}", ms(delays.rise)),
         series: vec![Quantity::DelayLow, Quantity::RoundTrip, Quantity::ReceivedRate],
         span: (from, to),

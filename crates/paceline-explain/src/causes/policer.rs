@@ -16,6 +16,8 @@ pub(super) const CAUSE: Cause = Cause {
 /// The span that is examined. Ours: a policer is there for long.
 const BEFORE: TimeDelta = TimeDelta::from_secs(20);
 const AFTER: TimeDelta = TimeDelta::from_secs(15);
+/// Ours: a packet that waited longer than jitter explains, s.
+const SPIKE: f64 = 0.04;
 /// Ours: seconds with loss.
 const SECONDS: usize = 2;
 /// Ours: at most this share of all seconds is on the wrong side of the rate.
@@ -26,7 +28,9 @@ const STEADIER: f64 = 0.6;
 
 /// A second of the call.
 struct Second {
+    /// Sent in it; if packets were lost, the larger of this and what was sent before.
     sent: f64,
+    sent_in_it: f64,
     delivered: f64,
     is_lossy: bool,
 }
@@ -36,9 +40,11 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     let (from, to) = facts.window();
-    let (share, lost) = facts.loss()?;
+    let (share, _) = facts.notable_loss()?;
     let delays = facts.delays();
-    if share < LOSS || lost < LOST_LEAST || delays.is_some_and(|delays| delays.rise >= QUEUE.max(1.5 * delays.jitter)) {
+    // Nothing waits before a policer.
+    let queued = delays.is_some_and(|delays| delays.rise >= QUEUE || delays.spike >= SPIKE);
+    if queued {
         return None;
     }
     let seconds = seconds(facts, from - BEFORE, to + AFTER);
@@ -58,15 +64,19 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
 }
 
 fn seconds(facts: &Facts<'_>, start: Time, end: Time) -> Vec<Second> {
-    let length = TimeDelta::from_secs(1);
+    let length = if facts.is_coarse() { TimeDelta::from_secs(1) } else { TimeDelta::from_millis(500) };
     let received = facts.flow.get(Quantity::ReceivedRate);
     let mut seconds = Vec::new();
     let mut at = start;
     while at < end {
         let next = at + length;
         if let Some(((share, lost), sent)) = facts.loss_within(at, next).zip(facts.sent(at, next)) {
+            let is_lossy = share >= LOSS / 2.0 && lost > LOST_LEAST / 2.0;
+            // What caused a loss was sent just before it.
+            let before = facts.sent(at - length, at).unwrap_or(sent);
             let delivered = received.and_then(|series| series.mean(at, next)).unwrap_or(sent * (1.0 - share));
-            seconds.push(Second { sent, delivered, is_lossy: share >= LOSS / 2.0 && lost >= LOST_LEAST });
+            let triggering = if is_lossy { sent.max(before) } else { sent };
+            seconds.push(Second { sent: triggering, sent_in_it: sent, delivered, is_lossy });
         }
         at = next;
     }
@@ -99,7 +109,7 @@ fn is_constant(lossy: &[&Second], delivered: &[f64]) -> bool {
         let (low, high) = (values[values.len() / 10], values[values.len() * 9 / 10]);
         (high - low) / values[values.len() / 2].max(1.0)
     };
-    let sent = spread(&sorted(lossy.iter().map(|second| second.sent)));
+    let sent = spread(&sorted(lossy.iter().map(|second| second.sent_in_it)));
     lossy.len() >= 2 * SECONDS && sent >= VARIES && spread(delivered) <= STEADIER * sent
 }
 

@@ -1,6 +1,6 @@
 //! Packets are lost without a queue.
 
-use super::{Cause, Evidence, LOSS, LOST_LEAST, Strength, percent, queue_threshold};
+use super::{Cause, Evidence, Strength, percent, queue_threshold};
 use crate::facts::Facts;
 use crate::model::Quantity;
 
@@ -12,10 +12,7 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
-    let (share, lost) = facts.loss()?;
-    if share < LOSS || lost < LOST_LEAST {
-        return None;
-    }
+    let (share, _) = facts.notable_loss()?;
     let delays = facts.delays();
     let queued = delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
     Some(Evidence {

@@ -19,6 +19,10 @@ const HOLDS: TimeDelta = TimeDelta::from_millis(2500);
 /// Ours: the rate and the announced limit differ by at most this share, because limits count payload and rates whole packets.
 const NEAR: f64 = 0.12;
 
+/// Ours: without a target, the lower rate must last for this time, up to this multiple.
+const LASTS: TimeDelta = TimeDelta::from_secs(5);
+const UP_TO: f64 = 1.3;
+
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let episode = facts.episode;
     let (quantity, series) = facts.flow.rate()?;
@@ -56,6 +60,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         && episode.kind == EpisodeKind::Drop
         && clean
         && episode.to > PAUSED * episode.from
+        && lasts(facts)
     {
         let text =
             format!("the sent rate fell to {} without loss or delay; its target is not in the input", rate(episode.to));
@@ -72,4 +77,11 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         )),
         _ => None,
     }
+}
+
+/// Returns whether each second after the drop had about its rate.
+fn lasts(facts: &Facts<'_>) -> bool {
+    let (end, second) = (facts.episode.end, TimeDelta::from_secs(1));
+    let mut seconds = (0..LASTS.as_nanos() / second.as_nanos()).map(|index| end + second * index);
+    seconds.all(|at| facts.sent(at, at + second).is_none_or(|sent| sent <= UP_TO * facts.episode.to))
 }

@@ -18,6 +18,8 @@ const LIMIT: f64 = 3.0;
 /// Ours: two samples, because one follows every gap of reports.
 const SAMPLES: usize = 2;
 
+/// Ours, for statistics: the time between the first and the last long round trip.
+const LASTS: TimeDelta = TimeDelta::from_secs(3);
 /// Ours: delays of a quarter of the limit for 2.5 s. A queue that an outage left drains faster.
 const BINS: usize = 25;
 
@@ -32,7 +34,10 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
             delay.within(start, end + TimeDelta::from_secs(6)).iter().filter(|(_, value)| *value >= least).count()
                 >= BINS
         }
-        None => samples.last().is_some_and(|(_, rtt)| *rtt >= LIMIT),
+        None => {
+            let (first, last) = (long.clone().next(), long.clone().next_back());
+            first.zip(last).is_some_and(|(first, last)| last.0 - first.0 >= LASTS)
+        }
     };
     (long.clone().count() >= SAMPLES && is_lasting).then(|| Evidence {
         strength: Strength::Strong,

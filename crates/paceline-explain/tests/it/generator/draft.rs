@@ -155,7 +155,7 @@ pub fn own_queue(draft: &mut Draft, random: &mut RandomStream) {
 
 /// TCP shares the bottleneck.
 pub fn cross_traffic(draft: &mut Draft, random: &mut RandomStream) {
-    draft.capacity = vec![(0.0, draft.rate * random.uniform(1.3, 1.8))];
+    draft.capacity = vec![(0.0, draft.rate * random.uniform(1.6, 2.2))];
     draft.queue_ms = random.uniform(200.0, 500.0);
     let count = if random.chance(0.3) { 2 } else { 1 };
     draft.tcp = Some((draft.window_s.0, draft.window_s.1, count));
