@@ -53,7 +53,8 @@ fn reads_lines_of_getstats_and_of_rtcstats() {
     let call = read_bytes(samples::rtcstats().as_bytes()).unwrap();
     check_drop(&call.flows[0], 1.0);
     // The same as a list of objects, one report a line.
-    let list = samples::lines().lines().map(|line| {
+    let lines = samples::lines();
+    let list = lines.lines().map(|line| {
         let report: serde_json::Value = serde_json::from_str(line).unwrap();
         let objects: Vec<_> = report.as_object().unwrap().values().collect();
         serde_json::to_string(&objects).unwrap() + "\n"

@@ -7,7 +7,7 @@ use paceline_explain::model::Call;
 use paceline_explain::readers;
 use paceline_explain::readers::run::RunObserver;
 use paceline_lab::run::Runner;
-use paceline_records::{EventObserver, EventRecord, PacketClass, RunHeader};
+use paceline_records::{DropReason, EventObserver, EventRecord, PacketClass, RunHeader};
 use paceline_scenario::{Changes, Origin, Scenario};
 use paceline_units::{Time, TimeDelta};
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
@@ -45,6 +45,13 @@ impl Made {
         observer.finish()
     }
 
+    /// Returns when a full queue dropped packets of the call, s since the first packet. The explainer does not see this.
+    pub fn overflows(&self) -> Vec<f64> {
+        let mut observer = Overflows::default();
+        self.run(&mut observer);
+        observer.0
+    }
+
     /// Returns a pcapng file, with the packets at both ends and at every hop, or at the sender only.
     pub fn capture(&self, at_sender: bool) -> Vec<u8> {
         let path = std::env::temp_dir().join(format!("paceline-explain-{}-{}.pcapng", std::process::id(), self.number));
@@ -67,6 +74,20 @@ impl Made {
     /// Reads an input.
     pub fn read(bytes: &[u8]) -> Call {
         readers::read_bytes(bytes).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+#[derive(Default)]
+struct Overflows(Vec<f64>);
+
+impl EventObserver for Overflows {
+    fn on_event(&mut self, event: &EventRecord) {
+        if let EventRecord::Dropped { at, packet, reason: DropReason::Overflow, .. } = event
+            && packet.flow.0 == 0
+            && !packet.class.is_from_receiver()
+        {
+            self.0.push(at.since(Time::ZERO).as_secs_f64());
+        }
     }
 }
 

@@ -51,24 +51,40 @@ pub fn score(number: u64) -> Vec<Scored> {
     let generated = generate(number);
     let call = call(&generated);
     let Some(flow) = call.flows.iter().find(|flow| flow.is_sent) else { return Vec::new() };
+    let fell = ["own-queue", "congestive-loss", "probe"];
+    let overflows = match generated.causes.iter().any(|cause| fell.contains(cause)) {
+        true => Made::new(&generated).overflows(),
+        false => Vec::new(),
+    };
     let settled = if generated.causes == ["policer"] { 5.0 } else { 10.0 };
     let origin = flow.span.0;
     let findings = of_flow(flow).into_iter().filter(|finding| finding.episode.kind != EpisodeKind::Plateau);
     let findings = findings.filter(|finding| (finding.episode.start - origin).as_secs_f64() >= settled);
-    findings.map(|finding| scored(&generated, flow, finding)).collect()
+    findings.map(|finding| scored(&generated, flow, &overflows, finding)).collect()
 }
 
-fn scored(generated: &Generated, flow: &Flow, finding: Finding) -> Scored {
+fn scored(generated: &Generated, flow: &Flow, overflows: &[f64], finding: Finding) -> Scored {
     let seconds = |at: Time| (at - flow.span.0).as_secs_f64();
     let (start, end, said) = (seconds(finding.episode.start), seconds(finding.episode.end), finding.cause);
     // The intervals of inputs without a target are as long as this.
     let blur = if generated.format == Format::Run { 0.0 } else { 1.0 };
     let acts = end + blur >= generated.window_s.0 && start <= generated.reacts_until_s;
-    // The template of missing probes begins with a capacity that falls: its drop is one of over-use, or of a full queue.
-    let mut causes: Vec<&'static str> = generated.causes.iter().copied().filter(|cause| *cause != "probe").collect();
-    if causes.is_empty() {
-        causes = vec!["own-queue", "congestive-loss"];
-    }
+    // Where the capacity fell, the full queue is the cause if it dropped packets before the rate fell, else the queue. One or two
+    // dropped packets decide nothing.
+    let dropped = overflows.iter().filter(|at| (start - 1.5..=end + 0.3).contains(*at)).count();
+    let of_queue: &[&'static str] = match dropped {
+        0 => &["own-queue"],
+        1 | 2 => &["own-queue", "congestive-loss"],
+        _ => &["congestive-loss"],
+    };
+    let causes: Vec<&'static str> = generated
+        .causes
+        .iter()
+        .flat_map(|cause| match *cause {
+            "own-queue" | "congestive-loss" | "probe" => of_queue.to_vec(),
+            cause => vec![cause],
+        })
+        .collect();
     let truth = match finding.episode.kind {
         // While the cause acts it explains a slow return, after it the missing probe does.
         EpisodeKind::SlowReturn => causes.iter().copied().find(|cause| *cause == said).unwrap_or("probe"),
