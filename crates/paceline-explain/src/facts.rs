@@ -33,6 +33,31 @@ pub const LOST_LEAST: f64 = 3.0;
 const LOSS_SMALL: f64 = 0.005;
 const LOSS_TIMES: f64 = 4.0;
 
+/// Ours: near the peak is a delay of at least this share of it.
+const AT_PEAK: f64 = 0.4;
+/// Ours: losses without a queue go on after it.
+const LOSSES_GO_ON: TimeDelta = TimeDelta::from_secs(6);
+/// Ours: losses of a queue are that much more frequent near the peak, among so many packets elsewhere.
+const MORE: f64 = 1.4;
+const PACKETS_ELSEWHERE: f64 = 30.0;
+
+/// Lost and sent packets near the peak of the delay, and elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossesByQueue {
+    /// Lost and sent near the peak.
+    pub at_peak: (f64, f64),
+    /// Lost and sent elsewhere.
+    pub elsewhere: (f64, f64),
+}
+
+impl LossesByQueue {
+    /// Returns whether losses are as frequent without the queue.
+    pub fn is_random(&self) -> bool {
+        let share = |(lost, sent): (f64, f64)| lost / f64::max(sent, 1.0);
+        self.elsewhere.1 >= PACKETS_ELSEWHERE && share(self.at_peak) < MORE * share(self.elsewhere)
+    }
+}
+
 /// Delays around an episode, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delays {
@@ -129,6 +154,24 @@ impl Facts<'_> {
         let is_much = share >= LOSS && lost >= LOST_LEAST;
         let is_more = share >= LOSS_SMALL && lost > LOST_LEAST && share >= LOSS_TIMES * usual && to > from;
         (is_much || is_more).then_some((share, lost))
+    }
+
+    /// Returns lost and sent packets near the peak of the delay and elsewhere, in the window of the cause and shortly after; `None`
+    /// without packets.
+    pub fn losses_by_queue(&self, delays: &Delays) -> Option<LossesByQueue> {
+        let (from, to) = self.window();
+        let [losses, sent, high] =
+            [Quantity::PacketsLost, Quantity::PacketsSent, Quantity::DelayHigh].map(|quantity| self.flow.get(quantity));
+        let (losses, sent, high) = (losses?, sent?, high?);
+        let step = crate::packets::BIN;
+        let mut all = LossesByQueue { at_peak: (0.0, 0.0), elsewhere: (0.0, 0.0) };
+        for (at, lost) in losses.within(from, to + LOSSES_GO_ON) {
+            let around = high.max(*at - step * 2, *at + step * 3);
+            let is_peak = around.is_some_and(|value| value - delays.base >= AT_PEAK * delays.spike);
+            let counts = if is_peak { &mut all.at_peak } else { &mut all.elsewhere };
+            *counts = (counts.0 + lost, counts.1 + sent.at(*at).unwrap_or(0.0));
+        }
+        Some(all)
     }
 
     /// Returns the share of packets lost in a span, and their number.

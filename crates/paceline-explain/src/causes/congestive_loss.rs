@@ -4,7 +4,6 @@ use super::{Cause, Evidence, QUEUE, Strength, ms, percent, queue_threshold};
 use crate::episodes::EpisodeKind;
 use crate::facts::{Facts, LOSS};
 use crate::model::Quantity;
-use paceline_units::TimeDelta;
 
 pub(super) const CAUSE: Cause = Cause {
     id: "congestive-loss",
@@ -13,17 +12,11 @@ pub(super) const CAUSE: Cause = Cause {
     examine,
 };
 
-/// Ours: losses happen while the delay is above this share of its peak.
-const AT_PEAK: f64 = 0.4;
-/// Ours: at least this share of the losses.
+/// Ours: at least this share of the losses happens near the peak of the delay.
 const SHARE: f64 = 0.5;
 
 /// Ours: a queue up to this length is short, s.
 const SHORT: f64 = 0.1;
-/// Ours: losses without a queue go on after it.
-const AFTER: TimeDelta = TimeDelta::from_secs(6);
-/// Ours: losses are that much more frequent at the peak.
-const MORE: f64 = 1.4;
 
 fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     if facts.episode.kind == EpisodeKind::SlowReturn {
@@ -43,28 +36,8 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
         return None;
     }
     // With packets, the losses must be where the queue is.
-    if let (Some(losses), Some(high)) = (facts.flow.get(Quantity::PacketsLost), facts.flow.get(Quantity::DelayHigh)) {
-        let peak = delays.spike;
-        let step = crate::packets::BIN;
-        let sent = facts.flow.get(Quantity::PacketsSent)?;
-        // Lost and sent packets at the peak, and elsewhere.
-        let mut counts = [(0.0, 0.0); 2];
-        for (at, lost) in losses.within(from, to + AFTER) {
-            let around = high.max(*at - step * 2, *at + step * 3);
-            let is_peak = around.is_some_and(|value| value - delays.base >= AT_PEAK * peak);
-            let (sum, all) = &mut counts[usize::from(!is_peak)];
-            *sum += lost;
-            *all += sent.at(*at).unwrap_or(0.0);
-        }
-        let [(at_peak, sent_at_peak), (elsewhere, sent_elsewhere)] = counts;
-        // Random losses are as frequent elsewhere.
-        let is_random = sent_elsewhere >= 30.0 && at_peak / sent_at_peak.max(1.0) < MORE * elsewhere / sent_elsewhere;
-        if is_random {
-            return None;
-        }
-        if at_peak < SHARE * lost {
-            return None;
-        }
+    if facts.losses_by_queue(&delays).is_some_and(|by| by.is_random() || by.at_peak.0 < SHARE * lost) {
+        return None;
     }
     Some(Evidence {
         strength: Strength::Strong,

@@ -29,7 +29,7 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let failed = facts.flow.marks(from, to).filter(|mark| mark.kind == MarkKind::ProbeFailed).count();
     let sent = facts.flow.marks(from, to).filter(|mark| matches!(mark.kind, MarkKind::ProbeSent(_))).count();
     let probes = match (failed, sent) {
-        (0, 0) => "no probe is seen".to_owned(),
+        (0, 0) => "the input shows no probe".to_owned(),
         (0, sent) => format!("{sent} probes did not raise it"),
         (failed, _) => format!("{failed} probes failed"),
     };

@@ -15,9 +15,13 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let (share, _) = facts.notable_loss()?;
     let delays = facts.delays();
     let queued = delays.is_some_and(|delays| delays.rise >= queue_threshold(&delays).max(0.3 * delays.jitter));
+    let is_random = delays.and_then(|delays| facts.losses_by_queue(&delays)).is_some_and(|by| by.is_random());
     Some(Evidence {
-        strength: if queued { Strength::Weak } else { Strength::Strong },
-        text: format!("{} of the packets lost, at unchanged delay", percent(share)),
+        strength: if queued && !is_random { Strength::Weak } else { Strength::Strong },
+        text: match queued {
+            true => format!("{} of the packets lost, with a queue and without", percent(share)),
+            false => format!("{} of the packets lost, at unchanged delay", percent(share)),
+        },
         series: vec![Quantity::PacketsLost, Quantity::DelayLow, Quantity::RoundTrip],
         span: facts.window(),
     })

@@ -13,8 +13,8 @@ use paceline_units::TimeDelta;
 /// Columns of the drawing.
 const COLUMNS: usize = 50;
 /// Findings of a flow that are listed, and causes with advice.
-const LISTED: usize = 12;
-const ADVISED: usize = 4;
+const LISTED: usize = 7;
+const ADVISED: usize = 3;
 
 /// Describes an input.
 pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_if: &[WhatIf]) -> String {

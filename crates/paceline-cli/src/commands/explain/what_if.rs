@@ -39,8 +39,8 @@ pub(super) struct WhatIf {
 }
 
 impl WhatIf {
-    pub(super) const HEADINGS: [&'static str; 7] =
-        ["controller", "where the path was not the limit", "Mbit/s", "lost", "delay p95", "open loop Mbit/s", "caveat"];
+    pub(super) const HEADINGS: [&'static str; 6] =
+        ["controller", "unknown capacity", "Mbit/s", "lost", "delay p95", "open loop Mbit/s"];
 
     pub(super) fn cells(&self) -> Vec<String> {
         vec![
