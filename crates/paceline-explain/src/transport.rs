@@ -278,9 +278,10 @@ impl Transport {
         self.marks.push(Mark { at, kind });
     }
 
-    /// Returns whether it has no packets.
+    /// Returns whether it has no packets of media.
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        let saw = self.packets.saw();
+        !saw.departures && !saw.arrivals
     }
 
     /// Returns the flow.

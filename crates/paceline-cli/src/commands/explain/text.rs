@@ -28,6 +28,9 @@ pub(super) fn describe(name: &str, call: &Call, explanation: &Explanation, what_
             what_if::describe(&here, &mut view);
         }
     }
+    if !explanation.notes.is_empty() {
+        view.line("", "Limits of the input:");
+    }
     for note in &explanation.notes {
         view.line("· ", note.clone());
     }
