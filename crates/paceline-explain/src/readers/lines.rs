@@ -144,7 +144,8 @@ fn report(connection: &mut Connection, members: &Map<String, Value>, time_ms: Op
         match members.get(inner) {
             Some(Value::Object(inner)) => return report(connection, inner, time),
             Some(Value::Array(items)) => {
-                return items.iter().fold(false, |any, item| object(connection, item, time) || any);
+                let read = items.iter().filter(|item| object(connection, item, time)).count();
+                return read > 0;
             }
             _ => {}
         }

@@ -135,7 +135,7 @@ pub fn generate(number: u64) -> Generated {
         reacts_until_s: draft.window_s.1 + LAG_S + 2.0 * draft.longest_rtt_s(),
         text: draft.text(),
         cpu: draft.cpu,
-        is_training: (group / 5) % 2 == 0,
+        is_training: (group / 5).is_multiple_of(2),
         causes,
         format,
     }
