@@ -1,6 +1,6 @@
 //! The application or the encoder sends less than it may.
 
-use super::{Cause, Evidence, LOSS, PAUSED, Strength, queue_threshold, rate};
+use super::{Cause, Evidence, LOSS, PAUSED, Strength, rate};
 use crate::episodes::EpisodeKind;
 use crate::facts::Facts;
 use crate::model::{MarkKind, Quantity};
@@ -17,6 +17,8 @@ pub(super) const CAUSE: Cause = Cause {
 /// sending below 65 % (`alr_detector.cc`).
 const USED: f64 = 0.75;
 
+/// Ours: a longer queue than this may lower a rate to nearly nothing, s.
+const SHORT: f64 = 0.1;
 /// Ours: while the rate returns, encoders follow late.
 const USED_RETURNING: f64 = 0.5;
 
@@ -24,12 +26,16 @@ fn examine(facts: &Facts<'_>) -> Option<Evidence> {
     let episode = facts.episode;
     let (quantity, allowed) = facts.flow.rate()?;
     if !matches!(quantity, Quantity::Target | Quantity::Estimate) {
-        let clean = facts.loss().is_none_or(|(share, _)| share < LOSS)
-            && facts.delays().is_none_or(|delays| delays.rise < queue_threshold(&delays));
-        let paused = episode.kind == EpisodeKind::Drop && clean && episode.to <= PAUSED * episode.from;
+        let lossless = facts.loss().is_none_or(|(share, _)| share < LOSS);
+        // A short queue does not lower a rate to nearly nothing: GCC goes to 0.85 of what arrives.
+        let short = facts.delays().is_none_or(|delays| delays.rise < SHORT);
+        let paused = episode.kind == EpisodeKind::Drop && lossless && short && episode.to <= PAUSED * episode.from;
         return paused.then(|| Evidence {
-            strength: Strength::Weak,
-            text: format!("only {} was sent, without loss or delay; the target is not in the input", rate(episode.to)),
+            strength: Strength::Strong,
+            text: format!(
+                "only {} was sent, without loss or a long queue; the target is not in the input",
+                rate(episode.to)
+            ),
             series: vec![Quantity::SentRate],
             span: facts.window(),
         });
